@@ -1,0 +1,11 @@
+# oneDNN without its own package file: Debian's asks for OpenCL's headers, which nothing here uses.
+# Defines the target oneDNN::dnnl.
+find_path(oneDNN_INCLUDE_DIR dnnl.hpp)
+find_library(oneDNN_LIBRARY dnnl)
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(oneDNN REQUIRED_VARS oneDNN_LIBRARY oneDNN_INCLUDE_DIR)
+if(oneDNN_FOUND AND NOT TARGET oneDNN::dnnl)
+  add_library(oneDNN::dnnl UNKNOWN IMPORTED)
+  set_target_properties(oneDNN::dnnl PROPERTIES IMPORTED_LOCATION ${oneDNN_LIBRARY}
+                        INTERFACE_INCLUDE_DIRECTORIES ${oneDNN_INCLUDE_DIR})
+endif()

@@ -1,0 +1,60 @@
+# mox_library(NAME [PUBLIC lib...] [PRIVATE lib...]): one static library made of the *.cc files of this folder.
+#
+# The folder is the unit of layering: PUBLIC names our own lower layers, PRIVATE names third-party libraries,
+# which must not show in a public header.
+function(mox_compile_options target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Werror)
+  # A portable binary: AVX2 + FMA for our own loops; oneDNN chooses AVX-512 or AMX kernels at run time.
+  target_compile_options(${target} PRIVATE -march=x86-64-v3)
+endfunction()
+
+function(mox_library name)
+  cmake_parse_arguments(ARG "" "" "PUBLIC;PRIVATE" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS *.cc internal/*.cc)
+  if(NOT sources)  # a folder whose first file has not landed
+    add_library(${name} INTERFACE)
+    add_library(moxing::${name} ALIAS ${name})
+    set_property(GLOBAL APPEND PROPERTY MOX_LIBRARIES ${name})
+    target_link_libraries(${name} INTERFACE ${ARG_PUBLIC})
+    return()
+  endif()
+  add_library(${name} STATIC ${sources})
+  add_library(moxing::${name} ALIAS ${name})
+  mox_compile_options(${name})
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+    $<INSTALL_INTERFACE:include/moxing-${PROJECT_VERSION}>)
+  target_link_libraries(${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
+  set_property(GLOBAL APPEND PROPERTY MOX_LIBRARIES ${name})
+endfunction()
+
+# mox_program(NAME source... ): an executable in build/bin that links the whole framework.
+function(mox_program name)
+  add_executable(${name} ${ARGN})
+  mox_compile_options(${name})
+  target_link_libraries(${name} PRIVATE moxing)
+endfunction()
+
+# mox_tests(NAME LIBS lib... [LABEL quick|slow] [DEPENDS target...]): the *_test.cc files of this folder as one GoogleTest program.
+function(mox_tests name)
+  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "LIBS;DEPENDS" ${ARGN})
+  if(NOT ARG_LABEL)
+    set(ARG_LABEL quick)
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS *_test.cc)
+  add_executable(${name} ${sources})
+  mox_compile_options(${name})
+  target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE MOX_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+                             MOX_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  if(ARG_DEPENDS)
+    add_dependencies(${name} ${ARG_DEPENDS})
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
+                       PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
+endfunction()

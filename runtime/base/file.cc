@@ -1,0 +1,142 @@
+#include "runtime/base/file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <openssl/evp.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "runtime/base/error.h"
+
+namespace mox {
+namespace {
+
+[[noreturn]] void throw_io(std::string_view doing, const std::string& path, int error) {
+  throw IoError(fmt::format("cannot {} '{}': {}", doing, path, std::strerror(error)));
+}
+
+// Owns a file descriptor.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+void write_all(int fd, std::span<const std::byte> bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), std::min<size_t>(bytes.size(), 1 << 30));
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      throw_io("write", path, errno);
+    }
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+}
+
+std::string parent_of(const std::string& path) {
+  auto parent = std::filesystem::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+}  // namespace
+
+std::string read_file(const std::string& path) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) {
+    if (errno == ENOENT) throw NotFound(fmt::format("no file '{}'", path));
+    throw_io("open", path, errno);
+  }
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) throw_io("stat", path, errno);
+  if (S_ISDIR(status.st_mode)) throw_io("read", path, EISDIR);
+  std::string content(static_cast<size_t>(status.st_size), '\0');
+  size_t filled = 0;
+  for (;;) {
+    if (filled == content.size()) content.resize(content.size() + 65536);  // grew since, or a pipe
+    const ssize_t got = ::read(file.get(), content.data() + filled, content.size() - filled);
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      throw_io("read", path, errno);
+    }
+    if (got == 0) break;
+    filled += static_cast<size_t>(got);
+  }
+  content.resize(filled);
+  return content;
+}
+
+void write_file_atomically(const std::string& path, std::span<const std::span<const std::byte>> pieces) {
+  static std::atomic<unsigned> counter{0};
+  const std::string temporary = fmt::format("{}.tmp.{}.{}", path, ::getpid(), counter++);
+  Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (file.get() < 0) throw_io("create", temporary, errno);
+  try {
+    for (auto piece : pieces) write_all(file.get(), piece, temporary);
+    if (::fsync(file.get()) != 0) throw_io("flush", temporary, errno);
+    if (::close(file.release()) != 0) throw_io("close", temporary, errno);
+    if (::rename(temporary.c_str(), path.c_str()) != 0) throw_io("rename a finished file to", path, errno);
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+  sync_directory(parent_of(path));
+}
+
+void write_file_atomically(const std::string& path, std::string_view content) {
+  const std::span<const std::byte> piece = std::as_bytes(std::span(content.data(), content.size()));
+  write_file_atomically(path, std::span(&piece, 1));
+}
+
+void make_directories(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) throw_io("make the directory", path, error.value());
+}
+
+void sync_directory(const std::string& path) {
+  Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.get() < 0) throw_io("open the directory", path, errno);
+  // Some file systems cannot sync a directory and say EINVAL; the rename is then as durable as they make it.
+  if (::fsync(directory.get()) != 0 && errno != EINVAL) throw_io("flush the directory", path, errno);
+}
+
+uint32_t crc32(std::span<const std::byte> bytes, uint32_t previous) {
+  return static_cast<uint32_t>(
+      ::crc32_z(previous, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+}
+
+Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
+  MOX_ASSERT(context_ && EVP_DigestInit_ex(static_cast<EVP_MD_CTX*>(context_), EVP_sha256(), nullptr) == 1,
+             "SHA-256 is available");
+}
+Sha256::~Sha256() { EVP_MD_CTX_free(static_cast<EVP_MD_CTX*>(context_)); }
+void Sha256::update(std::span<const std::byte> bytes) {
+  MOX_ASSERT(EVP_DigestUpdate(static_cast<EVP_MD_CTX*>(context_), bytes.data(), bytes.size()) == 1, "SHA-256");
+}
+void Sha256::update(std::string_view text) { update(std::as_bytes(std::span(text.data(), text.size()))); }
+std::string Sha256::hex() {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned length = 0;
+  MOX_ASSERT(EVP_DigestFinal_ex(static_cast<EVP_MD_CTX*>(context_), digest, &length) == 1, "SHA-256");
+  std::string text;
+  for (unsigned i = 0; i < length; ++i) text += fmt::format("{:02x}", digest[i]);
+  return text;
+}
+
+}  // namespace mox

@@ -1,0 +1,45 @@
+// Whole-file reading and atomic, durable writing. Every failure throws with the path and the system's reason.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace mox {
+
+// The content of a file. Throws NotFound if it does not exist, IoError if it cannot be read.
+std::string read_file(const std::string& path);
+
+// Writes a file so that a reader, or a crash at any moment, sees either the old content or the whole new one: the bytes
+// go to a temporary name in the same directory, are fsynced, renamed over `path`, and the directory is fsynced.
+// On any failure (IoError) the temporary file is removed and `path` is as before.
+void write_file_atomically(const std::string& path, std::span<const std::span<const std::byte>> pieces);
+void write_file_atomically(const std::string& path, std::string_view content);
+
+// Makes a directory and its parents. Throws IoError.
+void make_directories(const std::string& path);
+
+// fsyncs a directory, so that a rename inside it survives a power cut. Throws IoError.
+void sync_directory(const std::string& path);
+
+// CRC-32 (ISO-HDLC, as in zlib and gzip); pass the previous value to continue.
+uint32_t crc32(std::span<const std::byte> bytes, uint32_t previous = 0);
+
+// A SHA-256 digest computed piece by piece.
+class Sha256 {
+ public:
+  Sha256();
+  ~Sha256();
+  Sha256(const Sha256&) = delete;
+  Sha256& operator=(const Sha256&) = delete;
+  void update(std::span<const std::byte> bytes);
+  void update(std::string_view text);
+  std::string hex();  // the digest in 64 hexadecimal digits; call once, last
+
+ private:
+  void* context_;
+};
+
+}  // namespace mox

@@ -1,0 +1,42 @@
+// The extents of a tensor, outermost dimension first. Dimensions are >= 0; a rank-0 shape is a scalar (one element).
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace mox {
+
+class Shape {
+ public:
+  Shape() = default;
+  // Throws InvalidArgument for a negative extent or for more than 2^62 elements.
+  Shape(std::initializer_list<int64_t> dims);
+  explicit Shape(std::vector<int64_t> dims);
+
+  int rank() const { return static_cast<int>(dims_.size()); }
+  int64_t operator[](int axis) const { return dims_[static_cast<size_t>(axis)]; }
+  std::span<const int64_t> dims() const { return dims_; }
+  auto begin() const { return dims_.begin(); }
+  auto end() const { return dims_.end(); }
+
+  int64_t elements() const;                 // product of the extents; 1 for a scalar
+  std::vector<int64_t> strides() const;     // row-major, in elements
+  bool operator==(const Shape&) const = default;
+
+  // The axis counted from the front for `axis` in [-rank, rank); throws InvalidArgument outside.
+  int normalized_axis(int64_t axis) const;
+
+ private:
+  std::vector<int64_t> dims_;
+};
+
+std::string to_string(const Shape& shape);  // "[32, 784]"; "[]" for a scalar
+
+// The shape that two operands broadcast to under NumPy's rule (aligned at the last axis; extents equal or 1).
+// Returns false if there is none.
+bool broadcast_shapes(const Shape& a, const Shape& b, Shape* result);
+
+}  // namespace mox

@@ -1,0 +1,61 @@
+#include "runtime/tensor/array.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "runtime/base/error.h"
+
+namespace mox {
+namespace {
+
+TEST(Shape, CountsElementsAndStrides) {
+  EXPECT_EQ(Shape{}.elements(), 1);
+  EXPECT_EQ((Shape{2, 0, 3}).elements(), 0);
+  EXPECT_EQ((Shape{2, 3, 4}).strides(), (std::vector<int64_t>{12, 4, 1}));
+  EXPECT_EQ(to_string(Shape{2, 3}), "[2, 3]");
+}
+
+TEST(Shape, RefusesNegativeAndHugeExtents) {
+  EXPECT_THROW((Shape{2, -1}), InvalidArgument);
+  EXPECT_THROW((Shape{int64_t{1} << 40, int64_t{1} << 40}), InvalidArgument);
+}
+
+TEST(Shape, BroadcastsAsNumPy) {
+  Shape out;
+  ASSERT_TRUE(broadcast_shapes({4, 1, 3}, {2, 1}, &out));
+  EXPECT_EQ(out, (Shape{4, 2, 3}));
+  ASSERT_TRUE(broadcast_shapes({0}, {1}, &out));
+  EXPECT_EQ(out, (Shape{0}));
+  EXPECT_FALSE(broadcast_shapes({2}, {3}, &out));
+}
+
+TEST(BFloat16, RoundsToNearestEvenAndKeepsNaN) {
+  EXPECT_EQ(static_cast<float>(BFloat16(1.0f)), 1.0f);
+  EXPECT_EQ(static_cast<float>(BFloat16(1.0f + 0x1p-8f)), 1.0f);               // a tie goes to the even neighbour
+  EXPECT_EQ(static_cast<float>(BFloat16(1.0f + 3 * 0x1p-8f)), 1.0f + 0x1p-6f);
+  EXPECT_TRUE(std::isnan(static_cast<float>(BFloat16(std::numeric_limits<float>::quiet_NaN()))));
+}
+
+TEST(Array, SharesItsBufferAndClonesIt) {
+  Array a = Array::from<float>({2, 2}, {1, 2, 3, 4});
+  Array shared = a, copy = a.clone();
+  a.values<float>()[0] = 9;
+  EXPECT_EQ(shared.values<float>()[0], 9);
+  EXPECT_EQ(copy.values<float>()[0], 1);
+  EXPECT_EQ(a.rows(1, 2).values<float>()[1], 4);
+  EXPECT_EQ(Array::scalar<int64_t>(5).item(), 5);
+}
+
+TEST(Array, RefusesTheWrongTypeSizeAndRows) {
+  Array a(DType::kFloat32, {2, 2});
+  EXPECT_THROW(a.values<int32_t>(), InvalidArgument);
+  EXPECT_THROW((Array::from<float>({3}, {1, 2})), InvalidArgument);
+  EXPECT_THROW(a.rows(1, 3), InvalidArgument);
+  EXPECT_THROW(a.reshaped({5}), InvalidArgument);
+  EXPECT_THROW(Array().item(), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace mox
