@@ -18,7 +18,8 @@ std::string to_string(const std::source_location& where) {
 }
 
 void assertion_failed(const char* condition, std::string_view message, std::source_location where) {
-  fmt::print(stderr, "moxing: internal error at {}: {} ({}). This is a fault in moxing, not in your program.\n",
+  fmt::print(stderr,
+             "moxing: internal error at {}: {} ({}). This is a fault in moxing, not in your program.\n",
              to_string(where), message, condition);
   std::fflush(stderr);
   std::abort();

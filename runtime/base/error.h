@@ -1,6 +1,6 @@
-// Errors. A user's mistake is thrown as one of the typed exceptions below; its text says what was expected, what was
-// given, where, and how to go on. `mox::run` catches once, prints the text and returns a non-zero status.
-// A broken invariant of our own is an assertion (MOX_ASSERT): it prints the place and aborts.
+// Errors. A user's mistake is thrown as one of the typed exceptions below; its text says what was expected,
+// what was given, where, and how to go on. `mox::run` catches once, prints the text and returns a non-zero
+// status. A broken invariant of our own is an assertion (MOX_ASSERT): it prints the place and aborts.
 #pragma once
 
 #include <source_location>
@@ -34,7 +34,8 @@ class NotFound : public Error {
   using Error::Error;
 };
 
-// The operating system refused an input or output operation (permissions, full disk); the text names the path.
+// The operating system refused an input or output operation (permissions, full disk); the text names the
+// path.
 class IoError : public Error {
  public:
   using Error::Error;
@@ -46,7 +47,8 @@ class DataError : public Error {
   using Error::Error;
 };
 
-// The call is right but not now: a checkpoint is required, an export target exists, a run is already finished.
+// The call is right but not now: a checkpoint is required, an export target exists, a run is already
+// finished.
 class FailedPrecondition : public Error {
  public:
   using Error::Error;
@@ -67,8 +69,8 @@ std::string to_string(const std::source_location& where);
 }  // namespace mox
 
 // Checks an invariant of our own code, in every build type: a silent wrong result costs more than the branch.
-#define MOX_ASSERT(condition, message)                   \
-  do {                                                   \
-    if (!(condition)) [[unlikely]]                       \
-      ::mox::assertion_failed(#condition, (message));    \
+#define MOX_ASSERT(condition, message)                \
+  do {                                                \
+    if (!(condition)) [[unlikely]]                    \
+      ::mox::assertion_failed(#condition, (message)); \
   } while (false)

@@ -127,7 +127,8 @@ Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
 }
 Sha256::~Sha256() { EVP_MD_CTX_free(static_cast<EVP_MD_CTX*>(context_)); }
 void Sha256::update(std::span<const std::byte> bytes) {
-  MOX_ASSERT(EVP_DigestUpdate(static_cast<EVP_MD_CTX*>(context_), bytes.data(), bytes.size()) == 1, "SHA-256");
+  MOX_ASSERT(EVP_DigestUpdate(static_cast<EVP_MD_CTX*>(context_), bytes.data(), bytes.size()) == 1,
+             "SHA-256");
 }
 void Sha256::update(std::string_view text) { update(std::as_bytes(std::span(text.data(), text.size()))); }
 std::string Sha256::hex() {

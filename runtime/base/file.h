@@ -12,9 +12,9 @@ namespace mox {
 // The content of a file. Throws NotFound if it does not exist, IoError if it cannot be read.
 std::string read_file(const std::string& path);
 
-// Writes a file so that a reader, or a crash at any moment, sees either the old content or the whole new one: the bytes
-// go to a temporary name in the same directory, are fsynced, renamed over `path`, and the directory is fsynced.
-// On any failure (IoError) the temporary file is removed and `path` is as before.
+// Writes a file so that a reader, or a crash at any moment, sees either the old content or the whole new one:
+// the bytes go to a temporary name in the same directory, are fsynced, renamed over `path`, and the directory
+// is fsynced. On any failure (IoError) the temporary file is removed and `path` is as before.
 void write_file_atomically(const std::string& path, std::span<const std::span<const std::byte>> pieces);
 void write_file_atomically(const std::string& path, std::string_view content);
 

@@ -19,8 +19,8 @@ spdlog::logger& logger() {
 }  // namespace
 
 void set_log_level(LogLevel level) {
-  constexpr spdlog::level::level_enum levels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
-                                                  spdlog::level::err, spdlog::level::off};
+  constexpr spdlog::level::level_enum levels[] = {
+      spdlog::level::debug, spdlog::level::info, spdlog::level::warn, spdlog::level::err, spdlog::level::off};
   logger().set_level(levels[static_cast<int>(level)]);
 }
 

@@ -24,8 +24,10 @@ std::array<uint32_t, 4> philox(uint64_t key, uint64_t counter_low, uint64_t coun
   uint32_t c0 = static_cast<uint32_t>(counter_low), c1 = static_cast<uint32_t>(counter_low >> 32);
   uint32_t c2 = static_cast<uint32_t>(counter_high), c3 = static_cast<uint32_t>(counter_high >> 32);
   for (int round = 0; round < 10; ++round) {
-    const uint64_t p0 = static_cast<uint64_t>(kMultiplier0) * c0, p1 = static_cast<uint64_t>(kMultiplier1) * c2;
-    const uint32_t n0 = static_cast<uint32_t>(p1 >> 32) ^ c1 ^ k0, n2 = static_cast<uint32_t>(p0 >> 32) ^ c3 ^ k1;
+    const uint64_t p0 = static_cast<uint64_t>(kMultiplier0) * c0,
+                   p1 = static_cast<uint64_t>(kMultiplier1) * c2;
+    const uint32_t n0 = static_cast<uint32_t>(p1 >> 32) ^ c1 ^ k0,
+                   n2 = static_cast<uint32_t>(p0 >> 32) ^ c3 ^ k1;
     c1 = static_cast<uint32_t>(p1);
     c3 = static_cast<uint32_t>(p0);
     c0 = n0;
@@ -93,7 +95,8 @@ void RandomStream::fill_normal(std::span<float> out, uint64_t first, float mean,
   }
 }
 
-void RandomStream::fill_truncated_normal(std::span<float> out, uint64_t first, float mean, float stddev) const {
+void RandomStream::fill_truncated_normal(std::span<float> out, uint64_t first, float mean,
+                                         float stddev) const {
   fill_normal(out, first, 0.0f, 1.0f);
   for (size_t i = 0; i < out.size(); ++i) {
     // Each retry is a stream of its own, keyed by the attempt, so a value depends on its position alone.

@@ -1,8 +1,9 @@
-// Counter-based random numbers: every value is a pure function of (seed, key, counter), so results do not depend on
-// the number of threads, devices or ranks, nor on the order of calls, and there is no generator state to save.
+// Counter-based random numbers: every value is a pure function of (seed, key, counter), so results do not
+// depend on the number of threads, devices or ranks, nor on the order of calls, and there is no generator
+// state to save.
 //
-// Philox4x32-10 of Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (SC 2011): a 64-bit key and a 128-bit
-// counter give 128 random bits.
+// Philox4x32-10 of Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (SC 2011): a 64-bit key and a
+// 128-bit counter give 128 random bits.
 #pragma once
 
 #include <array>
@@ -21,22 +22,24 @@ uint64_t stable_hash(std::string_view text);
 // Mixes two 64-bit values into one (a bijection in each argument; splitmix64's finaliser).
 uint64_t mix_hash(uint64_t a, uint64_t b);
 
-// One stream of random numbers: the values at positions 0, 1, 2, ... for (seed, key). Cheap to make and to copy; safe
-// to use from many threads at once. Position p uses counter block p / 4 (uniform) or p / 2 (normal).
+// One stream of random numbers: the values at positions 0, 1, 2, ... for (seed, key). Cheap to make and to
+// copy; safe to use from many threads at once. Position p uses counter block p / 4 (uniform) or p / 2
+// (normal).
 class RandomStream {
  public:
   // `key` tells streams of one seed apart (stable_hash of a name, mixed with step or epoch by mix_hash).
   RandomStream(uint64_t seed, uint64_t key);
 
-  uint64_t bits(uint64_t position) const;                       // 64 random bits
-  uint64_t below(uint64_t position, uint64_t bound) const;      // uniform in [0, bound); bound >= 1
-  double uniform(uint64_t position) const;                      // uniform in [0, 1), 53 random bits
+  uint64_t bits(uint64_t position) const;                   // 64 random bits
+  uint64_t below(uint64_t position, uint64_t bound) const;  // uniform in [0, bound); bound >= 1
+  double uniform(uint64_t position) const;                  // uniform in [0, 1), 53 random bits
 
-  // Fills `out` with the values at positions first, first + 1, ...: the same value for a position whatever the
-  // `first` it is reached from.
-  void fill_uniform(std::span<float> out, uint64_t first, float low, float high) const;  // in [low, high)
+  // Fills `out` with the values at positions first, first + 1, ...: the same value for a position whatever
+  // the `first` it is reached from.
+  void fill_uniform(std::span<float> out, uint64_t first, float low, float high) const;    // in [low, high)
   void fill_normal(std::span<float> out, uint64_t first, float mean, float stddev) const;  // Box-Muller
-  // Normal values of which none is farther than two standard deviations from the mean (others are drawn anew).
+  // Normal values of which none is farther than two standard deviations from the mean (others are drawn
+  // anew).
   void fill_truncated_normal(std::span<float> out, uint64_t first, float mean, float stddev) const;
 
  private:
@@ -44,9 +47,9 @@ class RandomStream {
   uint64_t stream_;
 };
 
-// A pseudo-random permutation of [0, size) without a table: `permutation(i)` is where position i takes its element.
-// A four-round Feistel network on the next power of four, walked until the value falls into range. Keyed by
-// (seed, epoch) it is the order of a full shuffle, and any position of any epoch is reached in O(1).
+// A pseudo-random permutation of [0, size) without a table: `permutation(i)` is where position i takes its
+// element. A four-round Feistel network on the next power of four, walked until the value falls into range.
+// Keyed by (seed, epoch) it is the order of a full shuffle, and any position of any epoch is reached in O(1).
 class Permutation {
  public:
   Permutation(uint64_t size, uint64_t seed, uint64_t key);

@@ -9,8 +9,9 @@
 
 #include "runtime/base/error.h"
 
-// libgomp's entry points, declared here rather than reached through `#pragma omp`: clang (used for the sanitizer builds)
-// would lower the pragma to its own OpenMP runtime, and the process would hold two thread pools beside each other.
+// libgomp's entry points, declared here rather than reached through `#pragma omp`: clang (used for the
+// sanitizer builds) would lower the pragma to its own OpenMP runtime, and the process would hold two thread
+// pools beside each other.
 extern "C" {
 void GOMP_parallel(void (*body)(void*), void* data, unsigned num_threads, unsigned flags);
 int omp_get_thread_num(void);
@@ -18,7 +19,8 @@ int omp_get_num_threads(void);
 void omp_set_num_threads(int);
 }
 
-// libgomp synchronises with futexes that ThreadSanitizer cannot see; these tell it what the fork and the join order.
+// libgomp synchronises with futexes that ThreadSanitizer cannot see; these tell it what the fork and the join
+// order.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define MOX_THREAD_SANITIZER 1

@@ -1,12 +1,13 @@
 // The compute threads of one device.
 //
-// A device is a fixed set of cores with one team. oneDNN's primitives and our own loops run on the same team (the
-// libgomp pool of the device's thread), so nothing oversubscribes. A team of one runs everything inline: no pool, no
-// barrier.
+// A device is a fixed set of cores with one team. oneDNN's primitives and our own loops run on the same team
+// (the libgomp pool of the device's thread), so nothing oversubscribes. A team of one runs everything inline:
+// no pool, no barrier.
 //
-// Determinism: `parallel_for` hands out contiguous chunks whose borders depend on the number of threads. A body that
-// writes each output element from its own inputs is therefore exact on any team. A body that reduces must cut its
-// sum by problem size, never by thread: use `parallel_chunks`, whose chunk borders depend only on `count` and `chunk`.
+// Determinism: `parallel_for` hands out contiguous chunks whose borders depend on the number of threads. A
+// body that writes each output element from its own inputs is therefore exact on any team. A body that
+// reduces must cut its sum by problem size, never by thread: use `parallel_chunks`, whose chunk borders
+// depend only on `count` and `chunk`.
 //
 // Threads: a team belongs to the thread that calls it; calls do not nest.
 #pragma once
@@ -24,15 +25,16 @@ class Team {
 
   int size() const { return threads_; }
 
-  // Binds the calling thread to this team's size for oneDNN (an OpenMP per-thread setting). A device's thread calls it
-  // once before it compiles or runs a plan.
+  // Binds the calling thread to this team's size for oneDNN (an OpenMP per-thread setting). A device's thread
+  // calls it once before it compiles or runs a plan.
   void enter() const;
 
-  // body(begin, end) over [0, count), each chunk at least `grain` long (the last may be shorter); returns when all
-  // are done. Runs inline when one chunk is enough. The body must not throw.
+  // body(begin, end) over [0, count), each chunk at least `grain` long (the last may be shorter); returns
+  // when all are done. Runs inline when one chunk is enough. The body must not throw.
   void parallel_for(int64_t count, int64_t grain, FunctionRef<void(int64_t begin, int64_t end)> body) const;
 
-  // body(index, begin, end) for every chunk of exactly `chunk` elements of [0, count) (the last may be shorter).
+  // body(index, begin, end) for every chunk of exactly `chunk` elements of [0, count) (the last may be
+  // shorter).
   void parallel_chunks(int64_t count, int64_t chunk,
                        FunctionRef<void(int64_t index, int64_t begin, int64_t end)> body) const;
 

@@ -26,7 +26,8 @@ Array::Array(TensorType type) : type_(std::move(type)), data_(allocate_aligned(t
   std::memset(data_.get(), 0, type_.bytes());
 }
 Array::Array(DType dtype, Shape shape) : Array(TensorType{dtype, std::move(shape)}) {}
-Array::Array(TensorType type, std::shared_ptr<std::byte> data) : type_(std::move(type)), data_(std::move(data)) {}
+Array::Array(TensorType type, std::shared_ptr<std::byte> data)
+    : type_(std::move(type)), data_(std::move(data)) {}
 
 Array Array::uninitialized(TensorType type) {
   auto data = allocate_aligned(type.bytes());
@@ -47,12 +48,18 @@ double Array::item() const {
     throw InvalidArgument(fmt::format("item() needs an array of one element, this one is {}",
                                       defined() ? to_string(type_) : "undefined"));
   switch (type_.dtype) {
-    case DType::kFloat32: return values<float>()[0];
-    case DType::kBFloat16: return static_cast<float>(values<BFloat16>()[0]);
-    case DType::kInt32: return values<int32_t>()[0];
-    case DType::kInt64: return static_cast<double>(values<int64_t>()[0]);
-    case DType::kUInt8: return values<uint8_t>()[0];
-    case DType::kBool: return values<bool>()[0] ? 1 : 0;
+    case DType::kFloat32:
+      return values<float>()[0];
+    case DType::kBFloat16:
+      return static_cast<float>(values<BFloat16>()[0]);
+    case DType::kInt32:
+      return values<int32_t>()[0];
+    case DType::kInt64:
+      return static_cast<double>(values<int64_t>()[0]);
+    case DType::kUInt8:
+      return values<uint8_t>()[0];
+    case DType::kBool:
+      return values<bool>()[0] ? 1 : 0;
   }
   MOX_ASSERT(false, "every dtype has a case");
 }

@@ -1,7 +1,8 @@
-// Array: a dense, row-major tensor of values in host memory. (Symbolic tensors are mox::Tensor, in runtime/graph.)
+// Array: a dense, row-major tensor of values in host memory. (Symbolic tensors are mox::Tensor, in
+// runtime/graph.)
 //
-// An Array shares its buffer when copied (cheap, like a shared_ptr); `clone` makes an independent one. Buffers are
-// aligned to 64 bytes. Reading from several threads is safe; writing needs one owner.
+// An Array shares its buffer when copied (cheap, like a shared_ptr); `clone` makes an independent one.
+// Buffers are aligned to 64 bytes. Reading from several threads is safe; writing needs one owner.
 #pragma once
 
 #include <cstddef>
@@ -30,9 +31,9 @@ std::shared_ptr<std::byte> allocate_aligned(size_t bytes);
 
 class Array {
  public:
-  Array() = default;                                  // undefined: no buffer
-  explicit Array(TensorType type);                    // zero-filled
-  Array(DType dtype, Shape shape);                    // zero-filled
+  Array() = default;                // undefined: no buffer
+  explicit Array(TensorType type);  // zero-filled
+  Array(DType dtype, Shape shape);  // zero-filled
   // Refers to memory that `owner` keeps alive.
   Array(TensorType type, std::shared_ptr<std::byte> data);
 

@@ -15,9 +15,9 @@ struct Description {
   size_t size;
   std::string_view name;
 };
-constexpr Description kDescriptions[] = {
-    {DType::kFloat32, 4, "float32"}, {DType::kBFloat16, 2, "bfloat16"}, {DType::kInt32, 4, "int32"},
-    {DType::kInt64, 8, "int64"},     {DType::kUInt8, 1, "uint8"},       {DType::kBool, 1, "bool"}};
+constexpr Description kDescriptions[] = {{DType::kFloat32, 4, "float32"}, {DType::kBFloat16, 2, "bfloat16"},
+                                         {DType::kInt32, 4, "int32"},     {DType::kInt64, 8, "int64"},
+                                         {DType::kUInt8, 1, "uint8"},     {DType::kBool, 1, "bool"}};
 
 }  // namespace
 

@@ -9,9 +9,9 @@ namespace mox {
 
 enum class DType : uint8_t { kFloat32, kBFloat16, kInt32, kInt64, kUInt8, kBool };
 
-size_t size_of(DType dtype);            // bytes of one element
+size_t size_of(DType dtype);              // bytes of one element
 std::string_view to_string(DType dtype);  // "float32", "bfloat16", "int32", "int64", "uint8", "bool"
-bool is_floating(DType dtype);          // float32 and bfloat16
+bool is_floating(DType dtype);            // float32 and bfloat16
 
 // The dtype of that name; throws InvalidArgument for another name.
 DType dtype_from_string(std::string_view name);
@@ -27,12 +27,30 @@ struct BFloat16 {
 // The DType of a C++ type.
 template <typename T>
 struct DTypeOf;
-template <> struct DTypeOf<float> { static constexpr DType value = DType::kFloat32; };
-template <> struct DTypeOf<BFloat16> { static constexpr DType value = DType::kBFloat16; };
-template <> struct DTypeOf<int32_t> { static constexpr DType value = DType::kInt32; };
-template <> struct DTypeOf<int64_t> { static constexpr DType value = DType::kInt64; };
-template <> struct DTypeOf<uint8_t> { static constexpr DType value = DType::kUInt8; };
-template <> struct DTypeOf<bool> { static constexpr DType value = DType::kBool; };
+template <>
+struct DTypeOf<float> {
+  static constexpr DType value = DType::kFloat32;
+};
+template <>
+struct DTypeOf<BFloat16> {
+  static constexpr DType value = DType::kBFloat16;
+};
+template <>
+struct DTypeOf<int32_t> {
+  static constexpr DType value = DType::kInt32;
+};
+template <>
+struct DTypeOf<int64_t> {
+  static constexpr DType value = DType::kInt64;
+};
+template <>
+struct DTypeOf<uint8_t> {
+  static constexpr DType value = DType::kUInt8;
+};
+template <>
+struct DTypeOf<bool> {
+  static constexpr DType value = DType::kBool;
+};
 template <typename T>
 inline constexpr DType dtype_of = DTypeOf<T>::value;
 

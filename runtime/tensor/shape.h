@@ -1,4 +1,5 @@
-// The extents of a tensor, outermost dimension first. Dimensions are >= 0; a rank-0 shape is a scalar (one element).
+// The extents of a tensor, outermost dimension first. Dimensions are >= 0; a rank-0 shape is a scalar (one
+// element).
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,8 @@ class Shape {
   auto begin() const { return dims_.begin(); }
   auto end() const { return dims_.end(); }
 
-  int64_t elements() const;                 // product of the extents; 1 for a scalar
-  std::vector<int64_t> strides() const;     // row-major, in elements
+  int64_t elements() const;              // product of the extents; 1 for a scalar
+  std::vector<int64_t> strides() const;  // row-major, in elements
   bool operator==(const Shape&) const = default;
 
   // The axis counted from the front for `axis` in [-rank, rank); throws InvalidArgument outside.

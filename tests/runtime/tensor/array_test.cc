@@ -33,7 +33,7 @@ TEST(Shape, BroadcastsAsNumPy) {
 
 TEST(BFloat16, RoundsToNearestEvenAndKeepsNaN) {
   EXPECT_EQ(static_cast<float>(BFloat16(1.0f)), 1.0f);
-  EXPECT_EQ(static_cast<float>(BFloat16(1.0f + 0x1p-8f)), 1.0f);               // a tie goes to the even neighbour
+  EXPECT_EQ(static_cast<float>(BFloat16(1.0f + 0x1p-8f)), 1.0f);  // a tie goes to the even neighbour
   EXPECT_EQ(static_cast<float>(BFloat16(1.0f + 3 * 0x1p-8f)), 1.0f + 0x1p-6f);
   EXPECT_TRUE(std::isnan(static_cast<float>(BFloat16(std::numeric_limits<float>::quiet_NaN()))));
 }
