@@ -7,7 +7,7 @@
 
 namespace mox {
 
-std::string to_string(const std::source_location& where) {
+std::string to_string(const SourceLocation& where) {
   std::string_view path = where.file_name();
   auto last = path.rfind('/');
   if (last != std::string_view::npos && last > 0) {
@@ -17,7 +17,7 @@ std::string to_string(const std::source_location& where) {
   return fmt::format("{}:{}", path, where.line());
 }
 
-void assertion_failed(const char* condition, std::string_view message, std::source_location where) {
+void assertion_failed(const char* condition, std::string_view message, SourceLocation where) {
   fmt::print(stderr,
              "moxing: internal error at {}: {} ({}). This is a fault in moxing, not in your program.\n",
              to_string(where), message, condition);

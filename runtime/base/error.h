@@ -3,10 +3,11 @@
 // status. A broken invariant of our own is an assertion (MOX_ASSERT): it prints the place and aborts.
 #pragma once
 
-#include <source_location>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+
+#include "runtime/base/source_location.h"
 
 namespace mox {
 
@@ -61,10 +62,10 @@ class NumericError : public Error {
 };
 
 // "file.cc:12" with the directory removed down to the last two components, for messages.
-std::string to_string(const std::source_location& where);
+std::string to_string(const SourceLocation& where);
 
 [[noreturn]] void assertion_failed(const char* condition, std::string_view message,
-                                   std::source_location where = std::source_location::current());
+                                   SourceLocation where = SourceLocation::current());
 
 }  // namespace mox
 

@@ -1,0 +1,78 @@
+#include "runtime/graph/autodiff.h"
+
+#include <fmt/format.h>
+
+#include "runtime/base/error.h"
+#include "runtime/graph/graph.h"
+
+namespace mox {
+namespace {
+
+using TensorKey = std::pair<int, int>;  // node id, output
+
+TensorKey key_of(const Tensor& tensor) { return {tensor.node()->id, tensor.index()}; }
+
+// Nodes whose value depends on a target: only through these does a gradient have to flow.
+std::vector<bool> nodes_that_depend_on(const Graph& graph, std::span<const Tensor> targets, int last) {
+  std::vector<bool> depends(static_cast<size_t>(last) + 1, false);
+  for (const Tensor& target : targets)
+    if (target.node()->id <= last) depends[static_cast<size_t>(target.node()->id)] = true;
+  for (int id = 0; id <= last; ++id)
+    for (const Tensor& input : graph.nodes()[static_cast<size_t>(id)]->inputs)
+      if (depends[static_cast<size_t>(input.node()->id)]) depends[static_cast<size_t>(id)] = true;
+  return depends;
+}
+
+}  // namespace
+
+std::vector<Tensor> build_gradients(const Tensor& loss, std::span<const Tensor> targets,
+                                    const AutodiffVocabulary& vocabulary) {
+  if (!loss.defined()) throw InvalidArgument("the loss is an undefined tensor");
+  if (loss.shape().elements() != 1 || !is_floating(loss.dtype()))
+    throw InvalidArgument(fmt::format("a loss is one floating-point number (use reduce_mean or reduce_sum); "
+                                      "'{}' made at {} is {}",
+                                      loss.name(), to_string(loss.where()), to_string(loss.type())));
+  Graph& graph = *loss.node()->graph;
+  const int last = loss.node()->id;
+  const std::vector<bool> depends = nodes_that_depend_on(graph, targets, last);
+
+  NameScope scope("gradients");
+  std::map<TensorKey, Tensor> gradients;
+  {
+    LocationScope where(loss.where());
+    gradients[key_of(loss)] = vocabulary.ones_like(loss);
+  }
+  for (int id = last; id >= 0; --id) {
+    const Node& node = *graph.nodes()[static_cast<size_t>(id)];
+    if (!depends[static_cast<size_t>(id)] || !node.op->gradient) continue;
+    std::vector<Tensor> output_gradients(node.outputs.size());
+    bool reached = false;
+    for (size_t i = 0; i < output_gradients.size(); ++i) {
+      auto found = gradients.find({id, static_cast<int>(i)});
+      if (found != gradients.end()) output_gradients[i] = found->second, reached = true;
+    }
+    if (!reached) continue;
+    LocationScope where(node.where);
+    const std::vector<Tensor> input_gradients = node.op->gradient({node, output_gradients});
+    MOX_ASSERT(input_gradients.size() == node.inputs.size(),
+               fmt::format("the gradient of '{}' answers for each input", node.op->name));
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const Tensor& input = node.inputs[i];
+      const Tensor& gradient = input_gradients[i];
+      if (!gradient.defined() || !depends[static_cast<size_t>(input.node()->id)]) continue;
+      MOX_ASSERT(gradient.type() == input.type(),
+                 fmt::format("the gradient of '{}' for input {} has the input's type: {} against {}", node.op->name, i,
+                             to_string(gradient.type()), to_string(input.type())));
+      Tensor& sum = gradients[key_of(input)];
+      sum = sum.defined() ? vocabulary.add(sum, gradient) : gradient;
+    }
+  }
+  std::vector<Tensor> result;
+  for (const Tensor& target : targets) {
+    auto found = gradients.find(key_of(target));
+    result.push_back(found == gradients.end() ? Tensor() : found->second);
+  }
+  return result;
+}
+
+}  // namespace mox

@@ -1,0 +1,131 @@
+#include "runtime/graph/graph.h"
+
+#include <fmt/format.h>
+
+#include "runtime/base/error.h"
+
+namespace mox {
+namespace {
+
+struct BuildContext {
+  Graph* graph = nullptr;
+  std::string scope;
+  std::optional<SourceLocation> where;
+};
+
+BuildContext& context() {
+  thread_local BuildContext instance;
+  return instance;
+}
+
+std::vector<TensorType> type_attribute(const OpCall& call) {
+  return {{call.attributes.get<DType>("dtype"), Shape(call.attributes.get<std::vector<int64_t>>("shape"))}};
+}
+
+const Op kInput{.name = "input", .kind = Op::Kind::kInput, .infer = type_attribute};
+const Op kVariable{.name = "variable", .kind = Op::Kind::kVariable, .infer = type_attribute};
+
+Attributes with_type(const TensorType& type, std::pair<std::string, Attribute> extra) {
+  return {{"dtype", type.dtype},
+          {"shape", std::vector<int64_t>(type.shape.begin(), type.shape.end())},
+          std::move(extra)};
+}
+
+}  // namespace
+
+Graph::Graph() = default;
+Graph::~Graph() = default;
+
+Node& Graph::add_node(const Op& op, std::vector<Tensor> inputs, Attributes attributes, SourceLocation where) {
+  if (context().where) where = *context().where;
+  const std::string wanted = context().graph == this ? context().scope + std::string(op.name) : std::string(op.name);
+  const OpCall call{op, wanted, inputs, attributes, where};
+  for (const Tensor& input : inputs) {
+    if (!input.defined()) throw InvalidArgument(fmt::format("{} '{}' at {}: an input is an undefined tensor", op.name, wanted, to_string(where)));
+    if (input.node()->graph != this) call.fail("inputs of one graph (was a tensor kept from an earlier model_fn call?)");
+  }
+  auto node = std::make_unique<Node>();
+  node->outputs = op.infer(call);
+  node->graph = this;
+  node->id = static_cast<int>(nodes_.size());
+  node->op = &op;
+  node->name = unique_name(wanted);
+  node->attributes = std::move(attributes);
+  node->inputs = std::move(inputs);
+  node->where = where;
+  nodes_.push_back(std::move(node));
+  return *nodes_.back();
+}
+
+Tensor Graph::input(int component, const TensorType& type, SourceLocation where) {
+  for (const auto& node : nodes_) {
+    if (node->op == &kInput && node->attributes.get<int64_t>("component") == component) {
+      MOX_ASSERT(node->outputs[0] == type, "an input keeps its type");
+      return node->output();
+    }
+  }
+  return add_node(kInput, {}, with_type(type, {"component", int64_t{component}}), where).output();
+}
+
+Tensor Graph::add_variable(VariableSpec spec) {
+  MOX_ASSERT(!variable_index_.contains(spec.name), "a variable is declared once");
+  Node& node = add_node(kVariable, {}, with_type(spec.type, {"variable", spec.name}), spec.where);
+  variable_index_[spec.name] = variables_.size();
+  variables_.push_back(node.output());
+  variable_specs_.push_back(std::move(spec));
+  return node.output();
+}
+
+Tensor Graph::find_variable(std::string_view name) const {
+  auto found = variable_index_.find(name);
+  return found == variable_index_.end() ? Tensor() : variables_[found->second];
+}
+
+const VariableSpec& Graph::spec(const Tensor& variable) const {
+  MOX_ASSERT(variable.defined() && variable.node()->graph == this && variable.node()->op == &kVariable,
+             "the tensor is a variable of this graph");
+  return variable_specs_[variable_index_.find(variable.node()->attributes.get<std::string>("variable"))->second];
+}
+
+const std::vector<Tensor>& Graph::collection(const std::string& key) const {
+  static const std::vector<Tensor> empty;
+  auto found = collections_.find(key);
+  return found == collections_.end() ? empty : found->second;
+}
+
+std::string Graph::unique_name(std::string_view wanted) {
+  auto [entry, is_new] = taken_names_.try_emplace(std::string(wanted), 0);
+  if (is_new) return entry->first;
+  for (;;) {
+    std::string candidate = fmt::format("{}_{}", wanted, ++entry->second);
+    if (taken_names_.try_emplace(candidate, 0).second) return candidate;
+  }
+}
+
+GraphScope::GraphScope(Graph& graph) : previous_(context().graph), previous_scope_(context().scope) {
+  context().graph = &graph;
+  context().scope.clear();
+}
+GraphScope::~GraphScope() {
+  context().graph = previous_;
+  context().scope = previous_scope_;
+}
+
+Graph& current_graph(std::string_view what) {
+  if (!context().graph)
+    throw FailedPrecondition(fmt::format(
+        "{} was called outside of a model function: no graph is being built on this thread", what));
+  return *context().graph;
+}
+
+NameScope::NameScope(std::string_view name) : previous_length_(context().scope.size()) {
+  context().scope += name;
+  context().scope += '/';
+}
+NameScope::~NameScope() { context().scope.resize(previous_length_); }
+const std::string& current_name_scope() { return context().scope; }
+
+LocationScope::LocationScope(SourceLocation where) : previous_(context().where) { context().where = where; }
+LocationScope::~LocationScope() { context().where = previous_; }
+
+}  // namespace mox

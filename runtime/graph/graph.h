@@ -1,0 +1,102 @@
+// Graph: the nodes that model_fn builds, with the variables it asked for and the collections it filled.
+//
+// Append-only: a node's inputs exist before it, so the node order is a topological order. Not thread-safe; one thread
+// builds it, then it may be read by many.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/source_location.h"
+#include "runtime/graph/node.h"
+#include "runtime/graph/op.h"
+#include "runtime/graph/variable.h"
+
+namespace mox {
+
+class Graph {
+ public:
+  Graph();
+  ~Graph();
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  Node& add_node(const Op& op, std::vector<Tensor> inputs, Attributes attributes, SourceLocation where);
+  const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
+
+  // A component of the batch. The same component asked for twice is the same node; `type` must agree.
+  Tensor input(int component, const TensorType& type, SourceLocation where);
+
+  // Declares a variable; the name must be new (layers above decide about reuse).
+  Tensor add_variable(VariableSpec spec);
+  // The variable of that exact name, or undefined.
+  Tensor find_variable(std::string_view name) const;
+  const VariableSpec& spec(const Tensor& variable) const;  // asserts that it is a variable of this graph
+  const std::vector<Tensor>& variables() const { return variables_; }  // in the order of their declaration
+
+  void add_update(VariableUpdate update) { updates_.push_back(update); }
+  const std::vector<VariableUpdate>& updates() const { return updates_; }
+
+  void add_to_collection(const std::string& key, const Tensor& tensor) { collections_[key].push_back(tensor); }
+  const std::vector<Tensor>& collection(const std::string& key) const;  // empty if nobody added to it
+
+  // A name that no node of this graph has: `wanted`, or `wanted_1`, `wanted_2`, ...
+  std::string unique_name(std::string_view wanted);
+
+ private:
+  std::vector<std::unique_ptr<Node>> nodes_;
+  std::map<std::string, int, std::less<>> taken_names_;
+  std::vector<Tensor> variables_;
+  std::vector<VariableSpec> variable_specs_;
+  std::map<std::string, size_t, std::less<>> variable_index_;
+  std::vector<VariableUpdate> updates_;
+  std::map<std::string, std::vector<Tensor>> collections_;
+};
+
+// While alive, ops without inputs and get_variable on this thread go to `graph`. Nests; the engine holds one while it
+// calls model_fn. (The thread's current graph is the only hidden context there is.)
+class GraphScope {
+ public:
+  explicit GraphScope(Graph& graph);
+  ~GraphScope();
+  GraphScope(const GraphScope&) = delete;
+  GraphScope& operator=(const GraphScope&) = delete;
+
+ private:
+  Graph* previous_;
+  std::string previous_scope_;
+};
+
+// The graph that is being built on this thread. Throws FailedPrecondition outside of a GraphScope, naming `what`.
+Graph& current_graph(std::string_view what);
+
+// While alive, names of new nodes on this thread start with "<name>/" after the scopes already open.
+class NameScope {
+ public:
+  explicit NameScope(std::string_view name);
+  ~NameScope();
+  NameScope(const NameScope&) = delete;
+  NameScope& operator=(const NameScope&) = delete;
+
+ private:
+  size_t previous_length_;
+};
+const std::string& current_name_scope();  // "" or "a/b/"
+
+// While alive, new nodes on this thread carry `where`: gradients point at the forward op's line, layers at their caller's.
+class LocationScope {
+ public:
+  explicit LocationScope(SourceLocation where);
+  ~LocationScope();
+  LocationScope(const LocationScope&) = delete;
+  LocationScope& operator=(const LocationScope&) = delete;
+
+ private:
+  std::optional<SourceLocation> previous_;
+};
+
+}  // namespace mox

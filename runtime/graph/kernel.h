@@ -1,0 +1,76 @@
+// The two-phase kernel interface.
+//
+// Phase 1, compile: an op is asked once per node for a Kernel. It sees the layouts in which its inputs exist so far,
+// chooses an implementation, and answers with the layouts that it wants for its inputs and produces for its outputs,
+// the scratch memory it needs, and what may share memory. The compiler inserts layout conversions and plans the memory.
+//
+// Phase 2, run: `run` is called every step with resolved pointers. No decision, no allocation, no lock.
+//
+// A plan is compiled once and instantiated per device; `instantiate` is called once per device and its result is used
+// by that device's thread alone, so it may own state (oneDNN memory objects). It must not keep results between runs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/base/team.h"
+#include "runtime/graph/layout.h"
+#include "runtime/graph/node.h"
+
+namespace mox {
+
+// What a kernel gets to see when it is chosen.
+struct KernelRequest {
+  const Node& node;
+  std::vector<Layout> input_layouts;  // in which layout each input exists; a kernel may ask for another
+  std::vector<bool> input_is_stored;  // a variable or constant: converting it costs a pass over memory every step
+  const Team& team;                   // the team that will run it
+};
+
+// What a kernel gets when it runs. Pointers are aligned to 64 bytes, unless a caller's own memory is passed in.
+struct KernelArguments {
+  std::span<const std::byte* const> inputs;
+  std::span<std::byte* const> outputs;
+  std::byte* scratch;
+  const Team& team;
+  uint64_t seed;      // of the run: random ops key their streams by (seed, node, step)
+  int64_t step;       // global step, the same on every device
+
+  template <typename T>
+  const T* input(int i) const {
+    return reinterpret_cast<const T*>(inputs[static_cast<size_t>(i)]);
+  }
+  template <typename T>
+  T* output(int i) const {
+    return reinterpret_cast<T*>(outputs[static_cast<size_t>(i)]);
+  }
+};
+
+using KernelFunction = std::function<void(const KernelArguments&)>;
+
+struct Kernel {
+  std::vector<Layout> input_layouts;   // required; one an input
+  std::vector<Layout> output_layouts;  // produced; one an output
+  size_t scratch_bytes = 0;            // uninitialised memory during `run`
+  // Output `first` may use the memory of input `second` (same bytes; read before written, element by element). The
+  // planner does it when that input is not needed later.
+  std::vector<std::pair<int, int>> in_place;
+  // >= 0: output 0 is input `alias` under another shape; nothing runs and `instantiate` stays empty.
+  int alias = -1;
+  std::string implementation;          // for the printed plan: "eigen", "jit:avx512_core", "loop"
+  double floating_point_operations = 0;  // per run, multiply and add counted separately; 0 = not stated
+  std::function<KernelFunction()> instantiate;
+};
+
+// A kernel without state that reads and writes plain layouts: what most ops, and users' own ops, need.
+Kernel plain_kernel(const Node& node, KernelFunction run, std::string implementation = "loop");
+
+// An output that is the input's memory under another shape (reshape, stop_gradient). Needs the plain layout.
+Kernel alias_kernel(const Node& node, int input = 0);
+
+}  // namespace mox
