@@ -39,14 +39,20 @@ function(mox_program name)
   target_link_libraries(${name} PRIVATE moxing)
 endfunction()
 
-# mox_tests(NAME LIBS lib... [LABEL quick|slow] [DEPENDS target...]): the *_test.cc files of this folder as one GoogleTest program.
+# mox_tests(NAME LIBS lib... [LABEL quick|slow] [THREADS] [TIMEOUT seconds] [DEPENDS target...]): the *_test.cc files
+# of this folder as one GoogleTest program. THREADS: ./dev test tsan runs it under ThreadSanitizer, too.
+add_custom_target(mox_threads_tests)
 function(mox_tests name)
-  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "LIBS;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "THREADS" "LABEL;TIMEOUT" "LIBS;DEPENDS" ${ARGN})
   if(NOT ARG_LABEL)
     set(ARG_LABEL quick)
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
+  endif()
+  if(ARG_THREADS)
+    add_dependencies(mox_threads_tests ${name})
+    string(APPEND ARG_LABEL "-threads")  # one word: CTest's discovery takes no list
   endif()
   file(GLOB sources CONFIGURE_DEPENDS *_test.cc)
   add_executable(${name} ${sources})
