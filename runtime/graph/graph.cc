@@ -23,6 +23,9 @@ std::vector<TensorType> type_attribute(const OpCall& call) {
 }
 
 const Op kInput{.name = "input", .kind = Op::Kind::kInput, .infer = type_attribute};
+const Op kConstant{.name = "constant", .kind = Op::Kind::kConstant, .infer = [](const OpCall& call) {
+                     return std::vector<TensorType>{call.attributes.get<Array>("value").type()};
+                   }};
 const Op kVariable{.name = "variable", .kind = Op::Kind::kVariable, .infer = type_attribute};
 
 Attributes with_type(const TensorType& type, std::pair<std::string, Attribute> extra) {
@@ -55,6 +58,28 @@ Node& Graph::add_node(const Op& op, std::vector<Tensor> inputs, Attributes attri
   node->where = where;
   nodes_.push_back(std::move(node));
   return *nodes_.back();
+}
+
+Node& Graph::copy_node(const Node& node, std::vector<Tensor> inputs) {
+  auto copy = std::make_unique<Node>(node);
+  copy->graph = this;
+  copy->id = static_cast<int>(nodes_.size());
+  copy->name = unique_name(node.name);
+  copy->inputs = std::move(inputs);
+  nodes_.push_back(std::move(copy));
+  Node& result = *nodes_.back();
+  if (node.op == &kVariable) {
+    const VariableSpec& spec = node.graph->spec(Tensor(const_cast<Node*>(&node), 0));
+    MOX_ASSERT(!variable_index_.contains(spec.name), "a variable is declared once");
+    variable_index_[spec.name] = variables_.size();
+    variables_.push_back(result.output());
+    variable_specs_.push_back(spec);
+  }
+  return result;
+}
+
+Tensor Graph::constant(Array value, SourceLocation where) {
+  return add_node(kConstant, {}, {{"value", std::move(value)}}, where).output();
 }
 
 Tensor Graph::input(int component, const TensorType& type, SourceLocation where) {

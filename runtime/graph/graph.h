@@ -28,6 +28,13 @@ class Graph {
   Node& add_node(const Op& op, std::vector<Tensor> inputs, Attributes attributes, SourceLocation where);
   const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
 
+  // A copy of a node of another graph, with `inputs` of this one; keeps name, attributes, types and location. Copying a
+  // variable declares it here too.
+  Node& copy_node(const Node& node, std::vector<Tensor> inputs);
+
+  // A value that is part of the graph.
+  Tensor constant(Array value, SourceLocation where);
+
   // A component of the batch. The same component asked for twice is the same node; `type` must agree.
   Tensor input(int component, const TensorType& type, SourceLocation where);
 

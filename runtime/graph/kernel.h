@@ -70,6 +70,11 @@ struct Kernel {
 // A kernel without state that reads and writes plain layouts: what most ops, and users' own ops, need.
 Kernel plain_kernel(const Node& node, KernelFunction run, std::string implementation = "loop");
 
+// Makes the kernel that converts a value of `type` between two layouts that are not equal (ops/ provides it; the
+// compiler inserts it). Asserts if there is no such conversion.
+using LayoutConverter =
+    std::function<Kernel(const TensorType& type, const Layout& from, const Layout& to, const Team& team)>;
+
 // An output that is the input's memory under another shape (reshape, stop_gradient). Needs the plain layout.
 Kernel alias_kernel(const Node& node, int input = 0);
 

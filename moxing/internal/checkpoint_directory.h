@@ -1,0 +1,56 @@
+// The directories of checkpoints inside a log_dir: their names, how one is published, replaced and deleted so
+// that a crash between any two steps leaves a whole checkpoint, and how the leftovers of a crash are
+// recognised.
+//
+//   checkpoint-<step>            a checkpoint
+//   checkpoint-<step>.saving     being written; after a crash, incomplete
+//   checkpoint-<step>.previous   moved aside by a replacement on a file system that cannot exchange two
+//   names; it is
+//                                the checkpoint as long as checkpoint-<step> does not exist
+//   checkpoint-<step>.deleting   being deleted
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace mox::internal {
+
+std::string checkpoint_name(int64_t step);
+std::string saving_name(int64_t step);
+
+struct CheckpointName {
+  int64_t step = 0;
+  std::string suffix;  // "", ".saving", ".previous" or ".deleting"
+};
+// Nothing for a name that is none of the four above.
+std::optional<CheckpointName> parse_checkpoint_name(std::string_view name);
+
+// Held while a log_dir is changed. Throws IoError if another process or thread holds it for a minute.
+class DirectoryLock {
+ public:
+  explicit DirectoryLock(const std::string& directory);
+  ~DirectoryLock();
+  DirectoryLock(const DirectoryLock&) = delete;
+  DirectoryLock& operator=(const DirectoryLock&) = delete;
+
+ private:
+  int fd_;
+};
+
+// The following are for the holder of the lock.
+
+// Brings an interrupted replacement to its end and removes incomplete and half-deleted directories. Throws
+// IoError.
+void remove_leftovers(const std::string& log_dir);
+
+// Gives the complete, synced directory checkpoint-<step>.saving its final name, durably, and deletes the
+// checkpoint that it replaces. `can_exchange` false: act as on a file system that cannot exchange two names
+// (for tests). Throws IoError; the former checkpoint then still has its name.
+void publish_checkpoint(const std::string& log_dir, int64_t step, bool can_exchange = true);
+
+// Deletes a checkpoint; it is no longer listed from the first moment on. Throws IoError.
+void delete_checkpoint(const std::string& log_dir, int64_t step);
+
+}  // namespace mox::internal

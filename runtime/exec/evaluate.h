@@ -1,0 +1,24 @@
+// Runs a small graph once, for tests, for initial values, for trying an op out. Compiles, runs, returns copies.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/exec/plan.h"
+
+namespace mox {
+
+struct EvaluateOptions {
+  std::map<std::string, Array, std::less<>> variables = {};  // values by name; others take their initial value
+  uint64_t seed = 0;
+  int64_t step = 0;
+  int threads = 1;
+  CompileOptions compile = {};
+};
+
+std::vector<Array> evaluate(std::span<const Tensor> fetches, std::span<const Array> inputs,
+                            const EvaluateOptions& options);
+
+}  // namespace mox

@@ -1,0 +1,73 @@
+// Plan: a graph compiled for one team, immutable. Compiling decides everything that a run then only does: which nodes
+// remain, what is fused, which implementation and layout each takes, in what order, and where each value lives.
+//
+//   graph -> prune -> rewrite rules (ops') -> fold constants -> share equal nodes -> choose kernels and layouts
+//         -> insert conversions -> liveness -> offsets in one arena
+//
+// Memory of a value is one of: the arena (planned by liveness), a variable (host store), a component of the batch
+// (the caller's memory), a constant (owned by the plan), a result (fetches and updates: kept after the run), or a gradient buffer
+// (kept until the optimizer has used it).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/graph/graph.h"
+#include "runtime/graph/rewrite.h"
+
+namespace mox {
+
+// One gradient to compute: d(loss)/d(variable). Several losses may want gradients of several variables.
+struct GradientOutput {
+  Tensor variable;
+  Tensor gradient;
+};
+
+struct PlanRequest {
+  std::vector<Tensor> fetches;
+  std::vector<GradientOutput> gradients;
+  std::vector<VariableUpdate> updates;
+};
+
+struct CompileOptions {
+  std::vector<NamedRule> rules;  // applied in order (ops/passes.h: default_rules)
+  LayoutConverter convert;       // ops/passes.h: convert_layout
+};
+
+struct PlanStatistics {
+  size_t nodes = 0;                 // of the graph after rewriting
+  size_t steps = 0;                 // kernels that run
+  size_t conversions = 0;           // of the steps, those that only change a layout
+  size_t arena_bytes = 0;           // activations and scratch
+  size_t unplanned_bytes = 0;       // what the same values would take without sharing memory
+  size_t variable_bytes = 0;
+  size_t gradient_bytes = 0;
+  double floating_point_operations = 0;
+  double compile_seconds = 0;
+};
+
+class Plan {
+ public:
+  // Compiles what `request` needs of `graph` (which is left as it is) for `team`, whose thread is the caller.
+  static std::shared_ptr<const Plan> compile(const Graph& graph, const PlanRequest& request,
+                                             const CompileOptions& options, const Team& team);
+  ~Plan();
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
+  const PlanStatistics& statistics() const;
+  // A table for people: op, name, shapes, layouts, implementation, FLOPs, bytes; then the totals.
+  std::string describe() const;
+  // A stable hash of everything that decides the result: ops, attributes, shapes, order, implementations.
+  uint64_t fingerprint() const;
+
+  struct Impl;
+  const Impl& impl() const { return *impl_; }
+
+ private:
+  explicit Plan(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace mox

@@ -1,0 +1,54 @@
+// PlanInstance: a plan bound to one device: its arena, its kernels' state, its result buffers. `run` allocates nothing.
+//
+// Threads: one thread, which has entered the team that the plan was compiled for.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "runtime/exec/plan.h"
+
+namespace mox {
+
+// Called by `run` as soon as gradient `index` (of PlanRequest::gradients) is final and no remaining kernel of the plan reads its
+// variable: the variable may be updated at once, while the backward pass goes on.
+using GradientListener = FunctionRef<void(size_t index)>;
+
+struct StepInputs {
+  std::span<const Array> components;  // the batch, of the types that the graph's inputs declare
+  uint64_t seed = 0;
+  int64_t step = 0;
+};
+
+class PlanInstance {
+ public:
+  // `variable(name)` gives the memory of a variable, which must stay where it is for the life of the instance.
+  PlanInstance(std::shared_ptr<const Plan> plan, const Team& team,
+               const std::function<Array(std::string_view name)>& variable);
+  ~PlanInstance();
+  PlanInstance(const PlanInstance&) = delete;
+  PlanInstance& operator=(const PlanInstance&) = delete;
+
+  // Throws InvalidArgument if a component has another type than the plan was compiled for.
+  void run(const StepInputs& inputs, const GradientListener& listener);
+  void run(const StepInputs& inputs);
+
+  // Valid until the next run. Fetches and gradients are in the order of the PlanRequest.
+  const Array& fetched(size_t index) const;
+  const Array& gradient(size_t index) const;
+  // Copies every update's value into its variable (call when no reader of the variable is running).
+  void apply_updates();
+
+  // With profiling on, seconds per step of the plan are accumulated (in the order of Plan::describe).
+  void set_profiling(bool on);
+  std::string describe_profile() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace mox

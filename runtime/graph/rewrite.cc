@@ -1,0 +1,93 @@
+#include "runtime/graph/rewrite.h"
+
+#include "runtime/base/error.h"
+
+namespace mox {
+namespace {
+
+int64_t key_of(const Tensor& tensor) { return int64_t{tensor.node()->id} << 8 | tensor.index(); }
+
+std::vector<bool> needed_nodes(const Graph& graph, const std::vector<Tensor>& outputs) {
+  std::vector<bool> needed(graph.nodes().size(), false);
+  for (const Tensor& output : outputs) needed[static_cast<size_t>(output.node()->id)] = true;
+  for (size_t id = graph.nodes().size(); id-- > 0;)
+    if (needed[id])
+      for (const Tensor& input : graph.nodes()[id]->inputs) needed[static_cast<size_t>(input.node()->id)] = true;
+  return needed;
+}
+
+}  // namespace
+
+int RewriteView::uses(const Tensor& old) const {
+  auto found = uses_.find(key_of(old));
+  return found == uses_.end() ? 0 : found->second;
+}
+Tensor RewriteView::mapped(const Tensor& old) const {
+  auto found = mapping_.find(key_of(old));
+  MOX_ASSERT(found != mapping_.end(), "a rule maps tensors of nodes that the sweep has passed");
+  return found->second;
+}
+int RewriteView::uses_of_mapped(const Tensor& fresh) const {
+  auto found = fresh_uses_.find(key_of(fresh));
+  return found == fresh_uses_.end() ? 0 : found->second;
+}
+
+GraphRewriter::GraphRewriter(const Graph& source, std::vector<Tensor> outputs) : outputs_(std::move(outputs)) {
+  for (const Tensor& output : outputs_)
+    MOX_ASSERT(output.defined() && output.node()->graph == &source, "outputs belong to the graph that is compiled");
+  graph_ = std::make_unique<Graph>();
+  const std::vector<bool> needed = needed_nodes(source, outputs_);
+  std::unordered_map<int64_t, Tensor> mapping;
+  for (const auto& node : source.nodes()) {
+    if (!needed[static_cast<size_t>(node->id)]) continue;
+    std::vector<Tensor> inputs;
+    for (const Tensor& input : node->inputs) inputs.push_back(mapping.at(key_of(input)));
+    Node& copy = graph_->copy_node(*node, std::move(inputs));
+    for (size_t i = 0; i < node->outputs.size(); ++i)
+      mapping[key_of(Tensor(node.get(), static_cast<int>(i)))] = Tensor(&copy, static_cast<int>(i));
+  }
+  for (Tensor& output : outputs_) output = mapping.at(key_of(output));
+}
+
+int GraphRewriter::apply(const RewriteRule& rule) {
+  const std::unique_ptr<Graph> old = std::move(graph_);
+  const std::vector<bool> needed = needed_nodes(*old, outputs_);
+  auto fresh = std::make_unique<Graph>();
+  RewriteView view;
+  view.target_ = fresh.get();
+  for (const auto& node : old->nodes())
+    if (needed[static_cast<size_t>(node->id)])
+      for (const Tensor& input : node->inputs) ++view.uses_[key_of(input)];
+  for (const Tensor& output : outputs_) ++view.uses_[key_of(output)];
+
+  int fired = 0;
+  for (const auto& node : old->nodes()) {
+    if (!needed[static_cast<size_t>(node->id)]) continue;
+    std::vector<Tensor> results;
+    LocationScope where(node->where);
+    if (auto replacement = rule(*node, view)) {
+      ++fired;
+      results = std::move(*replacement);
+      MOX_ASSERT(results.size() == node->outputs.size(), "a rewrite replaces every output");
+    } else {
+      std::vector<Tensor> inputs;
+      for (const Tensor& input : node->inputs) inputs.push_back(view.mapped(input));
+      Node& copy = fresh->copy_node(*node, std::move(inputs));
+      for (size_t i = 0; i < node->outputs.size(); ++i) results.push_back(Tensor(&copy, static_cast<int>(i)));
+    }
+    for (size_t i = 0; i < results.size(); ++i) {
+      MOX_ASSERT(results[i].node()->graph == fresh.get() && results[i].type() == node->outputs[i],
+                 "a rewrite keeps the type of what it replaces");
+      const Tensor output(node.get(), static_cast<int>(i));
+      view.mapping_[key_of(output)] = results[i];
+      view.fresh_uses_[key_of(results[i])] += view.uses(output);
+    }
+  }
+  for (Tensor& output : outputs_) output = view.mapped(output);
+  GraphRewriter pruned(*fresh, outputs_);
+  graph_ = std::move(pruned.graph_);
+  outputs_ = std::move(pruned.outputs_);
+  return fired;
+}
+
+}  // namespace mox
