@@ -1,8 +1,8 @@
 // Plan: a graph compiled for one team, immutable. Compiling decides everything that a run then only does: which nodes
 // remain, what is fused, which implementation and layout each takes, in what order, and where each value lives.
 //
-//   graph -> prune -> rewrite rules (ops') -> fold constants -> share equal nodes -> choose kernels and layouts
-//         -> insert conversions -> liveness -> offsets in one arena
+//   graph -> prune -> fold constants -> share equal nodes -> rewrite rules (the ops' fusions)
+//         -> choose kernels and layouts, inserting conversions -> liveness -> offsets in one arena
 //
 // Memory of a value is one of: the arena (planned by liveness), a variable (host store), a component of the batch
 // (the caller's memory), a constant (owned by the plan), a result (fetches and updates: kept after the run), or a gradient buffer

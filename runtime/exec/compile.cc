@@ -1,0 +1,307 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "runtime/base/error.h"
+#include "runtime/exec/internal/memory_plan.h"
+#include "runtime/exec/internal/plan_impl.h"
+#include "runtime/exec/internal/simplify.h"
+
+namespace mox {
+namespace {
+
+constexpr int kAfterTheRun = 1 << 30;  // the last_step of values that are read after the run
+
+Kernel copy_kernel(const TensorType& type) {
+  Kernel kernel;
+  kernel.input_layouts = kernel.output_layouts = {Layout::plain(type)};
+  kernel.implementation = "copy";
+  kernel.instantiate = [bytes = type.bytes()]() -> KernelFunction {
+    return [bytes](const KernelArguments& args) {
+      args.team.parallel_for(static_cast<int64_t>(bytes), 1 << 18, [&](int64_t begin, int64_t end) {
+        std::memcpy(args.outputs[0] + begin, args.inputs[0] + begin, static_cast<size_t>(end - begin));
+      });
+    };
+  };
+  return kernel;
+}
+
+// Turns the rewritten graph into steps over values: chooses kernels and inserts conversions.
+class StepBuilder {
+ public:
+  StepBuilder(Plan::Impl& plan, const CompileOptions& options, const Team& team)
+      : plan_(plan), options_(options), team_(team) {}
+
+  // The outputs that must exist in plain layout after the run, so that their conversion follows their producer.
+  void require_plain(const Tensor& tensor) { wanted_plain_.insert(key(tensor)); }
+
+  void build(const Graph& graph) {
+    for (const auto& node : graph.nodes()) add_node(*node);
+  }
+
+  // The value of `tensor` in plain layout, with memory of its own that survives the run as `storage`.
+  int keep(const Tensor& tensor, Storage storage) {
+    int value = plan_.root(value_in(tensor, Layout::plain(tensor.type())));
+    if (at(value).storage != Storage::kArena) {
+      if (storage == Storage::kResult && at(value).storage == Storage::kResult) return value;
+      const int copy = new_value(tensor.name() + "/copy", tensor.type(), Layout::plain(tensor.type()));
+      add_step("copy", tensor.name(), "", copy_kernel(tensor.type()), {value}, {copy});
+      value = copy;
+    }
+    at(value).storage = storage;
+    at(value).last_step = kAfterTheRun;
+    auto& list = storage == Storage::kGradient ? plan_.gradients : plan_.results;
+    at(value).index = static_cast<int>(list.size());
+    list.push_back(value);
+    return value;
+  }
+
+ private:
+  using Key = std::pair<int, int>;
+  static Key key(const Tensor& tensor) { return {tensor.node()->id, tensor.index()}; }
+  PlanValue& at(int value) { return plan_.values[static_cast<size_t>(value)]; }
+
+  int new_value(std::string name, TensorType type, Layout layout) {
+    PlanValue value;
+    value.name = std::move(name);
+    value.type = std::move(type);
+    value.layout = std::move(layout);
+    plan_.values.push_back(std::move(value));
+    return static_cast<int>(plan_.values.size()) - 1;
+  }
+
+  void add_step(std::string op, std::string name, std::string attributes, Kernel kernel, std::vector<int> inputs,
+                std::vector<int> outputs) {
+    const int step = static_cast<int>(plan_.steps.size());
+    for (int input : inputs) {
+      PlanValue& value = at(plan_.root(input));
+      value.last_step = std::max(value.last_step, step);
+    }
+    PlanStep result;
+    if (kernel.scratch_bytes > 0) {
+      result.scratch = new_value(name + "/scratch", {DType::kUInt8, Shape{static_cast<int64_t>(kernel.scratch_bytes)}},
+                                 Layout::opaque(kernel.scratch_bytes, "scratch", nullptr));
+      at(result.scratch).first_step = at(result.scratch).last_step = step;
+    }
+    for (int output : outputs) {
+      at(output).first_step = step;
+      at(output).last_step = std::max(at(output).last_step, step);
+    }
+    result.op = std::move(op);
+    result.name = std::move(name);
+    result.attributes = std::move(attributes);
+    result.kernel = std::move(kernel);
+    result.inputs = std::move(inputs);
+    result.outputs = std::move(outputs);
+    plan_.steps.push_back(std::move(result));
+  }
+
+  // The value of `tensor` in `layout`, converted if it does not exist in it yet.
+  int value_in(const Tensor& tensor, const Layout& layout) {
+    auto& versions = versions_[key(tensor)];
+    MOX_ASSERT(!versions.empty(), fmt::format("'{}' is computed before it is used", tensor.name()));
+    for (int version : versions)
+      if (at(version).layout == layout) return version;
+    const int from = versions.front();
+    Kernel kernel = options_.convert(tensor.type(), at(from).layout, layout, team_);
+    const int converted = new_value(tensor.name(), tensor.type(), layout);
+    if (at(plan_.root(from)).storage == Storage::kConstant) {
+      convert_constant(kernel, from, converted);
+    } else {
+      const std::string what = fmt::format("{} -> {}", at(from).layout.to_string(), layout.to_string());
+      add_step("convert", tensor.name(), what, std::move(kernel), {from}, {converted});
+      plan_.steps.back().is_conversion = true;
+    }
+    versions_[key(tensor)].push_back(converted);
+    return converted;
+  }
+
+  void convert_constant(const Kernel& kernel, int from, int to) {
+    const Array& source = plan_.constants[static_cast<size_t>(at(plan_.root(from)).index)];
+    auto memory = allocate_aligned(at(to).layout.bytes());
+    const auto scratch = allocate_aligned(kernel.scratch_bytes);
+    const std::byte* input = source.data();
+    std::byte* output = memory.get();
+    kernel.instantiate()({std::span(&input, 1), std::span(&output, 1), scratch.get(), team_, 0, 0});
+    at(to).storage = Storage::kConstant;
+    at(to).index = static_cast<int>(plan_.constants.size());
+    plan_.constants.push_back(
+        Array({DType::kUInt8, Shape{static_cast<int64_t>(at(to).layout.bytes())}}, std::move(memory)));
+  }
+
+  void add_stored(const Node& node) {
+    const TensorType& type = node.outputs[0];
+    const int value = new_value(node.name, type, Layout::plain(type));
+    switch (node.op->kind) {
+      case Op::Kind::kInput: {
+        const int component = static_cast<int>(node.attributes.get<int64_t>("component"));
+        const auto count = std::max(plan_.components.size(), static_cast<size_t>(component) + 1);
+        plan_.components.resize(count);
+        plan_.component_is_used.resize(count, false);
+        plan_.components[static_cast<size_t>(component)] = type;
+        plan_.component_is_used[static_cast<size_t>(component)] = true;
+        at(value).storage = Storage::kInput;
+        at(value).index = component;
+        break;
+      }
+      case Op::Kind::kVariable:
+        at(value).storage = Storage::kVariable;
+        at(value).index = static_cast<int>(plan_.variables.size());
+        plan_.variables.push_back(node.attributes.get<std::string>("variable"));
+        plan_.statistics.variable_bytes += type.bytes();
+        break;
+      default:
+        at(value).storage = Storage::kConstant;
+        at(value).index = static_cast<int>(plan_.constants.size());
+        plan_.constants.push_back(node.attributes.get<Array>("value"));
+    }
+    versions_[{node.id, 0}] = {value};
+  }
+
+  void add_node(const Node& node) {
+    if (node.op->kind != Op::Kind::kCompute && node.op->kind != Op::Kind::kRandom) return add_stored(node);
+    MOX_ASSERT(node.op->compile, fmt::format("the op '{}' has a kernel", node.op->name));
+    KernelRequest request{node, {}, {}, team_};
+    for (const Tensor& input : node.inputs) {
+      const PlanValue& value = at(versions_.at(key(input)).front());
+      request.input_layouts.push_back(value.layout);
+      const Storage storage = at(plan_.root(versions_.at(key(input)).front())).storage;
+      request.input_is_stored.push_back(storage == Storage::kVariable || storage == Storage::kConstant);
+    }
+    Kernel kernel = node.op->compile(request);
+    MOX_ASSERT(kernel.input_layouts.size() == node.inputs.size() && kernel.output_layouts.size() == node.outputs.size(),
+               fmt::format("the kernel of '{}' has a layout for each input and output", node.op->name));
+    plan_.statistics.floating_point_operations += kernel.floating_point_operations;
+    std::vector<int> inputs, outputs;
+    for (size_t i = 0; i < node.inputs.size(); ++i)
+      inputs.push_back(value_in(node.inputs[i], kernel.input_layouts[i]));
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      const Tensor output(const_cast<Node*>(&node), static_cast<int>(i));
+      outputs.push_back(new_value(output.name(), node.outputs[i], kernel.output_layouts[i]));
+      versions_[key(output)] = {outputs.back()};
+    }
+    if (kernel.alias >= 0) {
+      at(outputs[0]).alias_of = inputs[static_cast<size_t>(kernel.alias)];
+    } else {
+      add_step(std::string(node.op->name), node.name, to_string(node.attributes), std::move(kernel), std::move(inputs),
+               outputs);
+    }
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      const Tensor output(const_cast<Node*>(&node), static_cast<int>(i));
+      if (wanted_plain_.contains(key(output))) value_in(output, Layout::plain(output.type()));
+    }
+  }
+
+  Plan::Impl& plan_;
+  const CompileOptions& options_;
+  const Team& team_;
+  std::map<Key, std::vector<int>> versions_;  // the first is the one the producer made
+  std::set<Key> wanted_plain_;
+};
+
+// Lets outputs take over the memory of inputs that die with their step.
+void share_in_place(Plan::Impl& plan) {
+  for (size_t s = 0; s < plan.steps.size(); ++s) {
+    PlanStep& step = plan.steps[s];
+    std::set<int> taken;  // an input's memory goes to one output at most
+    for (auto [output_index, input_index] : step.kernel.in_place) {
+      const int output = step.outputs[static_cast<size_t>(output_index)];
+      const int input = plan.root(step.inputs[static_cast<size_t>(input_index)]);
+      PlanValue& to = plan.values[static_cast<size_t>(output)];
+      PlanValue& from = plan.values[static_cast<size_t>(input)];
+      if (to.alias_of >= 0 || to.storage != Storage::kArena || from.storage != Storage::kArena) continue;
+      if (from.last_step != static_cast<int>(s) || to.layout.bytes() != from.layout.bytes()) continue;
+      if (!taken.insert(input).second) continue;
+      to.alias_of = input;
+      from.last_step = to.last_step;
+    }
+  }
+}
+
+void place_in_arena(Plan::Impl& plan) {
+  std::vector<MemoryBlock> blocks;
+  std::vector<size_t> owners;
+  for (size_t v = 0; v < plan.values.size(); ++v) {
+    const PlanValue& value = plan.values[v];
+    if (value.storage != Storage::kArena || value.alias_of >= 0) continue;
+    blocks.push_back({value.layout.bytes(), value.first_step, value.last_step});
+    owners.push_back(v);
+    plan.statistics.unplanned_bytes += value.layout.bytes();
+  }
+  plan.arena_bytes = plan_memory(blocks);
+  for (size_t i = 0; i < blocks.size(); ++i) plan.values[owners[i]].offset = blocks[i].offset;
+  plan.statistics.arena_bytes = plan.arena_bytes;
+}
+
+// A variable may be updated once its gradient is there and nothing reads the variable any more.
+void schedule_gradient_events(Plan::Impl& plan, const std::vector<std::string>& gradient_variables) {
+  std::map<std::string, int> last_read;
+  for (const PlanValue& value : plan.values)
+    if (value.storage == Storage::kVariable && value.alias_of < 0)
+      last_read[plan.variables[static_cast<size_t>(value.index)]] = value.last_step;
+  for (size_t g = 0; g < plan.gradients.size(); ++g) {
+    int step = plan.values[static_cast<size_t>(plan.gradients[g])].first_step;
+    auto read = last_read.find(gradient_variables[g]);
+    if (read != last_read.end()) step = std::max(step, std::min(read->second, static_cast<int>(plan.steps.size()) - 1));
+    plan.gradient_events.push_back({step, g});
+  }
+  std::stable_sort(plan.gradient_events.begin(), plan.gradient_events.end(),
+                   [](const GradientEvent& a, const GradientEvent& b) { return a.step < b.step; });
+}
+
+}  // namespace
+
+std::shared_ptr<const Plan> Plan::compile(const Graph& graph, const PlanRequest& request,
+                                          const CompileOptions& options, const Team& team) {
+  const auto start = std::chrono::steady_clock::now();
+  auto impl = std::make_unique<Impl>();
+  std::vector<Tensor> outputs = request.fetches;
+  std::vector<std::string> gradient_variables;
+  for (const GradientOutput& gradient : request.gradients) {
+    outputs.push_back(gradient.gradient);
+    gradient_variables.push_back(graph.spec(gradient.variable).name);
+  }
+  for (const VariableUpdate& update : request.updates) outputs.push_back(update.value);
+
+  GraphRewriter rewriter(graph, std::move(outputs));
+  rewriter.apply(fold_constants(team));
+  rewriter.apply(share_equal_nodes());
+  for (const NamedRule& rule : options.rules)
+    if (const int fired = rewriter.apply(rule.rule)) impl->fired_rules.push_back(fmt::format("{}: {}", rule.name, fired));
+  outputs = rewriter.outputs();
+  impl->graph = rewriter.release();
+
+  StepBuilder builder(*impl, options, team);
+  for (const Tensor& output : outputs) builder.require_plain(output);
+  builder.build(*impl->graph);
+  size_t next = 0;
+  for (size_t i = 0; i < request.fetches.size(); ++i)
+    impl->fetches.push_back(impl->values[static_cast<size_t>(builder.keep(outputs[next++], Storage::kResult))].index);
+  for (size_t i = 0; i < request.gradients.size(); ++i) builder.keep(outputs[next++], Storage::kGradient);
+  for (const VariableUpdate& update : request.updates) {
+    const int value = builder.keep(outputs[next++], Storage::kResult);
+    impl->updates.push_back({graph.spec(update.variable).name, impl->values[static_cast<size_t>(value)].index});
+  }
+  share_in_place(*impl);
+  place_in_arena(*impl);
+  schedule_gradient_events(*impl, gradient_variables);
+
+  PlanStatistics& statistics = impl->statistics;
+  statistics.nodes = impl->graph->nodes().size();
+  statistics.steps = impl->steps.size();
+  statistics.conversions = static_cast<size_t>(
+      std::count_if(impl->steps.begin(), impl->steps.end(), [](const PlanStep& step) { return step.is_conversion; }));
+  for (int gradient : impl->gradients) statistics.gradient_bytes += impl->values[static_cast<size_t>(gradient)].type.bytes();
+  statistics.compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return std::shared_ptr<const Plan>(new Plan(std::move(impl)));
+}
+
+Plan::Plan(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Plan::~Plan() = default;
+const PlanStatistics& Plan::statistics() const { return impl_->statistics; }
+
+}  // namespace mox

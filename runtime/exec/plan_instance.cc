@@ -1,0 +1,162 @@
+#include "runtime/exec/plan_instance.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstring>
+
+#include "runtime/base/error.h"
+#include "runtime/exec/internal/plan_impl.h"
+
+namespace mox {
+namespace {
+
+struct BoundStep {
+  KernelFunction run;
+  std::vector<const std::byte*> inputs;
+  std::vector<std::byte*> outputs;
+  std::byte* scratch = nullptr;
+};
+
+// A pointer that follows the batch's memory from run to run.
+struct ComponentPointer {
+  size_t step, input, component;
+};
+
+}  // namespace
+
+struct PlanInstance::Impl {
+  std::shared_ptr<const Plan> plan;
+  const Team* team;
+  std::shared_ptr<std::byte> arena;
+  std::vector<Array> variables, results, gradients;
+  std::vector<std::pair<Array, size_t>> updates;  // the variable, the result
+  std::vector<BoundStep> steps;
+  std::vector<ComponentPointer> component_pointers;
+  bool profiling = false;
+  std::vector<double> seconds;
+  int64_t profiled_runs = 0;
+};
+
+PlanInstance::PlanInstance(std::shared_ptr<const Plan> plan, const Team& team,
+                           const std::function<Array(std::string_view)>& variable)
+    : impl_(std::make_unique<Impl>()) {
+  Impl& self = *impl_;
+  const Plan::Impl& compiled = plan->impl();
+  self.plan = plan;
+  self.team = &team;
+  self.arena = allocate_aligned(compiled.arena_bytes);
+  for (const std::string& name : compiled.variables) self.variables.push_back(variable(name));
+  for (int value : compiled.results) self.results.emplace_back(compiled.values[static_cast<size_t>(value)].type);
+  for (int value : compiled.gradients) self.gradients.emplace_back(compiled.values[static_cast<size_t>(value)].type);
+  for (const auto& update : compiled.updates)
+    self.updates.emplace_back(variable(update.variable), static_cast<size_t>(update.result));
+
+  auto pointer = [&](int value) -> std::byte* {
+    const PlanValue& root = compiled.values[static_cast<size_t>(compiled.root(value))];
+    const auto index = static_cast<size_t>(root.index);
+    switch (root.storage) {
+      case Storage::kArena: return self.arena.get() + root.offset;
+      case Storage::kVariable: return self.variables[index].data();
+      case Storage::kInput: return nullptr;
+      case Storage::kConstant: return const_cast<std::byte*>(compiled.constants[index].data());  // inputs only
+      case Storage::kResult: return self.results[index].data();
+      case Storage::kGradient: return self.gradients[index].data();
+    }
+    return nullptr;
+  };
+  for (size_t v = 0; v < compiled.values.size(); ++v) {
+    const PlanValue& value = compiled.values[v];
+    if (value.storage == Storage::kVariable && value.alias_of < 0)
+      MOX_ASSERT(self.variables[static_cast<size_t>(value.index)].type() == value.type,
+                 fmt::format("the stored variable '{}' has the graph's type", value.name));
+  }
+  for (size_t s = 0; s < compiled.steps.size(); ++s) {
+    const PlanStep& step = compiled.steps[s];
+    BoundStep bound;
+    for (size_t i = 0; i < step.inputs.size(); ++i) {
+      bound.inputs.push_back(pointer(step.inputs[i]));
+      const PlanValue& root = compiled.values[static_cast<size_t>(compiled.root(step.inputs[i]))];
+      if (root.storage == Storage::kInput) self.component_pointers.push_back({s, i, static_cast<size_t>(root.index)});
+    }
+    for (int output : step.outputs) bound.outputs.push_back(pointer(output));
+    if (step.scratch >= 0) bound.scratch = pointer(step.scratch);
+    bound.run = step.kernel.instantiate();
+    self.steps.push_back(std::move(bound));
+  }
+  self.seconds.assign(self.steps.size(), 0.0);
+}
+
+PlanInstance::~PlanInstance() = default;
+
+void PlanInstance::run(const StepInputs& inputs) {
+  run(inputs, [](size_t) {});
+}
+
+void PlanInstance::run(const StepInputs& inputs, const GradientListener& listener) {
+  Impl& self = *impl_;
+  const Plan::Impl& compiled = self.plan->impl();
+  for (size_t c = 0; c < compiled.components.size(); ++c) {
+    if (!compiled.component_is_used[c]) continue;
+    if (c >= inputs.components.size() || inputs.components[c].type() != compiled.components[c])
+      throw InvalidArgument(fmt::format(
+          "component {} of the batch must be {}, got {}", c, to_string(compiled.components[c]),
+          c < inputs.components.size() ? to_string(inputs.components[c].type()) : "no such component"));
+  }
+  for (const ComponentPointer& p : self.component_pointers)
+    self.steps[p.step].inputs[p.input] = inputs.components[p.component].data();
+
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point before = self.profiling ? Clock::now() : Clock::time_point();
+  auto event = compiled.gradient_events.begin();
+  const auto last_event = compiled.gradient_events.end();
+  // A gradient that is a stored value (step -1) has no step to wait for.
+  for (; event != last_event && event->step < 0; ++event) listener(event->gradient);
+  for (size_t s = 0; s < self.steps.size(); ++s) {
+    BoundStep& step = self.steps[s];
+    step.run({step.inputs, step.outputs, step.scratch, *self.team, inputs.seed, inputs.step});
+    if (self.profiling) {
+      const auto now = Clock::now();
+      self.seconds[s] += std::chrono::duration<double>(now - before).count();
+      before = now;
+    }
+    for (; event != last_event && event->step == static_cast<int>(s); ++event) {
+      listener(event->gradient);
+      if (self.profiling) before = Clock::now();
+    }
+  }
+  if (self.profiling) ++self.profiled_runs;
+}
+
+const Array& PlanInstance::fetched(size_t index) const {
+  return impl_->results[static_cast<size_t>(impl_->plan->impl().fetches.at(index))];
+}
+const Array& PlanInstance::gradient(size_t index) const { return impl_->gradients.at(index); }
+
+void PlanInstance::apply_updates() {
+  for (auto& [variable, result] : impl_->updates)
+    std::memcpy(variable.data(), impl_->results[result].data(), variable.bytes());
+}
+
+void PlanInstance::set_profiling(bool on) { impl_->profiling = on; }
+
+std::string PlanInstance::describe_profile() const {
+  const Plan::Impl& compiled = impl_->plan->impl();
+  const double runs = static_cast<double>(std::max<int64_t>(impl_->profiled_runs, 1));
+  double total = 0;
+  for (double seconds : impl_->seconds) total += seconds;
+  std::string text = fmt::format("{:>4} {:>10} {:>6} {:>9}  {:<24} {:<34} {}\n", "step", "µs", "%", "GFLOP/s", "op",
+                                 "implementation", "name");
+  for (size_t s = 0; s < compiled.steps.size(); ++s) {
+    const PlanStep& step = compiled.steps[s];
+    const double seconds = impl_->seconds[s] / runs;
+    text += fmt::format("{:>4} {:>10.1f} {:>6.1f} {:>9.1f}  {:<24} {:<34} {}\n", s, seconds * 1e6,
+                        total > 0 ? 100 * impl_->seconds[s] / total : 0.0,
+                        seconds > 0 ? step.kernel.floating_point_operations / seconds / 1e9 : 0.0, step.op,
+                        step.kernel.implementation, step.name);
+  }
+  text += fmt::format("total {:.1f} µs a run, {} runs\n", total / runs * 1e6, impl_->profiled_runs);
+  return text;
+}
+
+}  // namespace mox

@@ -1,0 +1,60 @@
+#include <fmt/format.h>
+
+#include "runtime/base/random.h"
+#include "runtime/exec/internal/plan_impl.h"
+
+namespace mox {
+namespace {
+
+std::string value_text(const Plan::Impl& plan, int index) {
+  const PlanValue& value = plan.values[static_cast<size_t>(index)];
+  return fmt::format("{} {}", to_string(value.type), value.layout.to_string());
+}
+
+std::string human_bytes(double bytes) {
+  const char* units[] = {"B", "KiB", "MiB", "GiB"};
+  int unit = 0;
+  while (bytes >= 1024 && unit < 3) bytes /= 1024, ++unit;
+  return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, units[unit]);
+}
+
+}  // namespace
+
+std::string Plan::describe() const {
+  std::string text = fmt::format("{:>4}  {:<24} {:<44} {:<34} {:>10} {:>10}  {}\n", "step", "op", "output",
+                                 "implementation", "MFLOP", "bytes", "name");
+  for (size_t s = 0; s < impl_->steps.size(); ++s) {
+    const PlanStep& step = impl_->steps[s];
+    size_t bytes = 0;
+    for (int input : step.inputs) bytes += impl_->values[static_cast<size_t>(input)].layout.bytes();
+    for (int output : step.outputs) bytes += impl_->values[static_cast<size_t>(output)].layout.bytes();
+    std::string how = step.kernel.implementation;
+    if (step.is_conversion) how += " (" + step.attributes + ")";
+    text += fmt::format("{:>4}  {:<24} {:<44} {:<34} {:>10.2f} {:>10}  {}\n", s, step.op,
+                        value_text(*impl_, step.outputs[0]), how, step.kernel.floating_point_operations / 1e6,
+                        human_bytes(static_cast<double>(bytes)), step.name);
+  }
+  const PlanStatistics& s = impl_->statistics;
+  text += fmt::format("fusions: {}\n", impl_->fired_rules.empty() ? "none" : "");
+  for (const std::string& rule : impl_->fired_rules) text += "  " + rule + "\n";
+  text += fmt::format(
+      "{} steps ({} layout conversions), {:.2f} GFLOP, arena {} (unshared {}), variables {}, gradients {}, compiled in "
+      "{:.0f} ms\n",
+      s.steps, s.conversions, s.floating_point_operations / 1e9, human_bytes(static_cast<double>(s.arena_bytes)),
+      human_bytes(static_cast<double>(s.unplanned_bytes)), human_bytes(static_cast<double>(s.variable_bytes)),
+      human_bytes(static_cast<double>(s.gradient_bytes)), s.compile_seconds * 1e3);
+  return text;
+}
+
+uint64_t Plan::fingerprint() const {
+  uint64_t hash = stable_hash("moxing plan 1");
+  for (const PlanStep& step : impl_->steps) {
+    std::string line = step.op + ' ' + step.name + ' ' + step.attributes + ' ' + step.kernel.implementation;
+    for (int input : step.inputs) line += ' ' + value_text(*impl_, input);
+    for (int output : step.outputs) line += " > " + value_text(*impl_, output);
+    hash = mix_hash(hash, stable_hash(line));
+  }
+  return hash;
+}
+
+}  // namespace mox
