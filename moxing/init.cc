@@ -1,0 +1,93 @@
+#include "moxing/init.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "moxing/internal/config_command_line.h"
+#include "moxing/internal/config_state.h"
+#include "moxing/internal/config_text.h"
+#include "moxing/internal/config_yaml.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+
+namespace mox {
+namespace {
+
+constexpr int kConfigurationRefused = 2;  // exit status
+
+LogLevel level_named(const std::string& name) {
+  if (name == "debug") return LogLevel::kDebug;
+  if (name == "warning") return LogLevel::kWarning;
+  return name == "error" ? LogLevel::kError : LogLevel::kInfo;
+}
+
+// Works on a copy, so that a refused configuration leaves nothing behind.
+std::optional<std::string> configured(const InitOptions& options, internal::ConfigState* state) {
+  internal::ConfigStore store = state->store;
+  const internal::CommandLine command_line = internal::split_command_line(options.arguments, store);
+  if (command_line.help) return internal::help_text(options.program, store);
+  if (command_line.version) return fmt::format("{} (moxing {})\n", options.program, version());
+  for (const auto& [name, path] : command_line.values) {
+    if (name == "config" && !path.empty()) internal::read_yaml(path, &store);
+  }
+  internal::store_command_line(command_line, &store);
+  set_log_level(level_named(std::get<std::string>(store.at("log_level").value())));
+  state->store = std::move(store);
+  state->configured = true;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> configure(const InitOptions& options) {
+  std::optional<std::string> text;
+  internal::with_config([&](internal::ConfigState* state) {
+    if (state->configured)
+      throw FailedPrecondition("mox::init was called twice: call it once, first thing in main.");
+    text = configured(options, state);
+  });
+  return text;
+}
+
+void init(int argc, const char* const* argv) {
+  InitOptions options;
+  if (argc > 0) {
+    const std::string path = argv[0];
+    options.program = path.substr(path.rfind('/') + 1);
+    options.arguments.assign(argv + 1, argv + argc);
+  }
+  std::optional<std::string> text;
+  try {
+    text = configure(options);
+  } catch (const ConfigError& failure) {
+    fmt::print(stderr, "{}: {}\n", options.program, failure.what());
+    std::exit(kConfigurationRefused);
+  }
+  if (text) {
+    fmt::print("{}", *text);
+    std::exit(EXIT_SUCCESS);
+  }
+}
+
+ScopedConfiguration::ScopedConfiguration() { internal::push_config(); }
+
+ScopedConfiguration::ScopedConfiguration(const std::vector<std::string>& arguments) {
+  internal::push_config();
+  try {
+    const std::optional<std::string> text = configure({.program = "test", .arguments = arguments});
+    if (text)
+      throw InvalidArgument("ScopedConfiguration: --help and --version configure nothing; use configure.");
+  } catch (...) {
+    internal::pop_config();
+    throw;
+  }
+}
+
+ScopedConfiguration::~ScopedConfiguration() { internal::pop_config(); }
+
+std::string_view version() { return MOX_VERSION; }
+
+}  // namespace mox
