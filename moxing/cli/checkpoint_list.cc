@@ -1,0 +1,45 @@
+// mox checkpoint list: the checkpoints of a log_dir.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "moxing/checkpoint.h"
+#include "moxing/cli/internal/command.h"
+#include "runtime/base/error.h"
+
+namespace mox::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+uintmax_t bytes_of_files(const std::string& directory) {
+  uintmax_t bytes = 0;
+  std::error_code ignored;  // a file may go away while we look
+  for (fs::directory_iterator it(directory, ignored), end; it != end; it.increment(ignored)) {
+    std::error_code error;
+    const uintmax_t size = it->file_size(error);
+    if (!error) bytes += size;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+void add_checkpoint_list(CLI::App& checkpoint) {
+  CLI::App* command =
+      checkpoint.add_subcommand("list", "List the checkpoints of a log_dir: step, bytes, path");
+  auto path = std::make_shared<std::string>();
+  command->add_option("DIR", *path, "A log_dir")->required();
+  command->callback([path] {
+    const auto entries = list_checkpoints(*path);
+    if (entries.empty()) throw NotFound(fmt::format("no checkpoint in '{}'", *path));
+    fmt::print("{:>12}  {:>14}  {}\n", "step", "bytes", "path");
+    for (const CheckpointEntry& entry : entries)
+      fmt::print("{:>12}  {:>14}  {}\n", entry.step, bytes_of_files(entry.path), entry.path);
+  });
+}
+
+}  // namespace mox::cli

@@ -1,0 +1,16 @@
+// The `mox` command. Each subcommand is one file with one function, which adds itself to its parent. A
+// subcommand prints its result on stdout and throws a mox::Error when it cannot: main prints that and
+// returns 1.
+#pragma once
+
+#include <CLI/App.hpp>
+
+namespace mox::cli {
+
+void add_checkpoint(CLI::App& mox);
+void add_checkpoint_digest(CLI::App& checkpoint);
+void add_checkpoint_list(CLI::App& checkpoint);
+void add_checkpoint_show(CLI::App& checkpoint);
+void add_checkpoint_verify(CLI::App& checkpoint);
+
+}  // namespace mox::cli

@@ -1,0 +1,32 @@
+// mox: looks into what a training run leaves on disk.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cstdio>
+#include <exception>
+
+#include "moxing/cli/internal/command.h"
+
+int main(int argc, char** argv) {
+  CLI::App app("mox: inspects what moxing runs leave on disk", "mox");
+  // One --help that shows everything below, also of nested subcommands.
+  app.set_help_flag();
+  app.set_help_all_flag("-h,--help", "Print this help and exit");
+  app.require_subcommand(1);
+  mox::cli::add_checkpoint(app);
+
+  try {
+    app.parse(argc, argv);
+    if (std::fflush(stdout) != 0) throw std::runtime_error("the output could not be written");
+    return 0;
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    fmt::print(stderr, "mox: {}. `mox --help` shows what there is.\n", error.what());
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "mox: {}\n", error.what());
+  }
+  return 1;
+}
