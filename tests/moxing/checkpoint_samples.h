@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -11,12 +12,20 @@
 
 namespace mox {
 
-// A directory name that does not exist yet, of this test's process alone.
+// A directory name that does not exist yet, of this test's process alone; removed when the process ends.
 inline std::string fresh_directory(const std::string& name) {
-  const auto path =
-      std::filesystem::temp_directory_path() / ("moxing_" + std::to_string(::getpid()) + "_" + name);
-  std::filesystem::remove_all(path);
-  return path.string();
+  struct Used {
+    std::vector<std::filesystem::path> paths;
+    ~Used() {
+      std::error_code ignored;
+      for (const auto& path : paths) std::filesystem::remove_all(path, ignored);
+    }
+  };
+  static Used used;
+  used.paths.push_back(std::filesystem::temp_directory_path() /
+                       ("moxing_" + std::to_string(::getpid()) + "_" + name));
+  std::filesystem::remove_all(used.paths.back());
+  return used.paths.back().string();
 }
 
 // Values that depend on `value`, so that a mixture of two checkpoints shows.

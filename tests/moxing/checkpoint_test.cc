@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "moxing/internal/checkpoint_directory.h"
@@ -36,7 +37,9 @@ std::string load_error(const std::string& path) {
   return "";
 }
 
-void overwrite(const std::string& path, const std::string& content) { write_file_atomically(path, content); }
+void overwrite(const std::string& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
+}
 
 TEST(Checkpoint, ComesBackAsItWasSaved) {
   const std::string log_dir = fresh_directory("round_trip") + "/made/with/parents";

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -11,17 +12,12 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "tests/moxing/checkpoint_samples.h"
 
 namespace mox {
 namespace {
 
 using testing::HasSubstr;
-
-std::string fresh_path(const std::string& name) {
-  const std::string path = testing::TempDir() + "moxing_" + std::to_string(::getpid()) + "_" + name;
-  std::filesystem::remove_all(path);
-  return path;
-}
 
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 
@@ -65,7 +61,7 @@ const Array* find(const std::vector<NamedArray>& tensors, const std::string& nam
 }
 
 TEST(Safetensors, EveryDTypeAndShapeComesBack) {
-  const std::string path = fresh_path("kinds.safetensors");
+  const std::string path = fresh_directory("kinds.safetensors");
   const SafetensorsStamp stamp = write_safetensors(path, all_kinds(), {{"note", "line\nbreak"}});
   const SafetensorsFile file = read_safetensors(path);
   EXPECT_TRUE(file.checksummed);
@@ -83,7 +79,7 @@ TEST(Safetensors, EveryDTypeAndShapeComesBack) {
 }
 
 TEST(Safetensors, AFileWithoutTensorsComesBack) {
-  const std::string path = fresh_path("none.safetensors");
+  const std::string path = fresh_directory("none.safetensors");
   write_safetensors(path, {});
   EXPECT_TRUE(read_safetensors(path).tensors.empty());
   EXPECT_TRUE(read_safetensors(path).checksummed);
@@ -91,7 +87,7 @@ TEST(Safetensors, AFileWithoutTensorsComesBack) {
 
 TEST(Safetensors, TheOrderOfTheArgumentsDoesNotMatter) {
   auto tensors = all_kinds();
-  const std::string a = fresh_path("a.safetensors"), b = fresh_path("b.safetensors");
+  const std::string a = fresh_directory("a.safetensors"), b = fresh_directory("b.safetensors");
   write_safetensors(a, tensors);
   std::reverse(tensors.begin(), tensors.end());
   write_safetensors(b, tensors);
@@ -99,7 +95,7 @@ TEST(Safetensors, TheOrderOfTheArgumentsDoesNotMatter) {
 }
 
 TEST(Safetensors, EveryTensorIsAlignedInTheFile) {
-  const std::string path = fresh_path("aligned.safetensors");
+  const std::string path = fresh_directory("aligned.safetensors");
   write_safetensors(path, std::vector<NamedArray>{{"a", Array(DType::kUInt8, {3})},
                                                   {"b", Array::from<int64_t>({1}, {0x1122334455667788})},
                                                   {"c", Array::from<float>({1}, {1})}});
@@ -134,7 +130,7 @@ TEST(Safetensors, AForeignFileIsReadAndSaysThatItHasNoChecksums) {
 // The other direction: the bytes that we write are the format's, and nothing that another reader would
 // refuse.
 TEST(Safetensors, TheBytesWrittenAreTheFormats) {
-  const std::string path = fresh_path("golden.safetensors");
+  const std::string path = fresh_directory("golden.safetensors");
   write_safetensors(path, std::vector<NamedArray>{{"w", Array::from<float>({1, 2}, {1, 2})}});
   std::string header =
       R"({"__metadata__":{"moxing.header_crc32":"????????","moxing.version":"1","moxing.crc32.w":"2e3fa576"},)"
@@ -148,7 +144,7 @@ TEST(Safetensors, TheBytesWrittenAreTheFormats) {
 }
 
 TEST(Safetensors, EveryFlippedByteIsFound) {
-  const std::string path = fresh_path("flip.safetensors");
+  const std::string path = fresh_directory("flip.safetensors");
   for (const auto& tensors : {all_kinds(), std::vector<NamedArray>{}}) {
     write_safetensors(path, tensors, {{"note", "x"}});
     const std::string good = read_file(path);
@@ -164,7 +160,7 @@ TEST(Safetensors, EveryFlippedByteIsFound) {
 }
 
 TEST(Safetensors, EveryTruncationAndAnyExtensionIsFound) {
-  const std::string path = fresh_path("truncate.safetensors");
+  const std::string path = fresh_directory("truncate.safetensors");
   write_safetensors(path, all_kinds());
   const std::string good = read_file(path);
   for (size_t length = 0; length < good.size(); ++length)
@@ -174,7 +170,7 @@ TEST(Safetensors, EveryTruncationAndAnyExtensionIsFound) {
 }
 
 TEST(Safetensors, AFlippedByteOfATensorNamesItAndItsPlace) {
-  const std::string path = fresh_path("named.safetensors");
+  const std::string path = fresh_directory("named.safetensors");
   write_safetensors(path, all_kinds());
   std::string content = read_file(path);
   content.back() = static_cast<char>(content.back() ^ 1);
@@ -252,7 +248,7 @@ TEST(Safetensors, AnImpossibleHeaderLengthAllocatesNothing) {
 }
 
 TEST(Safetensors, WhatCannotBeWrittenIsRefusedAndLeavesNoFile) {
-  const std::string path = fresh_path("refused.safetensors");
+  const std::string path = fresh_directory("refused.safetensors");
   const Array one = Array::scalar(1.f);
   const auto write = [&](std::vector<NamedArray> tensors, std::map<std::string, std::string> metadata = {}) {
     write_safetensors(path, tensors, metadata);
@@ -267,9 +263,9 @@ TEST(Safetensors, WhatCannotBeWrittenIsRefusedAndLeavesNoFile) {
 }
 
 TEST(Safetensors, WhatIsNoFileIsRefusedWithoutWaiting) {
-  EXPECT_THROW(read_safetensors(fresh_path("missing")), NotFound);
+  EXPECT_THROW(read_safetensors(fresh_directory("missing")), NotFound);
   EXPECT_THROW(read_safetensors(testing::TempDir()), IoError);
-  const std::string fifo = fresh_path("fifo");
+  const std::string fifo = fresh_directory("fifo");
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
   EXPECT_THROW(read_safetensors(fifo), IoError);
   std::filesystem::remove(fifo);

@@ -3,10 +3,11 @@
 
 #include <sched.h>
 #include <sys/mount.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <string>
+
+#include "tests/moxing/checkpoint_samples.h"
 
 namespace mox {
 
@@ -14,10 +15,8 @@ class SmallDisk {
  public:
   // `options` as of mount(8) for tmpfs: "size=256k". The mount is seen by this process alone and ends with
   // it.
-  explicit SmallDisk(const std::string& options) {
-    std::string pattern = std::filesystem::temp_directory_path().string() + "/moxing_disk_XXXXXX";
-    if (!::mkdtemp(pattern.data())) return;
-    path_ = pattern;
+  explicit SmallDisk(const std::string& options) : path_(fresh_directory("disk")) {
+    std::filesystem::create_directories(path_);
     // A mount namespace of our own, from which nothing propagates.
     if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
       return;
@@ -25,8 +24,6 @@ class SmallDisk {
   }
   ~SmallDisk() {
     if (mounted_) ::umount2(path_.c_str(), MNT_DETACH);
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove(path_, ignored);
   }
   SmallDisk(const SmallDisk&) = delete;
   SmallDisk& operator=(const SmallDisk&) = delete;
@@ -38,7 +35,7 @@ class SmallDisk {
   }
 
  private:
-  std::string path_;
+  const std::string path_;
   bool mounted_ = false;
 };
 
