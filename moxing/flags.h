@@ -90,12 +90,12 @@ T get_flag(std::string_view name) {
   if constexpr (std::is_same_v<T, bool>) {
     return internal::flag_as_bool(name);
   } else if constexpr (std::is_integral_v<T>) {
-    constexpr bool wide = sizeof(T) == 8;
-    constexpr int64_t lowest =
+    constexpr bool kWide = sizeof(T) == 8;
+    constexpr int64_t kLowest =
         std::is_unsigned_v<T> ? 0 : static_cast<int64_t>(std::numeric_limits<T>::min());
-    constexpr int64_t highest =
-        wide ? std::numeric_limits<int64_t>::max() : static_cast<int64_t>(std::numeric_limits<T>::max());
-    return static_cast<T>(internal::flag_as_integer(name, lowest, highest));
+    constexpr int64_t kHighest =
+        kWide ? std::numeric_limits<int64_t>::max() : static_cast<int64_t>(std::numeric_limits<T>::max());
+    return static_cast<T>(internal::flag_as_integer(name, kLowest, kHighest));
   } else if constexpr (std::is_floating_point_v<T>) {
     return static_cast<T>(internal::flag_as_number(name));
   } else if constexpr (std::is_same_v<T, std::vector<int64_t>>) {

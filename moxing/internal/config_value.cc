@@ -195,11 +195,11 @@ void check_value(const Option& option, const OptionValue& value, const std::stri
 
 OptionType type_of(const OptionValue& value) {
   MOX_ASSERT(value.index() > 0, "a value is there");
-  constexpr OptionType types[] = {OptionType::kBool,      OptionType::kInteger,     OptionType::kNumber,
-                                  OptionType::kString,    OptionType::kIntegerList, OptionType::kNumberList,
-                                  OptionType::kStringList};
-  static_assert(std::size(types) + 1 == std::variant_size_v<OptionValue>);
-  return types[value.index() - 1];
+  constexpr OptionType kTypes[] = {OptionType::kBool,      OptionType::kInteger,     OptionType::kNumber,
+                                   OptionType::kString,    OptionType::kIntegerList, OptionType::kNumberList,
+                                   OptionType::kStringList};
+  static_assert(std::size(kTypes) + 1 == std::variant_size_v<OptionValue>);
+  return kTypes[value.index() - 1];
 }
 
 bool holds_type(OptionType type, const OptionValue& value) {

@@ -81,7 +81,7 @@ class YamlReader {
       const YAML::Mark mark = item.first.Mark();
       if (!item.first.IsScalar()) throw ConfigError(fmt::format("{}: a key must be a name.", at(mark)));
       const std::string key = item.first.Scalar();
-      read_key(section.empty() ? key : section + "." + key, mark, item.second);
+      read_key(section.empty() ? key : fmt::format("{}.{}", section, key), mark, item.second);
     }
   }
 

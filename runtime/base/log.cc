@@ -70,9 +70,9 @@ spdlog::logger& logger() {
 }  // namespace
 
 void set_log_level(LogLevel level) {
-  constexpr spdlog::level::level_enum levels[] = {
+  constexpr spdlog::level::level_enum kLevels[] = {
       spdlog::level::debug, spdlog::level::info, spdlog::level::warn, spdlog::level::err, spdlog::level::off};
-  logger().set_level(levels[static_cast<int>(level)]);
+  logger().set_level(kLevels[static_cast<int>(level)]);
 }
 
 void log_debug(std::string_view message) { logger().debug("{}", message); }

@@ -193,6 +193,7 @@ TEST(Console, LinesOfManyThreadsStayWhole) {
   const std::string text = output_of(true, [] {
     Console console;
     std::vector<std::thread> threads;
+    threads.reserve(4);
     for (int t = 0; t < 4; ++t) {
       threads.emplace_back([&console, t] {
         for (int i = 0; i < 50; ++i) {
