@@ -35,6 +35,29 @@ void make_fresh_directory(const std::string& path) {
                               error ? error.message() : std::strerror(EEXIST)));
 }
 
+std::vector<CheckpointEntry> list_once(const std::string& log_dir) {
+  std::vector<CheckpointEntry> entries;
+  std::set<int64_t> published;
+  std::error_code error;
+  fs::directory_iterator it(log_dir, error);
+  if (error == std::errc::no_such_file_or_directory) return entries;
+  for (; !error && it != fs::directory_iterator(); it.increment(error)) {
+    const auto name = internal::parse_checkpoint_name(it->path().filename().string());
+    std::error_code ignored;
+    if (!name || !it->is_directory(ignored)) continue;
+    if (!name->suffix.empty() && name->suffix != ".previous") continue;
+    if (name->suffix.empty()) published.insert(name->step);
+    entries.push_back({name->step, it->path().string()});
+  }
+  if (error) throw IoError(fmt::format("cannot list the directory '{}': {}", log_dir, error.message()));
+  std::erase_if(entries, [&](const CheckpointEntry& entry) {
+    return entry.path.ends_with(".previous") && published.count(entry.step) > 0;
+  });
+  std::sort(entries.begin(), entries.end(),
+            [](const CheckpointEntry& a, const CheckpointEntry& b) { return a.step < b.step; });
+  return entries;
+}
+
 // Deletes the checkpoints that `retention` does not keep. The new one is durable by now, so a failure here is
 // no failure of the save.
 void delete_old(const std::string& log_dir, int64_t saved_step, const CheckpointRetention& retention) {
@@ -170,25 +193,11 @@ void prepare_checkpoint_directory(const std::string& log_dir) {
 }
 
 std::vector<CheckpointEntry> list_checkpoints(const std::string& log_dir) {
+  // Reading a directory while a run publishes a checkpoint and deletes the one before it may show neither of
+  // them.
+  constexpr int kAttempts = 3;
   std::vector<CheckpointEntry> entries;
-  std::set<int64_t> published;
-  std::error_code error;
-  fs::directory_iterator it(log_dir, error);
-  if (error == std::errc::no_such_file_or_directory) return entries;
-  for (; !error && it != fs::directory_iterator(); it.increment(error)) {
-    const auto name = internal::parse_checkpoint_name(it->path().filename().string());
-    std::error_code ignored;
-    if (!name || !it->is_directory(ignored)) continue;
-    if (!name->suffix.empty() && name->suffix != ".previous") continue;
-    if (name->suffix.empty()) published.insert(name->step);
-    entries.push_back({name->step, it->path().string()});
-  }
-  if (error) throw IoError(fmt::format("cannot list the directory '{}': {}", log_dir, error.message()));
-  std::erase_if(entries, [&](const CheckpointEntry& entry) {
-    return entry.path.ends_with(".previous") && published.count(entry.step) > 0;
-  });
-  std::sort(entries.begin(), entries.end(),
-            [](const CheckpointEntry& a, const CheckpointEntry& b) { return a.step < b.step; });
+  for (int attempt = 0; entries.empty() && attempt < kAttempts; ++attempt) entries = list_once(log_dir);
   return entries;
 }
 
@@ -230,8 +239,9 @@ Checkpoint load_checkpoint(const std::string& path) {
     } catch (const NotFound& error) {
       problem = fmt::format("a file is missing: {}", error.what());
     }
-    // A run that saves may have deleted or replaced it while it was read: read what is there now.
-    if (directory_identity(directory) != identity) continue;
+    // A run that saves may have deleted or replaced it meanwhile: read what is there now.
+    const ino_t now = directory_identity(directory);
+    if (now == 0 || now != identity) continue;
     throw DataError(
         fmt::format("the checkpoint '{}' cannot be used: {}. {}", directory, problem, advice(directory)));
   }

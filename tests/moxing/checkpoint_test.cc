@@ -255,8 +255,13 @@ TEST(Checkpoint, SaversAndReadersAtOnceSeeWholeCheckpoints) {
   std::atomic<int> wrong = 0, reads = 0;
   std::thread reader([&] {
     do {
-      const Checkpoint loaded = load_checkpoint(log_dir);
-      if (!is_sample(loaded, loaded.global_step, static_cast<float>(loaded.global_step))) ++wrong;
+      try {
+        const Checkpoint loaded = load_checkpoint(log_dir);
+        if (!is_sample(loaded, loaded.global_step, static_cast<float>(loaded.global_step))) ++wrong;
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << error.what();
+        ++wrong;
+      }
       ++reads;
     } while (!done);
   });
