@@ -239,7 +239,7 @@ Array read_idx(const std::string& path) {
 }
 
 Dataset idx(const std::string& images_path, const std::string& labels_path, IdxOptions options,
-            std::source_location where) {
+            SourceLocation where) {
   if (options.num_classes && *options.num_classes < 1)
     throw InvalidArgument(fmt::format("idx ({}): num_classes must be at least 1, it is {}", to_string(where),
                                       *options.num_classes));
@@ -267,7 +267,7 @@ Dataset idx(const std::string& images_path, const std::string& labels_path, IdxO
 }
 
 Dataset mnist(const std::string& directory, std::string_view split, IdxOptions options,
-              std::source_location where) {
+              SourceLocation where) {
   if (split != "train" && split != "t10k" && split != "test")
     throw InvalidArgument(
         fmt::format("mnist ({}): split '{}' is unknown; expected 'train' or 't10k' (or 'test', which "

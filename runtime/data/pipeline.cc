@@ -44,7 +44,7 @@ size_t default_budget() {
 class Pipeline::Implementation {
  public:
   Implementation(Dataset dataset, const PipelineOptions& options, const std::string& cursor,
-                 std::source_location where)
+                 SourceLocation where)
       : dataset_(std::move(dataset)), threads_(options.threads), execution_(std::make_shared<Execution>()) {
     const auto refuse = [&](const std::string& text) {
       throw InvalidArgument(fmt::format("Pipeline ({}): {}", to_string(where), text));
@@ -244,7 +244,7 @@ class Pipeline::Implementation {
 };
 
 Pipeline::Pipeline(Dataset dataset, PipelineOptions options, const std::string& cursor,
-                   std::source_location where)
+                   SourceLocation where)
     : implementation_(std::make_unique<Implementation>(std::move(dataset), options, cursor, where)) {}
 Pipeline::~Pipeline() = default;
 bool Pipeline::next(Batch* batch) { return implementation_->next(batch); }

@@ -54,7 +54,7 @@ class ArraySource : public RandomAccessSource {
 
 }  // namespace
 
-NodePtr make_arrays(std::vector<Array> arrays, std::source_location where) {
+NodePtr make_arrays(std::vector<Array> arrays, SourceLocation where) {
   const auto refuse = [&](const std::string& text) {
     throw InvalidArgument(fmt::format("from_arrays ({}): {}", to_string(where), text));
   };

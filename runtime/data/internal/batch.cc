@@ -196,7 +196,7 @@ class BatchEvaluator : public Evaluator {
 
 class BatchNode : public UnaryNode {
  public:
-  BatchNode(NodePtr child, int64_t size, bool drop_remainder, std::source_location where)
+  BatchNode(NodePtr child, int64_t size, bool drop_remainder, SourceLocation where)
       : UnaryNode(std::move(child), where), size_(size), drop_remainder_(drop_remainder) {
     if (size < 1) refuse(fmt::format("the batch size must be at least 1, not {}", size));
   }
@@ -271,7 +271,7 @@ class BatchNode : public UnaryNode {
 
 }  // namespace
 
-NodePtr make_batch(NodePtr child, int64_t size, bool drop_remainder, std::source_location where) {
+NodePtr make_batch(NodePtr child, int64_t size, bool drop_remainder, SourceLocation where) {
   return std::make_shared<BatchNode>(std::move(child), size, drop_remainder, where);
 }
 

@@ -230,7 +230,7 @@ class RecordingStream : public Stream {
 
 class CacheNode : public UnaryNode {
  public:
-  CacheNode(NodePtr child, std::source_location where)
+  CacheNode(NodePtr child, SourceLocation where)
       : UnaryNode(std::move(child), where), shared_(std::make_shared<Shared>()) {
     if (this->child()->cardinality() == Dataset::kInfinite)
       refuse(fmt::format(
@@ -285,7 +285,7 @@ class CacheNode : public UnaryNode {
 
 }  // namespace
 
-NodePtr make_cache(NodePtr child, std::source_location where) {
+NodePtr make_cache(NodePtr child, SourceLocation where) {
   return std::make_shared<CacheNode>(std::move(child), where);
 }
 

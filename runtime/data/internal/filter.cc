@@ -7,7 +7,7 @@ namespace {
 
 class FilterNode : public UnaryNode {
  public:
-  FilterNode(NodePtr child, EvaluatedStream::Predicate predicate, std::source_location where)
+  FilterNode(NodePtr child, EvaluatedStream::Predicate predicate, SourceLocation where)
       : UnaryNode(std::move(child), where), predicate_(std::move(predicate)) {
     if (!predicate_) refuse("the predicate is empty");
   }
@@ -47,7 +47,7 @@ class FilterNode : public UnaryNode {
 }  // namespace
 
 NodePtr make_filter(NodePtr child, std::function<bool(const Element&)> predicate,
-                    std::source_location where) {
+                    SourceLocation where) {
   return std::make_shared<FilterNode>(std::move(child), std::move(predicate), where);
 }
 

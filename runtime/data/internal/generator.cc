@@ -82,7 +82,7 @@ class GeneratorStream : public Stream {
 
 class GeneratorNode : public Node {
  public:
-  GeneratorNode(std::vector<TensorType> signature, Factory factory, std::source_location where)
+  GeneratorNode(std::vector<TensorType> signature, Factory factory, SourceLocation where)
       : Node(where), types_(std::move(signature)), factory_(std::move(factory)) {
     if (types_.empty()) refuse("the signature has no components");
     if (!factory_) refuse("the factory is empty");
@@ -120,7 +120,7 @@ class GeneratorNode : public Node {
 
 }  // namespace
 
-NodePtr make_generator(std::vector<TensorType> signature, Factory factory, std::source_location where) {
+NodePtr make_generator(std::vector<TensorType> signature, Factory factory, SourceLocation where) {
   return std::make_shared<GeneratorNode>(std::move(signature), std::move(factory), where);
 }
 

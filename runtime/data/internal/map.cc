@@ -97,7 +97,7 @@ class MapIntoEvaluator : public Evaluator {
 class MapNode : public UnaryNode {
  public:
   MapNode(NodePtr child, std::vector<TensorType> signature, bool infer, MapFunction function,
-          std::source_location where)
+          SourceLocation where)
       : UnaryNode(std::move(child), where),
         types_(std::move(signature)),
         infer_(infer),
@@ -149,7 +149,7 @@ class MapNode : public UnaryNode {
 class MapIntoNode : public UnaryNode {
  public:
   MapIntoNode(NodePtr child, std::vector<TensorType> signature, MapIntoFunction function,
-              std::source_location where)
+              SourceLocation where)
       : UnaryNode(std::move(child), where), types_(std::move(signature)), function_(std::move(function)) {
     if (!function_) refuse("the function is empty");
     if (types_.empty()) refuse("the signature has no components");
@@ -186,12 +186,12 @@ class MapIntoNode : public UnaryNode {
 }  // namespace
 
 NodePtr make_map(NodePtr child, std::vector<TensorType> signature, bool infer, MapFunction function,
-                 std::source_location where) {
+                 SourceLocation where) {
   return std::make_shared<MapNode>(std::move(child), std::move(signature), infer, std::move(function), where);
 }
 
 NodePtr make_map_into(NodePtr child, std::vector<TensorType> signature, MapIntoFunction function,
-                      std::source_location where) {
+                      SourceLocation where) {
   return std::make_shared<MapIntoNode>(std::move(child), std::move(signature), std::move(function), where);
 }
 

@@ -7,10 +7,10 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <source_location>
 #include <string>
 #include <vector>
 
+#include "runtime/base/source_location.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/internal/evaluator.h"
 #include "runtime/data/internal/execution.h"
@@ -43,7 +43,7 @@ using NodePtr = std::shared_ptr<const Node>;
 
 class Node {
  public:
-  explicit Node(std::source_location where) : where_(where) {}
+  explicit Node(SourceLocation where) : where_(where) {}
   virtual ~Node() = default;
 
   virtual std::vector<NodePtr> children() const = 0;
@@ -74,7 +74,7 @@ class Node {
   ElementType element_type() const { return {signature(), rows_vary()}; }
 
  private:
-  std::source_location where_;
+  SourceLocation where_;
   mutable std::once_flag signature_once_;
   mutable std::vector<TensorType> signature_;
 };
@@ -82,7 +82,7 @@ class Node {
 // An operation over one other data set that passes on what it does not change.
 class UnaryNode : public Node {
  public:
-  UnaryNode(NodePtr child, std::source_location where) : Node(where), child_(std::move(child)) {}
+  UnaryNode(NodePtr child, SourceLocation where) : Node(where), child_(std::move(child)) {}
   const NodePtr& child() const { return child_; }
   std::vector<NodePtr> children() const override { return {child_}; }
   int64_t cardinality() const override { return child_->cardinality(); }
@@ -100,24 +100,24 @@ class UnaryNode : public Node {
 using MapFunction = std::function<Element(const SampleContext&, const Element&)>;
 using MapIntoFunction = std::function<void(const SampleContext&, const Element&, std::span<Array>)>;
 
-NodePtr make_source(std::shared_ptr<const RandomAccessSource> source, std::source_location where);
-NodePtr make_arrays(std::vector<Array> arrays, std::source_location where);
+NodePtr make_source(std::shared_ptr<const RandomAccessSource> source, SourceLocation where);
+NodePtr make_arrays(std::vector<Array> arrays, SourceLocation where);
 NodePtr make_generator(std::vector<TensorType> signature,
-                       std::function<Generator(const PassContext&)> factory, std::source_location where);
-NodePtr make_zip(std::vector<NodePtr> children, std::source_location where);
+                       std::function<Generator(const PassContext&)> factory, SourceLocation where);
+NodePtr make_zip(std::vector<NodePtr> children, SourceLocation where);
 NodePtr make_map(NodePtr child, std::vector<TensorType> signature, bool infer, MapFunction function,
-                 std::source_location where);
+                 SourceLocation where);
 NodePtr make_map_into(NodePtr child, std::vector<TensorType> signature, MapIntoFunction function,
-                      std::source_location where);
-NodePtr make_filter(NodePtr child, std::function<bool(const Element&)> predicate, std::source_location where);
-NodePtr make_shuffle(NodePtr child, int64_t buffer_size, std::source_location where);
-NodePtr make_repeat(NodePtr child, int64_t count, std::source_location where);
-NodePtr make_batch(NodePtr child, int64_t size, bool drop_remainder, std::source_location where);
-NodePtr make_shard(NodePtr child, int64_t index, int64_t count, std::source_location where);
-NodePtr make_take(NodePtr child, int64_t count, std::source_location where);
-NodePtr make_skip(NodePtr child, int64_t count, std::source_location where);
-NodePtr make_cache(NodePtr child, std::source_location where);
-NodePtr make_prefetch(NodePtr child, int64_t count, std::source_location where);
+                      SourceLocation where);
+NodePtr make_filter(NodePtr child, std::function<bool(const Element&)> predicate, SourceLocation where);
+NodePtr make_shuffle(NodePtr child, int64_t buffer_size, SourceLocation where);
+NodePtr make_repeat(NodePtr child, int64_t count, SourceLocation where);
+NodePtr make_batch(NodePtr child, int64_t size, bool drop_remainder, SourceLocation where);
+NodePtr make_shard(NodePtr child, int64_t index, int64_t count, SourceLocation where);
+NodePtr make_take(NodePtr child, int64_t count, SourceLocation where);
+NodePtr make_skip(NodePtr child, int64_t count, SourceLocation where);
+NodePtr make_cache(NodePtr child, SourceLocation where);
+NodePtr make_prefetch(NodePtr child, int64_t count, SourceLocation where);
 
 // A zero-filled element of these types.
 Element zero_element(const std::vector<TensorType>& signature);

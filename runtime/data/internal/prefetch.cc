@@ -11,7 +11,7 @@ namespace {
 
 class PrefetchNode : public UnaryNode {
  public:
-  PrefetchNode(NodePtr child, int64_t count, std::source_location where)
+  PrefetchNode(NodePtr child, int64_t count, SourceLocation where)
       : UnaryNode(std::move(child), where), count_(count) {
     if (count < 0) refuse(fmt::format("the number of elements must not be negative, it is {}", count));
   }
@@ -29,7 +29,7 @@ class PrefetchNode : public UnaryNode {
 
 }  // namespace
 
-NodePtr make_prefetch(NodePtr child, int64_t count, std::source_location where) {
+NodePtr make_prefetch(NodePtr child, int64_t count, SourceLocation where) {
   return std::make_shared<PrefetchNode>(std::move(child), count, where);
 }
 

@@ -90,7 +90,7 @@ class RepeatStream : public Stream {
 
 class RepeatNode : public UnaryNode {
  public:
-  RepeatNode(NodePtr child, int64_t count, std::source_location where)
+  RepeatNode(NodePtr child, int64_t count, SourceLocation where)
       : UnaryNode(std::move(child), where), count_(count) {
     if (count < 1 && count != Dataset::kInfinite)
       refuse(fmt::format("the number of passes must be at least 1 (or none, for ever), not {}", count));
@@ -134,7 +134,7 @@ class RepeatNode : public UnaryNode {
 
 }  // namespace
 
-NodePtr make_repeat(NodePtr child, int64_t count, std::source_location where) {
+NodePtr make_repeat(NodePtr child, int64_t count, SourceLocation where) {
   return std::make_shared<RepeatNode>(std::move(child), count, where);
 }
 

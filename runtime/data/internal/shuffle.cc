@@ -104,7 +104,7 @@ class WindowStream : public Stream {
 
 class ShuffleNode : public UnaryNode {
  public:
-  ShuffleNode(NodePtr child, int64_t buffer_size, std::source_location where)
+  ShuffleNode(NodePtr child, int64_t buffer_size, SourceLocation where)
       : UnaryNode(std::move(child), where), buffer_size_(buffer_size) {
     if (buffer_size < 1) refuse(fmt::format("the buffer size must be at least 1, not {}", buffer_size));
   }
@@ -131,7 +131,7 @@ class ShuffleNode : public UnaryNode {
 
 }  // namespace
 
-NodePtr make_shuffle(NodePtr child, int64_t buffer_size, std::source_location where) {
+NodePtr make_shuffle(NodePtr child, int64_t buffer_size, SourceLocation where) {
   return std::make_shared<ShuffleNode>(std::move(child), buffer_size, where);
 }
 

@@ -77,7 +77,7 @@ class SliceStream : public Stream {
 
 class SliceNode : public UnaryNode {
  public:
-  SliceNode(NodePtr child, Slice slice, std::string description, std::source_location where)
+  SliceNode(NodePtr child, Slice slice, std::string description, SourceLocation where)
       : UnaryNode(std::move(child), where), slice_(slice), description_(std::move(description)) {}
 
   std::string describe() const override { return description_; }
@@ -115,13 +115,13 @@ class SliceNode : public UnaryNode {
   std::string description_;
 };
 
-[[noreturn]] void refuse(const char* name, std::source_location where, const std::string& text) {
+[[noreturn]] void refuse(const char* name, SourceLocation where, const std::string& text) {
   throw InvalidArgument(fmt::format("{} ({}): {}", name, to_string(where), text));
 }
 
 }  // namespace
 
-NodePtr make_shard(NodePtr child, int64_t index, int64_t count, std::source_location where) {
+NodePtr make_shard(NodePtr child, int64_t index, int64_t count, SourceLocation where) {
   if (count < 1)
     refuse("shard", where, fmt::format("the number of shards must be at least 1, not {}", count));
   if (index < 0 || index >= count)
@@ -131,14 +131,14 @@ NodePtr make_shard(NodePtr child, int64_t index, int64_t count, std::source_loca
       fmt::format("shard({}, {})", index, count), where);
 }
 
-NodePtr make_take(NodePtr child, int64_t count, std::source_location where) {
+NodePtr make_take(NodePtr child, int64_t count, SourceLocation where) {
   if (count < 0)
     refuse("take", where, fmt::format("the number of elements must not be negative, it is {}", count));
   return std::make_shared<SliceNode>(std::move(child), Slice{0, 1, static_cast<uint64_t>(count)},
                                      fmt::format("take({})", count), where);
 }
 
-NodePtr make_skip(NodePtr child, int64_t count, std::source_location where) {
+NodePtr make_skip(NodePtr child, int64_t count, SourceLocation where) {
   if (count < 0)
     refuse("skip", where, fmt::format("the number of elements must not be negative, it is {}", count));
   return std::make_shared<SliceNode>(std::move(child), Slice{static_cast<uint64_t>(count), 1, kEndless},

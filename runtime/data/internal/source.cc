@@ -84,7 +84,7 @@ class SourceEvaluator : public Evaluator {
 
 class SourceNode : public Node {
  public:
-  SourceNode(std::shared_ptr<const RandomAccessSource> source, std::source_location where)
+  SourceNode(std::shared_ptr<const RandomAccessSource> source, SourceLocation where)
       : Node(where), source_(std::move(source)) {
     if (!source_)
       throw InvalidArgument(fmt::format("from_source ({}): the source is null", to_string(where)));
@@ -126,7 +126,7 @@ class SourceNode : public Node {
 
 }  // namespace
 
-NodePtr make_source(std::shared_ptr<const RandomAccessSource> source, std::source_location where) {
+NodePtr make_source(std::shared_ptr<const RandomAccessSource> source, SourceLocation where) {
   return std::make_shared<SourceNode>(std::move(source), where);
 }
 

@@ -136,7 +136,7 @@ class ZipEvaluator : public Evaluator {
 
 class ZipNode : public Node {
  public:
-  ZipNode(std::vector<NodePtr> parts, std::source_location where) : Node(where), parts_(std::move(parts)) {
+  ZipNode(std::vector<NodePtr> parts, SourceLocation where) : Node(where), parts_(std::move(parts)) {
     if (parts_.empty()) refuse("at least one data set is needed, none was given");
   }
 
@@ -218,7 +218,7 @@ class ZipNode : public Node {
 
 }  // namespace
 
-NodePtr make_zip(std::vector<NodePtr> children, std::source_location where) {
+NodePtr make_zip(std::vector<NodePtr> children, SourceLocation where) {
   return std::make_shared<ZipNode>(std::move(children), where);
 }
 
