@@ -45,18 +45,21 @@ class StepBuilder {
 
   // The value of `tensor` in plain layout, with memory of its own that survives the run as `storage`.
   int keep(const Tensor& tensor, Storage storage) {
-    int value = plan_.root(value_in(tensor, Layout::plain(tensor.type())));
+    int version = value_in(tensor, Layout::plain(tensor.type()));  // may be another shape of the memory's owner
+    int value = plan_.root(version);
     if (at(value).storage != Storage::kArena) {
-      if (storage == Storage::kResult && at(value).storage == Storage::kResult) return value;
+      if (storage == Storage::kResult && at(value).storage == Storage::kResult &&
+          at(plan_.results[static_cast<size_t>(at(value).index)]).type == tensor.type())
+        return value;
       const int copy = new_value(tensor.name() + "/copy", tensor.type(), Layout::plain(tensor.type()));
       add_step("copy", tensor.name(), "", copy_kernel(tensor.type()), {value}, {copy});
-      value = copy;
+      version = value = copy;
     }
     at(value).storage = storage;
     at(value).last_step = kAfterTheRun;
     auto& list = storage == Storage::kGradient ? plan_.gradients : plan_.results;
     at(value).index = static_cast<int>(list.size());
-    list.push_back(value);
+    list.push_back(version);
     return value;
   }
 
@@ -244,7 +247,7 @@ void schedule_gradient_events(Plan::Impl& plan, const std::vector<std::string>& 
     if (value.storage == Storage::kVariable && value.alias_of < 0)
       last_read[plan.variables[static_cast<size_t>(value.index)]] = value.last_step;
   for (size_t g = 0; g < plan.gradients.size(); ++g) {
-    int step = plan.values[static_cast<size_t>(plan.gradients[g])].first_step;
+    int step = plan.values[static_cast<size_t>(plan.root(plan.gradients[g]))].first_step;
     auto read = last_read.find(gradient_variables[g]);
     if (read != last_read.end()) step = std::max(step, std::min(read->second, static_cast<int>(plan.steps.size()) - 1));
     plan.gradient_events.push_back({step, g});
