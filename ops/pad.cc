@@ -1,0 +1,67 @@
+#include "ops/pad.h"
+
+#include "ops/internal/box_copy.h"
+#include "ops/internal/fill_value.h"
+#include "ops/internal/shape_rules.h"
+#include "ops/slice.h"
+#include "runtime/graph/op.h"
+
+namespace mox {
+namespace {
+
+using Extents = std::vector<int64_t>;
+
+std::vector<TensorType> infer_pad(const OpCall& call) {
+  const auto& before = call.attributes.get<Extents>("before");
+  const auto& after = call.attributes.get<Extents>("after");
+  Extents dims = internal::dims_of(call.shape(0));
+  call.require(before.size() == dims.size(), "an amount for every axis");
+  for (size_t i = 0; i < dims.size(); ++i) {
+    call.require(before[i] >= 0 && after[i] >= 0, "amounts >= 0");
+    int64_t extent = 0;
+    call.require(!__builtin_add_overflow(before[i], after[i], &extent) &&
+                     !__builtin_add_overflow(extent, dims[i], &extent),
+                 "amounts whose sum fits 64 bits");
+    dims[i] = extent;
+  }
+  internal::require_representable(call, call.dtype(0), call.attributes.get<double>("value"));
+  return {{call.dtype(0), Shape(std::move(dims))}};
+}
+
+std::vector<Tensor> pad_gradient(const GradientCall& call) {
+  return {slice(call.gradient(), call.node.attributes.get<Extents>("before"),
+                internal::dims_of(call.input(0).shape()))};
+}
+
+Kernel compile_pad(const KernelRequest& request) {
+  const Node& node = request.node;
+  const TensorType& source = node.inputs[0].type();
+  const TensorType& target = node.outputs[0];
+  if (source.shape == target.shape) return alias_kernel(node);
+  internal::BoxCopy copy(internal::dims_of(source.shape), source.shape,
+                         Extents(static_cast<size_t>(source.shape.rank()), 0), target.shape,
+                         node.attributes.get<Extents>("before"), size_of(source.dtype));
+  const internal::FillValue fill(target, node.attributes.get<double>("value"));
+  return plain_kernel(
+      node,
+      [copy = std::move(copy), fill](const KernelArguments& args) {
+        fill.run(args.outputs[0], args.team);
+        copy.run(args.inputs[0], args.outputs[0], args.team);
+      },
+      "copy");
+}
+
+const Op kPad{.name = "pad", .infer = infer_pad, .gradient = pad_gradient, .compile = compile_pad};
+
+}  // namespace
+
+Tensor pad(const Tensor& x, const std::vector<PadAmount>& amounts, double value, SourceLocation where) {
+  Extents before, after;
+  for (const PadAmount& amount : amounts) {
+    before.push_back(amount.before);
+    after.push_back(amount.after);
+  }
+  return make_tensor(kPad, {x}, {{"before", before}, {"after", after}, {"value", value}}, where);
+}
+
+}  // namespace mox
