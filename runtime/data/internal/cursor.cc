@@ -1,0 +1,71 @@
+#include "runtime/data/internal/cursor.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "runtime/base/error.h"
+#include "runtime/base/random.h"
+
+namespace mox::data::internal {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr int kVersion = 1;
+
+uint64_t checksum(const Cursor& cursor) {
+  uint64_t hash = mix_hash(cursor.seed, static_cast<uint64_t>(cursor.batches));
+  hash = mix_hash(hash, static_cast<uint64_t>(cursor.samples));
+  for (const auto& stage : cursor.stages) hash = mix_hash(hash, stable_hash(stage));
+  for (uint64_t value : cursor.state) hash = mix_hash(hash, value);
+  return hash;
+}
+
+}  // namespace
+
+std::string to_json(const Cursor& cursor) {
+  return Json{{"version", kVersion},         {"dataset", cursor.stages},  {"seed", cursor.seed},
+              {"batches", cursor.batches},   {"samples", cursor.samples}, {"position", cursor.state},
+              {"checksum", checksum(cursor)}}
+      .dump();
+}
+
+Cursor cursor_from_json(const std::string& text) {
+  Cursor cursor;
+  try {
+    const Json json = Json::parse(text);
+    if (const int version = json.at("version").get<int>(); version != kVersion)
+      throw DataError(
+          fmt::format("a data cursor of version {}, this program reads version {}", version, kVersion));
+    cursor.stages = json.at("dataset").get<std::vector<std::string>>();
+    cursor.seed = json.at("seed").get<uint64_t>();
+    cursor.batches = json.at("batches").get<int64_t>();
+    cursor.samples = json.at("samples").get<int64_t>();
+    cursor.state = json.at("position").get<std::vector<uint64_t>>();
+    if (json.at("checksum").get<uint64_t>() != checksum(cursor))
+      throw DataError("the data cursor is damaged: its checksum does not match");
+  } catch (const Json::exception& error) {
+    throw DataError(fmt::format("not a data cursor: {}", error.what()));
+  }
+  return cursor;
+}
+
+void check_cursor(const Cursor& cursor, const std::vector<std::string>& stages, uint64_t seed) {
+  constexpr const char* kAdvice = "to start the data from its beginning instead, leave the cursor out";
+  if (cursor.seed != seed)
+    throw FailedPrecondition(fmt::format(
+        "the data cursor belongs to a run with seed {}, this one has seed {}: the order would change; {}",
+        cursor.seed, seed, kAdvice));
+  const auto stage = [](const std::vector<std::string>& list, size_t i) {
+    return i < list.size() ? "'" + list[i] + "'" : std::string("nothing");
+  };
+  for (size_t i = 0; i < std::max(cursor.stages.size(), stages.size()); ++i)
+    if (stage(cursor.stages, i) != stage(stages, i))
+      throw FailedPrecondition(
+          fmt::format("the data cursor belongs to another data set: operation {} was {} and is now {} (was: "
+                      "{}; is: {}); {}",
+                      i + 1, stage(cursor.stages, i), stage(stages, i), fmt::join(cursor.stages, " | "),
+                      fmt::join(stages, " | "), kAdvice));
+}
+
+}  // namespace mox::data::internal

@@ -1,0 +1,25 @@
+// The position of a pipeline as text, bound to the data set and the seed it belongs to.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace mox::data::internal {
+
+struct Cursor {
+  std::vector<std::string> stages;  // of the data set (Node::stages)
+  uint64_t seed = 0;
+  int64_t batches = 0, samples = 0;  // delivered before this position
+  std::vector<uint64_t> state;       // Stream::save
+};
+
+std::string to_json(const Cursor& cursor);
+
+// Throws DataError if `text` is not what to_json wrote, whole.
+Cursor cursor_from_json(const std::string& text);
+
+// Throws FailedPrecondition, saying what differs, unless `cursor` belongs to these stages and this seed.
+void check_cursor(const Cursor& cursor, const std::vector<std::string>& stages, uint64_t seed);
+
+}  // namespace mox::data::internal

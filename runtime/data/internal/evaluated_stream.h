@@ -1,0 +1,54 @@
+// A stream whose leaves carry their data: it evaluates its input in chunks, in parallel, and passes on what a
+// predicate keeps. Under filter and under a cache of something that has no positions.
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/data/internal/evaluator.h"
+#include "runtime/data/internal/stream.h"
+
+namespace mox::data::internal {
+
+class EvaluatedStream : public Stream {
+ public:
+  using Predicate = std::function<bool(const Element&)>;
+
+  // A null `predicate` keeps all. More than `patience` refusals in a row throw FailedPrecondition: the search
+  // through endless data must end.
+  EvaluatedStream(std::unique_ptr<Stream> child, std::shared_ptr<const Evaluator> evaluator,
+                  Predicate predicate, std::string label, std::shared_ptr<Execution> execution,
+                  uint64_t patience);
+
+  void reset(uint64_t epoch) override;
+  bool next(Leaf* out) override;
+  void save(std::vector<uint64_t>* state) const override;
+  void restore(StateReader& state) override;
+
+ private:
+  struct Outcome {
+    Leaf leaf;
+    bool keep = false;
+    std::exception_ptr error;  // due when the elements before it are used up
+  };
+
+  bool fill();  // evaluates the next chunk; false if there is none
+  void judge(const Leaf* leaves, Outcome* outcome) const;
+
+  std::unique_ptr<Stream> child_;
+  std::shared_ptr<const Evaluator> evaluator_;
+  Predicate predicate_;
+  std::string label_;
+  std::shared_ptr<Execution> execution_;
+  uint64_t patience_;
+  std::vector<Leaf> leaves_;
+  std::vector<Outcome> outcomes_;
+  size_t used_ = 0;
+  uint64_t rejected_ = 0;        // in a row
+  std::vector<uint64_t> start_;  // the child's position before the chunk
+};
+
+}  // namespace mox::data::internal

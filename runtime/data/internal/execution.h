@@ -1,0 +1,31 @@
+// What all parts of one running pipeline share.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "runtime/data/internal/buffer_pool.h"
+
+namespace mox::data::internal {
+
+// Thrown by long loops when the pipeline is being stopped; never leaves the pipeline.
+struct Stopped {};
+
+struct Execution {
+  uint64_t seed = 0;
+  size_t memory_budget = SIZE_MAX;
+  BufferPool pool;
+  std::atomic<size_t> cached_bytes{0};
+  std::atomic<bool> stop{false};
+  // Loops over samples may spread over the arena's threads: set while the flow graph runs and samples are
+  // costly.
+  std::atomic<bool> split_samples{false};
+
+  void throw_if_stopped() const {
+    if (stop.load(std::memory_order_relaxed)) throw Stopped();
+  }
+};
+
+}  // namespace mox::data::internal

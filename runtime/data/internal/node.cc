@@ -1,0 +1,50 @@
+#include "runtime/data/internal/node.h"
+
+#include <fmt/format.h>
+
+#include "runtime/base/error.h"
+
+namespace mox::data::internal {
+
+std::unique_ptr<Stream> Compiled::take_stream() {
+  if (stream) return std::move(stream);
+  return std::make_unique<IndexedStream>(indexed);
+}
+
+const std::vector<TensorType>& Node::signature() const {
+  std::call_once(signature_once_, [this] { signature_ = infer_signature(); });
+  return signature_;
+}
+
+std::string Node::label() const {
+  const std::string text = describe();
+  return fmt::format("{} ({})", text.substr(0, text.find('(')), to_string(where_));
+}
+
+std::vector<std::string> Node::stages() const {
+  std::vector<std::string> result;
+  for (const auto& child : children()) {
+    auto below = child->stages();
+    result.insert(result.end(), below.begin(), below.end());
+  }
+  result.push_back(describe());
+  return result;
+}
+
+int64_t Node::requested_prefetch() const {
+  int64_t most = 0;
+  for (const auto& child : children()) most = std::max(most, child->requested_prefetch());
+  return most;
+}
+
+void Node::refuse(const std::string& text) const {
+  throw InvalidArgument(fmt::format("{}: {}", label(), text));
+}
+
+Element zero_element(const std::vector<TensorType>& signature) {
+  Element element;
+  for (const auto& type : signature) element.emplace_back(type);
+  return element;
+}
+
+}  // namespace mox::data::internal

@@ -1,0 +1,138 @@
+// shuffle: over positions, with a buffer as large as the data, a keyed permutation that is never stored;
+// otherwise a window of leaves from which each element is drawn, as in TensorFlow.
+#include <fmt/format.h>
+
+#include "runtime/base/error.h"
+#include "runtime/data/internal/node.h"
+
+namespace mox::data::internal {
+namespace {
+
+class PermutedIndexed : public Indexed {
+ public:
+  PermutedIndexed(std::shared_ptr<const Indexed> child, uint64_t seed)
+      : Indexed(child->size(), child->arity()), child_(std::move(child)), seed_(seed) {}
+
+  void resolve(uint64_t epoch, uint64_t first, uint64_t count, Leaf* out, size_t stride) const override {
+    if (count == 0) return;
+    const Permutation permutation(size(), seed_, epoch);
+    for (uint64_t i = 0; i < count; ++i)
+      child_->resolve(epoch, permutation(first + i), 1, out + i * stride, stride);
+  }
+
+ private:
+  std::shared_ptr<const Indexed> child_;
+  uint64_t seed_;
+};
+
+class WindowStream : public Stream {
+ public:
+  WindowStream(std::unique_ptr<Stream> child, uint64_t window, std::string label,
+               std::shared_ptr<Execution> execution, uint64_t seed)
+      : Stream(child->arity()),
+        child_(std::move(child)),
+        window_(window),
+        label_(std::move(label)),
+        execution_(std::move(execution)),
+        seed_(seed) {}
+
+  void reset(uint64_t epoch) override {
+    child_->reset(epoch);
+    epoch_ = epoch;
+    emitted_ = 0;
+    buffer_.clear();
+    exhausted_ = false;
+  }
+
+  bool next(Leaf* out) override {
+    const size_t leaves = static_cast<size_t>(arity());
+    while (!exhausted_ && buffer_.size() / leaves < window_) pull();
+    const uint64_t filled = buffer_.size() / leaves;
+    if (filled == 0) return false;
+    const uint64_t drawn = RandomStream(seed_, epoch_).below(emitted_++, filled);
+    Leaf* slot = &buffer_[drawn * leaves];
+    std::move(slot, slot + leaves, out);
+    // The last element takes the free place and the next one of the input comes to the end.
+    if (drawn + 1 != filled) std::move(buffer_.end() - static_cast<ptrdiff_t>(leaves), buffer_.end(), slot);
+    buffer_.resize(buffer_.size() - leaves);
+    return true;
+  }
+
+  void save(std::vector<uint64_t>* state) const override {
+    state->push_back(epoch_);
+    state->push_back(emitted_);
+  }
+
+  void restore(StateReader& state) override {
+    reset(state.take());
+    const uint64_t emitted = state.take();
+    std::vector<Leaf> leaves(static_cast<size_t>(arity()));
+    while (emitted_ < emitted) {
+      execution_->throw_if_stopped();
+      if (!next(leaves.data()))
+        throw DataError(fmt::format("{}: the data cursor is at element {} of pass {}, but there are only {}",
+                                    label_, emitted, epoch_, emitted_));
+    }
+  }
+
+ private:
+  void pull() {
+    execution_->throw_if_stopped();
+    const size_t leaves = static_cast<size_t>(arity());
+    buffer_.resize(buffer_.size() + leaves);
+    bool got = false;
+    try {
+      got = child_->next(&buffer_[buffer_.size() - leaves]);
+    } catch (...) {
+      buffer_.resize(buffer_.size() - leaves);
+      throw;
+    }
+    if (got) return;
+    buffer_.resize(buffer_.size() - leaves);
+    exhausted_ = true;
+  }
+
+  std::unique_ptr<Stream> child_;
+  uint64_t window_;
+  std::string label_;
+  std::shared_ptr<Execution> execution_;
+  uint64_t seed_;
+  std::vector<Leaf> buffer_;
+  uint64_t epoch_ = 0, emitted_ = 0;
+  bool exhausted_ = false;
+};
+
+class ShuffleNode : public UnaryNode {
+ public:
+  ShuffleNode(NodePtr child, int64_t buffer_size, SourceLocation where)
+      : UnaryNode(std::move(child), where), buffer_size_(buffer_size) {
+    if (buffer_size < 1) refuse(fmt::format("the buffer size must be at least 1, not {}", buffer_size));
+  }
+
+  std::string describe() const override { return fmt::format("shuffle({})", buffer_size_); }
+
+  Compiled compile(CompileContext& context) const override {
+    Compiled compiled = child()->compile(context);
+    const uint64_t seed = context.stage_seed(context.new_stage());
+    const uint64_t window = static_cast<uint64_t>(buffer_size_);
+    if (compiled.indexed && window >= compiled.indexed->size()) {
+      compiled.indexed = std::make_shared<PermutedIndexed>(compiled.indexed, seed);
+      return compiled;
+    }
+    compiled.stream =
+        std::make_unique<WindowStream>(compiled.take_stream(), window, label(), context.execution, seed);
+    compiled.indexed = nullptr;
+    return compiled;
+  }
+
+ private:
+  int64_t buffer_size_;
+};
+
+}  // namespace
+
+NodePtr make_shuffle(NodePtr child, int64_t buffer_size, SourceLocation where) {
+  return std::make_shared<ShuffleNode>(std::move(child), buffer_size, where);
+}
+
+}  // namespace mox::data::internal

@@ -1,0 +1,255 @@
+#include "runtime/data/pipeline.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "runtime/base/error.h"
+#include "runtime/data/internal/cursor.h"
+#include "runtime/data/internal/flow.h"
+#include "runtime/data/internal/node.h"
+
+namespace mox {
+
+using namespace data::internal;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// A hand-over between two threads costs some microseconds of both; batches made in less than this are made in
+// `next`.
+constexpr double kWorthHandingOver = 20e-6;
+// From here on the samples of one batch are spread over the threads, so that the first batch comes soon and
+// few batches in flight keep all threads busy.
+constexpr double kWorthSplitting = 2e-3;
+// The decision looks at the cheapest of so many batches in a row: the first ones meet cold caches and fresh
+// memory.
+constexpr int kTrialBatches = 4;
+
+size_t default_budget() {
+  const long pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGE_SIZE);
+  return pages > 0 && page > 0 ? static_cast<size_t>(pages) / 4 * static_cast<size_t>(page) : size_t{1} << 30;
+}
+
+}  // namespace
+
+class Pipeline::Implementation {
+ public:
+  Implementation(Dataset dataset, const PipelineOptions& options, const std::string& cursor,
+                 SourceLocation where)
+      : dataset_(std::move(dataset)), threads_(options.threads), execution_(std::make_shared<Execution>()) {
+    const auto refuse = [&](const std::string& text) {
+      throw InvalidArgument(fmt::format("Pipeline ({}): {}", to_string(where), text));
+    };
+    if (options.threads < 0 || options.threads > 4096)
+      refuse(fmt::format("threads must be in [0, 4096], it is {}", options.threads));
+    if (options.prefetch_batches < 0)
+      refuse(fmt::format("prefetch_batches must not be negative, it is {}", options.prefetch_batches));
+    execution_->seed = options.seed;
+    execution_->memory_budget = options.memory_budget_bytes ? options.memory_budget_bytes : default_budget();
+    const Node& root = *dataset_.node();
+    size_t batch_bytes = 0;
+    for (const auto& type : root.signature()) {
+      if (type.shape.rank() == 0)
+        refuse(fmt::format(
+            "each element of the data set must be a batch, but its type is {}; end it with .batch(size)",
+            types_text(root.signature())));
+      batch_bytes += type.bytes();
+    }
+    position_.stages = root.stages();
+    position_.seed = options.seed;
+    Cursor resumed;
+    if (!cursor.empty()) {
+      resumed = cursor_from_json(cursor);
+      check_cursor(resumed, position_.stages, options.seed);
+    }
+
+    CompileContext context{.execution = execution_, .stages = 0};
+    Compiled compiled = root.compile(context);
+    evaluator_ = compiled.evaluator;
+    stream_ = compiled.take_stream();
+    stream_->reset(0);
+    if (!cursor.empty()) {
+      StateReader reader(resumed.state);
+      stream_->restore(reader);
+      if (!reader.at_end()) throw DataError("the data cursor is damaged: its position has too many numbers");
+      position_ = std::move(resumed);
+    } else {
+      stream_->save(&position_.state);
+    }
+
+    const int64_t wanted = std::max<int64_t>(options.prefetch_batches, root.requested_prefetch()) + threads_;
+    const size_t cached = execution_->cached_bytes.load();
+    const size_t room = execution_->memory_budget > cached ? execution_->memory_budget - cached : 0;
+    const int64_t affordable =
+        static_cast<int64_t>(std::min<size_t>(room / std::max<size_t>(batch_bytes, 1), 1 << 20));
+    limit_ = static_cast<int>(std::clamp<int64_t>(std::min(wanted, affordable), 1, 1 << 20));
+  }
+
+  ~Implementation() {
+    stop();
+    flow_.reset();
+  }
+
+  bool next(Batch* batch) {
+    const auto start = Clock::now();
+    if (error_) std::rethrow_exception(error_);
+    if (ended_ || execution_->stop.load(std::memory_order_relaxed)) return false;
+    const bool delivered = flow_ ? next_from_flow(batch) : next_inline(batch);
+    statistics_.wait_seconds += seconds_since(start);
+    return delivered;
+  }
+
+  std::string cursor() const { return to_json(position_); }
+
+  PipelineStatistics statistics() const {
+    PipelineStatistics result = statistics_;
+    result.mean_queue_fill = takes_ > 0 ? queue_fill_ / static_cast<double>(takes_) : 0;
+    result.in_flight_limit = flow_ ? limit_ : 1;
+    result.threaded = flow_ != nullptr;
+    return result;
+  }
+
+  void stop() {
+    execution_->stop.store(true);
+    if (Flow* flow = running_flow_.load(std::memory_order_acquire)) flow->stop();
+  }
+
+ private:
+  // The serial stage.
+  void produce(Ticket& ticket) {
+    ticket.leaves.resize(static_cast<size_t>(stream_->arity()));
+    ticket.state.clear();
+    ticket.error = nullptr;
+    ticket.end = false;
+    try {
+      if (stream_->next(ticket.leaves.data()))
+        stream_->save(&ticket.state);
+      else
+        ticket.end = true;
+    } catch (const Stopped&) {
+      ticket.end = true;
+    } catch (...) {
+      ticket.error = std::current_exception();
+    }
+  }
+
+  // The parallel stage.
+  void evaluate(Ticket& ticket) const {
+    if (execution_->stop.load(std::memory_order_relaxed)) {
+      ticket.end = true;
+      return;
+    }
+    try {
+      ticket.epoch = evaluator_->pass_of(ticket.leaves.data());
+      ticket.element = evaluator_->make(ticket.leaves.data());
+      for (const auto& component : ticket.element)
+        if (component.shape()[0] != ticket.element[0].shape()[0])
+          throw InvalidArgument(
+              fmt::format("the components of a batch must have as many rows each, but component 0 is {} and "
+                          "another is {}",
+                          to_string(ticket.element[0].type()), to_string(component.type())));
+    } catch (const Stopped&) {
+      ticket.end = true;
+    } catch (...) {
+      ticket.error = std::current_exception();
+    }
+  }
+
+  bool next_inline(Batch* batch) {
+    const auto start = Clock::now();
+    produce(ticket_);
+    if (!ticket_.end && !ticket_.error) evaluate(ticket_);
+    const bool delivered = deliver(ticket_, batch);
+    if (delivered && threads_ > 0) consider_flow(seconds_since(start));
+    return delivered;
+  }
+
+  // Scheduling only: neither order nor bits depend on what is measured here.
+  void consider_flow(double seconds) {
+    cheapest_ = trial_ == 0 ? seconds : std::min(cheapest_, seconds);
+    if (++trial_ < kTrialBatches && seconds < kWorthSplitting) return;
+    trial_ = 0;
+    if (cheapest_ < kWorthHandingOver) return;
+    execution_->split_samples.store(threads_ > 1 && cheapest_ >= kWorthSplitting);
+    flow_ = std::make_unique<Flow>([this](Ticket& ticket) { produce(ticket); },
+                                   [this](Ticket& ticket) { evaluate(ticket); }, threads_, limit_);
+    running_flow_.store(flow_.get(), std::memory_order_release);
+    if (execution_->stop.load()) flow_->stop();
+  }
+
+  bool next_from_flow(Batch* batch) {
+    queue_fill_ += static_cast<double>(flow_->waiting());
+    ++takes_;
+    Ticket* ticket = flow_->take();
+    if (!ticket) return false;
+    // Given back whatever happens: the graph waits for it.
+    struct Return {
+      Flow& flow;
+      Ticket* ticket;
+      ~Return() { flow.release(ticket); }
+    } give_back{*flow_, ticket};
+    return deliver(*ticket, batch);
+  }
+
+  bool deliver(Ticket& ticket, Batch* batch) {
+    if (ticket.error) {
+      error_ = std::exchange(ticket.error, nullptr);
+      std::rethrow_exception(error_);
+    }
+    if (ticket.end) {
+      ended_ = true;
+      return false;
+    }
+    batch->components = std::move(ticket.element);
+    batch->size = batch->components[0].shape()[0];
+    batch->epoch = ticket.epoch;
+    position_.state.swap(ticket.state);
+    ++position_.batches;
+    position_.samples += batch->size;
+    ++statistics_.batches;
+    statistics_.samples += batch->size;
+    for (const auto& component : batch->components)
+      statistics_.bytes += static_cast<int64_t>(component.bytes());
+    return true;
+  }
+
+  Dataset dataset_;
+  int threads_;
+  int limit_ = 1;
+  std::shared_ptr<Execution> execution_;
+  std::shared_ptr<const Evaluator> evaluator_;
+  std::unique_ptr<Stream> stream_;
+
+  Cursor position_;  // after the last batch delivered
+  PipelineStatistics statistics_;
+  double queue_fill_ = 0;
+  int64_t takes_ = 0;
+  std::exception_ptr error_;
+  bool ended_ = false;
+
+  Ticket ticket_;  // of the batches made in `next`
+  double cheapest_ = 0;
+  int trial_ = 0;
+  std::unique_ptr<Flow> flow_;
+  std::atomic<Flow*> running_flow_{nullptr};  // for `stop` from another thread
+};
+
+Pipeline::Pipeline(Dataset dataset, PipelineOptions options, const std::string& cursor,
+                   SourceLocation where)
+    : implementation_(std::make_unique<Implementation>(std::move(dataset), options, cursor, where)) {}
+Pipeline::~Pipeline() = default;
+bool Pipeline::next(Batch* batch) { return implementation_->next(batch); }
+std::string Pipeline::cursor() const { return implementation_->cursor(); }
+PipelineStatistics Pipeline::statistics() const { return implementation_->statistics(); }
+void Pipeline::stop() { implementation_->stop(); }
+
+}  // namespace mox
