@@ -180,6 +180,13 @@ TEST(CosineDecay, RestartsAtEveryPeriod) {
   EXPECT_LT(longer.value(29), 0.01);
 }
 
+TEST(CosineDecay, PeriodsBeginExactlyWhereALogarithmWouldMissThem) {
+  const Schedule schedule = cosine_decay(1, 10, {.restarts = true, .period_multiplier = 3});
+  for (int64_t begin : {0, 10, 40, 130, 400, 1210, 3640, 10930, 295240, 645700810})
+    EXPECT_NEAR(schedule.value(begin), 1, kTolerance) << begin;
+  for (int64_t before : {9, 39, 129, 399, 1209, 3639}) EXPECT_LT(schedule.value(before), 0.03) << before;
+}
+
 TEST(Warmup, RisesInFrontOfAnySchedule) {
   const Schedule schedule = warmup(10, polynomial_decay(1, 10), 0.1);
   EXPECT_EQ(schedule.value(0), 0.1);
