@@ -1,0 +1,51 @@
+#include "ops/avg_pool_backprop.h"
+
+#include <fmt/format.h>
+
+#include "ops/internal/pooling.h"
+
+namespace mox {
+namespace {
+
+TensorType image_type(const Attributes& attributes) {
+  return {DType::kFloat32, Shape(attributes.get<std::vector<int64_t>>("x_shape"))};
+}
+
+std::vector<TensorType> infer(const OpCall& call) {
+  const TensorType x = image_type(call.attributes);
+  const TensorType y = check_pooling(call, x);
+  if (call.type(0) != y) call.fail(fmt::format("dy of the pooling's output type {}", to_string(y)));
+  return {x};
+}
+
+std::vector<Tensor> gradient(const GradientCall& call) {
+  return {avg_pool(call.gradient(), pooling_options(call.node.attributes))};
+}
+
+// The image takes the layout of dy. oneDNN wants the forward description for that, which has the layout of x.
+Kernel compile(const KernelRequest& request) {
+  const Node& node = request.node;
+  if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);
+  const TensorType x = image_type(node.attributes);
+  const TensorType& y = node.inputs[0].type();
+  const Layout dy_layout = request.input_layouts[0].is_opaque() ? Layout::plain(y) : request.input_layouts[0];
+  const dnnl::algorithm algorithm = onednn::average_algorithm(node.attributes);
+  const auto forward = onednn::describe_pooling(node.attributes, x, y, onednn::image_descriptor_like(x, y, dy_layout),
+                                                algorithm, dnnl::prop_kind::forward_training);
+  const auto description = onednn::describe_pooling_backward(node.attributes, x, forward, algorithm);
+  return onednn::primitive_kernel(node, description,
+                                  {onednn::primitive_input(DNNL_ARG_DIFF_DST, 0, description.diff_dst_desc()),
+                                   onednn::primitive_output(DNNL_ARG_DIFF_SRC, 0, description.diff_src_desc())});
+}
+
+const Op kAvgPoolBackprop{.name = "avg_pool_backprop", .infer = infer, .gradient = gradient, .compile = compile};
+
+}  // namespace
+
+Tensor avg_pool_backprop(const Shape& x_shape, const Tensor& dy, const Pool2dOptions& options, SourceLocation where) {
+  Attributes attributes = pooling_attributes(options);
+  attributes.set("x_shape", std::vector<int64_t>(x_shape.begin(), x_shape.end()));
+  return make_tensor(kAvgPoolBackprop, {dy}, std::move(attributes), where);
+}
+
+}  // namespace mox

@@ -1,0 +1,33 @@
+#include "ops/conv2d.h"
+
+#include "ops/conv2d_backprop_filter.h"
+#include "ops/conv2d_backprop_input.h"
+#include "ops/internal/convolution.h"
+
+namespace mox {
+namespace {
+
+std::vector<TensorType> infer(const OpCall& call) { return {check_convolution(call, call.type(0), call.type(1)).y}; }
+
+std::vector<Tensor> gradient(const GradientCall& call) {
+  const Tensor &x = call.input(0), &w = call.input(1), &dy = call.gradient();
+  const Conv2dOptions options = convolution_options(call.node.attributes);
+  return {conv2d_backprop_input(x.shape(), w, dy, options), conv2d_backprop_filter(x, w.shape(), dy, options)};
+}
+
+Kernel compile(const KernelRequest& request) {
+  const Node& node = request.node;
+  const ConvolutionGeometry geometry =
+      resolve_convolution(node.attributes, node.inputs[0].type(), node.inputs[1].type());
+  return onednn::forward_kernel(node, geometry, {});
+}
+
+const Op kConv2d{.name = "conv2d", .infer = infer, .gradient = gradient, .compile = compile};
+
+}  // namespace
+
+Tensor conv2d(const Tensor& x, const Tensor& w, const Conv2dOptions& options, SourceLocation where) {
+  return make_tensor(kConv2d, {x, w}, convolution_attributes(options), where);
+}
+
+}  // namespace mox

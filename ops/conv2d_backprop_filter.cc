@@ -1,0 +1,61 @@
+#include "ops/conv2d_backprop_filter.h"
+
+#include <fmt/format.h>
+
+#include "ops/conv2d_backprop_input.h"
+#include "ops/internal/convolution.h"
+
+namespace mox {
+namespace {
+
+TensorType filter_type(const Attributes& attributes) {
+  return {DType::kFloat32, Shape(attributes.get<std::vector<int64_t>>("w_shape"))};
+}
+
+std::vector<TensorType> infer(const OpCall& call) {
+  const TensorType w = filter_type(call.attributes);
+  const ConvolutionGeometry geometry = check_convolution(call, call.type(0), w);
+  if (call.type(1) != geometry.y)
+    call.fail(fmt::format("dy of the convolution's output type {}", to_string(geometry.y)));
+  return {w};
+}
+
+std::vector<Tensor> gradient(const GradientCall& call) {
+  const Tensor &x = call.input(0), &dy = call.input(1), &g = call.gradient();
+  const Conv2dOptions options = convolution_options(call.node.attributes);
+  return {conv2d_backprop_input(x.shape(), g, dy, options), conv2d(x, g, options)};
+}
+
+// The gradient comes out in the layout that the primitive chooses; the compiler adds one reorder to the plain layout of
+// the variable, which is small beside the sum over the batch.
+Kernel compile(const KernelRequest& request) {
+  const Node& node = request.node;
+  if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);
+  const ConvolutionGeometry geometry =
+      resolve_convolution(node.attributes, node.inputs[0].type(), filter_type(node.attributes));
+  const onednn::ConvolutionDescriptors d(geometry);
+  const dnnl::convolution_backward_weights::primitive_desc description(
+      {d.algorithm, d.x, d.w, d.y, d.strides, d.dilations, d.before, d.after}, onednn::attributes_with_scratchpad(),
+      onednn::engine(), onednn::describe_forward(d));
+  Kernel kernel = onednn::primitive_kernel(
+      node, description,
+      {onednn::primitive_input(DNNL_ARG_SRC, 0, description.src_desc()),
+       onednn::primitive_input(DNNL_ARG_DIFF_DST, 1, description.diff_dst_desc()),
+       onednn::primitive_output(DNNL_ARG_DIFF_WEIGHTS, 0, description.diff_weights_desc())});
+  kernel.floating_point_operations = geometry.floating_point_operations();
+  return kernel;
+}
+
+const Op kConv2dBackpropFilter{
+    .name = "conv2d_backprop_filter", .infer = infer, .gradient = gradient, .compile = compile};
+
+}  // namespace
+
+Tensor conv2d_backprop_filter(const Tensor& x, const Shape& w_shape, const Tensor& dy, const Conv2dOptions& options,
+                              SourceLocation where) {
+  Attributes attributes = convolution_attributes(options);
+  attributes.set("w_shape", std::vector<int64_t>(w_shape.begin(), w_shape.end()));
+  return make_tensor(kConv2dBackpropFilter, {x, dy}, std::move(attributes), where);
+}
+
+}  // namespace mox

@@ -1,0 +1,48 @@
+#include "ops/conv2d_backprop_input.h"
+
+#include <fmt/format.h>
+
+#include "ops/conv2d_backprop_filter.h"
+#include "ops/internal/convolution.h"
+
+namespace mox {
+namespace {
+
+TensorType image_type(const Attributes& attributes) {
+  return {DType::kFloat32, Shape(attributes.get<std::vector<int64_t>>("x_shape"))};
+}
+
+std::vector<TensorType> infer(const OpCall& call) {
+  const TensorType x = image_type(call.attributes);
+  const ConvolutionGeometry geometry = check_convolution(call, x, call.type(0));
+  if (call.type(1) != geometry.y)
+    call.fail(fmt::format("dy of the convolution's output type {}", to_string(geometry.y)));
+  return {x};
+}
+
+std::vector<Tensor> gradient(const GradientCall& call) {
+  const Tensor &w = call.input(0), &dy = call.input(1), &g = call.gradient();
+  const Conv2dOptions options = convolution_options(call.node.attributes);
+  return {conv2d_backprop_filter(g, w.shape(), dy, options), conv2d(g, w, options)};
+}
+
+Kernel compile(const KernelRequest& request) {
+  const Node& node = request.node;
+  const ConvolutionGeometry geometry =
+      resolve_convolution(node.attributes, image_type(node.attributes), node.inputs[0].type());
+  return onednn::backward_input_kernel(node, geometry, 0, 1);
+}
+
+const Op kConv2dBackpropInput{
+    .name = "conv2d_backprop_input", .infer = infer, .gradient = gradient, .compile = compile};
+
+}  // namespace
+
+Tensor conv2d_backprop_input(const Shape& x_shape, const Tensor& w, const Tensor& dy, const Conv2dOptions& options,
+                             SourceLocation where) {
+  Attributes attributes = convolution_attributes(options);
+  attributes.set("x_shape", std::vector<int64_t>(x_shape.begin(), x_shape.end()));
+  return make_tensor(kConv2dBackpropInput, {w, dy}, std::move(attributes), where);
+}
+
+}  // namespace mox

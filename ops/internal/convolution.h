@@ -1,0 +1,55 @@
+// What the convolution ops share: the relation between image, filter and output, and oneDNN's descriptors of it.
+#pragma once
+
+#include "ops/conv2d.h"
+#include "ops/internal/dnnl.h"
+#include "ops/internal/window.h"
+
+namespace mox {
+
+// x * w -> y. Every convolution op computes one of the three from the other two.
+struct ConvolutionGeometry {
+  TensorType x;  // [batch, channels, height, width]
+  TensorType w;  // [out_channels, channels / groups, window height, window width]
+  TensorType y;  // [batch, out_channels, ...]
+  int64_t groups = 1;
+  WindowGeometry window;
+
+  double floating_point_operations() const;
+};
+
+Attributes convolution_attributes(const Conv2dOptions& options);
+// The options that a node was made with.
+Conv2dOptions convolution_options(const Attributes& attributes);
+
+// For a node that exists.
+ConvolutionGeometry resolve_convolution(const Attributes& attributes, const TensorType& x, const TensorType& w);
+// For a call: throws InvalidArgument where image, filter and options do not fit.
+ConvolutionGeometry check_convolution(const OpCall& call, const TensorType& x, const TensorType& w);
+
+namespace onednn {
+
+// The arguments of oneDNN's convolution descriptors. Layouts are left to the primitive.
+struct ConvolutionDescriptors {
+  explicit ConvolutionDescriptors(const ConvolutionGeometry& geometry);
+
+  dnnl::algorithm algorithm = dnnl::algorithm::convolution_direct;
+  dnnl::memory::desc x, w, y;  // w has five dimensions, [groups, ...], if there are groups
+  dnnl::memory::dims strides, dilations, before, after;
+};
+
+// What follows the convolution inside of the same primitive.
+struct ConvolutionEpilogue {
+  bool bias = false;
+  bool relu = false;
+};
+dnnl::convolution_forward::primitive_desc describe_forward(const ConvolutionDescriptors& descriptors,
+                                                           const ConvolutionEpilogue& epilogue = {});
+
+// The kernel of x * w (+ bias, then relu): inputs x, w[, bias] of `node`, output y. Empty values included.
+Kernel forward_kernel(const Node& node, const ConvolutionGeometry& geometry, const ConvolutionEpilogue& epilogue);
+// The kernel of the gradient of x: inputs `w_input` and `y_input` of `node`.
+Kernel backward_input_kernel(const Node& node, const ConvolutionGeometry& geometry, int w_input, int y_input);
+
+}  // namespace onednn
+}  // namespace mox

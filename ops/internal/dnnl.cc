@@ -1,0 +1,275 @@
+#include "ops/internal/dnnl.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/base/error.h"
+
+namespace mox::onednn {
+namespace {
+
+constexpr char kOpaquePrefix[] = "onednn ";
+
+dnnl::memory::dims dims_of(const Shape& shape) {
+  // oneDNN has no rank 0: a scalar is a vector of one.
+  return shape.rank() == 0 ? dnnl::memory::dims{1} : dnnl::memory::dims(shape.begin(), shape.end());
+}
+
+bool is_strided(const dnnl_memory_desc_t& d) {
+  return d.format_kind == dnnl_blocked && d.offset0 == 0 && d.extra.flags == dnnl_memory_extra_flag_none;
+}
+
+bool is_row_major(const dnnl_memory_desc_t& d) {
+  if (d.format_desc.blocking.inner_nblks != 0) return false;
+  int64_t expected = 1;
+  for (int i = d.ndims; i-- > 0;) {
+    if (d.padded_dims[i] != d.dims[i]) return false;
+    if (d.dims[i] != 1 && d.format_desc.blocking.strides[i] != expected) return false;
+    expected *= d.dims[i];
+  }
+  return true;
+}
+
+struct Strided {
+  std::vector<int64_t> padded_extents, strides;
+  std::vector<Layout::Block> blocks;
+};
+
+Strided strided_of(const dnnl_memory_desc_t& d) {
+  const dnnl_blocking_desc_t& blocking = d.format_desc.blocking;
+  Strided result;
+  result.padded_extents.assign(d.padded_dims, d.padded_dims + d.ndims);
+  result.strides.assign(blocking.strides, blocking.strides + d.ndims);
+  for (int i = 0; i < blocking.inner_nblks; ++i)
+    result.blocks.push_back({static_cast<int>(blocking.inner_idxs[i]), blocking.inner_blks[i]});
+  return result;
+}
+
+// Merges dimension 0 (groups) with dimension 1 (output channels of a group). False if the two do not lie in memory as
+// one dimension would.
+bool fold_groups(const dnnl_memory_desc_t& d, Strided* s) {
+  int64_t group_block = 1, channel_block = 1;
+  for (const Layout::Block& block : s->blocks) {
+    if (block.dimension == 0) group_block *= block.size;
+    if (block.dimension == 1) channel_block *= block.size;
+  }
+  if (d.dims[1] == 1 && s->padded_extents[1] == 1) {  // depthwise: the groups are the channels
+    s->padded_extents.erase(s->padded_extents.begin() + 1);
+    s->strides.erase(s->strides.begin() + 1);
+  } else if (group_block == 1 && s->padded_extents[0] == d.dims[0] && s->padded_extents[1] == d.dims[1] &&
+             s->strides[0] == s->padded_extents[1] / channel_block * s->strides[1]) {
+    s->padded_extents[1] *= s->padded_extents[0];
+    s->padded_extents.erase(s->padded_extents.begin());
+    s->strides.erase(s->strides.begin());
+  } else {
+    return false;
+  }
+  for (Layout::Block& block : s->blocks) block.dimension = std::max(0, block.dimension - 1);
+  return true;
+}
+
+// One inner block whose blocks follow each other without a gap is no block at all (nChw16c of a 1 x 1 image).
+void drop_idle_block(Strided* s) {
+  if (s->blocks.size() != 1) return;
+  const auto [dimension, size] = s->blocks[0];
+  int64_t& stride = s->strides[static_cast<size_t>(dimension)];
+  if (stride != size) return;
+  stride = 1;
+  s->blocks.clear();
+}
+
+Layout opaque_layout(const dnnl::memory::desc& descriptor) {
+  const dnnl_memory_desc_t& d = descriptor.data;
+  std::string key = fmt::format("{}kind={} dims={}", kOpaquePrefix, static_cast<int>(d.format_kind),
+                                fmt::join(d.dims, d.dims + d.ndims, "x"));
+  if (d.format_kind == dnnl_blocked) {
+    const dnnl_blocking_desc_t& b = d.format_desc.blocking;
+    key += fmt::format(" strides={} blocks={} of {}", fmt::join(b.strides, b.strides + d.ndims, ","),
+                       fmt::join(b.inner_blks, b.inner_blks + b.inner_nblks, ","),
+                       fmt::join(b.inner_idxs, b.inner_idxs + b.inner_nblks, ","));
+  } else if (d.format_kind == dnnl_format_kind_wino) {
+    const dnnl_wino_desc_t& w = d.format_desc.wino_desc;
+    key += fmt::format(" winograd={} r={} alpha={} blocks={},{},{},{}", static_cast<int>(w.wino_format), w.r, w.alpha,
+                       w.ic_block, w.oc_block, w.ic2_block, w.oc2_block);
+  }
+  return Layout::opaque(descriptor.get_size(), std::move(key), std::make_shared<dnnl::memory::desc>(descriptor));
+}
+
+// The state of one primitive on one device.
+class PrimitiveInstance {
+ public:
+  PrimitiveInstance(const dnnl_primitive_desc* description, const std::vector<PrimitiveArgument>& arguments,
+                    const dnnl::memory::desc& scratchpad)
+      : primitive_(description), stream_(engine()) {
+    for (const PrimitiveArgument& argument : arguments) {
+      add_memory(argument.name, argument.descriptor);
+      sources_.push_back({argument.direction, static_cast<size_t>(argument.index)});
+    }
+    if (scratchpad.get_size() > 0) {
+      add_memory(DNNL_ARG_SCRATCHPAD, scratchpad);
+      has_scratchpad_ = true;
+    }
+    bound_.resize(memories_.size(), nullptr);
+  }
+
+  void run(const KernelArguments& arguments) {
+    for (size_t i = 0; i < sources_.size(); ++i) {
+      const auto [direction, index] = sources_[i];
+      bind(i, direction == PrimitiveArgument::Direction::kInput ? const_cast<std::byte*>(arguments.inputs[index])
+                                                                : arguments.outputs[index]);
+    }
+    if (has_scratchpad_) bind(sources_.size(), arguments.scratch);
+    const dnnl_status_t status = dnnl_primitive_execute(primitive_.get(), stream_.get(),
+                                                        static_cast<int>(arguments_.size()), arguments_.data());
+    MOX_ASSERT(status == dnnl_success, "oneDNN could not run a primitive that it compiled");
+  }
+
+ private:
+  void add_memory(int name, const dnnl::memory::desc& descriptor) {
+    memories_.push_back(dnnl::memory(descriptor, engine(), DNNL_MEMORY_NONE));
+    arguments_.push_back({name, memories_.back().get()});
+  }
+  // Setting a handle also clears the padding of a padded layout, a pass over memory: so only when the memory moved.
+  void bind(size_t i, std::byte* data) {
+    if (bound_[i] == data) return;
+    bound_[i] = data;
+    dnnl_memory_set_data_handle_v2(memories_[i].get(), data, stream_.get());
+  }
+
+  dnnl::primitive primitive_;
+  dnnl::stream stream_;
+  std::vector<dnnl::memory> memories_;
+  std::vector<dnnl_exec_arg_t> arguments_;
+  std::vector<std::pair<PrimitiveArgument::Direction, size_t>> sources_;
+  std::vector<std::byte*> bound_;
+  bool has_scratchpad_ = false;
+};
+
+}  // namespace
+
+const dnnl::engine& engine() {
+  static const dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
+  return cpu;
+}
+
+dnnl::memory::data_type data_type_of(DType dtype) {
+  using Type = dnnl::memory::data_type;
+  switch (dtype) {
+    case DType::kFloat32: return Type::f32;
+    case DType::kBFloat16: return Type::bf16;
+    case DType::kInt32: return Type::s32;
+    case DType::kUInt8: return Type::u8;
+    case DType::kInt64:
+    case DType::kBool: break;
+  }
+  MOX_ASSERT(false, fmt::format("oneDNN has no type for {}", to_string(dtype)));
+}
+
+dnnl::memory::desc plain_descriptor(const TensorType& type) {
+  const dnnl::memory::dims dims = dims_of(type.shape);
+  dnnl::memory::dims strides = type.shape.strides();
+  if (strides.empty()) strides = {1};
+  return {dims, data_type_of(type.dtype), strides};
+}
+
+dnnl::memory::desc any_descriptor(const TensorType& type) {
+  return {dims_of(type.shape), data_type_of(type.dtype), dnnl::memory::format_tag::any};
+}
+
+dnnl::memory::desc descriptor_of(const TensorType& type, const Layout& layout) {
+  if (layout.is_plain()) return plain_descriptor(type);
+  if (layout.is_opaque()) {
+    auto inside = opaque_descriptor(layout);
+    MOX_ASSERT(inside.has_value(), "an opaque layout of another kind has no descriptor");
+    return *inside;
+  }
+  dnnl::memory::desc result = plain_descriptor(type);
+  dnnl_memory_desc_t& d = result.data;
+  for (int i = 0; i < d.ndims; ++i) {
+    d.padded_dims[i] = layout.padded_extents()[static_cast<size_t>(i)];
+    d.format_desc.blocking.strides[i] = layout.strides()[static_cast<size_t>(i)];
+  }
+  d.format_desc.blocking.inner_nblks = static_cast<int>(layout.blocks().size());
+  for (size_t i = 0; i < layout.blocks().size(); ++i) {
+    d.format_desc.blocking.inner_blks[i] = layout.blocks()[i].size;
+    d.format_desc.blocking.inner_idxs[i] = layout.blocks()[i].dimension;
+  }
+  return result;
+}
+
+Layout layout_of(const TensorType& type, const dnnl::memory::desc& descriptor) {
+  const dnnl_memory_desc_t& d = descriptor.data;
+  if (!is_strided(d)) return opaque_layout(descriptor);
+  if (is_row_major(d)) return Layout::plain(type);
+  Strided strided = strided_of(d);
+  if (d.ndims == type.shape.rank() + 1 && !fold_groups(d, &strided)) return opaque_layout(descriptor);
+  if (strided.strides.size() != static_cast<size_t>(type.shape.rank())) return opaque_layout(descriptor);
+  if (std::equal(strided.padded_extents.begin(), strided.padded_extents.end(), type.shape.begin())) drop_idle_block(&strided);
+  Layout layout = Layout::blocked(type, std::move(strided.padded_extents), std::move(strided.strides),
+                                  std::move(strided.blocks));
+  return layout.bytes() == descriptor.get_size() ? layout : opaque_layout(descriptor);
+}
+
+std::optional<dnnl::memory::desc> opaque_descriptor(const Layout& layout) {
+  if (!layout.is_opaque() || !layout.key().starts_with(kOpaquePrefix)) return std::nullopt;
+  return *std::static_pointer_cast<const dnnl::memory::desc>(layout.description());
+}
+
+dnnl::primitive_attr attributes_with_scratchpad() {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attributes;
+}
+
+Kernel primitive_kernel(const Node& node, const dnnl::primitive_desc_base& description,
+                        std::vector<PrimitiveArgument> arguments) {
+  std::vector<TensorType> inputs;
+  for (const Tensor& input : node.inputs) inputs.push_back(input.type());
+  return primitive_kernel(inputs, node.outputs, description, std::move(arguments));
+}
+
+Kernel primitive_kernel(const std::vector<TensorType>& inputs, const std::vector<TensorType>& outputs,
+                        const dnnl::primitive_desc_base& description, std::vector<PrimitiveArgument> arguments) {
+  Kernel kernel;
+  for (const TensorType& input : inputs) kernel.input_layouts.push_back(Layout::plain(input));
+  for (const TensorType& output : outputs) kernel.output_layouts.push_back(Layout::plain(output));
+  for (const PrimitiveArgument& argument : arguments) {
+    const size_t i = static_cast<size_t>(argument.index);
+    const bool is_input = argument.direction == PrimitiveArgument::Direction::kInput;
+    const TensorType& type = is_input ? inputs[i] : outputs[i];
+    (is_input ? kernel.input_layouts : kernel.output_layouts)[i] =
+        argument.layout ? *argument.layout : layout_of(type, argument.descriptor);
+  }
+  const dnnl::memory::desc scratchpad = description.scratchpad_desc();
+  kernel.scratch_bytes = scratchpad.get_size();
+  kernel.implementation = description.impl_info_str();
+  // The description is shared with every instance: handles of oneDNN count their references.
+  kernel.instantiate = [description, arguments = std::move(arguments), scratchpad]() -> KernelFunction {
+    auto instance = std::make_shared<PrimitiveInstance>(description.get(), arguments, scratchpad);
+    return [instance](const KernelArguments& run) { instance->run(run); };
+  };
+  return kernel;
+}
+
+Kernel zero_kernel(const Node& node) {
+  std::vector<size_t> bytes;
+  for (const TensorType& output : node.outputs) bytes.push_back(output.bytes());
+  return plain_kernel(
+      node,
+      [bytes](const KernelArguments& arguments) {
+        for (size_t i = 0; i < bytes.size(); ++i)
+          if (bytes[i] > 0) std::memset(arguments.outputs[i], 0, bytes[i]);
+      },
+      "zero");
+}
+
+bool has_empty_value(const Node& node) {
+  auto empty = [](const TensorType& type) { return type.shape.elements() == 0; };
+  return std::any_of(node.inputs.begin(), node.inputs.end(), [&](const Tensor& t) { return empty(t.type()); }) ||
+         std::any_of(node.outputs.begin(), node.outputs.end(), empty);
+}
+
+}  // namespace mox::onednn
