@@ -30,19 +30,23 @@ Kernel compile(const KernelRequest& request) {
   const TensorType& y = node.inputs[0].type();
   const Layout dy_layout = request.input_layouts[0].is_opaque() ? Layout::plain(y) : request.input_layouts[0];
   const dnnl::algorithm algorithm = onednn::average_algorithm(node.attributes);
-  const auto forward = onednn::describe_pooling(node.attributes, x, y, onednn::image_descriptor_like(x, y, dy_layout),
-                                                algorithm, dnnl::prop_kind::forward_training);
+  const auto forward =
+      onednn::describe_pooling(node.attributes, x, y, onednn::image_descriptor_like(x, y, dy_layout),
+                               algorithm, dnnl::prop_kind::forward_training);
   const auto description = onednn::describe_pooling_backward(node.attributes, x, forward, algorithm);
-  return onednn::primitive_kernel(node, description,
-                                  {onednn::primitive_input(DNNL_ARG_DIFF_DST, 0, description.diff_dst_desc()),
-                                   onednn::primitive_output(DNNL_ARG_DIFF_SRC, 0, description.diff_src_desc())});
+  return onednn::primitive_kernel(
+      node, description,
+      {onednn::primitive_input(DNNL_ARG_DIFF_DST, 0, description.diff_dst_desc()),
+       onednn::primitive_output(DNNL_ARG_DIFF_SRC, 0, description.diff_src_desc())});
 }
 
-const Op kAvgPoolBackprop{.name = "avg_pool_backprop", .infer = infer, .gradient = gradient, .compile = compile};
+const Op kAvgPoolBackprop{
+    .name = "avg_pool_backprop", .infer = infer, .gradient = gradient, .compile = compile};
 
 }  // namespace
 
-Tensor avg_pool_backprop(const Shape& x_shape, const Tensor& dy, const Pool2dOptions& options, SourceLocation where) {
+Tensor avg_pool_backprop(const Shape& x_shape, const Tensor& dy, const Pool2dOptions& options,
+                         SourceLocation where) {
   Attributes attributes = pooling_attributes(options);
   attributes.set("x_shape", std::vector<int64_t>(x_shape.begin(), x_shape.end()));
   return make_tensor(kAvgPoolBackprop, {dy}, std::move(attributes), where);

@@ -7,12 +7,15 @@
 namespace mox {
 namespace {
 
-std::vector<TensorType> infer(const OpCall& call) { return {check_convolution(call, call.type(0), call.type(1)).y}; }
+std::vector<TensorType> infer(const OpCall& call) {
+  return {check_convolution(call, call.type(0), call.type(1)).y};
+}
 
 std::vector<Tensor> gradient(const GradientCall& call) {
   const Tensor &x = call.input(0), &w = call.input(1), &dy = call.gradient();
   const Conv2dOptions options = convolution_options(call.node.attributes);
-  return {conv2d_backprop_input(x.shape(), w, dy, options), conv2d_backprop_filter(x, w.shape(), dy, options)};
+  return {conv2d_backprop_input(x.shape(), w, dy, options),
+          conv2d_backprop_filter(x, w.shape(), dy, options)};
 }
 
 Kernel compile(const KernelRequest& request) {

@@ -26,8 +26,8 @@ std::vector<Tensor> gradient(const GradientCall& call) {
   return {conv2d_backprop_input(x.shape(), g, dy, options), conv2d(x, g, options)};
 }
 
-// The gradient comes out in the layout that the primitive chooses; the compiler adds one reorder to the plain layout of
-// the variable, which is small beside the sum over the batch.
+// The gradient comes out in the layout that the primitive chooses; the compiler adds one reorder to the plain
+// layout of the variable, which is small beside the sum over the batch.
 Kernel compile(const KernelRequest& request) {
   const Node& node = request.node;
   if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);
@@ -35,8 +35,8 @@ Kernel compile(const KernelRequest& request) {
       resolve_convolution(node.attributes, node.inputs[0].type(), filter_type(node.attributes));
   const onednn::ConvolutionDescriptors d(geometry);
   const dnnl::convolution_backward_weights::primitive_desc description(
-      {d.algorithm, d.x, d.w, d.y, d.strides, d.dilations, d.before, d.after}, onednn::attributes_with_scratchpad(),
-      onednn::engine(), onednn::describe_forward(d));
+      {d.algorithm, d.x, d.w, d.y, d.strides, d.dilations, d.before, d.after},
+      onednn::attributes_with_scratchpad(), onednn::engine(), onednn::describe_forward(d));
   Kernel kernel = onednn::primitive_kernel(
       node, description,
       {onednn::primitive_input(DNNL_ARG_SRC, 0, description.src_desc()),
@@ -51,8 +51,8 @@ const Op kConv2dBackpropFilter{
 
 }  // namespace
 
-Tensor conv2d_backprop_filter(const Tensor& x, const Shape& w_shape, const Tensor& dy, const Conv2dOptions& options,
-                              SourceLocation where) {
+Tensor conv2d_backprop_filter(const Tensor& x, const Shape& w_shape, const Tensor& dy,
+                              const Conv2dOptions& options, SourceLocation where) {
   Attributes attributes = convolution_attributes(options);
   attributes.set("w_shape", std::vector<int64_t>(w_shape.begin(), w_shape.end()));
   return make_tensor(kConv2dBackpropFilter, {x, dy}, std::move(attributes), where);

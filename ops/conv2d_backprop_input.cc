@@ -38,8 +38,8 @@ const Op kConv2dBackpropInput{
 
 }  // namespace
 
-Tensor conv2d_backprop_input(const Shape& x_shape, const Tensor& w, const Tensor& dy, const Conv2dOptions& options,
-                             SourceLocation where) {
+Tensor conv2d_backprop_input(const Shape& x_shape, const Tensor& w, const Tensor& dy,
+                             const Conv2dOptions& options, SourceLocation where) {
   Attributes attributes = convolution_attributes(options);
   attributes.set("x_shape", std::vector<int64_t>(x_shape.begin(), x_shape.end()));
   return make_tensor(kConv2dBackpropInput, {w, dy}, std::move(attributes), where);

@@ -1,4 +1,5 @@
-// The conversion between layouts that the compiler inserts (convert_layout of ops/passes.h): oneDNN's reorder.
+// The conversion between layouts that the compiler inserts (convert_layout of ops/passes.h): oneDNN's
+// reorder.
 #include "ops/internal/dnnl.h"
 #include "ops/passes.h"
 #include "runtime/base/error.h"
@@ -32,7 +33,8 @@ Kernel reorder_kernel(const TensorType& type, const Layout& from, const Layout& 
 Kernel convert_layout(const TensorType& type, const Layout& from, const Layout& to, const Team&) {
   MOX_ASSERT(type.shape.elements() > 0, "a value without elements has only the plain layout");
   for (const Layout* layout : {&from, &to})
-    MOX_ASSERT(!layout->is_opaque() || onednn::opaque_descriptor(*layout), "no conversion from or to an opaque layout");
+    MOX_ASSERT(!layout->is_opaque() || onednn::opaque_descriptor(*layout),
+               "no conversion from or to an opaque layout");
   MOX_ASSERT(!(from.is_opaque() && to.is_opaque()), "no conversion between two opaque layouts");
   return reorder_kernel(type, from, to);
 }

@@ -28,8 +28,9 @@ std::vector<TensorType> infer(const OpCall& call) {
   const Matrix a = matrix_of(call.shape(0), transposes(call.attributes, "transpose_a"));
   const Matrix b = matrix_of(call.shape(1), transposes(call.attributes, "transpose_b"));
   if (a.columns != b.rows)
-    call.fail(fmt::format("a's columns equal to b's rows, but as the product uses them a is {} x {} and b is {} x {}",
-                          a.rows, a.columns, b.rows, b.columns));
+    call.fail(fmt::format(
+        "a's columns equal to b's rows, but as the product uses them a is {} x {} and b is {} x {}", a.rows,
+        a.columns, b.rows, b.columns));
   Shape batch;
   call.require(broadcast_shapes(a.batch, b.batch, &batch),
                "batch axes (all but the last two) that broadcast: equal, or 1, or absent");
@@ -43,15 +44,17 @@ std::vector<Tensor> gradient(const GradientCall& call) {
   const Tensor &a = call.input(0), &b = call.input(1), &dy = call.gradient();
   const bool ta = transposes(call.node.attributes, "transpose_a");
   const bool tb = transposes(call.node.attributes, "transpose_b");
-  // d op(a) = dy op(b)^T and d op(b) = op(a)^T dy; where op transposes, the transposed product is taken instead.
-  const Tensor da = ta ? matmul(b, dy, {.transpose_a = tb, .transpose_b = true})
-                       : matmul(dy, b, {.transpose_b = !tb});
-  const Tensor db = tb ? matmul(dy, a, {.transpose_a = true, .transpose_b = ta})
-                       : matmul(a, dy, {.transpose_a = !ta});
+  // d op(a) = dy op(b)^T and d op(b) = op(a)^T dy; where op transposes, the transposed product is taken
+  // instead.
+  const Tensor da =
+      ta ? matmul(b, dy, {.transpose_a = tb, .transpose_b = true}) : matmul(dy, b, {.transpose_b = !tb});
+  const Tensor db =
+      tb ? matmul(dy, a, {.transpose_a = true, .transpose_b = ta}) : matmul(a, dy, {.transpose_a = !ta});
   return {da, db};
 }
 
-// The descriptor of a factor as the product uses it, in `rank` dimensions: transposes are strides, absent batch axes 1.
+// The descriptor of a factor as the product uses it, in `rank` dimensions: transposes are strides, absent
+// batch axes 1.
 dnnl::memory::desc factor_descriptor(const TensorType& type, bool transpose, int rank) {
   dnnl::memory::dims dims(static_cast<size_t>(rank - type.shape.rank()), 1);
   dims.insert(dims.end(), type.shape.begin(), type.shape.end());
@@ -64,8 +67,8 @@ dnnl::memory::desc factor_descriptor(const TensorType& type, bool transpose, int
   return {dims, onednn::data_type_of(type.dtype), strides};
 }
 
-// Weights stay plain: oneDNN's matmul packs what it needs while it runs, and a blocked copy of the weights would cost a
-// pass over them every step (measured at 32 x 3136 x 1024: as long as half of the product).
+// Weights stay plain: oneDNN's matmul packs what it needs while it runs, and a blocked copy of the weights
+// would cost a pass over them every step (measured at 32 x 3136 x 1024: as long as half of the product).
 Kernel compile(const KernelRequest& request) {
   const Node& node = request.node;
   if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);
@@ -81,9 +84,11 @@ Kernel compile(const KernelRequest& request) {
   source.layout = Layout::plain(node.inputs[0].type());
   weights.layout = Layout::plain(node.inputs[1].type());
   Kernel kernel = onednn::primitive_kernel(
-      node, description, {source, weights, onednn::primitive_output(DNNL_ARG_DST, 0, description.dst_desc())});
+      node, description,
+      {source, weights, onednn::primitive_output(DNNL_ARG_DST, 0, description.dst_desc())});
   const Matrix left = matrix_of(node.inputs[0].shape(), ta);
-  kernel.floating_point_operations = 2.0 * static_cast<double>(y.shape.elements()) * static_cast<double>(left.columns);
+  kernel.floating_point_operations =
+      2.0 * static_cast<double>(y.shape.elements()) * static_cast<double>(left.columns);
   return kernel;
 }
 
@@ -92,8 +97,8 @@ const Op kMatmul{.name = "matmul", .infer = infer, .gradient = gradient, .compil
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options, SourceLocation where) {
-  return make_tensor(kMatmul, {a, b}, {{"transpose_a", options.transpose_a}, {"transpose_b", options.transpose_b}},
-                     where);
+  return make_tensor(kMatmul, {a, b},
+                     {{"transpose_a", options.transpose_a}, {"transpose_b", options.transpose_b}}, where);
 }
 
 }  // namespace mox

@@ -41,9 +41,11 @@ Kernel compile(const KernelRequest& request) {
   std::vector<onednn::PrimitiveArgument> arguments = {
       onednn::primitive_input(DNNL_ARG_SRC, 0, description.src_desc()),
       onednn::primitive_output(DNNL_ARG_DST, 0, description.dst_desc())};
-  const Layout workspace = needs_workspace ? onednn::workspace_layout(description) : Layout::opaque(0, "none", nullptr);
+  const Layout workspace =
+      needs_workspace ? onednn::workspace_layout(description) : Layout::opaque(0, "none", nullptr);
   if (needs_workspace) {
-    arguments.push_back(onednn::primitive_output(DNNL_ARG_WORKSPACE, kWorkspace, description.workspace_desc()));
+    arguments.push_back(
+        onednn::primitive_output(DNNL_ARG_WORKSPACE, kWorkspace, description.workspace_desc()));
     arguments.back().layout = workspace;
   }
   Kernel kernel = onednn::primitive_kernel(node, description, std::move(arguments));

@@ -21,10 +21,11 @@ std::vector<TensorType> infer(const OpCall& call) {
 }
 
 std::vector<Tensor> gradient(const GradientCall& call) {
-  throw InvalidArgument(fmt::format(
-      "{}: max_pool is differentiable once, but a second derivative was asked for. Use avg_pool, or a convolution with "
-      "a stride, where the loss depends on a gradient (made at {}).",
-      call.node.name, to_string(call.node.where)));
+  throw InvalidArgument(
+      fmt::format("{}: max_pool is differentiable once, but a second derivative was asked for. Use avg_pool, "
+                  "or a convolution with "
+                  "a stride, where the loss depends on a gradient (made at {}).",
+                  call.node.name, to_string(call.node.where)));
 }
 
 Kernel compile(const KernelRequest& request) {
@@ -32,21 +33,23 @@ Kernel compile(const KernelRequest& request) {
   if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);
   const Layout& workspace = request.input_layouts[1];
   const auto& forward = onednn::forward_of_workspace(workspace);
-  const auto description = onednn::describe_pooling_backward(node.attributes, image_type(node.attributes), forward,
-                                                             dnnl::algorithm::pooling_max);
+  const auto description = onednn::describe_pooling_backward(node.attributes, image_type(node.attributes),
+                                                             forward, dnnl::algorithm::pooling_max);
   auto winners = onednn::primitive_input(DNNL_ARG_WORKSPACE, 1, forward.workspace_desc());
   winners.layout = workspace;
-  return onednn::primitive_kernel(node, description,
-                                  {onednn::primitive_input(DNNL_ARG_DIFF_DST, 0, description.diff_dst_desc()), winners,
-                                   onednn::primitive_output(DNNL_ARG_DIFF_SRC, 0, description.diff_src_desc())});
+  return onednn::primitive_kernel(
+      node, description,
+      {onednn::primitive_input(DNNL_ARG_DIFF_DST, 0, description.diff_dst_desc()), winners,
+       onednn::primitive_output(DNNL_ARG_DIFF_SRC, 0, description.diff_src_desc())});
 }
 
-const Op kMaxPoolBackprop{.name = "max_pool_backprop", .infer = infer, .gradient = gradient, .compile = compile};
+const Op kMaxPoolBackprop{
+    .name = "max_pool_backprop", .infer = infer, .gradient = gradient, .compile = compile};
 
 }  // namespace
 
-Tensor max_pool_backprop(const Shape& x_shape, const Tensor& dy, const Tensor& workspace, const Pool2dOptions& options,
-                         SourceLocation where) {
+Tensor max_pool_backprop(const Shape& x_shape, const Tensor& dy, const Tensor& workspace,
+                         const Pool2dOptions& options, SourceLocation where) {
   Attributes attributes = pooling_attributes(options);
   attributes.set("x_shape", std::vector<int64_t>(x_shape.begin(), x_shape.end()));
   return make_tensor(kMaxPoolBackprop, {dy, workspace}, std::move(attributes), where);

@@ -11,7 +11,8 @@ namespace mox {
 //  - kSame: ceil(n / s) positions; the padding that this takes is split evenly, an odd one goes to the end
 //    (TensorFlow's rule, so it may be asymmetric);
 //  - kValid: no padding: floor((n - k) / s) + 1 positions;
-//  - of(...): that many rows and columns of padding on each side: floor((n + before + after - k) / s) + 1 positions.
+//  - of(...): that many rows and columns of padding on each side: floor((n + before + after - k) / s) + 1
+//  positions.
 class Padding {
  public:
   static const Padding kSame;
@@ -19,9 +20,11 @@ class Padding {
   static constexpr Padding of(int64_t top, int64_t bottom, int64_t left, int64_t right) {
     return Padding("explicit", {top, bottom, left, right});
   }
-  static constexpr Padding of(int64_t every_side) { return of(every_side, every_side, every_side, every_side); }
+  static constexpr Padding of(int64_t every_side) {
+    return of(every_side, every_side, every_side, every_side);
+  }
 
-  constexpr std::string_view name() const { return name_; }               // "same", "valid", "explicit"
+  constexpr std::string_view name() const { return name_; }                 // "same", "valid", "explicit"
   constexpr const std::array<int64_t, 4>& sizes() const { return sizes_; }  // of an explicit padding
 
  private:

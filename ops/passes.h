@@ -8,8 +8,8 @@
 
 namespace mox {
 
-// Every fusion, in the order in which they should be applied: first the patterns around convolutions and matrix
-// products, then chains of elementwise ops.
+// Every fusion, in the order in which they should be applied: first the patterns around convolutions and
+// matrix products, then chains of elementwise ops.
 std::vector<NamedRule> default_rules();
 
 // Converts between any two layouts that are not opaque (oneDNN's reorder).

@@ -35,7 +35,8 @@ Conv2dOptions convolution_options(const Attributes& attributes) {
           .padding = padding_of(attributes)};
 }
 
-ConvolutionGeometry resolve_convolution(const Attributes& attributes, const TensorType& x, const TensorType& w) {
+ConvolutionGeometry resolve_convolution(const Attributes& attributes, const TensorType& x,
+                                        const TensorType& w) {
   return geometry_of(attributes, x, w, resolve_window(attributes, spatial(x), spatial(w)));
 }
 
@@ -46,11 +47,12 @@ ConvolutionGeometry check_convolution(const OpCall& call, const TensorType& x, c
   const int64_t groups = call.attributes.get<int64_t>("groups");
   call.require(groups >= 1, "at least one group");
   if (w.shape[1] > x.shape[1] || x.shape[1] % groups != 0 || x.shape[1] / groups != w.shape[1])
-    call.fail(fmt::format("filters {} with as many input channels as a group of the image {} has ({} group(s))",
-                          to_string(w.shape), to_string(x.shape), groups));
+    call.fail(
+        fmt::format("filters {} with as many input channels as a group of the image {} has ({} group(s))",
+                    to_string(w.shape), to_string(x.shape), groups));
   if (w.shape[0] % groups != 0)
-    call.fail(fmt::format("output channels that are a multiple of the {} groups, but the filters {} have {}", groups,
-                          to_string(w.shape), w.shape[0]));
+    call.fail(fmt::format("output channels that are a multiple of the {} groups, but the filters {} have {}",
+                          groups, to_string(w.shape), w.shape[0]));
   return geometry_of(call.attributes, x, w, check_window(call, spatial(x), spatial(w)));
 }
 
@@ -81,33 +83,38 @@ dnnl::convolution_forward::primitive_desc describe_forward(const ConvolutionDesc
   }
   const auto kind = dnnl::prop_kind::forward_training;
   if (!epilogue.bias)
-    return {Forward::desc(kind, d.algorithm, d.x, d.w, d.y, d.strides, d.dilations, d.before, d.after), attributes,
-            engine()};
-  const dnnl::memory::desc bias({d.y.data.dims[1]}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::a);
-  return {Forward::desc(kind, d.algorithm, d.x, d.w, bias, d.y, d.strides, d.dilations, d.before, d.after), attributes,
-          engine()};
+    return {Forward::desc(kind, d.algorithm, d.x, d.w, d.y, d.strides, d.dilations, d.before, d.after),
+            attributes, engine()};
+  const dnnl::memory::desc bias({d.y.data.dims[1]}, dnnl::memory::data_type::f32,
+                                dnnl::memory::format_tag::a);
+  return {Forward::desc(kind, d.algorithm, d.x, d.w, bias, d.y, d.strides, d.dilations, d.before, d.after),
+          attributes, engine()};
 }
 
-Kernel forward_kernel(const Node& node, const ConvolutionGeometry& geometry, const ConvolutionEpilogue& epilogue) {
-  if (geometry.x.shape.elements() == 0 || geometry.w.shape.elements() == 0 || geometry.y.shape.elements() == 0)
+Kernel forward_kernel(const Node& node, const ConvolutionGeometry& geometry,
+                      const ConvolutionEpilogue& epilogue) {
+  if (geometry.x.shape.elements() == 0 || geometry.w.shape.elements() == 0 ||
+      geometry.y.shape.elements() == 0)
     return zero_kernel(node);
   const ConvolutionDescriptors d(geometry);
   const auto description = describe_forward(d, epilogue);
-  std::vector<PrimitiveArgument> arguments = {primitive_input(DNNL_ARG_SRC, 0, description.src_desc()),
-                                              primitive_input(DNNL_ARG_WEIGHTS, 1, description.weights_desc()),
-                                              primitive_output(DNNL_ARG_DST, 0, description.dst_desc())};
+  std::vector<PrimitiveArgument> arguments = {
+      primitive_input(DNNL_ARG_SRC, 0, description.src_desc()),
+      primitive_input(DNNL_ARG_WEIGHTS, 1, description.weights_desc()),
+      primitive_output(DNNL_ARG_DST, 0, description.dst_desc())};
   if (epilogue.bias) arguments.push_back(primitive_input(DNNL_ARG_BIAS, 2, description.bias_desc()));
   Kernel kernel = primitive_kernel(node, description, std::move(arguments));
   kernel.floating_point_operations = geometry.floating_point_operations();
   return kernel;
 }
 
-Kernel backward_input_kernel(const Node& node, const ConvolutionGeometry& geometry, int w_input, int y_input) {
+Kernel backward_input_kernel(const Node& node, const ConvolutionGeometry& geometry, int w_input,
+                             int y_input) {
   if (has_empty_value(node)) return zero_kernel(node);
   const ConvolutionDescriptors d(geometry);
   const dnnl::convolution_backward_data::primitive_desc description(
-      {d.algorithm, d.x, d.w, d.y, d.strides, d.dilations, d.before, d.after}, attributes_with_scratchpad(), engine(),
-      describe_forward(d));
+      {d.algorithm, d.x, d.w, d.y, d.strides, d.dilations, d.before, d.after}, attributes_with_scratchpad(),
+      engine(), describe_forward(d));
   Kernel kernel = primitive_kernel(node, description,
                                    {primitive_input(DNNL_ARG_WEIGHTS, w_input, description.weights_desc()),
                                     primitive_input(DNNL_ARG_DIFF_DST, y_input, description.diff_dst_desc()),

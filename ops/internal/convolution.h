@@ -1,4 +1,5 @@
-// What the convolution ops share: the relation between image, filter and output, and oneDNN's descriptors of it.
+// What the convolution ops share: the relation between image, filter and output, and oneDNN's descriptors of
+// it.
 #pragma once
 
 #include "ops/conv2d.h"
@@ -23,7 +24,8 @@ Attributes convolution_attributes(const Conv2dOptions& options);
 Conv2dOptions convolution_options(const Attributes& attributes);
 
 // For a node that exists.
-ConvolutionGeometry resolve_convolution(const Attributes& attributes, const TensorType& x, const TensorType& w);
+ConvolutionGeometry resolve_convolution(const Attributes& attributes, const TensorType& x,
+                                        const TensorType& w);
 // For a call: throws InvalidArgument where image, filter and options do not fit.
 ConvolutionGeometry check_convolution(const OpCall& call, const TensorType& x, const TensorType& w);
 
@@ -47,7 +49,8 @@ dnnl::convolution_forward::primitive_desc describe_forward(const ConvolutionDesc
                                                            const ConvolutionEpilogue& epilogue = {});
 
 // The kernel of x * w (+ bias, then relu): inputs x, w[, bias] of `node`, output y. Empty values included.
-Kernel forward_kernel(const Node& node, const ConvolutionGeometry& geometry, const ConvolutionEpilogue& epilogue);
+Kernel forward_kernel(const Node& node, const ConvolutionGeometry& geometry,
+                      const ConvolutionEpilogue& epilogue);
 // The kernel of the gradient of x: inputs `w_input` and `y_input` of `node`.
 Kernel backward_input_kernel(const Node& node, const ConvolutionGeometry& geometry, int w_input, int y_input);
 

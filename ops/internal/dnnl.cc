@@ -48,8 +48,8 @@ Strided strided_of(const dnnl_memory_desc_t& d) {
   return result;
 }
 
-// Merges dimension 0 (groups) with dimension 1 (output channels of a group). False if the two do not lie in memory as
-// one dimension would.
+// Merges dimension 0 (groups) with dimension 1 (output channels of a group). False if the two do not lie in
+// memory as one dimension would.
 bool fold_groups(const dnnl_memory_desc_t& d, Strided* s) {
   int64_t group_block = 1, channel_block = 1;
   for (const Layout::Block& block : s->blocks) {
@@ -92,10 +92,11 @@ Layout opaque_layout(const dnnl::memory::desc& descriptor) {
                        fmt::join(b.inner_idxs, b.inner_idxs + b.inner_nblks, ","));
   } else if (d.format_kind == dnnl_format_kind_wino) {
     const dnnl_wino_desc_t& w = d.format_desc.wino_desc;
-    key += fmt::format(" winograd={} r={} alpha={} blocks={},{},{},{}", static_cast<int>(w.wino_format), w.r, w.alpha,
-                       w.ic_block, w.oc_block, w.ic2_block, w.oc2_block);
+    key += fmt::format(" winograd={} r={} alpha={} blocks={},{},{},{}", static_cast<int>(w.wino_format), w.r,
+                       w.alpha, w.ic_block, w.oc_block, w.ic2_block, w.oc2_block);
   }
-  return Layout::opaque(descriptor.get_size(), std::move(key), std::make_shared<dnnl::memory::desc>(descriptor));
+  return Layout::opaque(descriptor.get_size(), std::move(key),
+                        std::make_shared<dnnl::memory::desc>(descriptor));
 }
 
 // The state of one primitive on one device.
@@ -118,12 +119,13 @@ class PrimitiveInstance {
   void run(const KernelArguments& arguments) {
     for (size_t i = 0; i < sources_.size(); ++i) {
       const auto [direction, index] = sources_[i];
-      bind(i, direction == PrimitiveArgument::Direction::kInput ? const_cast<std::byte*>(arguments.inputs[index])
-                                                                : arguments.outputs[index]);
+      bind(i, direction == PrimitiveArgument::Direction::kInput
+                  ? const_cast<std::byte*>(arguments.inputs[index])
+                  : arguments.outputs[index]);
     }
     if (has_scratchpad_) bind(sources_.size(), arguments.scratch);
-    const dnnl_status_t status = dnnl_primitive_execute(primitive_.get(), stream_.get(),
-                                                        static_cast<int>(arguments_.size()), arguments_.data());
+    const dnnl_status_t status = dnnl_primitive_execute(
+        primitive_.get(), stream_.get(), static_cast<int>(arguments_.size()), arguments_.data());
     MOX_ASSERT(status == dnnl_success, "oneDNN could not run a primitive that it compiled");
   }
 
@@ -132,7 +134,8 @@ class PrimitiveInstance {
     memories_.push_back(dnnl::memory(descriptor, engine(), DNNL_MEMORY_NONE));
     arguments_.push_back({name, memories_.back().get()});
   }
-  // Setting a handle also clears the padding of a padded layout, a pass over memory: so only when the memory moved.
+  // Setting a handle also clears the padding of a padded layout, a pass over memory: so only when the memory
+  // moved.
   void bind(size_t i, std::byte* data) {
     if (bound_[i] == data) return;
     bound_[i] = data;
@@ -158,12 +161,17 @@ const dnnl::engine& engine() {
 dnnl::memory::data_type data_type_of(DType dtype) {
   using Type = dnnl::memory::data_type;
   switch (dtype) {
-    case DType::kFloat32: return Type::f32;
-    case DType::kBFloat16: return Type::bf16;
-    case DType::kInt32: return Type::s32;
-    case DType::kUInt8: return Type::u8;
+    case DType::kFloat32:
+      return Type::f32;
+    case DType::kBFloat16:
+      return Type::bf16;
+    case DType::kInt32:
+      return Type::s32;
+    case DType::kUInt8:
+      return Type::u8;
     case DType::kInt64:
-    case DType::kBool: break;
+    case DType::kBool:
+      break;
   }
   MOX_ASSERT(false, fmt::format("oneDNN has no type for {}", to_string(dtype)));
 }
@@ -207,7 +215,8 @@ Layout layout_of(const TensorType& type, const dnnl::memory::desc& descriptor) {
   Strided strided = strided_of(d);
   if (d.ndims == type.shape.rank() + 1 && !fold_groups(d, &strided)) return opaque_layout(descriptor);
   if (strided.strides.size() != static_cast<size_t>(type.shape.rank())) return opaque_layout(descriptor);
-  if (std::equal(strided.padded_extents.begin(), strided.padded_extents.end(), type.shape.begin())) drop_idle_block(&strided);
+  if (std::equal(strided.padded_extents.begin(), strided.padded_extents.end(), type.shape.begin()))
+    drop_idle_block(&strided);
   Layout layout = Layout::blocked(type, std::move(strided.padded_extents), std::move(strided.strides),
                                   std::move(strided.blocks));
   return layout.bytes() == descriptor.get_size() ? layout : opaque_layout(descriptor);
@@ -232,7 +241,8 @@ Kernel primitive_kernel(const Node& node, const dnnl::primitive_desc_base& descr
 }
 
 Kernel primitive_kernel(const std::vector<TensorType>& inputs, const std::vector<TensorType>& outputs,
-                        const dnnl::primitive_desc_base& description, std::vector<PrimitiveArgument> arguments) {
+                        const dnnl::primitive_desc_base& description,
+                        std::vector<PrimitiveArgument> arguments) {
   Kernel kernel;
   for (const TensorType& input : inputs) kernel.input_layouts.push_back(Layout::plain(input));
   for (const TensorType& output : outputs) kernel.output_layouts.push_back(Layout::plain(output));
@@ -268,7 +278,8 @@ Kernel zero_kernel(const Node& node) {
 
 bool has_empty_value(const Node& node) {
   auto empty = [](const TensorType& type) { return type.shape.elements() == 0; };
-  return std::any_of(node.inputs.begin(), node.inputs.end(), [&](const Tensor& t) { return empty(t.type()); }) ||
+  return std::any_of(node.inputs.begin(), node.inputs.end(),
+                     [&](const Tensor& t) { return empty(t.type()); }) ||
          std::any_of(node.outputs.begin(), node.outputs.end(), empty);
 }
 

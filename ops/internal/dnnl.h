@@ -1,4 +1,5 @@
-// oneDNN behind the two-phase kernel interface: layouts to memory descriptors and back, and primitives as kernels.
+// oneDNN behind the two-phase kernel interface: layouts to memory descriptors and back, and primitives as
+// kernels.
 //
 // Internal to ops/: the only headers that show oneDNN's types are the ones in this folder.
 #pragma once
@@ -20,13 +21,14 @@ dnnl::memory::data_type data_type_of(DType dtype);
 dnnl::memory::desc plain_descriptor(const TensorType& type);
 // The descriptor that lets a primitive choose the layout.
 dnnl::memory::desc any_descriptor(const TensorType& type);
-// The descriptor of a value of `type` that exists in `layout` (plain, blocked, or opaque as `layout_of` makes it).
+// The descriptor of a value of `type` that exists in `layout` (plain, blocked, or opaque as `layout_of` makes
+// it).
 dnnl::memory::desc descriptor_of(const TensorType& type, const Layout& layout);
 
-// The layout that a descriptor stands for, of a value of `type`. A descriptor with one dimension more than the type is
-// one of grouped filters, [groups, out / groups, ...]: it becomes a blocked layout of the type's own dimensions where
-// that is possible. What has no strides (Winograd filters) or cannot be said in the type's dimensions becomes an opaque
-// layout that carries the descriptor.
+// The layout that a descriptor stands for, of a value of `type`. A descriptor with one dimension more than
+// the type is one of grouped filters, [groups, out / groups, ...]: it becomes a blocked layout of the type's
+// own dimensions where that is possible. What has no strides (Winograd filters) or cannot be said in the
+// type's dimensions becomes an opaque layout that carries the descriptor.
 Layout layout_of(const TensorType& type, const dnnl::memory::desc& descriptor);
 
 // The descriptor inside of an opaque layout made by `layout_of`; nothing for other opaque layouts.
@@ -39,8 +41,8 @@ struct PrimitiveArgument {
   Direction direction;
   int index;
   dnnl::memory::desc descriptor;
-  // The layout that the kernel states for it; without one, layout_of(type, descriptor). A matrix that the primitive reads
-  // as transposed, for example, is plain.
+  // The layout that the kernel states for it; without one, layout_of(type, descriptor). A matrix that the
+  // primitive reads as transposed, for example, is plain.
   std::optional<Layout> layout = std::nullopt;
 };
 inline PrimitiveArgument primitive_input(int name, int index, const dnnl::memory::desc& descriptor) {
@@ -50,20 +52,21 @@ inline PrimitiveArgument primitive_output(int name, int index, const dnnl::memor
   return {name, PrimitiveArgument::Direction::kOutput, index, descriptor};
 }
 
-// A kernel that runs one primitive. `description` must have been made with `attributes_with_scratchpad`. Inputs and
-// outputs of the node that no argument names are plain. A step allocates nothing and looks nothing up: the primitive,
-// its memory objects and the argument list are made once an instance.
+// A kernel that runs one primitive. `description` must have been made with `attributes_with_scratchpad`.
+// Inputs and outputs of the node that no argument names are plain. A step allocates nothing and looks nothing
+// up: the primitive, its memory objects and the argument list are made once an instance.
 Kernel primitive_kernel(const Node& node, const dnnl::primitive_desc_base& description,
                         std::vector<PrimitiveArgument> arguments);
 // The same for what is not a node (a conversion between layouts).
 Kernel primitive_kernel(const std::vector<TensorType>& inputs, const std::vector<TensorType>& outputs,
-                        const dnnl::primitive_desc_base& description, std::vector<PrimitiveArgument> arguments);
+                        const dnnl::primitive_desc_base& description,
+                        std::vector<PrimitiveArgument> arguments);
 
 // Attributes that make a primitive use the kernel's scratch memory instead of memory of its own.
 dnnl::primitive_attr attributes_with_scratchpad();
 
-// A kernel that writes zeros to every output and reads nothing: what sums over an empty dimension are, and, where an
-// output has no elements, no work at all. (oneDNN does not take empty dimensions.)
+// A kernel that writes zeros to every output and reads nothing: what sums over an empty dimension are, and,
+// where an output has no elements, no work at all. (oneDNN does not take empty dimensions.)
 Kernel zero_kernel(const Node& node);
 // Whether an input or output of the node has no elements.
 bool has_empty_value(const Node& node);

@@ -15,7 +15,8 @@ std::string text_of(const dnnl::memory::desc& descriptor) {
   for (int i = 0; i < d.ndims; ++i)
     text += fmt::format("{}{}/{}", i ? "x" : "", d.dims[i], d.format_desc.blocking.strides[i]);
   for (int i = 0; i < d.format_desc.blocking.inner_nblks; ++i)
-    text += fmt::format(",{} of {}", d.format_desc.blocking.inner_blks[i], d.format_desc.blocking.inner_idxs[i]);
+    text +=
+        fmt::format(",{} of {}", d.format_desc.blocking.inner_blks[i], d.format_desc.blocking.inner_idxs[i]);
   return text;
 }
 
@@ -29,7 +30,8 @@ Layout workspace_layout(const dnnl::pooling_v2_forward::primitive_desc& forward)
 }
 
 const dnnl::pooling_v2_forward::primitive_desc& forward_of_workspace(const Layout& layout) {
-  MOX_ASSERT(layout.is_opaque() && layout.key().starts_with(kPrefix), "the workspace comes from max_pool's kernel");
+  MOX_ASSERT(layout.is_opaque() && layout.key().starts_with(kPrefix),
+             "the workspace comes from max_pool's kernel");
   return *std::static_pointer_cast<const dnnl::pooling_v2_forward::primitive_desc>(layout.description());
 }
 

@@ -1,5 +1,5 @@
-// What max_pool hands to its gradient: oneDNN's workspace, in an opaque layout that carries the forward description, so
-// that the backward kernel is made for exactly that workspace.
+// What max_pool hands to its gradient: oneDNN's workspace, in an opaque layout that carries the forward
+// description, so that the backward kernel is made for exactly that workspace.
 #pragma once
 
 #include "ops/internal/dnnl.h"

@@ -47,35 +47,41 @@ TensorType check_pooling(const OpCall& call, const TensorType& x) {
   const WindowGeometry geometry = check_window(call, {x.shape[2], x.shape[3]}, window);
   for (const WindowAxis& axis : geometry)
     if (axis.before >= axis.size || axis.after >= axis.size)
-      call.fail(fmt::format("padding smaller than the window (before {}, after {}, window {}), so that every window "
-                            "holds a pixel", axis.before, axis.after, axis.size));
+      call.fail(fmt::format(
+          "padding smaller than the window (before {}, after {}, window {}), so that every window "
+          "holds a pixel",
+          axis.before, axis.after, axis.size));
   return {x.dtype, {x.shape[0], x.shape[1], geometry[0].output, geometry[1].output}};
 }
 
 Pool2dOptions whole_image(const Tensor& x, std::string_view op, SourceLocation where) {
   if (x.defined() && x.shape().rank() != 4)
-    throw InvalidArgument(fmt::format("{} ({}): expected an image [batch, channels, height, width], got {}", op,
-                                      to_string(where), to_string(x.type())));
-  const std::array<int64_t, 2> extent = x.defined() ? std::array{x.shape()[2], x.shape()[3]} : std::array<int64_t, 2>{};
+    throw InvalidArgument(fmt::format("{} ({}): expected an image [batch, channels, height, width], got {}",
+                                      op, to_string(where), to_string(x.type())));
+  const std::array<int64_t, 2> extent =
+      x.defined() ? std::array{x.shape()[2], x.shape()[3]} : std::array<int64_t, 2>{};
   return {.window = extent, .strides = {1, 1}};
 }
 
 namespace onednn {
 
 dnnl::pooling_v2_forward::primitive_desc describe_pooling(const Attributes& attributes, const TensorType& x,
-                                                          const TensorType& y, const dnnl::memory::desc& x_descriptor,
+                                                          const TensorType& y,
+                                                          const dnnl::memory::desc& x_descriptor,
                                                           dnnl::algorithm algorithm, dnnl::prop_kind kind) {
   const PoolingArguments a = arguments_of(attributes, x);
-  return {{kind, algorithm, x_descriptor, any_descriptor(y), a.strides, a.window, a.dilations, a.before, a.after},
-          attributes_with_scratchpad(),
-          engine()};
+  return {
+      {kind, algorithm, x_descriptor, any_descriptor(y), a.strides, a.window, a.dilations, a.before, a.after},
+      attributes_with_scratchpad(),
+      engine()};
 }
 
 dnnl::pooling_v2_backward::primitive_desc describe_pooling_backward(
-    const Attributes& attributes, const TensorType& x, const dnnl::pooling_v2_forward::primitive_desc& forward,
-    dnnl::algorithm algorithm) {
+    const Attributes& attributes, const TensorType& x,
+    const dnnl::pooling_v2_forward::primitive_desc& forward, dnnl::algorithm algorithm) {
   const PoolingArguments a = arguments_of(attributes, x);
-  return {{algorithm, forward.src_desc(), forward.dst_desc(), a.strides, a.window, a.dilations, a.before, a.after},
+  return {{algorithm, forward.src_desc(), forward.dst_desc(), a.strides, a.window, a.dilations, a.before,
+           a.after},
           attributes_with_scratchpad(),
           engine(),
           forward};
@@ -86,14 +92,17 @@ dnnl::algorithm average_algorithm(const Attributes& attributes) {
                                                    : dnnl::algorithm::pooling_avg_exclude_padding;
 }
 
-dnnl::memory::desc image_descriptor_like(const TensorType& image, const TensorType& like_type, const Layout& like) {
+dnnl::memory::desc image_descriptor_like(const TensorType& image, const TensorType& like_type,
+                                         const Layout& like) {
   using Tag = dnnl::memory::format_tag;
   const dnnl::memory::data_type type = data_type_of(image.dtype);
   const dnnl::memory::dims dims(image.shape.begin(), image.shape.end());
-  // A 1 x 1 image of whole blocks is at once plain, channels last and blocked; blocks are what convolutions go on with.
+  // A 1 x 1 image of whole blocks is at once plain, channels last and blocked; blocks are what convolutions
+  // go on with.
   const bool is_pixel = like_type.shape[2] == 1 && like_type.shape[3] == 1 && like.is_plain();
   for (const Tag tag : {Tag::nChw16c, Tag::nChw8c, Tag::nhwc}) {
-    const dnnl::memory::desc candidate(dnnl::memory::dims(like_type.shape.begin(), like_type.shape.end()), type, tag);
+    const dnnl::memory::desc candidate(dnnl::memory::dims(like_type.shape.begin(), like_type.shape.end()),
+                                       type, tag);
     if (like.is_plain() && !is_pixel) break;
     if (layout_of(like_type, candidate) == like) return {dims, type, tag};
   }

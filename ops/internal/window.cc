@@ -59,18 +59,23 @@ WindowGeometry check_window(const OpCall& call, std::array<int64_t, 2> input, st
     return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v >= least && v <= kLargest; });
   };
   call.require(in_range(call.attributes.get<std::vector<int64_t>>("strides"), 1), "strides of at least 1");
-  call.require(in_range(call.attributes.get<std::vector<int64_t>>("dilations"), 1), "dilations of at least 1");
-  call.require(in_range(call.attributes.get<std::vector<int64_t>>("padding_sizes"), 0), "padding sizes of at least 0");
+  call.require(in_range(call.attributes.get<std::vector<int64_t>>("dilations"), 1),
+               "dilations of at least 1");
+  call.require(in_range(call.attributes.get<std::vector<int64_t>>("padding_sizes"), 0),
+               "padding sizes of at least 0");
   call.require(in_range({size.begin(), size.end()}, 1), "a window of at least 1 x 1");
   call.require(in_range({input.begin(), input.end()}, 0), "an image of at most 2^30 pixels a side");
   const WindowGeometry geometry = resolve_window(call.attributes, input, size);
   for (const WindowAxis& axis : geometry) {
-    const int64_t extent = (axis.size - 1) * axis.dilation + 1, padded = axis.input + axis.before + axis.after;
+    const int64_t extent = (axis.size - 1) * axis.dilation + 1,
+                  padded = axis.input + axis.before + axis.after;
     if (axis.input > 0 && extent > padded)
-      call.fail(fmt::format("a window that fits into the padded image, but it spans {} of {} pixels", extent, padded));
+      call.fail(fmt::format("a window that fits into the padded image, but it spans {} of {} pixels", extent,
+                            padded));
     if (axis.input == 0 && axis.output > 0) call.fail("an image of at least one pixel");
-    if (axis.output < 0) call.fail(fmt::format("a window that fits into the padded image, but it spans {} of {} pixels",
-                                               extent, padded));
+    if (axis.output < 0)
+      call.fail(fmt::format("a window that fits into the padded image, but it spans {} of {} pixels", extent,
+                            padded));
   }
   return geometry;
 }

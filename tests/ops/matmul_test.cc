@@ -1,0 +1,126 @@
+#include "ops/matmul.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/base/error.h"
+#include "runtime/base/random.h"
+#include "tests/ops/kernel_testing.h"
+
+namespace mox::test {
+namespace {
+
+Array random_values(const Shape& shape, uint64_t key) {
+  Array result(DType::kFloat32, shape);
+  RandomStream(9, key).fill_uniform(result.values<float>(), 0, -1, 1);
+  return result;
+}
+
+struct Sizes {
+  int64_t m, k, n;
+};
+
+// The product of two matrices at `a` and `b`, as loops.
+void reference_product(const float* a, const float* b, float* y, Sizes s, bool ta, bool tb) {
+  for (int64_t i = 0; i < s.m; ++i)
+    for (int64_t j = 0; j < s.n; ++j) {
+      double total = 0;
+      for (int64_t p = 0; p < s.k; ++p)
+        total += static_cast<double>(ta ? a[p * s.m + i] : a[i * s.k + p]) *
+                 static_cast<double>(tb ? b[j * s.k + p] : b[p * s.n + j]);
+      y[i * s.n + j] = static_cast<float>(total);
+    }
+}
+
+class MatmulTest : public testing::TestWithParam<Sizes> {};
+
+TEST_P(MatmulTest, IsTheSumOfProductsForEveryTranspose) {
+  const Sizes s = GetParam();
+  for (const bool ta : {false, true})
+    for (const bool tb : {false, true})
+      for (const int threads : {1, 2}) {
+        const Array a = random_values(ta ? Shape{s.k, s.m} : Shape{s.m, s.k}, 1);
+        const Array b = random_values(tb ? Shape{s.n, s.k} : Shape{s.k, s.n}, 2);
+        Array expected(DType::kFloat32, {s.m, s.n});
+        reference_product(a.values<float>().data(), b.values<float>().data(), expected.values<float>().data(),
+                          s, ta, tb);
+        Graph graph;
+        const Tensor y = matmul(graph.input(0, a.type(), SourceLocation::current()),
+                                graph.input(1, b.type(), SourceLocation::current()),
+                                {.transpose_a = ta, .transpose_b = tb});
+        SCOPED_TRACE(testing::Message() << "transpose_a " << ta << " transpose_b " << tb);
+        expect_near(run_node(y, {a, b}, {}, threads), expected, 1e-5);
+      }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, MatmulTest,
+                         testing::Values(Sizes{1, 1, 1}, Sizes{3, 5, 7}, Sizes{100, 784, 10},
+                                         Sizes{784, 100, 10}, Sizes{32, 100, 64}, Sizes{1, 17, 1},
+                                         Sizes{5, 1, 33}, Sizes{0, 3, 4}, Sizes{3, 0, 4}, Sizes{3, 4, 0},
+                                         Sizes{33, 65, 129}),
+                         [](const auto& info) {
+                           return std::to_string(info.param.m) + "x" + std::to_string(info.param.k) + "x" +
+                                  std::to_string(info.param.n);
+                         });
+
+TEST(Matmul, BroadcastsTheBatch) {
+  const Sizes s{3, 4, 5};
+  struct {
+    Shape a_batch, b_batch, batch;
+  } const cases[] = {{{2}, {2}, {2}},       {{2}, {}, {2}},  {{}, {3}, {3}},
+                     {{2, 1}, {3}, {2, 3}}, {{1}, {4}, {4}}, {{0}, {1}, {0}}};
+  for (const auto& c : cases) {
+    auto with = [](const Shape& batch, int64_t rows, int64_t columns) {
+      std::vector<int64_t> dims(batch.begin(), batch.end());
+      dims.insert(dims.end(), {rows, columns});
+      return Shape(dims);
+    };
+    const Array a = random_values(with(c.a_batch, s.m, s.k), 1),
+                b = random_values(with(c.b_batch, s.k, s.n), 2);
+    Array expected(DType::kFloat32, with(c.batch, s.m, s.n));
+    for (int64_t i = 0; i < c.batch.elements(); ++i) {
+      // The index of the factor's matrix for batch position i, axis by axis from the last.
+      auto matrix = [&](const Shape& factor) {
+        int64_t index = 0, rest = i, step = 1;
+        for (int axis = 1; axis <= c.batch.rank(); ++axis) {
+          const int64_t extent = c.batch[c.batch.rank() - axis], position = rest % extent;
+          rest /= extent;
+          if (axis > factor.rank()) continue;
+          const int64_t own = factor[factor.rank() - axis];
+          index += (own == 1 ? 0 : position) * step;
+          step *= own;
+        }
+        return index;
+      };
+      reference_product(a.values<float>().data() + matrix(c.a_batch) * s.m * s.k,
+                        b.values<float>().data() + matrix(c.b_batch) * s.k * s.n,
+                        expected.values<float>().data() + i * s.m * s.n, s, false, false);
+    }
+    Graph graph;
+    const Tensor y = matmul(graph.input(0, a.type(), SourceLocation::current()),
+                            graph.input(1, b.type(), SourceLocation::current()));
+    SCOPED_TRACE(to_string(a.shape()) + " x " + to_string(b.shape()));
+    expect_near(run_node(y, {a, b}), expected, 1e-5);
+  }
+}
+
+TEST(MatmulErrors, SayWhatDoesNotFit) {
+  auto expect_refused = [](const TensorType& a, const TensorType& b, const char* piece) {
+    Graph graph;
+    try {
+      matmul(graph.input(0, a, SourceLocation::current()), graph.input(1, b, SourceLocation::current()));
+      FAIL() << "accepted, expected: " << piece;
+    } catch (const InvalidArgument& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr(piece));
+      EXPECT_THAT(error.what(), testing::HasSubstr("matmul_test.cc"));
+    }
+  };
+  const DType f = DType::kFloat32;
+  expect_refused({f, {2, 3}}, {f, {4, 5}}, "a is 2 x 3 and b is 4 x 5");
+  expect_refused({f, {3}}, {f, {3, 5}}, "rank 2 or more");
+  expect_refused({f, {2, 2, 3}}, {f, {3, 3, 5}}, "batch axes");
+  expect_refused({DType::kInt32, {2, 3}}, {DType::kInt32, {3, 5}}, "float32");
+}
+
+}  // namespace
+}  // namespace mox::test

@@ -1,0 +1,204 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ops/avg_pool.h"
+#include "ops/avg_pool_backprop.h"
+#include "ops/max_pool.h"
+#include "runtime/base/error.h"
+#include "runtime/base/random.h"
+#include "runtime/exec/plan_instance.h"
+#include "runtime/graph/autodiff.h"
+#include "tests/ops/kernel_testing.h"
+#include "tests/ops/reference_convolution.h"
+
+namespace mox::test {
+namespace {
+
+// Distinct values, so that every window has one largest element.
+Array distinct_values(const Shape& shape, uint64_t key) {
+  Array result(DType::kFloat32, shape);
+  const auto values = result.values<float>();
+  if (values.empty()) return result;
+  const Permutation order(values.size(), 3, key);
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<float>(order(i)) / static_cast<float>(values.size()) - 0.5f;
+  return result;
+}
+
+struct Case {
+  const char* name;
+  Shape x;
+  Pool2dOptions options;
+};
+
+const Case kCases[] = {
+    {"halves", {2, 32, 8, 8}, {}},
+    {"odd_image", {2, 16, 7, 9}, {}},
+    {"one_channel", {3, 1, 6, 6}, {}},
+    {"padded_channels", {2, 20, 6, 6}, {}},
+    {"same", {2, 16, 7, 7}, {.window = {3, 3}, .strides = {2, 2}, .padding = Padding::kSame}},
+    {"same_even", {2, 5, 8, 8}, {.window = {3, 3}, .strides = {2, 2}, .padding = Padding::kSame}},
+    {"same_stride_one", {1, 8, 5, 6}, {.window = {2, 3}, .strides = {1, 1}, .padding = Padding::kSame}},
+    {"explicit", {1, 3, 6, 6}, {.window = {3, 2}, .strides = {2, 3}, .padding = Padding::of(1, 2, 0, 1)}},
+    {"count_padding",
+     {1, 16, 6, 6},
+     {.window = {3, 3}, .padding = Padding::of(1), .count_include_pad = true}},
+    {"skips_pixels", {1, 4, 9, 9}, {.window = {2, 1}, .strides = {3, 4}}},
+    {"one_pixel", {2, 3, 1, 1}, {.window = {1, 1}, .strides = {1, 1}}},
+    {"large_window", {1, 16, 20, 20}, {.window = {20, 20}, .strides = {1, 1}}},
+    {"empty_batch", {0, 3, 4, 4}, {}},
+    {"no_channels", {2, 0, 4, 4}, {}},
+};
+
+// visit(n, y index, list of x indices) for every window.
+void for_each_window(const Case& c, const std::function<void(int64_t, const std::vector<int64_t>&)>& visit,
+                     Shape* y) {
+  const auto& o = c.options;
+  const ReferenceAxis rows = reference_axis(c.x[2], o.window[0], o.strides[0], 1, o.padding, 0);
+  const ReferenceAxis columns = reference_axis(c.x[3], o.window[1], o.strides[1], 1, o.padding, 1);
+  *y = Shape{c.x[0], c.x[1], rows.output, columns.output};
+  int64_t index = 0;
+  for (int64_t image = 0; image < c.x[0] * c.x[1]; ++image)
+    for (int64_t i = 0; i < rows.output; ++i)
+      for (int64_t j = 0; j < columns.output; ++j) {
+        std::vector<int64_t> pixels;
+        for (int64_t p = 0; p < o.window[0]; ++p)
+          for (int64_t q = 0; q < o.window[1]; ++q) {
+            const int64_t row = i * o.strides[0] + p - rows.before,
+                          column = j * o.strides[1] + q - columns.before;
+            if (row >= 0 && row < c.x[2] && column >= 0 && column < c.x[3])
+              pixels.push_back((image * c.x[2] + row) * c.x[3] + column);
+          }
+        visit(index++, pixels);
+      }
+}
+
+class PoolTest : public testing::TestWithParam<Case> {
+ protected:
+  PoolTest() {
+    for_each_window(
+        GetParam(), [](int64_t, const std::vector<int64_t>&) {}, &y_shape);
+    dy = distinct_values(y_shape, 5);
+  }
+  // The layouts an image may come in.
+  std::vector<Layout> layouts(const TensorType& type) {
+    std::vector<Layout> result = {Layout::plain(type)};
+    if (type.shape.elements() == 0) return result;
+    const int64_t c = type.shape[1], h = type.shape[2], w = type.shape[3];
+    result.push_back(Layout::blocked(type, {type.shape[0], c, h, w}, {h * w * c, 1, w * c, c}, {}));
+    const int64_t padded = (c + 15) / 16 * 16;
+    result.push_back(Layout::blocked(type, {type.shape[0], padded, h, w},
+                                     {padded * h * w, h * w * 16, w * 16, 16}, {{1, 16}}));
+    return result;
+  }
+  int64_t divisor(const std::vector<int64_t>& pixels) {
+    const auto& o = GetParam().options;
+    return o.count_include_pad ? o.window[0] * o.window[1] : static_cast<int64_t>(pixels.size());
+  }
+  Array x = distinct_values(GetParam().x, 4), dy;
+  Shape y_shape;
+  Graph graph;
+};
+
+TEST_P(PoolTest, MaxIsTheLargestOfEachWindow) {
+  Array expected(DType::kFloat32, y_shape);
+  for_each_window(
+      GetParam(),
+      [&](int64_t i, const std::vector<int64_t>& pixels) {
+        float largest = -1e9f;
+        for (int64_t p : pixels) largest = std::max(largest, x.values<float>()[static_cast<size_t>(p)]);
+        expected.values<float>()[static_cast<size_t>(i)] = largest;
+      },
+      &y_shape);
+  const Tensor y = max_pool(graph.input(0, x.type(), SourceLocation::current()), GetParam().options);
+  for (const Layout& layout : layouts(x.type())) {
+    Kernel kernel;
+    expect_near(run_node(y, {x}, {layout}, 2, &kernel), expected, 0);
+    EXPECT_EQ(kernel.input_layouts[0], layout) << "pooling keeps the layout of its input";
+  }
+}
+
+TEST_P(PoolTest, MaxGradientGoesToTheWinner) {
+  Array expected(DType::kFloat32, x.shape());
+  for_each_window(
+      GetParam(),
+      [&](int64_t i, const std::vector<int64_t>& pixels) {
+        int64_t winner = pixels[0];
+        for (int64_t p : pixels)
+          if (x.values<float>()[static_cast<size_t>(p)] > x.values<float>()[static_cast<size_t>(winner)])
+            winner = p;
+        expected.values<float>()[static_cast<size_t>(winner)] += dy.values<float>()[static_cast<size_t>(i)];
+      },
+      &y_shape);
+  const Tensor image = graph.input(0, x.type(), SourceLocation::current());
+  const Tensor y = max_pool(image, GetParam().options);
+  const Tensor seed = graph.input(1, dy.type(), SourceLocation::current());
+  const Tensor dx =
+      y.node()->op->gradient({.node = *y.node(), .output_gradients = std::vector<Tensor>{seed, {}}})[0];
+  const Team team(1);
+  const auto plan = Plan::compile(graph, {.fetches = {y, dx}, .gradients = {}, .updates = {}},
+                                  {.rules = {}, .convert = convert_layout}, team);
+  PlanInstance instance(plan, team, [](std::string_view) { return Array(); });
+  const std::vector<Array> inputs = {x, dy};
+  instance.run({inputs, 0, 0});
+  expect_near(instance.fetched(1), expected, 1e-6);
+}
+
+TEST_P(PoolTest, AverageAndItsGradientAreAdjoint) {
+  Array expected(DType::kFloat32, y_shape), expected_dx(DType::kFloat32, x.shape());
+  for_each_window(
+      GetParam(),
+      [&](int64_t i, const std::vector<int64_t>& pixels) {
+        double total = 0;
+        const auto scale = static_cast<double>(divisor(pixels));
+        for (int64_t p : pixels) {
+          total += static_cast<double>(x.values<float>()[static_cast<size_t>(p)]);
+          expected_dx.values<float>()[static_cast<size_t>(p)] +=
+              static_cast<float>(static_cast<double>(dy.values<float>()[static_cast<size_t>(i)]) / scale);
+        }
+        expected.values<float>()[static_cast<size_t>(i)] = static_cast<float>(total / scale);
+      },
+      &y_shape);
+  const Tensor y = avg_pool(graph.input(0, x.type(), SourceLocation::current()), GetParam().options);
+  for (const Layout& layout : layouts(x.type())) expect_near(run_node(y, {x}, {layout}, 2), expected, 1e-6);
+  const Tensor dx =
+      avg_pool_backprop(x.shape(), graph.input(1, dy.type(), SourceLocation::current()), GetParam().options);
+  for (const Layout& layout : layouts(dy.type()))
+    expect_near(run_node(dx, {dy}, {layout}), expected_dx, 1e-6);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, PoolTest, testing::ValuesIn(kCases),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(GlobalPool, TakesTheWholeImage) {
+  Graph graph;
+  const Array x = Array::from<float>({1, 2, 2, 2}, {1, 2, 3, 6, -1, -2, -3, -6});
+  const Tensor image = graph.input(0, x.type(), SourceLocation::current());
+  expect_near(run_node(global_avg_pool(image), {x}), Array::from<float>({1, 2, 1, 1}, {3, -3}), 1e-6);
+  expect_near(run_node(global_max_pool(image), {x}), Array::from<float>({1, 2, 1, 1}, {6, -1}), 0);
+}
+
+template <typename Call>
+void expect_refused(Call call, const char* piece) {
+  try {
+    call();
+    FAIL() << "accepted, expected: " << piece;
+  } catch (const InvalidArgument& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr(piece));
+  }
+}
+
+TEST(PoolErrors, SayWhatDoesNotFit) {
+  Graph graph;
+  const Tensor x = graph.input(0, {DType::kFloat32, {1, 1, 4, 4}}, SourceLocation::current());
+  const Tensor matrix = graph.input(1, {DType::kFloat32, {4, 4}}, SourceLocation::current());
+  expect_refused([&] { max_pool(matrix); }, "[batch, channels, height, width]");
+  expect_refused([&] { global_avg_pool(matrix); }, "[batch, channels, height, width]");
+  expect_refused([&] { max_pool(x, {.window = {5, 2}}); }, "spans 5 of 4 pixels");
+  expect_refused([&] { avg_pool(x, {.window = {0, 2}}); }, "window of at least 1 x 1");
+  expect_refused([&] { avg_pool(x, {.padding = Padding::of(2)}); }, "padding smaller than the window");
+  expect_refused([&] { max_pool(x, {.strides = {2, 0}}); }, "strides of at least 1");
+}
+
+}  // namespace
+}  // namespace mox::test
