@@ -32,8 +32,8 @@ std::vector<TensorType> infer(const OpCall& call) {
         "a's columns equal to b's rows, but as the product uses them a is {} x {} and b is {} x {}", a.rows,
         a.columns, b.rows, b.columns));
   Shape batch;
-  call.require(broadcast_shapes(a.batch, b.batch, &batch),
-               "batch axes (all but the last two) that broadcast: equal, or 1, or absent");
+  call.require(a.batch == b.batch && broadcast_shapes(a.batch, b.batch, &batch),
+               "batch axes (all but the last two) that are equal");
   std::vector<int64_t> dims(batch.begin(), batch.end());
   dims.push_back(a.rows);
   dims.push_back(b.columns);

@@ -63,12 +63,11 @@ INSTANTIATE_TEST_SUITE_P(Sizes, MatmulTest,
                                   std::to_string(info.param.n);
                          });
 
-TEST(Matmul, BroadcastsTheBatch) {
+TEST(Matmul, TakesABatch) {
   const Sizes s{3, 4, 5};
   struct {
     Shape a_batch, b_batch, batch;
-  } const cases[] = {{{2}, {2}, {2}},       {{2}, {}, {2}},  {{}, {3}, {3}},
-                     {{2, 1}, {3}, {2, 3}}, {{1}, {4}, {4}}, {{0}, {1}, {0}}};
+  } const cases[] = {{{2}, {2}, {2}}, {{2, 3}, {2, 3}, {2, 3}}, {{0}, {0}, {0}}};
   for (const auto& c : cases) {
     auto with = [](const Shape& batch, int64_t rows, int64_t columns) {
       std::vector<int64_t> dims(batch.begin(), batch.end());
