@@ -17,9 +17,10 @@ class SmallDisk {
   // it.
   explicit SmallDisk(const std::string& options) : path_(fresh_directory("disk")) {
     std::filesystem::create_directories(path_);
-    // A mount namespace of our own, from which nothing propagates.
-    if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
-      return;
+    // A mount namespace of our own. In a chroot "/" is no mount, so propagation cannot be switched off: the
+    // mount may then be seen outside, until the destructor takes it away.
+    if (::unshare(CLONE_NEWNS) != 0) return;
+    ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
     mounted_ = ::mount("moxing_test", path_.c_str(), "tmpfs", 0, options.c_str()) == 0;
   }
   ~SmallDisk() {
