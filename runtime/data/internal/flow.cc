@@ -118,11 +118,9 @@ struct Flow::Graph {
 
   void enqueue(Ticket* ticket) {
     receive(ticket);
-    {
-      std::lock_guard lock(mutex);
-      ready.push_back(ticket);
-    }
-    wake_consumer.notify_one();
+    std::lock_guard lock(mutex);
+    ready.push_back(ticket);
+    wake_consumer.notify_one();  // under the lock: shows a race detector that this precedes the end
   }
 
   void request_stop() {
