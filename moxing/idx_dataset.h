@@ -34,10 +34,10 @@ struct IdxOptions {
 
   // The shape of one image, for example {1, 28, 28}; it must have as many elements as the file's images.
   // Without it, images are flat: [784].
-  std::optional<Shape> image_shape;
+  std::optional<Shape> image_shape = std::nullopt;
 
   // Labels must lie in [0, num_classes). Not checked without it.
-  std::optional<int64_t> num_classes;
+  std::optional<int64_t> num_classes = std::nullopt;
 };
 
 // Elements {image, label}: float32[784] (see IdxOptions) and int32[]. The images' file is uint8 of two
