@@ -46,7 +46,7 @@ struct GradientCall {
   std::span<const Tensor> output_gradients;
 
   const Tensor& input(int i) const { return node.inputs[static_cast<size_t>(i)]; }
-  Tensor output(int i) const { return Tensor(const_cast<Node*>(&node), i); }
+  Tensor output(int i = 0) const { return Tensor(const_cast<Node*>(&node), i); }
   // The gradient of output i; asserted to be defined for i = 0 (the driver never asks otherwise for one-output ops).
   const Tensor& gradient(int i = 0) const { return output_gradients[static_cast<size_t>(i)]; }
 };

@@ -1,0 +1,22 @@
+#include "ops/log.h"
+
+#include "ops/internal/elementwise_op.h"
+#include "ops/operators.h"
+
+namespace mox {
+namespace {
+
+const Op kLog{
+    .name = "log",
+    .infer = elementwise::infer_floating_unary,
+    .gradient = [](const GradientCall& call) -> std::vector<Tensor> {
+      return {call.gradient() / call.input(0)};
+    },
+    .compile = elementwise::compile_instruction(elementwise::Opcode::kLog),
+};
+
+}  // namespace
+
+Tensor log(const Tensor& x, SourceLocation where) { return make_tensor(kLog, {x}, {}, where); }
+
+}  // namespace mox

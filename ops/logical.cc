@@ -1,0 +1,34 @@
+#include "ops/logical.h"
+
+#include "ops/internal/elementwise_op.h"
+
+namespace mox {
+namespace {
+
+const Op kLogicalAnd{
+    .name = "logical_and",
+    .infer = elementwise::infer_logical,
+    .compile = elementwise::compile_instruction(elementwise::Opcode::kLogicalAnd),
+};
+const Op kLogicalOr{
+    .name = "logical_or",
+    .infer = elementwise::infer_logical,
+    .compile = elementwise::compile_instruction(elementwise::Opcode::kLogicalOr),
+};
+const Op kLogicalNot{
+    .name = "logical_not",
+    .infer = elementwise::infer_logical,
+    .compile = elementwise::compile_instruction(elementwise::Opcode::kLogicalNot),
+};
+
+}  // namespace
+
+Tensor logical_and(const Tensor& a, const Tensor& b, SourceLocation where) {
+  return make_tensor(kLogicalAnd, {a, b}, {}, where);
+}
+Tensor logical_or(const Tensor& a, const Tensor& b, SourceLocation where) {
+  return make_tensor(kLogicalOr, {a, b}, {}, where);
+}
+Tensor logical_not(const Tensor& a, SourceLocation where) { return make_tensor(kLogicalNot, {a}, {}, where); }
+
+}  // namespace mox

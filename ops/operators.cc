@@ -1,0 +1,17 @@
+#include "ops/operators.h"
+
+#include "ops/add.h"
+#include "ops/div.h"
+#include "ops/mul.h"
+#include "ops/neg.h"
+#include "ops/sub.h"
+
+namespace mox {
+
+Tensor operator+(const Operand& a, const Operand& b) { return add(a, b, a.where()); }
+Tensor operator-(const Operand& a, const Operand& b) { return sub(a, b, a.where()); }
+Tensor operator*(const Operand& a, const Operand& b) { return mul(a, b, a.where()); }
+Tensor operator/(const Operand& a, const Operand& b) { return div(a, b, a.where()); }
+Tensor operator-(const Operand& a) { return neg(a.tensor(), a.where()); }
+
+}  // namespace mox

@@ -1,0 +1,58 @@
+#include "ops/pow.h"
+
+#include <optional>
+
+#include "ops/comparison.h"
+#include "ops/internal/elementwise_op.h"
+#include "ops/log.h"
+#include "ops/operators.h"
+#include "ops/reciprocal.h"
+#include "ops/select.h"
+#include "ops/sqrt.h"
+#include "ops/square.h"
+#include "ops/sum_to.h"
+
+namespace mox {
+namespace {
+
+// The number that a tensor is known to be.
+std::optional<double> constant_number(const Tensor& x) {
+  const Node& node = *x.node();
+  if (node.op->kind != Op::Kind::kConstant || x.shape().elements() != 1) return std::nullopt;
+  return node.attributes.get<Array>("value").item();
+}
+
+// x^(y-1); the number y-1 is computed here where y is one, so that pow sees it.
+Tensor power_below(const Tensor& x, const Tensor& y) {
+  const auto number = constant_number(y);
+  return number ? pow(x, *number - 1) : pow(x, y - 1);
+}
+
+const Op kPow{
+    .name = "pow",
+    .infer = elementwise::infer_floating_binary,
+    .gradient = [](const GradientCall& call) -> std::vector<Tensor> {
+      const Tensor &x = call.input(0), &y = call.input(1), &g = call.gradient();
+      const Tensor by_x = sum_to(g * y * power_below(x, y), x.shape());
+      if (constant_number(y)) return {by_x, Tensor()};
+      const Tensor is_positive = greater(x, 0);
+      const Tensor logarithm = log(select(is_positive, x, 1));
+      return {by_x, sum_to(select(is_positive, g * call.output() * logarithm, 0), y.shape())};
+    },
+    .compile = elementwise::compile_instruction(elementwise::Opcode::kPow),
+};
+
+}  // namespace
+
+Tensor pow(const Operand& x, const Operand& y, SourceLocation where) {
+  auto [base, exponent] = resolve_operands(x, y, kPow.name, where);
+  if (const auto number = constant_number(exponent); number && exponent.shape().rank() == 0) {
+    if (base.dtype() == DType::kFloat32 && *number == 1) return base;
+    if (*number == 2) return square(base, where);
+    if (*number == 0.5) return sqrt(base, where);
+    if (*number == -1) return reciprocal(base, where);
+  }
+  return make_tensor(kPow, {base, exponent}, {}, where);
+}
+
+}  // namespace mox

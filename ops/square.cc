@@ -1,0 +1,22 @@
+#include "ops/square.h"
+
+#include "ops/internal/elementwise_op.h"
+#include "ops/operators.h"
+
+namespace mox {
+namespace {
+
+const Op kSquare{
+    .name = "square",
+    .infer = elementwise::infer_numeric_unary,
+    .gradient = [](const GradientCall& call) -> std::vector<Tensor> {
+      return {2 * call.gradient() * call.input(0)};
+    },
+    .compile = elementwise::compile_instruction(elementwise::Opcode::kSquare),
+};
+
+}  // namespace
+
+Tensor square(const Tensor& x, SourceLocation where) { return make_tensor(kSquare, {x}, {}, where); }
+
+}  // namespace mox
