@@ -111,6 +111,18 @@ Checkpoint load_directory(const std::string& directory) {
   return checkpoint;
 }
 
+// Nothing, and `problem` set, if something is wrong with the checkpoint.
+std::optional<Checkpoint> try_load(const std::string& directory, std::string* problem) {
+  try {
+    return load_directory(directory);
+  } catch (const DataError& error) {
+    *problem = error.what();
+  } catch (const NotFound& error) {
+    *problem = fmt::format("a file is missing: {}", error.what());
+  }
+  return std::nullopt;
+}
+
 // How to go on when the checkpoint `directory` cannot be used.
 std::string advice(const std::string& directory) {
   const auto named = internal::parse_checkpoint_name(fs::path(directory).filename().string());
@@ -145,7 +157,7 @@ std::string save_checkpoint(const std::string& log_dir, const Checkpoint& checkp
                     "given are {}, {} and {}",
                     checkpoint.global_step, retention.keep_last, retention.keep_every_steps));
   CheckpointState state{.global_step = checkpoint.global_step, .files = {}, .state = checkpoint.state};
-  const std::string path = log_dir + "/" + internal::checkpoint_name(state.global_step);
+  std::string path = log_dir + "/" + internal::checkpoint_name(state.global_step);
   const std::string saving = log_dir + "/" + internal::saving_name(state.global_step);
   try {
     make_directories(log_dir);
@@ -232,13 +244,7 @@ Checkpoint load_checkpoint(const std::string& path) {
     const std::string directory = resolve_checkpoint(path);
     const ino_t identity = directory_identity(directory);
     std::string problem;
-    try {
-      return load_directory(directory);
-    } catch (const DataError& error) {
-      problem = error.what();
-    } catch (const NotFound& error) {
-      problem = fmt::format("a file is missing: {}", error.what());
-    }
+    if (auto checkpoint = try_load(directory, &problem)) return *std::move(checkpoint);
     // A run that saves may have deleted or replaced it meanwhile: read what is there now.
     const ino_t now = directory_identity(directory);
     if (now == 0 || now != identity) continue;
