@@ -9,9 +9,25 @@
 namespace mox::internal {
 namespace {
 
-// A tile of source and target together stays in the first-level cache: 2 * 32 * 32 * 8 bytes = 16 KB.
+// Elements of the source's innermost axis that one unit of work covers.
 constexpr int64_t kTile = 32;
+// Inside, squares of this side are moved: even where the strides are powers of two, so that all rows of a
+// square fall into one set of the first-level cache, eight lines a side fit into it.
+constexpr int64_t kSquare = 8;
 constexpr int64_t kBytesPerThread = 1 << 16;
+
+// to[i][j] = from[j][i]: the source's rows are columns of the target.
+template <typename T>
+void move_square(const T* from, int64_t source_stride, T* to, int64_t target_stride, int64_t rows,
+                 int64_t columns) {
+  if (rows == kSquare && columns == kSquare) {  // with bounds that the compiler knows
+    for (int64_t i = 0; i < kSquare; ++i)
+      for (int64_t j = 0; j < kSquare; ++j) to[i * target_stride + j] = from[j * source_stride + i];
+    return;
+  }
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j) to[i * target_stride + j] = from[j * source_stride + i];
+}
 
 }  // namespace
 
@@ -72,8 +88,8 @@ void Permute::run_rows(const std::byte* source, std::byte* target, const Team& t
   });
 }
 
-// The two innermost axes (of source and of target) are walked in square tiles, so that neither side strides
-// through memory for longer than a tile.
+// The two innermost axes (of source and of target) are walked in squares, so that neither side strides through
+// memory.
 template <typename T>
 void Permute::run_tiled(const T* source, T* target, const Team& team) const {
   const Axis across = axes_.back();       // target stride 1
@@ -96,12 +112,11 @@ void Permute::run_tiled(const T* source, T* target, const Team& team) const {
         to += rest % axes_[i].extent * axes_[i].target_stride;
         rest /= axes_[i].extent;
       }
-      for (int64_t column = 0; column < across.extent; column += kTile) {
-        const int64_t stop = std::min(column + kTile, across.extent);
-        for (int64_t i = first; i < last; ++i)
-          for (int64_t j = column; j < stop; ++j)
-            to[i * down.target_stride + j] = from[i + j * across.source_stride];
-      }
+      for (int64_t column = 0; column < across.extent; column += kSquare)
+        for (int64_t row = first; row < last; row += kSquare)
+          move_square(from + row + column * across.source_stride, across.source_stride,
+                      to + row * down.target_stride + column, down.target_stride,
+                      std::min(kSquare, last - row), std::min(kSquare, across.extent - column));
     }
   });
 }

@@ -1,0 +1,57 @@
+#include "ops/dropout.h"
+
+#include <fmt/format.h>
+
+#include "ops/apply_dropout_mask.h"
+#include "ops/internal/dropout_mask.h"
+#include "ops/internal/shape_rules.h"
+#include "runtime/base/error.h"
+#include "runtime/base/random.h"
+#include "runtime/graph/op.h"
+
+namespace mox {
+namespace {
+
+double rate_of(const Node& node) { return node.attributes.get<double>("rate"); }
+
+std::vector<TensorType> infer(const OpCall& call) {
+  internal::require_float32(call, 0, "an input");
+  const double rate = call.attributes.get<double>("rate");
+  call.require(rate >= 0 && rate < 1, "a rate in [0, 1)");
+  return {call.type(0), {DType::kUInt8, Shape{internal::dropout_mask_bytes(call.shape(0).elements())}}};
+}
+
+std::vector<Tensor> gradient(const GradientCall& call) {
+  return {apply_dropout_mask(call.gradient(), call.output(1), rate_of(call.node))};
+}
+
+Kernel compile(const KernelRequest& request) {
+  const Node& node = request.node;
+  const int64_t elements = node.outputs[0].shape.elements();
+  const double rate = rate_of(node);
+  const uint64_t node_key = stable_hash(node.name);
+  Kernel kernel = plain_kernel(
+      node,
+      [elements, rate, node_key](const KernelArguments& args) {
+        internal::draw_dropout(args.input<float>(0), args.output<float>(0), args.output<uint8_t>(1), elements,
+                               rate, args.seed, mix_hash(node_key, static_cast<uint64_t>(args.step)),
+                               args.team);
+      },
+      "philox");
+  kernel.in_place = {{0, 0}};
+  return kernel;
+}
+
+const Op kDropout{
+    .name = "dropout", .kind = Op::Kind::kRandom, .infer = infer, .gradient = gradient, .compile = compile};
+
+}  // namespace
+
+Tensor dropout(const Tensor& x, double rate, bool training, SourceLocation where) {
+  internal::require_defined(x, "dropout", where);
+  // A rate that is wrong is refused in every mode, not only when training starts.
+  const bool acts = !(rate == 0) && (training || !(rate > 0 && rate < 1));
+  return acts ? make_tensor(kDropout, {x}, {{"rate", rate}}, where) : x;
+}
+
+}  // namespace mox
