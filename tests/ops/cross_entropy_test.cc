@@ -58,8 +58,9 @@ struct Case {
 constexpr Case kCases[] = {{100, 10}, {1, 1}, {0, 5}, {3, 1000}, {2, 5000}, {600, 3}, {5, 4097}, {1000, 31}};
 
 TEST(SparseSoftmaxCrossEntropy, AgreesWithTheDefinition) {
-  for (const auto [batch, classes] : kCases)
+  for (const Case& shape : kCases)
     for (double smoothing : {0.0, 0.1}) {
+      const int64_t batch = shape.batch, classes = shape.classes;
       const Array logits = random_array({batch, classes}, 5, -4, 4);
       const Array labels = some_labels<int32_t>(batch, classes), wide = some_labels<int64_t>(batch, classes);
       const Array dense = run_op([&](Tensors in) { return one_hot(in[0], classes); }, {labels});
