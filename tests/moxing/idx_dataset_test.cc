@@ -70,8 +70,8 @@ const std::string kLabels = idx_file(0x08, {3}, std::string("\x07\x00\x09", 3));
 class IdxFiles : public testing::Test {
  protected:
   IdxFiles() {
-    char name[] = "/tmp/mox-idx-XXXXXX";
-    directory_ = ::mkdtemp(name);
+    directory_ = testing::TempDir() + "mox-idx-" + std::string(6, 'X');
+    EXPECT_NE(::mkdtemp(directory_.data()), nullptr);
   }
   ~IdxFiles() override { std::filesystem::remove_all(directory_); }
   std::string write(const std::string& name, const std::string& content) const {
