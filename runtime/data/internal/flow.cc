@@ -9,11 +9,12 @@
 #include <optional>
 #include <thread>
 
+#include "runtime/data/internal/happens_before.h"
+
 namespace mox::data::internal {
 namespace {
 
-void hand(Ticket* ticket) { ticket->handed.fetch_add(1, std::memory_order_release); }
-void receive(Ticket* ticket) { (void)ticket->handed.load(std::memory_order_acquire); }
+constexpr char kGraphBuilt = 0;  // a name for happens_before.h that a body knows before it reads anything
 
 }  // namespace
 
@@ -31,13 +32,32 @@ struct Flow::Graph {
     tbb::flow::function_node<Ticket*> queue;
 
     Nodes(Graph& owner, int threads, int limit)
-        : produce(graph, [&owner](tbb::flow_control& control) { return owner.produce_one(control); }),
+        : produce(graph,
+                  [&owner](tbb::flow_control& control) {
+                    observe(&kGraphBuilt);
+                    Ticket* ticket = owner.produce_one(control);
+                    publish(&owner);
+                    return ticket;
+                  }),
           limiter(graph, static_cast<size_t>(limit)),
           evaluate(graph, static_cast<size_t>(threads),
-                   [&owner](Ticket* ticket) { return owner.evaluate_one(ticket); }),
-          sequencer(graph, [](Ticket* ticket) { return static_cast<size_t>(ticket->sequence); }),
+                   [&owner](Ticket* ticket) {
+                     observe(&kGraphBuilt);
+                     owner.evaluate_one(ticket);
+                     publish(&owner);
+                     return ticket;
+                   }),
+          sequencer(graph,
+                    [](Ticket* ticket) {
+                      observe(ticket);
+                      const size_t sequence = ticket->sequence;
+                      publish(ticket);
+                      return sequence;
+                    }),
           queue(graph, tbb::flow::serial, [&owner](Ticket* ticket) {
+            observe(&kGraphBuilt);
             owner.enqueue(ticket);
+            publish(&owner);
             return tbb::flow::continue_msg();
           }) {
       tbb::flow::make_edge(produce, limiter);
@@ -74,6 +94,7 @@ struct Flow::Graph {
         std::lock_guard lock(mutex);
         nodes = &built;
       }
+      publish(&kGraphBuilt);
       built.produce.activate();
       for (;;) {
         built.graph.wait_for_all();
@@ -83,11 +104,12 @@ struct Flow::Graph {
         kicked = false;
       }
       built.graph.wait_for_all();
+      observe(this);  // all bodies
     });
   }
 
   Ticket* produce_one(tbb::flow_control& control) {
-    std::lock_guard serial(produce_mutex);  // serial already; the lock shows it to a race detector
+    observe(&sequence);  // the call before this one
     Ticket* ticket = nullptr;
     {
       std::lock_guard lock(mutex);
@@ -105,22 +127,22 @@ struct Flow::Graph {
     ticket->sequence = sequence++;
     produce(*ticket);
     ended = ticket->end || ticket->error;
-    hand(ticket);
+    publish(&sequence);
+    publish(ticket);
     return ticket;
   }
 
-  Ticket* evaluate_one(Ticket* ticket) {
-    receive(ticket);
+  void evaluate_one(Ticket* ticket) {
+    observe(ticket);
     if (!ticket->end && !ticket->error) evaluate(*ticket);
-    hand(ticket);
-    return ticket;
+    publish(ticket);
   }
 
   void enqueue(Ticket* ticket) {
-    receive(ticket);
+    observe(ticket);
     std::lock_guard lock(mutex);
     ready.push_back(ticket);
-    wake_consumer.notify_one();  // under the lock: shows a race detector that this precedes the end
+    wake_consumer.notify_one();
   }
 
   void request_stop() {
@@ -135,7 +157,6 @@ struct Flow::Graph {
   const int threads, limit;
   tbb::task_arena arena;
 
-  std::mutex produce_mutex;
   uint64_t sequence = 0;  // these two belong to the serial stage
   bool ended = false;
 

@@ -7,7 +7,6 @@
 // give (one core, or a program that limits it).
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -27,9 +26,6 @@ struct Ticket {
   uint64_t epoch = 0;
   std::exception_ptr error;
   bool end = false;  // nothing follows, and this holds no batch
-  // Stored by who hands the ticket on and loaded by who takes it: the order that the flow graph guarantees,
-  // in terms a race detector sees (the library is not instrumented).
-  std::atomic<uint32_t> handed{0};
 };
 
 class Flow {

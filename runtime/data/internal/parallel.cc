@@ -3,24 +3,26 @@
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 
-#include <atomic>
+#include "runtime/data/internal/happens_before.h"
 
 namespace mox::data::internal {
+namespace {
+
+constexpr char kLoopStarts = 0;  // a name for happens_before.h that a body knows before it reads anything
+
+}  // namespace
 
 void for_each_sample(size_t count, FunctionRef<void(size_t)> body) {
-  // oneTBB orders the caller before the bodies and the bodies before its return; the counter says the same in
-  // terms that a race detector sees, since the library itself is not instrumented.
-  std::atomic<size_t> order{0};
-  order.store(1, std::memory_order_release);
+  publish(&kLoopStarts);
   // Isolated: while it waits, this thread must not start another batch on top of the one it is in.
   tbb::this_task_arena::isolate([&] {
     tbb::parallel_for(size_t{0}, count, [&](size_t i) {
-      (void)order.load(std::memory_order_acquire);
+      observe(&kLoopStarts);
       body(i);
-      order.fetch_add(1, std::memory_order_release);
+      publish(&body);
     });
   });
-  (void)order.load(std::memory_order_acquire);
+  observe(&body);
 }
 
 }  // namespace mox::data::internal
