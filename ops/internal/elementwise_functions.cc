@@ -100,9 +100,9 @@ BlockFunction<Register> arithmetic(Opcode opcode) {
       return unary<Register>([](auto a) { return wrapping(a, a, [](auto x, auto y) { return x * y; }); });
     // NaN in either operand gives NaN.
     case Opcode::kMaximum:
-      return binary<Register>([](auto a, auto b) { return (a > b) | (a != a) ? a : b; });
+      return binary<Register>([](auto a, auto b) { return ((a > b) | (a != a)) ? a : b; });
     case Opcode::kMinimum:
-      return binary<Register>([](auto a, auto b) { return (a < b) | (a != a) ? a : b; });
+      return binary<Register>([](auto a, auto b) { return ((a < b) | (a != a)) ? a : b; });
     case Opcode::kNeg:
       if constexpr (std::is_same_v<Register, float>) return unary<Register>([](auto a) { return -a; });
       return unary<Register>(

@@ -12,7 +12,8 @@ namespace {
 
 constexpr int64_t kFlush = 128;      // numbers added up in a Partial before it goes into the Total
 constexpr int64_t kPiece = 1 << 14;  // elements of a long row that are one term
-constexpr int64_t kColumns = 256;    // accumulators of a block of columns: 3 KB with their totals
+constexpr int64_t kColumns = 1024;   // side by side in one unit: 12 KB of accumulators, a page of every row
+constexpr int64_t kTogether = 256;   // accumulators for narrow rows that are taken together
 constexpr int64_t kUnits = 32;       // pieces of work to have at least, if the problem allows
 constexpr int64_t kGrain = 1 << 14;  // elements for which waking another thread pays off
 
@@ -42,7 +43,7 @@ struct Extreme {
                                                    : (kLargest ? Limits::lowest() : Limits::max());
   static T add(T best, T x) {
     const bool keeps = kLargest ? best > x : best < x;
-    return keeps | (best != best) ? best : x;
+    return (keeps | (best != best)) ? best : x;
   }
   static T merge(T a, T b) { return add(a, b); }
   static T collect(T a, T b) { return add(a, b); }
@@ -78,7 +79,7 @@ template <typename T, typename Kind>
 class Columns {
  public:
   explicit Columns(int64_t columns)
-      : columns_(columns), together_(columns <= kColumns / 4 ? kColumns / columns : 1) {
+      : columns_(columns), together_(std::max<int64_t>(1, kTogether / columns)) {
     std::fill_n(totals_, columns_ * together_, typename Kind::Total{Kind::kEmpty});
     std::fill_n(partials_, columns_ * together_, Kind::kEmpty);
   }

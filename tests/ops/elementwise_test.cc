@@ -198,7 +198,7 @@ void PrintTo(const BinaryCase& value, std::ostream* os) { *os << value.name; }
 class BinaryTest : public ::testing::TestWithParam<BinaryCase> {
  protected:
   test::Build build() const {
-    return [this](std::span<const Tensor> x) { return GetParam().op(x[0], x[1]); };
+    return [](std::span<const Tensor> x) { return GetParam().op(x[0], x[1]); };
   }
 };
 

@@ -101,7 +101,7 @@ TEST_P(ReductionTest, AgreesWithAPlainLoop) {
       {{3, 40000}, {1}},      // few long rows
       {{40000, 3}, {0}},      // narrow columns, several rows at a time
       {{40001, 70}, {0}},     // columns, one row at a time
-      {{300, 1000}, {0}},     // several blocks of columns
+      {{300, 3000}, {0}},     // several blocks of columns
       {{5, 1000, 300}, {1}},  // columns in the middle
       {{16, 8, 49}, {0, 2}},  // as the gradient of a bias of an image
       {{16, 49, 8}, {0, 1}},
