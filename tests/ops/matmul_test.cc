@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "ops/internal/narrow_matmul_kernels.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
 #include "tests/ops/kernel_testing.h"
@@ -57,11 +60,51 @@ INSTANTIATE_TEST_SUITE_P(Sizes, MatmulTest,
                          testing::Values(Sizes{1, 1, 1}, Sizes{3, 5, 7}, Sizes{100, 784, 10},
                                          Sizes{784, 100, 10}, Sizes{32, 100, 64}, Sizes{1, 17, 1},
                                          Sizes{5, 1, 33}, Sizes{0, 3, 4}, Sizes{3, 0, 4}, Sizes{3, 4, 0},
-                                         Sizes{33, 65, 129}),
+                                         Sizes{33, 65, 129}, Sizes{7, 50, 9}, Sizes{130, 35, 6},
+                                         Sizes{5, 4100, 3}),
                          [](const auto& info) {
                            return std::to_string(info.param.m) + "x" + std::to_string(info.param.k) + "x" +
                                   std::to_string(info.param.n);
                          });
+
+// Both instruction sets, whichever the processor would choose, and every number of columns.
+TEST(NarrowMatmul, BothInstructionSetsAgreeWithTheLoops) {
+  for (int64_t n = 1; n <= 12; ++n)
+    for (const NarrowMatmulKernels* kernels : {&kNarrowMatmulAvx2, &kNarrowMatmulAvx512}) {
+      if (kernels == &kNarrowMatmulAvx512 && !__builtin_cpu_supports("avx512f")) continue;
+      const Sizes s{41, 37, n};
+      const Array a = random_values({s.m, s.k}, 1), at = random_values({s.k, s.m}, 2),
+                  b = random_values({s.k, n}, 3), bt = random_values({n, s.k}, 4);
+      Array expected(DType::kFloat32, {s.m, n}), actual(DType::kFloat32, {s.m, n});
+      float* y = actual.values<float>().data();
+      kernels->multiply(a.values<float>().data(), bt.values<float>().data(), y, s.m, s.k, s.k, n);
+      reference_product(a.values<float>().data(), bt.values<float>().data(), expected.values<float>().data(),
+                        s, false, true);
+      expect_near(actual, expected, 1e-5);
+      kernels->multiply_transposed(at.values<float>().data(), b.values<float>().data(), y, 0, s.m, s.m, s.k,
+                                   n);
+      reference_product(at.values<float>().data(), b.values<float>().data(), expected.values<float>().data(),
+                        s, true, false);
+      expect_near(actual, expected, 1e-5);
+    }
+}
+
+TEST(NarrowMatmul, GivesTheSameBitsOnAnyTeam) {
+  const Array x = random_values({101, 783}, 1), w = random_values({783, 10}, 2),
+              dy = random_values({101, 10}, 3);
+  Graph graph;
+  auto input = [&](int i, const Array& value) {
+    return graph.input(i, value.type(), SourceLocation::current());
+  };
+  const Tensor y = matmul(input(0, x), input(1, w)),
+               dw = matmul(input(0, x), input(2, dy), {.transpose_a = true});
+  for (const int threads : {2, 3}) {
+    EXPECT_TRUE(std::ranges::equal(run_node(y, {x, w}, {}, 1).as_bytes(),
+                                   run_node(y, {x, w}, {}, threads).as_bytes()));
+    EXPECT_TRUE(std::ranges::equal(run_node(dw, {x, dy}, {}, 1).as_bytes(),
+                                   run_node(dw, {x, dy}, {}, threads).as_bytes()));
+  }
+}
 
 TEST(Matmul, TakesABatch) {
   const Sizes s{3, 4, 5};

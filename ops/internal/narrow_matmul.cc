@@ -1,0 +1,65 @@
+#include "ops/internal/narrow_matmul.h"
+
+#include <algorithm>
+
+#include "ops/internal/narrow_matmul_kernels.h"
+
+namespace mox {
+namespace {
+
+bool has_avx512() { return __builtin_cpu_supports("avx512f"); }
+
+const NarrowMatmulKernels& kernels() {
+  static const NarrowMatmulKernels& chosen = has_avx512() ? kNarrowMatmulAvx512 : kNarrowMatmulAvx2;
+  return chosen;
+}
+
+// Less work than this is not worth a second thread.
+constexpr int64_t kProductsPerThread = 100000;
+
+// The rows of b^T are an odd number of cache lines apart, so that they do not compete for the same cache
+// sets.
+int64_t transposed_stride(int64_t k) { return (k + 15) / 16 / 2 * 32 + 16; }
+
+void multiply_rows(const float* a, const float* b_transposed, float* y, int64_t m, int64_t k, int64_t stride,
+                   int64_t n, const Team& team) {
+  constexpr int64_t kRows = 4;  // as many as a tile has
+  team.parallel_for((m + kRows - 1) / kRows, 1 + kProductsPerThread / (kRows * k * n),
+                    [&](int64_t begin, int64_t end) {
+                      const int64_t first = kRows * begin, rows = std::min(m, kRows * end) - first;
+                      kernels().multiply(a + first * k, b_transposed, y + first * n, rows, k, stride, n);
+                    });
+}
+
+}  // namespace
+
+bool is_narrow_matmul(int64_t k, int64_t n) { return n <= 10 && k <= 4096; }
+
+const char* narrow_matmul_implementation() { return has_avx512() ? "narrow:avx512" : "narrow:avx2"; }
+
+int64_t narrow_matmul_scratch(int64_t k, int64_t n) { return transposed_stride(k) * n; }
+
+void narrow_matmul(const float* a, const float* b, float* y, int64_t m, int64_t k, int64_t n, float* scratch,
+                   const Team& team) {
+  const int64_t stride = transposed_stride(k);
+  for (int64_t c = 0; c < n; ++c)
+    for (int64_t p = 0; p < k; ++p) scratch[c * stride + p] = b[p * n + c];
+  multiply_rows(a, scratch, y, m, k, stride, n, team);
+}
+
+void narrow_matmul_by_rows(const float* a, const float* b_transposed, float* y, int64_t m, int64_t k,
+                           int64_t n, const Team& team) {
+  multiply_rows(a, b_transposed, y, m, k, k, n, team);
+}
+
+void narrow_matmul_transposed(const float* a, const float* b, float* y, int64_t m, int64_t k, int64_t n,
+                              const Team& team) {
+  constexpr int64_t kRows =
+      32;  // the tiles' borders, and so the order of each sum, do not depend on the team
+  team.parallel_for(
+      (m + kRows - 1) / kRows, 1 + kProductsPerThread / (kRows * k * n), [&](int64_t begin, int64_t end) {
+        kernels().multiply_transposed(a, b, y, begin * kRows, std::min(m, end * kRows), m, k, n);
+      });
+}
+
+}  // namespace mox
