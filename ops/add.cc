@@ -1,25 +1,26 @@
 #include "ops/add.h"
 
 #include "ops/internal/elementwise_op.h"
+#include "ops/internal/fusable_ops.h"
 #include "ops/sum_to.h"
 
 namespace mox {
-namespace {
 
-const Op kAdd{
-    .name = "add",
-    .infer = elementwise::infer_numeric_binary,
-    .gradient = [](const GradientCall& call) -> std::vector<Tensor> {
-      const Tensor &a = call.input(0), &b = call.input(1), &g = call.gradient();
-      return {sum_to(g, a.shape()), sum_to(g, b.shape())};
-    },
-    .compile = elementwise::compile_instruction(elementwise::Opcode::kAdd),
-};
-
-}  // namespace
+const Op& add_op() {
+  static const Op op{
+      .name = "add",
+      .infer = elementwise::infer_numeric_binary,
+      .gradient = [](const GradientCall& call) -> std::vector<Tensor> {
+        const Tensor &a = call.input(0), &b = call.input(1), &g = call.gradient();
+        return {sum_to(g, a.shape()), sum_to(g, b.shape())};
+      },
+      .compile = elementwise::compile_instruction(elementwise::Opcode::kAdd),
+  };
+  return op;
+}
 
 Tensor add(const Operand& a, const Operand& b, SourceLocation where) {
-  return elementwise::binary(kAdd, a, b, where);
+  return elementwise::binary(add_op(), a, b, where);
 }
 
 }  // namespace mox

@@ -7,6 +7,7 @@
 
 #include "ops/bias_add_gradient.h"
 #include "ops/internal/channel_view.h"
+#include "ops/internal/fusable_ops.h"
 
 namespace mox {
 namespace {
@@ -69,12 +70,15 @@ Kernel compile(const KernelRequest& request) {
   return kernel;
 }
 
-const Op kBiasAdd{.name = "bias_add", .infer = infer, .gradient = gradient, .compile = compile};
-
 }  // namespace
 
+const Op& bias_add_op() {
+  static const Op op{.name = "bias_add", .infer = infer, .gradient = gradient, .compile = compile};
+  return op;
+}
+
 Tensor bias_add(const Tensor& x, const Tensor& bias, SourceLocation where) {
-  return make_tensor(kBiasAdd, {x, bias}, {}, where);
+  return make_tensor(bias_add_op(), {x, bias}, {}, where);
 }
 
 }  // namespace mox

@@ -3,6 +3,7 @@
 #include "ops/conv2d_backprop_filter.h"
 #include "ops/conv2d_backprop_input.h"
 #include "ops/internal/convolution.h"
+#include "ops/internal/fusable_ops.h"
 
 namespace mox {
 namespace {
@@ -22,15 +23,18 @@ Kernel compile(const KernelRequest& request) {
   const Node& node = request.node;
   const ConvolutionGeometry geometry =
       resolve_convolution(node.attributes, node.inputs[0].type(), node.inputs[1].type());
-  return onednn::forward_kernel(node, geometry, {});
+  return onednn::forward_kernel(node, geometry, false);
 }
-
-const Op kConv2d{.name = "conv2d", .infer = infer, .gradient = gradient, .compile = compile};
 
 }  // namespace
 
+const Op& conv2d_op() {
+  static const Op op{.name = "conv2d", .infer = infer, .gradient = gradient, .compile = compile};
+  return op;
+}
+
 Tensor conv2d(const Tensor& x, const Tensor& w, const Conv2dOptions& options, SourceLocation where) {
-  return make_tensor(kConv2d, {x, w}, convolution_attributes(options), where);
+  return make_tensor(conv2d_op(), {x, w}, convolution_attributes(options), where);
 }
 
 }  // namespace mox

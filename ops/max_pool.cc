@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "ops/internal/fusable_ops.h"
 #include "ops/internal/max_pool_workspace.h"
 #include "ops/internal/pooling.h"
 #include "ops/max_pool_backprop.h"
+#include "ops/relu.h"
 #include "runtime/graph/graph.h"
 
 namespace mox {
@@ -58,6 +60,10 @@ const Op kMaxPool{.name = "max_pool", .infer = infer, .gradient = gradient, .com
 }  // namespace
 
 Tensor max_pool(const Tensor& x, const Pool2dOptions& options, SourceLocation where) {
+  // relu and the maximum commute: relu after pooling reads and writes a fraction of the memory, forward and
+  // backward.
+  if (x.defined() && x.node()->op == &relu_op())
+    return relu(max_pool(x.node()->inputs[0], options, where), where);
   return make_tensor(kMaxPool, {x}, pooling_attributes(options), where);
 }
 

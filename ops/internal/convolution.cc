@@ -72,17 +72,11 @@ ConvolutionDescriptors::ConvolutionDescriptors(const ConvolutionGeometry& geomet
   }
 }
 
-dnnl::convolution_forward::primitive_desc describe_forward(const ConvolutionDescriptors& d,
-                                                           const ConvolutionEpilogue& epilogue) {
+dnnl::convolution_forward::primitive_desc describe_forward(const ConvolutionDescriptors& d, bool has_bias) {
   using Forward = dnnl::convolution_forward;
-  dnnl::primitive_attr attributes = attributes_with_scratchpad();
-  if (epilogue.relu) {
-    dnnl::post_ops after;
-    after.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
-    attributes.set_post_ops(after);
-  }
+  const dnnl::primitive_attr attributes = attributes_with_scratchpad();
   const auto kind = dnnl::prop_kind::forward_training;
-  if (!epilogue.bias)
+  if (!has_bias)
     return {Forward::desc(kind, d.algorithm, d.x, d.w, d.y, d.strides, d.dilations, d.before, d.after),
             attributes, engine()};
   const dnnl::memory::desc bias({d.y.data.dims[1]}, dnnl::memory::data_type::f32,
@@ -91,18 +85,17 @@ dnnl::convolution_forward::primitive_desc describe_forward(const ConvolutionDesc
           attributes, engine()};
 }
 
-Kernel forward_kernel(const Node& node, const ConvolutionGeometry& geometry,
-                      const ConvolutionEpilogue& epilogue) {
+Kernel forward_kernel(const Node& node, const ConvolutionGeometry& geometry, bool has_bias) {
   if (geometry.x.shape.elements() == 0 || geometry.w.shape.elements() == 0 ||
       geometry.y.shape.elements() == 0)
     return zero_kernel(node);
   const ConvolutionDescriptors d(geometry);
-  const auto description = describe_forward(d, epilogue);
+  const auto description = describe_forward(d, has_bias);
   std::vector<PrimitiveArgument> arguments = {
       primitive_input(DNNL_ARG_SRC, 0, description.src_desc()),
       primitive_input(DNNL_ARG_WEIGHTS, 1, description.weights_desc()),
       primitive_output(DNNL_ARG_DST, 0, description.dst_desc())};
-  if (epilogue.bias) arguments.push_back(primitive_input(DNNL_ARG_BIAS, 2, description.bias_desc()));
+  if (has_bias) arguments.push_back(primitive_input(DNNL_ARG_BIAS, 2, description.bias_desc()));
   Kernel kernel = primitive_kernel(node, description, std::move(arguments));
   kernel.floating_point_operations = geometry.floating_point_operations();
   return kernel;

@@ -40,17 +40,11 @@ struct ConvolutionDescriptors {
   dnnl::memory::dims strides, dilations, before, after;
 };
 
-// What follows the convolution inside of the same primitive.
-struct ConvolutionEpilogue {
-  bool bias = false;
-  bool relu = false;
-};
 dnnl::convolution_forward::primitive_desc describe_forward(const ConvolutionDescriptors& descriptors,
-                                                           const ConvolutionEpilogue& epilogue = {});
+                                                           bool has_bias = false);
 
-// The kernel of x * w (+ bias, then relu): inputs x, w[, bias] of `node`, output y. Empty values included.
-Kernel forward_kernel(const Node& node, const ConvolutionGeometry& geometry,
-                      const ConvolutionEpilogue& epilogue);
+// The kernel of x * w (+ bias): inputs x, w[, bias] of `node`, output y. Empty values included.
+Kernel forward_kernel(const Node& node, const ConvolutionGeometry& geometry, bool has_bias);
 // The kernel of the gradient of x: inputs `w_input` and `y_input` of `node`.
 Kernel backward_input_kernel(const Node& node, const ConvolutionGeometry& geometry, int w_input, int y_input);
 

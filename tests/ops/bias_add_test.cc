@@ -7,6 +7,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
 #include "tests/ops/kernel_testing.h"
+#include "tests/support/gradient_check.h"
 
 namespace mox::test {
 namespace {
@@ -85,6 +86,18 @@ INSTANTIATE_TEST_SUITE_P(Shapes, BiasAddTest,
                                          Shape{0, 4}, Shape{4, 0}, Shape{2, 32, 14, 14}, Shape{3, 20, 5, 7},
                                          Shape{2, 1, 4, 4}, Shape{2, 3, 1, 1}, Shape{0, 3, 4, 4},
                                          Shape{2, 3, 0, 4}, Shape{2, 16, 40, 40}));
+
+TEST(BiasAdd, GradientMatchesFiniteDifferences) {
+  for (const Shape& shape : {Shape{3, 4}, Shape{2, 3, 2, 2}, Shape{2, 3, 4}, Shape{1, 1}, Shape{0, 3}}) {
+    const int64_t channels = shape[shape.rank() == 4 ? 1 : shape.rank() - 1];
+    check_gradients([](std::span<const Tensor> in) { return bias_add(in[0], in[1]); },
+                    {random_array(shape, 1), random_array({channels}, 2)});
+    check_gradients([](std::span<const Tensor> in) { return bias_add_gradient(in[0]); },
+                    {random_array(shape, 3)});
+    check_gradients([&](std::span<const Tensor> in) { return bias_broadcast(in[0], shape); },
+                    {random_array({channels}, 4)});
+  }
+}
 
 TEST(BiasAddErrors, SayWhatDoesNotFit) {
   Graph graph;

@@ -10,6 +10,7 @@
 #include "runtime/graph/graph.h"
 #include "tests/ops/kernel_testing.h"
 #include "tests/ops/reference_convolution.h"
+#include "tests/support/gradient_check.h"
 
 namespace mox::test {
 namespace {
@@ -83,6 +84,30 @@ TEST_P(Conv2dTest, FilterGradientIsTheAdjoint) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Conv2dTest, testing::ValuesIn(kCases),
                          [](const auto& info) { return info.param.name; });
+
+// The same case on a smaller image, through the autodiff driver, with the rewrite rules and without.
+TEST(Conv2d, GradientMatchesFiniteDifferences) {
+  const Case cases[] = {
+      {"same", {2, 3, 4, 5}, {4, 3, 3, 3}, {}},
+      {"stride", {1, 2, 5, 5}, {3, 2, 3, 2}, {.strides = {2, 2}}},
+      {"depthwise", {1, 4, 4, 4}, {4, 1, 3, 3}, {.groups = 4}},
+      {"explicit", {1, 2, 3, 3}, {2, 2, 2, 2}, {.dilations = {2, 1}, .padding = Padding::of(1, 0, 2, 1)}},
+      {"one", {1, 1, 1, 1}, {1, 1, 1, 1}, {}},
+      {"empty", {0, 2, 3, 3}, {2, 2, 2, 2}, {}},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    check_gradients([&](std::span<const Tensor> in) { return conv2d(in[0], in[1], c.options); },
+                    {random_array(c.x, 1), random_array(c.w, 2)});
+    const Shape y = ReferenceConvolution(c.x, c.w, c.options).y;
+    check_gradients(
+        [&](std::span<const Tensor> in) { return conv2d_backprop_input(c.x, in[0], in[1], c.options); },
+        {random_array(c.w, 3), random_array(y, 4)});
+    check_gradients(
+        [&](std::span<const Tensor> in) { return conv2d_backprop_filter(in[0], c.w, in[1], c.options); },
+        {random_array(c.x, 5), random_array(y, 6)});
+  }
+}
 
 void expect_refused(const Shape& x, const Shape& w, const Conv2dOptions& options, const char* piece) {
   Graph graph;

@@ -7,6 +7,7 @@
 #include "runtime/base/random.h"
 #include "tests/ops/kernel_testing.h"
 #include "tests/ops/reference_convolution.h"
+#include "tests/support/gradient_check.h"
 
 namespace mox::test {
 namespace {
@@ -63,6 +64,21 @@ TEST_P(Conv2dTransposeTest, IsTheAdjointOfTheConvolution) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Conv2dTransposeTest, testing::ValuesIn(kCases),
                          [](const auto& info) { return info.param.name; });
+
+TEST(Conv2dTranspose, GradientMatchesFiniteDifferences) {
+  check_gradients(
+      [](std::span<const Tensor> in) {
+        return conv2d_transpose(in[0], in[1], {.strides = {2, 2}});
+      },
+      {random_array({1, 3, 2, 3}, 1), random_array({3, 2, 3, 3}, 2)});
+  check_gradients(
+      [](std::span<const Tensor> in) {
+        return conv2d_transpose(
+            in[0], in[1],
+            {.strides = {2, 1}, .groups = 2, .padding = Padding::of(1), .output_padding = {1, 0}});
+      },
+      {random_array({2, 4, 3, 3}, 3), random_array({4, 1, 3, 3}, 4)});
+}
 
 TEST(Conv2dTransposeErrors, SayWhatDoesNotFit) {
   auto expect_refused = [](const Shape& x, const Shape& w, const Conv2dTransposeOptions& options,

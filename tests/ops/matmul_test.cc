@@ -9,6 +9,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
 #include "tests/ops/kernel_testing.h"
+#include "tests/support/gradient_check.h"
 
 namespace mox::test {
 namespace {
@@ -106,11 +107,12 @@ TEST(NarrowMatmul, GivesTheSameBitsOnAnyTeam) {
   }
 }
 
-TEST(Matmul, TakesABatch) {
+TEST(Matmul, BroadcastsTheBatch) {
   const Sizes s{3, 4, 5};
   struct {
     Shape a_batch, b_batch, batch;
-  } const cases[] = {{{2}, {2}, {2}}, {{2, 3}, {2, 3}, {2, 3}}, {{0}, {0}, {0}}};
+  } const cases[] = {{{2}, {2}, {2}}, {{2}, {}, {2}},  {{}, {3}, {3}},      {{2, 1}, {3}, {2, 3}},
+                     {{1}, {4}, {4}}, {{0}, {1}, {0}}, {{2, 3}, {}, {2, 3}}};
   for (const auto& c : cases) {
     auto with = [](const Shape& batch, int64_t rows, int64_t columns) {
       std::vector<int64_t> dims(batch.begin(), batch.end());
@@ -144,6 +146,30 @@ TEST(Matmul, TakesABatch) {
     SCOPED_TRACE(to_string(a.shape()) + " x " + to_string(b.shape()));
     expect_near(run_node(y, {a, b}), expected, 1e-5);
   }
+}
+
+TEST(Matmul, GradientMatchesFiniteDifferences) {
+  struct {
+    Shape a, b;
+  } const cases[] = {{{3, 4}, {4, 5}},       {{1, 1}, {1, 1}},    {{2, 3, 4}, {4, 5}},
+                     {{2, 3, 4}, {2, 4, 2}}, {{3, 4}, {2, 4, 5}}, {{2, 1, 3, 4}, {3, 4, 2}},
+                     {{0, 4}, {4, 5}},       {{3, 0}, {0, 5}},    {{2, 0, 4}, {4, 3}}};
+  for (const auto& c : cases)
+    for (const bool ta : {false, true})
+      for (const bool tb : {false, true}) {
+        auto exchanged = [](const Shape& shape, bool exchange) {
+          std::vector<int64_t> dims(shape.begin(), shape.end());
+          if (exchange) std::swap(dims[dims.size() - 1], dims[dims.size() - 2]);
+          return Shape(dims);
+        };
+        SCOPED_TRACE(to_string(c.a) + " x " + to_string(c.b) + (ta ? " transpose_a" : "") +
+                     (tb ? " transpose_b" : ""));
+        check_gradients(
+            [&](std::span<const Tensor> x) {
+              return matmul(x[0], x[1], {.transpose_a = ta, .transpose_b = tb});
+            },
+            {random_array(exchanged(c.a, ta), 1), random_array(exchanged(c.b, tb), 2)});
+      }
 }
 
 TEST(MatmulErrors, SayWhatDoesNotFit) {

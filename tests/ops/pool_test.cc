@@ -4,12 +4,14 @@
 #include "ops/avg_pool.h"
 #include "ops/avg_pool_backprop.h"
 #include "ops/max_pool.h"
+#include "ops/relu.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
 #include "runtime/exec/plan_instance.h"
 #include "runtime/graph/autodiff.h"
 #include "tests/ops/kernel_testing.h"
 #include "tests/ops/reference_convolution.h"
+#include "tests/support/gradient_check.h"
 
 namespace mox::test {
 namespace {
@@ -176,6 +178,39 @@ TEST(GlobalPool, TakesTheWholeImage) {
   const Tensor image = graph.input(0, x.type(), SourceLocation::current());
   expect_near(run_node(global_avg_pool(image), {x}), Array::from<float>({1, 2, 1, 1}, {3, -3}), 1e-6);
   expect_near(run_node(global_max_pool(image), {x}), Array::from<float>({1, 2, 1, 1}, {6, -1}), 0);
+}
+
+TEST(Pool, GradientMatchesFiniteDifferences) {
+  const Pool2dOptions overlapping{.window = {3, 2}, .strides = {2, 1}, .padding = Padding::kSame};
+  const Pool2dOptions counted{.window = {3, 3}, .padding = Padding::of(1), .count_include_pad = true};
+  for (const Shape& shape : {Shape{2, 3, 4, 5}, Shape{1, 1, 3, 3}, Shape{0, 2, 4, 4}}) {
+    const Array x = distinct_values(shape, 1);
+    for (const Pool2dOptions& options : {Pool2dOptions(), overlapping, counted}) {
+      // Values are at least 1 / elements apart: a smaller step keeps every winner.
+      check_gradients([&](std::span<const Tensor> in) { return max_pool(in[0], options); }, {x},
+                      {.step = 3e-3});
+      check_gradients([&](std::span<const Tensor> in) { return avg_pool(in[0], options); }, {x});
+    }
+  }
+  check_gradients(
+      [](std::span<const Tensor> in) {
+        return avg_pool_backprop({1, 2, 5, 5}, in[0], {});
+      },
+      {random_array({1, 2, 2, 2}, 4)});
+  check_gradients([](std::span<const Tensor> in) { return global_avg_pool(in[0]); },
+                  {random_array({2, 3, 2, 3}, 5)});
+}
+
+TEST(Pool, MaxCommutesWithRelu) {
+  const Array x = distinct_values({2, 3, 6, 6}, 1);
+  Graph graph;
+  const Tensor image = graph.input(0, x.type(), SourceLocation::current());
+  EXPECT_EQ(max_pool(relu(image)).node()->op->name, "relu");
+  Array expected = evaluate_op([](std::span<const Tensor> in) { return max_pool(in[0]); }, {x});
+  for (float& value : expected.values<float>()) value = std::max(value, 0.0f);
+  expect_near(evaluate_op([](std::span<const Tensor> in) { return max_pool(relu(in[0])); }, {x}), expected,
+              0);
+  check_gradients([](std::span<const Tensor> in) { return max_pool(relu(in[0])); }, {x}, {.step = 1e-3});
 }
 
 template <typename Call>
