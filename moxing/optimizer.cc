@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "moxing/internal/built_in_optimizer.h"
 #include "moxing/internal/nearest_name.h"
 #include "moxing/internal/rule_optimizer.h"
 #include "runtime/base/error.h"
@@ -96,7 +97,13 @@ OptimizerFn get_optimizer_fn(std::string_view name, OptimizerOptions options) {
   if (found == table.end())
     throw InvalidArgument(internal::unknown_name_message("optimizer", name, optimizer_names()));
   validate(*found, options);
-  return [make = found->make, options = std::move(options)] { return make(options); };
+  return internal::BuiltInOptimizerFn{std::string(name), std::move(options)};
+}
+
+std::unique_ptr<Optimizer> internal::BuiltInOptimizerFn::operator()() const {
+  for (const Registration& entry : registrations())
+    if (entry.name == name) return entry.make(options);
+  MOX_ASSERT(false, "the name was checked by get_optimizer_fn");
 }
 
 std::vector<std::string> optimizer_names() {

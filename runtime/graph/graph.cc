@@ -95,6 +95,7 @@ Tensor Graph::input(int component, const TensorType& type, SourceLocation where)
 Tensor Graph::add_variable(VariableSpec spec) {
   MOX_ASSERT(!variable_index_.contains(spec.name), "a variable is declared once");
   Node& node = add_node(kVariable, {}, with_type(spec.type, {"variable", spec.name}), spec.where);
+  node.name = unique_name(spec.name);
   variable_index_[spec.name] = variables_.size();
   variables_.push_back(node.output());
   variable_specs_.push_back(std::move(spec));

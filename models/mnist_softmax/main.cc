@@ -1,0 +1,35 @@
+// Softmax regression on MNIST-style images: the smallest complete program.
+//
+//   build/bin/mnist_softmax --data_url=/usr/share/datasets/fashion-mnist --train_url=/tmp/softmax
+#include <moxing/moxing.h>
+
+namespace {
+
+mox::Dataset input_fn(mox::ModeKeys mode) {
+  const bool training = mode == mox::ModeKeys::TRAIN;
+  auto images = mox::data::mnist(mox::flag("data_url"), training ? "train" : "t10k");
+  return training ? images.shuffle(60000).repeat() : images;
+}
+
+mox::ModelSpec model_fn(const mox::Inputs& in, mox::ModeKeys) {
+  auto [x, y] = in.take<2>();  // x: [batch, 784], y: [batch]
+  auto w = mox::get_variable("W", {784, 10}, mox::zeros());
+  auto b = mox::get_variable("b", {10}, mox::zeros());
+  auto logits = mox::matmul(x, w) + b;
+  auto loss = mox::reduce_mean(mox::sparse_softmax_cross_entropy(logits, y));
+  return {.loss = loss, .log_info = {{"loss", loss}, {"accuracy", mox::accuracy(logits, y)}}};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  mox::init(argc, argv);
+  return mox::run({.input_fn = input_fn,
+                   .model_fn = model_fn,
+                   .optimizer_fn = mox::get_optimizer_fn("sgd", {.learning_rate = 0.5}),
+                   .run_mode = mox::ModeKeys::TRAIN,
+                   .inter_mode = mox::ModeKeys::EVAL,
+                   .batch_size = 100,
+                   .log_dir = mox::flag("train_url"),
+                   .max_number_of_steps = 1000});
+}

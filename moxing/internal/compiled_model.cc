@@ -1,0 +1,161 @@
+#include "moxing/internal/compiled_model.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "moxing/variables.h"
+#include "ops/gradients.h"
+#include "ops/ops.h"
+#include "ops/passes.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+
+namespace mox::internal {
+namespace {
+
+// Collects what a plan computes, by name, in the order of first mention.
+class FetchList : public ModelBuild {
+ public:
+  FetchList(Tensor loss, const ModelSpec& spec) : loss_(loss), spec_(spec) {}
+
+  void fetch(const std::string& name, const Tensor& tensor) override {
+    if (!tensor.defined()) throw InvalidArgument(fmt::format("the value '{}' to fetch is an undefined tensor", name));
+    auto known = std::ranges::find(names, name);
+    if (known == names.end()) {
+      names.push_back(name);
+      tensors.push_back(tensor);
+    } else if (tensors[static_cast<size_t>(known - names.begin())] != tensor) {
+      throw InvalidArgument(fmt::format("two tensors are to be fetched under the name '{}': {} and {}", name,
+                                        to_string(tensors[static_cast<size_t>(known - names.begin())]), to_string(tensor)));
+    }
+  }
+  const Tensor& loss() const override { return loss_; }
+  std::vector<std::string> output_names() const override {
+    std::vector<std::string> result;
+    for (const auto& [name, tensor] : spec_.output_info) result.push_back(name);
+    return result;
+  }
+
+  std::vector<std::string> names;
+  std::vector<Tensor> tensors;
+
+ private:
+  Tensor loss_;
+  const ModelSpec& spec_;
+};
+
+void check_spec(const ModelSpec& spec, ModeKeys mode) {
+  if (mode == ModeKeys::TRAIN && !spec.loss.defined())
+    throw InvalidArgument("model_fn returned no loss; training needs ModelSpec::loss, a scalar");
+  if (mode == ModeKeys::EVAL && spec.log_info.empty())
+    throw InvalidArgument("model_fn returned an empty log_info; an evaluation reports the metrics named there");
+  if (mode == ModeKeys::PREDICT && spec.output_info.empty())
+    throw InvalidArgument("model_fn returned an empty output_info; a prediction consists of the values named there");
+  for (const auto& [name, tensor] : spec.log_info)
+    if (!tensor.defined() || tensor.shape().elements() != 1)
+      throw InvalidArgument(fmt::format("log_info '{}' must be one number (use reduce_mean), it is {}", name, to_string(tensor)));
+}
+
+Tensor with_regularization(const ModelSpec& spec) {
+  Tensor total = spec.loss;
+  LocationScope where(total.where());
+  for (const Tensor& penalty : get_collection("regularization_losses")) total = total + penalty;
+  return total;
+}
+
+std::vector<GradientOutput> gradients_of(const Tensor& loss, const Graph& graph, const ModelSpec& spec) {
+  std::vector<Tensor> targets;
+  for (const Tensor& variable : graph.variables()) {
+    const VariableSpec& declared = graph.spec(variable);
+    const auto& scopes = spec.var_scopes;
+    if (declared.trainable && (scopes.empty() || std::ranges::any_of(scopes, [&](const std::string& scope) {
+                                 return is_in_scope(declared.name, scope);
+                               })))
+      targets.push_back(variable);
+  }
+  if (targets.empty())
+    throw InvalidArgument(fmt::format("nothing to train: the model has {} variable(s), none of them trainable{}",
+                                      graph.variables().size(),
+                                      spec.var_scopes.empty() ? "" : fmt::format(" inside the var_scopes {}", fmt::join(spec.var_scopes, ", "))));
+  const std::vector<Tensor> found = gradients(loss, targets);
+  std::vector<GradientOutput> result;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    if (found[i].defined()) {
+      result.push_back({targets[i], found[i]});
+    } else {
+      log_warning(fmt::format("the loss does not depend on the variable '{}' made at {}; it will not be trained",
+                              graph.spec(targets[i]).name, to_string(graph.spec(targets[i]).where)));
+    }
+  }
+  if (result.empty()) throw InvalidArgument("nothing to train: the loss depends on no trainable variable");
+  // In the order in which the backward pass finishes them.
+  std::ranges::stable_sort(result, {}, [](const GradientOutput& g) { return g.gradient.node()->id; });
+  return result;
+}
+
+}  // namespace
+
+size_t CompiledModel::fetch_index(std::string_view name) const {
+  for (size_t i = 0; i < fetch_names.size(); ++i)
+    if (fetch_names[i] == name) return i;
+  throw NotFound(fmt::format("a step has no value '{}'; it has: {}", name, fmt::join(fetch_names, ", ")));
+}
+
+ModelCompiler::ModelCompiler(ModelFn model_fn, ModeKeys mode, VariableStore& store, const Team& team,
+                             std::function<void(ModelBuild&, const ModelSpec&)> begin)
+    : model_fn_(std::move(model_fn)), mode_(mode), store_(store), team_(team), begin_(std::move(begin)) {}
+
+CompiledModel& ModelCompiler::for_signature(const std::vector<TensorType>& signature) {
+  for (const auto& model : models_)
+    if (model->signature == signature) return *model;
+  models_.push_back(compile(signature));
+  return *models_.back();
+}
+
+CompiledModel& ModelCompiler::for_batch(const Batch& batch) {
+  auto same = [&](const CompiledModel& model) {
+    return std::ranges::equal(model.signature, batch.components, {}, {}, [](const Array& array) -> const TensorType& { return array.type(); });
+  };
+  for (const auto& model : models_)
+    if (same(*model)) return *model;
+  std::vector<TensorType> signature;
+  for (const Array& component : batch.components) signature.push_back(component.type());
+  return for_signature(signature);
+}
+
+std::unique_ptr<CompiledModel> ModelCompiler::compile(const std::vector<TensorType>& signature) const {
+  auto model = std::make_unique<CompiledModel>();
+  model->signature = signature;
+  model->graph = std::make_unique<Graph>();
+  GraphScope scope(*model->graph);
+  std::vector<Tensor> components;
+  for (size_t i = 0; i < signature.size(); ++i)
+    components.push_back(model->graph->input(static_cast<int>(i), signature[i], SourceLocation::current()));
+  model->spec = model_fn_(Inputs(std::move(components)), mode_);
+  check_spec(model->spec, mode_);
+
+  PlanRequest request;
+  FetchList fetches(mode_ == ModeKeys::TRAIN ? with_regularization(model->spec) : model->spec.loss,
+                    model->spec);
+  if (mode_ == ModeKeys::TRAIN) fetches.fetch(std::string(kTrainedLoss), fetches.loss());
+  for (const auto& [name, tensor] : model->spec.log_info) fetches.fetch(name, tensor);
+  if (mode_ != ModeKeys::EVAL)
+    for (const auto& [name, tensor] : model->spec.output_info) fetches.fetch(name, tensor);
+  if (mode_ == ModeKeys::TRAIN) {
+    if (begin_) begin_(fetches, model->spec);
+    request.gradients = gradients_of(fetches.loss(), *model->graph, model->spec);
+    request.updates = model->graph->updates();
+  }
+  request.fetches = fetches.tensors;
+  for (const GradientOutput& gradient : request.gradients)
+    model->gradient_variables.push_back(model->graph->spec(gradient.variable).name);
+  store_.declare(*model->graph);
+  model->plan = Plan::compile(*model->graph, request, {.rules = default_rules(), .convert = convert_layout}, team_);
+  model->instance = std::make_unique<PlanInstance>(model->plan, team_, [&](std::string_view name) { return store_.get(name); });
+  model->fetch_names = std::move(fetches.names);
+  return model;
+}
+
+}  // namespace mox::internal

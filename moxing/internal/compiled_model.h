@@ -1,0 +1,58 @@
+// A model function compiled for one mode and one batch signature.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "moxing/hook.h"
+#include "moxing/model_spec.h"
+#include "moxing/variable_store.h"
+#include "runtime/data/pipeline.h"
+#include "runtime/exec/plan_instance.h"
+
+namespace mox::internal {
+
+// The fetch that a TRAIN model always has: the loss that is minimised, regularisation included.
+inline constexpr std::string_view kTrainedLoss = "trained_loss";
+
+struct CompiledModel {
+  std::unique_ptr<Graph> graph;
+  ModelSpec spec;
+  std::shared_ptr<const Plan> plan;
+  std::unique_ptr<PlanInstance> instance;
+  std::vector<std::string> fetch_names;        // of the plan's fetches; kTrainedLoss first in TRAIN
+  std::vector<std::string> gradient_variables; // of the plan's gradients
+  std::vector<TensorType> signature;
+
+  // The index of a fetch; throws NotFound naming those that exist.
+  size_t fetch_index(std::string_view name) const;
+  const Array& fetched(std::string_view name) const { return instance->fetched(fetch_index(name)); }
+};
+
+// Compiles on demand and keeps what it has compiled: one model a signature.
+class ModelCompiler {
+ public:
+  // `begin` is called for each graph of a TRAIN model before it is compiled (the hooks' begin).
+  ModelCompiler(ModelFn model_fn, ModeKeys mode, VariableStore& store, const Team& team,
+                std::function<void(ModelBuild&, const ModelSpec&)> begin = {});
+
+  // The model for a batch of these component types. Throws what model_fn throws, and InvalidArgument if its answer cannot
+  // be used in this mode.
+  CompiledModel& for_signature(const std::vector<TensorType>& signature);
+  CompiledModel& for_batch(const Batch& batch);
+
+ private:
+  std::unique_ptr<CompiledModel> compile(const std::vector<TensorType>& signature) const;
+
+  ModelFn model_fn_;
+  ModeKeys mode_;
+  VariableStore& store_;
+  const Team& team_;
+  std::function<void(ModelBuild&, const ModelSpec&)> begin_;
+  std::vector<std::unique_ptr<CompiledModel>> models_;
+};
+
+}  // namespace mox::internal

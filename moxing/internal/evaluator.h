@@ -1,0 +1,44 @@
+// Passes over the data of EVAL with the current variables.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "moxing/hook.h"
+#include "moxing/internal/compiled_model.h"
+#include "moxing/internal/run_settings.h"
+
+namespace mox::internal {
+
+class Evaluator {
+ public:
+  // `input_fn` is called once, here. Throws FailedPrecondition if its data has no end and no known epoch.
+  Evaluator(const RunSpec& spec, const RunSettings& settings, VariableStore& store, const Team& team);
+
+  // The means of log_info over all samples of one epoch: each batch counts with its number of samples, so the last,
+  // smaller one is exact. Throws DataError if there are no samples.
+  Metrics evaluate();
+
+  // Of the last call.
+  int64_t samples() const { return samples_; }
+  double data_seconds() const { return data_seconds_; }
+  double compute_seconds() const { return compute_seconds_; }
+
+  ModelCompiler& compiler() { return compiler_; }
+  const Dataset& dataset() const { return dataset_; }
+
+ private:
+  Dataset dataset_;
+  PipelineOptions pipeline_options_;
+  ModelCompiler compiler_;
+  int64_t samples_ = 0;
+  double data_seconds_ = 0, compute_seconds_ = 0;
+};
+
+// `input_fn(mode)`, cut to one epoch if it repeats without end, and batched if auto_batch says so.
+Dataset one_epoch(const RunSpec& spec, const RunSettings& settings, ModeKeys mode);
+
+// "test loss: 0.3412" and "test accuracy: 0.9123", a line each: what a final evaluation prints on stdout.
+std::string format_test_lines(const Metrics& metrics);
+
+}  // namespace mox::internal

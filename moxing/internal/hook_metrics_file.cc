@@ -1,0 +1,92 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "moxing/hooks.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+
+namespace mox {
+namespace {
+
+class MetricsFileHook : public Hook {
+ public:
+  explicit MetricsFileHook(int64_t every_n_steps) : every_n_steps_(every_n_steps) {}
+
+  void after_create_session(Session& session) override {
+    if (session.log_dir().empty()) throw FailedPrecondition("metrics_file_hook needs a run with a log_dir");
+    path_ = session.log_dir() + "/metrics.jsonl";
+    drop_lines_after(session.global_step());
+    file_.open(path_, std::ios::app);
+    check("open");
+    mark_ = Clock::now();
+  }
+
+  void after_run(Session& session, const StepResult& result) override {
+    samples_ += result.samples();
+    if (session.global_step() % every_n_steps_ != 0) return;
+    const auto now = Clock::now();
+    const double seconds = std::chrono::duration<double>(now - mark_).count();
+    nlohmann::ordered_json line;
+    line["step"] = session.global_step();
+    line["samples_per_second"] = static_cast<double>(samples_) / seconds;
+    line["learning_rate"] = session.learning_rate();
+    for (const std::string& name : session.log_names()) line[name] = result.number(name);
+    write(line);
+    mark_ = now;
+    samples_ = 0;
+  }
+
+  void after_evaluation(Session& session, const Metrics& metrics) override {
+    nlohmann::ordered_json line;
+    line["step"] = session.global_step();
+    line["evaluation"] = true;
+    for (const auto& [name, value] : metrics) line[name] = value;
+    write(line);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // A run that goes on from step n writes the steps after n again.
+  void drop_lines_after(int64_t step) {
+    std::string kept;
+    try {
+      std::istringstream old(read_file(path_));
+      for (std::string line; std::getline(old, line);) {
+        const auto parsed = nlohmann::json::parse(line, nullptr, false);
+        if (parsed.is_object() && parsed.value("step", int64_t{0}) <= step) kept += line + '\n';
+      }
+    } catch (const NotFound&) {
+      return;
+    }
+    write_file_atomically(path_, kept);
+  }
+
+  void write(const nlohmann::ordered_json& line) {
+    file_ << line.dump() << '\n' << std::flush;
+    check("write");
+  }
+  void check(std::string_view doing) const {
+    if (!file_) throw IoError(fmt::format("cannot {} '{}': {}", doing, path_, std::strerror(errno)));
+  }
+
+  int64_t every_n_steps_;
+  std::string path_;
+  std::ofstream file_;
+  Clock::time_point mark_;
+  int64_t samples_ = 0;
+};
+
+}  // namespace
+
+std::shared_ptr<Hook> metrics_file_hook(int64_t every_n_steps) {
+  if (every_n_steps < 1) throw InvalidArgument(fmt::format("metrics_file_hook: every_n_steps must be >= 1, got {}", every_n_steps));
+  return std::make_shared<MetricsFileHook>(every_n_steps);
+}
+
+}  // namespace mox

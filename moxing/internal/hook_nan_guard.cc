@@ -1,0 +1,29 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "moxing/hooks.h"
+#include "moxing/internal/compiled_model.h"
+#include "runtime/base/error.h"
+
+namespace mox {
+namespace {
+
+class NanGuardHook : public Hook {
+ public:
+  void after_run(Session& session, const StepResult& result) override {
+    const double loss = result.number(internal::kTrainedLoss);
+    if (std::isfinite(loss)) return;
+    throw NumericError(fmt::format(
+        "the loss is {} at global step {} (learning rate {:g}); the checkpoints saved before are untouched. Usual causes: a "
+        "learning rate that is too high (try clip_gradient_norm or a warm-up), a logarithm or division of zero, bad input "
+        "values",
+        loss, session.global_step(), session.learning_rate()));
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<Hook> nan_guard_hook() { return std::make_shared<NanGuardHook>(); }
+
+}  // namespace mox

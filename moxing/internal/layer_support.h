@@ -1,0 +1,23 @@
+// What the layers share.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "moxing/layers.h"
+
+namespace mox::layers::internal {
+
+// The scope of a layer's variables: the given name, or the kind's with the first number that is free.
+std::string scope_name(const std::string& given, std::string_view kind);
+
+// Throw InvalidArgument, naming the layer and the caller's line.
+void require_rank(const Tensor& x, int rank, std::string_view layer, SourceLocation where);
+void require_positive(int64_t value, std::string_view what, std::string_view layer, SourceLocation where);
+
+Tensor activated(const Tensor& y, const Activation& activation, SourceLocation where);
+
+// y plus the variable "bias", one value a channel (axis 1), if `use_bias`.
+Tensor biased(const Tensor& y, bool use_bias, int64_t channels, const Initializer& initializer, SourceLocation where);
+
+}  // namespace mox::layers::internal

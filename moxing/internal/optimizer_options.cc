@@ -1,0 +1,76 @@
+#include "moxing/internal/optimizer_options.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "moxing/internal/built_in_optimizer.h"
+#include "moxing/optimizer_wrapper.h"
+#include "moxing/options.h"
+#include "runtime/base/error.h"
+
+namespace mox::internal {
+namespace {
+
+bool is_configured(const std::string& option) {
+  const std::string origin = option_origin(option);
+  return origin != "default" && origin != "code";
+}
+
+// The options optimizer.* that a YAML file, a flag or set_flag has given.
+std::vector<std::string> configured_names() {
+  std::vector<std::string> names;
+  for (const Option& option : built_in_options())
+    if (option.name.starts_with("optimizer.") && is_configured(option.name))
+      names.push_back(fmt::format("{} ({})", option.name, option_origin(option.name)));
+  return names;
+}
+
+Schedule to_schedule(const NumberOrString& value) {
+  if (const double* number = std::get_if<double>(&value)) return *number;
+  return std::get<std::string>(value);
+}
+
+OptimizerFn with_configured_options(const OptimizerFn& from_code) {
+  const BuiltInOptimizerFn* built_in = from_code ? from_code.target<BuiltInOptimizerFn>() : nullptr;
+  if (from_code && !built_in) {
+    const auto names = configured_names();
+    if (!names.empty())
+      throw ConfigError(fmt::format(
+          "this program's optimizer_fn is its own, so the configuration cannot change it: {} would have no effect. Remove "
+          "them, or use get_optimizer_fn in the program",
+          fmt::join(names, ", ")));
+    return from_code;
+  }
+  const std::optional<std::string> name_in_code = built_in ? std::optional(built_in->name) : std::nullopt;
+  const std::string name = resolve<std::string>("optimizer.name", name_in_code);
+  OptimizerOptions options;
+  if (built_in) {
+    options = built_in->options;
+    if (name != built_in->name) {  // another rule: what is particular to the old one is not carried over
+      OptimizerOptions common;
+      common.learning_rate = options.learning_rate;
+      common.weight_decay = options.weight_decay;
+      common.parameter_groups = options.parameter_groups;
+      options = common;
+    }
+  }
+  if (!built_in || is_configured("optimizer.learning_rate"))
+    options.learning_rate = to_schedule(resolve<NumberOrString>("optimizer.learning_rate", std::nullopt));
+  options.weight_decay = resolve<double>("optimizer.weight_decay", options.weight_decay);
+  if (const auto momentum = resolve_optional<double>("optimizer.momentum", options.momentum)) options.momentum = momentum;
+  if (const auto nesterov = resolve_optional<bool>("optimizer.nesterov", options.nesterov)) options.nesterov = nesterov;
+  return get_optimizer_fn(name, options);
+}
+
+}  // namespace
+
+OptimizerFn configured_optimizer(const OptimizerFn& from_code) {
+  OptimizerFn optimizer = with_configured_options(from_code);
+  const double value_limit = resolve<double>("clip_gradient_value", std::nullopt);
+  const double norm_limit = resolve<double>("clip_gradient_norm", std::nullopt);
+  if (value_limit > 0) optimizer = get_optimizer_wrapper_fn("clip_by_value", {.limit = value_limit})(optimizer);
+  if (norm_limit > 0) optimizer = get_optimizer_wrapper_fn("clip_by_global_norm", {.limit = norm_limit})(optimizer);
+  return optimizer;
+}
+
+}  // namespace mox::internal

@@ -1,0 +1,81 @@
+#include "moxing/internal/parameter_updater.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "moxing/gradient_clipping.h"
+#include "runtime/base/error.h"
+
+namespace mox::internal {
+
+ParameterUpdater::ParameterUpdater(std::unique_ptr<Optimizer> optimizer, VariableStore& store,
+                                   std::span<const NamedArray> slots, const Team& team)
+    : optimizer_(std::move(optimizer)), slot_specs_(optimizer_->slots()), store_(store), team_(team) {
+  for (const NamedArray& slot : slots) kept_slots_.emplace(slot.name, slot.value.clone());
+}
+
+std::vector<size_t> ParameterUpdater::declare(std::span<const std::string> variables) {
+  std::vector<size_t> numbers;
+  for (const std::string& name : variables) {
+    auto [entry, is_new] = numbers_.try_emplace(name, parameters_.size());
+    numbers.push_back(entry->second);
+    if (!is_new) continue;
+    Parameter parameter;
+    parameter.name = name;
+    parameter.value = store_.get(name);
+    parameter.settings = optimizer_->parameter_settings(name, parameter.value.shape());
+    for (const SlotSpec& spec : slot_specs_) {
+      auto kept = kept_slots_.find(name + '/' + spec.name);
+      if (kept == kept_slots_.end()) {
+        Array slot(parameter.value.type());
+        std::ranges::fill(slot.values<float>(), spec.initial_value);
+        parameter.slots.push_back(std::move(slot));
+      } else {
+        if (kept->second.type() != parameter.value.type())
+          throw InvalidArgument(fmt::format("the checkpoint has the optimizer slot '{}' as {}, but the variable is {}",
+                                            kept->first, to_string(kept->second.type()), to_string(parameter.value.type())));
+        parameter.slots.push_back(std::move(kept->second));
+        kept_slots_.erase(kept);
+      }
+      parameter.slot_spans.push_back(parameter.slots.back().values<float>());
+    }
+    parameters_.push_back(std::move(parameter));
+  }
+  return numbers;
+}
+
+void ParameterUpdater::begin_step(int64_t step, int64_t steps_per_epoch, double multiplier) {
+  learning_rate_ = optimizer_->learning_rate(step, steps_per_epoch) * multiplier;
+  update_number_ = step + 1;
+}
+
+void ParameterUpdater::apply(size_t number, const Array& gradient, double gradient_scale) {
+  Parameter& parameter = parameters_[number];
+  optimizer_->apply({.name = parameter.name,
+                     .value = parameter.value.values<float>(),
+                     .gradient = gradient.values<float>(),
+                     .slots = parameter.slot_spans,
+                     .learning_rate = learning_rate_ * parameter.settings.learning_rate_multiplier,
+                     .step = update_number_,
+                     .gradient_scale = gradient_scale,
+                     .weight_decay = parameter.settings.weight_decay},
+                    team_);
+}
+
+double ParameterUpdater::clipping_scale_of(std::span<const Array* const> gradients) const {
+  std::vector<double> squares;
+  for (const Array* gradient : gradients) squares.push_back(sum_of_squares(gradient->values<float>(), team_));
+  return clipping_scale(global_norm(squares), *optimizer_->global_norm_limit());
+}
+
+std::vector<NamedArray> ParameterUpdater::slots() const {
+  std::vector<NamedArray> result;
+  for (const Parameter& parameter : parameters_)
+    for (size_t i = 0; i < slot_specs_.size(); ++i)
+      result.push_back({parameter.name + '/' + slot_specs_[i].name, parameter.slots[i]});
+  for (const auto& [name, value] : kept_slots_) result.push_back({name, value});
+  return result;
+}
+
+}  // namespace mox::internal

@@ -1,0 +1,62 @@
+// Applies the optimizer to the variables of a run, one gradient at a time, and owns the optimizer's slots.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "moxing/named_array.h"
+#include "moxing/optimizer.h"
+#include "moxing/variable_store.h"
+
+namespace mox::internal {
+
+class ParameterUpdater {
+ public:
+  // `values`: slots by "variable/slot" that a checkpoint has kept; the others begin with their initial value.
+  ParameterUpdater(std::unique_ptr<Optimizer> optimizer, VariableStore& store, std::span<const NamedArray> slots,
+                   const Team& team);
+
+  // Declares the variables that a plan has gradients of and returns their numbers, in the same order; may be called again
+  // with other plans' lists. Throws InvalidArgument if a kept slot has another shape than its variable.
+  std::vector<size_t> declare(std::span<const std::string> variables);
+
+  // True if all gradients must be there before the first update (clipping by the global norm).
+  bool needs_all_gradients() const { return optimizer_->global_norm_limit().has_value(); }
+
+  // Begins the update that follows `step` applied ones.
+  void begin_step(int64_t step, int64_t steps_per_epoch, double multiplier);
+  void apply(size_t parameter, const Array& gradient, double gradient_scale = 1);
+  // The factor that clipping by the global norm asks for.
+  double clipping_scale_of(std::span<const Array* const> gradients) const;
+
+  const Optimizer& optimizer() const { return *optimizer_; }
+  double learning_rate(int64_t step, int64_t steps_per_epoch) const {
+    return optimizer_->learning_rate(step, steps_per_epoch);
+  }
+  std::vector<NamedArray> slots() const;  // sharing the memory
+
+ private:
+  struct Parameter {
+    std::string name;
+    Array value;
+    std::vector<Array> slots;
+    std::vector<std::span<float>> slot_spans;
+    ParameterSettings settings;
+  };
+
+  std::unique_ptr<Optimizer> optimizer_;
+  std::vector<SlotSpec> slot_specs_;
+  VariableStore& store_;
+  const Team& team_;
+  std::map<std::string, Array, std::less<>> kept_slots_;
+  std::map<std::string, size_t, std::less<>> numbers_;
+  std::vector<Parameter> parameters_;
+  double learning_rate_ = 0;
+  int64_t update_number_ = 1;
+};
+
+}  // namespace mox::internal

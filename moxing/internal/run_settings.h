@@ -1,0 +1,30 @@
+// A RunSpec after the configuration has had its say: every setting has one value.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "moxing/run.h"
+
+namespace mox::internal {
+
+struct RunSettings {
+  ModeKeys run_mode = ModeKeys::TRAIN;
+  bool evaluates = false;  // inter_mode EVAL
+  int64_t batch_size = 0, eval_batch_size = 0;
+  bool auto_batch = true;
+  std::string log_dir, checkpoint_path;
+  int64_t max_number_of_steps = 0, max_epochs = 0;
+  int64_t log_every_n_steps = 0, output_every_n_steps = 0, save_summary_steps = 0;
+  int64_t save_model_secs = 0, save_model_steps = 0, keep_checkpoints = 0, keep_checkpoint_every_n_steps = 0;
+  int64_t eval_every_n_steps = 0;
+  uint64_t seed = 0;
+  int threads = 1, data_threads = 0, prefetch_batches = 2;
+  bool print_plan = false;
+  OptimizerFn optimizer_fn;
+};
+
+// Throws ConfigError and what resolve throws; InvalidArgument for a spec without what its mode needs.
+RunSettings resolve_settings(const RunSpec& spec);
+
+}  // namespace mox::internal

@@ -1,0 +1,55 @@
+#include "moxing/internal/session_state.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "runtime/base/error.h"
+
+namespace mox::internal {
+
+std::map<std::string, std::string> to_checkpoint_state(const SessionState& state) {
+  nlohmann::json hooks = nlohmann::json::object();
+  for (const auto& [name, text] : state.hook_states) hooks[name] = text;
+  return {{"seed", std::to_string(state.seed)},
+          {"learning_rate_multiplier", nlohmann::json(state.learning_rate_multiplier).dump()},
+          {"data_cursor", nlohmann::json(state.data_cursor).dump()},
+          {"hooks", hooks.dump()}};
+}
+
+SessionState from_checkpoint_state(const Checkpoint& checkpoint, const std::string& path) {
+  SessionState state;
+  state.global_step = checkpoint.global_step;
+  try {
+    state.seed = nlohmann::json::parse(checkpoint.state.at("seed")).get<uint64_t>();
+    state.learning_rate_multiplier =
+        nlohmann::json::parse(checkpoint.state.at("learning_rate_multiplier")).get<double>();
+    state.data_cursor = nlohmann::json::parse(checkpoint.state.at("data_cursor")).get<std::string>();
+    state.hook_states =
+        nlohmann::json::parse(checkpoint.state.at("hooks")).get<std::map<std::string, std::string>>();
+  } catch (const std::exception& error) {
+    throw DataError(fmt::format(
+        "the checkpoint '{}' holds no training state that this program can continue ({}); give it as checkpoint_path "
+        "with another log_dir to start from its variables only",
+        path, error.what()));
+  }
+  return state;
+}
+
+StartingPoint find_starting_point(const RunSettings& settings) {
+  StartingPoint start;
+  if (!settings.log_dir.empty()) {
+    if (const auto latest = latest_checkpoint(settings.log_dir)) {
+      start.kind = StartingPoint::Kind::kContinued;
+      start.path = *latest;
+    }
+  }
+  if (start.path.empty() && !settings.checkpoint_path.empty()) {
+    start.kind = StartingPoint::Kind::kWarmStart;
+    start.path = resolve_checkpoint(settings.checkpoint_path);
+  }
+  if (!start.path.empty()) start.checkpoint = load_checkpoint(start.path);
+  return start;
+}
+
+}  // namespace mox::internal

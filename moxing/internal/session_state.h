@@ -1,0 +1,39 @@
+// What a checkpoint's state holds beside the arrays, and how a run starts from it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "moxing/checkpoint.h"
+#include "moxing/internal/run_settings.h"
+
+namespace mox::internal {
+
+struct SessionState {
+  int64_t global_step = 0;
+  uint64_t seed = 0;
+  double learning_rate_multiplier = 1;
+  std::string data_cursor;                        // "" if the data begins anew
+  std::map<std::string, std::string> hook_states;  // by Hook::name
+};
+
+std::map<std::string, std::string> to_checkpoint_state(const SessionState& state);
+// Throws DataError, naming `path`, for a state that a run cannot have written.
+SessionState from_checkpoint_state(const Checkpoint& checkpoint, const std::string& path);
+
+// Where a run starts from.
+struct StartingPoint {
+  enum class Kind { kInitial, kContinued, kWarmStart };
+  Kind kind = Kind::kInitial;
+  std::string path;       // the checkpoint
+  Checkpoint checkpoint;
+};
+
+// A checkpoint in log_dir wins (kContinued: step, data position and optimizer go on), else checkpoint_path (kWarmStart:
+// only the variables are taken), else kInitial. Throws what load_checkpoint throws.
+StartingPoint find_starting_point(const RunSettings& settings);
+
+}  // namespace mox::internal

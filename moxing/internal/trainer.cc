@@ -1,0 +1,362 @@
+#include "moxing/internal/trainer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "moxing/hooks.h"
+#include "moxing/internal/output_hook.h"
+#include "moxing/options.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/base/log.h"
+
+namespace mox::internal {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double seconds_between(Clock::time_point from, Clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+SessionState restored_state(const StartingPoint& start) {
+  return start.kind == StartingPoint::Kind::kContinued ? from_checkpoint_state(start.checkpoint, start.path) : SessionState();
+}
+
+// The seed is part of what a run is: a continued run keeps the one it began with.
+uint64_t effective_seed(const StartingPoint& start, const SessionState& restored, uint64_t configured) {
+  if (start.kind != StartingPoint::Kind::kContinued) return configured;
+  if (restored.seed != configured)
+    log_warning(fmt::format("seed {} is not used: the run in '{}' began with seed {} and goes on with it", configured,
+                            start.path, restored.seed));
+  return restored.seed;
+}
+
+class TrainingStepResult : public StepResult {
+ public:
+  TrainingStepResult(const CompiledModel& model, int64_t samples) : model_(model), samples_(samples) {}
+  const Array& array(std::string_view name) const override { return model_.fetched(name); }
+  int64_t samples() const override { return samples_; }
+
+ private:
+  const CompiledModel& model_;
+  int64_t samples_;
+};
+
+bool smaller_is_better(const std::string& metric) {
+  return metric.find("loss") != std::string::npos || metric.find("error") != std::string::npos;
+}
+
+}  // namespace
+
+Trainer::Trainer(const RunSpec& spec, const RunSettings& settings, const Team& team, Console& console)
+    : spec_(spec),
+      settings_(settings),
+      team_(team),
+      console_(console),
+      start_(find_starting_point(settings_)),
+      restored_(restored_state(start_)),
+      store_(settings_.seed = effective_seed(start_, restored_, settings_.seed)) {}
+
+Trainer::~Trainer() = default;
+
+RunResult Trainer::run() {
+  if (!settings_.log_dir.empty())
+    writer_ = std::make_unique<CheckpointWriter>(
+        settings_.log_dir, CheckpointRetention{.keep_last = settings_.keep_checkpoints,
+                                               .keep_every_steps = settings_.keep_checkpoint_every_n_steps});
+  else
+    log_warning("no log_dir is set: nothing of this run is saved (set --log_dir or --train_url)");
+  restore_variables();
+  open_data();
+  find_last_step();
+  updater_ = std::make_unique<ParameterUpdater>(
+      settings_.optimizer_fn(), store_,
+      start_.kind == StartingPoint::Kind::kContinued ? start_.checkpoint.optimizer_slots : std::vector<NamedArray>(), team_);
+  if (updater_->optimizer().needs_steps_per_epoch() && steps_per_epoch_ == 0)
+    throw FailedPrecondition(
+        "the learning-rate schedule is written in epochs, but the size of an epoch of input_fn's data is not known; write "
+        "it in steps, or use a data set of known size");
+  compiler_ = std::make_unique<ModelCompiler>(
+      spec_.model_fn, ModeKeys::TRAIN, store_, team_,
+      [this](ModelBuild& build, const ModelSpec& model) { begin_graph(build, model); });
+  const CompiledModel& model = compiler_->for_signature(dataset_->signature());
+  start_.checkpoint = {};
+  for (const std::string& name : store_.unclaimed())
+    log_warning(fmt::format("the checkpoint '{}' has a variable '{}' that the model does not have", start_.path, name));
+  if (settings_.print_plan) {
+    console_.print(model.plan->describe());
+    return {.global_step = global_step_, .stop_reason = "print_plan", .evaluation = {}};
+  }
+  if (settings_.evaluates) evaluator_ = std::make_unique<Evaluator>(spec_, settings_, store_, team_);
+
+  if (is_finished_already()) {
+    stop_reason_ = "finished already";
+    if (evaluator_) last_evaluation_ = evaluator_->evaluate();  // no hook has begun, so none is told
+  } else {
+    if (!settings_.log_dir.empty())
+      write_file_atomically(settings_.log_dir + "/configuration.yaml", effective_configuration());
+    const PlanStatistics& plan = model.plan->statistics();
+    log_info(fmt::format("optimizer {}; {} threads; {} steps in the plan; arena {:.1f} MiB, variables {:.1f} MiB",
+                         updater_->optimizer().description(), team_.size(), plan.steps,
+                         static_cast<double>(plan.arena_bytes) / (1 << 20),
+                         static_cast<double>(plan.variable_bytes) / (1 << 20)));
+    train();
+    print_summary();
+  }
+  if (!last_evaluation_.empty()) console_.print(format_test_lines(last_evaluation_), Console::Style::kStrong);
+  return {.global_step = global_step_, .stop_reason = stop_reason_, .evaluation = last_evaluation_};
+}
+
+void Trainer::restore_variables() {
+  switch (start_.kind) {
+    case StartingPoint::Kind::kInitial: break;
+    case StartingPoint::Kind::kContinued:
+      global_step_ = first_step_ = saved_step_ = restored_.global_step;
+      learning_rate_multiplier_ = restored_.learning_rate_multiplier;
+      store_.restore(start_.checkpoint.variables);
+      store_.require_restored(start_.path);
+      log_info(fmt::format("continuing from '{}' at global step {}", start_.path, global_step_));
+      break;
+    case StartingPoint::Kind::kWarmStart:
+      store_.restore(start_.checkpoint.variables);
+      log_info(fmt::format("variables from '{}' (checkpoint_path); training begins at step 0", start_.path));
+      break;
+  }
+}
+
+void Trainer::open_data() {
+  Dataset dataset = spec_.input_fn(ModeKeys::TRAIN);
+  const int64_t epoch = dataset.epoch_size();
+  if (epoch > 0) steps_per_epoch_ = settings_.auto_batch ? (epoch + settings_.batch_size - 1) / settings_.batch_size : epoch;
+  if (settings_.max_epochs > 0) {
+    if (epoch < 0)
+      throw FailedPrecondition("max_epochs is set, but the size of an epoch of input_fn's data is not known; use max_number_of_steps");
+    // Passes over the samples, whether batches cross their borders (repeat before batch) or not.
+    const bool endless = dataset.cardinality() == Dataset::kInfinite;
+    const int64_t batch = settings_.auto_batch ? settings_.batch_size : 1;
+    last_step_ = endless ? (settings_.max_epochs * epoch + batch - 1) / batch : settings_.max_epochs * steps_per_epoch_;
+  }
+  dataset_ = settings_.auto_batch ? dataset.batch(settings_.batch_size) : dataset;
+  pipeline_ = std::make_unique<Pipeline>(*dataset_,
+                                         PipelineOptions{.seed = settings_.seed,
+                                                         .threads = settings_.data_threads,
+                                                         .prefetch_batches = settings_.prefetch_batches},
+                                         restored_.data_cursor);
+}
+
+void Trainer::find_last_step() {
+  if (settings_.max_number_of_steps > 0)
+    last_step_ = last_step_ > 0 ? std::min(last_step_, settings_.max_number_of_steps) : settings_.max_number_of_steps;
+  if (last_step_ == 0 && dataset_->cardinality() == Dataset::kInfinite)
+    throw FailedPrecondition(
+        "this training would never end: input_fn's data repeats without end; set max_number_of_steps or max_epochs");
+}
+
+void Trainer::begin_graph(ModelBuild& build, const ModelSpec& spec) {
+  if (!hooks_are_complete_) {
+    hooks_are_complete_ = true;
+    for (const auto& [name, tensor] : spec.log_info) log_names_.push_back(name);
+    add_hooks(spec.hooks);
+  }
+  for (const auto& hook : hooks_) hook->begin(build);
+}
+
+void Trainer::add_hooks(const std::vector<std::shared_ptr<Hook>>& of_model) {
+  hooks_ = of_model;
+  hooks_.insert(hooks_.end(), spec_.hooks.begin(), spec_.hooks.end());
+  hooks_.push_back(nan_guard_hook());
+  if (last_step_ > 0) hooks_.push_back(stop_at_step_hook(last_step_));
+  if (settings_.log_every_n_steps > 0) hooks_.push_back(logging_hook({.every_n_steps = settings_.log_every_n_steps}));
+  if (settings_.save_summary_steps > 0 && !settings_.log_dir.empty())
+    hooks_.push_back(metrics_file_hook(settings_.save_summary_steps));
+  if (spec_.output_fn && settings_.output_every_n_steps > 0)
+    hooks_.push_back(output_hook(spec_.output_fn, settings_.output_every_n_steps));
+  if (settings_.evaluates) hooks_.push_back(evaluation_hook(settings_.eval_every_n_steps));
+  if (!settings_.log_dir.empty())
+    hooks_.push_back(checkpoint_hook({.every_n_steps = settings_.save_model_steps,
+                                      .every_seconds = static_cast<double>(settings_.save_model_secs)}));
+  std::set<std::string> names;
+  for (const auto& hook : hooks_) {
+    if (!hook) throw InvalidArgument("a hook in ModelSpec::hooks or RunSpec::hooks is null");
+    if (!hook->name().empty() && !names.insert(hook->name()).second)
+      throw InvalidArgument(fmt::format("two hooks have the name '{}'; a hook with a state needs a name of its own", hook->name()));
+  }
+}
+
+bool Trainer::is_finished_already() const {
+  if (start_.kind != StartingPoint::Kind::kContinued || last_step_ == 0 || global_step_ < last_step_) return false;
+  log_warning(fmt::format(
+      "nothing to train: '{}' already holds step {} and the run ends at step {}. To train further, raise "
+      "max_number_of_steps or max_epochs; to begin anew, choose another log_dir or delete this one",
+      settings_.log_dir, global_step_, last_step_));
+  return true;
+}
+
+void Trainer::train() {
+  std::exception_ptr error;
+  const auto start = Clock::now();
+  try {
+    for (const auto& hook : hooks_) {
+      auto state = restored_.hook_states.find(hook->name());
+      if (!hook->name().empty() && state != restored_.hook_states.end()) hook->restore_state(state->second);
+    }
+    for (const auto& hook : hooks_) {
+      ++entered_hooks_;
+      hook->after_create_session(*this);
+    }
+    Batch batch;
+    while (!stop_requested_) {
+      const auto before = Clock::now();
+      const bool more = pipeline_->next(&batch);
+      data_seconds_ += seconds_between(before, Clock::now());
+      if (!more) {
+        request_stop("the data of input_fn ended");
+        if (last_step_ > 0)
+          log_warning(fmt::format("the data of input_fn ended at step {}, before step {}; add .repeat() to go on", global_step_, last_step_));
+        break;
+      }
+      step(batch);
+      if (const int signal = signal_.received())
+        request_stop(fmt::format("{} was received", signal == 2 ? "SIGINT" : "SIGTERM"));
+    }
+  } catch (...) {
+    error = std::current_exception();
+    failed_ = true;
+  }
+  end_hooks(error);
+  total_seconds_ = seconds_between(start, Clock::now());
+}
+
+void Trainer::step(const Batch& batch) {
+  CompiledModel& model = compiler_->for_batch(batch);
+  auto known = std::ranges::find(parameter_numbers_, &model, [](const auto& entry) { return entry.first; });
+  if (known == parameter_numbers_.end())
+    known = parameter_numbers_.insert(known, {&model, updater_->declare(model.gradient_variables)});
+  const std::vector<size_t>& numbers = known->second;
+
+  for (const auto& hook : hooks_) hook->before_run(*this);
+  const auto before = Clock::now();
+  updater_->begin_step(global_step_, steps_per_epoch_, learning_rate_multiplier_);
+  const StepInputs inputs{.components = batch.components, .seed = settings_.seed, .step = global_step_};
+  PlanInstance& instance = *model.instance;
+  if (updater_->needs_all_gradients()) {
+    instance.run(inputs);
+    std::vector<const Array*> gradients;
+    for (size_t i = 0; i < numbers.size(); ++i) gradients.push_back(&instance.gradient(i));
+    const double scale = updater_->clipping_scale_of(gradients);
+    for (size_t i = 0; i < numbers.size(); ++i) updater_->apply(numbers[i], *gradients[i], scale);
+  } else {
+    instance.run(inputs, [&](size_t i) { updater_->apply(numbers[i], instance.gradient(i)); });
+  }
+  instance.apply_updates();
+  ++global_step_;
+  samples_ += batch.size;
+  compute_seconds_ += seconds_between(before, Clock::now());
+
+  for (size_t i = 0; i < log_names_.size(); ++i) {
+    const double value = model.fetched(log_names_[i]).item();
+    if (metric_summaries_.size() <= i) metric_summaries_.push_back({log_names_[i], value, value, global_step_});
+    MetricSummary& summary = metric_summaries_[i];
+    summary.last = value;
+    if (smaller_is_better(summary.name) ? value < summary.best : value > summary.best) {
+      summary.best = value;
+      summary.best_step = global_step_;
+    }
+  }
+  const TrainingStepResult result(model, batch.size);
+  for (const auto& hook : hooks_) hook->after_run(*this, result);
+}
+
+void Trainer::end_hooks(std::exception_ptr error) {
+  auto keep_first = [&](const char* what) {
+    if (!error) {
+      error = std::current_exception();
+      failed_ = true;
+      return;
+    }
+    log_error(fmt::format("a further error while the run ended: {}", what));
+  };
+  for (; entered_hooks_ > 0; --entered_hooks_) {
+    try {
+      hooks_[entered_hooks_ - 1]->end(*this);
+    } catch (const std::exception& further) {
+      keep_first(further.what());
+    }
+  }
+  try {
+    if (writer_) writer_->wait();
+  } catch (const std::exception& further) {
+    keep_first(further.what());
+  }
+  console_.remove_progress();
+  if (error) std::rethrow_exception(error);
+}
+
+void Trainer::request_stop(std::string reason) {
+  if (stop_requested_) return;
+  stop_requested_ = true;
+  stop_reason_ = std::move(reason);
+}
+
+void Trainer::save_checkpoint() {
+  if (!writer_ || saved_step_ == global_step_) return;
+  SessionState state{.global_step = global_step_,
+                     .seed = settings_.seed,
+                     .learning_rate_multiplier = learning_rate_multiplier_,
+                     .data_cursor = pipeline_->cursor(),
+                     .hook_states = {}};
+  for (const auto& hook : hooks_)
+    if (const std::string text = hook->save_state(); !hook->name().empty() && !text.empty()) state.hook_states[hook->name()] = text;
+  Checkpoint checkpoint;
+  checkpoint.global_step = global_step_;
+  for (const NamedArray& entry : store_.all()) checkpoint.variables.push_back({entry.name, entry.value.clone()});
+  for (const NamedArray& entry : updater_->slots()) checkpoint.optimizer_slots.push_back({entry.name, entry.value.clone()});
+  checkpoint.state = to_checkpoint_state(state);
+  writer_->submit(std::move(checkpoint));
+  saved_step_ = global_step_;
+}
+
+Metrics Trainer::evaluate() {
+  if (!evaluator_)
+    throw FailedPrecondition("this run has no evaluation side; set inter_mode to EVAL and give input_fn data for EVAL");
+  last_evaluation_ = evaluator_->evaluate();
+  for (const auto& hook : hooks_) hook->after_evaluation(*this, last_evaluation_);
+  return last_evaluation_;
+}
+
+void Trainer::set_variable(std::string_view name, const Array& value) {
+  Array variable = store_.get(name);
+  if (variable.type() != value.type())
+    throw InvalidArgument(fmt::format("the variable '{}' is {} and cannot take a value of {}", name, to_string(variable.type()), to_string(value.type())));
+  std::memcpy(variable.data(), value.data(), value.bytes());
+}
+
+double Trainer::learning_rate() const {
+  return updater_->learning_rate(global_step_, steps_per_epoch_) * learning_rate_multiplier_;
+}
+
+void Trainer::set_learning_rate_multiplier(double multiplier) {
+  if (!std::isfinite(multiplier) || multiplier < 0)
+    throw InvalidArgument(fmt::format("a learning-rate multiplier is finite and >= 0, got {}", multiplier));
+  learning_rate_multiplier_ = multiplier;
+}
+
+void Trainer::print_summary() const {
+  console_.print(format_summary({.steps = global_step_ - first_step_,
+                                 .global_step = global_step_,
+                                 .samples = samples_,
+                                 .seconds = total_seconds_,
+                                 .data_seconds = data_seconds_,
+                                 .compute_seconds = compute_seconds_,
+                                 .peak_memory_bytes = peak_memory_bytes(),
+                                 .metrics = metric_summaries_}));
+  console_.print(fmt::format("stopped because {}", stop_reason_));
+  if (writer_ && writer_->last_saved()) console_.print(fmt::format("checkpoint: {}", *writer_->last_saved()));
+}
+
+}  // namespace mox::internal

@@ -1,0 +1,92 @@
+// The training loop.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "moxing/checkpoint_writer.h"
+#include "moxing/console.h"
+#include "moxing/hook.h"
+#include "moxing/internal/compiled_model.h"
+#include "moxing/internal/evaluator.h"
+#include "moxing/internal/parameter_updater.h"
+#include "moxing/internal/run_settings.h"
+#include "moxing/internal/session_state.h"
+#include "moxing/internal/stop_signal.h"
+
+namespace mox::internal {
+
+class Trainer : private Session {
+ public:
+  Trainer(const RunSpec& spec, const RunSettings& settings, const Team& team, Console& console);
+  ~Trainer() override;
+
+  RunResult run();
+
+ private:
+  // Session
+  int64_t global_step() const override { return global_step_; }
+  int64_t first_step() const override { return first_step_; }
+  int64_t last_step() const override { return last_step_; }
+  int64_t steps_per_epoch() const override { return steps_per_epoch_; }
+  int64_t samples() const override { return samples_; }
+  const std::string& log_dir() const override { return settings_.log_dir; }
+  const std::vector<std::string>& log_names() const override { return log_names_; }
+  void request_stop(std::string reason) override;
+  bool stop_requested() const override { return stop_requested_; }
+  bool failed() const override { return failed_; }
+  Console& console() override { return console_; }
+  void save_checkpoint() override;
+  Metrics evaluate() override;
+  bool can_evaluate() const override { return settings_.evaluates; }
+  Array variable(std::string_view name) const override { return store_.get(name).clone(); }
+  void set_variable(std::string_view name, const Array& value) override;
+  double learning_rate() const override;
+  double learning_rate_multiplier() const override { return learning_rate_multiplier_; }
+  void set_learning_rate_multiplier(double multiplier) override;
+
+  void restore_variables();
+  void open_data();
+  void find_last_step();
+  void add_hooks(const std::vector<std::shared_ptr<Hook>>& of_model);
+  void begin_graph(ModelBuild& build, const ModelSpec& spec);
+  bool is_finished_already() const;
+  void train();
+  void step(const Batch& batch);
+  void end_hooks(std::exception_ptr error);
+  void print_summary() const;
+
+  const RunSpec& spec_;
+  RunSettings settings_;
+  const Team& team_;
+  Console& console_;
+  StartingPoint start_;
+  SessionState restored_;
+  VariableStore store_;
+  std::unique_ptr<CheckpointWriter> writer_;
+  std::optional<Dataset> dataset_;
+  std::unique_ptr<Pipeline> pipeline_;
+  std::unique_ptr<ModelCompiler> compiler_;
+  std::unique_ptr<ParameterUpdater> updater_;
+  std::unique_ptr<Evaluator> evaluator_;
+  std::vector<std::shared_ptr<Hook>> hooks_;
+  size_t entered_hooks_ = 0;  // whose after_create_session was called
+  bool hooks_are_complete_ = false;
+  std::vector<std::pair<const CompiledModel*, std::vector<size_t>>> parameter_numbers_;
+
+  int64_t global_step_ = 0, first_step_ = 0, last_step_ = 0, steps_per_epoch_ = 0, samples_ = 0;
+  int64_t saved_step_ = -1;
+  double learning_rate_multiplier_ = 1;
+  bool stop_requested_ = false, failed_ = false;
+  std::string stop_reason_;
+  std::vector<std::string> log_names_;
+  Metrics last_evaluation_;
+  StopSignal signal_;
+
+  double data_seconds_ = 0, compute_seconds_ = 0, total_seconds_ = 0;
+  std::vector<MetricSummary> metric_summaries_;
+};
+
+}  // namespace mox::internal

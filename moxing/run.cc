@@ -1,0 +1,44 @@
+#include "moxing/run.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <new>
+
+#include "moxing/internal/predictor.h"
+#include "moxing/internal/trainer.h"
+#include "runtime/base/error.h"
+
+namespace mox {
+
+RunResult run_or_throw(const RunSpec& spec) {
+  const internal::RunSettings settings = internal::resolve_settings(spec);
+  const Team team(settings.threads);
+  team.enter();
+  Console console;
+  switch (settings.run_mode) {
+    case ModeKeys::TRAIN: return internal::Trainer(spec, settings, team, console).run();
+    case ModeKeys::EVAL: return internal::run_evaluation(spec, settings, team, console);
+    case ModeKeys::PREDICT: return internal::run_prediction(spec, settings, team, console);
+  }
+  MOX_ASSERT(false, "every mode has a way to run");
+}
+
+int run(const RunSpec& spec) {
+  std::string message;
+  try {
+    run_or_throw(spec);
+    return 0;
+  } catch (const Error& error) {
+    message = error.what();
+  } catch (const std::bad_alloc&) {
+    message = "out of memory; use a smaller batch_size or a machine with more memory";
+  } catch (const std::exception& error) {
+    message = fmt::format("an exception that is not one of moxing's left the program's own code: {}", error.what());
+  }
+  std::fflush(stdout);
+  fmt::print(stderr, "error: {}\n", message);
+  return 1;
+}
+
+}  // namespace mox

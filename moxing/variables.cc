@@ -1,0 +1,128 @@
+#include "moxing/variables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ops/ops.h"
+#include "runtime/base/error.h"
+#include "runtime/graph/graph.h"
+
+namespace mox {
+namespace {
+
+// Where the model function is: the scopes that are open on this thread.
+struct ScopePosition {
+  std::string prefix;  // "" or "a/b/"
+  Reuse reuse = Reuse::kForbid;
+};
+
+ScopePosition& position() {
+  thread_local ScopePosition instance;
+  return instance;
+}
+
+void check_scope_name(std::string_view name) {
+  if (name.empty() || name.front() == '/' || name.back() == '/')
+    throw InvalidArgument(
+        fmt::format("'{}' is not a name for a variable or a scope: it must not be empty, nor begin or end with '/'", name));
+}
+
+}  // namespace
+
+Regularizer l2_regularizer(float scale) {
+  return [scale](const Tensor& variable) { return l2_loss(variable) * scale; };
+}
+Regularizer l1_regularizer(float scale) {
+  return [scale](const Tensor& variable) { return reduce_sum(abs(variable)) * scale; };
+}
+
+Tensor get_variable(std::string_view name, const Shape& shape, const Initializer& initializer,
+                    const VariableOptions& options, SourceLocation where) {
+  Graph& graph = current_graph("get_variable");
+  check_scope_name(name);
+  const std::string full_name = position().prefix + std::string(name);
+  const Reuse reuse = position().reuse;
+  if (const Tensor existing = graph.find_variable(full_name); existing.defined()) {
+    const SourceLocation first = graph.spec(existing).where;
+    if (reuse == Reuse::kForbid)
+      throw InvalidArgument(fmt::format("the variable '{}' asked for at {} exists already, made at {}; open its scope "
+                                        "with Reuse::kRequire or Reuse::kAuto to share it, or choose another name",
+                                        full_name, to_string(where), to_string(first)));
+    if (existing.shape() != shape)
+      throw InvalidArgument(fmt::format("the variable '{}' asked for at {} with shape {} exists with shape {}, made at {}",
+                                        full_name, to_string(where), to_string(shape), to_string(existing.shape()),
+                                        to_string(first)));
+    return existing;
+  }
+  if (reuse == Reuse::kRequire)
+    throw NotFound(fmt::format("the variable '{}' asked for at {} does not exist, and its scope requires reuse", full_name,
+                               to_string(where)));
+  VariableSpec spec;
+  spec.name = full_name;
+  spec.type = {DType::kFloat32, shape};
+  spec.trainable = options.trainable;
+  spec.initial_value = [initializer, shape, full_name](uint64_t seed) { return initializer(shape, seed, full_name); };
+  spec.where = where;
+  const Tensor variable = graph.add_variable(std::move(spec));
+  if (options.regularizer) {
+    LocationScope location(where);
+    add_to_collection("regularization_losses", options.regularizer(variable));
+  }
+  return variable;
+}
+
+struct VarScope::State {
+  ScopePosition previous;
+  NameScope names;
+  explicit State(std::string_view name) : previous(position()), names(name) {}
+};
+
+VarScope::VarScope(std::string_view name, Reuse reuse) {
+  current_graph("var_scope");
+  check_scope_name(name);
+  state_ = std::make_unique<State>(name);
+  position().prefix += std::string(name) + '/';
+  if (reuse != Reuse::kInherit) position().reuse = reuse;
+}
+VarScope::~VarScope() { position() = state_->previous; }
+
+VarScope var_scope(std::string_view name, Reuse reuse) { return {name, reuse}; }
+
+bool is_in_scope(std::string_view name, std::string_view scope) {
+  while (!scope.empty() && scope.back() == '/') scope.remove_suffix(1);
+  return scope.empty() || name == scope ||
+         (name.size() > scope.size() && name.starts_with(scope) && name[scope.size()] == '/');
+}
+
+std::vector<Tensor> get_collection(const std::string& key, std::string_view scope) {
+  const Graph& graph = current_graph("get_collection");
+  std::vector<Tensor> found = graph.collection(key);
+  const bool trainable_only = key == "trainable_variables";
+  if (trainable_only || key == "variables") {
+    found.clear();
+    for (const Tensor& variable : graph.variables())
+      if (!trainable_only || graph.spec(variable).trainable) found.push_back(variable);
+  }
+  std::erase_if(found, [&](const Tensor& tensor) { return !is_in_scope(tensor.name(), scope); });
+  return found;
+}
+
+void add_to_collection(const std::string& key, const Tensor& tensor) {
+  if (!tensor.defined())
+    throw InvalidArgument(fmt::format("an undefined tensor was added to the collection '{}'", key));
+  if (key == "variables" || key == "trainable_variables")
+    throw InvalidArgument(fmt::format("the collection '{}' is kept by get_variable; use a key of your own", key));
+  current_graph("add_to_collection").add_to_collection(key, tensor);
+}
+
+void update_after_step(const Tensor& variable, const Tensor& value, SourceLocation where) {
+  if (!variable.defined() || variable.node()->op->kind != Op::Kind::kVariable)
+    throw InvalidArgument(fmt::format("update_after_step at {} needs a variable, got {}", to_string(where), to_string(variable)));
+  if (!value.defined() || value.type() != variable.type())
+    throw InvalidArgument(fmt::format("update_after_step at {}: '{}' is {} and cannot take the value of {}", to_string(where),
+                                      variable.name(), to_string(variable.type()), to_string(value)));
+  current_graph("update_after_step").add_update({variable, value});
+}
+
+}  // namespace mox

@@ -1,0 +1,71 @@
+// Variables and the scopes of their names, for use inside a model function.
+//
+//   auto scope = mox::var_scope("hidden");
+//   auto w = mox::get_variable("weights", {784, 128}, mox::glorot_uniform());   // "hidden/weights"
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "moxing/initializer.h"
+#include "runtime/base/source_location.h"
+#include "runtime/graph/tensor.h"
+
+namespace mox {
+
+// A penalty on a variable: a scalar tensor that the engine adds to the loss.
+using Regularizer = std::function<Tensor(const Tensor& variable)>;
+Regularizer l2_regularizer(float scale);  // scale * sum(v^2) / 2
+Regularizer l1_regularizer(float scale);  // scale * sum(|v|)
+
+struct VariableOptions {
+  bool trainable = true;       // whether optimizers change it
+  Regularizer regularizer = {};  // its value goes to the collection "regularization_losses"
+};
+
+// The variable of that name in the current scope, float32. It is made if it does not exist.
+//
+// Throws InvalidArgument (showing both places) if it exists and the scope does not allow reuse, or if it exists with
+// another shape; NotFound if the scope requires reuse and it does not exist; FailedPrecondition outside of a model function.
+Tensor get_variable(std::string_view name, const Shape& shape, const Initializer& initializer = glorot_uniform(),
+                    const VariableOptions& options = {}, SourceLocation where = SourceLocation::current());
+
+enum class Reuse {
+  kInherit,  // as the scope around it; at the top: forbid
+  kForbid,   // a name may be used once
+  kRequire,  // every name must exist already
+  kAuto,     // make it or take it
+};
+
+// While alive, names of variables (and of nodes) on this thread are inside `name`. Scopes nest; one may be opened again
+// under the same name.
+class VarScope {
+ public:
+  VarScope(std::string_view name, Reuse reuse);
+  ~VarScope();
+  VarScope(const VarScope&) = delete;
+  VarScope& operator=(const VarScope&) = delete;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+[[nodiscard]] VarScope var_scope(std::string_view name, Reuse reuse = Reuse::kInherit);
+
+// Tensors of the graph being built that were put under `key`, in order: "variables", "trainable_variables",
+// "regularization_losses", or a key of one's own (add_to_collection). `scope`: only those whose name is in that scope.
+std::vector<Tensor> get_collection(const std::string& key, std::string_view scope = "");
+void add_to_collection(const std::string& key, const Tensor& tensor);
+
+// After each training step `variable` takes the value of `value`, a tensor of its type (moving averages).
+void update_after_step(const Tensor& variable, const Tensor& value,
+                       SourceLocation where = SourceLocation::current());
+
+// Whether `name` is `scope` or inside it: "a/b" is inside "a", "ab" is not. Everything is inside "".
+bool is_in_scope(std::string_view name, std::string_view scope);
+
+}  // namespace mox
