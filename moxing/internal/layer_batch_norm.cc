@@ -1,0 +1,40 @@
+#include <fmt/format.h>
+
+#include "moxing/internal/layer_support.h"
+#include "ops/batch_norm.h"
+#include "ops/ops.h"
+#include "runtime/base/error.h"
+#include "runtime/graph/graph.h"
+
+namespace mox::layers {
+
+using internal::activated;
+using internal::scope_name;
+
+Tensor batch_norm(const Tensor& x, ModeKeys mode, const BatchNormOptions& options, SourceLocation where) {
+  if (!x.defined() || x.shape().rank() < 2)
+    throw InvalidArgument(fmt::format("the layer batch_norm at {}: expected [batch, channels, ...]; given {}",
+                                      to_string(where), to_string(x)));
+  if (!(options.momentum >= 0 && options.momentum <= 1))
+    throw InvalidArgument(fmt::format("the layer batch_norm at {}: momentum must be in [0, 1], got {}", to_string(where),
+                                      options.momentum));
+  const LocationScope location(where);
+  const VarScope scope = var_scope(scope_name(options.name, "batch_norm"));
+  const Shape channels{x.shape()[1]};
+  const Tensor scale = get_variable("scale", channels, options.scale_initializer, {}, where);
+  const Tensor offset = get_variable("offset", channels, options.offset_initializer, {}, where);
+  const Tensor moving_mean = get_variable("moving_mean", channels, zeros(), {.trainable = false}, where);
+  const Tensor moving_variance = get_variable("moving_variance", channels, ones(), {.trainable = false}, where);
+  if (mode != ModeKeys::TRAIN)
+    return activated(batch_norm_inference(x, scale, offset, moving_mean, moving_variance, {.epsilon = options.epsilon}),
+                     options.activation, where);
+  const BatchNormResult result = mox::batch_norm(x, scale, offset, {.epsilon = options.epsilon});
+  auto moved = [&](const Tensor& moving, const Tensor& batch) {
+    return moving * options.momentum + stop_gradient(batch) * (1.0f - options.momentum);
+  };
+  update_after_step(moving_mean, moved(moving_mean, result.mean), where);
+  update_after_step(moving_variance, moved(moving_variance, result.variance), where);
+  return activated(result.y, options.activation, where);
+}
+
+}  // namespace mox::layers
