@@ -1,23 +1,43 @@
 // A program with one fault of each kind that the sanitizer builds must find; the argument chooses.
+#include <atomic>
+#include <chrono>
 #include <iostream>
 #include <memory>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "runtime/data/pipeline.h"
 
 namespace {
 
-// Two threads of the pipeline increment one number.
+// Two threads of the pipeline increment one number. The first to come waits for the second, with relaxed
+// atomics, which order nothing. The pipeline's own threads, that is: a first batch is made by the caller,
+// slowly, so that the pipeline finds it worth its threads. Few samples: the sanitizer must remember the first
+// access at the second.
 void race_in_map() {
+  std::atomic<int> arrived = 0;
   int64_t count = 0;
-  const mox::Dataset data = mox::Dataset::from_arrays({mox::Array(mox::DType::kFloat32, {4000, 4})})
-                                .map([&count](const mox::Element& element) {
-                                  ++count;
-                                  return element;
-                                })
-                                .batch(16);
-  mox::Pipeline pipeline(data, {.threads = 2});
+  const auto caller = std::this_thread::get_id();
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  const auto unsafe_count = [&](const mox::Element& element) {
+    if (std::this_thread::get_id() == caller) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      return element;
+    }
+    arrived.fetch_add(1, std::memory_order_relaxed);
+    while (arrived.load(std::memory_order_relaxed) < 2 && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::yield();
+    ++count;
+    return element;
+  };
+  const mox::Array samples(mox::DType::kFloat32, {160, 4});
+  mox::Pipeline pipeline(
+      mox::Dataset::from_arrays({samples})
+          .map({samples.rows(0, 1).reshaped({4}).type()},
+               [&](const mox::SampleContext&, const mox::Element& element) { return unsafe_count(element); })
+          .batch(16),
+      {.threads = 2});
   mox::Batch batch;
   while (pipeline.next(&batch)) {
   }
