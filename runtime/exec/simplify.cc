@@ -10,6 +10,8 @@ namespace {
 
 // Folding must not turn a small recipe into a large plan.
 constexpr size_t kLargestFoldedBytes = size_t{64} << 20;
+// What has no inputs (a fill) is cheaper to make again than to read, unless it is small.
+constexpr size_t kLargestMadeBytes = size_t{16} << 10;
 
 bool is_constant(const Tensor& tensor) { return tensor.node()->op->kind == Op::Kind::kConstant; }
 
@@ -74,10 +76,10 @@ std::string identity_of(const Node& node, const RewriteView& view) {
 
 RewriteRule fold_constants(const Team& team) {
   return [&team](const Node& node, const RewriteView& view) -> std::optional<std::vector<Tensor>> {
-    if (node.op->kind != Op::Kind::kCompute || !node.op->compile || node.inputs.empty()) return std::nullopt;
+    if (node.op->kind != Op::Kind::kCompute || !node.op->compile) return std::nullopt;
     size_t bytes = 0;
     for (const TensorType& type : node.outputs) bytes += type.bytes();
-    if (bytes > kLargestFoldedBytes) return std::nullopt;
+    if (bytes > (node.inputs.empty() ? kLargestMadeBytes : kLargestFoldedBytes)) return std::nullopt;
     if (!std::all_of(node.inputs.begin(), node.inputs.end(), [&](auto& t) { return is_constant(view.mapped(t)); }))
       return std::nullopt;
     auto values = run_on_constants(node, view, team);

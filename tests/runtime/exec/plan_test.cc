@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "runtime/base/error.h"
 #include "runtime/exec/evaluate.h"
 #include "runtime/exec/plan_instance.h"
@@ -120,6 +122,25 @@ TEST_F(PlanTest, SharesEqualNodesAndFoldsConstants) {
   auto instance = instantiate(plan);
   instance->run({.components = std::span(&batch_, 1)});
   EXPECT_THAT(values(instance->fetched(0)), ElementsAre(8, 16, 24, 32, 40, 48));
+}
+
+TEST_F(PlanTest, WhatIsMadeFromNothingIsFoldedIfItIsSmall) {
+  static const Op ones_of_shape{
+      .name = "test_ones",
+      .infer = [](const OpCall& call) {
+        return std::vector<TensorType>{{DType::kFloat32, Shape(call.attributes.get<std::vector<int64_t>>("shape"))}};
+      },
+      .compile = [](const KernelRequest& request) {
+        const int64_t count = request.node.outputs[0].shape.elements();
+        return plain_kernel(request.node, [count](const KernelArguments& args) {
+          std::fill_n(args.output<float>(0), count, 1.0f);
+        });
+      }};
+  auto ones_tensor = [&](int64_t rows) {
+    return make_node(ones_of_shape, std::vector<Tensor>{}, {{"shape", std::vector<int64_t>{rows, 3}}}, here()).output();
+  };
+  EXPECT_EQ(compile({.fetches = {add(input(0), twice(ones_tensor(2)))}, .gradients = {}, .updates = {}})->statistics().steps, 1u);
+  EXPECT_EQ(compile({.fetches = {twice(ones_tensor(100000))}, .gradients = {}, .updates = {}})->statistics().steps, 2u);
 }
 
 TEST_F(PlanTest, AChainRunsInOneBuffer) {
