@@ -30,9 +30,10 @@ constexpr double kWorthHandingOver = 20e-6;
 // From here on the samples of one batch are spread over the threads, so that the first batch comes soon and
 // few batches in flight keep all threads busy.
 constexpr double kWorthSplitting = 2e-3;
-// The decision looks at the cheapest of so many batches in a row: the first ones meet cold caches and fresh
-// memory.
-constexpr int kTrialBatches = 4;
+// The decision looks at the cheapest of so many batches in a row, over so much time: the first ones meet cold caches and
+// fresh memory, and any may be interrupted. Two suffice where each takes long.
+constexpr int kTrialBatches = 4, kLongTrialBatches = 2;
+constexpr double kTrialSeconds = 0.4e-3;
 
 size_t default_budget() {
   const long pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGE_SIZE);
@@ -176,7 +177,10 @@ class Pipeline::Implementation {
   // Scheduling only: neither order nor bits depend on what is measured here.
   void consider_flow(double seconds) {
     cheapest_ = trial_ == 0 ? seconds : std::min(cheapest_, seconds);
-    if (++trial_ < kTrialBatches && seconds < kWorthSplitting) return;
+    trial_seconds_ = trial_ == 0 ? seconds : trial_seconds_ + seconds;
+    ++trial_;
+    const bool long_ones = trial_ >= kLongTrialBatches && cheapest_ >= kWorthSplitting;
+    if (!long_ones && (trial_ < kTrialBatches || trial_seconds_ < kTrialSeconds)) return;
     trial_ = 0;
     if (cheapest_ < kWorthHandingOver) return;
     execution_->split_samples.store(threads_ > 1 && cheapest_ >= kWorthSplitting);
@@ -237,14 +241,13 @@ class Pipeline::Implementation {
   bool ended_ = false;
 
   Ticket ticket_;  // of the batches made in `next`
-  double cheapest_ = 0;
+  double cheapest_ = 0, trial_seconds_ = 0;
   int trial_ = 0;
   std::unique_ptr<Flow> flow_;
   std::atomic<Flow*> running_flow_{nullptr};  // for `stop` from another thread
 };
 
-Pipeline::Pipeline(Dataset dataset, PipelineOptions options, const std::string& cursor,
-                   SourceLocation where)
+Pipeline::Pipeline(Dataset dataset, PipelineOptions options, const std::string& cursor, SourceLocation where)
     : implementation_(std::make_unique<Implementation>(std::move(dataset), options, cursor, where)) {}
 Pipeline::~Pipeline() = default;
 bool Pipeline::next(Batch* batch) { return implementation_->next(batch); }

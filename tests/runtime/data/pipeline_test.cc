@@ -215,13 +215,14 @@ TEST(Errors, OfSeveralInOneBatchTheFirstIsReported) {
   tbb::global_control threads(tbb::global_control::max_allowed_parallelism, 9);
   const Dataset dataset = numbers(64).map(kScalar, [](const SampleContext&, const Element& e) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    if (value_of(e) >= 21) throw DataError("bad");
+    if (value_of(e) >= 37) throw DataError("bad");
     return e;
   });
   Pipeline pipeline(dataset.batch(16), {.threads = 8});
   Batch batch;
-  ASSERT_TRUE(pipeline.next(&batch));
-  expect_throws<DataError>([&] { pipeline.next(&batch); }, {"sample 21 "});
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(pipeline.next(&batch));
+  ASSERT_TRUE(pipeline.statistics().threaded);
+  expect_throws<DataError>([&] { pipeline.next(&batch); }, {"sample 37 "});
 }
 
 TEST(Arguments, OfEveryOperationAreChecked) {
