@@ -356,7 +356,13 @@ void Trainer::print_summary() const {
                                  .peak_memory_bytes = peak_memory_bytes(),
                                  .metrics = metric_summaries_}));
   console_.print(fmt::format("stopped because {}", stop_reason_));
-  if (writer_ && writer_->last_saved()) console_.print(fmt::format("checkpoint: {}", *writer_->last_saved()));
+  if (!writer_ || !writer_->last_saved()) return;
+  console_.print(fmt::format("logs:        {0}/metrics.jsonl, {0}/configuration.yaml\n"
+                             "checkpoint:  {1}\n"
+                             "next:        mox checkpoint show {1}\n"
+                             "             the same program with --run_mode=eval, or with a larger max_number_of_steps or "
+                             "max_epochs to train on",
+                             settings_.log_dir, *writer_->last_saved()));
 }
 
 }  // namespace mox::internal
