@@ -1,0 +1,1 @@
+"""What the programs of bench/ share: starting peers, pairing runs, tables and JSON lines."""

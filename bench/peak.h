@@ -1,0 +1,23 @@
+// The physical limits of this machine, measured: what a share of peak refers to.
+#pragma once
+
+#include <string>
+
+namespace bench {
+
+struct FmaPeak {
+  double flops_per_second = 0;  // float32, a multiply-add counted as two, summed over the threads
+  std::string instruction_set;  // "AVX-512" or "AVX2"
+};
+
+// Runs independent fused multiply-adds in registers on `threads` threads at once for `seconds`, with the widest vectors
+// that the CPU has. Each thread counts with its best millisecond, so that other work on the machine does not lower the
+// limit.
+FmaPeak measure_fma_peak(int threads, double seconds = 1.0);
+
+// Bytes a second of a[i] = b[i] + s * c[i] over arrays far larger than the caches, on `threads` threads, counting two
+// reads and one write an element (McCalpin's STREAM triad, which does not count the read before the write). Best of
+// `repeats`.
+double measure_memory_bandwidth(int threads, int repeats = 5);
+
+}  // namespace bench

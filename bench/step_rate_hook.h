@@ -1,0 +1,34 @@
+// Measures the rate of steps of a training run, warm-up excluded.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "moxing/hook.h"
+
+namespace bench {
+
+// Times the steps warm_up_steps + 1 ... warm_up_steps + steps of this start, from the end of the last warm-up step to
+// the end of the last timed one, so that everything a user waits for is in it: data, plan, update, hooks.
+class StepRateHook : public mox::Hook {
+ public:
+  StepRateHook(int64_t warm_up_steps, int64_t steps) : warm_up_steps_(warm_up_steps), steps_(steps) {}
+
+  void after_run(mox::Session& session, const mox::StepResult&) override {
+    const int64_t done = session.global_step() - session.first_step();
+    if (done == warm_up_steps_) start_ = Clock::now();
+    if (done == warm_up_steps_ + steps_)
+      seconds_ = std::chrono::duration<double>(Clock::now() - start_).count();
+  }
+
+  // After the run.
+  double steps_per_second() const { return static_cast<double>(steps_) / seconds_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  int64_t warm_up_steps_, steps_;
+  Clock::time_point start_;
+  double seconds_ = 0;
+};
+
+}  // namespace bench
