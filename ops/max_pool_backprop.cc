@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "ops/internal/max_pool_workspace.h"
-#include "ops/internal/pooling.h"
-#include "runtime/base/error.h"
+#include "ops/internal/max_pool_nodes.h"
 
 namespace mox {
 namespace {
@@ -13,46 +11,103 @@ TensorType image_type(const Attributes& attributes) {
   return {DType::kFloat32, Shape(attributes.get<std::vector<int64_t>>("x_shape"))};
 }
 
-std::vector<TensorType> infer(const OpCall& call) {
+void check_winner(const OpCall& call, const TensorType& y) {
+  const TensorType winner = winner_type(call.attributes, y.shape);
+  if (call.type(1) != winner) call.fail(fmt::format("the winners of the pooling, {}", to_string(winner)));
+}
+
+std::vector<TensorType> infer_backprop(const OpCall& call) {
   const TensorType x = image_type(call.attributes);
   const TensorType y = check_pooling(call, x);
   if (call.type(0) != y) call.fail(fmt::format("dy of the pooling's output type {}", to_string(y)));
+  check_winner(call, y);
   return {x};
 }
 
-std::vector<Tensor> gradient(const GradientCall& call) {
-  throw InvalidArgument(
-      fmt::format("{}: max_pool is differentiable once, but a second derivative was asked for. Use avg_pool, "
-                  "or a convolution with "
-                  "a stride, where the loss depends on a gradient (made at {}).",
-                  call.node.name, to_string(call.node.where)));
+std::vector<TensorType> infer_gather(const OpCall& call) {
+  const TensorType y = check_pooling(call, call.type(0));
+  check_winner(call, y);
+  return {y};
 }
 
-Kernel compile(const KernelRequest& request) {
+std::vector<Tensor> gradient_of_backprop(const GradientCall& call) {
+  return {max_pool_gather(call.gradient(), call.input(1), pooling_options(call.node.attributes)), {}};
+}
+
+std::vector<Tensor> gradient_of_gather(const GradientCall& call) {
+  return {max_pool_backprop(call.input(0).shape(), call.gradient(), call.input(1),
+                            pooling_options(call.node.attributes)),
+          {}};
+}
+
+// Everything follows the layout of the winners, which is that of the forward image.
+struct Layouts {
+  Layouts(const KernelRequest& request, const TensorType& image, const TensorType& pooled) {
+    const TensorType& winners = request.node.inputs[1].type();
+    const Layout followed = follow_layout(winners, request.input_layouts[1]).layout;
+    x = onednn::image_layout_like(image, winners, followed);
+    y = onednn::image_layout_like(pooled, image, x);
+    winner = onednn::image_layout_like(winners, image, x);
+    pooling = {*channel_view(image, x), pooling_window(request.node.attributes, image)};
+  }
+  Layout x, y, winner;
+  MaxPooling pooling;
+};
+
+template <typename Winner>
+KernelFunction scatter(const MaxPooling& pooling) {
+  return [pooling](const KernelArguments& a) {
+    max_pool_scatter(pooling, a.input<float>(0), a.input<Winner>(1), a.output<float>(0), a.team);
+  };
+}
+template <typename Winner>
+KernelFunction gather(const MaxPooling& pooling) {
+  return [pooling](const KernelArguments& a) {
+    max_pool_gather(pooling, a.input<float>(0), a.input<Winner>(1), a.output<float>(0), a.team);
+  };
+}
+
+Kernel compile_backprop(const KernelRequest& request) {
   const Node& node = request.node;
-  if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);
-  const Layout& workspace = request.input_layouts[1];
-  const auto& forward = onednn::forward_of_workspace(workspace);
-  const auto description = onednn::describe_pooling_backward(node.attributes, image_type(node.attributes),
-                                                             forward, dnnl::algorithm::pooling_max);
-  auto winners = onednn::primitive_input(DNNL_ARG_WORKSPACE, 1, forward.workspace_desc());
-  winners.layout = workspace;
-  return onednn::primitive_kernel(
-      node, description,
-      {onednn::primitive_input(DNNL_ARG_DIFF_DST, 0, description.diff_dst_desc()), winners,
-       onednn::primitive_output(DNNL_ARG_DIFF_SRC, 0, description.diff_src_desc())});
+  const Layouts layouts(request, node.outputs[0], node.inputs[0].type());
+  Kernel kernel = plain_kernel(node, has_small_window(node.attributes) ? scatter<uint8_t>(layouts.pooling)
+                                                                       : scatter<int32_t>(layouts.pooling));
+  kernel.input_layouts = {layouts.y, layouts.winner};
+  kernel.output_layouts = {layouts.x};
+  return kernel;
 }
 
-const Op kMaxPoolBackprop{
-    .name = "max_pool_backprop", .infer = infer, .gradient = gradient, .compile = compile};
+Kernel compile_gather(const KernelRequest& request) {
+  const Node& node = request.node;
+  const Layouts layouts(request, node.inputs[0].type(), node.outputs[0]);
+  Kernel kernel = plain_kernel(node, has_small_window(node.attributes) ? gather<uint8_t>(layouts.pooling)
+                                                                       : gather<int32_t>(layouts.pooling));
+  kernel.input_layouts = {layouts.x, layouts.winner};
+  kernel.output_layouts = {layouts.y};
+  return kernel;
+}
+
+const Op kMaxPoolBackprop{.name = "max_pool_backprop",
+                          .infer = infer_backprop,
+                          .gradient = gradient_of_backprop,
+                          .compile = compile_backprop};
+const Op kMaxPoolGather{.name = "max_pool_gather",
+                        .infer = infer_gather,
+                        .gradient = gradient_of_gather,
+                        .compile = compile_gather};
 
 }  // namespace
 
-Tensor max_pool_backprop(const Shape& x_shape, const Tensor& dy, const Tensor& workspace,
+Tensor max_pool_backprop(const Shape& x_shape, const Tensor& dy, const Tensor& winner,
                          const Pool2dOptions& options, SourceLocation where) {
   Attributes attributes = pooling_attributes(options);
   attributes.set("x_shape", std::vector<int64_t>(x_shape.begin(), x_shape.end()));
-  return make_tensor(kMaxPoolBackprop, {dy, workspace}, std::move(attributes), where);
+  return make_tensor(kMaxPoolBackprop, {dy, winner}, std::move(attributes), where);
+}
+
+Tensor max_pool_gather(const Tensor& x, const Tensor& winner, const Pool2dOptions& options,
+                       SourceLocation where) {
+  return make_tensor(kMaxPoolGather, {x, winner}, pooling_attributes(options), where);
 }
 
 }  // namespace mox

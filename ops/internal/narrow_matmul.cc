@@ -1,5 +1,7 @@
 #include "ops/internal/narrow_matmul.h"
 
+#include <immintrin.h>
+
 #include <algorithm>
 
 #include "ops/internal/narrow_matmul_kernels.h"
@@ -22,6 +24,20 @@ constexpr int64_t kProductsPerThread = 1000000;
 // sets.
 int64_t transposed_stride(int64_t k) { return (k + 15) / 16 / 2 * 32 + 16; }
 
+// The columns of b[k, n] as rows that are `stride` apart.
+void transpose(const float* b, float* columns, int64_t k, int64_t n, int64_t stride) {
+  const int64_t whole_rows = k / 4 * 4, whole_columns = n / 4 * 4;
+  for (int64_t p = 0; p < whole_rows; p += 4)
+    for (int64_t c = 0; c < whole_columns; c += 4) {
+      __m128 rows[4];
+      for (int i = 0; i < 4; ++i) rows[i] = _mm_loadu_ps(b + (p + i) * n + c);
+      _MM_TRANSPOSE4_PS(rows[0], rows[1], rows[2], rows[3]);
+      for (int i = 0; i < 4; ++i) _mm_storeu_ps(columns + (c + i) * stride + p, rows[i]);
+    }
+  for (int64_t c = 0; c < n; ++c)
+    for (int64_t p = c < whole_columns ? whole_rows : 0; p < k; ++p) columns[c * stride + p] = b[p * n + c];
+}
+
 void multiply_rows(const float* a, const float* b_transposed, float* y, int64_t m, int64_t k, int64_t stride,
                    int64_t n, const Team& team) {
   constexpr int64_t kRows = 4;  // as many as a tile has
@@ -43,8 +59,7 @@ int64_t narrow_matmul_scratch(int64_t k, int64_t n) { return transposed_stride(k
 void narrow_matmul(const float* a, const float* b, float* y, int64_t m, int64_t k, int64_t n, float* scratch,
                    const Team& team) {
   const int64_t stride = transposed_stride(k);
-  for (int64_t c = 0; c < n; ++c)
-    for (int64_t p = 0; p < k; ++p) scratch[c * stride + p] = b[p * n + c];
+  transpose(b, scratch, k, n, stride);
   multiply_rows(a, scratch, y, m, k, stride, n, team);
 }
 

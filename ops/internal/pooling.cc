@@ -102,11 +102,16 @@ dnnl::memory::desc image_descriptor_like(const TensorType& image, const TensorTy
   const bool is_pixel = like_type.shape[2] == 1 && like_type.shape[3] == 1 && like.is_plain();
   for (const Tag tag : {Tag::nChw16c, Tag::nChw8c, Tag::nhwc}) {
     const dnnl::memory::desc candidate(dnnl::memory::dims(like_type.shape.begin(), like_type.shape.end()),
-                                       type, tag);
+                                       data_type_of(like_type.dtype), tag);
     if (like.is_plain() && !is_pixel) break;
     if (layout_of(like_type, candidate) == like) return {dims, type, tag};
   }
   return plain_descriptor(image);
+}
+
+Layout image_layout_like(const TensorType& image, const TensorType& like_type, const Layout& like) {
+  if (image.shape.elements() == 0) return Layout::plain(image);
+  return layout_of(image, image_descriptor_like(image, like_type, like));
 }
 
 }  // namespace onednn

@@ -36,5 +36,8 @@ dnnl::algorithm average_algorithm(const Attributes& attributes);
 dnnl::memory::desc image_descriptor_like(const TensorType& image, const TensorType& like_type,
                                          const Layout& like);
 
+// The layout of that descriptor; plain for a value without elements.
+Layout image_layout_like(const TensorType& image, const TensorType& like_type, const Layout& like);
+
 }  // namespace onednn
 }  // namespace mox

@@ -1,10 +1,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "ops/avg_pool.h"
 #include "ops/avg_pool_backprop.h"
+#include "ops/gradients.h"
 #include "ops/max_pool.h"
+#include "ops/max_pool_backprop.h"
+#include "ops/mul.h"
+#include "ops/reduce_sum.h"
 #include "ops/relu.h"
+#include "ops/square.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
 #include "runtime/exec/plan_instance.h"
@@ -199,6 +207,44 @@ TEST(Pool, GradientMatchesFiniteDifferences) {
       {random_array({1, 2, 2, 2}, 4)});
   check_gradients([](std::span<const Tensor> in) { return global_avg_pool(in[0]); },
                   {random_array({2, 3, 2, 3}, 5)});
+}
+
+TEST(Pool, MaxGradientKeepsTheLayoutOfTheImage) {
+  const TensorType pooled{DType::kFloat32, {2, 32, 3, 3}}, winners{DType::kUInt8, pooled.shape};
+  const Layout plain = Layout::plain(pooled);
+  const Layout blocked = Layout::blocked(winners, {2, 32, 3, 3}, {288, 144, 48, 16}, {{1, 16}});
+  Graph graph;
+  const Tensor dx = max_pool_backprop({2, 32, 7, 7}, graph.input(0, pooled, SourceLocation::current()),
+                                      graph.input(1, winners, SourceLocation::current()), {});
+  const Team team(1);
+  const Kernel kernel = dx.node()->op->compile({*dx.node(), {plain, blocked}, {false, false}, team});
+  EXPECT_EQ(kernel.output_layouts[0].to_string(), "aBcd16b");
+  EXPECT_EQ(kernel.input_layouts[0].to_string(), "aBcd16b");
+}
+
+TEST(Pool, MaxKeepsNaN) {
+  for (const int64_t channels : {1, 16, 20}) {
+    Array x(DType::kFloat32, {1, channels, 4, 4});
+    const auto values = x.values<float>();
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    for (const size_t i : {0, 1, 4, 5}) values[i] = nan;  // the whole first window
+    values[2] = nan;                                      // the first of the second
+    values[13] = nan;                                     // the last of the third
+    const Array y = evaluate_op([](std::span<const Tensor> in) { return max_pool(relu(in[0])); }, {x});
+    for (const size_t i : {0, 1, 2})
+      EXPECT_TRUE(std::isnan(y.values<float>()[i])) << channels << ": window " << i;
+    EXPECT_EQ(y.values<float>()[3], 0);
+  }
+}
+
+TEST(Pool, MaxHasASecondDerivative) {
+  const Array x = distinct_values({1, 2, 4, 4}, 1);
+  check_gradients(
+      [](std::span<const Tensor> in) {
+        const Tensor y = max_pool(in[0]);
+        return gradients(reduce_sum(mul(square(y), y)), std::vector<Tensor>{in[0]})[0];
+      },
+      {x}, {.step = 3e-3});
 }
 
 TEST(Pool, MaxCommutesWithRelu) {
