@@ -13,7 +13,7 @@
 //   hook.end(session)                      // also when a step, or another hook, has thrown
 //
 // Within each call, hooks run in the order: those of ModelSpec::hooks, those of RunSpec::hooks, the engine's own; `end`
-// runs in the reverse order. `end` is called for exactly those hooks whose after_create_session was entered. An exception
+// runs in the reverse order. ModelSpec::hooks are those that the first call of model_fn has returned. `end` is called for exactly those hooks whose after_create_session was entered. An exception
 // from a hook ends the run with that error; one from `end` after another error is logged, and the first is reported.
 //
 // A hook with a memory (a best value, a counter) overrides save_state and restore_state, so that a resumed run goes on
@@ -42,7 +42,8 @@ class ModelBuild {
  public:
   virtual ~ModelBuild() = default;
   // Has `tensor` computed in every step; after_run finds its value under `name`. Throws InvalidArgument if the name is
-  // taken by another tensor.
+  // taken by another tensor, or the tensor is one of another graph: each call of begin must look it up anew, for instance
+  // with get_collection (variables.h).
   virtual void fetch(const std::string& name, const Tensor& tensor) = 0;
   // The loss that is minimised, regularisation included.
   virtual const Tensor& loss() const = 0;
@@ -86,7 +87,7 @@ class Session {
   virtual void save_checkpoint() = 0;
 
   // A pass over input_fn(EVAL) with the current variables: the means of log_info over its samples. Throws
-  // FailedPrecondition if the run has no EVAL side (inter_mode is not EVAL).
+  // FailedPrecondition if the run has no EVAL side (inter_mode is not EVAL), and in after_evaluation.
   virtual Metrics evaluate() = 0;
   virtual bool can_evaluate() const = 0;
 

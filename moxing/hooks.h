@@ -18,7 +18,7 @@ struct LoggingHookOptions {
   int64_t every_n_steps = 10;  // by global step; the first step of a start is logged too
   bool live_line = true;       // a progress line with ETA, on a terminal only
 };
-// "step: 10(global step: 10)  sample/sec: 42.2  loss: 3.977  accuracy: 0.188" on stderr.
+// "step: 10(global step: 10)  sample/sec: 42.2  loss: 3.977  accuracy: 0.188" on stdout; the live line on stderr.
 std::shared_ptr<Hook> logging_hook(const LoggingHookOptions& options);
 
 // Appends {"step", "samples_per_second", "learning_rate", metrics...} as one JSON object a line to log_dir/metrics.jsonl,
@@ -48,7 +48,7 @@ std::shared_ptr<Hook> step_timer_hook(
 struct MonitorOptions {
   std::string metric = "loss";
   bool larger_is_better = false;
-  double min_change = 0;  // how much better the value must be to count
+  double min_change = 0;  // how much better the value must be to count; >= 0. NaN and infinity are never better
   int64_t patience = 3;   // evaluations without improvement that are waited for; >= 1
 };
 // Requests a stop after `patience` evaluations without improvement.

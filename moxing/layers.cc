@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "moxing/internal/layer_support.h"
 #include "ops/conv2d.h"
 #include "ops/dropout.h"
@@ -34,6 +36,7 @@ Tensor conv2d(const Tensor& x, int64_t filters, std::array<int64_t, 2> kernel_si
   require_rank(x, 4, "conv2d", where);
   require_positive(filters, "filters", "conv2d", where);
   require_positive(options.groups, "groups", "conv2d", where);
+  require_positive(std::min(kernel_size[0], kernel_size[1]), "kernel height and width", "conv2d", where);
   const int64_t channels = x.shape()[1];
   if (channels % options.groups != 0 || filters % options.groups != 0)
     throw InvalidArgument(fmt::format("the layer conv2d at {}: groups ({}) must divide the channels ({}) and the filters ({})",

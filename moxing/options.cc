@@ -122,19 +122,21 @@ std::vector<Option> declare() {
        .group = "Compute",
        .help = "Print the compiled plan (ops, shapes, layouts, fusions, FLOPs, bytes, memory) and exit."},
 
+      // No defaults here: what is not given is the program's own choice, and the configuration.yaml of a run whose
+      // optimizer is a function of the program must not name another.
       {.name = "optimizer.name",
        .type = kString,
-       .default_value = "sgd",
+       .default_value = {},
        .group = "Optimizer",
-       .help = "The update rule.",
+       .help = "The update rule. Not given: the program's, else sgd.",
        .allowed = {"sgd", "momentum", "adam", "adamw", "adagrad", "adadelta", "rmsprop", "ftrl"}},
       {.name = "optimizer.learning_rate",
        .type = OptionType::kNumberOrString,
-       .default_value = 0.01,
+       .default_value = {},
        .group = "Optimizer",
        .help = "The learning rate: a number, or a schedule over epochs such as "
                "\"5:0.1->0.4,10:0.4=>0.8,20:0.08\" "
-               "(-> linear, => exponential).",
+               "(-> linear, => exponential). Not given: the program's, else 0.01.",
        .minimum = 0},
       {.name = "optimizer.momentum",
        .type = kNumber,
@@ -151,9 +153,9 @@ std::vector<Option> declare() {
        .help = "Nesterov's form of momentum, for the rule momentum. Not given: the rule's own default."},
       {.name = "optimizer.weight_decay",
        .type = kNumber,
-       .default_value = 0.0,
+       .default_value = {},
        .group = "Optimizer",
-       .help = "Weight decay (L2, or decoupled for adamw). 0: none.",
+       .help = "Weight decay (L2, or decoupled for adamw). 0: none. Not given: the program's, else 0.",
        .minimum = 0},
       {.name = "clip_gradient_norm",
        .type = kNumber,

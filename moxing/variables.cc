@@ -28,6 +28,16 @@ void check_scope_name(std::string_view name) {
         fmt::format("'{}' is not a name for a variable or a scope: it must not be empty, nor begin or end with '/'", name));
 }
 
+bool is_variable(const Tensor& tensor) {
+  return tensor.defined() && tensor.node()->op->kind == Op::Kind::kVariable;
+}
+
+void require_of_graph(const Graph& graph, const Tensor& tensor, std::string_view what) {
+  if (tensor.node()->graph != &graph)
+    throw InvalidArgument(fmt::format("{} got {}, a tensor of another graph; model_fn must keep no tensor from one call to the next",
+                                      what, to_string(tensor)));
+}
+
 }  // namespace
 
 Regularizer l2_regularizer(float scale) {
@@ -104,7 +114,9 @@ std::vector<Tensor> get_collection(const std::string& key, std::string_view scop
     for (const Tensor& variable : graph.variables())
       if (!trainable_only || graph.spec(variable).trainable) found.push_back(variable);
   }
-  std::erase_if(found, [&](const Tensor& tensor) { return !is_in_scope(tensor.name(), scope); });
+  // The node of a variable may be called otherwise, if another node had the name before.
+  auto name_of = [&](const Tensor& tensor) { return is_variable(tensor) ? graph.spec(tensor).name : tensor.name(); };
+  std::erase_if(found, [&](const Tensor& tensor) { return !is_in_scope(name_of(tensor), scope); });
   return found;
 }
 
@@ -113,16 +125,24 @@ void add_to_collection(const std::string& key, const Tensor& tensor) {
     throw InvalidArgument(fmt::format("an undefined tensor was added to the collection '{}'", key));
   if (key == "variables" || key == "trainable_variables")
     throw InvalidArgument(fmt::format("the collection '{}' is kept by get_variable; use a key of your own", key));
-  current_graph("add_to_collection").add_to_collection(key, tensor);
+  Graph& graph = current_graph("add_to_collection");
+  require_of_graph(graph, tensor, "add_to_collection");
+  graph.add_to_collection(key, tensor);
 }
 
 void update_after_step(const Tensor& variable, const Tensor& value, SourceLocation where) {
-  if (!variable.defined() || variable.node()->op->kind != Op::Kind::kVariable)
+  if (!is_variable(variable))
     throw InvalidArgument(fmt::format("update_after_step at {} needs a variable, got {}", to_string(where), to_string(variable)));
   if (!value.defined() || value.type() != variable.type())
     throw InvalidArgument(fmt::format("update_after_step at {}: '{}' is {} and cannot take the value of {}", to_string(where),
                                       variable.name(), to_string(variable.type()), to_string(value)));
-  current_graph("update_after_step").add_update({variable, value});
+  Graph& graph = current_graph("update_after_step");
+  require_of_graph(graph, variable, "update_after_step");
+  require_of_graph(graph, value, "update_after_step");
+  if (const Tensor earlier = graph.find_update(variable); earlier.defined())
+    throw InvalidArgument(fmt::format("update_after_step at {}: '{}' already takes the value of {} after the step; make one value of both",
+                                      to_string(where), graph.spec(variable).name, to_string(earlier)));
+  graph.set_update({variable, value});
 }
 
 }  // namespace mox

@@ -18,10 +18,13 @@ namespace {
 // Collects what a plan computes, by name, in the order of first mention.
 class FetchList : public ModelBuild {
  public:
-  FetchList(Tensor loss, const ModelSpec& spec) : loss_(loss), spec_(spec) {}
+  FetchList(const Graph& graph, Tensor loss, const ModelSpec& spec) : graph_(graph), loss_(loss), spec_(spec) {}
 
   void fetch(const std::string& name, const Tensor& tensor) override {
     if (!tensor.defined()) throw InvalidArgument(fmt::format("the value '{}' to fetch is an undefined tensor", name));
+    if (tensor.node()->graph != &graph_)
+      throw InvalidArgument(fmt::format("the value '{}' to fetch is {}, a tensor of another graph (was it kept from an "
+                                        "earlier call of model_fn or begin?)", name, to_string(tensor)));
     auto known = std::ranges::find(names, name);
     if (known == names.end()) {
       names.push_back(name);
@@ -42,6 +45,7 @@ class FetchList : public ModelBuild {
   std::vector<Tensor> tensors;
 
  private:
+  const Graph& graph_;
   Tensor loss_;
   const ModelSpec& spec_;
 };
@@ -137,7 +141,7 @@ std::unique_ptr<CompiledModel> ModelCompiler::compile(const std::vector<TensorTy
   check_spec(model->spec, mode_);
 
   PlanRequest request;
-  FetchList fetches(mode_ == ModeKeys::TRAIN ? with_regularization(model->spec) : model->spec.loss,
+  FetchList fetches(*model->graph, mode_ == ModeKeys::TRAIN ? with_regularization(model->spec) : model->spec.loss,
                     model->spec);
   if (mode_ == ModeKeys::TRAIN) fetches.fetch(std::string(kTrainedLoss), fetches.loss());
   for (const auto& [name, tensor] : model->spec.log_info) fetches.fetch(name, tensor);

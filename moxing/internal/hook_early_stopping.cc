@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include "moxing/hooks.h"
 #include "moxing/internal/metric_monitor.h"
 
@@ -12,8 +10,7 @@ class EarlyStoppingHook : public Hook {
   std::string name() const override { return "early_stopping/" + monitor_.options().metric; }
   void after_evaluation(Session& session, const Metrics& metrics) override {
     if (monitor_.is_stuck_after(metrics))
-      session.request_stop(fmt::format("{} has not improved on {:g} for {} evaluations", monitor_.options().metric,
-                                       *monitor_.best(), monitor_.options().patience));
+      session.request_stop(monitor_.description_of_plateau());
   }
   std::string save_state() const override { return monitor_.save_state(); }
   void restore_state(const std::string& state) override { monitor_.restore_state(state); }

@@ -26,6 +26,8 @@ class MetricsFileHook : public Hook {
     mark_ = Clock::now();
   }
 
+  void before_run(Session& session) override { learning_rate_ = session.learning_rate(); }
+
   void after_run(Session& session, const StepResult& result) override {
     samples_ += result.samples();
     if (session.global_step() % every_n_steps_ != 0) return;
@@ -34,7 +36,7 @@ class MetricsFileHook : public Hook {
     nlohmann::ordered_json line;
     line["step"] = session.global_step();
     line["samples_per_second"] = static_cast<double>(samples_) / seconds;
-    line["learning_rate"] = session.learning_rate();
+    line["learning_rate"] = learning_rate_;
     for (const std::string& name : session.log_names()) line[name] = result.number(name);
     write(line);
     mark_ = now;
@@ -59,7 +61,8 @@ class MetricsFileHook : public Hook {
       std::istringstream old(read_file(path_));
       for (std::string line; std::getline(old, line);) {
         const auto parsed = nlohmann::json::parse(line, nullptr, false);
-        if (parsed.is_object() && parsed.value("step", int64_t{0}) <= step) kept += line + '\n';
+        const bool has_step = parsed.is_object() && parsed.contains("step") && parsed["step"].is_number();
+        if (has_step && parsed["step"].get<double>() <= static_cast<double>(step)) kept += line + '\n';
       }
     } catch (const NotFound&) {
       return;
@@ -80,6 +83,7 @@ class MetricsFileHook : public Hook {
   std::ofstream file_;
   Clock::time_point mark_;
   int64_t samples_ = 0;
+  double learning_rate_ = 0;  // of the step
 };
 
 }  // namespace

@@ -11,6 +11,7 @@ namespace {
 
 class NanGuardHook : public Hook {
  public:
+  void before_run(Session& session) override { learning_rate_ = session.learning_rate(); }
   void after_run(Session& session, const StepResult& result) override {
     const double loss = result.number(internal::kTrainedLoss);
     if (std::isfinite(loss)) return;
@@ -18,8 +19,11 @@ class NanGuardHook : public Hook {
         "the loss is {} at global step {} (learning rate {:g}); the checkpoints saved before are untouched. Usual causes: a "
         "learning rate that is too high (try clip_gradient_norm or a warm-up), a logarithm or division of zero, bad input "
         "values",
-        loss, session.global_step(), session.learning_rate()));
+        loss, session.global_step(), learning_rate_));
   }
+
+ private:
+  double learning_rate_ = 0;  // of the step
 };
 
 }  // namespace

@@ -21,8 +21,7 @@ class PlateauLearningRateHook : public Hook {
     const double after = std::max(before * factor_, std::min(before, min_multiplier_));
     if (after == before) return;
     session.set_learning_rate_multiplier(after);
-    log_info(fmt::format("{} has not improved on {:g} for {} evaluations: the learning rate is multiplied by {:g} from now on",
-                         monitor_.options().metric, *monitor_.best(), monitor_.options().patience, after));
+    log_info(fmt::format("{}: the learning rate is multiplied by {:g} from now on", monitor_.description_of_plateau(), after));
   }
   std::string save_state() const override { return monitor_.save_state(); }
   void restore_state(const std::string& state) override { monitor_.restore_state(state); }

@@ -29,11 +29,15 @@ Tensor batch_norm(const Tensor& x, ModeKeys mode, const BatchNormOptions& option
     return activated(batch_norm_inference(x, scale, offset, moving_mean, moving_variance, {.epsilon = options.epsilon}),
                      options.activation, where);
   const BatchNormResult result = mox::batch_norm(x, scale, offset, {.epsilon = options.epsilon});
-  auto moved = [&](const Tensor& moving, const Tensor& batch) {
-    return moving * options.momentum + stop_gradient(batch) * (1.0f - options.momentum);
+  // A layer that is shared by several uses counts them in turn.
+  Graph& graph = current_graph("batch_norm");
+  auto move = [&](const Tensor& moving, const Tensor& batch) {
+    const Tensor earlier = graph.find_update(moving);
+    const Tensor value = earlier.defined() ? earlier : moving;
+    graph.set_update({moving, value * options.momentum + stop_gradient(batch) * (1.0f - options.momentum)});
   };
-  update_after_step(moving_mean, moved(moving_mean, result.mean), where);
-  update_after_step(moving_variance, moved(moving_variance, result.variance), where);
+  move(moving_mean, result.mean);
+  move(moving_variance, result.variance);
   return activated(result.y, options.activation, where);
 }
 

@@ -14,7 +14,7 @@ std::string scope_name(const std::string& given, std::string_view kind) {
   std::string name(kind);
   auto taken = [&](const std::string& candidate) {
     for (const Tensor& variable : graph.variables())
-      if (is_in_scope(variable.name(), current_name_scope() + candidate)) return true;
+      if (is_in_scope(graph.spec(variable).name, current_name_scope() + candidate)) return true;
     return false;
   };
   for (int number = 1; taken(name); ++number) name = fmt::format("{}_{}", kind, number);

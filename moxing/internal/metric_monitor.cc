@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/error.h"
@@ -11,6 +12,8 @@ namespace mox::internal {
 MetricMonitor::MetricMonitor(const MonitorOptions& options) : options_(options) {
   if (options.patience < 1)
     throw InvalidArgument(fmt::format("a monitor's patience must be >= 1 evaluation, got {}", options.patience));
+  if (!(options.min_change >= 0))
+    throw InvalidArgument(fmt::format("a monitor's min_change must be >= 0, got {}", options.min_change));
 }
 
 bool MetricMonitor::is_stuck_after(const Metrics& metrics) {
@@ -22,8 +25,9 @@ bool MetricMonitor::is_stuck_after(const Metrics& metrics) {
   }
   if (!value)
     throw NotFound(fmt::format("the monitored metric '{}' is not in the evaluation, which has: {}", options_.metric, names));
-  const bool better = !best_ || (options_.larger_is_better ? *value > *best_ + options_.min_change
-                                                            : *value < *best_ - options_.min_change);
+  // A value that is no number is no improvement, and no best one to be measured by.
+  const bool better = std::isfinite(*value) && (!best_ || (options_.larger_is_better ? *value > *best_ + options_.min_change
+                                                            : *value < *best_ - options_.min_change));
   if (better) {
     best_ = *value;
     waited_ = 0;
@@ -32,6 +36,11 @@ bool MetricMonitor::is_stuck_after(const Metrics& metrics) {
   if (++waited_ < options_.patience) return false;
   waited_ = 0;
   return true;
+}
+
+std::string MetricMonitor::description_of_plateau() const {
+  return fmt::format("{} has {} for {} evaluations", options_.metric,
+                     best_ ? fmt::format("not improved on {:g}", *best_) : "not been a finite number", options_.patience);
 }
 
 std::string MetricMonitor::save_state() const {

@@ -10,7 +10,7 @@ namespace mox::internal {
 
 class MetricMonitor {
  public:
-  // Throws InvalidArgument for a patience below 1.
+  // Throws InvalidArgument for a patience below 1 and a min_change below 0.
   explicit MetricMonitor(const MonitorOptions& options);
 
   // Takes the metric out of an evaluation. True if `patience` evaluations in a row brought no improvement; the count then
@@ -18,7 +18,8 @@ class MetricMonitor {
   bool is_stuck_after(const Metrics& metrics);
 
   const MonitorOptions& options() const { return options_; }
-  std::optional<double> best() const { return best_; }
+  // "loss has not improved on 0.25 for 3 evaluations", for the moment when is_stuck_after is true.
+  std::string description_of_plateau() const;
 
   std::string save_state() const;                // JSON
   void restore_state(const std::string& state);  // throws DataError

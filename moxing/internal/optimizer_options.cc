@@ -11,6 +11,8 @@
 namespace mox::internal {
 namespace {
 
+constexpr double kLearningRate = 0.01;  // where neither the program nor the configuration gives one
+
 bool is_configured(const std::string& option) {
   const std::string origin = option_origin(option);
   return origin != "default" && origin != "code";
@@ -41,8 +43,7 @@ OptimizerFn with_configured_options(const OptimizerFn& from_code) {
           fmt::join(names, ", ")));
     return from_code;
   }
-  const std::optional<std::string> name_in_code = built_in ? std::optional(built_in->name) : std::nullopt;
-  const std::string name = resolve<std::string>("optimizer.name", name_in_code);
+  const std::string name = resolve<std::string>("optimizer.name", built_in ? built_in->name : "sgd");
   OptimizerOptions options;
   if (built_in) {
     options = built_in->options;
@@ -55,7 +56,7 @@ OptimizerFn with_configured_options(const OptimizerFn& from_code) {
     }
   }
   if (!built_in || is_configured("optimizer.learning_rate"))
-    options.learning_rate = to_schedule(resolve<NumberOrString>("optimizer.learning_rate", std::nullopt));
+    options.learning_rate = to_schedule(resolve<NumberOrString>("optimizer.learning_rate", NumberOrString(kLearningRate)));
   options.weight_decay = resolve<double>("optimizer.weight_decay", options.weight_decay);
   if (const auto momentum = resolve_optional<double>("optimizer.momentum", options.momentum)) options.momentum = momentum;
   if (const auto nesterov = resolve_optional<bool>("optimizer.nesterov", options.nesterov)) options.nesterov = nesterov;

@@ -11,8 +11,9 @@
 namespace mox::internal {
 namespace {
 
-// Fills `store` from the checkpoint that the settings name.
+// Fills `store` from the checkpoint that the settings name and returns its step.
 int64_t restore_or_refuse(const RunSettings& settings, VariableStore& store) {
+  if (settings.print_plan) return 0;  // a plan needs no values
   const StartingPoint start = find_starting_point(settings);
   if (start.kind == StartingPoint::Kind::kInitial)
     throw FailedPrecondition(fmt::format(

@@ -58,19 +58,13 @@ Trainer::Trainer(const RunSpec& spec, const RunSettings& settings, const Team& t
       settings_(settings),
       team_(team),
       console_(console),
-      start_(find_starting_point(settings_)),
+      start_(settings_.print_plan ? StartingPoint() : find_starting_point(settings_)),  // a plan needs no values
       restored_(restored_state(start_)),
       store_(settings_.seed = effective_seed(start_, restored_, settings_.seed)) {}
 
 Trainer::~Trainer() = default;
 
 RunResult Trainer::run() {
-  if (!settings_.log_dir.empty())
-    writer_ = std::make_unique<CheckpointWriter>(
-        settings_.log_dir, CheckpointRetention{.keep_last = settings_.keep_checkpoints,
-                                               .keep_every_steps = settings_.keep_checkpoint_every_n_steps});
-  else
-    log_warning("no log_dir is set: nothing of this run is saved (set --log_dir or --train_url)");
   restore_variables();
   open_data();
   find_last_step();
@@ -92,6 +86,12 @@ RunResult Trainer::run() {
     console_.print(model.plan->describe());
     return {.global_step = global_step_, .stop_reason = "print_plan", .evaluation = {}};
   }
+  if (!settings_.log_dir.empty())
+    writer_ = std::make_unique<CheckpointWriter>(
+        settings_.log_dir, CheckpointRetention{.keep_last = settings_.keep_checkpoints,
+                                               .keep_every_steps = settings_.keep_checkpoint_every_n_steps});
+  else
+    log_warning("no log_dir is set: nothing of this run is saved (set --log_dir or --train_url)");
   if (settings_.evaluates) evaluator_ = std::make_unique<Evaluator>(spec_, settings_, store_, team_);
 
   if (is_finished_already()) {
@@ -137,16 +137,24 @@ void Trainer::open_data() {
     if (epoch < 0)
       throw FailedPrecondition("max_epochs is set, but the size of an epoch of input_fn's data is not known; use max_number_of_steps");
     // Passes over the samples, whether batches cross their borders (repeat before batch) or not.
-    const bool endless = dataset.cardinality() == Dataset::kInfinite;
     const int64_t batch = settings_.auto_batch ? settings_.batch_size : 1;
-    last_step_ = endless ? (settings_.max_epochs * epoch + batch - 1) / batch : settings_.max_epochs * steps_per_epoch_;
+    int64_t elements = 0;
+    if (__builtin_mul_overflow(settings_.max_epochs, epoch, &elements))
+      throw InvalidArgument(fmt::format("max_epochs is {}, more passes over {} samples than can be counted", settings_.max_epochs, epoch));
+    last_step_ = elements / batch + (elements % batch != 0);
   }
   dataset_ = settings_.auto_batch ? dataset.batch(settings_.batch_size) : dataset;
-  pipeline_ = std::make_unique<Pipeline>(*dataset_,
-                                         PipelineOptions{.seed = settings_.seed,
-                                                         .threads = settings_.data_threads,
-                                                         .prefetch_batches = settings_.prefetch_batches},
-                                         restored_.data_cursor);
+  const PipelineOptions options{
+      .seed = settings_.seed, .threads = settings_.data_threads, .prefetch_batches = settings_.prefetch_batches};
+  try {
+    pipeline_ = std::make_unique<Pipeline>(*dataset_, options, restored_.data_cursor);
+  } catch (const FailedPrecondition& error) {
+    if (restored_.data_cursor.empty()) throw;
+    throw FailedPrecondition(fmt::format(
+        "the run in '{}' cannot go on with these data: {}. To train its variables further on other data, give it as "
+        "checkpoint_path with another log_dir",
+        settings_.log_dir, error.what()));
+  }
 }
 
 void Trainer::find_last_step() {
@@ -215,6 +223,8 @@ void Trainer::train() {
       const bool more = pipeline_->next(&batch);
       data_seconds_ += seconds_between(before, Clock::now());
       if (!more) {
+        if (global_step_ == 0)
+          throw DataError(fmt::format("the data of input_fn(train) has no samples ({})", dataset_->describe()));
         request_stop("the data of input_fn ended");
         if (last_step_ > 0)
           log_warning(fmt::format("the data of input_fn ended at step {}, before step {}; add .repeat() to go on", global_step_, last_step_));
@@ -273,7 +283,7 @@ void Trainer::step(const Batch& batch) {
 }
 
 void Trainer::end_hooks(std::exception_ptr error) {
-  auto keep_first = [&](const char* what) {
+  auto keep_first = [&](const char* what) {  // inside of a handler
     if (!error) {
       error = std::current_exception();
       failed_ = true;
@@ -286,6 +296,8 @@ void Trainer::end_hooks(std::exception_ptr error) {
       hooks_[entered_hooks_ - 1]->end(*this);
     } catch (const std::exception& further) {
       keep_first(further.what());
+    } catch (...) {
+      keep_first("something that is no std::exception was thrown");
     }
   }
   try {
@@ -324,9 +336,13 @@ void Trainer::save_checkpoint() {
 Metrics Trainer::evaluate() {
   if (!evaluator_)
     throw FailedPrecondition("this run has no evaluation side; set inter_mode to EVAL and give input_fn data for EVAL");
-  last_evaluation_ = evaluator_->evaluate();
-  for (const auto& hook : hooks_) hook->after_evaluation(*this, last_evaluation_);
-  return last_evaluation_;
+  if (in_after_evaluation_)
+    throw FailedPrecondition("a hook called Session::evaluate in after_evaluation, which would evaluate without end; use the metrics it is given");
+  const Metrics metrics = last_evaluation_ = evaluator_->evaluate();
+  in_after_evaluation_ = true;
+  for (const auto& hook : hooks_) hook->after_evaluation(*this, metrics);
+  in_after_evaluation_ = false;
+  return metrics;
 }
 
 void Trainer::set_variable(std::string_view name, const Array& value) {

@@ -79,7 +79,7 @@ class Trainer : private Session {
   int64_t global_step_ = 0, first_step_ = 0, last_step_ = 0, steps_per_epoch_ = 0, samples_ = 0;
   int64_t saved_step_ = -1;
   double learning_rate_multiplier_ = 1;
-  bool stop_requested_ = false, failed_ = false;
+  bool stop_requested_ = false, failed_ = false, in_after_evaluation_ = false;
   std::string stop_reason_;
   std::vector<std::string> log_names_;
   Metrics last_evaluation_;

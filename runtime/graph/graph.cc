@@ -113,6 +113,21 @@ const VariableSpec& Graph::spec(const Tensor& variable) const {
   return variable_specs_[variable_index_.find(variable.node()->attributes.get<std::string>("variable"))->second];
 }
 
+void Graph::set_update(VariableUpdate update) {
+  for (VariableUpdate& known : updates_) {
+    if (known.variable != update.variable) continue;
+    known.value = update.value;
+    return;
+  }
+  updates_.push_back(update);
+}
+
+Tensor Graph::find_update(const Tensor& variable) const {
+  for (const VariableUpdate& update : updates_)
+    if (update.variable == variable) return update.value;
+  return Tensor();
+}
+
 const std::vector<Tensor>& Graph::collection(const std::string& key) const {
   static const std::vector<Tensor> empty;
   auto found = collections_.find(key);

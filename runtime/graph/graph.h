@@ -45,7 +45,9 @@ class Graph {
   const VariableSpec& spec(const Tensor& variable) const;  // asserts that it is a variable of this graph
   const std::vector<Tensor>& variables() const { return variables_; }  // in the order of their declaration
 
-  void add_update(VariableUpdate update) { updates_.push_back(update); }
+  // Replaces the variable's earlier update, if it has one.
+  void set_update(VariableUpdate update);
+  Tensor find_update(const Tensor& variable) const;  // its value, or undefined
   const std::vector<VariableUpdate>& updates() const { return updates_; }
 
   void add_to_collection(const std::string& key, const Tensor& tensor) { collections_[key].push_back(tensor); }

@@ -1,0 +1,43 @@
+#include "moxing/model_spec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "moxing/mode_keys.h"
+#include "runtime/base/error.h"
+#include "runtime/graph/graph.h"
+#include "tests/support/evaluate.h"
+
+namespace mox {
+namespace {
+
+using test::message_of;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class InputsTest : public ::testing::Test {
+ protected:
+  Graph graph_;
+  Tensor x_ = graph_.input(0, {DType::kFloat32, {8, 2}}, SourceLocation::current());
+  Tensor y_ = graph_.input(1, {DType::kInt64, {8}}, SourceLocation::current());
+  Inputs inputs_{{x_, y_}};
+};
+
+TEST_F(InputsTest, AreTakenTogetherOrOneByOne) {
+  auto [x, y] = inputs_.take<2>();
+  EXPECT_EQ(x, x_);
+  EXPECT_EQ(y, y_);
+  EXPECT_EQ(inputs_[1], y_);
+  EXPECT_EQ(inputs_.size(), 2u);
+}
+
+TEST_F(InputsTest, AnotherNumberIsRefusedWithThePlaceAndTheTypes) {
+  EXPECT_THAT(message_of<InvalidArgument>([&] { inputs_.take<3>(); }),
+              AllOf(HasSubstr("take<3>() at"), HasSubstr("model_spec_test.cc:" + std::to_string(__LINE__ - 1)),
+                    HasSubstr("2 component(s): float32[8, 2], int64[8]")));
+  EXPECT_THAT(message_of<InvalidArgument>([&] { inputs_.at(2); }),
+              AllOf(HasSubstr("component 2"), HasSubstr("model_spec_test.cc:" + std::to_string(__LINE__ - 1))));
+}
+
+}  // namespace
+}  // namespace mox

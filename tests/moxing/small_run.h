@@ -1,0 +1,111 @@
+// A run that is small enough to follow by hand, for tests of what happens around the steps.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "moxing/hook.h"
+#include "moxing/init.h"
+#include "moxing/run.h"
+#include "moxing/variables.h"
+#include "ops/ops.h"
+#include "tests/moxing/checkpoint_samples.h"
+
+namespace mox {
+
+// Calls what it is given; everything else is as Hook does it.
+struct CallbackHook : Hook {
+  std::function<void(ModelBuild&)> on_begin = {};
+  std::function<void(Session&)> on_create = {}, on_before = {}, on_end = {};
+  std::function<void(Session&, const StepResult&)> on_after = {};
+  std::function<void(Session&, const Metrics&)> on_evaluation = {};
+
+  void begin(ModelBuild& build) override {
+    if (on_begin) on_begin(build);
+  }
+  void after_create_session(Session& session) override {
+    if (on_create) on_create(session);
+  }
+  void before_run(Session& session) override {
+    if (on_before) on_before(session);
+  }
+  void after_run(Session& session, const StepResult& result) override {
+    if (on_after) on_after(session, result);
+  }
+  void after_evaluation(Session& session, const Metrics& metrics) override {
+    if (on_evaluation) on_evaluation(session, metrics);
+  }
+  void end(Session& session) override {
+    if (on_end) on_end(session);
+  }
+};
+
+inline std::shared_ptr<Hook> before_run_hook(std::function<void(Session&)> call) {
+  auto hook = std::make_shared<CallbackHook>();
+  hook->on_before = std::move(call);
+  return hook;
+}
+inline std::shared_ptr<Hook> after_run_hook(std::function<void(Session&, const StepResult&)> call) {
+  auto hook = std::make_shared<CallbackHook>();
+  hook->on_after = std::move(call);
+  return hook;
+}
+
+// One component: the numbers 0, 1, 2, ... as float32 [samples, 1].
+inline Dataset counting_data(int64_t samples) {
+  Array x(DType::kFloat32, {samples, 1});
+  for (int64_t i = 0; i < samples; ++i) x.values<float>()[static_cast<size_t>(i)] = static_cast<float>(i);
+  return Dataset::from_arrays({x});
+}
+
+// The gradient of the variable "w" (which begins at 0) is 1 in every step; "mean" is the mean of the batch.
+inline ModelSpec constant_slope_model(const Inputs& in, ModeKeys) {
+  const Tensor w = get_variable("w", {}, zeros());
+  return {.loss = w + reduce_sum(in[0]) * 0.0f, .log_info = {{"loss", w + 0.0f}, {"mean", reduce_mean(in[0])}}};
+}
+
+class SmallRun : public ::testing::Test {
+ protected:
+  // Ten samples in batches of two without end: an epoch has five steps; SGD at a rate of 1, so that w falls by the
+  // rate in each step.
+  RunSpec spec() {
+    return {.input_fn = [](ModeKeys mode) { return mode == ModeKeys::TRAIN ? counting_data(10).repeat() : counting_data(4); },
+            .model_fn = constant_slope_model,
+            .optimizer_fn = get_optimizer_fn("sgd", {.learning_rate = 1}),
+            .batch_size = 2,
+            .log_dir = log_dir_,
+            .max_number_of_steps = 4,
+            .log_every_n_steps = 0,
+            .save_summary_steps = 0,
+            .save_model_secs = 0};
+  }
+
+  template <typename Expected>
+  static std::string message_of_run(const RunSpec& spec) {
+    try {
+      run_or_throw(spec);
+    } catch (const Expected& error) {
+      return error.what();
+    }
+    ADD_FAILURE() << "the run ended without an error";
+    return "";
+  }
+
+  // The value of a variable in the checkpoint of log_dir.
+  Array saved(const std::string& name) const {
+    for (const NamedArray& variable : load_checkpoint(log_dir_).variables)
+      if (variable.name == name) return variable.value;
+    ADD_FAILURE() << "the checkpoint has no '" << name << "'";
+    return Array::scalar(0.0f);
+  }
+
+  ScopedConfiguration configuration_{std::vector<std::string>{"--threads=1", "--log_level=error"}};
+  std::string log_dir_ = fresh_directory("small_run");
+};
+
+}  // namespace mox
