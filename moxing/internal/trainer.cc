@@ -160,7 +160,7 @@ void Trainer::open_data() {
 void Trainer::find_last_step() {
   if (settings_.max_number_of_steps > 0)
     last_step_ = last_step_ > 0 ? std::min(last_step_, settings_.max_number_of_steps) : settings_.max_number_of_steps;
-  if (last_step_ == 0 && dataset_->cardinality() == Dataset::kInfinite)
+  if (last_step_ == 0 && dataset_->cardinality() == Dataset::kInfinite && !settings_.print_plan)
     throw FailedPrecondition(
         "this training would never end: input_fn's data repeats without end; set max_number_of_steps or max_epochs");
 }
@@ -373,12 +373,13 @@ void Trainer::print_summary() const {
                                  .metrics = metric_summaries_}));
   console_.print(fmt::format("stopped because {}", stop_reason_));
   if (!writer_ || !writer_->last_saved()) return;
-  console_.print(fmt::format("logs:        {0}/metrics.jsonl, {0}/configuration.yaml\n"
+  const std::string metrics_file = settings_.save_summary_steps > 0 ? settings_.log_dir + "/metrics.jsonl, " : "";
+  console_.print(fmt::format("logs:        {2}{0}/configuration.yaml\n"
                              "checkpoint:  {1}\n"
                              "next:        mox checkpoint show {1}\n"
                              "             the same program with --run_mode=eval, or with a larger max_number_of_steps or "
                              "max_epochs to train on",
-                             settings_.log_dir, *writer_->last_saved()));
+                             settings_.log_dir, *writer_->last_saved(), metrics_file));
 }
 
 }  // namespace mox::internal

@@ -77,8 +77,14 @@ TEST_F(BuiltInHooks, LoggingIsQuietWhenAskedTo) {
 }
 
 TEST_F(BuiltInHooks, TheSummaryNamesTheReasonAndTheCheckpoint) {
-  EXPECT_THAT(output_of(spec()), AllOf(HasSubstr("Finished at global step 4"), HasSubstr("stopped because step 4 was reached"),
-                                       HasSubstr("checkpoint: " + log_dir_)));
+  const std::string output = output_of(spec());
+  EXPECT_THAT(output, AllOf(HasSubstr("Finished at global step 4"), HasSubstr("stopped because step 4 was reached"),
+                            HasSubstr(log_dir_ + "/checkpoint-4\n"), HasSubstr(log_dir_ + "/configuration.yaml\n")));
+  EXPECT_THAT(output, Not(HasSubstr("metrics.jsonl"))) << "no such file is written in this run";
+  auto s = spec();
+  s.save_summary_steps = 1;
+  s.log_dir = fresh_directory("summary");
+  EXPECT_THAT(output_of(s), HasSubstr(*s.log_dir + "/metrics.jsonl"));
 }
 
 TEST_F(BuiltInHooks, StopAtStepStops) {
