@@ -51,7 +51,9 @@ Array VariableStore::get(std::string_view name) const {
   if (found == variables_.end()) {
     std::vector<std::string> names;
     for (const auto& [known, value] : variables_) names.push_back(known);
-    throw NotFound(fmt::format("no variable '{}'; the nearest name is '{}'", name, internal::nearest_name(name, names)));
+    throw NotFound(fmt::format("no variable '{}'; {}", name,
+                               names.empty() ? "there are none yet"
+                                             : fmt::format("the nearest name is '{}'", internal::nearest_name(name, names))));
   }
   return found->second;
 }

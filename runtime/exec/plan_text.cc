@@ -1,5 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "runtime/base/random.h"
 #include "runtime/exec/internal/plan_impl.h"
 
@@ -21,19 +25,34 @@ std::string human_bytes(double bytes) {
 }  // namespace
 
 std::string Plan::describe() const {
-  std::string text = fmt::format("{:>4}  {:<24} {:<44} {:<34} {:>10} {:>10}  {}\n", "step", "op", "output",
-                                 "implementation", "MFLOP", "bytes", "name");
-  for (size_t s = 0; s < impl_->steps.size(); ++s) {
-    const PlanStep& step = impl_->steps[s];
+  struct Row {
+    std::string op, output, implementation, megaflops, bytes, name;
+  };
+  std::vector<Row> rows{{"op", "output", "implementation", "MFLOP", "bytes", "name"}};
+  for (const PlanStep& step : impl_->steps) {
     size_t bytes = 0;
     for (int input : step.inputs) bytes += impl_->values[static_cast<size_t>(input)].layout.bytes();
     for (int output : step.outputs) bytes += impl_->values[static_cast<size_t>(output)].layout.bytes();
     std::string how = step.kernel.implementation;
     if (step.is_conversion) how += " (" + step.attributes + ")";
-    text += fmt::format("{:>4}  {:<24} {:<44} {:<34} {:>10.2f} {:>10}  {}\n", s, step.op,
-                        value_text(*impl_, step.outputs[0]), how, step.kernel.floating_point_operations / 1e6,
-                        human_bytes(static_cast<double>(bytes)), step.name);
+    rows.push_back({step.op, value_text(*impl_, step.outputs[0]), std::move(how),
+                    fmt::format("{:.2f}", step.kernel.floating_point_operations / 1e6),
+                    human_bytes(static_cast<double>(bytes)), step.name});
   }
+  auto widest = [&](std::string Row::*column) {
+    size_t width = 0;
+    for (const Row& row : rows) width = std::max(width, (row.*column).size());
+    return width;
+  };
+  const size_t op = widest(&Row::op), output = widest(&Row::output), implementation = widest(&Row::implementation);
+  std::string text;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const Row& row = rows[i];
+    text += fmt::format("{:>4}  {:<{}}  {:<{}}  {:<{}}  {:>9}  {:>9}  {}\n", i == 0 ? "step" : std::to_string(i - 1), row.op,
+                        op, row.output, output, row.implementation, implementation, row.megaflops, row.bytes, row.name);
+  }
+  text += fmt::format("fusions: {}\n", impl_->fired_rules.empty() ? "none" : "");
+  for (const std::string& rule : impl_->fired_rules) text += "  " + rule + "\n";
   const PlanStatistics& s = impl_->statistics;
   text += fmt::format("fusions: {}\n", impl_->fired_rules.empty() ? "none" : "");
   for (const std::string& rule : impl_->fired_rules) text += "  " + rule + "\n";

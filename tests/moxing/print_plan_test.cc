@@ -52,9 +52,21 @@ TEST_F(PrintPlanTest, ShowsOpsShapesLayoutsFusionsAndMemoryInEveryMode) {
   }
 }
 
-TEST_F(PrintPlanTest, LinesFitAWideTerminal) {
+TEST_F(PrintPlanTest, ColumnsStandUnderTheirHeadings) {
   std::istringstream plan(plan_of(images(ModeKeys::TRAIN)));
-  for (std::string line; std::getline(plan, line);) EXPECT_LE(line.size(), 180u) << line;
+  std::string heading;
+  std::getline(plan, heading);
+  int steps = 0;
+  for (std::string line; std::getline(plan, line) && !line.starts_with("fusions"); ++steps) {
+    for (const char* column : {"op", "output", "implementation", "name"}) {
+      const size_t start = heading.find(column);
+      ASSERT_LT(start, line.size()) << line;
+      EXPECT_EQ(line[start - 1], ' ') << line;
+      EXPECT_NE(line[start], ' ') << line;
+    }
+    EXPECT_LE(line.size(), 180u) << line;
+  }
+  EXPECT_GT(steps, 5);
 }
 
 TEST_F(PrintPlanTest, LeavesARunAsItIs) {

@@ -67,7 +67,7 @@ TEST(VariableStoreTest, SaysWhatIsMissing) {
 
 TEST(VariableStoreTest, AnEmptyStoreSaysThatThereAreNone) {
   const VariableStore store(1);
-  EXPECT_THAT(message_of<NotFound>([&] { store.get("w"); }), HasSubstr("'w'"));
+  EXPECT_THAT(message_of<NotFound>([&] { store.get("w"); }), HasSubstr("there are none"));
 }
 
 TEST(VariableStoreTest, RefusesAnotherType) {
