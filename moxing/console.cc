@@ -1,11 +1,13 @@
 #include "moxing/console.h"
 
+#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 namespace mox {
 namespace {
@@ -26,13 +28,15 @@ int columns_of(int descriptor) {
   return ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsual;
 }
 
-void write_all(int descriptor, std::string_view text) {
+// 0, or errno.
+int write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;
+    if (written <= 0) return written < 0 ? errno : EIO;
     text.remove_prefix(static_cast<size_t>(written));
   }
+  return 0;
 }
 
 }  // namespace
@@ -57,11 +61,24 @@ void Console::print(std::string_view text, Style style) {
   std::string lines(text.substr(0, text.ends_with('\n') ? text.size() - 1 : text.size()));
   if (style == Style::kStrong && color_) lines = std::string(kBold) + lines + std::string(kReset);
   lines += '\n';
+  int first_error = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (output_ == STDOUT_FILENO) std::fflush(stdout);  // what the program has printed itself comes first
+    erase();
+    const int error = write_all(output_, lines);
+    draw();
+    if (output_error_ == 0) output_error_ = first_error = error;
+  }
+  // Without the lock, which a log line takes, too.
+  if (first_error != 0)
+    log_warning(fmt::format("standard output cannot be written ({}): what is printed there is lost from here on",
+                            std::strerror(first_error)));
+}
+
+int Console::output_error() const {
   const std::lock_guard lock(mutex_);
-  if (output_ == STDOUT_FILENO) std::fflush(stdout);  // what the program has printed itself comes first
-  erase();
-  write_all(output_, lines);
-  draw();
+  return output_error_;
 }
 
 void Console::show_progress(const Progress& progress) {

@@ -80,7 +80,8 @@ bool may_use_color(int descriptor);
 
 // Writes lines to `output`, and while a run trains keeps one live line on `status` if that is a terminal (and
 // TERM is not "dumb"). Lines of print and of the log (log_info and others) appear above the live line and
-// never inside of it. A failure to write is ignored: a terminal that has gone away does not end a run.
+// never inside of it. A failure to write is logged once and remembered, no more: a terminal that has gone away does not
+// end a run.
 // Threads: all functions may be called from any thread. At most one Console may exist at a time.
 class Console : private LogLineObserver {
  public:
@@ -99,6 +100,9 @@ class Console : private LogLineObserver {
   void show_progress(const Progress& progress);
   void remove_progress();
 
+  // The errno of the first failure to write to `output`; 0 if all that was printed has been written.
+  int output_error() const;
+
  private:
   void before_log_line() override;
   void after_log_line() override;
@@ -109,9 +113,10 @@ class Console : private LogLineObserver {
   int status_;
   bool live_;   // whether `status` takes a live line
   bool color_;  // whether `output` takes colour
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::optional<Progress> progress_{};  // what the live line shows; guarded by mutex_, as all below
   std::chrono::steady_clock::time_point last_drawn_{};
+  int output_error_ = 0;
 };
 
 }  // namespace mox

@@ -34,6 +34,7 @@ std::string format_share(std::string_view name, double seconds, double total) {
 std::string format_value(double value) {
   const double magnitude = std::abs(value);
   const bool plain = magnitude == 0 || (magnitude >= kSmallestPlain && magnitude < kLargestPlain);
+  if (std::isnan(value)) return "nan";  // whatever its sign bit says
   return plain || !std::isfinite(value) ? fmt::format("{:.3f}", value) : fmt::format("{:.2e}", value);
 }
 

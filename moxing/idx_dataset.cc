@@ -199,6 +199,13 @@ Array checked_labels(const Array& file, const std::string& path, const IdxOption
 
 // The first of the usual spellings of a name that exists in `directory`.
 std::string find_file(const std::string& directory, const std::string& stem, const std::string& type) {
+  constexpr const char* kWhereToFind =
+      "Fashion-MNIST comes with the Debian package dataset-fashion-mnist (apt-get install dataset-fashion-mnist), in "
+      "/usr/share/datasets/fashion-mnist";
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(directory, ignored))
+    throw NotFound(fmt::format("the data set's directory '{}' {} (the flag data_url, in most programs). {}", directory,
+                               directory.empty() ? "is not set" : "is no directory", kWhereToFind));
   std::string tried;
   for (const std::string& name :
        {stem + "-" + type, stem + "-" + type + ".gz", stem + "." + type, stem + "." + type + ".gz"}) {
@@ -207,11 +214,7 @@ std::string find_file(const std::string& directory, const std::string& stem, con
     if (std::filesystem::exists(path, error)) return path.string();
     tried += (tried.empty() ? "" : ", ") + name;
   }
-  throw NotFound(
-      fmt::format("no {} file in '{}': tried {}. Fashion-MNIST comes with the Debian package "
-                  "dataset-fashion-mnist (apt-get install "
-                  "dataset-fashion-mnist), in /usr/share/datasets/fashion-mnist",
-                  stem, directory, tried));
+  throw NotFound(fmt::format("no {} file in '{}': tried {}. {}", stem, directory, tried, kWhereToFind));
 }
 
 }  // namespace

@@ -1,9 +1,13 @@
 #include "moxing/init.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <utility>
 
 #include "moxing/internal/config_command_line.h"
@@ -22,6 +26,28 @@ LogLevel level_named(const std::string& name) {
   if (name == "debug") return LogLevel::kDebug;
   if (name == "warning") return LogLevel::kWarning;
   return name == "error" ? LogLevel::kError : LogLevel::kInfo;
+}
+
+// An exception that leaves main, thrown outside of mox::run, is reported in one paragraph like one inside of it.
+[[noreturn]] void report_and_exit() {
+  if (const std::exception_ptr thrown = std::current_exception()) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const std::exception& error) {
+      std::fflush(stdout);
+      fmt::print(stderr, "error: {}\n", error.what());
+      std::_Exit(EXIT_FAILURE);
+    } catch (...) {
+    }
+  }
+  std::abort();
+}
+
+// A program that was started with a closed standard stream would get its number for the next file that it opens, and print
+// into that file.
+void occupy_standard_streams() {
+  for (int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(descriptor, F_GETFD) == -1 && errno == EBADF) ::open("/dev/null", O_RDWR);  // takes the lowest number
 }
 
 // Works on a copy, so that a refused configuration leaves nothing behind.
@@ -53,6 +79,8 @@ std::optional<std::string> configure(const InitOptions& options) {
 }
 
 void init(int argc, const char* const* argv) {
+  occupy_standard_streams();
+  std::set_terminate(report_and_exit);
   InitOptions options;
   if (argc > 0) {
     const std::string path = argv[0];
@@ -63,7 +91,7 @@ void init(int argc, const char* const* argv) {
   try {
     text = configure(options);
   } catch (const ConfigError& failure) {
-    fmt::print(stderr, "{}: {}\n", options.program, failure.what());
+    fmt::print(stderr, "error: {}\n", failure.what());
     std::exit(kConfigurationRefused);
   }
   if (text) {

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <cstring>
 #include <new>
 
+#include "moxing/internal/broken_pipe.h"
 #include "moxing/internal/predictor.h"
 #include "moxing/internal/trainer.h"
 #include "runtime/base/error.h"
@@ -16,12 +18,18 @@ RunResult run_or_throw(const RunSpec& spec) {
   const Team team(settings.threads);
   team.enter();
   Console console;
-  switch (settings.run_mode) {
-    case ModeKeys::TRAIN: return internal::Trainer(spec, settings, team, console).run();
-    case ModeKeys::EVAL: return internal::run_evaluation(spec, settings, team, console);
-    case ModeKeys::PREDICT: return internal::run_prediction(spec, settings, team, console);
+  if (settings.run_mode == ModeKeys::TRAIN) {
+    const internal::SurviveBrokenPipe survive;
+    return internal::Trainer(spec, settings, team, console).run();
   }
-  MOX_ASSERT(false, "every mode has a way to run");
+  const RunResult result = settings.run_mode == ModeKeys::EVAL
+                               ? internal::run_evaluation(spec, settings, team, console)
+                               : internal::run_prediction(spec, settings, team, console);
+  // A training that cannot print has still been saved; of these the output is all there is.
+  if (console.output_error() != 0)
+    throw IoError(fmt::format("the results could not be written to standard output: {}",
+                              std::strerror(console.output_error())));
+  return result;
 }
 
 int run(const RunSpec& spec) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "moxing/hooks.h"
 #include "runtime/base/error.h"
@@ -44,6 +45,7 @@ class MetricsFileHook : public Hook {
   }
 
   void after_evaluation(Session& session, const Metrics& metrics) override {
+    if (std::exchange(evaluated_step_, session.global_step()) == session.global_step()) return;
     nlohmann::ordered_json line;
     line["step"] = session.global_step();
     line["evaluation"] = true;
@@ -61,8 +63,11 @@ class MetricsFileHook : public Hook {
       std::istringstream old(read_file(path_));
       for (std::string line; std::getline(old, line);) {
         const auto parsed = nlohmann::json::parse(line, nullptr, false);
+        // What is no whole line of ours was cut off by a crash or a full disk.
         const bool has_step = parsed.is_object() && parsed.contains("step") && parsed["step"].is_number();
-        if (has_step && parsed["step"].get<double>() <= static_cast<double>(step)) kept += line + '\n';
+        if (!has_step || parsed["step"].get<double>() > static_cast<double>(step)) continue;
+        if (parsed.contains("evaluation")) evaluated_step_ = parsed["step"].get<int64_t>();
+        kept += line + '\n';
       }
     } catch (const NotFound&) {
       return;
@@ -75,7 +80,9 @@ class MetricsFileHook : public Hook {
     check("write");
   }
   void check(std::string_view doing) const {
-    if (!file_) throw IoError(fmt::format("cannot {} '{}': {}", doing, path_, std::strerror(errno)));
+    if (!file_) throw IoError(fmt::format("cannot {} the metrics file '{}': {}. The checkpoints are untouched; make room or make the "
+                                "directory writable, and run again to go on from the latest",
+                                doing, path_, std::strerror(errno)));
   }
 
   int64_t every_n_steps_;
@@ -83,7 +90,8 @@ class MetricsFileHook : public Hook {
   std::ofstream file_;
   Clock::time_point mark_;
   int64_t samples_ = 0;
-  double learning_rate_ = 0;  // of the step
+  double learning_rate_ = 0;     // of the step
+  int64_t evaluated_step_ = -1;  // of the last line about an evaluation
 };
 
 }  // namespace

@@ -12,6 +12,7 @@ std::map<std::string, std::string> to_checkpoint_state(const SessionState& state
   nlohmann::json hooks = nlohmann::json::object();
   for (const auto& [name, text] : state.hook_states) hooks[name] = text;
   return {{"seed", std::to_string(state.seed)},
+          {"threads", std::to_string(state.threads)},
           {"learning_rate_multiplier", nlohmann::json(state.learning_rate_multiplier).dump()},
           {"data_cursor", nlohmann::json(state.data_cursor).dump()},
           {"hooks", hooks.dump()}};
@@ -22,6 +23,7 @@ SessionState from_checkpoint_state(const Checkpoint& checkpoint, const std::stri
   state.global_step = checkpoint.global_step;
   try {
     state.seed = nlohmann::json::parse(checkpoint.state.at("seed")).get<uint64_t>();
+    state.threads = nlohmann::json::parse(checkpoint.state.at("threads")).get<int>();
     state.learning_rate_multiplier =
         nlohmann::json::parse(checkpoint.state.at("learning_rate_multiplier")).get<double>();
     state.data_cursor = nlohmann::json::parse(checkpoint.state.at("data_cursor")).get<std::string>();

@@ -15,6 +15,7 @@ namespace mox::internal {
 struct SessionState {
   int64_t global_step = 0;
   uint64_t seed = 0;
+  int threads = 0;  // of the team that computed it
   double learning_rate_multiplier = 1;
   std::string data_cursor;                        // "" if the data begins anew
   std::map<std::string, std::string> hook_states;  // by Hook::name

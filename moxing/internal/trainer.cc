@@ -58,6 +58,7 @@ Trainer::Trainer(const RunSpec& spec, const RunSettings& settings, const Team& t
       settings_(settings),
       team_(team),
       console_(console),
+      lock_(saves() ? std::make_unique<RunLock>(settings_.log_dir) : nullptr),
       start_(settings_.print_plan ? StartingPoint() : find_starting_point(settings_)),  // a plan needs no values
       restored_(restored_state(start_)),
       store_(settings_.seed = effective_seed(start_, restored_, settings_.seed)) {}
@@ -94,10 +95,11 @@ RunResult Trainer::run() {
     log_warning("no log_dir is set: nothing of this run is saved (set --log_dir or --train_url)");
   if (settings_.evaluates) evaluator_ = std::make_unique<Evaluator>(spec_, settings_, store_, team_);
 
-  if (is_finished_already()) {
-    stop_reason_ = "finished already";
-    if (evaluator_) last_evaluation_ = evaluator_->evaluate();  // no hook has begun, so none is told
-  } else {
+  // A finished run goes through its end once more, in case that a crash came between the last checkpoint and the last
+  // evaluation.
+  const bool finished = is_finished_already();
+  if (finished) request_stop("finished already");
+  if (!finished) {
     if (!settings_.log_dir.empty())
       write_file_atomically(settings_.log_dir + "/configuration.yaml", effective_configuration());
     const PlanStatistics& plan = model.plan->statistics();
@@ -105,9 +107,9 @@ RunResult Trainer::run() {
                          updater_->optimizer().description(), team_.size(), plan.steps,
                          static_cast<double>(plan.arena_bytes) / (1 << 20),
                          static_cast<double>(plan.variable_bytes) / (1 << 20)));
-    train();
-    print_summary();
   }
+  train();
+  if (!finished) print_summary();
   if (!last_evaluation_.empty()) console_.print(format_test_lines(last_evaluation_), Console::Style::kStrong);
   return {.global_step = global_step_, .stop_reason = stop_reason_, .evaluation = last_evaluation_};
 }
@@ -121,6 +123,11 @@ void Trainer::restore_variables() {
       store_.restore(start_.checkpoint.variables);
       store_.require_restored(start_.path);
       log_info(fmt::format("continuing from '{}' at global step {}", start_.path, global_step_));
+      // Some kernels cut their sums by the number of threads, so the last bits depend on it.
+      if (restored_.threads != team_.size())
+        log_warning(fmt::format("'{}' was computed by {} thread(s) and is continued by {}: the result is as good, but not bit "
+                                "for bit that of an uninterrupted run; --threads={} makes it so",
+                                start_.path, restored_.threads, team_.size(), restored_.threads));
       break;
     case StartingPoint::Kind::kWarmStart:
       store_.restore(start_.checkpoint.variables);
@@ -151,9 +158,9 @@ void Trainer::open_data() {
   } catch (const FailedPrecondition& error) {
     if (restored_.data_cursor.empty()) throw;
     throw FailedPrecondition(fmt::format(
-        "the run in '{}' cannot go on with these data: {}. To train its variables further on other data, give it as "
-        "checkpoint_path with another log_dir",
-        settings_.log_dir, error.what()));
+        "'{}' cannot be continued with what input_fn gives now: {}. Give it the data, the operations and the batch_size of "
+        "before; or train its variables on with these, from step 0 in another log_dir, with --checkpoint_path={}",
+        start_.path, error.what(), start_.path));
   }
 }
 
@@ -198,10 +205,12 @@ void Trainer::add_hooks(const std::vector<std::shared_ptr<Hook>>& of_model) {
 
 bool Trainer::is_finished_already() const {
   if (start_.kind != StartingPoint::Kind::kContinued || last_step_ == 0 || global_step_ < last_step_) return false;
-  log_warning(fmt::format(
-      "nothing to train: '{}' already holds step {} and the run ends at step {}. To train further, raise "
-      "max_number_of_steps or max_epochs; to begin anew, choose another log_dir or delete this one",
-      settings_.log_dir, global_step_, last_step_));
+  // The run's result, and not a line of the log that a log level could hide.
+  console_.print(fmt::format("nothing to train: '{}' already holds step {} and the run ends at step {}. To train further, "
+                             "raise max_number_of_steps or max_epochs; to begin anew, choose another log_dir or delete "
+                             "this one",
+                             settings_.log_dir, global_step_, last_step_),
+                 Console::Style::kStrong);
   return true;
 }
 
@@ -319,6 +328,7 @@ void Trainer::save_checkpoint() {
   if (!writer_ || saved_step_ == global_step_) return;
   SessionState state{.global_step = global_step_,
                      .seed = settings_.seed,
+                     .threads = team_.size(),
                      .learning_rate_multiplier = learning_rate_multiplier_,
                      .data_cursor = pipeline_->cursor(),
                      .hook_states = {}};

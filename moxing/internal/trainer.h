@@ -12,6 +12,7 @@
 #include "moxing/internal/compiled_model.h"
 #include "moxing/internal/evaluator.h"
 #include "moxing/internal/parameter_updater.h"
+#include "moxing/internal/run_lock.h"
 #include "moxing/internal/run_settings.h"
 #include "moxing/internal/session_state.h"
 #include "moxing/internal/stop_signal.h"
@@ -47,6 +48,7 @@ class Trainer : private Session {
   double learning_rate_multiplier() const override { return learning_rate_multiplier_; }
   void set_learning_rate_multiplier(double multiplier) override;
 
+  bool saves() const { return !settings_.log_dir.empty() && !settings_.print_plan; }
   void restore_variables();
   void open_data();
   void find_last_step();
@@ -62,6 +64,8 @@ class Trainer : private Session {
   RunSettings settings_;
   const Team& team_;
   Console& console_;
+  StopSignal signal_;              // first: a wish to stop that comes while the model compiles counts
+  std::unique_ptr<RunLock> lock_;  // none if nothing is saved
   StartingPoint start_;
   SessionState restored_;
   VariableStore store_;
@@ -83,7 +87,6 @@ class Trainer : private Session {
   std::string stop_reason_;
   std::vector<std::string> log_names_;
   Metrics last_evaluation_;
-  StopSignal signal_;
 
   double data_seconds_ = 0, compute_seconds_ = 0, total_seconds_ = 0;
   std::vector<MetricSummary> metric_summaries_;

@@ -44,6 +44,7 @@ TEST(ConsoleFormat, ValuesKeepTheirMeaningAtAnySize) {
   EXPECT_EQ(format_value(999999), "999999.000");
   EXPECT_EQ(format_value(31200000), "3.12e+07");
   EXPECT_EQ(format_value(std::nan("")), "nan");
+  EXPECT_EQ(format_value(-std::nan("")), "nan");
   EXPECT_EQ(format_value(-std::numeric_limits<double>::infinity()), "-inf");
 }
 

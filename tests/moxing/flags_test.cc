@@ -235,7 +235,7 @@ TEST(InitDeathTest, EndsTheProcessWithTheDocumentedStatus) {
   const char* refused[] = {"/usr/bin/lenet", "--bach_size=3", nullptr};
   EXPECT_EXIT(
       init(2, refused), ::testing::ExitedWithCode(2),
-      "^lenet: command line: unknown flag '--bach_size=3'; the nearest known flag is '--batch_size' .*\n$");
+      "^error: command line: unknown flag '--bach_size=3'; the nearest known flag is '--batch_size' .*\n$");
   const char* help[] = {"lenet", "--help", nullptr};
   EXPECT_EXIT(init(2, help), ::testing::ExitedWithCode(0), "^$");
   const char* version[] = {"lenet", "--version", nullptr};

@@ -163,13 +163,13 @@ TEST_F(RunTest, MaxEpochsCountsPasses) {
 TEST_F(RunTest, AFinishedLogDirIsSaidAndNotTrained) {
   run_or_throw(spec());
   const std::string before = checkpoint_digest(log_dir_);
-  ::testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStdout();
   {
-    ScopedConfiguration configuration(std::vector<std::string>{"--threads=1"});
+    ScopedConfiguration configuration(std::vector<std::string>{"--threads=1", "--log_level=error"});
     const RunResult result = run_or_throw(spec());
     EXPECT_EQ(result.stop_reason, "finished already");
   }
-  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("already holds step 30 and the run ends at step 30"));
+  EXPECT_THAT(::testing::internal::GetCapturedStdout(), HasSubstr("already holds step 30 and the run ends at step 30"));
   EXPECT_EQ(checkpoint_digest(log_dir_), before);
 }
 

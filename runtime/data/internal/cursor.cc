@@ -51,21 +51,18 @@ Cursor cursor_from_json(const std::string& text) {
 }
 
 void check_cursor(const Cursor& cursor, const std::vector<std::string>& stages, uint64_t seed) {
-  constexpr const char* kAdvice = "to start the data from its beginning instead, leave the cursor out";
   if (cursor.seed != seed)
     throw FailedPrecondition(fmt::format(
-        "the data cursor belongs to a run with seed {}, this one has seed {}: the order would change; {}",
-        cursor.seed, seed, kAdvice));
+        "the data cursor belongs to a run with seed {}, this one has seed {}: the order would change",
+        cursor.seed, seed));
   const auto stage = [](const std::vector<std::string>& list, size_t i) {
     return i < list.size() ? "'" + list[i] + "'" : std::string("nothing");
   };
   for (size_t i = 0; i < std::max(cursor.stages.size(), stages.size()); ++i)
     if (stage(cursor.stages, i) != stage(stages, i))
       throw FailedPrecondition(
-          fmt::format("the data cursor belongs to another data set: operation {} was {} and is now {} (was: "
-                      "{}; is: {}); {}",
-                      i + 1, stage(cursor.stages, i), stage(stages, i), fmt::join(cursor.stages, " | "),
-                      fmt::join(stages, " | "), kAdvice));
+          fmt::format("the data cursor belongs to another data set: operation {} was {} and is now {}", i + 1,
+                      stage(cursor.stages, i), stage(stages, i)));
 }
 
 }  // namespace mox::data::internal

@@ -1,0 +1,81 @@
+// Flags and YAML files as a user gets them wrong.
+#include <filesystem>
+
+#include "runtime/base/file.h"
+#include "tests/programs/training.h"
+
+namespace mox {
+namespace {
+
+using testing::HasSubstr;
+constexpr int kRefused = 2;
+
+class Configuration : public TrainingTest {
+ protected:
+  // A YAML file of this content, given to the program; nothing may be written to log_dir.
+  void expect_refused(const std::string& yaml, const std::vector<std::string>& says) {
+    make_directories(folder_);
+    const std::string path = folder_ + "/run.yaml";
+    write_file_atomically(path, yaml);
+    expect_error(run_process({"fashion_lenet", "--config=" + path, "--train_url=" + log_dir_}), says, kRefused);
+    EXPECT_FALSE(std::filesystem::exists(log_dir_));
+  }
+  void expect_flag_refused(const std::string& flag, const std::vector<std::string>& says) {
+    expect_error(run_process({"mnist_softmax", "--train_url=" + log_dir_, flag}), says, kRefused);
+    EXPECT_FALSE(std::filesystem::exists(log_dir_));
+  }
+  const std::string folder_ = fresh("configuration");
+};
+
+TEST_F(Configuration, UnknownKeyIsNamedWithItsLineAndTheNearest) {
+  expect_refused("data_url: x\nbatch_sise: 3\n", {"run.yaml:2: unknown key 'batch_sise'", "batch_size"});
+  expect_refused("optimizer:\n  name: sgd\n  learning_rat: 3\n", {"run.yaml:3: unknown key 'optimizer.learning_rat'",
+                                                                  "optimizer.learning_rate"});
+  expect_refused("drop_out: 0.3\n", {"run.yaml:1: unknown key 'drop_out'", "dropout"});
+}
+
+TEST_F(Configuration, WrongTypeIsNamedWithItsLine) {
+  expect_refused("batch_size: many\n", {"run.yaml:1: batch_size expects", "many"});
+  expect_refused("\nbatch_size: 1.5\n", {"run.yaml:2: batch_size expects", "1.5"});
+  expect_refused("batch_size: 0\n", {"run.yaml:1", "batch_size", "0"});
+  expect_refused("auto_batch: 3\n", {"run.yaml:1: auto_batch expects true or false"});
+  expect_refused("dropout: [1, 2]\n", {"run.yaml:1: dropout expects"});
+  expect_refused("inter_mode: evil\n", {"run.yaml:1", "inter_mode", "eval", "evil"});
+}
+
+TEST_F(Configuration, MalformedAndMissingFilesAreRefused) {
+  expect_refused("batch_size: 3\n  data_url: [x\n", {"run.yaml:", "not well-formed YAML"});
+  expect_refused("batch_size: 3\nbatch_size: 4\n", {"run.yaml:2: 'batch_size' is already given at"});
+  expect_refused("just words\n", {"run.yaml:1", "key: value"});
+  expect_flag_refused("--config=" + folder_ + "/missing.yaml", {"there is no file", "missing.yaml"});
+  expect_flag_refused("--config=/tmp", {"is a directory"});
+}
+
+TEST_F(Configuration, FlagsAreRefusedWithTheNearest) {
+  expect_flag_refused("--batch-size=3", {"unknown flag '--batch-size=3'", "--batch_size"});
+  expect_flag_refused("--max_number_of_step=3", {"--max_number_of_steps"});
+  expect_flag_refused("--batch_size=many", {"batch_size expects", "many"});
+  expect_flag_refused("--batch_size", {"needs a value"});
+  expect_flag_refused("word", {"'word' belongs to no flag"});
+  expect_flag_refused("--optimizer.name=sdg", {"optimizer.name", "sgd", "sdg"});
+}
+
+TEST_F(Configuration, HelpAndVersionEndWithStatusZeroAndNothingElse) {
+  for (const char* program : {"mnist_softmax", "fashion_lenet"}) {
+    const ProcessResult help = run_process({program, "--help"});
+    expect_success(help);
+    EXPECT_THAT(help.out, HasSubstr("--max_number_of_steps"));
+    EXPECT_EQ(help.out.find("--dropout") != std::string::npos, std::string(program) == "fashion_lenet");
+    EXPECT_EQ(help.err, "");
+    const ProcessResult version = run_process({program, "--version"});
+    expect_success(version);
+    EXPECT_THAT(version.out, HasSubstr("moxing"));
+  }
+}
+
+TEST_F(Configuration, MissingDataUrlIsSaid) {
+  expect_error(run_process({"mnist_softmax", "--train_url=" + log_dir_, "--max_number_of_steps=1"}), {"'' is not set", "data_url"});
+}
+
+}  // namespace
+}  // namespace mox
