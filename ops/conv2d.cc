@@ -23,7 +23,7 @@ Kernel compile(const KernelRequest& request) {
   const Node& node = request.node;
   const ConvolutionGeometry geometry =
       resolve_convolution(node.attributes, node.inputs[0].type(), node.inputs[1].type());
-  return onednn::forward_kernel(node, geometry, false);
+  return onednn::forward_kernel(request, geometry, false);
 }
 
 }  // namespace

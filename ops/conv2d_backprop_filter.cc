@@ -4,6 +4,7 @@
 
 #include "ops/conv2d_backprop_input.h"
 #include "ops/internal/convolution.h"
+#include "ops/internal/winograd.h"
 
 namespace mox {
 namespace {
@@ -33,6 +34,7 @@ Kernel compile(const KernelRequest& request) {
   if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);
   const ConvolutionGeometry geometry =
       resolve_convolution(node.attributes, node.inputs[0].type(), filter_type(node.attributes));
+  if (!request.direct_convolutions && winograd_pays(geometry)) return winograd_backward_filter_kernel(node, geometry);
   const onednn::ConvolutionDescriptors d(geometry);
   const dnnl::convolution_backward_weights::primitive_desc description(
       {d.algorithm, d.x, d.w, d.y, d.strides, d.dilations, d.before, d.after},

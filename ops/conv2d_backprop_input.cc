@@ -30,7 +30,7 @@ Kernel compile(const KernelRequest& request) {
   const Node& node = request.node;
   const ConvolutionGeometry geometry =
       resolve_convolution(node.attributes, image_type(node.attributes), node.inputs[0].type());
-  return onednn::backward_input_kernel(node, geometry, 0, 1);
+  return onednn::backward_input_kernel(request, geometry, 0, 1);
 }
 
 const Op kConv2dBackpropInput{

@@ -82,7 +82,7 @@ Kernel compile(const KernelRequest& request) {
   const Node& node = request.node;
   const ConvolutionGeometry geometry =
       resolve_convolution(node.attributes, node.outputs[0], node.inputs[1].type());
-  return onednn::backward_input_kernel(node, geometry, 1, 0);
+  return onednn::backward_input_kernel(request, geometry, 1, 0);
 }
 
 const Op kConv2dTranspose{

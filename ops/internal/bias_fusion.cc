@@ -20,7 +20,7 @@ const Op& conv2d_bias_op() {
           [](const KernelRequest& request) {
             const Node& node = request.node;
             return onednn::forward_kernel(
-                node, resolve_convolution(node.attributes, node.inputs[0].type(), node.inputs[1].type()),
+                request, resolve_convolution(node.attributes, node.inputs[0].type(), node.inputs[1].type()),
                 true);
           }};
   return op;

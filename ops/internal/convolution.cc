@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "ops/internal/winograd.h"
+
 namespace mox {
 namespace {
 
@@ -85,10 +87,13 @@ dnnl::convolution_forward::primitive_desc describe_forward(const ConvolutionDesc
           attributes, engine()};
 }
 
-Kernel forward_kernel(const Node& node, const ConvolutionGeometry& geometry, bool has_bias) {
+Kernel forward_kernel(const KernelRequest& request, const ConvolutionGeometry& geometry, bool has_bias) {
+  const Node& node = request.node;
   if (geometry.x.shape.elements() == 0 || geometry.w.shape.elements() == 0 ||
       geometry.y.shape.elements() == 0)
     return zero_kernel(node);
+  if (!request.direct_convolutions && winograd_pays(geometry))
+    return winograd_forward_kernel(node, geometry, has_bias, request.team);
   const ConvolutionDescriptors d(geometry);
   const auto description = describe_forward(d, has_bias);
   std::vector<PrimitiveArgument> arguments = {
@@ -101,9 +106,12 @@ Kernel forward_kernel(const Node& node, const ConvolutionGeometry& geometry, boo
   return kernel;
 }
 
-Kernel backward_input_kernel(const Node& node, const ConvolutionGeometry& geometry, int w_input,
+Kernel backward_input_kernel(const KernelRequest& request, const ConvolutionGeometry& geometry, int w_input,
                              int y_input) {
+  const Node& node = request.node;
   if (has_empty_value(node)) return zero_kernel(node);
+  if (!request.direct_convolutions && winograd_pays(geometry))
+    return winograd_backward_input_kernel(node, geometry, w_input, y_input, request.team);
   const ConvolutionDescriptors d(geometry);
   const dnnl::convolution_backward_data::primitive_desc description(
       {d.algorithm, d.x, d.w, d.y, d.strides, d.dilations, d.before, d.after}, attributes_with_scratchpad(),

@@ -43,10 +43,10 @@ struct ConvolutionDescriptors {
 dnnl::convolution_forward::primitive_desc describe_forward(const ConvolutionDescriptors& descriptors,
                                                            bool has_bias = false);
 
-// The kernel of x * w (+ bias): inputs x, w[, bias] of `node`, output y. Empty values included.
-Kernel forward_kernel(const Node& node, const ConvolutionGeometry& geometry, bool has_bias);
-// The kernel of the gradient of x: inputs `w_input` and `y_input` of `node`.
-Kernel backward_input_kernel(const Node& node, const ConvolutionGeometry& geometry, int w_input, int y_input);
+// The kernel of x * w (+ bias): inputs x, w[, bias] of the request's node, output y. Empty values included.
+Kernel forward_kernel(const KernelRequest& request, const ConvolutionGeometry& geometry, bool has_bias);
+// The kernel of the gradient of x: inputs `w_input` and `y_input` of the node.
+Kernel backward_input_kernel(const KernelRequest& request, const ConvolutionGeometry& geometry, int w_input, int y_input);
 
 }  // namespace onednn
 }  // namespace mox

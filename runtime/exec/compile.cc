@@ -168,7 +168,7 @@ class StepBuilder {
   void add_node(const Node& node) {
     if (node.op->kind != Op::Kind::kCompute && node.op->kind != Op::Kind::kRandom) return add_stored(node);
     MOX_ASSERT(node.op->compile, fmt::format("the op '{}' has a kernel", node.op->name));
-    KernelRequest request{node, {}, {}, team_};
+    KernelRequest request{node, {}, {}, team_, options_.direct_convolutions};
     for (const Tensor& input : node.inputs) {
       const PlanValue& value = at(versions_.at(key(input)).front());
       request.input_layouts.push_back(value.layout);
@@ -271,7 +271,7 @@ std::shared_ptr<const Plan> Plan::compile(const Graph& graph, const PlanRequest&
   for (const VariableUpdate& update : request.updates) outputs.push_back(update.value);
 
   GraphRewriter rewriter(graph, std::move(outputs));
-  rewriter.apply(fold_constants(team));
+  rewriter.apply(fold_constants(options, team));
   rewriter.apply(share_equal_nodes());
   for (const NamedRule& rule : options.rules)
     if (const int fired = rewriter.apply(rule.rule)) impl->fired_rules.push_back(fmt::format("{}: {}", rule.name, fired));

@@ -33,6 +33,8 @@ struct PlanRequest {
 struct CompileOptions {
   std::vector<NamedRule> rules;  // applied in order (ops/passes.h: default_rules)
   LayoutConverter convert;       // ops/passes.h: convert_layout
+  // Convolutions sum directly, never through a transform that needs fewer multiplications but rounds more (Winograd).
+  bool direct_convolutions = false;
 };
 
 struct PlanStatistics {

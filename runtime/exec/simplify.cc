@@ -15,7 +15,8 @@ constexpr size_t kLargestMadeBytes = size_t{16} << 10;
 
 bool is_constant(const Tensor& tensor) { return tensor.node()->op->kind == Op::Kind::kConstant; }
 
-std::optional<std::vector<Array>> run_on_constants(const Node& node, const RewriteView& view, const Team& team) {
+std::optional<std::vector<Array>> run_on_constants(const Node& node, const RewriteView& view,
+                                                  const CompileOptions& options, const Team& team) {
   std::vector<Array> inputs;
   std::vector<Layout> plain;
   for (const Tensor& input : node.inputs) {
@@ -23,7 +24,7 @@ std::optional<std::vector<Array>> run_on_constants(const Node& node, const Rewri
     plain.push_back(Layout::plain(input.type()));
   }
   const Kernel kernel =
-      node.op->compile({node, plain, std::vector<bool>(node.inputs.size(), true), team});
+      node.op->compile({node, plain, std::vector<bool>(node.inputs.size(), true), team, options.direct_convolutions});
   for (size_t i = 0; i < inputs.size(); ++i)
     if (!kernel.input_layouts[i].is_plain()) return std::nullopt;
   for (const Layout& layout : kernel.output_layouts)
@@ -74,15 +75,15 @@ std::string identity_of(const Node& node, const RewriteView& view) {
 
 }  // namespace
 
-RewriteRule fold_constants(const Team& team) {
-  return [&team](const Node& node, const RewriteView& view) -> std::optional<std::vector<Tensor>> {
+RewriteRule fold_constants(const CompileOptions& options, const Team& team) {
+  return [&options, &team](const Node& node, const RewriteView& view) -> std::optional<std::vector<Tensor>> {
     if (node.op->kind != Op::Kind::kCompute || !node.op->compile) return std::nullopt;
     size_t bytes = 0;
     for (const TensorType& type : node.outputs) bytes += type.bytes();
     if (bytes > (node.inputs.empty() ? kLargestMadeBytes : kLargestFoldedBytes)) return std::nullopt;
     if (!std::all_of(node.inputs.begin(), node.inputs.end(), [&](auto& t) { return is_constant(view.mapped(t)); }))
       return std::nullopt;
-    auto values = run_on_constants(node, view, team);
+    auto values = run_on_constants(node, view, options, team);
     if (!values) return std::nullopt;
     std::vector<Tensor> results;
     for (Array& value : *values) results.push_back(view.target().constant(std::move(value), node.where));

@@ -30,6 +30,7 @@ struct KernelRequest {
   std::vector<Layout> input_layouts;  // in which layout each input exists; a kernel may ask for another
   std::vector<bool> input_is_stored;  // a variable or constant: converting it costs a pass over memory every step
   const Team& team;                   // the team that will run it
+  bool direct_convolutions = false;   // CompileOptions::direct_convolutions
 };
 
 // What a kernel gets when it runs. Pointers are aligned to 64 bytes, unless a caller's own memory is passed in.

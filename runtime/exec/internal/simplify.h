@@ -1,12 +1,13 @@
 // Rewrites that need no knowledge of any op.
 #pragma once
 
+#include "runtime/exec/plan.h"
 #include "runtime/graph/rewrite.h"
 
 namespace mox {
 
 // A node whose inputs are all constants becomes a constant (computed now, on `team`).
-RewriteRule fold_constants(const Team& team);
+RewriteRule fold_constants(const CompileOptions& options, const Team& team);
 
 // A node equal to an earlier one (op, inputs, attributes) is replaced by it. Random nodes never are.
 RewriteRule share_equal_nodes();

@@ -1,0 +1,86 @@
+// Winograd convolutions against the direct sum.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ops/conv2d.h"
+#include "ops/conv2d_backprop_filter.h"
+#include "ops/conv2d_backprop_input.h"
+#include "ops/ops.h"
+#include "runtime/exec/plan_instance.h"
+#include "tests/support/evaluate.h"
+
+namespace mox {
+namespace {
+
+struct Case {
+  int64_t batch, in, out, height, width, window;
+  Padding padding;
+};
+
+class WinogradTest : public ::testing::TestWithParam<Case> {};
+
+struct Outcome {
+  std::vector<Array> values;
+  std::string plan;
+};
+
+// y (with a bias), dx and dw.
+Outcome run(const Case& c, bool direct, int threads) {
+  Graph graph;
+  const GraphScope scope(graph);
+  const SourceLocation here = SourceLocation::current();
+  const std::vector<Array> inputs = {test::random_array({c.batch, c.in, c.height, c.width}, 1, -1, 1),
+                                     test::random_array({c.out, c.in, c.window, c.window}, 2, -1, 1),
+                                     test::random_array({c.out}, 3, -1, 1)};
+  const Tensor x = graph.input(0, inputs[0].type(), here), w = graph.input(1, inputs[1].type(), here);
+  const Conv2dOptions options{.padding = c.padding};
+  const Tensor y = bias_add(conv2d(x, w, options), graph.input(2, inputs[2].type(), here));
+  const Tensor dy = mul(y, 0.1f);
+  const std::vector<Tensor> fetches = {y, conv2d_backprop_input(x.shape(), w, dy, options),
+                                       conv2d_backprop_filter(x, w.shape(), dy, options)};
+  const Team team(threads);
+  team.enter();
+  CompileOptions compile = test::compile_options();
+  compile.direct_convolutions = direct;
+  const auto plan = Plan::compile(graph, {.fetches = fetches, .gradients = {}, .updates = {}}, compile, team);
+  PlanInstance instance(plan, team, [](std::string_view) { return Array(); });
+  instance.run({.components = inputs});
+  Outcome outcome{{}, plan->describe()};
+  for (size_t i = 0; i < fetches.size(); ++i) outcome.values.push_back(instance.fetched(i).clone());
+  return outcome;
+}
+
+TEST_P(WinogradTest, AgreesWithTheDirectSumAndDoesNotDependOnTheTeam) {
+  const Outcome direct = run(GetParam(), true, 1), fast = run(GetParam(), false, 1), shared = run(GetParam(), false, 3);
+  EXPECT_EQ(direct.plan.find("winograd"), std::string::npos);
+  size_t kernels = 0;
+  for (size_t at = 0; (at = fast.plan.find("winograd:", at)) != std::string::npos; ++at) ++kernels;
+  if (!__builtin_cpu_supports("avx512f")) {
+    EXPECT_EQ(kernels, 0u);
+  } else {
+    EXPECT_EQ(kernels, 3u) << fast.plan;
+  }
+  const double bounds[] = {1e-5, 1e-5, 1e-4};  // of the largest value
+  for (size_t v = 0; v < 3; ++v) {
+    const auto expected = direct.values[v].values<float>(), given = fast.values[v].values<float>();
+    double largest = 0, error = 0;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      largest = std::max<double>(largest, std::fabs(expected[i]));
+      error = std::max<double>(error, std::fabs(expected[i] - given[i]));
+    }
+    EXPECT_LT(error, bounds[v] * largest) << "value " << v;
+    const auto bytes = fast.values[v].as_bytes(), same = shared.values[v].as_bytes();
+    EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), same.begin())) << "value " << v;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, WinogradTest,
+                         ::testing::Values(Case{8, 16, 32, 14, 14, 5, Padding::kSame}, Case{5, 32, 48, 17, 23, 5, Padding::kValid},
+                                           Case{16, 64, 16, 14, 13, 3, Padding::kSame},
+                                           Case{9, 48, 80, 18, 18, 3, Padding::of(2, 0, 1, 2)},
+                                           Case{4, 16, 64, 31, 29, 3, Padding::kValid},
+                                           Case{3, 32, 32, 30, 30, 5, Padding::of(4, 3, 0, 1)}));
+
+}  // namespace
+}  // namespace mox
