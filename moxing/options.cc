@@ -116,6 +116,13 @@ std::vector<Option> declare() {
        .help = "Threads that compute. 0: all cores that the process may use.",
        .minimum = 0,
        .maximum = 4096},
+      {.name = "conv_algorithm",
+       .type = kString,
+       .default_value = "auto",
+       .group = "Compute",
+       .help = "auto: convolutions may use Winograd's method, which multiplies less and rounds a little more. direct: "
+               "they sum as the definition says.",
+       .allowed = {"auto", "direct"}},
       {.name = "print_plan",
        .type = kBool,
        .default_value = false,

@@ -36,7 +36,8 @@ struct CompiledModel {
 class ModelCompiler {
  public:
   // `begin` is called for each graph of a TRAIN model before it is compiled (the hooks' begin).
-  ModelCompiler(ModelFn model_fn, ModeKeys mode, VariableStore& store, const Team& team,
+  // `direct_convolutions`: see CompileOptions.
+  ModelCompiler(ModelFn model_fn, ModeKeys mode, VariableStore& store, const Team& team, bool direct_convolutions,
                 std::function<void(ModelBuild&, const ModelSpec&)> begin = {});
 
   // The model for a batch of these component types. Throws what model_fn throws, and InvalidArgument if its answer cannot
@@ -51,6 +52,7 @@ class ModelCompiler {
   ModeKeys mode_;
   VariableStore& store_;
   const Team& team_;
+  bool direct_convolutions_;
   std::function<void(ModelBuild&, const ModelSpec&)> begin_;
   std::vector<std::unique_ptr<CompiledModel>> models_;
 };

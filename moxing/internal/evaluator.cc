@@ -33,7 +33,7 @@ Evaluator::Evaluator(const RunSpec& spec, const RunSettings& settings, VariableS
       pipeline_options_{.seed = settings.seed,
                         .threads = settings.data_threads,
                         .prefetch_batches = settings.prefetch_batches},
-      compiler_(spec.model_fn, ModeKeys::EVAL, store, team) {}
+      compiler_(spec.model_fn, ModeKeys::EVAL, store, team, settings.direct_convolutions) {}
 
 Metrics Evaluator::evaluate() {
   using Clock = std::chrono::steady_clock;
