@@ -42,8 +42,8 @@ class ModelBuild {
  public:
   virtual ~ModelBuild() = default;
   // Has `tensor` computed in every step; after_run finds its value under `name`. Throws InvalidArgument if the name is
-  // taken by another tensor, or the tensor is one of another graph: each call of begin must look it up anew, for instance
-  // with get_collection (variables.h).
+  // taken by another tensor, or if the tensor belongs to another graph: a hook lives as long as the run and sees each graph,
+  // so it finds its tensor anew in each begin (model_fn may put it into a collection; get_collection works in begin).
   virtual void fetch(const std::string& name, const Tensor& tensor) = 0;
   // The loss that is minimised, regularisation included.
   virtual const Tensor& loss() const = 0;
@@ -82,8 +82,10 @@ class Session {
   // Where lines for a person go.
   virtual Console& console() = 0;
 
-  // Saves the state after the current step under log_dir, off the training thread. A no-op without a log_dir, or if this
-  // step is saved already. Errors of earlier saves are thrown here (IoError).
+  // Saves the state after the current step under log_dir, off the training thread. In before_run and after_run that is when
+  // every hook has seen the step, so that all of the state belongs to one moment. A no-op without a log_dir, or if this step is
+  // saved already. The run ends with IoError if an earlier save has failed, with NumericError if a trained variable is not
+  // finite (nothing is saved then). Throws FailedPrecondition once the run has failed.
   virtual void save_checkpoint() = 0;
 
   // A pass over input_fn(EVAL) with the current variables: the means of log_info over its samples. Throws

@@ -51,7 +51,8 @@ struct MonitorOptions {
   double min_change = 0;  // how much better the value must be to count; >= 0. NaN and infinity are never better
   int64_t patience = 3;   // evaluations without improvement that are waited for; >= 1
 };
-// Requests a stop after `patience` evaluations without improvement.
+// Requests a stop after `patience` evaluations without improvement. A run that was stopped so and is started again stops at
+// once; with more patience it goes on.
 std::shared_ptr<Hook> early_stopping_hook(const MonitorOptions& options);
 
 // Multiplies the learning rate by `factor` after `patience` evaluations without improvement, down to a multiplier of

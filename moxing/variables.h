@@ -61,8 +61,9 @@ class VarScope {
 std::vector<Tensor> get_collection(const std::string& key, std::string_view scope = "");
 void add_to_collection(const std::string& key, const Tensor& tensor);
 
-// After each training step `variable` takes the value of `value`, a tensor of its type (moving averages). Throws
-// InvalidArgument for anything else, and for a variable that has an update already.
+// After each training step `variable` takes the value of `value`, a tensor of its type (moving averages), computed
+// from the variables as they were before the step. Throws InvalidArgument for anything else, and for a variable that has an
+// update already.
 void update_after_step(const Tensor& variable, const Tensor& value,
                        SourceLocation where = SourceLocation::current());
 

@@ -23,8 +23,11 @@ class FetchList : public ModelBuild {
   void fetch(const std::string& name, const Tensor& tensor) override {
     if (!tensor.defined()) throw InvalidArgument(fmt::format("the value '{}' to fetch is an undefined tensor", name));
     if (tensor.node()->graph != &graph_)
-      throw InvalidArgument(fmt::format("the value '{}' to fetch is {}, a tensor of another graph (was it kept from an "
-                                        "earlier call of model_fn or begin?)", name, to_string(tensor)));
+      throw InvalidArgument(fmt::format(
+          "the value '{}' to fetch is '{}' (made at {}), a tensor of another graph: model_fn is called once for each mode and "
+          "batch size, and no tensor may be kept from one call to the next. A hook finds its tensor anew in each begin: put it "
+          "into a collection in model_fn and take it with get_collection",
+          name, tensor.name(), to_string(tensor.where())));
     auto known = std::ranges::find(names, name);
     if (known == names.end()) {
       names.push_back(name);

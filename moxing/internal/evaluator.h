@@ -12,7 +12,8 @@ namespace mox::internal {
 
 class Evaluator {
  public:
-  // `input_fn` is called once, here. Throws FailedPrecondition if its data has no end and no known epoch.
+  // `input_fn` is called once, here, and the model is compiled, so that a mistake shows before a training and not after it.
+  // Throws FailedPrecondition if the data has no end and no known epoch, and what ModelCompiler::for_signature throws.
   Evaluator(const RunSpec& spec, const RunSettings& settings, VariableStore& store, const Team& team);
 
   // The means of log_info over all samples of one epoch: each batch counts with its number of samples, so the last,

@@ -16,12 +16,15 @@ class PlateauLearningRateHook : public Hook {
       : monitor_(options), factor_(factor), min_multiplier_(min_multiplier) {}
   std::string name() const override { return "plateau_learning_rate/" + monitor_.options().metric; }
   void after_evaluation(Session& session, const Metrics& metrics) override {
-    if (!monitor_.is_stuck_after(metrics)) return;
+    monitor_.add(metrics);
+    if (!monitor_.is_stuck()) return;
+    const std::string reason = monitor_.describe();
+    monitor_.start_over();
     const double before = session.learning_rate_multiplier();
     const double after = std::max(before * factor_, std::min(before, min_multiplier_));
     if (after == before) return;
     session.set_learning_rate_multiplier(after);
-    log_info(fmt::format("{}: the learning rate is multiplied by {:g} from now on", monitor_.description_of_plateau(), after));
+    log_info(fmt::format("{}: the learning rate is multiplied by {:g} from now on", reason, after));
   }
   std::string save_state() const override { return monitor_.save_state(); }
   void restore_state(const std::string& state) override { monitor_.restore_state(state); }

@@ -16,7 +16,7 @@ MetricMonitor::MetricMonitor(const MonitorOptions& options) : options_(options) 
     throw InvalidArgument(fmt::format("a monitor's min_change must be >= 0, got {}", options.min_change));
 }
 
-bool MetricMonitor::is_stuck_after(const Metrics& metrics) {
+void MetricMonitor::add(const Metrics& metrics) {
   const double* value = nullptr;
   std::string names;
   for (const auto& [name, number] : metrics) {
@@ -25,22 +25,15 @@ bool MetricMonitor::is_stuck_after(const Metrics& metrics) {
   }
   if (!value)
     throw NotFound(fmt::format("the monitored metric '{}' is not in the evaluation, which has: {}", options_.metric, names));
-  // A value that is no number is no improvement, and no best one to be measured by.
   const bool better = std::isfinite(*value) && (!best_ || (options_.larger_is_better ? *value > *best_ + options_.min_change
-                                                            : *value < *best_ - options_.min_change));
-  if (better) {
-    best_ = *value;
-    waited_ = 0;
-    return false;
-  }
-  if (++waited_ < options_.patience) return false;
-  waited_ = 0;
-  return true;
+                                                                                      : *value < *best_ - options_.min_change));
+  if (better) best_ = *value;
+  waited_ = better ? 0 : waited_ + 1;
 }
 
-std::string MetricMonitor::description_of_plateau() const {
+std::string MetricMonitor::describe() const {
   return fmt::format("{} has {} for {} evaluations", options_.metric,
-                     best_ ? fmt::format("not improved on {:g}", *best_) : "not been a finite number", options_.patience);
+                     best_ ? fmt::format("not improved on {:g}", *best_) : "not been a finite number", waited_);
 }
 
 std::string MetricMonitor::save_state() const {

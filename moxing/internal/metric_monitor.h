@@ -13,13 +13,17 @@ class MetricMonitor {
   // Throws InvalidArgument for a patience below 1 and a min_change below 0.
   explicit MetricMonitor(const MonitorOptions& options);
 
-  // Takes the metric out of an evaluation. True if `patience` evaluations in a row brought no improvement; the count then
-  // begins anew. Throws NotFound, naming the metrics there are, if the metric is not among them.
-  bool is_stuck_after(const Metrics& metrics);
+  // Takes the metric out of an evaluation; NaN and infinities are no improvement. Throws NotFound, naming the metrics there
+  // are, if the metric is not among them.
+  void add(const Metrics& metrics);
+
+  // Whether `patience` evaluations in a row, or more, brought no improvement.
+  bool is_stuck() const { return waited_ >= options_.patience; }
+  void start_over() { waited_ = 0; }  // counts anew; the best value stays
 
   const MonitorOptions& options() const { return options_; }
-  // "loss has not improved on 0.25 for 3 evaluations", for the moment when is_stuck_after is true.
-  std::string description_of_plateau() const;
+  // "loss has not improved on 0.31 for 3 evaluations"
+  std::string describe() const;
 
   std::string save_state() const;                // JSON
   void restore_state(const std::string& state);  // throws DataError

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "moxing/gradient_clipping.h"
 #include "runtime/base/error.h"
@@ -67,6 +68,16 @@ double ParameterUpdater::clipping_scale_of(std::span<const Array* const> gradien
   std::vector<double> squares;
   for (const Array* gradient : gradients) squares.push_back(sum_of_squares(gradient->values<float>(), team_));
   return clipping_scale(global_norm(squares), *optimizer_->global_norm_limit());
+}
+
+const std::string* ParameterUpdater::first_not_finite() const {
+  for (const Parameter& parameter : parameters_) {
+    constexpr uint32_t kExponent = 0x7f800000;
+    bool found = false;  // without a branch in the loop, which is one pass over memory then
+    for (float value : parameter.value.values<float>()) found |= (std::bit_cast<uint32_t>(value) & kExponent) == kExponent;
+    if (found) return &parameter.name;
+  }
+  return nullptr;
 }
 
 std::vector<NamedArray> ParameterUpdater::slots() const {

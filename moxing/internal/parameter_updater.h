@@ -16,7 +16,7 @@ namespace mox::internal {
 
 class ParameterUpdater {
  public:
-  // `values`: slots by "variable/slot" that a checkpoint has kept; the others begin with their initial value.
+  // `slots`: those by "variable/slot" that a checkpoint has kept; the others begin with their initial value.
   ParameterUpdater(std::unique_ptr<Optimizer> optimizer, VariableStore& store, std::span<const NamedArray> slots,
                    const Team& team);
 
@@ -32,6 +32,9 @@ class ParameterUpdater {
   void apply(size_t parameter, const Array& gradient, double gradient_scale = 1);
   // The factor that clipping by the global norm asks for.
   double clipping_scale_of(std::span<const Array* const> gradients) const;
+
+  // The name of a declared variable with a NaN or an infinity, or null.
+  const std::string* first_not_finite() const;
 
   const Optimizer& optimizer() const { return *optimizer_; }
   double learning_rate(int64_t step, int64_t steps_per_epoch) const {

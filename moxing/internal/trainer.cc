@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <set>
+#include <utility>
 
 #include "moxing/hooks.h"
 #include "moxing/internal/output_hook.h"
@@ -258,6 +259,7 @@ void Trainer::step(const Batch& batch) {
     known = parameter_numbers_.insert(known, {&model, updater_->declare(model.gradient_variables)});
   const std::vector<size_t>& numbers = known->second;
 
+  in_step_ = true;
   for (const auto& hook : hooks_) hook->before_run(*this);
   const auto before = Clock::now();
   updater_->begin_step(global_step_, steps_per_epoch_, learning_rate_multiplier_);
@@ -289,6 +291,8 @@ void Trainer::step(const Batch& batch) {
   }
   const TrainingStepResult result(model, batch.size);
   for (const auto& hook : hooks_) hook->after_run(*this, result);
+  in_step_ = false;
+  if (std::exchange(save_is_due_, false)) submit_checkpoint();
 }
 
 void Trainer::end_hooks(std::exception_ptr error) {
@@ -325,7 +329,27 @@ void Trainer::request_stop(std::string reason) {
 }
 
 void Trainer::save_checkpoint() {
-  if (!writer_ || saved_step_ == global_step_) return;
+  if (!writer_) return;
+  if (failed_)
+    throw FailedPrecondition(fmt::format("nothing is saved after an error: the state after global step {} may be half of a step",
+                                         global_step_));
+  // Within a step the batch is taken already and hooks that come later have not seen the step: neither the data position
+  // nor the hooks' states would belong to it.
+  if (in_step_) {
+    save_is_due_ = true;
+  } else {
+    submit_checkpoint();
+  }
+}
+
+void Trainer::submit_checkpoint() {
+  if (saved_step_ == global_step_) return;
+  // A finite loss may still have had a gradient that is not, and a continued run would never recover.
+  if (const std::string* name = updater_->first_not_finite())
+    throw NumericError(fmt::format(
+        "the variable '{}' is not finite after global step {} (the gradient was NaN or infinite, or the step too large), so it "
+        "is not saved; the checkpoints saved before are untouched. Try clip_gradient_norm or a lower learning rate",
+        *name, global_step_));
   SessionState state{.global_step = global_step_,
                      .seed = settings_.seed,
                      .threads = team_.size(),

@@ -57,6 +57,7 @@ class Trainer : private Session {
   bool is_finished_already() const;
   void train();
   void step(const Batch& batch);
+  void submit_checkpoint();
   void end_hooks(std::exception_ptr error);
   void print_summary() const;
 
@@ -82,6 +83,7 @@ class Trainer : private Session {
 
   int64_t global_step_ = 0, first_step_ = 0, last_step_ = 0, steps_per_epoch_ = 0, samples_ = 0;
   int64_t saved_step_ = -1;
+  bool in_step_ = false, save_is_due_ = false;  // a save that a hook asks for within a step waits for the step's end
   double learning_rate_multiplier_ = 1;
   bool stop_requested_ = false, failed_ = false, in_after_evaluation_ = false;
   std::string stop_reason_;

@@ -167,7 +167,9 @@ class StepBuilder {
 
   void add_node(const Node& node) {
     if (node.op->kind != Op::Kind::kCompute && node.op->kind != Op::Kind::kRandom) return add_stored(node);
-    MOX_ASSERT(node.op->compile, fmt::format("the op '{}' has a kernel", node.op->name));
+    if (!node.op->compile)
+      throw InvalidArgument(fmt::format("the op '{}' of '{}' made at {} has no kernel: set Op::compile", node.op->name,
+                                        node.name, to_string(node.where)));
     KernelRequest request{node, {}, {}, team_, options_.direct_convolutions};
     for (const Tensor& input : node.inputs) {
       const PlanValue& value = at(versions_.at(key(input)).front());
@@ -176,8 +178,12 @@ class StepBuilder {
       request.input_is_stored.push_back(storage == Storage::kVariable || storage == Storage::kConstant);
     }
     Kernel kernel = node.op->compile(request);
-    MOX_ASSERT(kernel.input_layouts.size() == node.inputs.size() && kernel.output_layouts.size() == node.outputs.size(),
-               fmt::format("the kernel of '{}' has a layout for each input and output", node.op->name));
+    if (kernel.input_layouts.size() != node.inputs.size() || kernel.output_layouts.size() != node.outputs.size())
+      throw InvalidArgument(fmt::format(
+          "the kernel of the op '{}' states {} input and {} output layouts, but '{}' made at {} has {} inputs and {} "
+          "outputs; it needs one each (plain_kernel fills them in)",
+          node.op->name, kernel.input_layouts.size(), kernel.output_layouts.size(), node.name, to_string(node.where),
+          node.inputs.size(), node.outputs.size()));
     plan_.statistics.floating_point_operations += kernel.floating_point_operations;
     std::vector<int> inputs, outputs;
     for (size_t i = 0; i < node.inputs.size(); ++i)
@@ -206,6 +212,18 @@ class StepBuilder {
   std::set<Key> wanted_plain_;
 };
 
+// Whether every place at which `step` reads the memory `root` is one that output `output` may overwrite: a kernel that may
+// run in place of its first input may still read its second one in another order, and both can be one value.
+bool may_overwrite(const Plan::Impl& plan, const PlanStep& step, int output, int root) {
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    const std::pair<int, int> pair{output, static_cast<int>(i)};
+    if (plan.root(step.inputs[i]) == root &&
+        std::find(step.kernel.in_place.begin(), step.kernel.in_place.end(), pair) == step.kernel.in_place.end())
+      return false;
+  }
+  return true;
+}
+
 // Lets outputs take over the memory of inputs that die with their step.
 void share_in_place(Plan::Impl& plan) {
   for (size_t s = 0; s < plan.steps.size(); ++s) {
@@ -218,7 +236,7 @@ void share_in_place(Plan::Impl& plan) {
       PlanValue& from = plan.values[static_cast<size_t>(input)];
       if (to.alias_of >= 0 || to.storage != Storage::kArena || from.storage != Storage::kArena) continue;
       if (from.last_step != static_cast<int>(s) || to.layout.bytes() != from.layout.bytes()) continue;
-      if (!taken.insert(input).second) continue;
+      if (!may_overwrite(plan, step, output_index, input) || !taken.insert(input).second) continue;
       to.alias_of = input;
       from.last_step = to.last_step;
     }
@@ -249,7 +267,7 @@ void schedule_gradient_events(Plan::Impl& plan, const std::vector<std::string>& 
   for (size_t g = 0; g < plan.gradients.size(); ++g) {
     int step = plan.values[static_cast<size_t>(plan.root(plan.gradients[g]))].first_step;
     auto read = last_read.find(gradient_variables[g]);
-    if (read != last_read.end()) step = std::max(step, std::min(read->second, static_cast<int>(plan.steps.size()) - 1));
+    if (read != last_read.end()) step = std::max(step, read->second);
     plan.gradient_events.push_back({step, g});
   }
   std::stable_sort(plan.gradient_events.begin(), plan.gradient_events.end(),

@@ -61,7 +61,8 @@ class Plan {
   const PlanStatistics& statistics() const;
   // A table for people: op, name, shapes, layouts, implementation, FLOPs, bytes; then the totals.
   std::string describe() const;
-  // A stable hash of everything that decides the result: ops, attributes, shapes, order, implementations.
+  // A stable hash of everything that decides the result: ops, attributes, constants, shapes, order, who reads what,
+  // implementations.
   uint64_t fingerprint() const;
 
   struct Impl;

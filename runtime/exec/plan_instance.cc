@@ -110,8 +110,6 @@ void PlanInstance::run(const StepInputs& inputs, const GradientListener& listene
   Clock::time_point before = self.profiling ? Clock::now() : Clock::time_point();
   auto event = compiled.gradient_events.begin();
   const auto last_event = compiled.gradient_events.end();
-  // A gradient that is a stored value (step -1) has no step to wait for.
-  for (; event != last_event && event->step < 0; ++event) listener(event->gradient);
   for (size_t s = 0; s < self.steps.size(); ++s) {
     BoundStep& step = self.steps[s];
     step.run({step.inputs, step.outputs, step.scratch, *self.team, inputs.seed, inputs.step});

@@ -67,12 +67,27 @@ std::string Plan::describe() const {
 
 uint64_t Plan::fingerprint() const {
   uint64_t hash = stable_hash("moxing plan 1");
+  // A value is known by its number and the memory it lives in, so that the wiring counts and not only the types.
+  auto value_identity = [this](int index) {
+    const PlanValue& root = impl_->values[static_cast<size_t>(impl_->root(index))];
+    const bool is_stored = root.storage == Storage::kVariable || root.storage == Storage::kInput;
+    return fmt::format("{}:{} {}{}", index, value_text(*impl_, index), static_cast<int>(root.storage),
+                       is_stored ? root.name : "");
+  };
+  for (const Array& constant : impl_->constants) {
+    const auto bytes = constant.as_bytes();
+    hash = mix_hash(hash, stable_hash({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+  }
   for (const PlanStep& step : impl_->steps) {
     std::string line = step.op + ' ' + step.name + ' ' + step.attributes + ' ' + step.kernel.implementation;
-    for (int input : step.inputs) line += ' ' + value_text(*impl_, input);
-    for (int output : step.outputs) line += " > " + value_text(*impl_, output);
+    for (int input : step.inputs) line += ' ' + value_identity(input);
+    for (int output : step.outputs) line += " > " + value_identity(output);
     hash = mix_hash(hash, stable_hash(line));
   }
+  for (const std::vector<int>* kept : {&impl_->results, &impl_->gradients})
+    for (int value : *kept) hash = mix_hash(hash, stable_hash(value_identity(value)));
+  for (const Plan::Impl::Update& update : impl_->updates)
+    hash = mix_hash(hash, stable_hash(fmt::format("{} = {}", update.variable, update.result)));
   return hash;
 }
 

@@ -33,6 +33,12 @@ std::vector<Tensor> build_gradients(const Tensor& loss, std::span<const Tensor> 
                                       "'{}' made at {} is {}",
                                       loss.name(), to_string(loss.where()), to_string(loss.type())));
   Graph& graph = *loss.node()->graph;
+  for (const Tensor& target : targets)
+    if (!target.defined() || target.node()->graph != &graph)
+      throw InvalidArgument(fmt::format("the gradient of the loss '{}' made at {} was asked for with respect to {}", loss.name(),
+                                        to_string(loss.where()),
+                                        target.defined() ? fmt::format("'{}', a tensor of another graph", target.name())
+                                                         : "an undefined tensor"));
   const int last = loss.node()->id;
   const std::vector<bool> depends = nodes_that_depend_on(graph, targets, last);
 
@@ -54,15 +60,20 @@ std::vector<Tensor> build_gradients(const Tensor& loss, std::span<const Tensor> 
     if (!reached) continue;
     LocationScope where(node.where);
     const std::vector<Tensor> input_gradients = node.op->gradient({node, output_gradients});
-    MOX_ASSERT(input_gradients.size() == node.inputs.size(),
-               fmt::format("the gradient of '{}' answers for each input", node.op->name));
+    if (input_gradients.size() != node.inputs.size())
+      throw InvalidArgument(fmt::format(
+          "the gradient function of the op '{}' returned {} tensors for '{}' made at {}, which has {} inputs; it answers with "
+          "one for each (an undefined one where no gradient flows)",
+          node.op->name, input_gradients.size(), node.name, to_string(node.where), node.inputs.size()));
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const Tensor& input = node.inputs[i];
       const Tensor& gradient = input_gradients[i];
       if (!gradient.defined() || !depends[static_cast<size_t>(input.node()->id)]) continue;
-      MOX_ASSERT(gradient.type() == input.type(),
-                 fmt::format("the gradient of '{}' for input {} has the input's type: {} against {}", node.op->name, i,
-                             to_string(gradient.type()), to_string(input.type())));
+      if (gradient.type() != input.type())
+        throw InvalidArgument(fmt::format("the gradient function of the op '{}' returned {} for input {} of '{}' made at {}, "
+                                          "which is {}; a gradient has the type of its input",
+                                          node.op->name, to_string(gradient), i, node.name, to_string(node.where),
+                                          to_string(input)));
       Tensor& sum = gradients[key_of(input)];
       sum = sum.defined() ? vocabulary.add(sum, gradient) : gradient;
     }

@@ -18,7 +18,8 @@ struct AutodiffVocabulary {
 };
 
 // d(loss)/d(w) for every w in `targets`; undefined where the loss does not depend on it through differentiable ops.
-// `loss` is a scalar of a floating dtype (InvalidArgument otherwise). Only nodes between `targets` and `loss` get
+// `loss` is a scalar of a floating dtype and every target a tensor of its graph; InvalidArgument otherwise, or if an op's
+// gradient function does not answer with one tensor of the right type for each input. Only nodes between `targets` and `loss` get
 // gradient nodes. New nodes are named under "gradients/" and carry their forward node's source location.
 std::vector<Tensor> build_gradients(const Tensor& loss, std::span<const Tensor> targets,
                                     const AutodiffVocabulary& vocabulary);

@@ -59,7 +59,8 @@ struct Kernel {
   std::vector<Layout> output_layouts;  // produced; one an output
   size_t scratch_bytes = 0;            // uninitialised memory during `run`
   // Output `first` may use the memory of input `second` (same bytes; read before written, element by element). The
-  // planner does it when that input is not needed later.
+  // planner does it when that input is not needed later, and not if the same memory is also another input of the step for
+  // which `first` has no entry here.
   std::vector<std::pair<int, int>> in_place;
   // >= 0: output 0 is input `alias` under another shape; nothing runs and `instantiate` stays empty.
   int alias = -1;

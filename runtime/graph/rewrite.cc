@@ -5,7 +5,7 @@
 namespace mox {
 namespace {
 
-int64_t key_of(const Tensor& tensor) { return int64_t{tensor.node()->id} << 8 | tensor.index(); }
+int64_t key_of(const Tensor& tensor) { return int64_t{tensor.node()->id} << 32 | tensor.index(); }
 
 std::vector<bool> needed_nodes(const Graph& graph, const std::vector<Tensor>& outputs) {
   std::vector<bool> needed(graph.nodes().size(), false);
