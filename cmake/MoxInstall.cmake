@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 get_property(libraries GLOBAL PROPERTY MOX_LIBRARIES)
 install(TARGETS ${libraries} EXPORT moxing ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT moxing NAMESPACE moxing:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/moxing FILE moxingTargets.cmake)
-foreach(folder runtime ops moxing)
+foreach(folder runtime ops moxing models)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}
           DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/moxing-${PROJECT_VERSION}
           FILES_MATCHING PATTERN "*.h" PATTERN "internal" EXCLUDE)

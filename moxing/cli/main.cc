@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
   app.set_help_all_flag("-h,--help", "Print this help and exit");
   app.require_subcommand(1);
   mox::cli::add_checkpoint(app);
+  mox::cli::add_import(app);
 
   try {
     app.parse(argc, argv);

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "moxing/internal/layer_support.h"
 #include "ops/batch_norm.h"
 #include "ops/ops.h"
@@ -37,7 +39,10 @@ Tensor batch_norm(const Tensor& x, ModeKeys mode, const BatchNormOptions& option
     graph.set_update({moving, value * options.momentum + stop_gradient(batch) * (1.0f - options.momentum)});
   };
   move(moving_mean, result.mean);
-  move(moving_variance, result.variance);
+  // The batch's variance is that of the values that are there; the moving one estimates that of all images.
+  const int64_t values = x.shape().elements() / std::max<int64_t>(1, x.shape()[1]);
+  const float unbiased = values > 1 ? static_cast<float>(static_cast<double>(values) / static_cast<double>(values - 1)) : 1.0f;
+  move(moving_variance, result.variance * unbiased);
   return activated(result.y, options.activation, where);
 }
 

@@ -201,7 +201,7 @@ TEST_F(BatchNormRun, MovingAveragesFollowTheBatches) {
   double mean = 0, variance = 1;
   for (int step = 0; step < 4; ++step) {  // of (0, 1), (2, 3), (4, 5), (6, 7)
     mean = 0.75 * mean + 0.25 * (2 * step + 0.5);
-    variance = 0.75 * variance + 0.25 * 0.25;
+    variance = 0.75 * variance + 0.25 * 0.5;  // unbiased: divided by the number of values less one
     EXPECT_NEAR(normalised[static_cast<size_t>(step)], 0.5 / std::sqrt(0.25 + 0.5), 1e-5) << "TRAIN uses the batch's own";
   }
   EXPECT_NEAR(saved("norm/moving_mean").item(), mean, 1e-5);

@@ -12,5 +12,6 @@ void add_checkpoint_digest(CLI::App& checkpoint);
 void add_checkpoint_list(CLI::App& checkpoint);
 void add_checkpoint_show(CLI::App& checkpoint);
 void add_checkpoint_verify(CLI::App& checkpoint);
+void add_import(CLI::App& mox);
 
 }  // namespace mox::cli
