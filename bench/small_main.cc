@@ -33,13 +33,13 @@ mox::Dataset training_data(const bench::SmallCase& of) {
 
 int profile(const bench::SmallCase& of, int64_t batch_size, int64_t steps) {
   const auto threads = mox::get_flag<int>("threads"), data_threads = mox::get_flag<int>("data_threads");
-  fmt::print("{}", bench::profile_steps(of, training_data(of),
-                                        {.batch_size = batch_size,
-                                         .warm_up_steps = steps / 10 + 1,
-                                         .steps = steps,
-                                         .threads = threads > 0 ? threads : mox::available_cores(),
-                                         .data_threads = data_threads > 0 ? data_threads : 1,
-                                         .seed = mox::get_flag<uint64_t>("seed")}));
+  const bench::ProfileOptions options{.batch_size = batch_size,
+                                      .warm_up_steps = steps / 10 + 1,
+                                      .steps = steps,
+                                      .threads = threads > 0 ? threads : mox::available_cores(),
+                                      .data_threads = data_threads > 0 ? data_threads : 1,
+                                      .seed = mox::get_flag<uint64_t>("seed")};
+  fmt::print("{}", bench::describe(bench::profile_steps(of.model_fn, of.optimizer_fn, training_data(of), options), options));
   return 0;
 }
 

@@ -57,18 +57,21 @@ Parameter make_parameter(const std::string& name, const mox::Optimizer& optimize
   return parameter;
 }
 
-// The training graph of a case: the loss is fetched, every variable has a gradient, in the order in which the backward
+// The training graph: the loss is fetched, every trainable variable has a gradient, in the order in which the backward
 // pass finishes them.
-mox::PlanRequest build_training_graph(const SmallCase& of, const mox::Dataset& batches, mox::Graph& graph) {
+mox::PlanRequest build_training_graph(const mox::ModelFn& model_fn, const mox::Dataset& batches,
+                                      mox::Graph& graph) {
   std::vector<mox::Tensor> components;
   for (const mox::TensorType& type : batches.signature())
     components.push_back(
         graph.input(static_cast<int>(components.size()), type, mox::SourceLocation::current()));
-  const mox::ModelSpec spec = of.model_fn(mox::Inputs(std::move(components)), mox::ModeKeys::TRAIN);
+  const mox::ModelSpec spec = model_fn(mox::Inputs(std::move(components)), mox::ModeKeys::TRAIN);
   mox::PlanRequest request;
   request.fetches = {spec.loss};
-  const std::vector<mox::Tensor> found = mox::gradients(spec.loss, graph.variables());
-  for (size_t i = 0; i < found.size(); ++i) request.gradients.push_back({graph.variables()[i], found[i]});
+  request.updates = graph.updates();
+  const std::vector<mox::Tensor> targets = mox::get_collection("trainable_variables");
+  const std::vector<mox::Tensor> found = mox::gradients(spec.loss, targets);
+  for (size_t i = 0; i < found.size(); ++i) request.gradients.push_back({targets[i], found[i]});
   std::ranges::stable_sort(request.gradients, {},
                            [](const mox::GradientOutput& g) { return g.gradient.node()->id; });
   return request;
@@ -76,25 +79,38 @@ mox::PlanRequest build_training_graph(const SmallCase& of, const mox::Dataset& b
 
 }  // namespace
 
-std::string profile_steps(const SmallCase& of, const mox::Dataset& data, const ProfileOptions& options) {
+double StepProfile::kernel_seconds() const {
+  double sum = 0;
+  for (const mox::KernelTime& kernel : kernels) sum += kernel.seconds;
+  return sum;
+}
+
+double StepProfile::update_seconds() const {
+  double sum = 0;
+  for (const auto& [name, seconds] : updates) sum += seconds;
+  return sum;
+}
+
+StepProfile profile_steps(const mox::ModelFn& model_fn, const mox::OptimizerFn& optimizer_fn,
+                          const mox::Dataset& data, const ProfileOptions& options) {
   const mox::Team team(options.threads);
   team.enter();
   const mox::Dataset batches = data.batch(options.batch_size);
   mox::Graph graph;
   const mox::GraphScope scope(graph);
-  const mox::PlanRequest request = build_training_graph(of, batches, graph);
+  const mox::PlanRequest request = build_training_graph(model_fn, batches, graph);
   mox::VariableStore store(options.seed);
   store.declare(graph);
   const auto plan = mox::Plan::compile(graph, request,
                                        {.rules = mox::default_rules(), .convert = mox::convert_layout}, team);
   mox::PlanInstance instance(plan, team, [&](std::string_view name) { return store.get(name); });
-  const std::unique_ptr<mox::Optimizer> optimizer = of.optimizer_fn();
+  const std::unique_ptr<mox::Optimizer> optimizer = optimizer_fn();
   std::vector<Parameter> parameters;
   for (const mox::GradientOutput& gradient : request.gradients)
     parameters.push_back(make_parameter(graph.spec(gradient.variable).name, *optimizer, store));
 
   mox::Pipeline pipeline(batches, {.seed = options.seed, .threads = options.data_threads});
-  double total = 0, waiting = 0, running = 0;
+  double total = 0, waiting = 0;
   int64_t step = 0;
   const auto train = [&](int64_t steps) {
     const Stopwatch of_all(total);
@@ -105,7 +121,6 @@ std::string profile_steps(const SmallCase& of, const mox::Dataset& data, const P
         if (!pipeline.next(&batch))
           throw mox::FailedPrecondition("the data of a profile must not end; repeat it");
       }
-      const Stopwatch of_plan(running);
       instance.run({.components = batch.components, .seed = options.seed, .step = step}, [&](size_t index) {
         Parameter& parameter = parameters[index];
         const Stopwatch of_update(parameter.seconds);
@@ -118,31 +133,40 @@ std::string profile_steps(const SmallCase& of, const mox::Dataset& data, const P
                           .weight_decay = parameter.settings.weight_decay},
                          team);
       });
+      instance.apply_updates();
     }
   };
   train(options.warm_up_steps);
-  total = waiting = running = 0;
+  total = waiting = 0;
   for (Parameter& parameter : parameters) parameter.seconds = 0;
   instance.set_profiling(true);
   train(options.steps);
 
-  std::string text = plan->describe() + '\n' + instance.describe_profile() + '\n';
-  const auto microseconds = [&](double seconds) {
-    return seconds / static_cast<double>(options.steps) * 1e6;
-  };
+  const double steps = static_cast<double>(options.steps);
+  StepProfile profile{.kernels = instance.profile(),
+                      .updates = {},
+                      .waiting = waiting / steps,
+                      .total = total / steps,
+                      .plan = plan->statistics(),
+                      .plan_text = plan->describe(),
+                      .kernel_text = instance.describe_profile()};
+  for (const Parameter& parameter : parameters)
+    profile.updates.emplace_back(parameter.name, parameter.seconds / steps);
+  return profile;
+}
+
+std::string describe(const StepProfile& profile, const ProfileOptions& options) {
+  std::string text = profile.plan_text + '\n' + profile.kernel_text + '\n';
   const auto line = [&](double seconds, const std::string& what) {
-    text += fmt::format("{:>10.1f} µs {:>6.1f} %  {}\n", microseconds(seconds), 100 * seconds / total, what);
+    text += fmt::format("{:>10.1f} µs {:>6.1f} %  {}\n", seconds * 1e6, 100 * seconds / profile.total, what);
   };
-  double updating = 0;
-  for (const Parameter& parameter : parameters) updating += parameter.seconds;
-  line(waiting, "waiting for a batch");
-  line(running - updating, "kernels of the plan");
-  line(updating, "updates of variables, of these:");
-  for (const Parameter& parameter : parameters) line(parameter.seconds, "  " + parameter.name);
-  line(total - waiting - running, "the rest");
+  line(profile.waiting, "waiting for a batch");
+  line(profile.kernel_seconds(), "kernels of the plan");
+  line(profile.update_seconds(), "updates of variables, of these:");
+  for (const auto& [name, seconds] : profile.updates) line(seconds, "  " + name);
+  line(profile.overhead() - profile.waiting, "the rest");
   text += fmt::format("{:>10.1f} µs a step: {:.1f} steps/s, {} compute and {} data threads\n",
-                      microseconds(total), static_cast<double>(options.steps) / total, options.threads,
-                      options.data_threads);
+                      profile.total * 1e6, 1 / profile.total, options.threads, options.data_threads);
   return text;
 }
 

@@ -2,9 +2,13 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "bench/small_cases.h"
+#include "moxing/model_spec.h"
+#include "moxing/optimizer.h"
 #include "runtime/data/dataset.h"
+#include "runtime/exec/plan_instance.h"
 
 namespace bench {
 
@@ -17,9 +21,27 @@ struct ProfileOptions {
   uint64_t seed = 1;
 };
 
-// Trains `of` on `data` (samples, not batched) as mox::run does, but with a clock around each kernel of the plan, each
-// update of a variable and each wait for a batch. Returns the plan, then a table for people. The clocks cost
-// about 0.05 µs a kernel.
-std::string profile_steps(const SmallCase& of, const mox::Dataset& data, const ProfileOptions& options);
+// Seconds are those of one step, as means over the timed ones.
+struct StepProfile {
+  std::vector<mox::KernelTime> kernels;                 // of the plan, in its order
+  std::vector<std::pair<std::string, double>> updates;  // of each variable by the optimizer
+  double waiting = 0;                                   // for a batch
+  double total = 0;
+  mox::PlanStatistics plan;
+  std::string plan_text, kernel_text;  // tables for people
+
+  double kernel_seconds() const;
+  double update_seconds() const;
+  // What is neither a kernel of the plan nor an update of a variable.
+  double overhead() const { return total - kernel_seconds() - update_seconds(); }
+};
+
+// Trains on `data` (samples, not batched) as mox::run does, but with a clock around each kernel of the plan, each update
+// of a variable and each wait for a batch. The clocks cost about 0.05 µs a kernel.
+StepProfile profile_steps(const mox::ModelFn& model_fn, const mox::OptimizerFn& optimizer_fn,
+                          const mox::Dataset& data, const ProfileOptions& options);
+
+// The plan, its kernels, then the parts of a step.
+std::string describe(const StepProfile& profile, const ProfileOptions& options);
 
 }  // namespace bench

@@ -138,22 +138,30 @@ void PlanInstance::apply_updates() {
 
 void PlanInstance::set_profiling(bool on) { impl_->profiling = on; }
 
-std::string PlanInstance::describe_profile() const {
-  const Plan::Impl& compiled = impl_->plan->impl();
+std::vector<KernelTime> PlanInstance::profile() const {
   const double runs = static_cast<double>(std::max<int64_t>(impl_->profiled_runs, 1));
+  std::vector<KernelTime> times;
+  const std::vector<PlanStep>& steps = impl_->plan->impl().steps;
+  for (size_t s = 0; s < steps.size(); ++s)
+    times.push_back({steps[s].op, steps[s].kernel.implementation, steps[s].name, steps[s].is_conversion,
+                     impl_->seconds[s] / runs, steps[s].kernel.floating_point_operations});
+  return times;
+}
+
+std::string PlanInstance::describe_profile() const {
+  const std::vector<KernelTime> times = profile();
   double total = 0;
-  for (double seconds : impl_->seconds) total += seconds;
+  for (const KernelTime& time : times) total += time.seconds;
   std::string text = fmt::format("{:>4} {:>10} {:>6} {:>9}  {:<24} {:<34} {}\n", "step", "µs", "%", "GFLOP/s", "op",
                                  "implementation", "name");
-  for (size_t s = 0; s < compiled.steps.size(); ++s) {
-    const PlanStep& step = compiled.steps[s];
-    const double seconds = impl_->seconds[s] / runs;
-    text += fmt::format("{:>4} {:>10.1f} {:>6.1f} {:>9.1f}  {:<24} {:<34} {}\n", s, seconds * 1e6,
-                        total > 0 ? 100 * impl_->seconds[s] / total : 0.0,
-                        seconds > 0 ? step.kernel.floating_point_operations / seconds / 1e9 : 0.0, step.op,
-                        step.kernel.implementation, step.name);
+  for (size_t s = 0; s < times.size(); ++s) {
+    const KernelTime& time = times[s];
+    text += fmt::format("{:>4} {:>10.1f} {:>6.1f} {:>9.1f}  {:<24} {:<34} {}\n", s, time.seconds * 1e6,
+                        total > 0 ? 100 * time.seconds / total : 0.0,
+                        time.seconds > 0 ? time.floating_point_operations / time.seconds / 1e9 : 0.0, time.op,
+                        time.implementation, time.name);
   }
-  text += fmt::format("total {:.1f} µs a run, {} runs\n", total / runs * 1e6, impl_->profiled_runs);
+  text += fmt::format("total {:.1f} µs a run, {} runs\n", total * 1e6, impl_->profiled_runs);
   return text;
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,14 @@ namespace mox {
 // Called by `run` as soon as gradient `index` (of PlanRequest::gradients) is final and no remaining kernel of the plan reads its
 // variable: the variable may be updated at once, while the backward pass goes on.
 using GradientListener = FunctionRef<void(size_t index)>;
+
+// What profiling has found out about one step of a plan, as a mean over the profiled runs.
+struct KernelTime {
+  std::string op, implementation, name;
+  bool is_conversion = false;  // only changes a layout
+  double seconds = 0;
+  double floating_point_operations = 0;
+};
 
 struct StepInputs {
   std::span<const Array> components;  // the batch, of the types that the graph's inputs declare
@@ -44,6 +53,7 @@ class PlanInstance {
 
   // With profiling on, seconds per step of the plan are accumulated (in the order of Plan::describe).
   void set_profiling(bool on);
+  std::vector<KernelTime> profile() const;  // in the order of the steps; all zero before a profiled run
   std::string describe_profile() const;
 
  private:
