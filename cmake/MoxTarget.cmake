@@ -57,6 +57,7 @@ function(mox_tests name)
   file(GLOB sources CONFIGURE_DEPENDS *_test.cc)
   add_executable(${name} ${sources})
   mox_compile_options(${name})
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)  # for build time: what is tested has its own flags
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE MOX_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                              MOX_BINARY_DIR="${CMAKE_BINARY_DIR}")
