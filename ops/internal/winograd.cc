@@ -1,5 +1,7 @@
 #include "ops/internal/winograd.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -8,27 +10,37 @@
 namespace mox {
 namespace {
 
-using winograd::kAvx512;
+using winograd::Kernels;
 using winograd::kLanes;
-using winograd::kPoints;
 using winograd::Problem;
 
-constexpr int64_t kChunk = 36;            // tiles at a time: with 32 + 64 channels their transforms fill half of an L2 cache
-constexpr int64_t kFilterParts = 8;       // partial sums of a filter gradient, whatever the team
+// What the transformed filter and tiles may take: most of an L2 cache of 1 MiB.
+constexpr int64_t kCacheFloats = 220 * 1024;
+constexpr int64_t kFilterParts = 8;  // partial sums of a filter gradient, whatever the team
 constexpr int64_t kLargestFilter = 128 * 128;  // in x out channels: the transformed filter is 36 times as large
-constexpr int64_t kFewestTiles = 128;
+constexpr int64_t kFewestTiles = 64;
+
+// The tile with fewer multiplications. Larger tiles round more and need more memory: for 3 x 3 windows they gain too little.
+int best_tile(Problem p) {
+  if (p.window != 5 || p.in_channels * p.out_channels > kLargestFilter / 2) return 6;
+  const int64_t small = p.tiles() * p.points();
+  p.tile = 8;
+  return p.tiles() * p.points() < small ? 8 : 6;
+}
 
 Problem forward_problem(const ConvolutionGeometry& g) {
-  return {.batch = g.x.shape[0],
-          .in_channels = g.x.shape[1],
-          .out_channels = g.y.shape[1],
-          .in_height = g.x.shape[2],
-          .in_width = g.x.shape[3],
-          .out_height = g.y.shape[2],
-          .out_width = g.y.shape[3],
-          .before_y = g.window[0].before,
-          .before_x = g.window[1].before,
-          .window = static_cast<int>(g.w.shape[2])};
+  Problem p = {.batch = g.x.shape[0],
+               .in_channels = g.x.shape[1],
+               .out_channels = g.y.shape[1],
+               .in_height = g.x.shape[2],
+               .in_width = g.x.shape[3],
+               .out_height = g.y.shape[2],
+               .out_width = g.y.shape[3],
+               .before_y = g.window[0].before,
+               .before_x = g.window[1].before,
+               .window = static_cast<int>(g.w.shape[2])};
+  p.tile = best_tile(p);
+  return p;
 }
 
 // The gradient of the image is the correlation of dy with the turned filter.
@@ -39,39 +51,60 @@ Problem backward_input_problem(const ConvolutionGeometry& g) {
   std::swap(p.in_width, p.out_width);
   p.before_y = p.window - 1 - p.before_y;
   p.before_x = p.window - 1 - p.before_x;
+  p.tile = 6;
+  p.tile = best_tile(p);
   return p;
 }
 
 Layout channel_blocked(const TensorType& type) {
   const Shape& s = type.shape;
   const int64_t pixels = s[2] * s[3];
-  return Layout::blocked(type, {s[0], s[1], s[2], s[3]}, {s[1] * pixels, pixels * kLanes, s[3] * kLanes, kLanes}, {{1, kLanes}});
+  return Layout::blocked(type, {s[0], s[1], s[2], s[3]},
+                         {s[1] * pixels, pixels * kLanes, s[3] * kLanes, kLanes}, {{1, kLanes}});
 }
 
-size_t chunk_floats(const Problem& p) { return static_cast<size_t>(kPoints * kChunk * (p.in_channels + p.out_channels)); }
-size_t filter_floats(const Problem& p) { return static_cast<size_t>(kPoints * p.in_channels * p.out_channels); }
+size_t filter_floats(const Problem& p) { return static_cast<size_t>(p.points() * p.filter_stride()); }
+size_t chunk_floats(const Problem& p, int64_t chunk) {
+  using winograd::point_stride;
+  return static_cast<size_t>(p.points() *
+                             (point_stride(chunk * p.in_channels) + point_stride(chunk * p.out_channels)));
+}
+// Tiles at a time: what fits into the cache beside the filter, in steps of 12 as the kernels ask.
+int64_t chunk_of(const Problem& p) {
+  int64_t chunk = 36;
+  while (chunk > 12 && static_cast<int64_t>(filter_floats(p) + chunk_floats(p, chunk)) > kCacheFloats)
+    chunk -= 12;
+  return chunk;
+}
+std::string implementation_of(const Problem& p) { return fmt::format("winograd{0}x{0}:avx512_core", p.tile); }
 
-Kernel correlation_kernel(const Node& node, const Problem& problem, int image, int filter, int bias, bool turned,
-                          double operations, const Team& team) {
-  Kernel kernel = plain_kernel(node, [=](const KernelArguments& args) {
+Kernel correlation_kernel(const Node& node, const Problem& problem, int image, int filter, int bias,
+                          bool turned, double operations, const Team& team) {
+  const Kernels& kernels = winograd::kernels_avx512(problem.tile, problem.window);
+  const int64_t chunk = chunk_of(problem);
+  Kernel kernel = plain_kernel(node, [=, &kernels](const KernelArguments& args) {
     float* u = reinterpret_cast<float*>(args.scratch);
-    const auto transform = turned ? kAvx512.transform_turned_filter : kAvx512.transform_filter;
+    const auto transform = turned ? kernels.transform_turned_filter : kernels.transform_filter;
     args.team.parallel_for(problem.in_channels, 8, [&](int64_t first, int64_t last) {
       transform(problem, args.input<float>(filter), u, first, last);
     });
-    const int64_t chunks = (problem.tiles() + kChunk - 1) / kChunk, shares = args.team.size();
+    const int64_t chunks = (problem.tiles() + chunk - 1) / chunk, shares = args.team.size();
     args.team.parallel_for(shares, 1, [&](int64_t first_share, int64_t last_share) {
       for (int64_t share = first_share; share < last_share; ++share)
-        kAvx512.correlate(problem, args.input<float>(image), u, bias < 0 ? nullptr : args.input<float>(bias),
-                          args.output<float>(0), std::min(problem.tiles(), chunks * share / shares * kChunk),
-                          std::min(problem.tiles(), chunks * (share + 1) / shares * kChunk), kChunk,
-                          u + filter_floats(problem) + static_cast<size_t>(share) * chunk_floats(problem));
+        kernels.correlate(
+            problem, args.input<float>(image), u, bias < 0 ? nullptr : args.input<float>(bias),
+            args.output<float>(0), std::min(problem.tiles(), chunks * share / shares * chunk),
+            std::min(problem.tiles(), chunks * (share + 1) / shares * chunk), chunk,
+            u + filter_floats(problem) + static_cast<size_t>(share) * chunk_floats(problem, chunk));
     });
   });
-  kernel.input_layouts[static_cast<size_t>(image)] = channel_blocked(node.inputs[static_cast<size_t>(image)].type());
+  kernel.input_layouts[static_cast<size_t>(image)] =
+      channel_blocked(node.inputs[static_cast<size_t>(image)].type());
   kernel.output_layouts[0] = channel_blocked(node.outputs[0]);
-  kernel.scratch_bytes = (filter_floats(problem) + static_cast<size_t>(team.size()) * chunk_floats(problem)) * sizeof(float);
-  kernel.implementation = "winograd:avx512_core";
+  kernel.scratch_bytes =
+      (filter_floats(problem) + static_cast<size_t>(team.size()) * chunk_floats(problem, chunk)) *
+      sizeof(float);
+  kernel.implementation = implementation_of(problem);
   kernel.floating_point_operations = operations;
   return kernel;
 }
@@ -90,41 +123,44 @@ bool winograd_pays(const ConvolutionGeometry& g) {
          forward_problem(g).tiles() >= kFewestTiles;
 }
 
-Kernel winograd_forward_kernel(const Node& node, const ConvolutionGeometry& geometry, bool has_bias, const Team& team) {
+Kernel winograd_forward_kernel(const Node& node, const ConvolutionGeometry& geometry, bool has_bias,
+                               const Team& team) {
   return correlation_kernel(node, forward_problem(geometry), 0, 1, has_bias ? 2 : -1, false,
                             geometry.floating_point_operations(), team);
 }
 
-Kernel winograd_backward_input_kernel(const Node& node, const ConvolutionGeometry& geometry, int w_input, int y_input,
-                                      const Team& team) {
+Kernel winograd_backward_input_kernel(const Node& node, const ConvolutionGeometry& geometry, int w_input,
+                                      int y_input, const Team& team) {
   return correlation_kernel(node, backward_input_problem(geometry), y_input, w_input, -1, true,
                             geometry.floating_point_operations(), team);
 }
 
 Kernel winograd_backward_filter_kernel(const Node& node, const ConvolutionGeometry& geometry) {
   const Problem problem = forward_problem(geometry);
-  const size_t part_floats = filter_floats(problem) + chunk_floats(problem);
-  Kernel kernel = plain_kernel(node, [=](const KernelArguments& args) {
+  const int64_t chunk = chunk_of(problem);
+  const size_t part_floats = filter_floats(problem) + chunk_floats(problem, chunk);
+  const Kernels& kernels = winograd::kernels_avx512(problem.tile, problem.window);
+  Kernel kernel = plain_kernel(node, [=, &kernels](const KernelArguments& args) {
     float* sums = reinterpret_cast<float*>(args.scratch);
     float* chunks_memory = sums + kFilterParts * filter_floats(problem);
-    const int64_t chunks = (problem.tiles() + kChunk - 1) / kChunk;
+    const int64_t chunks = (problem.tiles() + chunk - 1) / chunk;
     args.team.parallel_for(kFilterParts, 1, [&](int64_t first, int64_t last) {
       for (int64_t part = first; part < last; ++part) {
         float* own = sums + static_cast<size_t>(part) * filter_floats(problem);
-        std::memset(own, 0, filter_floats(problem) * sizeof(float));
-        kAvx512.accumulate_filter(problem, args.input<float>(0), args.input<float>(1), own,
-                                  std::min(problem.tiles(), chunks * part / kFilterParts * kChunk),
-                                  std::min(problem.tiles(), chunks * (part + 1) / kFilterParts * kChunk), kChunk,
-                                  chunks_memory + static_cast<size_t>(part) * chunk_floats(problem));
+        kernels.accumulate_filter(problem, args.input<float>(0), args.input<float>(1), own,
+                                  std::min(problem.tiles(), chunks * part / kFilterParts * chunk),
+                                  std::min(problem.tiles(), chunks * (part + 1) / kFilterParts * chunk),
+                                  chunk,
+                                  chunks_memory + static_cast<size_t>(part) * chunk_floats(problem, chunk));
       }
     });
     args.team.parallel_for(problem.out_channels, 8, [&](int64_t first, int64_t last) {
-      kAvx512.finish_filter(problem, sums, kFilterParts, args.output<float>(0), first, last);
+      kernels.finish_filter(problem, sums, kFilterParts, args.output<float>(0), first, last);
     });
   });
   kernel.input_layouts = {channel_blocked(geometry.x), channel_blocked(geometry.y)};
   kernel.scratch_bytes = kFilterParts * part_floats * sizeof(float);
-  kernel.implementation = "winograd:avx512_core";
+  kernel.implementation = implementation_of(problem);
   kernel.floating_point_operations = geometry.floating_point_operations();
   return kernel;
 }

@@ -52,16 +52,17 @@ Outcome run(const Case& c, bool direct, int threads) {
 }
 
 TEST_P(WinogradTest, AgreesWithTheDirectSumAndDoesNotDependOnTheTeam) {
-  const Outcome direct = run(GetParam(), true, 1), fast = run(GetParam(), false, 1), shared = run(GetParam(), false, 3);
+  const Outcome direct = run(GetParam(), true, 1), fast = run(GetParam(), false, 1),
+                shared = run(GetParam(), false, 3);
   EXPECT_EQ(direct.plan.find("winograd"), std::string::npos);
   size_t kernels = 0;
-  for (size_t at = 0; (at = fast.plan.find("winograd:", at)) != std::string::npos; ++at) ++kernels;
+  for (size_t at = 0; (at = fast.plan.find("winograd", at)) != std::string::npos; ++at) ++kernels;
   if (!__builtin_cpu_supports("avx512f")) {
     EXPECT_EQ(kernels, 0u);
   } else {
     EXPECT_EQ(kernels, 3u) << fast.plan;
   }
-  const double bounds[] = {1e-5, 1e-5, 1e-4};  // of the largest value
+  constexpr double kBound = 1e-5;  // of the largest value
   for (size_t v = 0; v < 3; ++v) {
     const auto expected = direct.values[v].values<float>(), given = fast.values[v].values<float>();
     double largest = 0, error = 0;
@@ -69,14 +70,15 @@ TEST_P(WinogradTest, AgreesWithTheDirectSumAndDoesNotDependOnTheTeam) {
       largest = std::max<double>(largest, std::fabs(expected[i]));
       error = std::max<double>(error, std::fabs(expected[i] - given[i]));
     }
-    EXPECT_LT(error, bounds[v] * largest) << "value " << v;
+    EXPECT_LT(error, kBound * largest) << "value " << v;
     const auto bytes = fast.values[v].as_bytes(), same = shared.values[v].as_bytes();
     EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), same.begin())) << "value " << v;
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, WinogradTest,
-                         ::testing::Values(Case{8, 16, 32, 14, 14, 5, Padding::kSame}, Case{5, 32, 48, 17, 23, 5, Padding::kValid},
+                         ::testing::Values(Case{8, 16, 32, 14, 14, 5, Padding::kSame},
+                                           Case{5, 32, 48, 17, 23, 5, Padding::kValid},
                                            Case{16, 64, 16, 14, 13, 3, Padding::kSame},
                                            Case{9, 48, 80, 18, 18, 3, Padding::of(2, 0, 1, 2)},
                                            Case{4, 16, 64, 31, 29, 3, Padding::kValid},

@@ -57,5 +57,18 @@ TEST(Array, RefusesTheWrongTypeSizeAndRows) {
   EXPECT_THROW(Array().item(), InvalidArgument);
 }
 
+TEST(ArrayTest, LargeMemoryStartsOnAHugePage) {
+  const auto address = [](const std::shared_ptr<std::byte>& memory) {
+    return reinterpret_cast<uintptr_t>(memory.get());
+  };
+  EXPECT_EQ(address(allocate_aligned(1)) % 64, 0u);
+  EXPECT_EQ(address(allocate_aligned((2 << 20) - 1)) % 64, 0u);
+  for (size_t bytes : {size_t{2} << 20, (size_t{5} << 20) + 3}) {
+    const auto memory = allocate_aligned(bytes);
+    EXPECT_EQ(address(memory) % (2 << 20), 0u);
+    memory.get()[bytes - 1] = std::byte{1};
+  }
+}
+
 }  // namespace
 }  // namespace mox
