@@ -10,6 +10,9 @@ find_package(nlohmann_json REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(oneDNN REQUIRED)
+find_package(JPEG REQUIRED)
+find_package(PNG REQUIRED)
+find_package(Protobuf REQUIRED)
 
 # oneDNN's Debian build runs on libgomp. Our own parallel loops use the same thread pool (runtime/base/team.cc),
 # whatever compiler builds them, so libgomp is linked by path rather than through -fopenmp.

@@ -1,4 +1,4 @@
-// mox: looks into what a training run leaves on disk.
+// mox: looks into what a training run leaves on disk, and converts data.
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
@@ -10,13 +10,14 @@
 #include "moxing/cli/internal/command.h"
 
 int main(int argc, char** argv) {
-  CLI::App app("mox: inspects what moxing runs leave on disk", "mox");
+  CLI::App app("mox: inspects what moxing runs leave on disk, and converts data", "mox");
   // One --help that shows everything below, also of nested subcommands.
   app.set_help_flag();
   app.set_help_all_flag("-h,--help", "Print this help and exit");
   app.require_subcommand(1);
   mox::cli::add_checkpoint(app);
   mox::cli::add_import(app);
+  mox::cli::add_convert(app);
 
   try {
     app.parse(argc, argv);

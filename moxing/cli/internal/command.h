@@ -13,5 +13,6 @@ void add_checkpoint_list(CLI::App& checkpoint);
 void add_checkpoint_show(CLI::App& checkpoint);
 void add_checkpoint_verify(CLI::App& checkpoint);
 void add_import(CLI::App& mox);
+void add_convert(CLI::App& mox);
 
 }  // namespace mox::cli

@@ -1,0 +1,213 @@
+// Images a second of the input side: build/bin/bench_data --images FOLDER --case bytes|images|tfrecord|raw.
+//
+//   bytes     the files' bytes alone
+//   images    an image folder: decode, random-resized crop to 224, mirror, normalise
+//   tfrecord  the same from TFRecord files, which are written to --scratch first
+//   records   TFRecord with both checksums, no decoding (also in bytes a second)
+//   raw       libjpeg-turbo: every image decoded whole, nothing else
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <thread>
+
+#include "bench/json_line.h"
+#include "moxing/formats/image_folder.h"
+#include "moxing/formats/image_records.h"
+#include "moxing/image/decode.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/base/team.h"
+#include "runtime/data/pipeline.h"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  std::string images, name = "images", scratch = "/tmp/mox-bench-data";
+  int threads = mox::available_cores(), passes = 2, batch = 32;
+  bool cache = false, fast_decode = false, json = false;
+};
+
+Options parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string flag = argv[i];
+    const auto value = [&]() -> std::string {
+      if (i + 1 >= argc) throw mox::InvalidArgument(flag + " needs a value");
+      return argv[++i];
+    };
+    if (flag == "--images")
+      options.images = value();
+    else if (flag == "--case")
+      options.name = value();
+    else if (flag == "--scratch")
+      options.scratch = value();
+    else if (flag == "--threads")
+      options.threads = std::stoi(value());
+    else if (flag == "--passes")
+      options.passes = std::stoi(value());
+    else if (flag == "--cache" && value() == "memory")
+      options.cache = true;
+    else if (flag == "--fast_decode")
+      options.fast_decode = true;
+    else if (flag == "--json")
+      options.json = true;
+    else
+      throw mox::InvalidArgument(fmt::format("unknown option '{}'", flag));
+  }
+  if (options.images.empty())
+    throw mox::InvalidArgument("--images FOLDER is needed (bench/make_photographs.py)");
+  return options;
+}
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// function(i) for [0, count) on some threads.
+template <typename Function>
+void on_threads(int threads, int64_t count, Function&& function) {
+  std::atomic<int64_t> next{0};
+  std::vector<std::jthread> workers;
+  for (int t = 0; t < threads; ++t)
+    workers.emplace_back([&] {
+      auto work = function();
+      for (int64_t i = next++; i < count; i = next++) work(i);
+    });
+}
+
+struct Result {
+  double images_per_second = 0, bytes_per_second = 0;
+};
+
+mox::data::ImageOptions image_options(const Options& options) {
+  mox::data::ImageOptions result;
+  result.augmentation = {.height = 224,
+                         .width = 224,
+                         .crop = mox::image::Crop::kRandomResized,
+                         .flip = true,
+                         .mean = {0.485f, 0.456f, 0.406f},
+                         .stddev = {0.229f, 0.224f, 0.225f},
+                         .fast_decode = options.fast_decode};
+  return result;
+}
+
+// The rate of the last of the passes (the first warms the page cache, or fills ours).
+Result run_pipeline(mox::Dataset dataset, const Options& options) {
+  const int64_t samples = dataset.cardinality();
+  if (options.cache) dataset = dataset.cache();
+  mox::Pipeline pipeline(dataset.shuffle(samples).repeat(options.passes).batch(options.batch),
+                         {.seed = 1, .threads = options.threads, .memory_budget_bytes = size_t{8} << 30});
+  mox::Batch batch;
+  int64_t seen = 0, counted = 0;
+  Clock::time_point start = Clock::now();
+  while (pipeline.next(&batch)) {
+    seen += batch.size;
+    if (seen <= samples * (options.passes - 1))
+      start = Clock::now();
+    else
+      counted += batch.size;
+  }
+  return {static_cast<double>(counted) / seconds_since(start), 0};
+}
+
+std::vector<std::string> files_of(const mox::data::ImageClassificationRaw& folder) {
+  std::vector<std::string> paths;
+  for (const auto& file : folder.files())
+    paths.push_back((std::filesystem::path(folder.directory()) / file.path).string());
+  return paths;
+}
+
+// Every file's bytes, decoded whole or left alone.
+Result run_files(const std::vector<std::string>& paths, bool decode, int threads) {
+  std::atomic<uint64_t> bytes{0};
+  const auto start = Clock::now();
+  on_threads(threads, static_cast<int64_t>(paths.size()), [&] {
+    return [&, decoder = std::make_shared<mox::image::Decoder>()](int64_t i) {
+      const std::string& path = paths[static_cast<size_t>(i)];
+      const std::string content = mox::read_file(path);
+      bytes += content.size();
+      if (!decode) return;
+      decoder->open(std::as_bytes(std::span(content.data(), content.size())), path);
+      decoder->decode({0, 0, decoder->width(), decoder->height()}, [](int, const uint8_t*) {});
+    };
+  });
+  const double seconds = seconds_since(start);
+  return {static_cast<double>(paths.size()) / seconds, static_cast<double>(bytes) / seconds};
+}
+
+Result run_records(const std::vector<std::string>& paths, int threads) {
+  const auto files = mox::data::TfRecordFiles::open(paths);
+  const auto start = Clock::now();
+  on_threads(threads, files->size(), [&] {
+    return [&, buffer = std::make_shared<mox::data::RecordBuffer>()](int64_t i) {
+      files->read(i, buffer.get());
+    };
+  });
+  const double seconds = seconds_since(start);
+  return {static_cast<double>(files->size()) / seconds, static_cast<double>(files->bytes()) / seconds};
+}
+
+std::vector<std::string> records_of(const mox::data::ImageClassificationRaw& folder,
+                                    const std::string& scratch) {
+  const std::string prefix = scratch + "/photographs";
+  if (std::filesystem::exists(scratch + "/labels.txt")) return mox::data::match_files(prefix + "-*-of-*");
+  return mox::data::convert_image_folder(folder, prefix, {.shards = 4});
+}
+
+Result run(const Options& options) {
+  const mox::data::ImageClassificationRaw folder(options.images);
+  if (options.name == "images") return run_pipeline(folder.dataset(image_options(options)), options);
+  if (options.name == "tfrecord") {
+    records_of(folder, options.scratch);
+    return run_pipeline(mox::data::image_classification_tfrecord(options.scratch + "/photographs-*-of-*",
+                                                                 {.image = image_options(options)}),
+                        options);
+  }
+  Result result;
+  for (int pass = 0; pass < options.passes; ++pass) {
+    if (options.name == "records")
+      result = run_records(records_of(folder, options.scratch), options.threads);
+    else if (options.name == "bytes" || options.name == "raw")
+      result = run_files(files_of(folder), options.name == "raw", options.threads);
+    else
+      throw mox::InvalidArgument(fmt::format(
+          "there is no case '{}'; there are bytes, images, tfrecord, records, raw", options.name));
+  }
+  return result;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const Options options = parse(argc, argv);
+  const Result result = run(options);
+  const std::string name =
+      options.name + (options.cache ? "_cached" : "") + (options.fast_decode ? "_fast" : "");
+  if (options.json) {
+    bench::print_json_line({.bench = "data",
+                            .name = name,
+                            .metric = "images_per_second",
+                            .value = result.images_per_second,
+                            .unit = "images/s"});
+    if (result.bytes_per_second > 0)
+      bench::print_json_line({.bench = "data",
+                              .name = name,
+                              .metric = "bytes_per_second",
+                              .value = result.bytes_per_second,
+                              .unit = "bytes/s"});
+  } else {
+    fmt::print("{}: {:.0f} images/s", name, result.images_per_second);
+    if (result.bytes_per_second > 0) fmt::print(", {:.2f} GB/s", result.bytes_per_second * 1e-9);
+    fmt::print("\n");
+  }
+  return 0;
+} catch (const std::exception& error) {
+  std::cerr << "bench_data: " << error.what() << "\n";
+  return 1;
+}

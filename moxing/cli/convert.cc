@@ -1,0 +1,68 @@
+// mox convert: an image folder as TFRecord files.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "moxing/cli/internal/command.h"
+#include "moxing/formats/image_records.h"
+
+namespace mox::cli {
+namespace {
+
+// A bar that is drawn anew on a terminal; a line now and then elsewhere.
+class ProgressBar {
+ public:
+  void show(int64_t done, int64_t total) {
+    const auto now = Clock::now();
+    const auto pause = terminal_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(10'000);
+    if (done < total && now - last_ < pause) return;
+    last_ = now;
+    const double seconds = std::chrono::duration<double>(now - start_).count();
+    const std::string numbers =
+        fmt::format("{} of {} images, {:.0f} a second", done, total, static_cast<double>(done) / seconds);
+    if (!terminal_) {
+      fmt::print(stderr, "{}\n", numbers);
+      return;
+    }
+    constexpr int kWidth = 40;
+    const auto filled = static_cast<size_t>(kWidth * done / total);
+    fmt::print(stderr, "\r[{:<40}] {} ", std::string(filled, '='), numbers);
+    if (done == total) fmt::print(stderr, "\n");
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  bool terminal_ = ::isatty(STDERR_FILENO) != 0;
+  Clock::time_point start_ = Clock::now(), last_ = start_;
+};
+
+}  // namespace
+
+void add_convert(CLI::App& mox) {
+  CLI::App* command = mox.add_subcommand(
+      "convert", "Write an image folder (a sub-directory for each class) as TFRecord files with labels.txt");
+  struct Arguments {
+    std::string folder, prefix;
+    data::ConvertOptions options;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  command->add_option("FOLDER", arguments->folder, "The image folder")->required();
+  command->add_option("PREFIX", arguments->prefix, "Files are called PREFIX-00000-of-00001 and so on")
+      ->required();
+  command->add_option("--shards", arguments->options.shards, "Number of files (default 1)");
+  command->add_option("--seed", arguments->options.seed, "Of the order of the images (default 0)");
+  command->callback([arguments] {
+    ProgressBar bar;
+    arguments->options.progress = [&bar](int64_t done, int64_t total) { bar.show(done, total); };
+    const data::ImageClassificationRaw folder(arguments->folder);
+    const auto paths = data::convert_image_folder(folder, arguments->prefix, arguments->options);
+    fmt::print("{} images of {} classes in {} files: {} ...\n", folder.files().size(),
+               folder.label_names().size(), paths.size(), paths.front());
+  });
+}
+
+}  // namespace mox::cli

@@ -1,0 +1,56 @@
+// What all data sets of encoded images share: how a sample is made, and what happens to those that cannot be read.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "moxing/image/augmentation.h"
+
+namespace mox::data {
+
+enum class OnBadSample {
+  kError,  // an image that cannot be read or decoded ends the run with an error that names it
+  kSkip,   // it is logged, counted and listed, and the next sample that can be read takes its place
+};
+// "error" or "skip"; throws InvalidArgument for another name.
+OnBadSample on_bad_sample_from_string(std::string_view name);
+
+// The samples that were skipped. Safe from any thread.
+class BadSamples {
+ public:
+  // Counts sample `index`, once however often it is met. Throws DataError, listing some, when more than `limit` are
+  // counted.
+  void add(int64_t index, const std::string& reason, int64_t limit);
+  int64_t count() const;
+  std::vector<std::string> reasons() const;  // in order of discovery; at most the first thousand
+
+ private:
+  mutable std::mutex mutex_;
+  std::set<int64_t> indices_;
+  std::vector<std::string> reasons_;
+};
+
+struct ImageOptions {
+  image::Augmentation augmentation = {};
+  image::DecodeLimits limits = {};
+
+  // With kSkip, a position always holds the same sample, so that order and resuming stay exact; a substitute is counted
+  // in its own place as well.
+  OnBadSample on_bad_sample = OnBadSample::kError;
+  int64_t max_bad_samples = 100;  // kSkip: more than these end the run
+
+  // Where to list what is skipped, for a program that wants to see it.
+  std::shared_ptr<BadSamples> bad_samples = nullptr;
+};
+
+// "0: daisy", "1: rose", ... : the lines of labels.txt. Numbers are 0, 1, 2, ... in any order, each once; empty lines
+// are passed over. Throws DataError with the line.
+std::vector<std::string> read_label_names(const std::string& path);
+// Throws IoError.
+void write_label_names(const std::string& path, const std::vector<std::string>& names);
+
+}  // namespace mox::data

@@ -1,0 +1,19 @@
+// Listing directories of images.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace mox::data::internal {
+
+struct Listing {
+  std::vector<std::string> directories, images, others;  // names, sorted; hidden ones are left out
+};
+
+// Throws NotFound or IoError.
+Listing list_directory(const std::string& path);
+
+// "a, b, c and 4 more"
+std::string some_of(const std::vector<std::string>& names);
+
+}  // namespace mox::data::internal

@@ -1,0 +1,27 @@
+// NumPy's files (numpy.lib.format, versions 1 to 3): .npy, one array, and .npz, a zip archive of them.
+//
+// dtypes: <f4, <i4, <i8, |u1 and |b1, in C order. NumPy's default, <f8, has no dtype here: save array.astype('float32').
+// Sizes are validated against the file before anything is allocated. Object arrays, which are pickles, are refused.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string>
+
+#include "runtime/tensor/array.h"
+
+namespace mox::data {
+
+// Throws NotFound or IoError for the file, DataError (path, offset) for its content.
+Array read_npy(const std::string& path);
+
+// The arrays of an archive by name ("images" for images.npy), stored or deflated; checksums are verified. Archives and
+// members of 4 GiB or more (zip64) are refused.
+std::map<std::string, Array> read_npz(const std::string& path);
+
+// The same from bytes in memory; `name` stands for the path in messages.
+Array parse_npy(std::span<const std::byte> content, const std::string& name);
+std::map<std::string, Array> parse_npz(std::span<const std::byte> content, const std::string& name);
+
+}  // namespace mox::data

@@ -1,0 +1,232 @@
+#include "moxing/formats/tfrecord.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <glob.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+
+#include "moxing/formats/internal/tfrecord_index.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/base/log.h"
+#include "runtime/base/random.h"
+
+namespace mox::data {
+namespace {
+
+using internal::FileIdentity;
+
+// More files than this are opened for each read, so that a set of thousands stays within the limit on
+// descriptors.
+constexpr size_t kMostDescriptors = 256;
+
+class Descriptor {
+ public:
+  explicit Descriptor(const std::string& path) : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (descriptor_ >= 0) return;
+    const std::string text = fmt::format("cannot open '{}': {}", path, std::strerror(errno));
+    if (errno == ENOENT) throw NotFound(text);
+    throw IoError(text);
+  }
+  ~Descriptor() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return descriptor_; }
+  int release() { return std::exchange(descriptor_, -1); }
+
+ private:
+  int descriptor_;
+};
+
+void read_at(int descriptor, const std::string& path, uint64_t offset, std::span<std::byte> out) {
+  while (!out.empty()) {
+    const ssize_t got = ::pread(descriptor, out.data(), out.size(), static_cast<off_t>(offset));
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      throw IoError(fmt::format("cannot read '{}' at offset {}: {}", path, offset, std::strerror(errno)));
+    }
+    if (got == 0)
+      throw DataError(
+          fmt::format("'{}' ends at offset {}, {} bytes before a record's end: it has become shorter "
+                      "since it was opened",
+                      path, offset, out.size()));
+    out = out.subspan(static_cast<size_t>(got));
+    offset += static_cast<uint64_t>(got);
+  }
+}
+
+FileIdentity identity_of(int descriptor, const std::string& path) {
+  struct stat status {};
+  if (::fstat(descriptor, &status) != 0)
+    throw IoError(fmt::format("cannot look at '{}': {}", path, std::strerror(errno)));
+  if (!S_ISREG(status.st_mode))
+    throw DataError(fmt::format("'{}' is not a regular file: a TFRecord file is expected", path));
+  return {static_cast<uint64_t>(status.st_size),
+          int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
+}
+
+std::string index_path(const std::string& path, const TfRecordOptions& options) {
+  if (options.index_directory.empty()) return path + ".mox-index";
+  const std::filesystem::path absolute = std::filesystem::absolute(path).lexically_normal();
+  return (std::filesystem::path(options.index_directory) /
+          fmt::format("{}-{:016x}.mox-index", absolute.filename().string(), stable_hash(absolute.string())))
+      .string();
+}
+
+// Says how far the counting is, at most every few seconds.
+class Progress {
+ public:
+  explicit Progress(size_t files) : files_(files), last_(Clock::now()) {}
+  void report(size_t file, uint64_t offset, uint64_t bytes) {
+    if (Clock::now() - last_ < std::chrono::seconds(3)) return;
+    last_ = Clock::now();
+    log_info(fmt::format("counting TFRecord samples: file {} of {}, {} of {} MB", file + 1, files_,
+                         offset >> 20, bytes >> 20));
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  size_t files_;
+  Clock::time_point last_;
+};
+
+}  // namespace
+
+std::vector<std::string> match_files(const std::string& patterns) {
+  std::vector<std::string> paths;
+  for (size_t begin = 0; begin <= patterns.size();) {
+    const size_t end = std::min(patterns.find(',', begin), patterns.size());
+    const std::string pattern = patterns.substr(begin, end - begin);
+    begin = end + 1;
+    if (pattern.empty())
+      throw InvalidArgument(fmt::format("the file pattern '{}' has an empty part", patterns));
+    glob_t found{};
+    const int status = ::glob(pattern.c_str(), 0, nullptr, &found);
+    for (size_t i = 0; i < found.gl_pathc; ++i) paths.emplace_back(found.gl_pathv[i]);
+    ::globfree(&found);
+    if (status == GLOB_NOMATCH) throw NotFound(fmt::format("no file matches '{}'", pattern));
+    if (status != 0) throw IoError(fmt::format("the files of '{}' cannot be listed", pattern));
+  }
+  // An index beside the files is no file of records, even where the pattern ends with a star.
+  std::erase_if(paths, [](const std::string& path) { return path.ends_with(".mox-index"); });
+  if (paths.empty()) throw NotFound(fmt::format("no file matches '{}'", patterns));
+  std::sort(paths.begin(), paths.end());
+  paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
+  return paths;
+}
+
+std::span<std::byte> RecordBuffer::take(size_t bytes) {
+  if (capacity_ < bytes) {
+    data_.reset(new std::byte[bytes]);
+    capacity_ = bytes;
+  }
+  return {data_.get(), bytes};
+}
+
+std::shared_ptr<const TfRecordFiles> TfRecordFiles::open(const std::vector<std::string>& paths,
+                                                         const TfRecordOptions& options) {
+  if (paths.empty()) throw InvalidArgument("TfRecordFiles::open: no files are given");
+  std::shared_ptr<TfRecordFiles> files(new TfRecordFiles);
+  files->paths_ = paths;
+  files->first_ = {0};
+  Progress progress(paths.size());
+  bool said_unwritable = false;
+  if (options.cache_index && !options.index_directory.empty()) make_directories(options.index_directory);
+  for (size_t i = 0; i < paths.size(); ++i) {
+    const std::string& path = paths[i];
+    Descriptor file(path);
+    const FileIdentity identity = identity_of(file.get(), path);
+    const std::string cache = index_path(path, options);
+    std::optional<std::vector<uint64_t>> offsets;
+    if (options.cache_index) offsets = internal::load_index(cache, identity);
+    if (!offsets) {
+      offsets = internal::walk_records(
+          [&](uint64_t offset, std::span<std::byte> out) { read_at(file.get(), path, offset, out); },
+          identity.bytes, path, [&](uint64_t offset) { progress.report(i, offset, identity.bytes); });
+      if (options.cache_index) try {
+          internal::save_index(cache, identity, *offsets);
+        } catch (const IoError& error) {
+          if (!std::exchange(said_unwritable, true))
+            log_warning(
+                fmt::format("the index of '{}' cannot be kept, so its records are counted at each start "
+                            "({}); TfRecordOptions::index_directory names another place",
+                            path, error.what()));
+        }
+    }
+    files->bytes_ += identity.bytes;
+    files->first_.push_back(files->first_.back() + offsets->size() - 1);
+    files->offsets_.push_back(std::move(*offsets));
+    if (paths.size() <= kMostDescriptors) files->descriptors_.push_back(file.release());
+  }
+  return files;
+}
+
+TfRecordFiles::~TfRecordFiles() {
+  for (int descriptor : descriptors_) ::close(descriptor);
+}
+
+TfRecordFiles::Place TfRecordFiles::place(int64_t index) const {
+  MOX_ASSERT(index >= 0 && index < size(), "a record's index is in range");
+  const auto at = static_cast<uint64_t>(index);
+  const auto file =
+      static_cast<size_t>(std::upper_bound(first_.begin(), first_.end(), at) - first_.begin()) - 1;
+  const auto row = static_cast<size_t>(at - first_[file]);
+  return {file, offsets_[file][row], offsets_[file][row + 1]};
+}
+
+std::span<const std::byte> TfRecordFiles::read(int64_t index, RecordBuffer* buffer) const {
+  const Place at = place(index);
+  const std::string& path = paths_[at.file];
+  const auto framed = buffer->take(at.end - at.begin);
+  if (descriptors_.empty()) {
+    const Descriptor file(path);
+    read_at(file.get(), path, at.begin, framed);
+  } else {
+    read_at(descriptors_[at.file], path, at.begin, framed);
+  }
+  return internal::verified_record(framed, path, at.begin);
+}
+
+void TfRecordFiles::will_read(int64_t index) const {
+  if (descriptors_.empty()) return;
+  const Place at = place(index);
+  ::posix_fadvise(descriptors_[at.file], static_cast<off_t>(at.begin), static_cast<off_t>(at.end - at.begin),
+                  POSIX_FADV_WILLNEED);
+}
+
+std::string TfRecordFiles::locate(int64_t index) const {
+  const Place at = place(index);
+  return fmt::format("'{}', offset {} (record {})", paths_[at.file], at.begin,
+                     static_cast<uint64_t>(index) - first_[at.file]);
+}
+
+std::string TfRecordFiles::describe() const {
+  uint32_t checksum = 0;
+  for (const auto& offsets : offsets_) checksum = crc32c(std::as_bytes(std::span(offsets)), checksum);
+  return fmt::format("tfrecord({} records in {} files, lengths {:08x})", size(), paths_.size(), checksum);
+}
+
+std::vector<std::span<const std::byte>> parse_tfrecords(std::span<const std::byte> content,
+                                                        const std::string& name) {
+  const auto offsets = internal::walk_records(
+      [&](uint64_t offset, std::span<std::byte> out) {
+        std::memcpy(out.data(), content.data() + offset, out.size());
+      },
+      content.size(), name, [](uint64_t) {});
+  std::vector<std::span<const std::byte>> records;
+  for (size_t i = 1; i < offsets.size(); ++i)
+    records.push_back(internal::verified_record(content.subspan(offsets[i - 1], offsets[i] - offsets[i - 1]),
+                                                name, offsets[i - 1]));
+  return records;
+}
+
+}  // namespace mox::data

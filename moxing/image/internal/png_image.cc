@@ -1,0 +1,156 @@
+// PNG through libpng. As with JPEG, errors come by longjmp.
+#include <fmt/format.h>
+#include <png.h>
+
+#include <csetjmp>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "moxing/image/internal/format_decoder.h"
+#include "runtime/base/error.h"
+
+namespace mox::image::internal {
+namespace {
+
+// deflate packs at most 1032 bytes into one.
+constexpr uint64_t kMostInflation = 1032;
+
+class PngDecoder : public FormatDecoder {
+ public:
+  ~PngDecoder() override { release(); }
+
+  void open(std::span<const std::byte> content, const std::string& name,
+            const DecodeLimits& limits) override {
+    release();
+    name_ = name;
+    content_ = content;
+    taken_ = 0;
+    png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, on_error, on_warning);
+    info_ = png_ ? png_create_info_struct(png_) : nullptr;
+    if (!info_) throw std::bad_alloc();
+    png_set_read_fn(png_, this, on_read);
+    // A chunk that is packed, as texts may be, is not unpacked to more than this.
+    png_set_chunk_malloc_max(png_, 1 << 20);
+    png_set_chunk_cache_max(png_, 64);
+    guarded([this] { png_read_info(png_, info_); });
+    require_size(width(), height(), limits, name);
+    if (const uint64_t raw = png_get_rowbytes(png_, info_) * uint64_t{png_get_image_height(png_, info_)};
+        raw / kMostInflation > content.size())
+      throw DataError(fmt::format("'{}': the header claims {} x {} pixels, which {} bytes cannot hold", name,
+                                  width(), height(), content.size()));
+    const std::string_view all(reinterpret_cast<const char*>(content.data()), content.size());
+    if (all.rfind("IEND") == std::string_view::npos)
+      throw DataError(
+          fmt::format("'{}': this PNG image is cut off: {} bytes, and no end chunk", name, content.size()));
+  }
+
+  int width() const override { return static_cast<int>(png_get_image_width(png_, info_)); }
+  int height() const override { return static_cast<int>(png_get_image_height(png_, info_)); }
+
+  int orientation() const override {
+    png_bytep exif = nullptr;
+    png_uint_32 size = 0;
+    if (png_get_eXIf_1(png_, info_, &size, &exif) == 0 || !exif) return 1;
+    return exif_orientation(std::as_bytes(std::span(exif, size)));
+  }
+
+  int reduce(int) override { return 1; }
+
+  void decode(const Box& box, RowSink sink) override {
+    int passes = 1;
+    guarded([&] {
+      png_set_expand(png_);
+      png_set_strip_16(png_);
+      png_set_strip_alpha(png_);
+      png_set_gray_to_rgb(png_);
+      png_set_filler(png_, 0, PNG_FILLER_AFTER);
+      passes = png_set_interlace_handling(png_);
+      png_read_update_info(png_, info_);
+    });
+    MOX_ASSERT(png_get_rowbytes(png_, info_) == static_cast<size_t>(width()) * kPixelBytes,
+               "libpng gives four bytes for each pixel");
+    const size_t stride = static_cast<size_t>(width()) * kPixelBytes;
+    if (passes == 1)
+      decode_rows(box, stride, sink);
+    else
+      decode_interlaced(box, stride, passes, sink);
+  }
+
+ private:
+  void decode_rows(const Box& box, size_t stride, RowSink sink) {
+    pixels_.resize(stride + kRowSlackBytes);
+    for (int y = 0; y < box.y + box.height; ++y) {
+      guarded([this] { png_read_row(png_, pixels_.data(), nullptr); });
+      if (y >= box.y) sink(y - box.y, pixels_.data() + static_cast<size_t>(box.x) * kPixelBytes);
+    }
+  }
+
+  // Each pass refines all rows, so that all must be kept.
+  void decode_interlaced(const Box& box, size_t stride, int passes, RowSink sink) {
+    const int rows = height();
+    pixels_.assign(stride * static_cast<size_t>(rows) + kRowSlackBytes, 0);
+    for (int pass = 0; pass < passes; ++pass) {
+      for (int y = 0; y < rows; ++y)
+        guarded([&] { png_read_row(png_, pixels_.data() + stride * static_cast<size_t>(y), nullptr); });
+    }
+    for (int y = 0; y < box.height; ++y)
+      sink(y, pixels_.data() + stride * static_cast<size_t>(box.y + y) +
+                  static_cast<size_t>(box.x) * kPixelBytes);
+  }
+
+  static PngDecoder* self(png_structp png) { return static_cast<PngDecoder*>(png_get_error_ptr(png)); }
+
+  [[noreturn]] static void on_error(png_structp png, png_const_charp text) {
+    std::strncpy(self(png)->text_, text, sizeof self(png)->text_ - 1);
+    std::longjmp(self(png)->jump_, 1);
+  }
+
+  // Damage in a chunk that the pixels do not need.
+  static void on_warning(png_structp, png_const_charp) {}
+
+  static void on_read(png_structp png, png_bytep out, size_t count) {
+    PngDecoder& decoder = *self(png);
+    if (count > decoder.content_.size() - decoder.taken_) png_error(png, "the file is cut off");
+    std::memcpy(out, decoder.content_.data() + decoder.taken_, count);
+    decoder.taken_ += count;
+  }
+
+  template <typename Calls>
+  void guarded(Calls&& calls) {
+    if (setjmp(jump_) == 0) {  // NOLINT: how the library reports errors
+      calls();
+      return;
+    }
+    throw DataError(
+        fmt::format("'{}', offset {}: this PNG image is damaged or of a kind that is not supported: {}",
+                    name_, taken_, text_));
+  }
+
+  void release() {
+    if (png_) png_destroy_read_struct(&png_, &info_, nullptr);
+    png_ = nullptr;
+    info_ = nullptr;
+  }
+
+  png_structp png_ = nullptr;
+  png_infop info_ = nullptr;
+  std::jmp_buf jump_;
+  char text_[256] = {};
+  std::string name_;
+  std::span<const std::byte> content_;
+  size_t taken_ = 0;
+  std::vector<uint8_t> pixels_;
+};
+
+}  // namespace
+
+std::unique_ptr<FormatDecoder> make_png_decoder() { return std::make_unique<PngDecoder>(); }
+
+bool is_png(std::span<const std::byte> content) {
+  constexpr uint8_t kSignature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
+  return content.size() >= sizeof kSignature &&
+         std::memcmp(content.data(), kSignature, sizeof kSignature) == 0;
+}
+
+}  // namespace mox::image::internal

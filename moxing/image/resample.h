@@ -1,0 +1,70 @@
+// Resampling with antialiasing: when an image is made smaller, the filter grows with the scale, so that every pixel of the
+// source counts. The filters, their borders and the rounding to 8 bits are Pillow's (Image.resize with BILINEAR and
+// BOX); weights have 14 bits here, so that a result may differ from Pillow's by 1.
+//
+// An output pixel i of n, from m source pixels, has its centre at c = (i + 0.5) m / n and weighs source pixel j by
+// filter((j + 0.5 - c) / s), s = max(m / n, 1); the weights of the pixels inside the source sum to one. Bilinear:
+// filter(t) = max(0, 1 - |t|). Area: 1 for -0.5 < t <= 0.5, else 0.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "moxing/image/bitmap.h"
+#include "moxing/image/decode.h"
+
+namespace mox::image {
+
+enum class Filter { kBilinear, kArea };
+
+struct Resampling {
+  Box source;                                 // what is resized: pixels outside of it have no influence
+  int resized_width = 0, resized_height = 0;  // the size it gets
+  Box output;                                 // the part of the resized image that is wanted
+  bool flip = false;                          // mirrors the rows of `output`
+  Filter filter = Filter::kBilinear;
+};
+
+// Resamples images row by row, as a decoder produces them. Keeps its memory between images. Used by one thread.
+class Resampler {
+ public:
+  // Throws InvalidArgument for sizes below 1 or an output outside of the resized image.
+  void prepare(const Resampling& resampling);
+
+  // The part of the source image whose rows are needed.
+  Box needed() const { return needed_; }
+
+  // Takes row `y` of `needed()` (in order from 0, followed by kRowSlackBytes), and hands over those rows of the output
+  // that are ready by then: each row once, in order.
+  void add_row(int y, const uint8_t* pixels, RowSink sink);
+
+ private:
+  // For each output pixel of one axis: the first source pixel and the weights, in rising order of the source.
+  struct Axis {
+    int taps = 0;                  // weights of each pixel, with zeros behind where fewer count
+    std::vector<int> first;        // relative to the needed part
+    std::vector<int16_t> weights;  // kept in the order that the kernels load
+  };
+  struct Span;
+
+  void prepare_horizontal(const std::vector<Span>& spans, int begin, bool flip);
+  void prepare_vertical(const std::vector<Span>& spans, int begin);
+  void resample_row(const uint8_t* pixels, uint8_t* out) const;
+  void combine_rows(int y);  // makes row `y` of the output in `out_`
+
+  Box needed_;
+  int width_ = 0, height_ = 0;  // of the output
+  Axis horizontal_, vertical_;
+  std::vector<int> last_row_;  // of each output row: the last source row that counts
+  int next_row_ = 0;           // of the output
+  std::vector<uint8_t> ring_;  // source rows of the output's width
+  int ring_rows_ = 0;
+  size_t ring_stride_ = 0;
+  std::vector<const uint8_t*> row_pointers_;
+  std::vector<uint8_t> out_;
+};
+
+// A whole bitmap.
+Bitmap resample(const Bitmap& source, const Resampling& resampling);
+
+}  // namespace mox::image

@@ -1,0 +1,28 @@
+// Any bytes are an image that a recipe makes a sample of, or a DataError.
+#include <cstdint>
+#include <vector>
+
+#include "moxing/image/augmentation.h"
+#include "runtime/base/error.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const mox::image::DecodeLimits limits{.pixels = 1 << 20};
+  static mox::image::ImageReader exact(
+      {.height = 9, .width = 7, .crop = mox::image::Crop::kRandomResized, .flip = true}, limits);
+  static mox::image::ImageReader fast({.height = 5,
+                                       .width = 6,
+                                       .crop = mox::image::Crop::kCentre,
+                                       .resize_shorter = 8,
+                                       .resize_shorter_max = 8,
+                                       .fast_decode = true},
+                                      limits);
+  std::vector<float> out(3 * 9 * 7);
+  for (auto* reader : {&exact, &fast}) {
+    try {
+      reader->read(std::as_bytes(std::span(data, size)), "input", {.seed = 1, .epoch = 0, .sample = size},
+                   out.data());
+    } catch (const mox::DataError&) {
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,138 @@
+#include "moxing/formats/cifar.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/base/error.h"
+#include "runtime/data/pipeline.h"
+#include "tests/moxing/formats/temporary_directory.h"
+
+namespace mox::data {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string image_bytes(int seed) {
+  std::string bytes;
+  for (int i = 0; i < 3072; ++i) bytes += static_cast<char>(i * 7 + seed);
+  return bytes;
+}
+
+std::string binary_batch(const std::vector<int>& labels) {
+  std::string bytes;
+  for (int label : labels) bytes += static_cast<char>(label) + image_bytes(label);
+  return bytes;
+}
+
+std::string little_endian(uint64_t value, int bytes) {
+  std::string result;
+  for (int i = 0; i < bytes; ++i) result += static_cast<char>(value >> (8 * i));
+  return result;
+}
+
+// What Python 2's cPickle.dump({'data': array, 'labels': [...]}, file, 2) writes.
+std::string pickled_batch(const std::vector<int>& labels,
+                          const std::string& call = "cnumpy.core.multiarray\n_reconstruct\n",
+                          const std::string& dtype = "u1") {
+  std::string data;
+  for (int label : labels) data += image_bytes(label);
+  std::string bytes("\x80\x02}q\x01(U\x06labelsq\x02]q\x03(", 18);
+  for (int label : labels) bytes += std::string("K") + static_cast<char>(label);
+  bytes +=
+      "eU\x04"
+      "dataq\x04" +
+      call +
+      "q\x05"
+      "cnumpy\nndarray\nq\x06K\x00"
+      "\x85U\x01"
+      "b\x87Rq\x07(K\x01M";
+  const size_t zero = bytes.rfind("\x85U\x01");
+  if (bytes[zero - 1] != '\0') bytes.insert(zero, 1, '\0');
+  bytes += little_endian(labels.size(), 2) + "M" + little_endian(3072, 2) + "\x86" + "cnumpy\ndtype\nq\x08U" +
+           static_cast<char>(dtype.size()) + dtype + "K" + std::string(1, '\0') +
+           "K\x01\x87R(K\x03U\x01|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK" + std::string(1, '\0') + "tb\x89T" +
+           little_endian(data.size(), 4) + data + "tbu.";
+  return bytes;
+}
+
+std::vector<int32_t> labels_of(const CifarBatch& batch) {
+  const auto values = batch.labels.values<int32_t>();
+  return {values.begin(), values.end()};
+}
+
+TEST(CifarBinary, ReadsRecords) {
+  const CifarBatch batch = parse_cifar_binary(as_bytes(binary_batch({3, 9})), 10, "x");
+  EXPECT_THAT(labels_of(batch), ElementsAre(3, 9));
+  EXPECT_EQ(batch.images.values<uint8_t>()[3072 + 5], static_cast<uint8_t>(5 * 7 + 9));
+  std::string fine = std::string("\x13\x42", 2) + image_bytes(0);
+  EXPECT_THAT(labels_of(parse_cifar_binary(as_bytes(fine), 100, "x")), ElementsAre(0x42));
+}
+
+TEST(CifarBinary, RefusesDamage) {
+  const auto message = [](const std::string& bytes) {
+    return message_of<DataError>([&] { parse_cifar_binary(as_bytes(bytes), 10, "dir/x"); });
+  };
+  EXPECT_THAT(message(binary_batch({1, 2}).substr(0, 4000)),
+              AllOf(HasSubstr("dir/x"), HasSubstr("offset 3073")));
+  EXPECT_THAT(message(""), HasSubstr("0 bytes"));
+  EXPECT_THAT(message(binary_batch({1, 10})), AllOf(HasSubstr("offset 3073"), HasSubstr("label 10")));
+}
+
+TEST(CifarPython, ReadsPython2Pickles) {
+  const CifarBatch batch = parse_cifar_python(as_bytes(pickled_batch({3, 9})), 10, "x");
+  EXPECT_THAT(labels_of(batch), ElementsAre(3, 9));
+  const CifarBatch expected = parse_cifar_binary(as_bytes(binary_batch({3, 9})), 10, "x");
+  EXPECT_TRUE(std::ranges::equal(batch.images.values<uint8_t>(), expected.images.values<uint8_t>()));
+}
+
+TEST(CifarPython, ExecutesNothing) {
+  const auto message = [](const std::string& bytes) {
+    return message_of<DataError>([&] { parse_cifar_python(as_bytes(bytes), 10, "dir/x"); });
+  };
+  EXPECT_THAT(message(std::string("\x80\x02"
+                                  "cposix\nsystem\nU\x04true\x85R.")),
+              AllOf(HasSubstr("dir/x"), HasSubstr("'posix.system'"), HasSubstr("nothing is executed")));
+  EXPECT_THAT(message(pickled_batch({1}, "cbuiltins\neval\n")), HasSubstr("'builtins.eval'"));
+  EXPECT_THAT(message(pickled_batch({1}, "cnumpy\nndarray\n")), HasSubstr("numpy.ndarray is called"));
+  EXPECT_THAT(message(pickled_batch({1}, "cnumpy.core.multiarray\n_reconstruct\n", "f4")), HasSubstr("'f4'"));
+}
+
+TEST(CifarPython, RefusesDamage) {
+  const std::string good = pickled_batch({1, 2});
+  for (size_t length = 0; length < good.size(); length += length < 200 ? 1 : 97)
+    EXPECT_THROW(parse_cifar_python(as_bytes(good.substr(0, length)), 10, "x"), DataError) << length;
+  EXPECT_THROW(parse_cifar_python(as_bytes(good + "x"), 10, "x"), DataError);
+  EXPECT_THROW(parse_cifar_python(as_bytes(pickled_batch({1, 10})), 10, "x"), DataError);
+  for (size_t i = 0; i < 150; ++i) {
+    std::string damaged = good;
+    damaged[i] = static_cast<char>(damaged[i] ^ 0x08);
+    try {
+      parse_cifar_python(as_bytes(damaged), 10, "x");
+    } catch (const DataError&) {
+    }
+  }
+}
+
+TEST(Cifar, ReadsADirectoryIntoBatches) {
+  TemporaryDirectory directory;
+  for (int i = 1; i <= 5; ++i)
+    directory.write("cifar-10-batches-bin/data_batch_" + std::to_string(i) + ".bin", binary_batch({i, 0}));
+  directory.write("test_batch", pickled_batch({7}));
+  Pipeline pipeline(cifar10(directory.path(), "train").batch(10), {});
+  Batch batch;
+  ASSERT_TRUE(pipeline.next(&batch));
+  EXPECT_THAT(std::as_const(batch.components[1]).values<int32_t>(),
+              ElementsAre(1, 0, 2, 0, 3, 0, 4, 0, 5, 0));
+  EXPECT_EQ(batch.components[0].shape(), (Shape{10, 3, 32, 32}));
+  EXPECT_NEAR(batch.components[0].values<float>()[40], static_cast<float>(uint8_t{40 * 7 + 1 - 256}) / 255,
+              1e-6);
+  EXPECT_THAT(labels_of(read_cifar(directory.path(), 10, "test")), ElementsAre(7));
+  EXPECT_THAT(message_of<NotFound>([&] { cifar100(directory.path(), "train"); }),
+              HasSubstr("cifar-100-binary"));
+  EXPECT_THROW(cifar10(directory.path(), "validation"), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace mox::data

@@ -1,0 +1,80 @@
+#include "moxing/formats/npy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "tests/moxing/formats/temporary_directory.h"
+
+namespace mox::data {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string npy(const std::string& header, const std::string& data) {
+  return std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(header.size()) + '\0' + header + data;
+}
+
+std::string header(const std::string& type, const std::string& shape, const std::string& order = "False") {
+  return "{'descr': '" + type + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }   \n";
+}
+
+std::string message(const std::string& bytes) {
+  return message_of<DataError>([&] { parse_npy(as_bytes(bytes), "dir/x.npy"); });
+}
+
+TEST(Npy, ReadsArrays) {
+  const Array array =
+      parse_npy(as_bytes(npy(header("<i4", "(2, 1)"), std::string("\1\0\0\0\2\0\0\0", 8))), "x");
+  EXPECT_EQ(array.type(), (TensorType{DType::kInt32, Shape{2, 1}}));
+  EXPECT_THAT(array.values<int32_t>(), ElementsAre(1, 2));
+  EXPECT_EQ(parse_npy(as_bytes(npy(header("|u1", "()"), "\7")), "x").item(), 7);
+  EXPECT_EQ(parse_npy(as_bytes(npy(header("<f4", "(3,)"), std::string(12, '\0'))), "x").shape(), Shape{3});
+  EXPECT_EQ(parse_npy(as_bytes(npy(header("<f4", "(0, 5)"), "")), "x").elements(), 0);
+}
+
+TEST(Npy, RefusesWhatItCannotHold) {
+  EXPECT_THAT(message(npy(header("<f8", "(1,)"), std::string(8, '\0'))),
+              AllOf(HasSubstr("dir/x.npy"), HasSubstr("'<f8'"), HasSubstr("astype")));
+  EXPECT_THAT(message(npy(header("|O", "(1,)"), "x")), HasSubstr("pickle"));
+  EXPECT_THAT(message(npy(header("|u1", "(1,)", "True"), "x")), HasSubstr("Fortran"));
+  EXPECT_THAT(message(npy(header("|u1", "(2,)"), "x")), HasSubstr("needs 2 bytes"));
+  EXPECT_THAT(message(npy(header("|u1", "(1,)"), "xy")), HasSubstr("2 are given"));
+  EXPECT_THAT(message(npy(header("<f4", "(4611686018427387904, 4)"), "")), HasSubstr("impossible"));
+  EXPECT_THAT(message(npy(header("|b1", "(1,)"), "\2")), HasSubstr("bool"));
+  EXPECT_THAT(message("text"), HasSubstr("no .npy file"));
+  const std::string good = npy(header("|u1", "(4,)"), "abcd");
+  for (size_t length = 0; length < good.size(); ++length)
+    EXPECT_FALSE(message(good.substr(0, length)).empty());
+}
+
+// tests/fixtures/arrays.npz is numpy.savez_compressed(..., a=arange(6, dtype=float32).reshape(2, 3),
+// b=array([1, 2], int64)).
+TEST(Npz, ReadsWhatNumpyWrote) {
+  const auto arrays = read_npz(MOX_SOURCE_DIR "/tests/fixtures/arrays.npz");
+  ASSERT_EQ(arrays.size(), 2u);
+  EXPECT_THAT(arrays.at("a").values<float>(), ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_EQ(arrays.at("a").shape(), (Shape{2, 3}));
+  EXPECT_THAT(arrays.at("b").values<int64_t>(), ElementsAre(1, 2));
+}
+
+TEST(Npz, RefusesDamage) {
+  const std::string good = read_file(MOX_SOURCE_DIR "/tests/fixtures/arrays.npz");
+  for (size_t length = 0; length < good.size(); ++length)
+    EXPECT_THROW(parse_npz(as_bytes(good.substr(0, length)), "x"), DataError) << length;
+  for (size_t i = 0; i < good.size(); ++i)
+    for (int bit : {0, 3, 7}) {
+      std::string damaged = good;
+      damaged[i] = static_cast<char>(damaged[i] ^ (1 << bit));
+      try {
+        parse_npz(as_bytes(damaged), "x");
+      } catch (const DataError&) {
+      }
+    }
+}
+
+}  // namespace
+}  // namespace mox::data

@@ -1,0 +1,185 @@
+#include "moxing/formats/tfrecord.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "tests/moxing/formats/temporary_directory.h"
+
+namespace mox::data {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string write_records(const TemporaryDirectory& directory, const std::string& name,
+                          const std::vector<std::string>& records) {
+  TfRecordWriter writer(directory.file(name));
+  for (const std::string& record : records) writer.write(as_bytes(record));
+  writer.close();
+  return directory.file(name);
+}
+
+std::string text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::vector<std::string> read_all(const TfRecordFiles& files) {
+  std::vector<std::string> records;
+  RecordBuffer buffer;
+  for (int64_t i = 0; i < files.size(); ++i) records.push_back(text(files.read(i, &buffer)));
+  return records;
+}
+
+// RFC 3720, appendix B.4.
+TEST(Crc32c, AgreesWithThePublishedValues) {
+  EXPECT_EQ(crc32c(as_bytes(std::string(32, '\0'))), 0x8a9136aau);
+  EXPECT_EQ(crc32c(as_bytes(std::string(32, '\xff'))), 0x62a8ab43u);
+  std::string rising;
+  for (char i = 0; i < 32; ++i) rising += i;
+  EXPECT_EQ(crc32c(as_bytes(rising)), 0x46dd794eu);
+  EXPECT_EQ(crc32c(as_bytes("123456789")), 0xe3069283u);
+  EXPECT_EQ(crc32c(as_bytes("56789"), crc32c(as_bytes("1234"))), 0xe3069283u);
+}
+
+// A file that TensorFlow 2 wrote (one record, "moxing") would hold exactly these bytes: the length, its masked
+// checksum, the text, its masked checksum.
+TEST(TfRecord, HasTheDocumentedBytes) {
+  TemporaryDirectory directory;
+  const std::string bytes = read_file(write_records(directory, "a", {"moxing"}));
+  ASSERT_EQ(bytes.size(), 8u + 4 + 6 + 4);
+  EXPECT_EQ(bytes.substr(0, 8), std::string("\x06\0\0\0\0\0\0\0", 8));
+  EXPECT_EQ(bytes.substr(12, 6), "moxing");
+  const auto masked = [](uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xa282ead8u; };
+  uint32_t given;
+  std::memcpy(&given, bytes.data() + 8, 4);
+  EXPECT_EQ(given, masked(crc32c(as_bytes(bytes.substr(0, 8)))));
+  std::memcpy(&given, bytes.data() + 18, 4);
+  EXPECT_EQ(given, masked(crc32c(as_bytes("moxing"))));
+}
+
+TEST(TfRecord, ReadsWhatWasWritten) {
+  TemporaryDirectory directory;
+  const std::string large(3 << 20, 'x');
+  write_records(directory, "b-1", {"one", "", large});
+  write_records(directory, "b-2", {});
+  write_records(directory, "b-3", {"last"});
+  const auto files = TfRecordFiles::open(match_files(directory.file("b-*")));
+  EXPECT_THAT(read_all(*files), ElementsAre("one", "", large, "last"));
+  EXPECT_THAT(files->locate(3), AllOf(HasSubstr("b-3"), HasSubstr("offset 0"), HasSubstr("record 0")));
+}
+
+TEST(TfRecord, ReadsMoreFilesThanItKeepsOpen) {
+  TemporaryDirectory directory;
+  std::vector<std::string> expected;
+  for (int i = 100; i < 400; ++i) {
+    expected.push_back(std::to_string(i));
+    write_records(directory, "c" + expected.back(), {expected.back()});
+  }
+  EXPECT_EQ(read_all(*TfRecordFiles::open(match_files(directory.file("c*")), {.cache_index = false})),
+            expected);
+}
+
+TEST(TfRecordIndex, IsCachedAndMadeAnewWhenTheFileChanges) {
+  TemporaryDirectory directory;
+  const std::string path = write_records(directory, "d", {"one", "two"});
+  const TfRecordOptions options{.cache_index = true, .index_directory = directory.file("index")};
+  EXPECT_EQ(TfRecordFiles::open({path}, options)->size(), 2);
+  ASSERT_FALSE(std::filesystem::is_empty(directory.file("index")));
+  EXPECT_EQ(TfRecordFiles::open({path}, options)->size(), 2);
+  write_records(directory, "d", {"one", "two", "three"});
+  EXPECT_EQ(TfRecordFiles::open({path}, options)->size(), 3);
+}
+
+TEST(TfRecordIndex, SurvivesDamage) {
+  TemporaryDirectory directory;
+  const std::string path = write_records(directory, "e", {"one", "two"});
+  EXPECT_EQ(TfRecordFiles::open({path})->size(), 2);
+  const std::string good = read_file(path + ".mox-index");
+  for (size_t i = 0; i < good.size(); ++i) {
+    std::string damaged = good;
+    damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
+    directory.write("e.mox-index", damaged);
+    EXPECT_THAT(read_all(*TfRecordFiles::open({path})), ElementsAre("one", "two")) << i;
+  }
+  directory.write("e.mox-index", "");
+  EXPECT_EQ(TfRecordFiles::open({path})->size(), 2);
+  EXPECT_EQ(read_file(path + ".mox-index"), good);
+}
+
+TEST(TfRecord, TellsEveryFlippedBit) {
+  TemporaryDirectory directory;
+  const std::string path = write_records(directory, "f", {"one", "three"});
+  const std::string good = read_file(path);
+  for (size_t bit = 0; bit < good.size() * 8; ++bit) {
+    std::string damaged = good;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
+    directory.write("g", damaged);
+    EXPECT_THAT(message_of<DataError>(
+                    [&] { read_all(*TfRecordFiles::open({directory.file("g")}, {.cache_index = false})); }),
+                AllOf(HasSubstr("/g'"), HasSubstr("offset"), HasSubstr("checksum")))
+        << bit;
+    EXPECT_THROW(parse_tfrecords(as_bytes(damaged), "g"), DataError) << bit;
+  }
+}
+
+TEST(TfRecord, TellsEveryTruncation) {
+  TemporaryDirectory directory;
+  const std::string good = read_file(write_records(directory, "h", {"one", "three"}));
+  const size_t border = 16 + 3;
+  for (size_t length = 1; length < good.size(); ++length) {
+    if (length == border) continue;
+    directory.write("i", good.substr(0, length));
+    EXPECT_THAT(message_of<DataError>([&] { TfRecordFiles::open({directory.file("i")}); }),
+                AllOf(HasSubstr("/i'"), HasSubstr("cut off")))
+        << length;
+  }
+}
+
+TEST(TfRecord, RefusesARecordOf2To60BytesWithoutAllocatingIt) {
+  const uint64_t length = uint64_t{1} << 60;
+  std::string bytes(reinterpret_cast<const char*>(&length), 8);
+  const uint32_t checksum = masked_crc32c(as_bytes(bytes));
+  bytes.append(reinterpret_cast<const char*>(&checksum), 4).append(100, 'x');
+  TemporaryDirectory directory;
+  directory.write("j", bytes);
+  EXPECT_THAT(message_of<DataError>([&] { TfRecordFiles::open({directory.file("j")}); }),
+              AllOf(HasSubstr("1152921504606846976"), HasSubstr("does not fit")));
+}
+
+TEST(TfRecord, TellsAFileThatShrinksWhileItIsOpen) {
+  TemporaryDirectory directory;
+  const std::string path = write_records(directory, "k", {"one", "two"});
+  const auto files = TfRecordFiles::open({path});
+  std::filesystem::resize_file(path, 25);
+  RecordBuffer buffer;
+  EXPECT_EQ(text(files->read(0, &buffer)), "one");
+  EXPECT_THAT(message_of<DataError>([&] { files->read(1, &buffer); }), HasSubstr("shorter"));
+}
+
+TEST(TfRecordWriter, LeavesNothingBehindUnlessClosed) {
+  TemporaryDirectory directory;
+  {
+    TfRecordWriter writer(directory.file("l"));
+    writer.write(as_bytes("one"));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
+  EXPECT_THROW(TfRecordWriter(directory.file("none/l")), IoError);
+}
+
+TEST(MatchFiles, ListsPatternsSortedAndOnce) {
+  TemporaryDirectory directory;
+  for (const char* name : {"t-2", "t-1", "t-1.mox-index", "u"}) directory.write(name, "");
+  const std::string all = directory.file("t-*") + "," + directory.file("u") + "," + directory.file("t-1");
+  EXPECT_THAT(match_files(all),
+              ElementsAre(directory.file("t-1"), directory.file("t-2"), directory.file("u")));
+  EXPECT_THROW(match_files(directory.file("v*")), NotFound);
+  EXPECT_THROW(match_files(""), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace mox::data

@@ -1,0 +1,236 @@
+#include "moxing/image/decode.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/base/error.h"
+#include "tests/moxing/image/images.h"
+
+namespace mox::image {
+namespace {
+
+std::span<const std::byte> as_bytes(const std::string& text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+int largest_difference(const Bitmap& a, const Bitmap& b) {
+  EXPECT_EQ(a.width, b.width);
+  EXPECT_EQ(a.height, b.height);
+  int largest = 0;
+  for (int y = 0; y < a.height; ++y)
+    for (int x = 0; x < a.width; ++x)
+      for (int c = 0; c < 3; ++c)
+        largest = std::max(largest, std::abs(a.row(y)[x * kPixelBytes + c] - b.row(y)[x * kPixelBytes + c]));
+  return largest;
+}
+
+std::string message(const std::string& content) {
+  try {
+    decode(as_bytes(content), "dir/x.jpg");
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return "";
+}
+
+// A part, pixel by pixel against the whole.
+void expect_part_equals_whole(const std::string& encoded, int denominator, const Box& box) {
+  Decoder decoder;
+  decoder.open(as_bytes(encoded), "x");
+  if (denominator > 1) decoder.reduce(denominator);
+  Bitmap whole(decoder.width(), decoder.height());
+  decoder.decode({0, 0, whole.width, whole.height},
+                 [&](int y, const uint8_t* row) { std::memcpy(whole.row(y), row, whole.stride()); });
+  decoder.open(as_bytes(encoded), "x");
+  if (denominator > 1) decoder.reduce(denominator);
+  int rows = 0;
+  decoder.decode(box, [&](int y, const uint8_t* row) {
+    ASSERT_EQ(y, rows++);
+    for (int x = 0; x < box.width; ++x)
+      for (int c = 0; c < 3; ++c)
+        ASSERT_EQ(row[x * kPixelBytes + c], whole.row(box.y + y)[(box.x + x) * kPixelBytes + c])
+            << "x " << x << " of " << box.width << ", y " << y << " of " << box.height << ", channel " << c;
+  });
+  EXPECT_EQ(rows, box.height);
+}
+
+TEST(DecodeJpeg, IsCloseToWhatWasEncoded) {
+  Bitmap smooth(50, 40);
+  for (int y = 0; y < 40; ++y)
+    for (int x = 0; x < 50; ++x)
+      for (int c = 0; c < 3; ++c)
+        smooth.row(y)[x * kPixelBytes + c] = static_cast<uint8_t>(2 * x + 3 * y + 20 * c);
+  EXPECT_LE(largest_difference(decode(as_bytes(encode_jpeg(smooth, {.quality = 98})), "x"), smooth), 6);
+  EXPECT_LE(largest_difference(
+                decode(as_bytes(encode_jpeg(smooth, {.quality = 98, .progressive = true})), "x"), smooth),
+            6);
+}
+
+TEST(DecodeJpeg, GivesAPartBitForBitAsInTheWhole) {
+  const Bitmap bitmap = picture(211, 147);
+  const RandomStream random(3, 0);
+  uint64_t draw = 0;
+  const auto below = [&](int bound) {
+    return static_cast<int>(random.below(draw++, static_cast<uint64_t>(bound)));
+  };
+  for (auto [horizontal, vertical] : {std::pair{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}, {4, 2}})
+    for (bool progressive : {false, true})
+      for (int restart : {0, 3})
+        for (int denominator : {1, 2, 4, 8}) {
+          const std::string encoded = encode_jpeg(bitmap, {.horizontal_sampling = horizontal,
+                                                           .vertical_sampling = vertical,
+                                                           .progressive = progressive,
+                                                           .restart_interval = restart});
+          SCOPED_TRACE(testing::Message()
+                       << horizontal << "x" << vertical << (progressive ? " progressive" : "") << " restart "
+                       << restart << " reduced " << denominator);
+          const int width = (211 + denominator - 1) / denominator,
+                    height = (147 + denominator - 1) / denominator;
+          for (int i = 0; i < 40; ++i) {
+            const int x = below(width), y = below(height);
+            const Box box{x, y, 1 + below(width - x), 1 + below(height - y)};
+            SCOPED_TRACE(testing::Message()
+                         << box.x << " " << box.y << " " << box.width << " " << box.height);
+            expect_part_equals_whole(encoded, denominator, box);
+            if (testing::Test::HasFatalFailure()) return;
+          }
+        }
+}
+
+TEST(DecodeJpeg, TurnsImagesUpright) {
+  const Bitmap upright = picture(40, 24);
+  // How the stored image must look so that a viewer who follows the orientation sees the upright one.
+  using Place = std::pair<int, int>;
+  const std::function<Place(int, int)> stored_to_upright[] = {
+      [](int x, int y) { return Place{x, y}; },           [](int x, int y) { return Place{39 - x, y}; },
+      [](int x, int y) { return Place{39 - x, 23 - y}; }, [](int x, int y) { return Place{x, 23 - y}; },
+      [](int x, int y) { return Place{y, x}; },           [](int x, int y) { return Place{39 - y, x}; },
+      [](int x, int y) { return Place{39 - y, 23 - x}; }, [](int x, int y) { return Place{y, 23 - x}; }};
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    SCOPED_TRACE(orientation);
+    Bitmap stored = orientation < 5 ? Bitmap(40, 24) : Bitmap(24, 40);
+    for (int y = 0; y < stored.height; ++y)
+      for (int x = 0; x < stored.width; ++x) {
+        const auto [from_x, from_y] = stored_to_upright[orientation - 1](x, y);
+        std::memcpy(stored.row(y) + x * kPixelBytes, upright.row(from_y) + from_x * kPixelBytes, kPixelBytes);
+      }
+    const std::string encoded = encode_jpeg(
+        stored,
+        {.quality = 100, .horizontal_sampling = 1, .vertical_sampling = 1, .orientation = orientation});
+    EXPECT_LE(largest_difference(decode(as_bytes(encoded), "x"), upright), 4);
+    expect_part_equals_whole(encoded, 1, {5, 3, 20, 15});
+  }
+}
+
+TEST(DecodeJpeg, ReadsGreyAndInks) {
+  const Bitmap bitmap = picture(33, 20);
+  const Bitmap grey = decode(as_bytes(encode_jpeg(bitmap, {.quality = 100, .grey = true})), "x");
+  EXPECT_NEAR(grey.row(7)[9 * kPixelBytes], bitmap.row(7)[9 * kPixelBytes + 1], 3);
+  EXPECT_EQ(grey.row(7)[9 * kPixelBytes], grey.row(7)[9 * kPixelBytes + 2]);
+
+  Bitmap inks(16, 16);  // as libjpeg writes them: Adobe's marker, inverted
+  for (size_t i = 0; i < inks.pixels.size(); i += 4) {
+    inks.pixels[i] = 200;
+    inks.pixels[i + 1] = 100;
+    inks.pixels[i + 2] = 50;
+    inks.pixels[i + 3] = 128;
+  }
+  const Bitmap mixed =
+      decode(as_bytes(encode_jpeg(
+                 inks, {.quality = 100, .horizontal_sampling = 1, .vertical_sampling = 1, .cmyk = true})),
+             "x");
+  EXPECT_NEAR(mixed.row(3)[3 * kPixelBytes], 200 * 128 / 255, 3);
+  EXPECT_NEAR(mixed.row(3)[3 * kPixelBytes + 1], 100 * 128 / 255, 3);
+  EXPECT_NEAR(mixed.row(3)[3 * kPixelBytes + 2], 50 * 128 / 255, 3);
+}
+
+TEST(DecodeJpeg, RefusesEveryTruncation) {
+  const std::string good = encode_jpeg(picture(64, 48));
+  for (size_t length = 0; length < good.size(); length += 7)
+    EXPECT_THAT(message(good.substr(0, length)), HasSubstr("dir/x.jpg")) << length;
+  EXPECT_THAT(message(good.substr(0, good.size() / 2)), HasSubstr("cut off"));
+}
+
+TEST(DecodeJpeg, TellsATruncatedFileEvenIfThePartIsThere) {
+  const std::string good = encode_jpeg(picture(64, 480)).substr(0, 2000);
+  Decoder decoder;
+  EXPECT_THROW(decoder.open(as_bytes(good), "x"), DataError);
+}
+
+TEST(DecodeJpeg, DoesNotCrashOnFlippedBits) {
+  for (bool progressive : {false, true}) {
+    const std::string good = encode_jpeg(picture(48, 40), {.progressive = progressive});
+    int refused = 0;
+    for (size_t i = 0; i < good.size(); ++i) {
+      std::string damaged = good;
+      damaged[i] = static_cast<char>(damaged[i] ^ (1 << (i % 8)));
+      try {
+        decode(as_bytes(damaged), "x");
+      } catch (const DataError&) {
+        ++refused;
+      }
+    }
+    EXPECT_GT(refused, 100);
+  }
+}
+
+TEST(DecodeJpeg, RefusesAHeaderThatClaimsTooMuch) {
+  std::string huge = encode_jpeg(picture(16, 16));
+  const size_t frame = huge.find("\xff\xc0");
+  ASSERT_NE(frame, std::string::npos);
+  huge.replace(frame + 5, 4, "\xff\xff\xff\xff");
+  EXPECT_THAT(message(huge), HasSubstr("Maximum supported image dimension"));
+  huge.replace(frame + 5, 4, "\xf0\xf0\xf0\xf0");
+  EXPECT_THAT(message(huge), AllOf(HasSubstr("61680 x 61680"), HasSubstr("limit")));
+  huge.replace(frame + 5, 4, std::string("\x20\0\x20\0", 4));
+  EXPECT_THAT(message(huge), AllOf(HasSubstr("8192 x 8192"), HasSubstr("cannot hold")));
+}
+
+TEST(Decode, RefusesWhatIsNoImage) {
+  EXPECT_THAT(message(""), HasSubstr("0 bytes"));
+  EXPECT_THAT(message("This is a text, whatever it is called."), HasSubstr("no JPEG or PNG image"));
+  EXPECT_FALSE(is_image(as_bytes(std::string("GIF89a"))));
+}
+
+TEST(DecodePng, GivesWhatWasEncoded) {
+  const Bitmap bitmap = picture(37, 21);
+  for (bool interlaced : {false, true}) {
+    const std::string rgb = encode_png(bitmap, {.color_type = PNG_COLOR_TYPE_RGB, .interlaced = interlaced});
+    EXPECT_EQ(largest_difference(decode(as_bytes(rgb), "x"), bitmap), 0);
+    expect_part_equals_whole(rgb, 1, {5, 3, 20, 11});
+    const std::string alpha =
+        encode_png(bitmap, {.color_type = PNG_COLOR_TYPE_RGB_ALPHA, .interlaced = interlaced});
+    EXPECT_EQ(largest_difference(decode(as_bytes(alpha), "x"), bitmap), 0);
+    const Bitmap grey = decode(
+        as_bytes(encode_png(bitmap, {.color_type = PNG_COLOR_TYPE_GRAY, .interlaced = interlaced})), "x");
+    EXPECT_EQ(grey.row(4)[5 * kPixelBytes], bitmap.row(4)[5 * kPixelBytes + 1]);
+    EXPECT_EQ(grey.row(4)[5 * kPixelBytes + 2], bitmap.row(4)[5 * kPixelBytes + 1]);
+  }
+}
+
+TEST(DecodePng, RefusesDamage) {
+  const std::string good = encode_png(picture(37, 21));
+  for (size_t length = 8; length < good.size() - 12; length += 5)
+    EXPECT_THAT(message(good.substr(0, length)), HasSubstr("PNG")) << length;
+  std::string huge = good;
+  huge.replace(16, 8, std::string("\0\1\0\0\0\1\0\0", 8));
+  EXPECT_THAT(message(huge), HasSubstr("PNG"));  // its checksum is wrong, too
+  int refused = 0;
+  for (size_t i = 8; i < good.size(); ++i) {
+    std::string damaged = good;
+    damaged[i] = static_cast<char>(damaged[i] ^ 0x20);
+    try {
+      decode(as_bytes(damaged), "x");
+    } catch (const DataError&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, static_cast<int>(good.size()) * 9 / 10);
+}
+
+}  // namespace
+}  // namespace mox::image
