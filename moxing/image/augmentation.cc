@@ -73,10 +73,8 @@ class ImageReader::Implementation {
     decoder_.open(encoded, name);
     internal::CropPlan plan = internal::plan_crop(recipe_, decoder_.width(), decoder_.height(), random);
     if (recipe_.fast_decode) {
-      if (const int wanted = internal::possible_reduction(plan.resampling); wanted > 1) {
-        const int given = decoder_.reduce(wanted);
-        plan.resampling = internal::reduced(plan.resampling, given, decoder_.width(), decoder_.height());
-      }
+      const int reduction = decoder_.reduce(internal::possible_reduction(plan.resampling));
+      plan.resampling = internal::reduced(plan.resampling, reduction);
     }
     begin(plan, out);
     decoder_.decode(resampler_.needed(),

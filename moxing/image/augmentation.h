@@ -55,8 +55,7 @@ struct Augmentation {
   Filter filter = Filter::kBilinear;
 
   // Decodes JPEG at half, quarter or eighth scale where the result is still at least as large as what is
-  // resized to. Changes the pixels: fine detail, and the borders of a crop, by less than one pixel of the
-  // reduced image.
+  // resized to. Changes the pixels: see docs/data.md for by how much.
   bool fast_decode = false;
 };
 

@@ -50,9 +50,9 @@ std::vector<int16_t> rounded(const std::vector<double>& weights) {
 
 void Resampler::prepare(const Resampling& resampling) {
   const Box& output = resampling.output;
-  const Box& source = resampling.source;
-  if (source.width < 1 || source.height < 1 || output.width < 1 || output.height < 1 || output.x < 0 ||
-      output.y < 0 || output.x + output.width > resampling.resized_width ||
+  const Region& source = resampling.source;
+  if (!(source.width >= 1) || !(source.height >= 1) || output.width < 1 || output.height < 1 ||
+      output.x < 0 || output.y < 0 || output.x + output.width > resampling.resized_width ||
       output.y + output.height > resampling.resized_height)
     throw InvalidArgument(
         fmt::format("resample: [{}, {}) x [{}, {}) of an image of {} x {} pixels that is resized to {} x {} "
@@ -60,15 +60,19 @@ void Resampler::prepare(const Resampling& resampling) {
                     output.x, output.x + output.width, output.y, output.y + output.height, source.width,
                     source.height, resampling.resized_width, resampling.resized_height));
 
-  const auto spans_of = [&](int source_size, int resized, int first, int count) {
-    const double scale = static_cast<double>(source_size) / resized, grown = std::max(scale, 1.0);
+  // Positions in the source count from `origin`, the first pixel that it touches.
+  const auto spans_of = [&](double begin_of_source, double source_size, int origin, int resized, int first,
+                            int count) {
+    const int touched = static_cast<int>(std::ceil(begin_of_source + source_size)) - origin;
+    const double offset = begin_of_source - origin;
+    const double scale = source_size / resized, grown = std::max(scale, 1.0);
     const double support = (resampling.filter == Filter::kBilinear ? 1.0 : 0.5) * grown;
     std::vector<Span> spans(static_cast<size_t>(count));
     std::vector<double> weights;
     for (int i = 0; i < count; ++i) {
-      const double centre = (first + i + 0.5) * scale;
+      const double centre = offset + (first + i + 0.5) * scale;
       const int begin = std::max(0, static_cast<int>(centre - support + 0.5));
-      const int end = std::min(source_size, static_cast<int>(centre + support + 0.5));
+      const int end = std::min(touched, static_cast<int>(centre + support + 0.5));
       weights.clear();
       for (int j = begin; j < end; ++j)
         weights.push_back(filter_value(resampling.filter, (j + 0.5 - centre) / grown));
@@ -76,11 +80,15 @@ void Resampler::prepare(const Resampling& resampling) {
     }
     return spans;
   };
-  const auto columns = spans_of(source.width, resampling.resized_width, output.x, output.width);
-  const auto rows = spans_of(source.height, resampling.resized_height, output.y, output.height);
+  const int origin_x = static_cast<int>(std::floor(source.x)),
+            origin_y = static_cast<int>(std::floor(source.y));
+  const auto columns =
+      spans_of(source.x, source.width, origin_x, resampling.resized_width, output.x, output.width);
+  const auto rows =
+      spans_of(source.y, source.height, origin_y, resampling.resized_height, output.y, output.height);
   const auto end_of = [](const Span& span) { return span.begin + static_cast<int>(span.weights.size()); };
   const int left = columns.front().begin, top = rows.front().begin;
-  needed_ = {source.x + left, source.y + top, end_of(columns.back()) - left, end_of(rows.back()) - top};
+  needed_ = {origin_x + left, origin_y + top, end_of(columns.back()) - left, end_of(rows.back()) - top};
 
   width_ = output.width;
   height_ = output.height;
@@ -198,7 +206,7 @@ void Resampler::add_row(int y, const uint8_t* pixels, RowSink sink) {
 }
 
 Bitmap resample(const Bitmap& source, const Resampling& resampling) {
-  const Box& box = resampling.source;
+  const Region& box = resampling.source;
   if (box.x < 0 || box.y < 0 || box.x + box.width > source.width || box.y + box.height > source.height)
     throw InvalidArgument(
         fmt::format("resample: the box [{}, {}) x [{}, {}) is not inside the image of {} x {}", box.x,

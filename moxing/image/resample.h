@@ -17,8 +17,18 @@ namespace mox::image {
 
 enum class Filter { kBilinear, kArea };
 
+// A rectangle whose borders may lie within pixels: [x, x + width) by [y, y + height).
+struct Region {
+  double x = 0, y = 0, width = 0, height = 0;
+
+  static Region of(const Box& box) {
+    return {static_cast<double>(box.x), static_cast<double>(box.y), static_cast<double>(box.width),
+            static_cast<double>(box.height)};
+  }
+};
+
 struct Resampling {
-  Box source;                                 // what is resized: pixels outside of it have no influence
+  Region source;  // what is resized: pixels that lie outside of it as a whole have no influence
   int resized_width = 0, resized_height = 0;  // the size it gets
   Box output;                                 // the part of the resized image that is wanted
   bool flip = false;                          // mirrors the rows of `output`

@@ -10,7 +10,7 @@ int random_start(const RandomStream& random, uint64_t position, int room) {
   return static_cast<int>(random.below(position, static_cast<uint64_t>(room) + 1));
 }
 
-Box random_resized_box(const Augmentation& recipe, int width, int height, const RandomStream& random) {
+Region random_resized_region(const Augmentation& recipe, int width, int height, const RandomStream& random) {
   constexpr int kAttempts = 10;
   const double area = static_cast<double>(width) * height;
   const double low = std::log(recipe.min_proportion), high = std::log(recipe.max_proportion);
@@ -22,8 +22,8 @@ Box random_resized_box(const Augmentation& recipe, int width, int height, const 
     const int box_width = static_cast<int>(std::lround(std::sqrt(part * proportion)));
     const int box_height = static_cast<int>(std::lround(std::sqrt(part / proportion)));
     if (box_width < 1 || box_height < 1 || box_width > width || box_height > height) continue;
-    return {random_start(random, position + 2, width - box_width),
-            random_start(random, position + 3, height - box_height), box_width, box_height};
+    return Region::of({random_start(random, position + 2, width - box_width),
+                       random_start(random, position + 3, height - box_height), box_width, box_height});
   }
   // The largest part in the middle whose proportions are allowed.
   const double proportion = static_cast<double>(width) / height;
@@ -34,7 +34,7 @@ Box random_resized_box(const Augmentation& recipe, int width, int height, const 
     box.width = std::clamp(static_cast<int>(std::lround(height * recipe.max_proportion)), 1, width);
   box.x = (width - box.width) / 2;
   box.y = (height - box.height) / 2;
-  return box;
+  return Region::of(box);
 }
 
 // Resizes so that the shorter side has `shorter` pixels, or more where the output needs them.
@@ -61,7 +61,7 @@ void cut_padded(CropPlan* plan, const Augmentation& recipe, int x, int y) {
 CropPlan plan_crop(const Augmentation& recipe, int width, int height, const RandomStream& random) {
   CropPlan plan;
   Resampling& resampling = plan.resampling;
-  resampling.source = {0, 0, width, height};
+  resampling.source = Region::of({0, 0, width, height});
   resampling.resized_width = recipe.width;
   resampling.resized_height = recipe.height;
   resampling.output = {0, 0, recipe.width, recipe.height};
@@ -83,7 +83,7 @@ CropPlan plan_crop(const Augmentation& recipe, int width, int height, const Rand
       resampling.output.y = random_start(random, kCropYPosition, resampling.resized_height - recipe.height);
       break;
     case Crop::kRandomResized:
-      resampling.source = random_resized_box(recipe, width, height, random);
+      resampling.source = random_resized_region(recipe, width, height, random);
       break;
     case Crop::kPadded:
       cut_padded(&plan, recipe, random_start(random, kCropXPosition, 2 * recipe.padding),
@@ -105,16 +105,10 @@ int possible_reduction(const Resampling& resampling) {
   return 1;
 }
 
-Resampling reduced(Resampling resampling, int denominator, int reduced_width, int reduced_height) {
-  const auto part = [denominator](int begin, int size, int whole, int* out_begin, int* out_size) {
-    const int first = std::min(begin / denominator, whole - 1);
-    const int end = std::min((begin + size + denominator - 1) / denominator, whole);
-    *out_begin = first;
-    *out_size = std::max(1, end - first);
-  };
-  Box& box = resampling.source;
-  part(box.x, box.width, reduced_width, &box.x, &box.width);
-  part(box.y, box.height, reduced_height, &box.y, &box.height);
+Resampling reduced(Resampling resampling, int denominator) {
+  Region& source = resampling.source;
+  source = {source.x / denominator, source.y / denominator, source.width / denominator,
+            source.height / denominator};
   return resampling;
 }
 

@@ -26,8 +26,8 @@ struct CropPlan {
 
 CropPlan plan_crop(const Augmentation& augmentation, int width, int height, const RandomStream& random);
 
-// The same for the image reduced by `denominator` to reduced_width x reduced_height.
-Resampling reduced(Resampling resampling, int denominator, int reduced_width, int reduced_height);
+// The same for the image reduced by `denominator`: the same place, whose borders may now lie within pixels.
+Resampling reduced(Resampling resampling, int denominator);
 
 // By how much (1, 2, 4, 8) the image may be reduced with no side becoming smaller than what it is resized to.
 int possible_reduction(const Resampling& resampling);

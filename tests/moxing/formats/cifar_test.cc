@@ -36,25 +36,18 @@ std::string little_endian(uint64_t value, int bytes) {
 std::string pickled_batch(const std::vector<int>& labels,
                           const std::string& call = "cnumpy.core.multiarray\n_reconstruct\n",
                           const std::string& dtype = "u1") {
-  std::string data;
-  for (int label : labels) data += image_bytes(label);
-  std::string bytes("\x80\x02}q\x01(U\x06labelsq\x02]q\x03(", 18);
-  for (int label : labels) bytes += std::string("K") + static_cast<char>(label);
-  bytes +=
-      "eU\x04"
-      "dataq\x04" +
-      call +
-      "q\x05"
-      "cnumpy\nndarray\nq\x06K\x00"
-      "\x85U\x01"
-      "b\x87Rq\x07(K\x01M";
-  const size_t zero = bytes.rfind("\x85U\x01");
-  if (bytes[zero - 1] != '\0') bytes.insert(zero, 1, '\0');
-  bytes += little_endian(labels.size(), 2) + "M" + little_endian(3072, 2) + "\x86" + "cnumpy\ndtype\nq\x08U" +
-           static_cast<char>(dtype.size()) + dtype + "K" + std::string(1, '\0') +
-           "K\x01\x87R(K\x03U\x01|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK" + std::string(1, '\0') + "tb\x89T" +
-           little_endian(data.size(), 4) + data + "tbu.";
-  return bytes;
+  using std::string_literals::operator""s;
+  std::string data, list;
+  for (int label : labels) {
+    data += image_bytes(label);
+    list += "K"s + static_cast<char>(label);
+  }
+  const std::string shape = "M" + little_endian(labels.size(), 2) + "M" + little_endian(3072, 2) + "\x86";
+  const std::string type = "cnumpy\ndtype\nq\x08U" + std::string(1, static_cast<char>(dtype.size())) + dtype +
+                           "K\0K\1\x87R(K\3U\1|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\0tb"s;
+  return "\x80\2}q\1(U\6labelsq\2]q\3("s + list + "eU\4dataq\4"s + call +
+         "q\5cnumpy\nndarray\nq\6K\0\x85U\1b\x87Rq\7(K\1"s + shape + type + "\x89T" +
+         little_endian(data.size(), 4) + data + "tbu.";
 }
 
 std::vector<int32_t> labels_of(const CifarBatch& batch) {

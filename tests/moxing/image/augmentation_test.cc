@@ -170,8 +170,8 @@ TEST(ImageReader, FastDecodeStaysClose) {
         smooth.row(y)[x * kPixelBytes + c] =
             static_cast<uint8_t>(120 + 100 * std::sin(0.03 * x * (c + 1) + 0.02 * y));
   const std::string encoded = encode_jpeg(smooth);
-  Augmentation recipe{.height = 32, .width = 32, .crop = Crop::kNone, .flip = true};
-  for (uint64_t sample = 0; sample < 4; ++sample) {
+  Augmentation recipe{.height = 32, .width = 32, .crop = Crop::kRandomResized, .min_area = 0.3, .flip = true};
+  for (uint64_t sample = 0; sample < 20; ++sample) {
     recipe.fast_decode = false;
     const auto exact = read(recipe, encoded, {1, 0, sample});
     recipe.fast_decode = true;

@@ -33,7 +33,7 @@ TEST(Resample, AgreesWithPillowToOne) {
     int width, height;
     ASSERT_TRUE(text >> filter >> box.x >> box.y >> box.width >> box.height >> width >> height >> hex);
     SCOPED_TRACE(line.substr(0, 60));
-    const Bitmap result = resample(source, {.source = box,
+    const Bitmap result = resample(source, {.source = Region::of(box),
                                             .resized_width = width,
                                             .resized_height = height,
                                             .output = {0, 0, width, height},
@@ -56,7 +56,7 @@ TEST(Resample, LeavesPixelsAsTheyAreAtTheSameSize) {
   const Bitmap source = pattern(30, 20);
   const Box all{0, 0, 30, 20};
   for (Filter filter : {Filter::kBilinear, Filter::kArea}) {
-    const Bitmap result = resample(source, {.source = all,
+    const Bitmap result = resample(source, {.source = Region::of(all),
                                             .resized_width = 30,
                                             .resized_height = 20,
                                             .output = all,
@@ -85,6 +85,28 @@ TEST(Resample, GivesAPartAsInTheWholeAndItsMirrorImage) {
       for (int y = 0; y < box.height; ++y)
         for (int x = 0; x < box.width; ++x)
           ASSERT_EQ(colour(result, flip ? box.width - 1 - x : x, y), colour(expected, box.x + x, box.y + y));
+    }
+}
+
+// A ramp says where a pixel comes from: value v is the place of the pixel's centre less a half.
+TEST(Resample, TakesRegionsWhoseBordersLieWithinPixels) {
+  Bitmap ramp(200, 200);
+  for (int y = 0; y < 200; ++y)
+    for (int x = 0; x < 200; ++x) {
+      ramp.row(y)[x * kPixelBytes] = static_cast<uint8_t>(x);
+      ramp.row(y)[x * kPixelBytes + 1] = static_cast<uint8_t>(y);
+    }
+  const Region source{10.25, 20.75, 80.5, 121.25};
+  const Bitmap result = resample(ramp, {.source = source,
+                                        .resized_width = 23,
+                                        .resized_height = 30,
+                                        .output = {0, 0, 23, 30},
+                                        .flip = false,
+                                        .filter = Filter::kBilinear});
+  for (int y = 1; y < 29; ++y)
+    for (int x = 1; x < 22; ++x) {
+      EXPECT_NEAR(result.row(y)[x * kPixelBytes], source.x + (x + 0.5) * source.width / 23 - 0.5, 0.6);
+      EXPECT_NEAR(result.row(y)[x * kPixelBytes + 1], source.y + (y + 0.5) * source.height / 30 - 0.5, 0.6);
     }
 }
 
