@@ -4,6 +4,8 @@
 #include "ops/batch_norm_backprop.h"
 #include "ops/bias_add_gradient.h"
 #include "ops/internal/batch_norm.h"
+#include "ops/internal/batch_norm_kernel.h"
+#include "ops/internal/fusable_ops.h"
 #include "ops/mul.h"
 #include "ops/sub.h"
 
@@ -40,10 +42,11 @@ std::vector<Tensor> gradient(const GradientCall& call) {
   return {dx, dscale, doffset};
 }
 
-// The layout of x is kept: normalisation reads and writes memory, and any order will do.
+// Images keep their layout if it is one in blocks of channels. A matrix is oneDNN's.
 Kernel compile(const KernelRequest& request) {
   const Node& node = request.node;
   if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);
+  if (node.inputs[0].shape().rank() == 4) return normalisation::forward_kernel(request, epsilon_of(node), {});
   const onednn::BatchNormDescriptors d(node.inputs[0].type(), request.input_layouts[0]);
   const auto description = onednn::describe_batch_norm(d, epsilon_of(node), true);
   auto x = onednn::primitive_input(DNNL_ARG_SRC, 0, d.x);
@@ -56,13 +59,16 @@ Kernel compile(const KernelRequest& request) {
                                    onednn::primitive_output(DNNL_ARG_VARIANCE, 2, d.per_channel)});
 }
 
-const Op kBatchNorm{.name = "batch_norm", .infer = infer, .gradient = gradient, .compile = compile};
-
 }  // namespace
+
+const Op& batch_norm_op() {
+  static const Op op{.name = "batch_norm", .infer = infer, .gradient = gradient, .compile = compile};
+  return op;
+}
 
 BatchNormResult batch_norm(const Tensor& x, const Tensor& scale, const Tensor& offset,
                            const BatchNormOptions& options, SourceLocation where) {
-  Node& node = make_node(kBatchNorm, {x, scale, offset}, {{"epsilon", options.epsilon}}, where);
+  Node& node = make_node(batch_norm_op(), {x, scale, offset}, {{"epsilon", options.epsilon}}, where);
   return {node.output(0), node.output(1), node.output(2)};
 }
 

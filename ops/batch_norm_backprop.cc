@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "ops/internal/batch_norm.h"
+#include "ops/internal/batch_norm_kernel.h"
+#include "ops/internal/fusable_ops.h"
 #include "runtime/base/error.h"
 
 namespace mox {
@@ -22,11 +24,13 @@ std::vector<Tensor> gradient(const GradientCall& call) {
                   call.node.name, to_string(call.node.where)));
 }
 
-// dy is taken in the layout of x, and dx comes out in it.
+// dy is taken in the layout of x, and dx comes out in it. Images in blocks of channels; a matrix is oneDNN's.
 Kernel compile(const KernelRequest& request) {
   const Node& node = request.node;
   if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);
   const double epsilon = node.attributes.get<double>("epsilon");
+  if (node.inputs[0].shape().rank() == 4)
+    return normalisation::backward_kernel(request, {.epsilon = epsilon, .mean = 2, .variance = 3, .dy = 4});
   const onednn::BatchNormDescriptors d(node.inputs[0].type(), request.input_layouts[0]);
   const dnnl::batch_normalization_backward::primitive_desc description(
       {dnnl::prop_kind::backward, d.x, d.x, static_cast<float>(epsilon), d.flags},
@@ -45,16 +49,18 @@ Kernel compile(const KernelRequest& request) {
                                    onednn::primitive_output(DNNL_ARG_DIFF_SHIFT, 2, d.per_channel)});
 }
 
-const Op kBatchNormBackprop{
-    .name = "batch_norm_backprop", .infer = infer, .gradient = gradient, .compile = compile};
-
 }  // namespace
+
+const Op& batch_norm_backprop_op() {
+  static const Op op{.name = "batch_norm_backprop", .infer = infer, .gradient = gradient, .compile = compile};
+  return op;
+}
 
 BatchNormGradients batch_norm_backprop(const Tensor& x, const Tensor& scale, const Tensor& mean,
                                        const Tensor& variance, const Tensor& dy,
                                        const BatchNormOptions& options, SourceLocation where) {
-  Node& node =
-      make_node(kBatchNormBackprop, {x, scale, mean, variance, dy}, {{"epsilon", options.epsilon}}, where);
+  Node& node = make_node(batch_norm_backprop_op(), {x, scale, mean, variance, dy},
+                         {{"epsilon", options.epsilon}}, where);
   return {node.output(0), node.output(1), node.output(2)};
 }
 

@@ -1,29 +1,15 @@
 #include "ops/comparison.h"
 
 #include "ops/internal/elementwise_op.h"
+#include "ops/internal/fusable_ops.h"
 
 namespace mox {
 namespace {
 
-const Op kGreater{
-    .name = "greater",
-    .infer = elementwise::infer_ordering,
-    .compile = elementwise::compile_instruction(elementwise::Opcode::kGreater),
-};
-const Op kGreaterEqual{
-    .name = "greater_equal",
-    .infer = elementwise::infer_ordering,
-    .compile = elementwise::compile_instruction(elementwise::Opcode::kGreaterEqual),
-};
 const Op kLess{
     .name = "less",
     .infer = elementwise::infer_ordering,
     .compile = elementwise::compile_instruction(elementwise::Opcode::kLess),
-};
-const Op kLessEqual{
-    .name = "less_equal",
-    .infer = elementwise::infer_ordering,
-    .compile = elementwise::compile_instruction(elementwise::Opcode::kLessEqual),
 };
 const Op kEqual{
     .name = "equal",
@@ -38,17 +24,44 @@ const Op kNotEqual{
 
 }  // namespace
 
+const Op& less_equal_op() {
+  static const Op op{
+      .name = "less_equal",
+      .infer = elementwise::infer_ordering,
+      .compile = elementwise::compile_instruction(elementwise::Opcode::kLessEqual),
+  };
+  return op;
+}
+
+const Op& greater_equal_op() {
+  static const Op op{
+      .name = "greater_equal",
+      .infer = elementwise::infer_ordering,
+      .compile = elementwise::compile_instruction(elementwise::Opcode::kGreaterEqual),
+  };
+  return op;
+}
+
+const Op& greater_op() {
+  static const Op op{
+      .name = "greater",
+      .infer = elementwise::infer_ordering,
+      .compile = elementwise::compile_instruction(elementwise::Opcode::kGreater),
+  };
+  return op;
+}
+
 Tensor greater(const Operand& a, const Operand& b, SourceLocation where) {
-  return elementwise::binary(kGreater, a, b, where);
+  return elementwise::binary(greater_op(), a, b, where);
 }
 Tensor greater_equal(const Operand& a, const Operand& b, SourceLocation where) {
-  return elementwise::binary(kGreaterEqual, a, b, where);
+  return elementwise::binary(greater_equal_op(), a, b, where);
 }
 Tensor less(const Operand& a, const Operand& b, SourceLocation where) {
   return elementwise::binary(kLess, a, b, where);
 }
 Tensor less_equal(const Operand& a, const Operand& b, SourceLocation where) {
-  return elementwise::binary(kLessEqual, a, b, where);
+  return elementwise::binary(less_equal_op(), a, b, where);
 }
 Tensor equal(const Operand& a, const Operand& b, SourceLocation where) {
   return elementwise::binary(kEqual, a, b, where);

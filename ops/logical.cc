@@ -1,15 +1,11 @@
 #include "ops/logical.h"
 
 #include "ops/internal/elementwise_op.h"
+#include "ops/internal/fusable_ops.h"
 
 namespace mox {
 namespace {
 
-const Op kLogicalAnd{
-    .name = "logical_and",
-    .infer = elementwise::infer_logical,
-    .compile = elementwise::compile_instruction(elementwise::Opcode::kLogicalAnd),
-};
 const Op kLogicalOr{
     .name = "logical_or",
     .infer = elementwise::infer_logical,
@@ -23,8 +19,17 @@ const Op kLogicalNot{
 
 }  // namespace
 
+const Op& logical_and_op() {
+  static const Op op{
+      .name = "logical_and",
+      .infer = elementwise::infer_logical,
+      .compile = elementwise::compile_instruction(elementwise::Opcode::kLogicalAnd),
+  };
+  return op;
+}
+
 Tensor logical_and(const Tensor& a, const Tensor& b, SourceLocation where) {
-  return make_tensor(kLogicalAnd, {a, b}, {}, where);
+  return make_tensor(logical_and_op(), {a, b}, {}, where);
 }
 Tensor logical_or(const Tensor& a, const Tensor& b, SourceLocation where) {
   return make_tensor(kLogicalOr, {a, b}, {}, where);

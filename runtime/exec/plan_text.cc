@@ -51,8 +51,6 @@ std::string Plan::describe() const {
     text += fmt::format("{:>4}  {:<{}}  {:<{}}  {:<{}}  {:>9}  {:>9}  {}\n", i == 0 ? "step" : std::to_string(i - 1), row.op,
                         op, row.output, output, row.implementation, implementation, row.megaflops, row.bytes, row.name);
   }
-  text += fmt::format("fusions: {}\n", impl_->fired_rules.empty() ? "none" : "");
-  for (const std::string& rule : impl_->fired_rules) text += "  " + rule + "\n";
   const PlanStatistics& s = impl_->statistics;
   text += fmt::format("fusions: {}\n", impl_->fired_rules.empty() ? "none" : "");
   for (const std::string& rule : impl_->fired_rules) text += "  " + rule + "\n";

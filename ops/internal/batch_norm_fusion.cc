@@ -1,0 +1,215 @@
+#include "ops/internal/batch_norm_fusion.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "ops/internal/batch_norm_nodes.h"
+#include "ops/internal/dnnl.h"
+#include "ops/internal/fusable_ops.h"
+
+namespace mox {
+namespace {
+
+using normalisation::Activation;
+
+// The nodes that read `tensor`, once for each place where they do.
+std::vector<const Node*> readers_of(const Tensor& tensor) {
+  std::vector<const Node*> readers;
+  const auto& nodes = tensor.node()->graph->nodes();
+  for (size_t id = static_cast<size_t>(tensor.node()->id) + 1; id < nodes.size(); ++id)
+    for (const Tensor& input : nodes[id]->inputs)
+      if (input == tensor) readers.push_back(nodes[id].get());
+  return readers;
+}
+
+// The one node that reads `tensor`, or null.
+const Node* only_reader(const Tensor& tensor, const RewriteView& view) {
+  if (view.uses(tensor) != 1) return nullptr;
+  const std::vector<const Node*> readers = readers_of(tensor);
+  return readers.size() == 1 ? readers[0] : nullptr;  // none: a value that the plan returns
+}
+
+Tensor output_of(const Node& node, int i = 0) { return Tensor(const_cast<Node*>(&node), i); }
+
+bool is_number(const Tensor& tensor, double value) {
+  return tensor.node()->op->kind == Op::Kind::kConstant && tensor.shape().elements() == 1 &&
+         tensor.dtype() == DType::kFloat32 && tensor.node()->attributes.get<Array>("value").item() == value;
+}
+
+// What follows a normalisation.
+struct Pattern {
+  const Node* activation = nullptr;  // the relu or clip_by_value
+  Tensor residual;                   // what is added before it, if anything
+  Activation what;
+};
+
+std::optional<Pattern> relu_after(const Node& normalisation, const Tensor& y, const RewriteView& view) {
+  const Node* next = only_reader(y, view);
+  if (!next) return std::nullopt;
+  Pattern pattern;
+  pattern.what = {.clips = true, .low = 0, .high = std::numeric_limits<float>::infinity(), .open = true};
+  if (next->op == &add_op()) {
+    pattern.residual = next->inputs[next->inputs[0] == y ? 1 : 0];
+    if (pattern.residual.type() != y.type() || pattern.residual.node()->id > normalisation.id)
+      return std::nullopt;
+    next = only_reader(output_of(*next), view);
+  }
+  if (!next || next->op != &relu_op()) return std::nullopt;
+  pattern.activation = next;
+  return pattern;
+}
+
+// clip_by_value(y), and besides only comparisons of y, which are its gradient.
+std::optional<Pattern> clip_after(const Tensor& y) {
+  Pattern pattern;
+  for (const Node* reader : readers_of(y)) {
+    if (reader->op == &clip_by_value_op() && !pattern.activation) {
+      pattern.activation = reader;
+    } else if (reader->op != &greater_equal_op() && reader->op != &less_equal_op()) {
+      return std::nullopt;
+    }
+  }
+  if (!pattern.activation) return std::nullopt;
+  const Attributes& attributes = pattern.activation->attributes;
+  pattern.what = {.clips = true,
+                  .low = static_cast<float>(attributes.get<double>("low")),
+                  .high = static_cast<float>(attributes.get<double>("high")),
+                  .open = false};
+  return pattern;
+}
+
+std::optional<Pattern> pattern_after(const Node& node, const RewriteView& view) {
+  if (node.op != &batch_norm_op() || node.inputs[0].shape().rank() != 4 || onednn::has_empty_value(node))
+    return std::nullopt;
+  const Tensor y = output_of(node);
+  if (auto found = relu_after(node, y, view)) return found;
+  return clip_after(y);
+}
+
+// The fused node stands beside the normalisation, and takes over its statistics; the activation takes the fused node's
+// result. The normalisation itself is dropped, unless something still reads y.
+std::optional<std::vector<Tensor>> fuse_normalisation(const Node& node, const RewriteView& view) {
+  const std::optional<Pattern> pattern = pattern_after(node, view);
+  if (!pattern) return std::nullopt;
+  std::vector<Tensor> inputs;
+  for (const Tensor& input : node.inputs) inputs.push_back(view.mapped(input));
+  Node& plain = view.target().copy_node(node, inputs);
+  if (pattern->residual.defined()) inputs.push_back(view.mapped(pattern->residual));
+  Node& fused =
+      make_node(batch_norm_activation_op(), std::move(inputs),
+                batch_norm_attributes(node.attributes.get<double>("epsilon"), pattern->what), node.where);
+  return {{plain.output(0), fused.output(1), fused.output(2)}};
+}
+
+std::optional<std::vector<Tensor>> take_fused_result(const Node& node, const RewriteView& view) {
+  std::vector<Tensor> candidates = {node.inputs[0]};
+  if (node.inputs[0].node()->op == &add_op()) candidates = node.inputs[0].node()->inputs;
+  for (const Tensor& y : candidates) {
+    if (y.index() != 0) continue;
+    const std::optional<Pattern> pattern = pattern_after(*y.node(), view);
+    if (!pattern || pattern->activation != &node) continue;
+    return {{view.mapped(output_of(*y.node(), 1)).node()->output(0).named(node.name)}};
+  }
+  return std::nullopt;
+}
+
+std::optional<std::vector<Tensor>> fuse_forward(const Node& node, const RewriteView& view) {
+  if (node.op == &batch_norm_op()) return fuse_normalisation(node, view);
+  if (node.op == &relu_op() || node.op == &clip_by_value_op()) return take_fused_result(node, view);
+  return std::nullopt;
+}
+
+bool compares(const Tensor& condition, const Op& op, const Tensor& value, double border) {
+  const Node& node = *condition.node();
+  return node.op == &op && node.inputs[0] == value && is_number(node.inputs[1], border);
+}
+
+// Whether `condition` says where the activation of `fused` (a batch_norm_activation) passes its input on.
+bool is_mask_of(const Tensor& condition, const Node& fused) {
+  const double low = fused.attributes.get<double>("low"), high = fused.attributes.get<double>("high");
+  if (fused.attributes.get<bool>("open")) return compares(condition, greater_op(), output_of(fused), low);
+  const Node& both = *condition.node();
+  if (both.op != &logical_and_op() || both.inputs[0].node()->op != &greater_equal_op()) return false;
+  const Tensor& y = both.inputs[0]
+                        .node()
+                        ->inputs[0];  // of the plain normalisation, which is there for this comparison alone
+  const Node& plain = *y.node();
+  return plain.op == &batch_norm_op() &&
+         std::equal(plain.inputs.begin(), plain.inputs.end(), fused.inputs.begin()) &&
+         compares(both.inputs[0], greater_equal_op(), y, low) &&
+         compares(both.inputs[1], less_equal_op(), y, high);
+}
+
+// The batch_norm_backprop of a fused normalisation that reads the gradient `dz`, with that normalisation; or null.
+const Node* backprop_of(const Tensor& dz, const Node** fused) {
+  for (const Node* reader : readers_of(dz)) {
+    if (reader->op != &batch_norm_backprop_op() || reader->inputs[4] != dz) continue;
+    const Node* forward = reader->inputs[2].node();
+    if (forward->op != &batch_norm_activation_op() || reader->inputs[2] != output_of(*forward, 1) ||
+        reader->inputs[3] != output_of(*forward, 2) || reader->inputs[0] != forward->inputs[0] ||
+        reader->inputs[1] != forward->inputs[1] ||
+        reader->attributes.get<double>("epsilon") != forward->attributes.get<double>("epsilon"))
+      continue;
+    *fused = forward;
+    return reader;
+  }
+  return nullptr;
+}
+
+// At the choice `select(mask, dr, 0)`.
+std::optional<std::vector<Tensor>> fuse_choice(const Node& node, const RewriteView& view) {
+  if (!is_number(node.inputs[2], 0) || node.inputs[0].shape() != node.outputs[0].shape ||
+      node.inputs[1].type() != node.outputs[0])
+    return std::nullopt;
+  const Node* fused = nullptr;
+  const Tensor dz = output_of(node);
+  if (!backprop_of(dz, &fused) || !is_mask_of(node.inputs[0], *fused)) return std::nullopt;
+
+  std::vector<Tensor> inputs;
+  for (int i = 0; i < 3; ++i) inputs.push_back(view.mapped(fused->inputs[static_cast<size_t>(i)]));
+  inputs.push_back(view.mapped(output_of(*fused, 1)));
+  inputs.push_back(view.mapped(output_of(*fused, 2)));
+  const Tensor& dr = node.inputs[1];
+  const Node& sum = *dr.node();
+  const bool is_sum = sum.op == &add_op() && view.uses(dr) == 1 && sum.inputs[0].type() == dr.type() &&
+                      sum.inputs[1].type() == dr.type();
+  if (is_sum) {
+    inputs.push_back(view.mapped(sum.inputs[0]));
+    inputs.push_back(view.mapped(sum.inputs[1]));
+  } else {
+    inputs.push_back(view.mapped(dr));
+  }
+  const bool has_y = fused->inputs.size() == 4;
+  if (has_y) inputs.push_back(view.mapped(output_of(*fused)));
+  const bool has_dz = view.uses(dz) > 1;
+  Attributes attributes = fused->attributes;
+  attributes.set("has_dy_more", is_sum);
+  attributes.set("has_y", has_y);
+  attributes.set("has_dz", has_dz);
+  Node& backprop =
+      make_node(batch_norm_activation_backprop_op(), std::move(inputs), std::move(attributes), node.where);
+  return {{backprop.output(has_dz ? 3 : 0)}};  // without dz: dx stands for it, until the next rule
+}
+
+// At the batch_norm_backprop, whose place the node made by fuse_choice takes.
+std::optional<std::vector<Tensor>> take_fused_gradient(const Node& node, const RewriteView& view) {
+  const Tensor& dz = node.inputs[4];
+  const Node* fused = nullptr;
+  if (dz.node()->op != &select_op() || backprop_of(dz, &fused) != &node) return std::nullopt;
+  Node& made = *view.mapped(dz).node();
+  if (made.op != &batch_norm_activation_backprop_op()) return std::nullopt;
+  return {{made.output(0), made.output(1), made.output(2)}};
+}
+
+std::optional<std::vector<Tensor>> fuse_backward(const Node& node, const RewriteView& view) {
+  if (node.op == &select_op()) return fuse_choice(node, view);
+  if (node.op == &batch_norm_backprop_op()) return take_fused_gradient(node, view);
+  return std::nullopt;
+}
+
+}  // namespace
+
+NamedRule batch_norm_activation_rule() { return {"batch_norm with activation", fuse_forward}; }
+NamedRule batch_norm_gradient_rule() { return {"batch_norm gradient with activation's", fuse_backward}; }
+
+}  // namespace mox

@@ -1,0 +1,17 @@
+// The rewrite rules that let batch normalisation compute what follows it while the values are in registers.
+#pragma once
+
+#include "runtime/graph/rewrite.h"
+
+namespace mox {
+
+// batch_norm of an image, then relu; or add, then relu; or clip_by_value: one node, in one pass over memory. Where the other
+// operand of the addition is made after the normalisation, nothing is fused.
+NamedRule batch_norm_activation_rule();
+
+// The gradient of such a node: the choice by the activation's sign, the sum of two gradients that arrive at the activation
+// and batch_norm_backprop become one node, which also gives the chosen gradient to whoever else wants it (the shortcut of
+// a residual unit). Comes after batch_norm_activation_rule.
+NamedRule batch_norm_gradient_rule();
+
+}  // namespace mox

@@ -1,0 +1,288 @@
+#include "ops/internal/batch_norm_kernel.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/internal/channel_view.h"
+#include "runtime/base/error.h"
+
+namespace mox::normalisation {
+namespace {
+
+constexpr int64_t kWidest = 16;
+
+bool has_avx512() { return __builtin_cpu_supports("avx512f"); }
+
+template <typename T>
+const Loops<T>& loops(int64_t width) {
+  if constexpr (std::is_same_v<T, float>) {
+    return width == 16 && has_avx512() ? kFloatAvx512 : kFloatAvx2[width == 16];
+  } else {
+    return width == 16 && has_avx512() ? kBFloat16Avx512 : kBFloat16Avx2[width == 16];
+  }
+}
+
+// An image as planes, with two numbers a channel of each plane in scratch memory.
+struct Image {
+  ChannelView view;
+  int64_t plane_elements() const { return view.inner * view.width; }
+  int64_t offset(int64_t sample, int64_t block) const {
+    return (sample * view.blocks + block) * plane_elements();
+  }
+  int64_t values() const { return view.outer * view.inner; }  // of a channel
+  int64_t channels_in(int64_t block) const {
+    return std::min(view.width, view.channels - block * view.width);
+  }
+  size_t partial_bytes() const {
+    return static_cast<size_t>(2 * view.outer * view.padded_channels()) * sizeof(float);
+  }
+  float* partial(std::byte* scratch, int64_t sample, int64_t block) const {
+    return reinterpret_cast<float*>(scratch) + 2 * (block * view.outer + sample) * view.width;
+  }
+};
+
+// first(sample, block) for all planes, then combine(block) for their block, then second(sample, block).
+template <typename First, typename Combine, typename Second>
+void run_by_block(const Image& image, const Team& team, First first, Combine combine, Second second) {
+  const int64_t blocks = image.view.blocks, samples = image.view.outer;
+  if (blocks % team.size() == 0 || blocks >= 8 * team.size()) {
+    team.parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t block = begin; block < end; ++block) {
+        for (int64_t sample = 0; sample < samples; ++sample) first(sample, block);
+        combine(block);
+        // The last planes are those that are still in the cache.
+        for (int64_t sample = samples; sample-- > 0;) second(sample, block);
+      }
+    });
+    return;
+  }
+  team.parallel_for(blocks * samples, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) first(i % samples, i / samples);
+  });
+  for (int64_t block = 0; block < blocks; ++block) combine(block);
+  team.parallel_for(blocks * samples, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = end; i-- > begin;) second(i % samples, i / samples);
+  });
+}
+
+// Per-channel values of one block, zero where there is padding.
+struct alignas(64) Lanes {
+  float values[kWidest] = {};
+};
+Lanes lanes_of(const float* per_channel, const Image& image, int64_t block) {
+  Lanes lanes;
+  std::copy_n(per_channel + block * image.view.width, image.channels_in(block), lanes.values);
+  return lanes;
+}
+// scale / sqrt(variance + epsilon)
+Lanes factor_of(const Lanes& scale, const Lanes& variance, double epsilon, int64_t channels) {
+  Lanes factor;
+  for (int64_t c = 0; c < channels; ++c)
+    factor.values[c] =
+        static_cast<float>(scale.values[c] / std::sqrt(static_cast<double>(variance.values[c]) + epsilon));
+  return factor;
+}
+
+// Mean and variance of a block from those of its planes.
+void combine_statistics(const Image& image, std::byte* scratch, int64_t block, float* mean, float* variance) {
+  const auto pixels = static_cast<double>(image.view.inner);
+  for (int64_t c = 0; c < image.channels_in(block); ++c) {
+    double m = 0, squares = 0;
+    for (int64_t sample = 0; sample < image.view.outer; ++sample) {
+      const float* partial = image.partial(scratch, sample, block);
+      const double distance = partial[c] - m, before = static_cast<double>(sample) * pixels,
+                   after = before + pixels;
+      m += distance * pixels / after;
+      squares += partial[image.view.width + c] + distance * distance * before * pixels / after;
+    }
+    mean[block * image.view.width + c] = static_cast<float>(m);
+    variance[block * image.view.width + c] =
+        static_cast<float>(squares / static_cast<double>(image.values()));
+  }
+}
+
+template <typename T>
+struct Forward {
+  Image image;
+  double epsilon;
+  Activation activation;
+  bool has_residual;
+
+  void operator()(const KernelArguments& arguments) const {
+    const Loops<T>& run = loops<T>(image.view.width);
+    const T* x = arguments.input<T>(0);
+    const T* residual = has_residual ? arguments.input<T>(3) : nullptr;
+    float *mean = arguments.output<float>(1), *variance = arguments.output<float>(2);
+    const auto statistics = [&](int64_t sample, int64_t block) {
+      float* partial = image.partial(arguments.scratch, sample, block);
+      run.statistics(x + image.offset(sample, block), image.view.inner, partial, partial + image.view.width);
+    };
+    const auto combine = [&](int64_t block) {
+      combine_statistics(image, arguments.scratch, block, mean, variance);
+    };
+    const auto normalise = [&](int64_t sample, int64_t block) {
+      const Lanes means = lanes_of(mean, image, block),
+                  offsets = lanes_of(arguments.input<float>(2), image, block),
+                  factors = factor_of(lanes_of(arguments.input<float>(1), image, block),
+                                      lanes_of(variance, image, block), epsilon, image.channels_in(block));
+      const int64_t at = image.offset(sample, block);
+      run.normalise({image.view.inner, x + at, residual ? residual + at : nullptr,
+                     arguments.output<T>(0) + at, means.values, factors.values, offsets.values, activation});
+    };
+    run_by_block(image, arguments.team, statistics, combine, normalise);
+  }
+};
+
+template <typename T>
+struct Backward {
+  Image image;
+  BackwardOptions options;
+
+  void operator()(const KernelArguments& arguments) const {
+    const Loops<T>& run = loops<T>(image.view.width);
+    const auto per_channel = [&](int input, int64_t block) {
+      return input < 0 ? Lanes() : lanes_of(arguments.input<float>(input), image, block);
+    };
+    float *dscale = arguments.output<float>(1), *doffset = arguments.output<float>(2);
+    // Sums of dz and of dz * (x - mean), by plane; those of the block replace those of its first plane.
+    const auto reduce = [&](int64_t sample, int64_t block) {
+      float* partial = image.partial(arguments.scratch, sample, block);
+      const Constants constants(*this, arguments, block);
+      run.reduce(plane(arguments, constants, sample, block, false), partial, partial + image.view.width);
+    };
+    const auto combine = [&](int64_t block) {
+      const Lanes variance = per_channel(options.variance, block);
+      for (int64_t c = 0; c < image.view.width; ++c) {
+        double sum = 0, product = 0;
+        for (int64_t sample = 0; sample < image.view.outer; ++sample) {
+          const float* partial = image.partial(arguments.scratch, sample, block);
+          sum += partial[c];
+          product += partial[image.view.width + c];
+        }
+        float* total = image.partial(arguments.scratch, 0, block);
+        const auto values = static_cast<double>(image.values());
+        const double square = static_cast<double>(variance.values[c]) + options.epsilon;
+        const bool is_padding = c >= image.channels_in(block);
+        total[c] = is_padding ? 0 : static_cast<float>(sum / values);
+        total[image.view.width + c] = is_padding ? 0 : static_cast<float>(product / values / square);
+        if (is_padding) continue;
+        doffset[block * image.view.width + c] = static_cast<float>(sum);
+        dscale[block * image.view.width + c] = static_cast<float>(product / std::sqrt(square));
+      }
+    };
+    const auto differentiate = [&](int64_t sample, int64_t block) {
+      const Constants constants(*this, arguments, block);
+      run.differentiate(plane(arguments, constants, sample, block, true));
+    };
+    run_by_block(image, arguments.team, reduce, combine, differentiate);
+  }
+
+ private:
+  struct Constants {
+    Constants(const Backward& self, const KernelArguments& arguments, int64_t block) {
+      const Image& image = self.image;
+      const auto take = [&](int input) { return lanes_of(arguments.input<float>(input), image, block); };
+      mean = take(self.options.mean);
+      factor =
+          factor_of(take(1), take(self.options.variance), self.options.epsilon, image.channels_in(block));
+      if (self.options.offset >= 0) offset = take(self.options.offset);
+    }
+    Lanes mean, factor, offset;
+  };
+
+  BackwardPlane<T> plane(const KernelArguments& arguments, const Constants& constants, int64_t sample,
+                         int64_t block, bool second) const {
+    const int64_t offset = image.offset(sample, block);
+    const auto at = [&](int input) { return input < 0 ? nullptr : arguments.input<T>(input) + offset; };
+    const float* totals = image.partial(arguments.scratch, 0, block);
+    T* dz = options.has_dz ? arguments.output<T>(3) + offset : nullptr;
+    BackwardPlane<T> result{.pixels = image.view.inner,
+                            .x = at(0),
+                            .dy = at(options.dy),
+                            .dy_more = at(options.dy_more),
+                            .y = at(options.y),
+                            .dz = dz,
+                            .dx = arguments.output<T>(0) + offset,
+                            .mean = constants.mean.values,
+                            .factor = constants.factor.values,
+                            .offset = constants.offset.values,
+                            .mean_dz = totals,
+                            .slope = totals + image.view.width,
+                            .activation = options.activation,
+                            .mask = options.mask};
+    if (second && dz) {
+      result.dy = dz;
+      result.dy_more = nullptr;
+      result.mask = MaskSource::kNone;
+    }
+    return result;
+  }
+};
+
+template <template <typename> typename Run, typename... Arguments>
+KernelFunction run_for(DType dtype, const Arguments&... arguments) {
+  if (dtype == DType::kBFloat16) return Run<BFloat16>{arguments...};
+  return Run<float>{arguments...};
+}
+
+Kernel with_layouts(const Node& node, const TensorType& image, const Layout& layout) {
+  Kernel kernel;
+  for (const Tensor& input : node.inputs)
+    kernel.input_layouts.push_back(input.type() == image ? layout : Layout::plain(input.type()));
+  for (const TensorType& output : node.outputs)
+    kernel.output_layouts.push_back(output == image ? layout : Layout::plain(output));
+  kernel.implementation = "planes:" + layout.to_string();
+  return kernel;
+}
+
+Image image_of(const TensorType& type, const Layout& layout) {
+  const auto view = channel_view(type, layout);
+  MOX_ASSERT(view.has_value(), "a layout in blocks of channels has a view");
+  return {*view};
+}
+
+}  // namespace
+
+Layout blocked_layout(const TensorType& image, const Layout& offered) {
+  const auto view = channel_view(image, offered);
+  if (view && !offered.blocks().empty() && (view->width == 8 || view->width == 16)) return offered;
+  const Shape& s = image.shape;
+  const int64_t padded = (s[1] + kWidest - 1) / kWidest * kWidest, pixels = s[2] * s[3];
+  return Layout::blocked(image, {s[0], padded, s[2], s[3]},
+                         {padded * pixels, pixels * kWidest, s[3] * kWidest, kWidest}, {{1, kWidest}});
+}
+
+Kernel forward_kernel(const KernelRequest& request, double epsilon, const Activation& activation) {
+  const Node& node = request.node;
+  const TensorType& type = node.inputs[0].type();
+  const Layout layout = blocked_layout(type, request.input_layouts[0]);
+  const Image image = image_of(type, layout);
+  Kernel kernel = with_layouts(node, type, layout);
+  kernel.scratch_bytes = image.partial_bytes();
+  kernel.in_place = {{0, 0}};
+  const bool has_residual = node.inputs.size() == 4;
+  if (has_residual) kernel.in_place.emplace_back(0, 3);
+  kernel.floating_point_operations = (has_residual ? 8.0 : 7.0) * static_cast<double>(type.shape.elements());
+  kernel.instantiate = [run = run_for<Forward>(type.dtype, image, epsilon, activation, has_residual)] {
+    return run;
+  };
+  return kernel;
+}
+
+Kernel backward_kernel(const KernelRequest& request, const BackwardOptions& options) {
+  const Node& node = request.node;
+  const TensorType& type = node.inputs[0].type();
+  const Layout layout = blocked_layout(type, request.input_layouts[0]);
+  const Image image = image_of(type, layout);
+  Kernel kernel = with_layouts(node, type, layout);
+  kernel.scratch_bytes = image.partial_bytes();
+  if (options.has_dz) kernel.in_place = {{3, options.dy}};
+  if (options.has_dz && options.dy_more >= 0) kernel.in_place.emplace_back(3, options.dy_more);
+  kernel.in_place.emplace_back(0, 0);
+  if (!options.has_dz) kernel.in_place.emplace_back(0, options.dy);
+  kernel.floating_point_operations = 10.0 * static_cast<double>(type.shape.elements());
+  kernel.instantiate = [run = run_for<Backward>(type.dtype, image, options)] { return run; };
+  return kernel;
+}
+
+}  // namespace mox::normalisation

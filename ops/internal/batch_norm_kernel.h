@@ -1,0 +1,35 @@
+// Batch normalisation of images in blocks of channels, with the activation and the addition that follow it.
+//
+// A block of channels is normalised from its statistics to its last pixel before the next block begins, so that what the
+// second pass reads is still in a cache; a team takes blocks, or planes of them where there are few. Sums are taken plane by
+// plane and combined in the order of the samples: the result does not depend on the team's size.
+//
+// Statistics of planes are combined as in Chan, Golub & LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing
+// Sample Variances" (1979): nothing cancels where the mean is large beside the deviation.
+#pragma once
+
+#include "ops/internal/batch_norm_loops.h"
+#include "runtime/graph/kernel.h"
+
+namespace mox::normalisation {
+
+// The layout in which these kernels take an image that exists in `offered`: itself if it has blocks of 8 or 16
+// channels, else blocks of 16.
+Layout blocked_layout(const TensorType& image, const Layout& offered);
+
+// Inputs x, scale, offset (and residual, of x's type); outputs y, mean, variance.
+Kernel forward_kernel(const KernelRequest& request, double epsilon, const Activation& activation);
+
+struct BackwardOptions {
+  double epsilon = 0;
+  Activation activation = {};
+  MaskSource mask = MaskSource::kNone;
+  // Positions of the inputs beside x (0), scale (1), offset, mean and variance; -1: none.
+  int offset = -1, mean = -1, variance = -1, dy = -1, dy_more = -1, y = -1;
+  bool has_dz = false;  // whether output 3 is dz
+};
+
+// Outputs dx, dscale, doffset[, dz].
+Kernel backward_kernel(const KernelRequest& request, const BackwardOptions& options);
+
+}  // namespace mox::normalisation

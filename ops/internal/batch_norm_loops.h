@@ -1,0 +1,68 @@
+// The inner loops of batch normalisation, compiled for two instruction sets.
+//
+// All work on a plane: the pixels of one sample and one block of channels, [pixels][width], where width is 8 or 16. What is
+// per channel are arrays of `width` floats. Values are float or BFloat16 in memory and float in registers.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/tensor/dtype.h"
+
+namespace mox::normalisation {
+
+// What follows the normalisation, and is differentiated with it.
+struct Activation {
+  bool clips = false;  // to [low, high]; NaN stays NaN
+  float low = 0, high = 0;
+  bool open = false;  // the gradient is zero where the result is `low` (relu: low = 0, high = infinity)
+};
+
+enum class MaskSource {
+  kNone,
+  kNormalised,  // the value before the activation, computed again from x
+  kResult,      // y, the value after it
+};
+
+template <typename T>
+struct ForwardPlane {
+  int64_t pixels;
+  const T* x;
+  const T* residual;  // added before the activation; or null
+  T* y;
+  const float *mean, *factor, *offset;  // y = activation((x - mean) * factor + offset + residual)
+  Activation activation;
+};
+
+// dz = dy + dy_more where the activation passed the value on, and 0 elsewhere.
+template <typename T>
+struct BackwardPlane {
+  int64_t pixels;
+  const T *x, *dy, *dy_more;  // dy_more may be null
+  const T* y;                 // for MaskSource::kResult
+  T* dz;                      // where `reduce` writes dz, or null
+  T* dx;                      // where `differentiate` writes (dz - mean_dz - (x - mean) * slope) * factor
+  const float *mean, *factor, *offset;
+  const float *mean_dz, *slope;
+  Activation activation;
+  MaskSource mask;
+};
+
+template <typename T>
+struct Loops {
+  // The plane's mean, and the sum of the squared distances from it.
+  void (*statistics)(const T* x, int64_t pixels, float* mean, float* squares);
+  void (*normalise)(const ForwardPlane<T>& plane);
+  // The sums of dz and of dz * (x - mean); writes dz if wanted.
+  void (*reduce)(const BackwardPlane<T>& plane, float* sum_dz, float* sum_dz_x);
+  // Takes dz from dy, dy_more and the mask again; with dz stored by `reduce`, hand it in as dy without a mask.
+  void (*differentiate)(const BackwardPlane<T>& plane);
+};
+
+// For 8 and for 16 channels.
+extern const Loops<float> kFloatAvx2[2];
+extern const Loops<BFloat16> kBFloat16Avx2[2];
+// For 16 channels, on processors with AVX-512F.
+extern const Loops<float> kFloatAvx512;
+extern const Loops<BFloat16> kBFloat16Avx512;
+
+}  // namespace mox::normalisation

@@ -1,0 +1,18 @@
+// The nodes that fusion makes of batch normalisation and its neighbours. They exist only in a compiled graph, after the
+// gradients are built: they need none of their own.
+#pragma once
+
+#include "ops/internal/batch_norm_loops.h"
+#include "runtime/graph/op.h"
+
+namespace mox {
+
+// Inputs x, scale, offset[, residual]; outputs y, mean, variance. Attributes: epsilon and the activation.
+const Op& batch_norm_activation_op();
+// Inputs x, scale, offset, mean, variance, dy[, dy_more][, y]; outputs dx, dscale, doffset[, dz].
+// Attributes: epsilon, the activation, "has_dy_more", "has_y", "has_dz".
+const Op& batch_norm_activation_backprop_op();
+
+Attributes batch_norm_attributes(double epsilon, const normalisation::Activation& activation);
+
+}  // namespace mox

@@ -1,0 +1,167 @@
+#include "ops/internal/batch_norm_fusion.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ops/add.h"
+#include "ops/batch_norm.h"
+#include "ops/clip_by_value.h"
+#include "ops/conv2d.h"
+#include "ops/gradients.h"
+#include "ops/mul.h"
+#include "ops/reduce_sum.h"
+#include "ops/relu.h"
+#include "tests/ops/kernel_testing.h"
+#include "tests/support/gradient_check.h"
+
+namespace mox::test {
+namespace {
+
+using Inputs = std::span<const Tensor>;
+using Names = std::vector<std::string>;
+
+// How often each op remains after the rules, of those that could be fused.
+std::map<std::string, int> ops_after_fusion(const BuildMany& build, const std::vector<Array>& inputs) {
+  Graph graph;
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    tensors.push_back(graph.input(static_cast<int>(i), inputs[i].type(), SourceLocation::current()));
+  GraphRewriter rewriter(graph, build(tensors));
+  rewriter.apply(batch_norm_activation_rule().rule);
+  rewriter.apply(batch_norm_gradient_rule().rule);
+  std::map<std::string, int> count;
+  for (const auto& node : rewriter.graph().nodes())
+    for (const char* name :
+         {"batch_norm", "batch_norm_activation", "batch_norm_backprop", "batch_norm_activation_backprop",
+          "relu", "clip_by_value", "add", "select", "greater"})
+      if (node->op->name == name) ++count[name];
+  return count;
+}
+
+// y, and the gradients of sum(y^2 / 2) for all inputs.
+std::vector<Tensor> with_gradients(const Tensor& y, Inputs in) {
+  std::vector<Tensor> results = {y};
+  for (const Tensor& gradient : gradients(reduce_sum(mul(mul(y, y), 0.5f)), in))
+    if (gradient.defined()) results.push_back(gradient);
+  return results;
+}
+
+Tensor normalise(const Tensor& x, Inputs in) { return batch_norm(x, in[1], in[2], {.epsilon = 0.1}).y; }
+
+struct Case {
+  const char* name;
+  Build build;
+  std::map<std::string, int> expected;
+};
+
+// Inputs: an image, scale, offset, another image.
+std::vector<Case> cases() {
+  const std::map<std::string, int> all = {{"batch_norm_activation", 1},
+                                          {"batch_norm_activation_backprop", 1}};
+  return {
+      {"relu", [](Inputs in) { return relu(normalise(in[0], in)); }, all},
+      {"clip", [](Inputs in) { return clip_by_value(normalise(in[0], in), -0.25, 0.75); }, all},
+      {"residual", [](Inputs in) { return relu(add(normalise(in[0], in), in[3])); }, all},
+      {"residual_on_the_left", [](Inputs in) { return relu(add(in[3], normalise(in[0], in))); }, all},
+      {"residual_is_the_image",
+       [](Inputs in) { return relu(add(normalise(in[0], in), in[0])); },
+       {{"batch_norm_activation", 1}, {"batch_norm_activation_backprop", 1}, {"add", 1}}},
+      {"two_normalisations",
+       [](Inputs in) { return relu(add(normalise(in[0], in), normalise(in[3], in))); },
+       {{"batch_norm", 1},
+        {"batch_norm_activation", 1},
+        {"batch_norm_backprop", 1},
+        {"batch_norm_activation_backprop", 1},
+        {"add", 2}}},  // of the gradients of scale and offset
+      {"two_gradients_arrive",
+       [](Inputs in) {
+         const Tensor y = relu(add(normalise(in[0], in), in[3]));
+         return add(mul(y, in[3]), mul(y, 2.0f));
+       },
+       {{"batch_norm_activation", 1}, {"batch_norm_activation_backprop", 1}, {"add", 2}}},
+      {"nothing_after",
+       [](Inputs in) { return normalise(in[0], in); },
+       {{"batch_norm", 1}, {"batch_norm_backprop", 1}}},
+      {"used_before_the_activation",
+       [](Inputs in) {
+         const Tensor y = normalise(in[0], in);
+         return mul(relu(y), y);
+       },
+       {{"batch_norm", 1},
+        {"batch_norm_backprop", 1},
+        {"relu", 1},
+        {"select", 1},
+        {"greater", 1},
+        {"add", 1}}},
+      {"residual_made_later",
+       [](Inputs in) {
+         const Tensor y = normalise(in[0], in);
+         return relu(add(y, mul(in[3], 2.0f)));
+       },
+       {{"batch_norm", 1},
+        {"batch_norm_backprop", 1},
+        {"relu", 1},
+        {"select", 1},
+        {"greater", 1},
+        {"add", 1}}},
+  };
+}
+
+std::vector<Array> inputs_of(const Shape& shape) {
+  return {random_array(shape, 1), random_array({shape[1]}, 2, 0.5f, 1.5f), random_array({shape[1]}, 3),
+          random_array(shape, 4)};
+}
+
+TEST(BatchNormFusion, FusesWhatNothingElseUses) {
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name);
+    EXPECT_EQ(
+        ops_after_fusion([&](Inputs in) { return with_gradients(c.build(in), in); }, inputs_of({2, 3, 4, 4})),
+        c.expected);
+  }
+}
+
+TEST(BatchNormFusion, KeepsValuesAndGradients) {
+  for (const Case& c : cases())
+    for (const Shape& shape :
+         {Shape{3, 5, 4, 3}, Shape{2, 32, 3, 3}, Shape{4, 48, 1, 1}, Shape{1, 16, 9, 7}}) {
+      SCOPED_TRACE(std::string(c.name) + " " + to_string(shape));
+      // Expects the same with and without the rules, and the same bits on any number of threads.
+      evaluate_ops([&](Inputs in) { return with_gradients(c.build(in), in); }, inputs_of(shape));
+    }
+}
+
+TEST(BatchNormFusion, KeepsValuesBesideConvolutions) {
+  const auto build = [](Inputs in) {
+    const Tensor x = conv2d(in[0], in[4]);
+    return with_gradients(relu(add(normalise(x, in), in[3])), in);
+  };
+  std::vector<Array> inputs = inputs_of({2, 20, 6, 6});
+  inputs.push_back(random_array({20, 20, 3, 3}, 5, -0.1f, 0.1f));
+  evaluate_ops(build, inputs);
+}
+
+TEST(BatchNormFusion, MatchesFiniteDifferences) {
+  std::vector<Array> inputs = inputs_of({2, 3, 3, 3});
+  // Values away from the kink of relu: the residual decides the sign.
+  for (size_t i = 0; float& v : inputs[3].values<float>()) v = i++ % 3 == 0 ? -8.0f : 8.0f;
+  check_gradients([](Inputs in) { return relu(add(normalise(in[0], in), in[3])); }, inputs,
+                  {.absolute = 5e-3});
+}
+
+TEST(BatchNormFusion, KeepsNaN) {
+  std::vector<Array> inputs = inputs_of({2, 20, 3, 3});
+  inputs[0].values<float>()[0] = std::numeric_limits<float>::quiet_NaN();
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name);
+    const Array y = evaluate_op([&](Inputs in) { return c.build(in); }, inputs);
+    EXPECT_TRUE(std::isnan(y.values<float>()[0]));
+    EXPECT_FALSE(std::isnan(y.values<float>()[9]));  // another channel
+  }
+}
+
+}  // namespace
+}  // namespace mox::test
