@@ -101,8 +101,8 @@ StepProfile profile_steps(const mox::ModelFn& model_fn, const mox::OptimizerFn& 
   const mox::PlanRequest request = build_training_graph(model_fn, batches, graph);
   mox::VariableStore store(options.seed);
   store.declare(graph);
-  const auto plan = mox::Plan::compile(graph, request,
-                                       {.rules = mox::default_rules(), .convert = mox::convert_layout}, team);
+  const auto plan = mox::Plan::compile(
+      graph, request, {.rules = mox::default_rules(options.precision), .convert = mox::convert_layout}, team);
   mox::PlanInstance instance(plan, team, [&](std::string_view name) { return store.get(name); });
   const std::unique_ptr<mox::Optimizer> optimizer = optimizer_fn();
   std::vector<Parameter> parameters;

@@ -7,6 +7,7 @@
 
 #include "moxing/model_spec.h"
 #include "moxing/optimizer.h"
+#include "ops/passes.h"
 #include "runtime/data/dataset.h"
 #include "runtime/exec/plan_instance.h"
 
@@ -19,6 +20,7 @@ struct ProfileOptions {
   int threads = 1;       // of the compute team
   int data_threads = 1;  // of the pipeline, beside them
   uint64_t seed = 1;
+  mox::Precision precision = mox::Precision::kFloat32;
 };
 
 // Seconds are those of one step, as means over the timed ones.

@@ -1,4 +1,4 @@
-// build/bin/bench_train --model=resnet_v1_50 [--batch_size=16] [--steps=N] [--profile] [--json]
+// build/bin/bench_train --model=resnet_v1_50 [--batch_size=16] [--precision=fp32|bf16] [--steps=N] [--profile] [--json]
 //
 // Our side of ./dev bench train: trains a network of the zoo on one batch of random images through mox::run and reports
 // images a second after a warm-up, the time from model_fn to the first step, and the peak of resident memory. --profile tells
@@ -25,6 +25,7 @@ using Clock = std::chrono::steady_clock;
 struct Case {
   std::string name;  // "resnet_v1_50_16_fp32"
   std::string model;
+  std::string precision;
   int64_t batch_size, steps, warm_up_steps;
 };
 
@@ -72,11 +73,13 @@ void report(const Case& of, const std::string& metric, double value, const std::
 
 void profile(const Case& of, const mox::ModelMeta& meta) {
   const auto threads = mox::get_flag<int>("threads");
-  const bench::ProfileOptions options{.batch_size = of.batch_size,
-                                      .warm_up_steps = of.warm_up_steps,
-                                      .steps = of.steps,
-                                      .threads = threads > 0 ? threads : mox::available_cores(),
-                                      .data_threads = 0};
+  const bench::ProfileOptions options{
+      .batch_size = of.batch_size,
+      .warm_up_steps = of.warm_up_steps,
+      .steps = of.steps,
+      .threads = threads > 0 ? threads : mox::available_cores(),
+      .data_threads = 0,
+      .precision = of.precision == "bf16" ? mox::Precision::kBFloat16 : mox::Precision::kFloat32};
   const bench::StepProfile profile = bench::profile_steps(
       [&](const mox::Inputs& in, mox::ModeKeys mode) { return training_spec(of.model, in, mode); },
       momentum(), random_images(of, meta), options);
@@ -127,13 +130,14 @@ int main(int argc, char** argv) {
   try {
     Case of{.name = {},
             .model = mox::flag("model"),
+            .precision = mox::flag("precision"),
             .batch_size =
                 mox::option_origin("batch_size") == "default" ? 16 : mox::get_flag<int64_t>("batch_size"),
             .steps = mox::get_flag<int64_t>("steps"),
             .warm_up_steps = mox::get_flag<int64_t>("warm_up_steps")};
     if (of.batch_size < 1 || of.steps < 1 || of.warm_up_steps < 1)
       throw mox::InvalidArgument("batch_size, steps and warm_up_steps must be at least 1");
-    of.name = fmt::format("{}_{}", of.model, of.batch_size);
+    of.name = fmt::format("{}_{}_{}", of.model, of.batch_size, of.precision);
     const mox::ModelMeta meta = mox::get_model_meta(of.model);
     if (mox::get_flag<bool>("profile")) {
       profile(of, meta);

@@ -123,6 +123,13 @@ std::vector<Option> declare() {
        .help = "auto: convolutions may use Winograd's method, which multiplies less and rounds a little more. direct: "
                "they sum as the definition says.",
        .allowed = {"auto", "direct"}},
+      {.name = "precision",
+       .type = kString,
+       .default_value = "fp32",
+       .group = "Compute",
+       .help = "fp32; or bf16: convolutions and matrix products take bfloat16 numbers and add them up in float32, and what lies "
+               "between convolutions is kept in bfloat16. Variables, gradients of variables, statistics and losses stay float32.",
+       .allowed = {"fp32", "bf16"}},
       {.name = "print_plan",
        .type = kBool,
        .default_value = false,

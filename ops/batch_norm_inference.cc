@@ -3,6 +3,7 @@
 #include "ops/bias_add_gradient.h"
 #include "ops/div.h"
 #include "ops/internal/batch_norm.h"
+#include "ops/internal/fusable_ops.h"
 #include "ops/mul.h"
 #include "ops/neg.h"
 #include "ops/rsqrt.h"
@@ -46,14 +47,16 @@ Kernel compile(const KernelRequest& request) {
                                    onednn::primitive_input(DNNL_ARG_VARIANCE, 4, d.per_channel), y});
 }
 
-const Op kBatchNormInference{
-    .name = "batch_norm_inference", .infer = infer, .gradient = gradient, .compile = compile};
-
 }  // namespace
+
+const Op& batch_norm_inference_op() {
+  static const Op op{.name = "batch_norm_inference", .infer = infer, .gradient = gradient, .compile = compile};
+  return op;
+}
 
 Tensor batch_norm_inference(const Tensor& x, const Tensor& scale, const Tensor& offset, const Tensor& mean,
                             const Tensor& variance, const BatchNormOptions& options, SourceLocation where) {
-  return make_tensor(kBatchNormInference, {x, scale, offset, mean, variance}, {{"epsilon", options.epsilon}},
+  return make_tensor(batch_norm_inference_op(), {x, scale, offset, mean, variance}, {{"epsilon", options.epsilon}},
                      where);
 }
 

@@ -4,6 +4,7 @@
 
 #include "ops/conv2d_backprop_input.h"
 #include "ops/internal/convolution.h"
+#include "ops/internal/fusable_ops.h"
 #include "ops/internal/winograd.h"
 
 namespace mox {
@@ -34,11 +35,15 @@ Kernel compile(const KernelRequest& request) {
   if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);
   const ConvolutionGeometry geometry =
       resolve_convolution(node.attributes, node.inputs[0].type(), filter_type(node.attributes));
-  if (!request.direct_convolutions && winograd_pays(geometry)) return winograd_backward_filter_kernel(node, geometry);
+  if (onednn::takes_winograd(request, geometry)) return winograd_backward_filter_kernel(node, geometry);
   const onednn::ConvolutionDescriptors d(geometry);
+  // The forward pass that the primitive belongs to has its filter in the dtype of the image, whatever the gradient's is.
+  ConvolutionGeometry forward = geometry;
+  forward.w.dtype = geometry.x.dtype;
   const dnnl::convolution_backward_weights::primitive_desc description(
       {d.algorithm, d.x, d.w, d.y, d.strides, d.dilations, d.before, d.after},
-      onednn::attributes_with_scratchpad(), onednn::engine(), onednn::describe_forward(d));
+      onednn::attributes_with_scratchpad(), onednn::engine(),
+      onednn::describe_forward(onednn::ConvolutionDescriptors(forward)));
   Kernel kernel = onednn::primitive_kernel(
       node, description,
       {onednn::primitive_input(DNNL_ARG_SRC, 0, description.src_desc()),
@@ -48,16 +53,19 @@ Kernel compile(const KernelRequest& request) {
   return kernel;
 }
 
-const Op kConv2dBackpropFilter{
-    .name = "conv2d_backprop_filter", .infer = infer, .gradient = gradient, .compile = compile};
-
 }  // namespace
+
+const Op& conv2d_backprop_filter_op() {
+  static const Op op{
+      .name = "conv2d_backprop_filter", .infer = infer, .gradient = gradient, .compile = compile};
+  return op;
+}
 
 Tensor conv2d_backprop_filter(const Tensor& x, const Shape& w_shape, const Tensor& dy,
                               const Conv2dOptions& options, SourceLocation where) {
   Attributes attributes = convolution_attributes(options);
   attributes.set("w_shape", std::vector<int64_t>(w_shape.begin(), w_shape.end()));
-  return make_tensor(kConv2dBackpropFilter, {x, dy}, std::move(attributes), where);
+  return make_tensor(conv2d_backprop_filter_op(), {x, dy}, std::move(attributes), where);
 }
 
 }  // namespace mox

@@ -4,6 +4,7 @@
 
 #include "ops/conv2d_backprop_filter.h"
 #include "ops/internal/convolution.h"
+#include "ops/internal/fusable_ops.h"
 
 namespace mox {
 namespace {
@@ -29,20 +30,23 @@ std::vector<Tensor> gradient(const GradientCall& call) {
 Kernel compile(const KernelRequest& request) {
   const Node& node = request.node;
   const ConvolutionGeometry geometry =
-      resolve_convolution(node.attributes, image_type(node.attributes), node.inputs[0].type());
+      resolve_convolution(node.attributes, node.outputs[0], node.inputs[0].type());
   return onednn::backward_input_kernel(request, geometry, 0, 1);
 }
 
-const Op kConv2dBackpropInput{
-    .name = "conv2d_backprop_input", .infer = infer, .gradient = gradient, .compile = compile};
-
 }  // namespace
+
+const Op& conv2d_backprop_input_op() {
+  static const Op op{
+      .name = "conv2d_backprop_input", .infer = infer, .gradient = gradient, .compile = compile};
+  return op;
+}
 
 Tensor conv2d_backprop_input(const Shape& x_shape, const Tensor& w, const Tensor& dy,
                              const Conv2dOptions& options, SourceLocation where) {
   Attributes attributes = convolution_attributes(options);
   attributes.set("x_shape", std::vector<int64_t>(x_shape.begin(), x_shape.end()));
-  return make_tensor(kConv2dBackpropInput, {w, dy}, std::move(attributes), where);
+  return make_tensor(conv2d_backprop_input_op(), {w, dy}, std::move(attributes), where);
 }
 
 }  // namespace mox

@@ -1,13 +1,26 @@
 #include "ops/passes.h"
 
+#include "ops/internal/batch_norm_folding.h"
 #include "ops/internal/batch_norm_fusion.h"
 #include "ops/internal/bias_fusion.h"
 #include "ops/internal/elementwise_fusion.h"
+#include "ops/internal/low_precision.h"
 
 namespace mox {
 
-std::vector<NamedRule> default_rules() {
-  return {bias_rule(), batch_norm_activation_rule(), batch_norm_gradient_rule(), elementwise_chain_rule()};
+std::vector<NamedRule> default_rules(Precision precision) {
+  std::vector<NamedRule> rules = {bias_rule(), batch_norm_folding_rule(), batch_norm_activation_rule(),
+                                  batch_norm_gradient_rule()};
+  if (precision == Precision::kBFloat16) rules.push_back(low_precision_rule());
+  rules.push_back(elementwise_chain_rule());
+  return rules;
+}
+
+BFloat16Support bfloat16_support() {
+  if (!__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vl") ||
+      !__builtin_cpu_supports("avx512dq"))
+    return BFloat16Support::kNone;
+  return __builtin_cpu_supports("avx512bf16") ? BFloat16Support::kNative : BFloat16Support::kEmulated;
 }
 
 }  // namespace mox

@@ -8,9 +8,22 @@
 
 namespace mox {
 
-// Every fusion, in the order in which they should be applied: first the patterns around convolutions and
-// matrix products, then chains of elementwise ops.
-std::vector<NamedRule> default_rules();
+enum class Precision {
+  kFloat32,
+  kBFloat16,  // convolutions, matrix products and what lies between convolutions; see ops/internal/low_precision.h
+};
+
+// Every fusion, in the order in which they should be applied: first the patterns around convolutions, matrix
+// products and normalisations, then the choice of precision, then chains of elementwise ops.
+std::vector<NamedRule> default_rules(Precision precision = Precision::kFloat32);
+
+// What this processor has for products of bfloat16 numbers.
+enum class BFloat16Support {
+  kNone,      // Precision::kBFloat16 cannot be compiled
+  kEmulated,  // by conversions: slower than float32
+  kNative,
+};
+BFloat16Support bfloat16_support();
 
 // Converts between any two layouts that are not opaque (oneDNN's reorder).
 Kernel convert_layout(const TensorType& type, const Layout& from, const Layout& to, const Team& team);

@@ -110,9 +110,9 @@ size_t CompiledModel::fetch_index(std::string_view name) const {
   throw NotFound(fmt::format("a step has no value '{}'; it has: {}", name, fmt::join(fetch_names, ", ")));
 }
 
-ModelCompiler::ModelCompiler(ModelFn model_fn, ModeKeys mode, VariableStore& store, const Team& team, bool direct_convolutions,
+ModelCompiler::ModelCompiler(ModelFn model_fn, ModeKeys mode, VariableStore& store, const Team& team, const Arithmetic& arithmetic,
                              std::function<void(ModelBuild&, const ModelSpec&)> begin)
-    : model_fn_(std::move(model_fn)), mode_(mode), store_(store), team_(team), direct_convolutions_(direct_convolutions), begin_(std::move(begin)) {}
+    : model_fn_(std::move(model_fn)), mode_(mode), store_(store), team_(team), arithmetic_(arithmetic), begin_(std::move(begin)) {}
 
 CompiledModel& ModelCompiler::for_signature(const std::vector<TensorType>& signature) {
   for (const auto& model : models_)
@@ -159,7 +159,10 @@ std::unique_ptr<CompiledModel> ModelCompiler::compile(const std::vector<TensorTy
   for (const GradientOutput& gradient : request.gradients)
     model->gradient_variables.push_back(model->graph->spec(gradient.variable).name);
   store_.declare(*model->graph);
-  model->plan = Plan::compile(*model->graph, request, {.rules = default_rules(), .convert = convert_layout, .direct_convolutions = direct_convolutions_}, team_);
+  model->plan = Plan::compile(*model->graph, request, {.rules = default_rules(arithmetic_.precision),
+                               .convert = convert_layout,
+                               .direct_convolutions = arithmetic_.direct_convolutions},
+                              team_);
   model->instance = std::make_unique<PlanInstance>(model->plan, team_, [&](std::string_view name) { return store_.get(name); });
   model->fetch_names = std::move(fetches.names);
   return model;

@@ -9,6 +9,7 @@
 
 #include "moxing/hook.h"
 #include "moxing/model_spec.h"
+#include "moxing/internal/arithmetic.h"
 #include "moxing/variable_store.h"
 #include "runtime/data/pipeline.h"
 #include "runtime/exec/plan_instance.h"
@@ -36,8 +37,7 @@ struct CompiledModel {
 class ModelCompiler {
  public:
   // `begin` is called for each graph of a TRAIN model before it is compiled (the hooks' begin).
-  // `direct_convolutions`: see CompileOptions.
-  ModelCompiler(ModelFn model_fn, ModeKeys mode, VariableStore& store, const Team& team, bool direct_convolutions,
+  ModelCompiler(ModelFn model_fn, ModeKeys mode, VariableStore& store, const Team& team, const Arithmetic& arithmetic,
                 std::function<void(ModelBuild&, const ModelSpec&)> begin = {});
 
   // The model for a batch of these component types. Throws what model_fn throws, and InvalidArgument if its answer cannot
@@ -52,7 +52,7 @@ class ModelCompiler {
   ModeKeys mode_;
   VariableStore& store_;
   const Team& team_;
-  bool direct_convolutions_;
+  Arithmetic arithmetic_;
   std::function<void(ModelBuild&, const ModelSpec&)> begin_;
   std::vector<std::unique_ptr<CompiledModel>> models_;
 };

@@ -33,7 +33,7 @@ Evaluator::Evaluator(const RunSpec& spec, const RunSettings& settings, VariableS
       pipeline_options_{.seed = settings.seed,
                         .threads = settings.data_threads,
                         .prefetch_batches = settings.prefetch_batches},
-      compiler_(spec.model_fn, ModeKeys::EVAL, store, team, settings.direct_convolutions) {
+      compiler_(spec.model_fn, ModeKeys::EVAL, store, team, settings.arithmetic) {
   compiler_.for_signature(dataset_.signature());
 }
 

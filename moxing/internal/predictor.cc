@@ -48,7 +48,7 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, const
   VariableStore store(settings.seed);
   const int64_t step = restore_or_refuse(settings, store);
   const Dataset dataset = one_epoch(spec, settings, ModeKeys::PREDICT);
-  ModelCompiler compiler(spec.model_fn, ModeKeys::PREDICT, store, team, settings.direct_convolutions);
+  ModelCompiler compiler(spec.model_fn, ModeKeys::PREDICT, store, team, settings.arithmetic);
   if (settings.print_plan) {
     console.print(compiler.for_signature(dataset.signature()).plan->describe());
     return {.global_step = step, .stop_reason = "print_plan", .evaluation = {}};

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "moxing/internal/arithmetic.h"
 #include "moxing/run.h"
 
 namespace mox::internal {
@@ -20,7 +21,7 @@ struct RunSettings {
   int64_t eval_every_n_steps = 0;
   uint64_t seed = 0;
   int threads = 1, data_threads = 0, prefetch_batches = 2;
-  bool direct_convolutions = false;  // conv_algorithm: direct
+  Arithmetic arithmetic;  // conv_algorithm, precision
   bool print_plan = false;
   OptimizerFn optimizer_fn;
 };

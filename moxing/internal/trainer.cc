@@ -78,7 +78,7 @@ RunResult Trainer::run() {
         "the learning-rate schedule is written in epochs, but the size of an epoch of input_fn's data is not known; write "
         "it in steps, or use a data set of known size");
   compiler_ = std::make_unique<ModelCompiler>(
-      spec_.model_fn, ModeKeys::TRAIN, store_, team_, settings_.direct_convolutions,
+      spec_.model_fn, ModeKeys::TRAIN, store_, team_, settings_.arithmetic,
       [this](ModelBuild& build, const ModelSpec& model) { begin_graph(build, model); });
   const CompiledModel& model = compiler_->for_signature(dataset_->signature());
   start_.checkpoint = {};

@@ -5,7 +5,6 @@
 #include "ops/internal/matrix_product.h"
 
 namespace mox {
-namespace {
 
 // The fused ops exist only in a compiled graph, after the gradients are built: they need none of their own.
 
@@ -34,6 +33,8 @@ const Op& matmul_bias_op() {
       .compile = [](const KernelRequest& request) { return matrix_product_kernel(request.node, true); }};
   return op;
 }
+
+namespace {
 
 // Whether `bias` is one number a column of the matrix product `product`.
 bool is_bias_of(const Tensor& bias, const Tensor& product) {

@@ -87,12 +87,16 @@ dnnl::convolution_forward::primitive_desc describe_forward(const ConvolutionDesc
           attributes, engine()};
 }
 
+bool takes_winograd(const KernelRequest& request, const ConvolutionGeometry& geometry) {
+  return !request.direct_convolutions && geometry.x.dtype == DType::kFloat32 && winograd_pays(geometry);
+}
+
 Kernel forward_kernel(const KernelRequest& request, const ConvolutionGeometry& geometry, bool has_bias) {
   const Node& node = request.node;
   if (geometry.x.shape.elements() == 0 || geometry.w.shape.elements() == 0 ||
       geometry.y.shape.elements() == 0)
     return zero_kernel(node);
-  if (!request.direct_convolutions && winograd_pays(geometry))
+  if (takes_winograd(request, geometry))
     return winograd_forward_kernel(node, geometry, has_bias, request.team);
   const ConvolutionDescriptors d(geometry);
   const auto description = describe_forward(d, has_bias);
@@ -110,7 +114,7 @@ Kernel backward_input_kernel(const KernelRequest& request, const ConvolutionGeom
                              int y_input) {
   const Node& node = request.node;
   if (has_empty_value(node)) return zero_kernel(node);
-  if (!request.direct_convolutions && winograd_pays(geometry))
+  if (takes_winograd(request, geometry))
     return winograd_backward_input_kernel(node, geometry, w_input, y_input, request.team);
   const ConvolutionDescriptors d(geometry);
   const dnnl::convolution_backward_data::primitive_desc description(

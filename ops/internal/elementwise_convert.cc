@@ -1,5 +1,6 @@
 #include "ops/internal/elementwise_convert.h"
 
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <type_traits>
@@ -30,11 +31,27 @@ To convert(From value) {
   }
 }
 
+// The bits of a float to those of the nearest bfloat16, as the class does, in a form that is vectorised.
+inline uint16_t rounded_to_bfloat16(uint32_t bits) {
+  const uint32_t rounded = bits + 0x7fff + (bits >> 16 & 1);
+  const bool is_nan = (bits & 0x7fffffff) > 0x7f800000;
+  return static_cast<uint16_t>((is_nan ? bits | 0x400000 : rounded) >> 16);
+}
+
 template <typename To, typename From>
 void convert_all(const void* from, int64_t count, void* to) {
   // Not memcpy: an in-place kernel stores a register that may be the output's own memory.
   if constexpr (std::is_same_v<To, From>) {
     std::memmove(to, from, static_cast<size_t>(count) * sizeof(To));
+  } else if constexpr (std::is_same_v<From, BFloat16> && std::is_same_v<To, float>) {
+    const From* source = static_cast<const From*>(from);
+    To* target = static_cast<To*>(to);
+    for (int64_t i = 0; i < count; ++i) target[i] = std::bit_cast<float>(uint32_t{source[i].bits} << 16);
+  } else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, BFloat16>) {
+    const From* source = static_cast<const From*>(from);
+    To* target = static_cast<To*>(to);
+    for (int64_t i = 0; i < count; ++i)
+      target[i].bits = rounded_to_bfloat16(std::bit_cast<uint32_t>(source[i]));
   } else {
     const From* source = static_cast<const From*>(from);
     To* target = static_cast<To*>(to);

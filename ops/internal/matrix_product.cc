@@ -132,7 +132,7 @@ Kernel matrix_product_kernel(const Node& node, bool has_bias) {
     a = flattened(a);
     y = flattened(y);
   }
-  const bool is_narrow = y.shape.rank() == 2 && !(product.transpose_a && product.transpose_b) &&
+  const bool is_narrow = a.dtype == DType::kFloat32 && y.shape.rank() == 2 && !(product.transpose_a && product.transpose_b) &&
                          is_narrow_matmul(product.a.columns, product.b.columns);
   Kernel kernel = is_narrow ? narrow_kernel(node, product, y.shape[0], has_bias)
                             : primitive_product(node, product, a, b, y, has_bias);

@@ -1,0 +1,104 @@
+#include "ops/internal/low_precision.h"
+
+#include <algorithm>
+
+#include "ops/cast.h"
+#include "ops/internal/batch_norm_nodes.h"
+#include "ops/internal/dnnl.h"
+#include "ops/internal/elementwise_kernel.h"
+#include "ops/internal/fusable_ops.h"
+
+namespace mox {
+namespace {
+
+bool is_cast_to(const Node& node, DType dtype) {
+  return node.op == &cast_op() && node.outputs[0].dtype == dtype;
+}
+
+// Whether a float32 tensor of the new graph is a bfloat16 one, cast.
+bool is_widened(const Tensor& fresh) {
+  return is_cast_to(*fresh.node(), DType::kFloat32) && fresh.node()->inputs[0].dtype() == DType::kBFloat16;
+}
+
+Tensor lowered(const Tensor& fresh) {
+  if (is_widened(fresh)) return fresh.node()->inputs[0];
+  // One cast for all who need it: of weights, which are read forward and backward.
+  const auto& nodes = fresh.node()->graph->nodes();
+  for (size_t id = static_cast<size_t>(fresh.node()->id) + 1; id < nodes.size(); ++id)
+    if (is_cast_to(*nodes[id], DType::kBFloat16) && nodes[id]->inputs[0] == fresh) return nodes[id]->output();
+  return cast(fresh, DType::kBFloat16, fresh.where());
+}
+
+// A copy of `node` whose inputs and outputs for which `is_low` holds are bfloat16, with these outputs cast back.
+template <typename InputIsLow, typename OutputIsLow>
+std::vector<Tensor> with_low(const Node& node, const RewriteView& view, InputIsLow input_is_low,
+                             OutputIsLow output_is_low) {
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const Tensor fresh = view.mapped(node.inputs[i]);
+    inputs.push_back(input_is_low(i) ? lowered(fresh) : fresh);
+  }
+  Node typed = node;
+  for (size_t i = 0; i < typed.outputs.size(); ++i)
+    if (output_is_low(i)) typed.outputs[i].dtype = DType::kBFloat16;
+  Node& copy = view.target().copy_node(typed, std::move(inputs));
+  std::vector<Tensor> outputs;
+  for (size_t i = 0; i < copy.outputs.size(); ++i) {
+    const Tensor output = copy.output(static_cast<int>(i));
+    outputs.push_back(output_is_low(i) ? cast(output, DType::kFloat32, node.where) : output);
+  }
+  return outputs;
+}
+
+bool is_one_of(const Node& node, std::initializer_list<const Op*> ops) {
+  return std::find(ops.begin(), ops.end(), node.op) != ops.end();
+}
+
+std::optional<std::vector<Tensor>> lower_product(const Node& node, const RewriteView& view) {
+  const bool gives_image = is_one_of(node, {&conv2d_op(), &conv2d_bias_op(), &conv2d_backprop_input_op()});
+  if (!gives_image && !is_one_of(node, {&conv2d_backprop_filter_op(), &matmul_op(), &matmul_bias_op()}))
+    return std::nullopt;
+  return with_low(
+      node, view, [](size_t i) { return i < 2; }, [&](size_t) { return gives_image; });
+}
+
+std::optional<std::vector<Tensor>> lower_normalisation(const Node& node, const RewriteView& view) {
+  const TensorType& image = node.inputs[0].type();
+  if (image.shape.rank() != 4 || !is_widened(view.mapped(node.inputs[0]))) return std::nullopt;
+  return with_low(
+      node, view, [&](size_t i) { return node.inputs[i].type() == image; },
+      [&](size_t i) { return node.outputs[i] == image; });
+}
+
+std::optional<std::vector<Tensor>> lower_elementwise(const Node& node, const RewriteView& view) {
+  const TensorType& output = node.outputs[0];
+  if (node.op == &cast_op() || !elementwise::program_of(node)) return std::nullopt;
+  const auto is_image = [&](const Tensor& input) {
+    return input.dtype() == DType::kFloat32 && input.shape() == output.shape && output.shape.elements() != 1;
+  };
+  bool any = false;
+  for (const Tensor& input : node.inputs) {
+    if (!is_image(input)) continue;
+    if (!is_widened(view.mapped(input))) return std::nullopt;
+    any = true;
+  }
+  if (!any) return std::nullopt;
+  return with_low(
+      node, view, [&](size_t i) { return is_image(node.inputs[i]); },
+      [&](size_t) { return output.dtype == DType::kFloat32; });
+}
+
+std::optional<std::vector<Tensor>> lower(const Node& node, const RewriteView& view) {
+  if (node.op->kind != Op::Kind::kCompute || onednn::has_empty_value(node)) return std::nullopt;
+  if (auto product = lower_product(node, view)) return product;
+  if (is_one_of(node, {&batch_norm_op(), &batch_norm_backprop_op(), &batch_norm_activation_op(),
+                       &batch_norm_activation_backprop_op()}))
+    return lower_normalisation(node, view);
+  return lower_elementwise(node, view);
+}
+
+}  // namespace
+
+NamedRule low_precision_rule() { return {"bfloat16", lower}; }
+
+}  // namespace mox

@@ -1,0 +1,58 @@
+// What a compiled network still converts between layouts.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "models/zoo/zoo.h"
+#include "moxing/variable_store.h"
+#include "ops/passes.h"
+#include "runtime/exec/plan_instance.h"
+
+namespace mox {
+namespace {
+
+std::vector<KernelTime> training_steps(const std::string& network, Precision precision) {
+  const Team team(1);
+  team.enter();
+  Graph graph;
+  const GraphScope scope(graph);
+  const Tensor images = graph.input(0, {DType::kFloat32, {2, 3, 64, 64}}, SourceLocation::current()),
+               labels = graph.input(1, {DType::kInt64, {2}}, SourceLocation::current());
+  const Tensor logits = get_model_fn(network)(images, ModeKeys::TRAIN).logits;
+  const Tensor loss = reduce_mean(sparse_softmax_cross_entropy(logits, labels));
+  PlanRequest request{.fetches = {loss}, .gradients = {}, .updates = graph.updates()};
+  const std::vector<Tensor> targets = get_collection("trainable_variables"), found = gradients(loss, targets);
+  for (size_t i = 0; i < targets.size(); ++i) request.gradients.push_back({targets[i], found[i]});
+  VariableStore store(0);
+  store.declare(graph);
+  const auto plan =
+      Plan::compile(graph, request, {.rules = default_rules(precision), .convert = convert_layout}, team);
+  return PlanInstance(plan, team, [&](std::string_view name) { return store.get(name); }).profile();
+}
+
+TEST(ZooPlan, ResNetConvertsWeightsAndTheirGradientsAlone) {
+  std::map<std::string, int> conversions;
+  for (const KernelTime& step : training_steps("resnet_v1_50", Precision::kFloat32))
+    if (step.is_conversion) ++conversions[step.name];
+  EXPECT_FALSE(conversions.empty());
+  for (const auto& [name, count] : conversions) {
+    const bool is_weight = name.ends_with("/kernel"),
+               is_gradient = name.find("conv2d_backprop_filter") != std::string::npos;
+    EXPECT_TRUE(is_weight || is_gradient || name == "input") << name;
+    EXPECT_LE(count, is_weight ? 2 : 1) << name;  // a weight for the forward and for the backward pass
+  }
+}
+
+TEST(ZooPlan, NothingBetweenTheConvolutionsOfAResNetIsLeftAlone) {
+  std::map<std::string, int> count;
+  for (const KernelTime& step : training_steps("resnet_v1_50", Precision::kFloat32)) ++count[step.op];
+  EXPECT_EQ(count["batch_norm_activation"], 49);
+  EXPECT_EQ(count["batch_norm"], 4);  // of the shortcuts
+  EXPECT_EQ(count["batch_norm_activation_backprop"], 49);
+  EXPECT_EQ(count["batch_norm_backprop"], 4);
+  EXPECT_EQ(count["relu"], 0);
+  EXPECT_EQ(count["select"], 0);
+}
+
+}  // namespace
+}  // namespace mox

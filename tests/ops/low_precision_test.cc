@@ -1,0 +1,133 @@
+#include "ops/internal/low_precision.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "ops/add.h"
+#include "ops/batch_norm.h"
+#include "ops/bias_add.h"
+#include "ops/conv2d.h"
+#include "ops/gradients.h"
+#include "ops/matmul.h"
+#include "ops/mul.h"
+#include "ops/passes.h"
+#include "ops/reduce_sum.h"
+#include "ops/relu.h"
+#include "tests/support/evaluate.h"
+
+namespace mox::test {
+namespace {
+
+using Inputs = std::span<const Tensor>;
+
+std::vector<Array> evaluate_in(Precision precision, const BuildMany& build, const std::vector<Array>& inputs,
+                               int threads = 2) {
+  Graph graph;
+  GraphScope scope(graph);
+  std::vector<Tensor> tensors;
+  for (const Array& array : inputs)
+    tensors.push_back(graph.input(static_cast<int>(tensors.size()), array.type(), SourceLocation::current()));
+  const std::vector<Tensor> fetches = build(tensors);
+  return evaluate(
+      fetches, inputs,
+      {.threads = threads, .compile = {.rules = default_rules(precision), .convert = convert_layout}});
+}
+
+// |a - b| / |b|, as vectors.
+double relative_distance(const Array& a, const Array& b) {
+  double difference = 0, size = 0;
+  for (size_t i = 0; i < b.values<float>().size(); ++i) {
+    const double x = a.values<float>()[i], y = b.values<float>()[i];
+    difference += (x - y) * (x - y);
+    size += y * y;
+  }
+  return std::sqrt(difference / std::max(size, 1e-30));
+}
+
+// A residual unit, a convolution with bias, and a dense layer, with all gradients.
+std::vector<Tensor> network(Inputs in) {
+  Tensor x = relu(batch_norm(conv2d(in[0], in[1]), in[2], in[3]).y);
+  x = relu(add(batch_norm(conv2d(x, in[4]), in[2], in[3]).y, x));
+  x = relu(bias_add(conv2d(x, in[4]), in[3]));
+  const Tensor y = matmul(reduce_sum(x, {.axes = {2, 3}}), in[5]);
+  const Tensor loss = reduce_sum(mul(y, y));
+  std::vector<Tensor> results = {y};
+  for (const Tensor& gradient : gradients(loss, in)) results.push_back(gradient);
+  return results;
+}
+std::vector<Array> network_inputs() {
+  return {random_array({4, 16, 10, 10}, 1),
+          random_array({32, 16, 3, 3}, 2, -0.2f, 0.2f),
+          random_array({32}, 3, 0.5f, 1.5f),
+          random_array({32}, 4),
+          random_array({32, 32, 3, 3}, 5, -0.1f, 0.1f),
+          random_array({32, 24}, 6)};
+}
+
+class LowPrecision : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (bfloat16_support() == BFloat16Support::kNone)
+      GTEST_SKIP() << "this processor computes nothing in bfloat16";
+  }
+};
+
+TEST_F(LowPrecision, AgreesWithFloat32WithinItsRounding) {
+  const auto exact = evaluate_in(Precision::kFloat32, network, network_inputs());
+  const auto low = evaluate_in(Precision::kBFloat16, network, network_inputs());
+  for (size_t i = 0; i < exact.size(); ++i) {
+    SCOPED_TRACE(i);
+    const double distance = relative_distance(low[i], exact[i]);
+    EXPECT_LT(distance, 0.05);
+    EXPECT_GT(distance, 1e-5);  // it is another precision
+  }
+}
+
+TEST_F(LowPrecision, RunsWhatIsDenseInBFloat16AndKeepsTheRest) {
+  Graph graph;
+  GraphScope scope(graph);
+  std::vector<Tensor> tensors;
+  for (const Array& array : network_inputs())
+    tensors.push_back(graph.input(static_cast<int>(tensors.size()), array.type(), SourceLocation::current()));
+  GraphRewriter rewriter(graph, network(tensors));
+  for (const NamedRule& rule : default_rules(Precision::kBFloat16)) rewriter.apply(rule.rule);
+  int products = 0, normalisations = 0;
+  for (const auto& node : rewriter.graph().nodes()) {
+    const std::string_view op = node->op->name;
+    if (op.starts_with("conv2d") || op.starts_with("matmul")) {
+      ++products;
+      EXPECT_EQ(node->inputs[0].dtype(), DType::kBFloat16) << node->name;
+      EXPECT_EQ(node->inputs[1].dtype(), DType::kBFloat16) << node->name;
+      const bool gives_image = op != "conv2d_backprop_filter" && !op.starts_with("matmul");
+      EXPECT_EQ(node->outputs[0].dtype, gives_image ? DType::kBFloat16 : DType::kFloat32) << node->name;
+    } else if (op.starts_with("batch_norm")) {
+      ++normalisations;
+      EXPECT_EQ(node->inputs[0].dtype(), DType::kBFloat16) << node->name;
+      EXPECT_EQ(node->outputs[0].dtype, DType::kBFloat16) << node->name;
+      EXPECT_EQ(node->outputs[1].dtype, DType::kFloat32) << node->name;
+    }
+  }
+  EXPECT_EQ(products, 12);  // three convolutions and a matrix product, with two gradients each
+  EXPECT_EQ(normalisations, 4);
+  for (const Tensor& output : rewriter.outputs()) EXPECT_EQ(output.dtype(), DType::kFloat32);
+}
+
+TEST_F(LowPrecision, LeavesAGraphWithoutProductsAlone) {
+  const auto build = [](Inputs in) { return std::vector<Tensor>{relu(add(mul(in[0], in[1]), 0.1f))}; };
+  const std::vector<Array> inputs = {random_array({5, 7}, 1), random_array({5, 7}, 2)};
+  EXPECT_EQ(relative_distance(evaluate_in(Precision::kBFloat16, build, inputs)[0],
+                              evaluate_in(Precision::kFloat32, build, inputs)[0]),
+            0);
+}
+
+TEST_F(LowPrecision, KeepsNaN) {
+  std::vector<Array> inputs = network_inputs();
+  inputs[0].values<float>()[0] = std::numeric_limits<float>::quiet_NaN();
+  const Array y = evaluate_in(Precision::kBFloat16, network, inputs)[0];
+  EXPECT_TRUE(std::isnan(y.values<float>()[0]));
+}
+
+}  // namespace
+}  // namespace mox::test
