@@ -15,6 +15,11 @@ dnnl::memory::desc plain_like(const TensorType& type, const dnnl::memory::desc& 
   return onednn::plain_descriptor({type.dtype, Shape(std::vector<int64_t>(d.dims, d.dims + d.ndims))});
 }
 
+// Truth values are bytes like any other.
+TensorType as_moved(const TensorType& type) {
+  return {type.dtype == DType::kBool ? DType::kUInt8 : type.dtype, type.shape};
+}
+
 Kernel reorder_kernel(const TensorType& type, const Layout& from, const Layout& to) {
   dnnl::memory::desc source = descriptor_of(type, from), target = descriptor_of(type, to);
   if (from.is_plain()) source = plain_like(type, target);
@@ -36,7 +41,7 @@ Kernel convert_layout(const TensorType& type, const Layout& from, const Layout& 
     MOX_ASSERT(!layout->is_opaque() || onednn::opaque_descriptor(*layout),
                "no conversion from or to an opaque layout");
   MOX_ASSERT(!(from.is_opaque() && to.is_opaque()), "no conversion between two opaque layouts");
-  return reorder_kernel(type, from, to);
+  return reorder_kernel(as_moved(type), from, to);
 }
 
 }  // namespace mox

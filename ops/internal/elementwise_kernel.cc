@@ -31,6 +31,9 @@ std::vector<std::optional<float>> known_in_padding(const Node& node) {
   return known;
 }
 
+// Whether values of that dtype can be converted between layouts: a kernel must not make what nobody can read.
+bool can_be_blocked(DType dtype) { return dtype != DType::kInt64; }
+
 // Whether a kernel that knows nothing of channels and rows may run over the elements of `layout` as they lie.
 bool may_run_in(const Layout& layout, const Node& node, const Program& program) {
   if (layout.is_opaque()) return false;
@@ -44,6 +47,10 @@ bool may_run_in(const Layout& layout, const Node& node, const Program& program) 
 // computed than of a stored one, which would have to be converted every step if another operand decided.
 Layout choose_layout(const KernelRequest& request, const Program& program) {
   const Node& node = request.node;
+  bool can_block = can_be_blocked(node.outputs[0].dtype);
+  for (size_t i = 0; i < node.inputs.size(); ++i)
+    can_block &= !is_full_shape(node, i) || can_be_blocked(node.inputs[i].dtype());
+  if (!can_block) return Layout::plain(node.outputs[0]);
   for (const bool stored : {false, true}) {
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const Layout& layout = request.input_layouts[i];

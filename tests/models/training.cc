@@ -1,11 +1,9 @@
 #include "tests/models/training.h"
 
-#include "ops/passes.h"
-
 namespace mox {
 
 Training::Training(std::string_view network, const NetworkOptions& options, Array images, Array labels, ModeKeys mode,
-                   std::span<const NamedArray> values, int threads)
+                   std::span<const NamedArray> values, int threads, Precision precision)
     : team_(threads), batch_{std::move(images), std::move(labels)} {
   team_.enter();
   const GraphScope scope(graph_);
@@ -28,7 +26,7 @@ Training::Training(std::string_view network, const NetworkOptions& options, Arra
     }
   }
   instance_ = std::make_unique<PlanInstance>(
-      Plan::compile(graph_, request, {.rules = default_rules(), .convert = convert_layout}, team_), team_,
+      Plan::compile(graph_, request, {.rules = default_rules(precision), .convert = convert_layout}, team_), team_,
       [&](std::string_view name) { return store_.get(name); });
   optimizer_ = get_optimizer_fn("momentum", {.learning_rate = 1, .momentum = 0.9})();
 }

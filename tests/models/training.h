@@ -8,6 +8,7 @@
 
 #include "models/zoo/zoo.h"
 #include "moxing/variable_store.h"
+#include "ops/passes.h"
 #include "runtime/exec/plan_instance.h"
 
 namespace mox {
@@ -16,7 +17,7 @@ class Training {
  public:
   // The images and labels are the batch of every step. `values`: of all variables.
   Training(std::string_view network, const NetworkOptions& options, Array images, Array labels, ModeKeys mode,
-           std::span<const NamedArray> values, int threads);
+           std::span<const NamedArray> values, int threads, Precision precision = Precision::kFloat32);
 
   // One forward and backward pass (in TRAIN), without changing a variable.
   void compute();

@@ -81,10 +81,10 @@ std::vector<Case> cases() {
          const Tensor y = relu(add(normalise(in[0], in), in[3]));
          return add(mul(y, in[3]), mul(y, 2.0f));
        },
-       {{"batch_norm_activation", 1}, {"batch_norm_activation_backprop", 1}, {"add", 2}}},
+       {{"batch_norm_activation", 1}, {"batch_norm_activation_backprop", 1}, {"add", 3}}},
       {"nothing_after",
        [](Inputs in) { return normalise(in[0], in); },
-       {{"batch_norm", 1}, {"batch_norm_backprop", 1}}},
+       {{"batch_norm", 1}, {"batch_norm_backprop", 1}, {"add", 1}}},
       {"used_before_the_activation",
        [](Inputs in) {
          const Tensor y = normalise(in[0], in);
@@ -95,7 +95,7 @@ std::vector<Case> cases() {
         {"relu", 1},
         {"select", 1},
         {"greater", 1},
-        {"add", 1}}},
+        {"add", 2}}},
       {"residual_made_later",
        [](Inputs in) {
          const Tensor y = normalise(in[0], in);
@@ -106,7 +106,7 @@ std::vector<Case> cases() {
         {"relu", 1},
         {"select", 1},
         {"greater", 1},
-        {"add", 1}}},
+        {"add", 2}}},
   };
 }
 

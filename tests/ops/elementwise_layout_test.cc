@@ -204,5 +204,15 @@ TEST(ElementwiseLayout, FollowsAConvolution) {
   }
 }
 
+TEST(ElementwiseLayout, GivesIntegersAndTruthValuesToWhomeverWantsThem) {
+  const Array x = random_array({2, 16, 9, 9}, 11), w = random_array({32, 16, 3, 3}, 12, -0.1f, 0.1f);
+  test::evaluate_ops(
+      [](std::span<const Tensor> in) {
+        const Tensor y = conv2d(in[0], in[1]);
+        return std::vector<Tensor>{cast(y * 10.0f, DType::kInt64), cast(y * 10.0f, DType::kInt32), greater(y, 0)};
+      },
+      {x, w});
+}
+
 }  // namespace
 }  // namespace mox
