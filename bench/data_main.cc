@@ -5,6 +5,8 @@
 //   tfrecord  the same from TFRecord files, which are written to --scratch first
 //   records   TFRecord with both checksums, no decoding (also in bytes a second)
 //   raw       libjpeg-turbo: every image decoded whole, nothing else
+//
+// --cache memory|disk keeps decoded images, --cache samples what augmentation made of them (float32, in memory).
 #include <fmt/format.h>
 
 #include <atomic>
@@ -30,7 +32,8 @@ using Clock = std::chrono::steady_clock;
 struct Options {
   std::string images, name = "images", scratch = "/tmp/mox-bench-data";
   int threads = mox::available_cores(), passes = 2, batch = 32;
-  bool cache = false, fast_decode = false, json = false;
+  std::string cache = "none";
+  bool fast_decode = false, json = false;
 };
 
 Options parse(int argc, char** argv) {
@@ -51,8 +54,8 @@ Options parse(int argc, char** argv) {
       options.threads = std::stoi(value());
     else if (flag == "--passes")
       options.passes = std::stoi(value());
-    else if (flag == "--cache" && value() == "memory")
-      options.cache = true;
+    else if (flag == "--cache")
+      options.cache = value();
     else if (flag == "--fast_decode")
       options.fast_decode = true;
     else if (flag == "--json")
@@ -60,6 +63,10 @@ Options parse(int argc, char** argv) {
     else
       throw mox::InvalidArgument(fmt::format("unknown option '{}'", flag));
   }
+  if (options.cache != "none" && options.cache != "samples" && options.cache != "memory" &&
+      options.cache != "disk")
+    throw mox::InvalidArgument(
+        fmt::format("--cache must be samples, memory or disk, it is '{}'", options.cache));
   if (options.images.empty())
     throw mox::InvalidArgument("--images FOLDER is needed (bench/make_photographs.py)");
   return options;
@@ -94,13 +101,19 @@ mox::data::ImageOptions image_options(const Options& options) {
                          .mean = {0.485f, 0.456f, 0.406f},
                          .stddev = {0.229f, 0.224f, 0.225f},
                          .fast_decode = options.fast_decode};
+  if (options.cache == "memory") result.cache = mox::data::ImageCache::kMemory;
+  if (options.cache == "disk") {
+    result.cache = mox::data::ImageCache::kDirectory;
+    result.cache_directory = options.scratch + "/decoded";
+    result.remove_cache_on_finish = true;
+  }
   return result;
 }
 
 // The rate of the last of the passes (the first warms the page cache, or fills ours).
 Result run_pipeline(mox::Dataset dataset, const Options& options) {
   const int64_t samples = dataset.cardinality();
-  if (options.cache) dataset = dataset.cache();
+  if (options.cache == "samples") dataset = dataset.cache();
   mox::Pipeline pipeline(dataset.shuffle(samples).repeat(options.passes).batch(options.batch),
                          {.seed = 1, .threads = options.threads, .memory_budget_bytes = size_t{8} << 30});
   mox::Batch batch;
@@ -187,8 +200,8 @@ Result run(const Options& options) {
 int main(int argc, char** argv) try {
   const Options options = parse(argc, argv);
   const Result result = run(options);
-  const std::string name =
-      options.name + (options.cache ? "_cached" : "") + (options.fast_decode ? "_fast" : "");
+  const std::string name = options.name + (options.cache == "none" ? "" : "_cached_" + options.cache) +
+                           (options.fast_decode ? "_fast" : "");
   if (options.json) {
     bench::print_json_line({.bench = "data",
                             .name = name,

@@ -24,7 +24,7 @@ image::Augmentation get_data_augmentation_fn(std::string_view model_name, ModeKe
   const int smaller = std::min(height, width);
   if (named("lenet")) {
     recipe.channels = 1;
-  } else if (named("cifar")) {
+  } else if (named("cifar") || model_name == "resnet_v1_20" || model_name == "resnet_v1_110") {
     recipe.mean = {0.4914f, 0.4822f, 0.4465f};
     recipe.stddev = {0.2470f, 0.2435f, 0.2616f};
     if (train) {

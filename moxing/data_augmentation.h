@@ -11,7 +11,8 @@ namespace mox {
 // The recipe that goes with a network of the zoo, for data sets of images (ImageOptions::augmentation):
 //
 //   lenet*                        grey in [0, 1], resized whole
-//   cifar*, *cifar*               TRAIN: padded by 4 pixels (an eighth of the height, at least) and cut, mirrored; else whole
+//   cifar*, *cifar*,
+//   resnet_v1_20, resnet_v1_110   TRAIN: padded by 4 pixels (an eighth of the height, at least) and cut, mirrored; else whole
 //   vgg*, alexnet*                TRAIN: shorter side random in [256, 512] (for 224; in proportion else), cut, mirrored;
 //                                 else the centre of shorter side 256
 //   inception*, resnet*, others   TRAIN: random-resized crop, mirrored; else the centre of shorter side 256 for 224

@@ -62,6 +62,11 @@ class FolderImages : public EncodedImages {
     for (const ImageFile& file : files_) sum = checksum(file.path, sum ^ static_cast<uint32_t>(file.label));
     return fmt::format("image folder({} files, names {:08x})", files_.size(), sum);
   }
+  std::string identity() const override {
+    std::vector<std::string> paths;
+    for (int64_t i = 0; i < size(); ++i) paths.push_back(locate(i));
+    return fmt::format("{}, files {:08x}", describe(), internal::files_checksum(paths));
+  }
 
  private:
   std::string directory_;
@@ -92,6 +97,11 @@ class MultilabelImages : public EncodedImages {
     for (size_t i = 0; i < paths_.size(); ++i)
       sum = checksum(fmt::format("{} {}", paths_[i], fmt::join(labels_[i], " ")), sum);
     return fmt::format("multilabel folder({} files, names {:08x})", paths_.size(), sum);
+  }
+  std::string identity() const override {
+    std::vector<std::string> paths;
+    for (int64_t i = 0; i < size(); ++i) paths.push_back(locate(i));
+    return fmt::format("{}, files {:08x}", describe(), internal::files_checksum(paths));
   }
 
  private:

@@ -12,6 +12,13 @@
 
 namespace mox::data {
 
+ImageCache image_cache_from_string(std::string_view name) {
+  if (name == "none") return ImageCache::kNone;
+  if (name == "memory") return ImageCache::kMemory;
+  if (name == "directory") return ImageCache::kDirectory;
+  throw InvalidArgument(fmt::format("the cache is '{}', it must be 'none', 'memory' or 'directory'", name));
+}
+
 OnBadSample on_bad_sample_from_string(std::string_view name) {
   if (name == "error") return OnBadSample::kError;
   if (name == "skip") return OnBadSample::kSkip;

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "moxing/image/augmentation.h"
@@ -34,6 +35,17 @@ class BadSamples {
   std::vector<std::string> reasons_;
 };
 
+// Keeps decoded images (4 bytes a pixel), so that later passes only crop, resize and augment them. The samples are the
+// same, bit for bit, with a cache and without.
+enum class ImageCache {
+  kNone,
+  kMemory,  // as long as the data set lives, up to cache_bytes; what does not fit is decoded in every pass
+  kDirectory,  // in cache_directory, for later runs too; used by one process at a time. One that was interrupted,
+               // damaged or made for other files is detected and made anew
+};
+// "none", "memory" or "directory"; throws InvalidArgument for another name.
+ImageCache image_cache_from_string(std::string_view name);
+
 struct ImageOptions {
   image::Augmentation augmentation = {};
   image::DecodeLimits limits = {};
@@ -42,6 +54,12 @@ struct ImageOptions {
   // in its own place as well.
   OnBadSample on_bad_sample = OnBadSample::kError;
   int64_t max_bad_samples = 100;  // kSkip: more than these end the run
+
+  // A cache cannot go with Augmentation::fast_decode.
+  ImageCache cache = ImageCache::kNone;
+  int64_t cache_bytes = int64_t{4} << 30;
+  std::string cache_directory = {};
+  bool remove_cache_on_finish = false;  // kDirectory: when the data set's last copy goes
 
   // Where to list what is skipped, for a program that wants to see it.
   std::shared_ptr<BadSamples> bad_samples = nullptr;

@@ -32,6 +32,9 @@ class RecordImages : public internal::EncodedImages {
   std::string describe() const override {
     return fmt::format("{}, labels less {}", files_->describe(), label_offset_);
   }
+  std::string identity() const override {
+    return fmt::format("{}, files {:08x}", describe(), internal::files_checksum(files_->paths()));
+  }
 
   std::span<const std::byte> load(int64_t index, internal::LoadBuffer* buffer,
                                   std::byte* label) const override {

@@ -46,6 +46,7 @@ TEST(GetDataAugmentationFn, BindsTheUsualRecipes) {
   EXPECT_EQ(cifar.crop, Crop::kPadded);
   EXPECT_EQ(cifar.padding, 4);
   EXPECT_EQ(get_data_augmentation_fn("resnet_cifar", ModeKeys::EVAL, 32, 32).crop, Crop::kNone);
+  EXPECT_EQ(get_data_augmentation_fn("resnet_v1_20", ModeKeys::TRAIN, 32, 32).crop, Crop::kPadded);
   const auto vgg = get_data_augmentation_fn("vgg_16", ModeKeys::TRAIN, 224, 224);
   EXPECT_EQ(vgg.crop, Crop::kRandom);
   EXPECT_EQ(vgg.resize_shorter, 256);

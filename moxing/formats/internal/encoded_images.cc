@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "moxing/formats/internal/decoded_images.h"
+#include "moxing/image/decode.h"
 #include "runtime/base/error.h"
 
 namespace mox::data::internal {
@@ -21,6 +23,12 @@ class AugmentedImages : public RandomAccessSource {
     const auto& recipe = options_.augmentation;
     signature_ = {{DType::kFloat32, Shape{recipe.channels, recipe.height, recipe.width}},
                   images_->label_type()};
+    if (options_.cache == ImageCache::kMemory)
+      decoded_ = decoded_in_memory(size(), static_cast<uint64_t>(options_.cache_bytes));
+    else if (options_.cache == ImageCache::kDirectory)
+      decoded_ = decoded_in_directory(size(), {.directory = options_.cache_directory,
+                                               .identity = images_->identity(),
+                                               .remove_on_finish = options_.remove_cache_on_finish});
   }
 
   int64_t size() const override { return images_->size(); }
@@ -37,8 +45,8 @@ class AugmentedImages : public RandomAccessSource {
     for (int64_t attempt = 0;; ++attempt) {
       std::string reason;
       try {
-        const auto encoded = images_->load(at, &worker->buffer, components[1]);
-        worker->reader.read(encoded, images_->locate(at), context, reinterpret_cast<float*>(components[0]));
+        make(at, context, *worker, reinterpret_cast<float*>(components[0]),
+             {components[1], signature_[1].bytes()});
         return;
       } catch (const Error& error) {
         if (options_.on_bad_sample == OnBadSample::kError || !about_data(error)) throw;
@@ -52,10 +60,33 @@ class AugmentedImages : public RandomAccessSource {
 
  private:
   struct Worker {
-    explicit Worker(const ImageOptions& options) : reader(options.augmentation, options.limits) {}
+    explicit Worker(const ImageOptions& options)
+        : reader(options.augmentation, options.limits), decoder(options.limits) {}
     image::ImageReader reader;
+    image::Decoder decoder;
     LoadBuffer buffer;
+    image::Bitmap pixels;
   };
+
+  void make(int64_t index, const SampleContext& context, Worker& worker, float* image,
+            std::span<std::byte> label) const {
+    if (decoded_)
+      if (const image::Bitmap* pixels = decoded_->find(index, &worker.pixels, label))
+        return worker.reader.read(*pixels, context, image);
+    const auto encoded = images_->load(index, &worker.buffer, label.data());
+    const std::string name = images_->locate(index);
+    if (!decoded_) return worker.reader.read(encoded, name, context, image);
+    image::Decoder& decoder = worker.decoder;
+    decoder.open(encoded, name);
+    if (!decoded_->has_room(decoder.width(), decoder.height()))
+      return worker.reader.read(encoded, name, context, image);
+    worker.pixels = image::Bitmap(decoder.width(), decoder.height());
+    decoder.decode({0, 0, decoder.width(), decoder.height()}, [&](int y, const uint8_t* row) {
+      std::memcpy(worker.pixels.row(y), row, worker.pixels.stride());
+    });
+    decoded_->keep(index, worker.pixels, label);
+    worker.reader.read(worker.pixels, context, image);
+  }
 
   // One of the workers that are free, for as long as a sample takes.
   class Lease {
@@ -76,7 +107,7 @@ class AugmentedImages : public RandomAccessSource {
     }
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
-    Worker* operator->() const { return worker_.get(); }
+    Worker& operator*() const { return *worker_; }
 
    private:
     const AugmentedImages& source_;
@@ -91,6 +122,7 @@ class AugmentedImages : public RandomAccessSource {
   std::shared_ptr<const EncodedImages> images_;
   ImageOptions options_;
   std::vector<TensorType> signature_;
+  std::unique_ptr<DecodedImages> decoded_;
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Worker>> free_;
 };
@@ -128,6 +160,17 @@ std::span<const std::byte> read_into(const std::string& path, RecordBuffer* buff
   return bytes.first(filled);
 }
 
+uint32_t files_checksum(const std::vector<std::string>& paths) {
+  uint32_t sum = 0;
+  for (const std::string& path : paths) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) fail("look at", path);
+    const int64_t facts[] = {status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+    sum = crc32c(std::as_bytes(std::span(facts)), sum);
+  }
+  return sum;
+}
+
 Dataset augmented_images(std::shared_ptr<const EncodedImages> images, const ImageOptions& options,
                          const std::string& function, SourceLocation where) {
   const std::string place = fmt::format("{} ({})", function, to_string(where));
@@ -135,6 +178,16 @@ Dataset augmented_images(std::shared_ptr<const EncodedImages> images, const Imag
   if (options.max_bad_samples < 0)
     throw InvalidArgument(
         fmt::format("{}: max_bad_samples must be at least 0, it is {}", place, options.max_bad_samples));
+  if (options.cache != ImageCache::kNone && options.augmentation.fast_decode)
+    throw InvalidArgument(
+        fmt::format("{}: a cache of decoded images and fast_decode exclude each other: the cache holds "
+                    "images of full scale",
+                    place));
+  if (options.cache == ImageCache::kMemory && options.cache_bytes < 0)
+    throw InvalidArgument(
+        fmt::format("{}: cache_bytes must be at least 0, it is {}", place, options.cache_bytes));
+  if (options.cache == ImageCache::kDirectory && options.cache_directory.empty())
+    throw InvalidArgument(fmt::format("{}: a cache in a directory needs cache_directory", place));
   return Dataset::from_source(std::make_shared<AugmentedImages>(std::move(images), options), where);
 }
 

@@ -31,7 +31,12 @@ class EncodedImages {
   virtual std::string locate(int64_t index) const = 0;
   virtual void will_read(int64_t /*index*/) const {}
   virtual std::string describe() const = 0;
+  // What tells these files from others of the same names, in a line: sizes and times of modification.
+  virtual std::string identity() const = 0;
 };
+
+// A checksum over the sizes and times of modification of files. Throws NotFound or IoError.
+uint32_t files_checksum(const std::vector<std::string>& paths);
 
 // The bytes of a file, read at once. Throws NotFound or IoError.
 std::span<const std::byte> read_into(const std::string& path, RecordBuffer* buffer);

@@ -1,0 +1,43 @@
+// The CIFAR-10 job: ResNet-20 of He et al. (arXiv:1512.03385, 4.2) on 32 x 32 images, padded, cut and mirrored.
+//
+//   build/bin/cifar_resnet --config models/cifar_resnet/cifar_resnet.yaml --data_url=DIRECTORY
+//
+// DIRECTORY holds the binary or the Python version of CIFAR-10; models/cifar_resnet/make_cifar_files.py makes files of the
+// same formats from Fashion-MNIST.
+#include <models/zoo/zoo.h>
+#include <moxing/moxing.h>
+
+namespace {
+
+mox::Dataset input_fn(mox::ModeKeys mode) {
+  const bool training = mode == mox::ModeKeys::TRAIN;
+  auto images = mox::data::cifar10(
+      mox::flag("data_url"), training ? "train" : "test",
+      {.augmentation = mox::get_data_augmentation_fn(mox::flag("model_name"), mode, 32, 32)});
+  return training ? images.shuffle(images.cardinality()).repeat() : images;
+}
+
+mox::ModelSpec model_fn(const mox::Inputs& in, mox::ModeKeys mode) {
+  auto [images, labels] = in.take<2>();  // [batch, 3, 32, 32] and [batch]
+  auto logits = mox::get_model_fn(mox::flag("model_name"), {.num_classes = 10})(images, mode).logits;
+  auto loss = mox::reduce_mean(mox::sparse_softmax_cross_entropy(logits, labels));
+  return {.loss = loss,
+          .log_info = {{"loss", loss}, {"accuracy", mox::accuracy(logits, labels)}},
+          .output_info = {{"class", mox::argmax(logits)}}};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  mox::define_flag("model_name", "resnet_v1_20",
+                   "The network: resnet_v1_20, resnet_v1_110, cifarnet or another of docs/zoo.md.");
+  mox::init(argc, argv);
+  return mox::run(
+      {.input_fn = input_fn,
+       .model_fn = model_fn,
+       .optimizer_fn = mox::get_optimizer_fn(
+           "momentum", {.learning_rate = "82:0.1,123:0.01,164:0.001", .weight_decay = 1e-4, .momentum = 0.9}),
+       .inter_mode = mox::ModeKeys::EVAL,
+       .batch_size = 128,
+       .log_dir = mox::flag("train_url")});
+}

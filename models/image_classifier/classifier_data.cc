@@ -1,0 +1,168 @@
+#include "models/image_classifier/classifier_data.h"
+
+#include <models/zoo/zoo.h>
+
+#include <filesystem>
+
+namespace image_classifier {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_cifar(const std::string& format) { return format == "cifar10" || format == "cifar100"; }
+bool is_mnist(const std::string& format) { return format == "mnist"; }
+bool has_files_of_images(const std::string& format) {
+  return format == "image_folder" || format == "tfrecord";
+}
+
+std::string inside(const std::string& directory, const std::string& name) {
+  return (fs::path(directory) / name).string();
+}
+
+std::vector<std::string> numbers(int64_t count) {
+  std::vector<std::string> names;
+  for (int64_t i = 0; i < count; ++i) names.push_back(std::to_string(i));
+  return names;
+}
+
+float non_negative(const std::vector<double>& values, size_t index) {
+  return index < values.size() ? static_cast<float>(values[index]) : 0;
+}
+
+}  // namespace
+
+void define_data_flags() {
+  mox::define_flag("data.format", "image_folder",
+                   "What lies in data_url: image_folder (SPLIT/CLASS/*.jpg), tfrecord (SPLIT-* and "
+                   "labels.txt), cifar10, cifar100, mnist.");
+  mox::define_flag("data.train_split", "train", "The part of the data that is trained on.");
+  mox::define_flag("data.eval_split", "",
+                   "The part that is evaluated on. Empty: validation, or test for cifar and mnist.");
+  mox::define_flag("data.num_classes", 0, "Classes of tfrecord data. 0: as labels.txt in data_url says.");
+  mox::define_flag("data.label_offset", 0, "Subtracted from the labels of tfrecord data.");
+  mox::define_flag("data.on_bad_sample", "error",
+                   "An image that cannot be read: error ends the run, skip takes the next one, up to "
+                   "data.max_bad_samples.");
+  mox::define_flag("data.max_bad_samples", 100, "With skip: more bad images than these end the run.");
+  mox::define_flag(
+      "data.cache", "none",
+      "Keep decoded images: memory (up to data.cache_gigabytes), directory (data.cache_directory), or none.");
+  mox::define_flag("data.cache_gigabytes", 4.0, "Limit of the cache in memory.");
+  mox::define_flag("data.cache_directory", "", "Where the cache in a directory is kept, for later runs too.");
+  mox::define_flag("data.remove_cache_on_finish", false, "Remove the cache's files when the run ends.");
+  mox::define_flag("augmentation.recipe", "",
+                   "The network whose usual augmentation is taken. Empty: the model's own.");
+  mox::define_flag(
+      "augmentation.min_area", 0.0,
+      "Smallest part of the image that a random-resized crop takes, in (0, 1]. 0: the recipe's.");
+  mox::define_flag(
+      "augmentation.colour_jitter", std::vector<double>{},
+      "Brightness, contrast, saturation and hue (0 to 0.5): how far each may change. Empty: the recipe's.");
+  mox::define_flag("augmentation.cut_out", 0,
+                   "Side in pixels of a square that is blanked in each training image. 0: none.");
+  mox::define_flag("augmentation.mix_up", 0.0, "MixUp's alpha, in (0, 1]. 0: no MixUp.");
+  mox::define_flag("augmentation.fast_decode", false,
+                   "Decode large JPEG images at a reduced scale: faster, with slightly different pixels.");
+}
+
+ClassifierData::ClassifierData(std::string network, int64_t image_size)
+    : network_(std::move(network)),
+      format_(mox::flag("data.format")),
+      directory_(mox::flag("data_url")),
+      train_split_(mox::flag("data.train_split")),
+      eval_split_(mox::flag("data.eval_split")),
+      image_size_(image_size),
+      mix_up_(mox::get_flag<double>("augmentation.mix_up")) {
+  if (!has_files_of_images(format_) && !is_cifar(format_) && !is_mnist(format_))
+    throw mox::InvalidArgument("data.format is '" + format_ +
+                               "'; it must be image_folder, tfrecord, cifar10, cifar100 or mnist");
+  if (directory_.empty()) throw mox::InvalidArgument("data_url is not set: it says where the images are");
+  if (eval_split_.empty()) eval_split_ = has_files_of_images(format_) ? "validation" : "test";
+  if (is_cifar(format_) && image_size_ == 0) image_size_ = 32;
+  if (has_files_of_images(format_) && image_size_ == 0)
+    image_size_ = mox::get_model_meta(network_).image_size;
+  find_classes();
+}
+
+void ClassifierData::find_classes() {
+  if (format_ == "image_folder") {
+    label_names_ = mox::data::ImageClassificationRaw(inside(directory_, train_split_)).label_names();
+  } else if (format_ == "tfrecord") {
+    const std::string list = inside(directory_, "labels.txt");
+    num_classes_ = mox::get_flag<int64_t>("data.num_classes");
+    if (num_classes_ == 0 && !fs::exists(list))
+      throw mox::InvalidArgument("data.num_classes is 0 and there is no '" + list +
+                                 "': the number of classes is not known");
+    label_names_ = fs::exists(list) ? mox::data::read_label_names(list) : numbers(num_classes_);
+    if (num_classes_ != 0 && num_classes_ != static_cast<int64_t>(label_names_.size()))
+      throw mox::InvalidArgument("data.num_classes is " + std::to_string(num_classes_) + ", but '" + list +
+                                 "' has " + std::to_string(label_names_.size()) + " classes");
+  } else {
+    label_names_ = numbers(format_ == "cifar100" ? 100 : 10);
+  }
+  num_classes_ = static_cast<int64_t>(label_names_.size());
+}
+
+mox::data::ImageOptions ClassifierData::image_options(mox::ModeKeys mode) const {
+  const std::string recipe =
+      mox::flag("augmentation.recipe").empty() ? network_ : mox::flag("augmentation.recipe");
+  const int size = static_cast<int>(image_size_);
+  mox::data::ImageOptions options;
+  options.augmentation = mox::get_data_augmentation_fn(recipe, mode, size, size);
+  options.augmentation.channels = static_cast<int>(mox::get_model_meta(network_).channels);
+  options.augmentation.fast_decode = mox::get_flag<bool>("augmentation.fast_decode");
+  options.on_bad_sample = mox::data::on_bad_sample_from_string(mox::flag("data.on_bad_sample"));
+  options.max_bad_samples = mox::get_flag<int64_t>("data.max_bad_samples");
+  options.cache = mox::data::image_cache_from_string(mox::flag("data.cache"));
+  options.cache_bytes = static_cast<int64_t>(mox::get_flag<double>("data.cache_gigabytes") * 1e9);
+  if (const std::string cache = mox::flag("data.cache_directory"); !cache.empty())
+    options.cache_directory = inside(cache, mode == mox::ModeKeys::TRAIN ? train_split_ : eval_split_);
+  options.remove_cache_on_finish = mox::get_flag<bool>("data.remove_cache_on_finish");
+  if (mode != mox::ModeKeys::TRAIN) return options;
+  if (const double area = mox::get_flag<double>("augmentation.min_area"); area != 0)
+    options.augmentation.min_area = area;
+  if (const auto jitter = mox::get_flag<std::vector<double>>("augmentation.colour_jitter"); !jitter.empty())
+    options.augmentation.jitter = {.brightness = non_negative(jitter, 0),
+                                   .contrast = non_negative(jitter, 1),
+                                   .saturation = non_negative(jitter, 2),
+                                   .hue = non_negative(jitter, 3)};
+  options.augmentation.cut_out = mox::get_flag<int>("augmentation.cut_out");
+  return options;
+}
+
+mox::Dataset ClassifierData::samples(mox::ModeKeys mode) const {
+  const std::string& split = mode == mox::ModeKeys::TRAIN ? train_split_ : eval_split_;
+  if (is_mnist(format_)) return mox::data::mnist(directory_, split, {.image_shape = mox::Shape{1, 28, 28}});
+  const mox::data::ImageOptions options = image_options(mode);
+  if (format_ == "cifar10")
+    return mox::data::cifar10(directory_, split, {.augmentation = options.augmentation});
+  if (format_ == "cifar100")
+    return mox::data::cifar100(directory_, split, {.augmentation = options.augmentation});
+  if (format_ == "tfrecord") {
+    mox::data::ImageRecordOptions records;
+    records.image = options;
+    records.label_offset = mox::get_flag<int64_t>("data.label_offset");
+    records.num_classes = num_classes_;
+    return mox::data::image_classification_tfrecord(inside(directory_, split + "-*"), records);
+  }
+  const mox::data::ImageClassificationRaw folder(inside(directory_, split));
+  // A class that one of the folders lacks would shift the numbers of all that follow it.
+  if (folder.label_names() != label_names_)
+    throw mox::DataError("'" + folder.directory() + "' has other classes than '" +
+                         inside(directory_, train_split_) + "': its labels would mean something else");
+  return folder.dataset(options);
+}
+
+mox::Dataset ClassifierData::dataset(mox::ModeKeys mode) const {
+  mox::Dataset data = samples(mode);
+  const bool training = mode == mox::ModeKeys::TRAIN;
+  if (training) data = data.shuffle(data.cardinality()).repeat();
+  if (!batches()) return data;
+  const auto batch_size = mox::get_flag<int64_t>("batch_size");
+  if (training)
+    return mox::data::mix_up(data.batch(batch_size), {.alpha = mix_up_, .num_classes = num_classes_});
+  const auto eval_batch_size = mox::get_flag<int64_t>("eval_batch_size");
+  return data.batch(eval_batch_size > 0 ? eval_batch_size : batch_size);
+}
+
+}  // namespace image_classifier

@@ -1,0 +1,45 @@
+// The data side of the pre-set job: which files, which augmentation, as the options data.* and augmentation.* say.
+#pragma once
+
+#include <moxing/moxing.h>
+
+#include <string>
+#include <vector>
+
+namespace image_classifier {
+
+// Declares the options. Call before mox::init.
+void define_data_flags();
+
+// Training and evaluation data of one run.
+class ClassifierData {
+ public:
+  // Reads the options and lists the data. `network` decides the recipe of the augmentation, `image_size` the size of
+  // the images (0: that of the data, for formats of one size). Throws InvalidArgument for options that do not fit
+  // together, DataError for training and evaluation folders whose classes differ, and what the readers throw.
+  ClassifierData(std::string network, int64_t image_size);
+
+  // Elements {image, label}; in TRAIN shuffled and repeated without end. With MixUp, batches (see batches()).
+  mox::Dataset dataset(mox::ModeKeys mode) const;
+
+  int64_t num_classes() const { return num_classes_; }
+  const std::vector<std::string>& label_names() const {
+    return label_names_;
+  }  // numbers where the format has no names
+  bool mixes_up() const { return mix_up_ > 0; }
+
+  // Whether dataset() has batches already, in both modes.
+  bool batches() const { return mixes_up(); }
+
+ private:
+  mox::Dataset samples(mox::ModeKeys mode) const;
+  mox::data::ImageOptions image_options(mox::ModeKeys mode) const;
+  void find_classes();
+
+  std::string network_, format_, directory_, train_split_, eval_split_;
+  int64_t image_size_, num_classes_ = 0;
+  double mix_up_ = 0;
+  std::vector<std::string> label_names_;
+};
+
+}  // namespace image_classifier

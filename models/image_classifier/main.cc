@@ -1,0 +1,63 @@
+// The pre-set job: trains any network of the zoo on images, as a YAML file says, without a line of C++.
+//
+//   build/bin/image_classifier --config models/image_classifier/photographs.yaml
+//
+// docs/image_classifier.md describes the options.
+#include <models/zoo/zoo.h>
+#include <moxing/moxing.h>
+
+#include "models/image_classifier/classifier_data.h"
+
+namespace {
+
+mox::Tensor loss_of(const mox::Tensor& logits, const mox::Tensor& labels, bool training) {
+  const mox::CrossEntropyOptions options{.label_smoothing =
+                                             training ? mox::get_flag<double>("label_smoothing") : 0};
+  if (labels.shape().rank() == 2)
+    return mox::reduce_mean(mox::softmax_cross_entropy(logits, labels, options));
+  return mox::reduce_mean(mox::sparse_softmax_cross_entropy(logits, labels, options));
+}
+
+mox::ModelSpec build_model(const mox::Inputs& in, mox::ModeKeys mode, const std::string& network,
+                           int64_t num_classes) {
+  auto [images, labels] =
+      in.take<2>();  // [batch, channels, height, width]; [batch], or [batch, classes] after MixUp
+  mox::NetworkOptions options{.num_classes = num_classes};
+  if (!mox::get_model_meta(network).takes_any_image_size) options.image_size = images.shape()[2];
+  auto output = mox::get_model_fn(network, options)(images, mode);
+  // Of a mixture, the larger part counts.
+  const mox::Tensor classes = labels.shape().rank() == 2 ? mox::argmax(labels) : labels;
+  mox::Tensor loss = loss_of(output.logits, labels, mode == mox::ModeKeys::TRAIN);
+  mox::NamedTensors log_info{{"loss", loss}, {"accuracy", mox::accuracy(output.logits, classes)}};
+  constexpr int64_t kTop = 5;
+  if (num_classes > kTop)
+    log_info.emplace_back(
+        "accuracy_top_5",
+        mox::reduce_mean(mox::cast(mox::in_top_k(output.logits, classes, kTop), mox::DType::kFloat32)));
+  return {.loss = loss,
+          .log_info = std::move(log_info),
+          .output_info = {{"class", mox::argmax(output.logits)},
+                          {"probabilities", output.end_point("predictions")}}};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  mox::define_flag("model.name", "resnet_v1_18", "The network: a name of docs/zoo.md.");
+  mox::define_flag("model.image_size", 0,
+                   "Height and width of the images. 0: the network's, or the data's if it has one.");
+  mox::define_flag("label_smoothing", 0.0,
+                   "Share of each label that is spread over all classes in training, in [0, 1).");
+  image_classifier::define_data_flags();
+  mox::init(argc, argv);
+  const std::string network = mox::flag("model.name");
+  const image_classifier::ClassifierData data(network, mox::get_flag<int64_t>("model.image_size"));
+  return mox::run(
+      {.input_fn = [&](mox::ModeKeys mode) { return data.dataset(mode); },
+       .model_fn = [&](const mox::Inputs& in,
+                       mox::ModeKeys mode) { return build_model(in, mode, network, data.num_classes()); },
+       .inter_mode = mox::ModeKeys::EVAL,
+       .auto_batch = !data.batches(),
+       .log_dir = mox::flag("train_url"),
+       .hooks = {mox::label_names_hook(data.label_names())}});
+}

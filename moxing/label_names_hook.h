@@ -1,0 +1,16 @@
+// Keeps the meaning of a run's labels beside its checkpoints.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "moxing/hook.h"
+
+namespace mox {
+
+// Writes log_dir/labels.txt, "0: daisy" and so on, when a training starts. A run that is continued with other names, or
+// in another order, throws DataError before its first step: what the model has learned would be called by wrong names.
+std::shared_ptr<Hook> label_names_hook(std::vector<std::string> names);
+
+}  // namespace mox

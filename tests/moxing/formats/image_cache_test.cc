@@ -1,0 +1,135 @@
+// Caches of decoded images: the same samples with and without, whatever happens to the cache.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "moxing/formats/image_folder.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/data/pipeline.h"
+#include "tests/moxing/formats/temporary_directory.h"
+#include "tests/moxing/image/images.h"
+
+namespace mox::data {
+namespace {
+
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class ImageCacheTest : public testing::Test {
+ protected:
+  ImageCacheTest() {
+    for (int i = 0; i < 6; ++i)
+      directory_.write("set/" + std::string(i % 2 ? "rose/" : "daisy/") + std::to_string(i) + ".jpg",
+                       image::encode_jpeg(image::picture(60 + i, 50, static_cast<uint64_t>(i))));
+  }
+
+  ImageOptions options(ImageCache cache = ImageCache::kNone) const {
+    ImageOptions options;
+    options.augmentation = {.height = 16, .width = 16, .crop = image::Crop::kRandomResized, .flip = true};
+    options.cache = cache;
+    if (cache == ImageCache::kDirectory) options.cache_directory = cache_;
+    return options;
+  }
+
+  // Every number of two shuffled passes.
+  std::vector<float> samples(const ImageOptions& options, int threads = 2) const {
+    const ImageClassificationRaw folder(directory_.file("set"));
+    Pipeline pipeline(folder.dataset(options).shuffle(6).repeat(2).batch(4), {.seed = 5, .threads = threads});
+    std::vector<float> all;
+    for (Batch batch; pipeline.next(&batch);) {
+      for (float value : batch.components[0].values<float>()) all.push_back(value);
+      for (int32_t label : batch.components[1].values<int32_t>()) all.push_back(static_cast<float>(label));
+    }
+    return all;
+  }
+
+  void replace_image() const {
+    directory_.write("set/daisy/0.jpg", image::encode_jpeg(image::picture(64, 64, 99)));
+  }
+
+  TemporaryDirectory directory_;
+  const std::string cache_ = directory_.file("cache"), bin_ = cache_ + "/images.bin",
+                    manifest_ = cache_ + "/manifest.txt";
+};
+
+TEST_F(ImageCacheTest, MemoryGivesTheSameSamples) {
+  const auto expected = samples(options());
+  EXPECT_EQ(samples(options(ImageCache::kMemory)), expected);
+  ImageOptions small = options(ImageCache::kMemory);
+  small.cache_bytes = 30'000;  // two of the images
+  EXPECT_EQ(samples(small), expected);
+}
+
+TEST_F(ImageCacheTest, DirectoryGivesTheSameSamplesInThisRunAndTheNext) {
+  const auto expected = samples(options());
+  EXPECT_EQ(samples(options(ImageCache::kDirectory)), expected);
+  const auto bytes = fs::file_size(bin_);
+  EXPECT_EQ(bytes, (60u + 61 + 62 + 63 + 64 + 65) * 50 * 4 + 6 * 4);
+  EXPECT_EQ(samples(options(ImageCache::kDirectory), 0), expected);
+  EXPECT_EQ(fs::file_size(bin_), bytes);  // nothing was decoded again
+}
+
+// What the second run gives comes from the cache: a changed byte that its checksum does not see would show.
+TEST_F(ImageCacheTest, FlippedBytesAreFoundAndTheImageIsDecodedAgain) {
+  const auto expected = samples(options(ImageCache::kDirectory));
+  std::string content = read_file(bin_);
+  for (size_t at : {size_t{2}, size_t{5000}, content.size() - 3}) {
+    std::string damaged = content;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1);
+    write_file_atomically(bin_, damaged);
+    EXPECT_EQ(samples(options(ImageCache::kDirectory)), expected) << at;
+  }
+}
+
+TEST_F(ImageCacheTest, TruncatedAndUnfinishedCachesAreMadeAnew) {
+  const auto expected = samples(options(ImageCache::kDirectory));
+  fs::resize_file(bin_, 20'000);
+  EXPECT_EQ(samples(options(ImageCache::kDirectory)), expected);
+  fs::remove(manifest_);  // as a killed run leaves it
+  EXPECT_EQ(samples(options(ImageCache::kDirectory)), expected);
+  std::string manifest = read_file(manifest_);
+  manifest[manifest.size() / 2] ^= 1;
+  write_file_atomically(manifest_, manifest);
+  EXPECT_EQ(samples(options(ImageCache::kDirectory)), expected);
+}
+
+TEST_F(ImageCacheTest, AForeignCacheIsMadeAnew) {
+  samples(options(ImageCache::kDirectory));
+  replace_image();
+  const auto expected = samples(options());
+  EXPECT_EQ(samples(options(ImageCache::kDirectory)), expected);
+}
+
+TEST_F(ImageCacheTest, IsRemovedOnFinish) {
+  ImageOptions removed = options(ImageCache::kDirectory);
+  removed.remove_cache_on_finish = true;
+  samples(removed);
+  EXPECT_FALSE(fs::exists(cache_));
+}
+
+TEST_F(ImageCacheTest, IsUsedByOneAtATime) {
+  const ImageClassificationRaw folder(directory_.file("set"));
+  const Dataset first = folder.dataset(options(ImageCache::kDirectory));
+  EXPECT_THAT(message_of<FailedPrecondition>([&] { folder.dataset(options(ImageCache::kDirectory)); }),
+              HasSubstr("in use by another process"));
+}
+
+TEST_F(ImageCacheTest, RefusesWhatCannotBe) {
+  const ImageClassificationRaw folder(directory_.file("set"));
+  ImageOptions fast = options(ImageCache::kMemory);
+  fast.augmentation.fast_decode = true;
+  EXPECT_THAT(message_of<InvalidArgument>([&] { folder.dataset(fast); }), HasSubstr("fast_decode"));
+  ImageOptions nowhere = options(ImageCache::kDirectory);
+  nowhere.cache_directory = "";
+  EXPECT_THAT(message_of<InvalidArgument>([&] { folder.dataset(nowhere); }), HasSubstr("cache_directory"));
+  EXPECT_THROW(image_cache_from_string("disk"), InvalidArgument);
+}
+
+// A bad image is as bad with a cache.
+TEST_F(ImageCacheTest, NamesBadImages) {
+  directory_.write("set/rose/1.jpg", "no image");
+  EXPECT_THAT(message_of<DataError>([&] { samples(options(ImageCache::kMemory)); }), HasSubstr("rose/1.jpg"));
+}
+
+}  // namespace
+}  // namespace mox::data

@@ -1,0 +1,113 @@
+// The pre-set jobs on small data, as processes: what somebody who writes no C++ sees.
+#include <filesystem>
+#include <fstream>
+
+#include "runtime/base/file.h"
+#include "tests/moxing/image/images.h"
+#include "tests/programs/training.h"
+
+namespace mox {
+namespace {
+
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class ImageClassifier : public TrainingTest {
+ protected:
+  void write(const std::string& name, const std::string& content) const {
+    const fs::path path = fs::path(folder_) / name;
+    fs::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary) << content;
+  }
+  // Two classes that differ in brightness.
+  void write_images() const {
+    for (int i = 0; i < 24; ++i)
+      for (const char* split : {"train", "validation"}) {
+        image::Bitmap picture =
+            image::picture(40, 40, static_cast<uint64_t>(i) + (split[0] == 't' ? 0 : 100));
+        for (uint8_t& value : picture.pixels)
+          value = static_cast<uint8_t>(i % 2 ? value / 4 : 255 - value / 4);
+        write(std::string(split) + "/" + (i % 2 ? "dark/" : "light/") + std::to_string(i) + ".jpg",
+              image::encode_jpeg(picture));
+      }
+  }
+  Words job(const Words& flags) const {
+    return Words{"image_classifier",      "--data_url=" + folder_,     "--train_url=" + log_dir_,
+                 "--model.name=cifarnet", "--model.image_size=32",     "--batch_size=8",
+                 "--max_epochs=6",        "--optimizer.name=momentum", "--optimizer.learning_rate=0.01",
+                 "--log_level=warning"} +
+           flags;
+  }
+  const std::string folder_ = fresh("images");
+};
+
+TEST_F(ImageClassifier, TrainsFromFlagsAloneAndWritesItsLabels) {
+  write_images();
+  const ProcessResult result = run_process(job({"--eval_every_n_steps=9"}));
+  expect_success(result);
+  EXPECT_THAT(result.out, HasSubstr("test accuracy: 1"));
+  EXPECT_EQ(read_file(log_dir_ + "/labels.txt"), "0: dark\n1: light\n");
+}
+
+TEST_F(ImageClassifier, TakesMixUpSmoothingAndACacheAndGoesOn) {
+  write_images();
+  const Words flags{"--augmentation.mix_up=0.2", "--label_smoothing=0.1", "--data.cache=directory",
+                    "--data.cache_directory=" + folder_ + "/cache"};
+  expect_success(run_process(job(flags + Words{"--max_epochs=2"})));
+  expect_success(run_process(job(flags)));
+  EXPECT_TRUE(fs::exists(folder_ + "/cache/train/manifest.txt"));
+}
+
+TEST_F(ImageClassifier, ReadsRecordsThatConvertWrote) {
+  write_images();
+  for (const char* split : {"train", "validation"})
+    expect_success(
+        run_process({"mox", "convert", folder_ + "/" + split, folder_ + "/records/" + split, "--shards=2"}));
+  const ProcessResult result =
+      run_process(job({"--data.format=tfrecord", "--data_url=" + folder_ + "/records"}));
+  expect_success(result);
+  EXPECT_THAT(result.out, HasSubstr("test accuracy: 1"));
+}
+
+TEST_F(ImageClassifier, SaysWhatIsWrongWithItsData) {
+  write_images();
+  expect_error(run_process(job({"--data.format=zip"})), {"data.format", "'zip'", "image_folder"});
+  expect_error(run_process(job({"--data_url=" + folder_ + "/none"})), {"none/train"});
+  expect_error(run_process(job({"--model.name=resnet_v1_19"})), {"resnet_v1_19", "resnet_v1_18"});
+  write("train/dark/1.jpg", "no image");
+  expect_error(run_process(job({})), {"train/dark/1.jpg"});
+  fs::remove_all(log_dir_);
+  expect_success(run_process(job({"--data.on_bad_sample=skip"})));
+  fs::rename(folder_ + "/validation/light", folder_ + "/validation/white");
+  expect_error(run_process(job({"--max_epochs=7", "--data.on_bad_sample=skip"})),
+               {"validation", "other classes"});
+  fs::rename(folder_ + "/train/light", folder_ + "/train/white");
+  expect_error(run_process(job({"--max_epochs=7", "--data.on_bad_sample=skip"})), {"cannot be continued"});
+}
+
+// The bad image's place is taken by the next good one, and more than the limit end the run.
+TEST_F(ImageClassifier, CountsBadImages) {
+  write_images();
+  for (int i = 1; i < 12; i += 2) write("train/dark/" + std::to_string(i) + ".jpg", "");
+  expect_error(run_process(job({"--data.on_bad_sample=skip", "--data.max_bad_samples=5"})), {"5"});
+}
+
+class CifarResnet : public ImageClassifier {};
+
+TEST_F(CifarResnet, TrainsOnFilesMadeFromFashionMnist) {
+  expect_success(
+      run_process({"/usr/bin/env", "python3", MOX_SOURCE_DIR "/models/cifar_resnet/make_cifar_files.py",
+                   folder_, "--samples", "40"}));
+  const Words common{"--train_url=" + log_dir_, "--max_number_of_steps=3", "--batch_size=20",
+                     "--log_level=warning"};
+  const ProcessResult binary = run_process(Words{"cifar_resnet", "--data_url=" + folder_} + common);
+  expect_success(binary);
+  fs::remove_all(log_dir_);
+  fs::remove_all(folder_ + "/cifar-10-batches-bin");
+  const ProcessResult python = run_process(Words{"cifar_resnet", "--data_url=" + folder_} + common);
+  expect_success(python);
+  EXPECT_EQ(test_lines(python.out), test_lines(binary.out));  // the two versions hold the same images
+}
+
+}  // namespace
+}  // namespace mox
