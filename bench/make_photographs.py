@@ -30,7 +30,7 @@ def photographs():
                     found.append(path)
     if len(found) < 10:
         sys.exit(f"only {len(found)} photographs were found: install mate-backgrounds and lomiri-wallpapers-16.04 "
-                 "(./dev setup bench)")
+                 "(./dev setup photographs)")
     return found
 
 
