@@ -23,9 +23,9 @@ TEST_F(LabelNamesHook, WritesTheMappingAndRefusesAnother) {
 
   run.max_number_of_steps = 8;
   run.hooks = {label_names_hook({"daisy", "tulip", "rose"})};
-  EXPECT_THAT(message_of_run<DataError>(run), HasSubstr("label 1: 'rose' before, 'tulip' now")));
+  EXPECT_THAT(message_of_run<DataError>(run), HasSubstr("label 1: 'rose' before, 'tulip' now"));
   run.hooks = {label_names_hook({"daisy", "rose"})};
-  EXPECT_THAT(message_of_run<DataError>(run), HasSubstr("label 2: 'tulip' before, nothing now")));
+  EXPECT_THAT(message_of_run<DataError>(run), HasSubstr("label 2: 'tulip' before, nothing now"));
   EXPECT_EQ(read_file(log_dir_ + "/labels.txt"), "0: daisy\n1: rose\n2: tulip\n");
 }
 
