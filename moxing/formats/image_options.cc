@@ -34,8 +34,8 @@ void BadSamples::add(int64_t index, const std::string& reason, int64_t limit) {
   if (static_cast<int64_t>(indices_.size()) <= limit) return;
   const std::span shown(reasons_.data(), std::min(kShown, reasons_.size()));
   throw DataError(
-      fmt::format("{} samples cannot be read, more than the limit of {} (max_bad_samples). Some are:\n  {}",
-                  indices_.size(), limit, fmt::join(shown, "\n  ")));
+      fmt::format("{} samples cannot be read, more than the limit of {} (max_bad_samples). Some are: {}",
+                  indices_.size(), limit, fmt::join(shown, "; ")));
 }
 
 int64_t BadSamples::count() const {

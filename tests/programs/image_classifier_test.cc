@@ -34,7 +34,7 @@ class ImageClassifier : public TrainingTest {
   Words job(const Words& flags) const {
     return Words{"image_classifier",      "--data_url=" + folder_,     "--train_url=" + log_dir_,
                  "--model.name=cifarnet", "--model.image_size=32",     "--batch_size=8",
-                 "--max_epochs=15",       "--optimizer.name=momentum", "--optimizer.learning_rate=0.01",
+                 "--max_epochs=10",       "--optimizer.name=momentum", "--optimizer.learning_rate=0.001",
                  "--log_level=warning"} +
            flags;
   }
@@ -79,17 +79,17 @@ TEST_F(ImageClassifier, SaysWhatIsWrongWithItsData) {
   fs::remove_all(log_dir_);
   expect_success(run_process(job({"--data.on_bad_sample=skip"})));
   fs::rename(folder_ + "/validation/light", folder_ + "/validation/white");
-  expect_error(run_process(job({"--max_epochs=16", "--data.on_bad_sample=skip"})),
+  expect_error(run_process(job({"--max_epochs=11", "--data.on_bad_sample=skip"})),
                {"validation", "other classes"});
   fs::rename(folder_ + "/train/light", folder_ + "/train/white");
-  expect_error(run_process(job({"--max_epochs=16", "--data.on_bad_sample=skip"})), {"cannot be continued"});
+  expect_error(run_process(job({"--max_epochs=11", "--data.on_bad_sample=skip"})), {"cannot be continued"});
 }
 
 // The bad image's place is taken by the next good one, and more than the limit end the run.
 TEST_F(ImageClassifier, CountsBadImages) {
   write_images();
   for (int i = 1; i < 12; i += 2) write("train/dark/" + std::to_string(i) + ".jpg", "");
-  expect_error(run_process(job({"--data.on_bad_sample=skip", "--data.max_bad_samples=5"})), {"5"});
+  expect_error(run_process(job({"--data.on_bad_sample=skip", "--data.max_bad_samples=5"})), {"limit of 5", "train/dark"});
 }
 
 class CifarResnet : public ImageClassifier {};
