@@ -21,3 +21,10 @@ execute_process(COMMAND g++ -print-file-name=libgomp.so OUTPUT_VARIABLE MOX_GOMP
 if(NOT EXISTS "${MOX_GOMP_PATH}")
   message(FATAL_ERROR "libgomp.so was not found: install g++ (./dev setup does)")
 endif()
+
+# Of Open MPI the header alone: its library is opened at run time, by processes that mpirun has started.
+find_path(MOX_MPI_INCLUDE_DIR mpi.h PATH_SUFFIXES openmpi
+          HINTS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openmpi/include /usr/lib/x86_64-linux-gnu/openmpi/include)
+if(NOT MOX_MPI_INCLUDE_DIR)
+  message(FATAL_ERROR "mpi.h was not found: install libopenmpi-dev (./dev setup does)")
+endif()

@@ -46,8 +46,11 @@ bool may_use_color(int descriptor) {
   return is_capable_terminal(descriptor) && !(no_color && *no_color);
 }
 
-Console::Console(int output, int status)
-    : output_(output), status_(status), live_(is_capable_terminal(status)), color_(may_use_color(output)) {
+Console::Console(int output, int status, bool terminals)
+    : output_(output),
+      status_(status),
+      live_(terminals && is_capable_terminal(status)),
+      color_(terminals && may_use_color(output)) {
   if (live_) set_log_line_observer(this);
 }
 

@@ -87,8 +87,9 @@ class Console : private LogLineObserver {
  public:
   enum class Style { kPlain, kStrong };  // kStrong: bold, where colour may be used
 
-  // Descriptors, not owned.
-  explicit Console(int output = 1, int status = 2);
+  // Descriptors, not owned. With `terminals` false they are never taken for terminals: mpirun gives a program one although
+  // what is printed may well go into a file.
+  explicit Console(int output = 1, int status = 2, bool terminals = true);
   ~Console() override;  // removes the live line
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;

@@ -93,6 +93,7 @@ class Session {
   virtual Metrics evaluate() = 0;
   virtual bool can_evaluate() const = 0;
 
+  virtual std::vector<std::string> variable_names() const = 0;  // sorted
   virtual Array variable(std::string_view name) const = 0;  // a copy; NotFound names the nearest
   virtual void set_variable(std::string_view name, const Array& value) = 0;
 

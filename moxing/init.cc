@@ -14,6 +14,8 @@
 #include "moxing/internal/config_state.h"
 #include "moxing/internal/config_text.h"
 #include "moxing/internal/config_yaml.h"
+#include "moxing/internal/job.h"
+#include "moxing/options.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 
@@ -98,6 +100,7 @@ void init(int argc, const char* const* argv) {
     fmt::print("{}", *text);
     std::exit(EXIT_SUCCESS);
   }
+  internal::join_job(level_named(resolve<std::string>("log_level", std::nullopt)));
 }
 
 ScopedConfiguration::ScopedConfiguration() { internal::push_config(); }

@@ -4,6 +4,7 @@
 #include "moxing/checkpoint.h"
 #include "moxing/console.h"
 #include "moxing/data_augmentation.h"
+#include "moxing/distributed.h"
 #include "moxing/flags.h"
 #include "moxing/formats/cifar.h"
 #include "moxing/formats/csv.h"

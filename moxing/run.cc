@@ -7,6 +7,8 @@
 #include <new>
 
 #include "moxing/internal/broken_pipe.h"
+#include "moxing/internal/job.h"
+#include "moxing/internal/nowhere_to_print.h"
 #include "moxing/internal/predictor.h"
 #include "moxing/internal/trainer.h"
 #include "runtime/base/error.h"
@@ -15,13 +17,21 @@ namespace mox {
 
 RunResult run_or_throw(const RunSpec& spec) {
   const internal::RunSettings settings = internal::resolve_settings(spec);
-  const Team team(settings.threads);
-  team.enter();
-  Console console;
+  // Rank 0 shows what all ranks know.
+  const internal::NowhereToPrint nowhere(internal::job().rank() != 0);
+  Console console(nowhere.or_else(1), nowhere.or_else(2), internal::job().size() == 1);
   if (settings.run_mode == ModeKeys::TRAIN) {
     const internal::SurviveBrokenPipe survive;
-    return internal::Trainer(spec, settings, team, console).run();
+    internal::Trainer trainer(spec, settings, console);
+    try {
+      return trainer.run();
+    } catch (...) {
+      internal::job().abandon();  // while what it works on is still there
+      throw;
+    }
   }
+  const Team team(settings.threads);
+  team.enter();
   const RunResult result = settings.run_mode == ModeKeys::EVAL
                                ? internal::run_evaluation(spec, settings, team, console)
                                : internal::run_prediction(spec, settings, team, console);
@@ -47,6 +57,7 @@ int run(const RunSpec& spec) {
     message = "something that is no std::exception was thrown by the program's own code";
   }
   std::fflush(stdout);
+  if (internal::job().size() > 1) internal::fail_job(message);
   fmt::print(stderr, "error: {}\n", message);
   return 1;
 }

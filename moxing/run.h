@@ -47,6 +47,9 @@ struct RunSpec {
   std::vector<std::shared_ptr<Hook>> hooks = {};  // TRAIN; see hook.h
 };
 
+// In a job of several processes (moxing/distributed.h) all of them call it together, with equal specs. An error on one rank
+// is printed once, with the rank's name, and ends all processes with status 1.
+//
 // Runs to the end and returns the exit status for main: 0, or 1 after an error, which is printed on stderr in one
 // paragraph (never a stack of exceptions). Needs mox::init. Blocks; one run at a time a process.
 //

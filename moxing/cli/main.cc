@@ -1,4 +1,4 @@
-// mox: looks into what a training run leaves on disk, and converts data.
+// mox: looks into what a training run leaves on disk, converts data, and launches jobs.
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
@@ -10,7 +10,9 @@
 #include "moxing/cli/internal/command.h"
 
 int main(int argc, char** argv) {
-  CLI::App app("mox: inspects what moxing runs leave on disk, and converts data", "mox");
+  CLI::App app(
+      "mox: inspects what moxing runs leave on disk, converts data, and launches jobs of several processes",
+      "mox");
   // One --help that shows everything below, also of nested subcommands.
   app.set_help_flag();
   app.set_help_all_flag("-h,--help", "Print this help and exit");
@@ -18,11 +20,13 @@ int main(int argc, char** argv) {
   mox::cli::add_checkpoint(app);
   mox::cli::add_import(app);
   mox::cli::add_convert(app);
+  int exit_status = 0;
+  mox::cli::add_launch(app, &exit_status);
 
   try {
     app.parse(argc, argv);
     if (std::fflush(stdout) != 0) throw std::runtime_error("the output could not be written");
-    return 0;
+    return exit_status;
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {

@@ -111,8 +111,8 @@ size_t CompiledModel::fetch_index(std::string_view name) const {
 }
 
 ModelCompiler::ModelCompiler(ModelFn model_fn, ModeKeys mode, VariableStore& store, const Team& team, const Arithmetic& arithmetic,
-                             std::function<void(ModelBuild&, const ModelSpec&)> begin)
-    : model_fn_(std::move(model_fn)), mode_(mode), store_(store), team_(team), arithmetic_(arithmetic), begin_(std::move(begin)) {}
+                             std::function<void(ModelBuild&, const ModelSpec&)> begin, int lanes)
+    : model_fn_(std::move(model_fn)), mode_(mode), store_(store), team_(team), arithmetic_(arithmetic), begin_(std::move(begin)), lanes_(lanes) {}
 
 CompiledModel& ModelCompiler::for_signature(const std::vector<TensorType>& signature) {
   for (const auto& model : models_)
@@ -163,7 +163,10 @@ std::unique_ptr<CompiledModel> ModelCompiler::compile(const std::vector<TensorTy
                                .convert = convert_layout,
                                .direct_convolutions = arithmetic_.direct_convolutions},
                               team_);
-  model->instance = std::make_unique<PlanInstance>(model->plan, team_, [&](std::string_view name) { return store_.get(name); });
+  const auto variable = [&](std::string_view name) { return store_.get(name); };
+  model->instance = std::make_unique<PlanInstance>(model->plan, team_, variable);
+  for (int lane = 1; lane < lanes_; ++lane)
+    model->further_instances.push_back(std::make_unique<PlanInstance>(model->plan, team_, variable));
   model->fetch_names = std::move(fetches.names);
   return model;
 }

@@ -23,7 +23,8 @@ struct CompiledModel {
   std::unique_ptr<Graph> graph;
   ModelSpec spec;
   std::shared_ptr<const Plan> plan;
-  std::unique_ptr<PlanInstance> instance;
+  std::unique_ptr<PlanInstance> instance;  // of lane 0
+  std::vector<std::unique_ptr<PlanInstance>> further_instances;  // of the other lanes
   std::vector<std::string> fetch_names;        // of the plan's fetches; kTrainedLoss first in TRAIN
   std::vector<std::string> gradient_variables; // of the plan's gradients
   std::vector<TensorType> signature;
@@ -31,14 +32,16 @@ struct CompiledModel {
   // The index of a fetch; throws NotFound naming those that exist.
   size_t fetch_index(std::string_view name) const;
   const Array& fetched(std::string_view name) const { return instance->fetched(fetch_index(name)); }
+  PlanInstance& of_lane(int lane) { return lane == 0 ? *instance : *further_instances[static_cast<size_t>(lane - 1)]; }
 };
 
 // Compiles on demand and keeps what it has compiled: one model a signature.
 class ModelCompiler {
  public:
   // `begin` is called for each graph of a TRAIN model before it is compiled (the hooks' begin).
+  // `lanes`: how many instances each model gets.
   ModelCompiler(ModelFn model_fn, ModeKeys mode, VariableStore& store, const Team& team, const Arithmetic& arithmetic,
-                std::function<void(ModelBuild&, const ModelSpec&)> begin = {});
+                std::function<void(ModelBuild&, const ModelSpec&)> begin = {}, int lanes = 1);
 
   // The model for a batch of these component types. Throws what model_fn throws, and InvalidArgument if its answer cannot
   // be used in this mode.
@@ -54,6 +57,7 @@ class ModelCompiler {
   const Team& team_;
   Arithmetic arithmetic_;
   std::function<void(ModelBuild&, const ModelSpec&)> begin_;
+  int lanes_;
   std::vector<std::unique_ptr<CompiledModel>> models_;
 };
 

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstring>
 
+#include "moxing/internal/job.h"
 #include "runtime/base/error.h"
 
 namespace mox::internal {
@@ -28,35 +31,72 @@ std::string format_test_lines(const Metrics& metrics) {
   return text;
 }
 
-Evaluator::Evaluator(const RunSpec& spec, const RunSettings& settings, VariableStore& store, const Team& team)
+Evaluator::Evaluator(const RunSpec& spec, const RunSettings& settings, VariableStore& store, const Team& team,
+                     LaneThreads& lanes)
     : dataset_(one_epoch(spec, settings, ModeKeys::EVAL)),
       pipeline_options_{.seed = settings.seed,
                         .threads = settings.data_threads,
-                        .prefetch_batches = settings.prefetch_batches},
-      compiler_(spec.model_fn, ModeKeys::EVAL, store, team, settings.arithmetic) {
+                        .prefetch_batches = std::max(settings.prefetch_batches, lanes.size() + 1),
+                        .group_size = job().size(),
+                        .group_first = job().rank()},
+      compiler_(spec.model_fn, ModeKeys::EVAL, store, team, settings.arithmetic, {}, lanes.size()),
+      lanes_(lanes) {
   compiler_.for_signature(dataset_.signature());
 }
 
 Metrics Evaluator::evaluate() {
   using Clock = std::chrono::steady_clock;
   Pipeline pipeline(dataset_, pipeline_options_);
-  Metrics sums;
-  samples_ = 0;
+  const std::vector<std::string> names = metric_names();
+  std::vector<double> records;  // of each batch of this rank: its samples and the values of its metrics
+  const size_t record = names.size() + 1;
   data_seconds_ = compute_seconds_ = 0;
-  Batch batch;
-  for (auto before = Clock::now(); pipeline.next(&batch);) {
+  std::vector<Batch> batches(static_cast<size_t>(lanes_.size()));
+  std::vector<CompiledModel*> models(batches.size());
+  for (size_t taken = batches.size(); taken == batches.size();) {
+    const auto before = Clock::now();
+    for (taken = 0; taken < batches.size() && pipeline.next(&batches[taken]);) ++taken;
     const auto ready = Clock::now();
-    CompiledModel& model = compiler_.for_batch(batch);
-    model.instance->run({.components = batch.components});
-    for (size_t i = 0; i < model.spec.log_info.size(); ++i) {
-      const std::string& name = model.spec.log_info[i].first;
-      if (sums.size() <= i) sums.emplace_back(name, 0.0);
-      sums[i].second += model.fetched(name).item() * static_cast<double>(batch.size);
-    }
-    samples_ += batch.size;
+    for (size_t i = 0; i < taken; ++i) models[i] = &compiler_.for_batch(batches[i]);
+    const size_t first = records.size();
+    records.resize(first + taken * record);
+    lanes_.run([&](int lane) {
+      const auto i = static_cast<size_t>(lane);
+      if (i >= taken) return;
+      PlanInstance& instance = models[i]->of_lane(lane);
+      instance.run({.components = batches[i].components});
+      double* values = records.data() + first + i * record;
+      *values++ = static_cast<double>(batches[i].size);
+      for (const std::string& name : names) *values++ = instance.fetched(models[i]->fetch_index(name)).item();
+    });
     data_seconds_ += std::chrono::duration<double>(ready - before).count();
-    before = Clock::now();
-    compute_seconds_ += std::chrono::duration<double>(before - ready).count();
+    compute_seconds_ += std::chrono::duration<double>(Clock::now() - ready).count();
+  }
+  return means_of(records, names);
+}
+
+std::vector<std::string> Evaluator::metric_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : compiler_.for_signature(dataset_.signature()).spec.log_info) names.push_back(name);
+  return names;
+}
+
+Metrics Evaluator::means_of(const std::vector<double>& records, const std::vector<std::string>& names) {
+  const size_t record = names.size() + 1;
+  const auto bytes = std::as_bytes(std::span(records));
+  const auto all = job().allgather({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  Metrics sums;
+  for (const std::string& name : names) sums.emplace_back(name, 0.0);
+  samples_ = 0;
+  // Rank r has computed the batches r, r + ranks, ...
+  for (size_t batch = 0;; ++batch) {
+    const std::string& of_rank = all[batch % all.size()];
+    const size_t position = batch / all.size() * record * sizeof(double);
+    if (position >= of_rank.size()) break;
+    std::vector<double> values(record);
+    std::memcpy(values.data(), of_rank.data() + position, record * sizeof(double));
+    samples_ += static_cast<int64_t>(values[0]);
+    for (size_t i = 0; i < sums.size(); ++i) sums[i].second += values[i + 1] * values[0];
   }
   if (samples_ == 0) throw DataError(fmt::format("the data of input_fn(eval) has no samples ({})", dataset_.describe()));
   for (auto& [name, sum] : sums) sum /= static_cast<double>(samples_);

@@ -3,9 +3,12 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "moxing/hook.h"
 #include "moxing/internal/compiled_model.h"
+#include "moxing/internal/lane_threads.h"
 #include "moxing/internal/run_settings.h"
 
 namespace mox::internal {
@@ -14,10 +17,13 @@ class Evaluator {
  public:
   // `input_fn` is called once, here, and the model is compiled, so that a mistake shows before a training and not after it.
   // Throws FailedPrecondition if the data has no end and no known epoch, and what ModelCompiler::for_signature throws.
-  Evaluator(const RunSpec& spec, const RunSettings& settings, VariableStore& store, const Team& team);
+  // `lanes` compute, each a batch at a time, with teams like `team`.
+  Evaluator(const RunSpec& spec, const RunSettings& settings, VariableStore& store, const Team& team,
+            LaneThreads& lanes);
 
   // The means of log_info over all samples of one epoch: each batch counts with its number of samples, so the last,
-  // smaller one is exact. Throws DataError if there are no samples.
+  // smaller one is exact. All ranks of the job call it together and get the same: each computes its share of the batches,
+  // and they are summed in the order of the data. Throws DataError if there are no samples.
   Metrics evaluate();
 
   // Of the last call.
@@ -29,9 +35,13 @@ class Evaluator {
   const Dataset& dataset() const { return dataset_; }
 
  private:
+  std::vector<std::string> metric_names();
+  Metrics means_of(const std::vector<double>& records, const std::vector<std::string>& names);
+
   Dataset dataset_;
   PipelineOptions pipeline_options_;
   ModelCompiler compiler_;
+  LaneThreads& lanes_;
   int64_t samples_ = 0;
   double data_seconds_ = 0, compute_seconds_ = 0;
 };

@@ -51,23 +51,23 @@ void ParameterUpdater::begin_step(int64_t step, int64_t steps_per_epoch, double 
   update_number_ = step + 1;
 }
 
-void ParameterUpdater::apply(size_t number, const Array& gradient, double gradient_scale) {
+void ParameterUpdater::apply(size_t number, std::span<const float> gradient, double gradient_scale, const Team& team) {
   Parameter& parameter = parameters_[number];
   optimizer_->apply({.name = parameter.name,
                      .value = parameter.value.values<float>(),
-                     .gradient = gradient.values<float>(),
+                     .gradient = gradient,
                      .slots = parameter.slot_spans,
                      .learning_rate = learning_rate_ * parameter.settings.learning_rate_multiplier,
                      .step = update_number_,
                      .gradient_scale = gradient_scale,
                      .weight_decay = parameter.settings.weight_decay},
-                    team_);
+                    team);
 }
 
-double ParameterUpdater::clipping_scale_of(std::span<const Array* const> gradients) const {
+double ParameterUpdater::clipping_scale_of(std::span<const std::span<const float>> gradients, double gradient_scale) const {
   std::vector<double> squares;
-  for (const Array* gradient : gradients) squares.push_back(sum_of_squares(gradient->values<float>(), team_));
-  return clipping_scale(global_norm(squares), *optimizer_->global_norm_limit());
+  for (const auto& gradient : gradients) squares.push_back(sum_of_squares(gradient, team_));
+  return clipping_scale(global_norm(squares) * gradient_scale, *optimizer_->global_norm_limit());
 }
 
 const std::string* ParameterUpdater::first_not_finite() const {

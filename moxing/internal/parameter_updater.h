@@ -29,9 +29,10 @@ class ParameterUpdater {
 
   // Begins the update that follows `step` applied ones.
   void begin_step(int64_t step, int64_t steps_per_epoch, double multiplier);
-  void apply(size_t parameter, const Array& gradient, double gradient_scale = 1);
-  // The factor that clipping by the global norm asks for.
-  double clipping_scale_of(std::span<const Array* const> gradients) const;
+  // Different parameters may be updated from different threads at the same time.
+  void apply(size_t parameter, std::span<const float> gradient, double gradient_scale, const Team& team);
+  // The factor that clipping by the global norm asks for, beside `gradient_scale`, which the gradients still lack.
+  double clipping_scale_of(std::span<const std::span<const float>> gradients, double gradient_scale) const;
 
   // The name of a declared variable with a NaN or an infinity, or null.
   const std::string* first_not_finite() const;

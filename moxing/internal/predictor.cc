@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "moxing/internal/evaluator.h"
+#include "moxing/internal/job.h"
+#include "moxing/internal/lane_threads.h"
 #include "moxing/internal/output_hook.h"
 #include "moxing/internal/session_state.h"
 #include "runtime/base/error.h"
@@ -31,7 +33,8 @@ int64_t restore_or_refuse(const RunSettings& settings, VariableStore& store) {
 RunResult run_evaluation(const RunSpec& spec, const RunSettings& settings, const Team& team, Console& console) {
   VariableStore store(settings.seed);
   const int64_t step = restore_or_refuse(settings, store);
-  Evaluator evaluator(spec, settings, store, team);
+  LaneThreads lane(1, team);
+  Evaluator evaluator(spec, settings, store, team, lane);
   if (settings.print_plan) {
     console.print(evaluator.compiler().for_signature(evaluator.dataset().signature()).plan->describe());
     return {.global_step = step, .stop_reason = "print_plan", .evaluation = {}};
@@ -55,7 +58,9 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, const
   }
   Pipeline pipeline(dataset, {.seed = settings.seed,
                               .threads = settings.data_threads,
-                              .prefetch_batches = settings.prefetch_batches});
+                              .prefetch_batches = settings.prefetch_batches,
+                              .group_size = job().size(),
+                              .group_first = job().rank()});
   Batch batch;
   std::vector<OutputBatch> pending;
   int64_t steps = 0;

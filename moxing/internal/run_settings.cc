@@ -62,6 +62,17 @@ RunSettings resolve_settings(const RunSpec& spec) {
   settings.data_threads = static_cast<int>(resolve<int64_t>("data_threads", std::nullopt));
   if (settings.data_threads == 0) settings.data_threads = 1;
 
+  settings.devices = static_cast<int>(resolve<int64_t>("num_devices", std::nullopt));
+  settings.threads_per_device = static_cast<int>(resolve<int64_t>("threads_per_device", std::nullopt));
+  settings.logical_replicas = resolve<int64_t>("logical_replicas", std::nullopt);
+  settings.allow_inexact = resolve<bool>("allow_inexact", std::nullopt);
+  settings.scale_learning_rate = resolve<std::string>("scale_learning_rate", std::nullopt);
+  settings.first_bucket_mb = resolve<double>("first_bucket_mb", std::nullopt);
+  settings.bucket_mb = resolve<double>("bucket_mb", std::nullopt);
+  settings.bfloat16_on_the_wire = resolve<std::string>("wire_dtype", std::nullopt) == "bfloat16";
+  settings.stall_warning_s = resolve<double>("stall_warning_s", std::nullopt);
+  settings.stall_abort_s = resolve<double>("stall_abort_s", std::nullopt);
+
   if (settings.run_mode == ModeKeys::TRAIN) settings.optimizer_fn = configured_optimizer(spec.optimizer_fn);
   if (settings.run_mode == ModeKeys::PREDICT && !spec.output_fn)
     throw InvalidArgument("run: output_fn is missing; in PREDICT it receives what the model computes");

@@ -24,6 +24,13 @@ struct RunSettings {
   Arithmetic arithmetic;  // conv_algorithm, precision
   bool print_plan = false;
   OptimizerFn optimizer_fn;
+  int devices = 1, threads_per_device = 0;
+  int64_t logical_replicas = 0;
+  bool allow_inexact = false;
+  std::string scale_learning_rate = "none";
+  double first_bucket_mb = 1, bucket_mb = 25;
+  bool bfloat16_on_the_wire = false;
+  double stall_warning_s = 30, stall_abort_s = 600;
 };
 
 // Throws ConfigError and what resolve throws; InvalidArgument for a spec without what its mode needs.

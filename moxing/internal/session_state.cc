@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "moxing/internal/checkpoint_broadcast.h"
+#include "moxing/internal/job.h"
 #include "runtime/base/error.h"
 
 namespace mox::internal {
@@ -13,6 +15,7 @@ std::map<std::string, std::string> to_checkpoint_state(const SessionState& state
   for (const auto& [name, text] : state.hook_states) hooks[name] = text;
   return {{"seed", std::to_string(state.seed)},
           {"threads", std::to_string(state.threads)},
+          {"logical_replicas", std::to_string(state.logical_replicas)},
           {"learning_rate_multiplier", nlohmann::json(state.learning_rate_multiplier).dump()},
           {"data_cursor", nlohmann::json(state.data_cursor).dump()},
           {"hooks", hooks.dump()}};
@@ -24,6 +27,9 @@ SessionState from_checkpoint_state(const Checkpoint& checkpoint, const std::stri
   try {
     state.seed = nlohmann::json::parse(checkpoint.state.at("seed")).get<uint64_t>();
     state.threads = nlohmann::json::parse(checkpoint.state.at("threads")).get<int>();
+    if (checkpoint.state.contains("logical_replicas"))  // there were none before
+      state.logical_replicas = nlohmann::json::parse(checkpoint.state.at("logical_replicas")).get<int64_t>();
+    if (state.logical_replicas < 1) throw DataError(fmt::format("{} logical replicas", state.logical_replicas));
     state.learning_rate_multiplier =
         nlohmann::json::parse(checkpoint.state.at("learning_rate_multiplier")).get<double>();
     state.data_cursor = nlohmann::json::parse(checkpoint.state.at("data_cursor")).get<std::string>();
@@ -38,7 +44,9 @@ SessionState from_checkpoint_state(const Checkpoint& checkpoint, const std::stri
   return state;
 }
 
-StartingPoint find_starting_point(const RunSettings& settings) {
+namespace {
+
+StartingPoint find_on_disk(const RunSettings& settings) {
   StartingPoint start;
   if (!settings.log_dir.empty()) {
     if (const auto latest = latest_checkpoint(settings.log_dir)) {
@@ -51,6 +59,21 @@ StartingPoint find_starting_point(const RunSettings& settings) {
     start.path = resolve_checkpoint(settings.checkpoint_path);
   }
   if (!start.path.empty()) start.checkpoint = load_checkpoint(start.path);
+  return start;
+}
+
+}  // namespace
+
+StartingPoint find_starting_point(const RunSettings& settings) {
+  Communicator& ranks = job();
+  if (ranks.size() == 1) return find_on_disk(settings);
+  StartingPoint start;
+  if (ranks.rank() == 0) start = find_on_disk(settings);
+  int kind = static_cast<int>(start.kind);
+  ranks.broadcast(std::as_writable_bytes(std::span(&kind, 1)));
+  start.kind = static_cast<StartingPoint::Kind>(kind);
+  start.path = ranks.broadcast_text(start.path);
+  if (start.kind != StartingPoint::Kind::kInitial) broadcast_checkpoint(ranks, &start.checkpoint);
   return start;
 }
 

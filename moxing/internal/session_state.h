@@ -15,7 +15,8 @@ namespace mox::internal {
 struct SessionState {
   int64_t global_step = 0;
   uint64_t seed = 0;
-  int threads = 0;  // of the team that computed it
+  int threads = 0;  // of the team that computed it: of each replica
+  int64_t logical_replicas = 1;
   double learning_rate_multiplier = 1;
   std::string data_cursor;                        // "" if the data begins anew
   std::map<std::string, std::string> hook_states;  // by Hook::name
@@ -34,7 +35,8 @@ struct StartingPoint {
 };
 
 // A checkpoint in log_dir wins (kContinued: step, data position and optimizer go on), else checkpoint_path (kWarmStart:
-// only the variables are taken), else kInitial. Throws what load_checkpoint throws.
+// only the variables are taken), else kInitial. Rank 0 of the job looks and reads, the others get what it found. Throws what
+// load_checkpoint throws.
 StartingPoint find_starting_point(const RunSettings& settings);
 
 }  // namespace mox::internal

@@ -1,9 +1,9 @@
-// SIGINT and SIGTERM as a wish to stop: the run finishes its step, saves, and ends.
+// SIGINT, SIGTERM and SIGUSR1 as a wish to stop: the run finishes its step, saves, and ends.
 #pragma once
 
 namespace mox::internal {
 
-// While alive, the first SIGINT or SIGTERM of the process is remembered instead of ending it; a second one ends it as
+// While alive, the first of these signals that the process gets is remembered instead of ending it; a second one ends it as
 // usual. One at a time.
 class StopSignal {
  public:

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <cstring>
+#include <csignal>
 #include <set>
 #include <utility>
 
 #include "moxing/hooks.h"
+#include "moxing/internal/distribution_settings.h"
+#include "moxing/internal/job.h"
+#include "moxing/internal/job_agreement.h"
 #include "moxing/internal/output_hook.h"
 #include "moxing/options.h"
 #include "runtime/base/error.h"
@@ -37,16 +39,9 @@ uint64_t effective_seed(const StartingPoint& start, const SessionState& restored
   return restored.seed;
 }
 
-class TrainingStepResult : public StepResult {
- public:
-  TrainingStepResult(const CompiledModel& model, int64_t samples) : model_(model), samples_(samples) {}
-  const Array& array(std::string_view name) const override { return model_.fetched(name); }
-  int64_t samples() const override { return samples_; }
-
- private:
-  const CompiledModel& model_;
-  int64_t samples_;
-};
+const char* name_of_signal(int signal) {
+  return signal == SIGINT ? "SIGINT" : signal == SIGUSR1 ? "SIGUSR1" : "SIGTERM";
+}
 
 bool smaller_is_better(const std::string& metric) {
   return metric.find("loss") != std::string::npos || metric.find("error") != std::string::npos;
@@ -54,15 +49,22 @@ bool smaller_is_better(const std::string& metric) {
 
 }  // namespace
 
-Trainer::Trainer(const RunSpec& spec, const RunSettings& settings, const Team& team, Console& console)
+Trainer::Trainer(const RunSpec& spec, const RunSettings& settings, Console& console)
     : spec_(spec),
       settings_(settings),
-      team_(team),
+      ranks_(job()),
       console_(console),
       lock_(saves() ? std::make_unique<RunLock>(settings_.log_dir) : nullptr),
       start_(settings_.print_plan ? StartingPoint() : find_starting_point(settings_)),  // a plan needs no values
       restored_(restored_state(start_)),
-      store_(settings_.seed = effective_seed(start_, restored_, settings_.seed)) {}
+      placement_(placement_of(settings_, start_, restored_)),
+      team_(placement_.threads_per_replica),
+      store_(settings_.seed = effective_seed(start_, restored_, settings_.seed)),
+      learning_rate_scale_(learning_rate_scale(settings_, placement_)) {
+  set_stall_limits(settings_.stall_warning_s, settings_.stall_abort_s);
+  set_job_step(restored_.global_step);
+  team_.enter();
+}
 
 Trainer::~Trainer() = default;
 
@@ -79,8 +81,8 @@ RunResult Trainer::run() {
         "it in steps, or use a data set of known size");
   compiler_ = std::make_unique<ModelCompiler>(
       spec_.model_fn, ModeKeys::TRAIN, store_, team_, settings_.arithmetic,
-      [this](ModelBuild& build, const ModelSpec& model) { begin_graph(build, model); });
-  const CompiledModel& model = compiler_->for_signature(dataset_->signature());
+      [this](ModelBuild& build, const ModelSpec& model) { begin_graph(build, model); }, placement_.lanes);
+  CompiledModel& model = compiler_->for_signature(dataset_->signature());
   start_.checkpoint = {};
   for (const std::string& name : store_.unclaimed())
     log_warning(fmt::format("the checkpoint '{}' has a variable '{}' that the model does not have", start_.path, name));
@@ -88,22 +90,31 @@ RunResult Trainer::run() {
     console_.print(model.plan->describe());
     return {.global_step = global_step_, .stop_reason = "print_plan", .evaluation = {}};
   }
-  if (!settings_.log_dir.empty())
+  require_agreement(model);
+  lanes_ = std::make_unique<LaneThreads>(placement_.lanes, team_);
+  step_ = std::make_unique<ReplicatedStep>(placement_, ranks_, *compiler_, *updater_, *lanes_, team_,
+                                           dataset_->signature()[0].shape[0], bucket_options(settings_, placement_));
+  step_->prepare(model);
+  if (saves())
     writer_ = std::make_unique<CheckpointWriter>(
         settings_.log_dir, CheckpointRetention{.keep_last = settings_.keep_checkpoints,
                                                .keep_every_steps = settings_.keep_checkpoint_every_n_steps});
-  else
+  else if (settings_.log_dir.empty() && ranks_.rank() == 0)
     log_warning("no log_dir is set: nothing of this run is saved (set --log_dir or --train_url)");
-  if (settings_.evaluates) evaluator_ = std::make_unique<Evaluator>(spec_, settings_, store_, team_);
+  if (settings_.evaluates) evaluator_ = std::make_unique<Evaluator>(spec_, settings_, store_, team_, *lanes_);
 
   // A finished run goes through its end once more, in case that a crash came between the last checkpoint and the last
   // evaluation.
   const bool finished = is_finished_already();
   if (finished) request_stop("finished already");
   if (!finished) {
-    if (!settings_.log_dir.empty())
+    if (saves())
       write_file_atomically(settings_.log_dir + "/configuration.yaml", effective_configuration());
     const PlanStatistics& plan = model.plan->statistics();
+    if (placement_.logical_replicas > 1)
+      log_info(fmt::format("{}; a step takes {} samples; the learning rate is {}", placement_.describe(),
+                           placement_.logical_replicas * dataset_->signature()[0].shape[0],
+                           learning_rate_scale_ == 1 ? "as given" : fmt::format("{} times what is given", learning_rate_scale_)));
     log_info(fmt::format("optimizer {}; {} threads; {} steps in the plan; arena {:.1f} MiB, variables {:.1f} MiB",
                          updater_->optimizer().description(), team_.size(), plan.steps,
                          static_cast<double>(plan.arena_bytes) / (1 << 20),
@@ -125,7 +136,7 @@ void Trainer::restore_variables() {
       store_.require_restored(start_.path);
       log_info(fmt::format("continuing from '{}' at global step {}", start_.path, global_step_));
       // Some kernels cut their sums by the number of threads, so the last bits depend on it.
-      if (restored_.threads != team_.size())
+      if (restored_.threads != team_.size() && placement_.logical_replicas == 1)
         log_warning(fmt::format("'{}' was computed by {} thread(s) and is continued by {}: the result is as good, but not bit "
                                 "for bit that of an uninterrupted run; --threads={} makes it so",
                                 start_.path, restored_.threads, team_.size(), restored_.threads));
@@ -140,20 +151,29 @@ void Trainer::restore_variables() {
 void Trainer::open_data() {
   Dataset dataset = spec_.input_fn(ModeKeys::TRAIN);
   const int64_t epoch = dataset.epoch_size();
-  if (epoch > 0) steps_per_epoch_ = settings_.auto_batch ? (epoch + settings_.batch_size - 1) / settings_.batch_size : epoch;
+  int64_t step_elements = 0;  // that a step takes
+  if (__builtin_mul_overflow(settings_.auto_batch ? settings_.batch_size : 1, placement_.logical_replicas, &step_elements))
+    throw InvalidArgument(fmt::format("batch_size is {}, for each of {} logical replicas: more samples than can be counted",
+                                      settings_.batch_size, placement_.logical_replicas));
+  if (epoch > 0) steps_per_epoch_ = epoch / step_elements + (epoch % step_elements != 0);
   if (settings_.max_epochs > 0) {
     if (epoch < 0)
       throw FailedPrecondition("max_epochs is set, but the size of an epoch of input_fn's data is not known; use max_number_of_steps");
     // Passes over the samples, whether batches cross their borders (repeat before batch) or not.
-    const int64_t batch = settings_.auto_batch ? settings_.batch_size : 1;
     int64_t elements = 0;
     if (__builtin_mul_overflow(settings_.max_epochs, epoch, &elements))
       throw InvalidArgument(fmt::format("max_epochs is {}, more passes over {} samples than can be counted", settings_.max_epochs, epoch));
-    last_step_ = elements / batch + (elements % batch != 0);
+    last_step_ = elements / step_elements + (elements % step_elements != 0);
   }
   dataset_ = settings_.auto_batch ? dataset.batch(settings_.batch_size) : dataset;
-  const PipelineOptions options{
-      .seed = settings_.seed, .threads = settings_.data_threads, .prefetch_batches = settings_.prefetch_batches};
+  const LeafRange replicas = placement_.replicas();
+  const PipelineOptions options{.seed = settings_.seed,
+                                .threads = settings_.data_threads,
+                                .prefetch_batches = static_cast<int>(
+                                    std::max<int64_t>(settings_.prefetch_batches, replicas.size() + 1)),
+                                .group_size = placement_.logical_replicas,
+                                .group_first = replicas.first,
+                                .group_count = replicas.size()};
   try {
     pipeline_ = std::make_unique<Pipeline>(*dataset_, options, restored_.data_cursor);
   } catch (const FailedPrecondition& error) {
@@ -188,12 +208,12 @@ void Trainer::add_hooks(const std::vector<std::shared_ptr<Hook>>& of_model) {
   hooks_.push_back(nan_guard_hook());
   if (last_step_ > 0) hooks_.push_back(stop_at_step_hook(last_step_));
   if (settings_.log_every_n_steps > 0) hooks_.push_back(logging_hook({.every_n_steps = settings_.log_every_n_steps}));
-  if (settings_.save_summary_steps > 0 && !settings_.log_dir.empty())
+  if (settings_.save_summary_steps > 0 && saves())
     hooks_.push_back(metrics_file_hook(settings_.save_summary_steps));
   if (spec_.output_fn && settings_.output_every_n_steps > 0)
     hooks_.push_back(output_hook(spec_.output_fn, settings_.output_every_n_steps));
   if (settings_.evaluates) hooks_.push_back(evaluation_hook(settings_.eval_every_n_steps));
-  if (!settings_.log_dir.empty())
+  if (saves())
     hooks_.push_back(checkpoint_hook({.every_n_steps = settings_.save_model_steps,
                                       .every_seconds = static_cast<double>(settings_.save_model_secs)}));
   std::set<std::string> names;
@@ -227,12 +247,9 @@ void Trainer::train() {
       ++entered_hooks_;
       hook->after_create_session(*this);
     }
-    Batch batch;
     while (!stop_requested_) {
-      const auto before = Clock::now();
-      const bool more = pipeline_->next(&batch);
-      data_seconds_ += seconds_between(before, Clock::now());
-      if (!more) {
+      set_job_step(global_step_ + 1);
+      if (!take_batches()) {
         if (global_step_ == 0)
           throw DataError(fmt::format("the data of input_fn(train) has no samples ({})", dataset_->describe()));
         request_stop("the data of input_fn ended");
@@ -240,9 +257,8 @@ void Trainer::train() {
           log_warning(fmt::format("the data of input_fn ended at step {}, before step {}; add .repeat() to go on", global_step_, last_step_));
         break;
       }
-      step(batch);
-      if (const int signal = signal_.received())
-        request_stop(fmt::format("{} was received", signal == 2 ? "SIGINT" : "SIGTERM"));
+      step();
+      agree_on_stopping();
     }
   } catch (...) {
     error = std::current_exception();
@@ -252,35 +268,33 @@ void Trainer::train() {
   total_seconds_ = seconds_between(start, Clock::now());
 }
 
-void Trainer::step(const Batch& batch) {
-  CompiledModel& model = compiler_->for_batch(batch);
-  auto known = std::ranges::find(parameter_numbers_, &model, [](const auto& entry) { return entry.first; });
-  if (known == parameter_numbers_.end())
-    known = parameter_numbers_.insert(known, {&model, updater_->declare(model.gradient_variables)});
-  const std::vector<size_t>& numbers = known->second;
+// The batches of this process's replicas; at the end of the data fewer, or none. False if no rank has any.
+bool Trainer::take_batches() {
+  const auto before = Clock::now();
+  const auto wanted = static_cast<size_t>(placement_.replicas().size());
+  batches_.resize(wanted);
+  size_t taken = 0;
+  while (taken < wanted && pipeline_->next(&batches_[taken])) ++taken;
+  batches_.resize(taken);
+  const bool any = step_->begin(batches_);
+  data_seconds_ += seconds_between(before, Clock::now());
+  return any;
+}
 
+void Trainer::step() {
   in_step_ = true;
   for (const auto& hook : hooks_) hook->before_run(*this);
   const auto before = Clock::now();
-  updater_->begin_step(global_step_, steps_per_epoch_, learning_rate_multiplier_);
-  const StepInputs inputs{.components = batch.components, .seed = settings_.seed, .step = global_step_};
-  PlanInstance& instance = *model.instance;
-  if (updater_->needs_all_gradients()) {
-    instance.run(inputs);
-    std::vector<const Array*> gradients;
-    for (size_t i = 0; i < numbers.size(); ++i) gradients.push_back(&instance.gradient(i));
-    const double scale = updater_->clipping_scale_of(gradients);
-    for (size_t i = 0; i < numbers.size(); ++i) updater_->apply(numbers[i], *gradients[i], scale);
-  } else {
-    instance.run(inputs, [&](size_t i) { updater_->apply(numbers[i], instance.gradient(i)); });
-  }
-  instance.apply_updates();
+  step_->run({.seed = settings_.seed,
+              .step = global_step_,
+              .steps_per_epoch = steps_per_epoch_,
+              .learning_rate_multiplier = learning_rate_multiplier_ * learning_rate_scale_});
   ++global_step_;
-  samples_ += batch.size;
+  samples_ += step_->samples();
   compute_seconds_ += seconds_between(before, Clock::now());
 
   for (size_t i = 0; i < log_names_.size(); ++i) {
-    const double value = model.fetched(log_names_[i]).item();
+    const double value = step_->number(log_names_[i]);
     if (metric_summaries_.size() <= i) metric_summaries_.push_back({log_names_[i], value, value, global_step_});
     MetricSummary& summary = metric_summaries_[i];
     summary.last = value;
@@ -289,10 +303,32 @@ void Trainer::step(const Batch& batch) {
       summary.best_step = global_step_;
     }
   }
-  const TrainingStepResult result(model, batch.size);
-  for (const auto& hook : hooks_) hook->after_run(*this, result);
+  for (const auto& hook : hooks_) hook->after_run(*this, *step_);
   in_step_ = false;
   if (std::exchange(save_is_due_, false)) submit_checkpoint();
+}
+
+// A signal, or a hook, may have asked one rank alone; all must end after the same step.
+void Trainer::agree_on_stopping() {
+  if (const int signal = signal_.received()) request_stop(fmt::format("{} was received", name_of_signal(signal)));
+  if (ranks_.size() == 1) return;
+  const auto wishes = ranks_.allgather_equal(stop_requested_ ? "1" : "0");
+  for (size_t rank = 0; rank < wishes.size(); ++rank)
+    if (wishes[rank] == "1") request_stop(fmt::format("rank {} was asked to stop", rank));
+}
+
+void Trainer::require_agreement(const CompiledModel& model) const {
+  if (ranks_.size() == 1) return;
+  JobFacts facts = facts_of_configuration();
+  facts.emplace_back("number of steps", fmt::format("{} to {}", global_step_, last_step_));
+  facts.emplace_back("batch size", std::to_string(settings_.batch_size));
+  facts.emplace_back("optimizer", updater_->optimizer().description());
+  facts.emplace_back("data", fmt::format("{} with {} elements", dataset_->describe(), dataset_->cardinality()));
+  facts.emplace_back("compiled plan", fmt::format("{:016x}", model.plan->fingerprint()));
+  facts.emplace_back("placement", fmt::format("{}, {} of {} replicas", placement_.describe(), placement_.replicas().size(),
+                                              placement_.logical_replicas));
+  internal::require_agreement(ranks_, facts);
+  mention_other_processors(ranks_);
 }
 
 void Trainer::end_hooks(std::exception_ptr error) {
@@ -320,80 +356,6 @@ void Trainer::end_hooks(std::exception_ptr error) {
   }
   console_.remove_progress();
   if (error) std::rethrow_exception(error);
-}
-
-void Trainer::request_stop(std::string reason) {
-  if (stop_requested_) return;
-  stop_requested_ = true;
-  stop_reason_ = std::move(reason);
-}
-
-void Trainer::save_checkpoint() {
-  if (!writer_) return;
-  if (failed_)
-    throw FailedPrecondition(fmt::format("nothing is saved after an error: the state after global step {} may be half of a step",
-                                         global_step_));
-  // Within a step the batch is taken already and hooks that come later have not seen the step: neither the data position
-  // nor the hooks' states would belong to it.
-  if (in_step_) {
-    save_is_due_ = true;
-  } else {
-    submit_checkpoint();
-  }
-}
-
-void Trainer::submit_checkpoint() {
-  if (saved_step_ == global_step_) return;
-  // A finite loss may still have had a gradient that is not, and a continued run would never recover.
-  if (const std::string* name = updater_->first_not_finite())
-    throw NumericError(fmt::format(
-        "the variable '{}' is not finite after global step {} (the gradient was NaN or infinite, or the step too large), so it "
-        "is not saved; the checkpoints saved before are untouched. Try clip_gradient_norm or a lower learning rate",
-        *name, global_step_));
-  SessionState state{.global_step = global_step_,
-                     .seed = settings_.seed,
-                     .threads = team_.size(),
-                     .learning_rate_multiplier = learning_rate_multiplier_,
-                     .data_cursor = pipeline_->cursor(),
-                     .hook_states = {}};
-  for (const auto& hook : hooks_)
-    if (const std::string text = hook->save_state(); !hook->name().empty() && !text.empty()) state.hook_states[hook->name()] = text;
-  Checkpoint checkpoint;
-  checkpoint.global_step = global_step_;
-  for (const NamedArray& entry : store_.all()) checkpoint.variables.push_back({entry.name, entry.value.clone()});
-  for (const NamedArray& entry : updater_->slots()) checkpoint.optimizer_slots.push_back({entry.name, entry.value.clone()});
-  checkpoint.state = to_checkpoint_state(state);
-  writer_->submit(std::move(checkpoint));
-  saved_step_ = global_step_;
-}
-
-Metrics Trainer::evaluate() {
-  if (!evaluator_)
-    throw FailedPrecondition("this run has no evaluation side; set inter_mode to EVAL and give input_fn data for EVAL");
-  if (in_after_evaluation_)
-    throw FailedPrecondition("a hook called Session::evaluate in after_evaluation, which would evaluate without end; use the metrics it is given");
-  const Metrics metrics = last_evaluation_ = evaluator_->evaluate();
-  in_after_evaluation_ = true;
-  for (const auto& hook : hooks_) hook->after_evaluation(*this, metrics);
-  in_after_evaluation_ = false;
-  return metrics;
-}
-
-void Trainer::set_variable(std::string_view name, const Array& value) {
-  Array variable = store_.get(name);
-  if (variable.type() != value.type())
-    throw InvalidArgument(fmt::format("the variable '{}' is {} and cannot take a value of {}", name, to_string(variable.type()), to_string(value.type())));
-  std::memcpy(variable.data(), value.data(), value.bytes());
-}
-
-double Trainer::learning_rate() const {
-  return updater_->learning_rate(global_step_, steps_per_epoch_) * learning_rate_multiplier_;
-}
-
-void Trainer::set_learning_rate_multiplier(double multiplier) {
-  if (!std::isfinite(multiplier) || multiplier < 0)
-    throw InvalidArgument(fmt::format("a learning-rate multiplier is finite and >= 0, got {}", multiplier));
-  learning_rate_multiplier_ = multiplier;
 }
 
 void Trainer::print_summary() const {

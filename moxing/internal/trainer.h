@@ -11,7 +11,10 @@
 #include "moxing/hook.h"
 #include "moxing/internal/compiled_model.h"
 #include "moxing/internal/evaluator.h"
+#include "moxing/internal/lane_threads.h"
 #include "moxing/internal/parameter_updater.h"
+#include "moxing/internal/placement.h"
+#include "moxing/internal/replicated_step.h"
 #include "moxing/internal/run_lock.h"
 #include "moxing/internal/run_settings.h"
 #include "moxing/internal/session_state.h"
@@ -21,7 +24,8 @@ namespace mox::internal {
 
 class Trainer : private Session {
  public:
-  Trainer(const RunSpec& spec, const RunSettings& settings, const Team& team, Console& console);
+  // All ranks of the job make theirs together. The calling thread becomes the first lane.
+  Trainer(const RunSpec& spec, const RunSettings& settings, Console& console);
   ~Trainer() override;
 
   RunResult run();
@@ -42,13 +46,16 @@ class Trainer : private Session {
   void save_checkpoint() override;
   Metrics evaluate() override;
   bool can_evaluate() const override { return settings_.evaluates; }
+  std::vector<std::string> variable_names() const override;
   Array variable(std::string_view name) const override { return store_.get(name).clone(); }
   void set_variable(std::string_view name, const Array& value) override;
   double learning_rate() const override;
   double learning_rate_multiplier() const override { return learning_rate_multiplier_; }
   void set_learning_rate_multiplier(double multiplier) override;
 
-  bool saves() const { return !settings_.log_dir.empty() && !settings_.print_plan; }
+  // Rank 0 keeps what the job keeps.
+  bool saves() const { return ranks_.rank() == 0 && !settings_.log_dir.empty() && !settings_.print_plan; }
+  void require_agreement(const CompiledModel& model) const;
   void restore_variables();
   void open_data();
   void find_last_step();
@@ -56,35 +63,42 @@ class Trainer : private Session {
   void begin_graph(ModelBuild& build, const ModelSpec& spec);
   bool is_finished_already() const;
   void train();
-  void step(const Batch& batch);
+  bool take_batches();
+  void step();
+  void agree_on_stopping();
   void submit_checkpoint();
   void end_hooks(std::exception_ptr error);
   void print_summary() const;
 
   const RunSpec& spec_;
   RunSettings settings_;
-  const Team& team_;
+  Communicator& ranks_;
   Console& console_;
   StopSignal signal_;              // first: a wish to stop that comes while the model compiles counts
   std::unique_ptr<RunLock> lock_;  // none if nothing is saved
   StartingPoint start_;
   SessionState restored_;
+  Placement placement_;
+  Team team_;  // of each lane
   VariableStore store_;
   std::unique_ptr<CheckpointWriter> writer_;
   std::optional<Dataset> dataset_;
   std::unique_ptr<Pipeline> pipeline_;
+  std::vector<Batch> batches_;  // of the step under way: one for each logical replica of this process
+  std::unique_ptr<LaneThreads> lanes_;
   std::unique_ptr<ModelCompiler> compiler_;
   std::unique_ptr<ParameterUpdater> updater_;
+  std::unique_ptr<ReplicatedStep> step_;
   std::unique_ptr<Evaluator> evaluator_;
   std::vector<std::shared_ptr<Hook>> hooks_;
   size_t entered_hooks_ = 0;  // whose after_create_session was called
   bool hooks_are_complete_ = false;
-  std::vector<std::pair<const CompiledModel*, std::vector<size_t>>> parameter_numbers_;
 
   int64_t global_step_ = 0, first_step_ = 0, last_step_ = 0, steps_per_epoch_ = 0, samples_ = 0;
   int64_t saved_step_ = -1;
   bool in_step_ = false, save_is_due_ = false;  // a save that a hook asks for within a step waits for the step's end
   double learning_rate_multiplier_ = 1;
+  double learning_rate_scale_ = 1;  // scale_learning_rate
   bool stop_requested_ = false, failed_ = false, in_after_evaluation_ = false;
   std::string stop_reason_;
   std::vector<std::string> log_names_;

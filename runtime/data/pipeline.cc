@@ -46,7 +46,12 @@ class Pipeline::Implementation {
  public:
   Implementation(Dataset dataset, const PipelineOptions& options, const std::string& cursor,
                  SourceLocation where)
-      : dataset_(std::move(dataset)), threads_(options.threads), execution_(std::make_shared<Execution>()) {
+      : dataset_(std::move(dataset)),
+        threads_(options.threads),
+        group_size_(options.group_size),
+        group_first_(options.group_first),
+        group_end_(options.group_first + options.group_count),
+        execution_(std::make_shared<Execution>()) {
     const auto refuse = [&](const std::string& text) {
       throw InvalidArgument(fmt::format("Pipeline ({}): {}", to_string(where), text));
     };
@@ -54,6 +59,9 @@ class Pipeline::Implementation {
       refuse(fmt::format("threads must be in [0, 4096], it is {}", options.threads));
     if (options.prefetch_batches < 0)
       refuse(fmt::format("prefetch_batches must not be negative, it is {}", options.prefetch_batches));
+    if (options.group_first < 0 || options.group_count < 1 || options.group_first > options.group_size - options.group_count)
+      refuse(fmt::format("a share [{}, {}) does not lie within a group of {} batches", options.group_first,
+                         options.group_first + options.group_count, options.group_size));
     execution_->seed = options.seed;
     execution_->memory_budget = options.memory_budget_bytes ? options.memory_budget_bytes : default_budget();
     const Node& root = *dataset_.node();
@@ -132,10 +140,12 @@ class Pipeline::Implementation {
     ticket.error = nullptr;
     ticket.end = false;
     try {
-      if (stream_->next(ticket.leaves.data()))
+      if (next_of_share(ticket.leaves.data())) {
         stream_->save(&ticket.state);
-      else
+      } else {
         ticket.end = true;
+        if (group_size_ > 1) stream_->save(&ticket.state);  // batches of others may have come after this share's last one
+      }
     } catch (const Stopped&) {
       ticket.end = true;
     } catch (...) {
@@ -143,10 +153,26 @@ class Pipeline::Implementation {
     }
   }
 
+  // The next batch of this share; after the last one of a group the stream stands at the end of the group.
+  bool next_of_share(Leaf* out) {
+    if (group_size_ == 1) return stream_->next(out);
+    passed_.resize(static_cast<size_t>(stream_->arity()));
+    while (in_group_ < group_first_ || in_group_ >= group_end_) {
+      if (!stream_->next(passed_.data())) return false;
+      in_group_ = (in_group_ + 1) % group_size_;
+    }
+    if (!stream_->next(out)) return false;
+    for (++in_group_; in_group_ >= group_end_ && in_group_ < group_size_; ++in_group_)
+      if (!stream_->next(passed_.data())) break;
+    in_group_ %= group_size_;
+    return true;
+  }
+
   // The parallel stage.
   void evaluate(Ticket& ticket) const {
     if (execution_->stop.load(std::memory_order_relaxed)) {
       ticket.end = true;
+      ticket.state.clear();
       return;
     }
     try {
@@ -160,6 +186,7 @@ class Pipeline::Implementation {
                           to_string(ticket.element[0].type()), to_string(component.type())));
     } catch (const Stopped&) {
       ticket.end = true;
+      ticket.state.clear();
     } catch (...) {
       ticket.error = std::current_exception();
     }
@@ -211,14 +238,17 @@ class Pipeline::Implementation {
     }
     if (ticket.end) {
       ended_ = true;
+      if (!ticket.state.empty()) position_.state.swap(ticket.state);
       return false;
     }
     batch->components = std::move(ticket.element);
     batch->size = batch->components[0].shape()[0];
     batch->epoch = ticket.epoch;
     position_.state.swap(ticket.state);
-    ++position_.batches;
-    position_.samples += batch->size;
+    if (group_size_ == 1) {  // a position says nothing about the share
+      ++position_.batches;
+      position_.samples += batch->size;
+    }
     ++statistics_.batches;
     statistics_.samples += batch->size;
     for (const auto& component : batch->components)
@@ -228,6 +258,9 @@ class Pipeline::Implementation {
 
   Dataset dataset_;
   int threads_;
+  int64_t group_size_, group_first_, group_end_;
+  int64_t in_group_ = 0;  // where in a group the stream stands; of the serial stage, as passed_
+  std::vector<Leaf> passed_;
   int limit_ = 1;
   std::shared_ptr<Execution> execution_;
   std::shared_ptr<const Evaluator> evaluator_;

@@ -33,6 +33,12 @@ struct PipelineOptions {
   // Bound on batches in flight and on `cache` together; at least one batch is always allowed. 0: a quarter of
   // the machine's memory.
   size_t memory_budget_bytes = 0;
+
+  // The batches in groups of `group_size`, of which this pipeline delivers those at [group_first, group_first +
+  // group_count) and passes over the others: the share of one of several processes. Passing over costs nothing where
+  // positions are arithmetic; what lies below a filter or comes from a generator is computed by each of them. A position
+  // at the end of a group is the same for all shares and all sizes of groups that end there.
+  int64_t group_size = 1, group_first = 0, group_count = 1;
 };
 
 struct Batch {
@@ -70,8 +76,8 @@ class Pipeline {
   // source threw, when the batch it belongs to is due and again on every later call.
   bool next(Batch* batch);
 
-  // The position right after the last batch that `next` returned, as JSON text. Batches that were prepared
-  // ahead do not count.
+  // The position right after the last batch that `next` returned, as JSON text; the end of its group, if it was the last
+  // of this pipeline's share. Batches that were prepared ahead do not count.
   std::string cursor() const;
 
   PipelineStatistics statistics() const;

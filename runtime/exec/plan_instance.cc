@@ -11,6 +11,8 @@
 namespace mox {
 namespace {
 
+constexpr int64_t kGradientAlignment = 16;  // elements: 64 bytes
+
 struct BoundStep {
   KernelFunction run;
   std::vector<const std::byte*> inputs;
@@ -30,6 +32,8 @@ struct PlanInstance::Impl {
   const Team* team;
   std::shared_ptr<std::byte> arena;
   std::vector<Array> variables, results, gradients;
+  Array gradient_block;
+  std::vector<int64_t> gradient_offsets;
   std::vector<std::pair<Array, size_t>> updates;  // the variable, the result
   std::vector<BoundStep> steps;
   std::vector<ComponentPointer> component_pointers;
@@ -48,7 +52,20 @@ PlanInstance::PlanInstance(std::shared_ptr<const Plan> plan, const Team& team,
   self.arena = allocate_aligned(compiled.arena_bytes);
   for (const std::string& name : compiled.variables) self.variables.push_back(variable(name));
   for (int value : compiled.results) self.results.emplace_back(compiled.values[static_cast<size_t>(value)].type);
-  for (int value : compiled.gradients) self.gradients.emplace_back(compiled.values[static_cast<size_t>(value)].type);
+  int64_t block_elements = 0;
+  for (int value : compiled.gradients) {
+    const TensorType& type = compiled.values[static_cast<size_t>(value)].type;
+    MOX_ASSERT(type.dtype == DType::kFloat32, "a gradient is of the type of what is trained, float32");
+    self.gradient_offsets.push_back(block_elements);
+    block_elements += (type.shape.elements() + kGradientAlignment - 1) / kGradientAlignment * kGradientAlignment;
+  }
+  self.gradient_block = Array(DType::kFloat32, {block_elements});
+  for (size_t g = 0; g < compiled.gradients.size(); ++g) {
+    // Shares the block's memory.
+    const Array rest = self.gradient_block.rows(self.gradient_offsets[g], block_elements);
+    const TensorType& type = compiled.values[static_cast<size_t>(compiled.gradients[g])].type;
+    self.gradients.push_back(rest.rows(0, type.shape.elements()).reshaped(type.shape));
+  }
   for (const auto& update : compiled.updates)
     self.updates.emplace_back(variable(update.variable), static_cast<size_t>(update.result));
 
@@ -130,6 +147,13 @@ const Array& PlanInstance::fetched(size_t index) const {
   return impl_->results[static_cast<size_t>(impl_->plan->impl().fetches.at(index))];
 }
 const Array& PlanInstance::gradient(size_t index) const { return impl_->gradients.at(index); }
+
+std::span<float> PlanInstance::gradient_block() { return impl_->gradient_block.values<float>(); }
+int64_t PlanInstance::gradient_offset(size_t index) const { return impl_->gradient_offsets.at(index); }
+
+size_t PlanInstance::update_count() const { return impl_->updates.size(); }
+const Array& PlanInstance::update_value(size_t index) const { return impl_->results[impl_->updates.at(index).second]; }
+Array PlanInstance::updated_variable(size_t index) const { return impl_->updates.at(index).first; }
 
 void PlanInstance::apply_updates() {
   for (auto& [variable, result] : impl_->updates)

@@ -48,6 +48,15 @@ class PlanInstance {
   // Valid until the next run. Fetches and gradients are in the order of the PlanRequest.
   const Array& fetched(size_t index) const;
   const Array& gradient(size_t index) const;
+  // All gradients lie in one block, in the order of the PlanRequest, each at the next multiple of 16 elements: so
+  // neighbouring gradients travel together as they are. The gap behind a gradient is zero. Valid for the instance's life.
+  std::span<float> gradient_block();
+  // Where gradient `index` begins in the block.
+  int64_t gradient_offset(size_t index) const;
+  // The values that apply_updates would copy, and the variables that take them, in the order of the PlanRequest.
+  size_t update_count() const;
+  const Array& update_value(size_t index) const;
+  Array updated_variable(size_t index) const;
   // Copies every update's value into its variable (call when no reader of the variable is running).
   void apply_updates();
 

@@ -10,7 +10,7 @@ namespace mox::data::internal {
 struct Cursor {
   std::vector<std::string> stages;  // of the data set (Node::stages)
   uint64_t seed = 0;
-  int64_t batches = 0, samples = 0;  // delivered before this position
+  int64_t batches = 0, samples = 0;  // delivered before this position; not counted by shares of groups
   std::vector<uint64_t> state;       // Stream::save
 };
 

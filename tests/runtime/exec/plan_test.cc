@@ -223,6 +223,21 @@ TEST_F(PlanTest, TwoGradientsThatAreOneTensorHaveBuffersOfTheirOwn) {
   EXPECT_EQ(values(instance->gradient(0)), values(instance->gradient(1)));
 }
 
+TEST_F(PlanTest, GradientsLieInOneBlockWithZerosBetween) {
+  const Tensor w = variable("w", 1), v = variable("v", 2);
+  const auto plan = compile({.fetches = {}, .gradients = {{w, twice(input(0))}, {v, input(0)}}, .updates = {}});
+  auto instance = instantiate(plan);
+  instance->run({.components = std::span(&batch_, 1)});
+  const std::span<float> block = instance->gradient_block();
+  ASSERT_EQ(block.size(), 32u);
+  EXPECT_EQ(instance->gradient_offset(1), 16);
+  EXPECT_EQ(instance->gradient(1).values<float>().data(), block.data() + 16);
+  EXPECT_EQ(std::vector<float>(block.begin(), block.begin() + 6), values(instance->gradient(0)));
+  EXPECT_EQ(std::vector<float>(block.begin() + 16, block.begin() + 22), values(instance->gradient(1)));
+  EXPECT_EQ(std::count(block.begin() + 6, block.begin() + 16, 0.0F), 10);
+  EXPECT_EQ(std::count(block.begin() + 22, block.end(), 0.0F), 10);
+}
+
 TEST_F(PlanTest, AGradientThatIsAVariableItselfIsToldOf) {
   const Tensor w = variable("w", 3), v = variable("v", 4);
   const auto plan = compile({.fetches = {}, .gradients = {{w, v}}, .updates = {}});
@@ -239,6 +254,9 @@ TEST_F(PlanTest, UpdatesAreAppliedWhenAsked) {
   auto instance = instantiate(plan);
   instance->run({.components = std::span(&batch_, 1)});
   EXPECT_EQ(values(store_["w"])[0], 3);
+  ASSERT_EQ(instance->update_count(), 1u);
+  EXPECT_THAT(values(instance->update_value(0)), ElementsAre(4, 5, 6, 7, 8, 9));
+  EXPECT_EQ(instance->updated_variable(0).data(), store_["w"].data());
   instance->apply_updates();
   EXPECT_THAT(values(store_["w"]), ElementsAre(4, 5, 6, 7, 8, 9));
 }

@@ -1,0 +1,56 @@
+"""The PyTorch side of bench/scale: DistributedDataParallel over Gloo, one thread a rank, on one random batch.
+
+Arguments: model, batch size, steps, rank, ranks, a file for the rendezvous. Rank 0 prints the samples a second of all ranks.
+"""
+
+import sys
+import time
+
+import torch
+import torch.distributed
+import torch.nn.functional as F
+import torchvision
+from torch import nn
+
+WIDTH, CLASSES = 4096, 1000
+
+
+def mlp():
+    layers = []
+    for _ in range(4):
+        layers += [nn.Linear(WIDTH, WIDTH), nn.ReLU(inplace=True)]
+    return nn.Sequential(*layers, nn.Linear(WIDTH, CLASSES))
+
+
+def main():
+    name, batch_size, steps, rank, ranks, store = sys.argv[1:]
+    batch_size, steps, rank, ranks = int(batch_size), int(steps), int(rank), int(ranks)
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=ranks)
+    if name == "mlp":
+        network, samples = mlp(), torch.rand(batch_size, WIDTH)
+    else:
+        network = getattr(torchvision.models, name.replace("_v1_", ""))().to(memory_format=torch.channels_last)
+        samples = torch.rand(batch_size, 3, 224, 224).to(memory_format=torch.channels_last)
+    labels = torch.randint(CLASSES, (batch_size,))
+    model = nn.parallel.DistributedDataParallel(network, gradient_as_bucket_view=True)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9, foreach=True)
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        F.cross_entropy(model(samples), labels).backward()
+        optimizer.step()
+
+    for _ in range(2):
+        step()
+    torch.distributed.barrier()
+    start = time.perf_counter()
+    for _ in range(steps):
+        step()
+    if rank == 0:
+        print(ranks * batch_size * steps / (time.perf_counter() - start))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+// mox launch: a program as a job of several processes, started again from its last checkpoint when it fails.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Validators.hpp>
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "moxing/cli/internal/command.h"
+#include "moxing/cli/internal/rank_table.h"
+#include "runtime/base/error.h"
+
+namespace mox::cli {
+namespace {
+
+constexpr int kConfigurationRefused =
+    2;  // exit status of mox::init: another attempt would end in the same way
+constexpr int kProgramNotStarted = 127;
+constexpr unsigned kSecondsBetweenAttempts = 1;
+
+struct Arguments {
+  int ranks = 0;
+  std::string hosts_file, rank_table;
+  int max_restarts = 0;
+  std::vector<std::string> program;
+};
+
+std::atomic<int> signals_received{0};  // a signal handler reaches nothing but globals
+extern "C" void count_signal(int) { signals_received.fetch_add(1); }
+
+void catch_signals() {
+  struct sigaction action {};
+  action.sa_handler = count_signal;  // without SA_RESTART: waitpid returns
+  sigemptyset(&action.sa_mask);
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) sigaction(signal, &action, nullptr);
+}
+
+[[noreturn]] void become(const std::vector<std::string>& command) {
+  std::vector<char*> words;
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  ::execvp(words[0], words.data());
+  fmt::print(stderr, "mox launch: '{}' could not be started; is it installed?\n", command[0]);
+  ::_exit(kProgramNotStarted);
+}
+
+// Runs the command to its end. The first signal that this process gets asks the job to save and to end, which mpirun passes
+// on as SIGUSR1 (a SIGTERM it would take for its own); the second one ends it.
+int run(const std::vector<std::string>& command) {
+  const pid_t child = ::fork();
+  if (child < 0) throw IoError("no process could be started");
+  if (child == 0) {
+    ::setpgid(0, 0);  // Ctrl-C is for the launcher, which knows what to make of it
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (!std::freopen("/dev/null", "r", stdin)) ::_exit(kProgramNotStarted);
+    become(command);
+  }
+  int status = 0;
+  for (int passed_on = 0; ::waitpid(child, &status, 0) < 0;) {
+    if (errno != EINTR) throw IoError("the job was lost sight of");
+    for (; passed_on < signals_received.load(); ++passed_on)
+      ::kill(child, passed_on == 0 ? SIGUSR1 : SIGTERM);
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+bool answers(const std::string& host) {
+  const char* agent = std::getenv("OMPI_MCA_plm_rsh_agent");
+  const pid_t child = ::fork();
+  if (child < 0) return false;
+  if (child == 0) become({agent && *agent ? agent : "ssh", host, "true"});
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+std::vector<std::string> mpirun_command(const Arguments& arguments, const std::vector<HostSlots>& hosts,
+                                        int ranks) {
+  // The ranks of a machine share its cores among themselves (docs/distributed.md).
+  std::vector<std::string> command = {"mpirun", "-n", std::to_string(ranks), "--bind-to", "none"};
+  if (::geteuid() == 0) command.emplace_back("--allow-run-as-root");
+  if (hosts.empty()) {
+    command.emplace_back("--oversubscribe");
+  } else {
+    std::vector<std::string> list;
+    for (const HostSlots& entry : hosts) list.push_back(fmt::format("{}:{}", entry.host, entry.slots));
+    command.emplace_back("-H");
+    command.push_back(fmt::format("{}", fmt::join(list, ",")));
+  }
+  command.insert(command.end(), arguments.program.begin(), arguments.program.end());
+  return command;
+}
+
+int launch(const Arguments& arguments) {
+  std::vector<HostSlots> hosts;
+  if (!arguments.rank_table.empty()) hosts = read_rank_table(arguments.rank_table);
+  if (!arguments.hosts_file.empty()) hosts = read_hosts(arguments.hosts_file);
+  const int wanted = arguments.ranks > 0 ? arguments.ranks : std::max(1, total_slots(hosts));
+  if (!hosts.empty() && wanted > total_slots(hosts))
+    throw InvalidArgument(
+        fmt::format("{} ranks are asked for, but the hosts have {} slots", wanted, total_slots(hosts)));
+  catch_signals();
+  int ranks = wanted;
+  for (int attempt = 0;; ++attempt) {
+    const int status = run(mpirun_command(arguments, hosts, ranks));
+    if (status == 0 || status == kConfigurationRefused || status == kProgramNotStarted ||
+        signals_received.load() > 0 || attempt == arguments.max_restarts)
+      return status;
+    ::sleep(kSecondsBetweenAttempts);
+    std::vector<HostSlots> left;
+    for (const HostSlots& entry : hosts) {
+      if (answers(entry.host)) {
+        left.push_back(entry);
+      } else {
+        fmt::print(stderr, "mox launch: the host '{}' does not answer and is left out\n", entry.host);
+      }
+    }
+    if (!hosts.empty()) {
+      ranks = ranks_that_fit(wanted, total_slots(left));
+      if (ranks == 0) throw IoError("none of the hosts answers any more");
+    }
+    fmt::print(stderr, "mox launch: the job ended with status {}; restart {} of {} with {} ranks\n", status,
+               attempt + 1, arguments.max_restarts, ranks);
+    if (!hosts.empty()) hosts = std::move(left);
+  }
+}
+
+}  // namespace
+
+void add_launch(CLI::App& mox, int* exit_status) {
+  CLI::App* command = mox.add_subcommand("launch",
+                                         "Run a program as a job of several processes: mox launch -n 4 -- "
+                                         "PROGRAM ARGUMENTS. The exit status is that of the job");
+  auto arguments = std::make_shared<Arguments>();
+  command->add_option("-n", arguments->ranks, "Processes; not given: one for each slot of the hosts")
+      ->check(CLI::Range(1, 1 << 20));
+  auto* hosts =
+      command->add_option("--hosts", arguments->hosts_file, "A file with one host a line: HOST slots=NUMBER");
+  command
+      ->add_option("--rank-table", arguments->rank_table,
+                   "The hosts as a rank table of HCCL, JSON; one rank a device")
+      ->excludes(hosts);
+  command
+      ->add_option("--max-restarts", arguments->max_restarts,
+                   "How often a job that fails is started again, without the hosts that no longer answer")
+      ->check(CLI::Range(0, 1 << 20));
+  command->add_option("PROGRAM", arguments->program, "The program and its arguments, after --")->required();
+  command->callback([arguments, exit_status] { *exit_status = launch(*arguments); });
+}
+
+}  // namespace mox::cli

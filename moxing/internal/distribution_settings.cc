@@ -1,0 +1,43 @@
+#include "moxing/internal/distribution_settings.h"
+
+#include <cmath>
+
+#include "moxing/internal/job.h"
+
+namespace mox::internal {
+
+Placement placement_of(const RunSettings& settings, const StartingPoint& start,
+                       const SessionState& restored) {
+  const bool continued = start.kind == StartingPoint::Kind::kContinued;
+  return place({.rank = job().rank(),
+                .ranks = job().size(),
+                .devices = settings.devices,
+                .cores = settings.threads,
+                .threads_per_device = settings.threads_per_device,
+                .logical_replicas = settings.logical_replicas,
+                .kept_replicas = continued ? restored.logical_replicas : 0,
+                .kept_threads_per_replica = continued ? restored.threads : 0,
+                .allow_inexact = settings.allow_inexact,
+                .checkpoint = start.path});
+}
+
+double learning_rate_scale(const RunSettings& settings, const Placement& placement) {
+  const auto replicas = static_cast<double>(placement.logical_replicas);
+  if (settings.scale_learning_rate == "none") return 1;
+  return settings.scale_learning_rate == "linear" ? replicas : std::sqrt(replicas);
+}
+
+// Where gradients are not sent, each is taken as soon as it is there.
+BucketOptions bucket_options(const RunSettings& settings, const Placement& placement) {
+  if (placement.ranks == 1) return {};
+  const auto elements = [](double mebibytes) {
+    return static_cast<int64_t>(mebibytes * (1 << 20) / sizeof(float));
+  };
+  BucketOptions options;
+  options.first_bucket_elements = elements(settings.first_bucket_mb);
+  options.bucket_elements = elements(settings.bucket_mb);
+  options.wire = settings.bfloat16_on_the_wire ? WireType::kBfloat16 : WireType::kFloat32;
+  return options;
+}
+
+}  // namespace mox::internal

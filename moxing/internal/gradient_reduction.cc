@@ -1,0 +1,125 @@
+#include "moxing/internal/gradient_reduction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/base/error.h"
+
+namespace mox::internal {
+namespace {
+
+void add_to(float* __restrict left, const float* __restrict right, int64_t elements) {
+  for (int64_t i = 0; i < elements; ++i) left[i] += right[i];
+}
+
+}  // namespace
+
+GradientReduction::GradientReduction(const Placement& placement, Communicator& communicator,
+                                     std::vector<BlockPart> parts, int64_t block_elements,
+                                     const BucketOptions& options, Deliver deliver)
+    : placement_(placement),
+      communicator_(communicator),
+      parts_(std::move(parts)),
+      block_elements_(block_elements),
+      options_(options),
+      deliver_(std::move(deliver)) {
+  plan_buckets(options);
+  lanes_.resize(static_cast<size_t>(placement.lanes));
+  for (Lane& lane : lanes_) {
+    lane.reported.assign(buckets_.size(), 0);
+    lane.stacks.resize(buckets_.size());
+  }
+  combined_.resize(buckets_.size());
+  pending_.resize(buckets_.size());
+  lanes_left_ = std::vector<std::atomic<int>>(buckets_.size());
+}
+
+void GradientReduction::plan_buckets(const BucketOptions& options) {
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const int64_t limit = buckets_.size() <= 1 ? options.first_bucket_elements : options.bucket_elements;
+    const int64_t end = i + 1 < parts_.size() ? parts_[i + 1].offset : block_elements_;
+    if (buckets_.empty() || buckets_.back().elements >= limit)
+      buckets_.push_back({i, i, parts_[i].offset, 0});
+    Bucket& bucket = buckets_.back();
+    bucket.last_part = i;
+    bucket.elements = end - bucket.offset;
+    bucket_of_.push_back(buckets_.size() - 1);
+  }
+}
+
+void GradientReduction::begin_step() {
+  for (auto& left : lanes_left_) left.store(placement_.lanes, std::memory_order_relaxed);
+  // A step that an exception ended may have left something.
+  for (Lane& lane : lanes_) {
+    std::ranges::fill(lane.reported, 0);
+    for (Stack& stack : lane.stacks) stack.clear();
+  }
+}
+
+void GradientReduction::add(int lane_number, int64_t nth, size_t index, std::span<float> block) {
+  Lane& lane = lanes_[static_cast<size_t>(lane_number)];
+  const size_t b = bucket_of_[index];
+  const Bucket& bucket = buckets_[b];
+  if (++lane.reported[b] <= bucket.last_part - bucket.first_part) return;
+  lane.reported[b] = 0;
+
+  Stack& stack = lane.stacks[b];
+  float* own = block.data() + bucket.offset;
+  const int64_t leaf = placement_.replicas_of(lane_number).first + nth;
+  push_partial_sum(placement_.logical_replicas, stack, {{leaf, leaf + 1}, own},
+                   [&](float* left, const float* right) { add_to(left, right, bucket.elements); });
+  if (nth + 1 < placement_.replicas_per_lane()) {
+    // The next replica of this lane will overwrite the block.
+    if (stack.back().value == own) {
+      const size_t height = stack.size() - 1;
+      if (lane.spares.size() <= height) lane.spares.resize(height + 1);
+      std::vector<float>& spare = lane.spares[height];
+      if (spare.empty()) spare.resize(static_cast<size_t>(block_elements_));
+      std::memcpy(spare.data() + bucket.offset, own, static_cast<size_t>(bucket.elements) * sizeof(float));
+      stack.back().value = spare.data() + bucket.offset;
+    }
+    return;
+  }
+  if (lanes_left_[b].fetch_sub(1, std::memory_order_acq_rel) == 1) combine(b);
+}
+
+void GradientReduction::combine(size_t b) {
+  const Bucket& bucket = buckets_[b];
+  Stack& stack = combined_[b];
+  stack.clear();
+  for (Lane& lane : lanes_) {
+    for (const PartialSum<float*>& partial : lane.stacks[b])
+      push_partial_sum(placement_.logical_replicas, stack, partial,
+                       [&](float* left, const float* right) { add_to(left, right, bucket.elements); });
+    lane.stacks[b].clear();
+  }
+  if (placement_.ranks == 1) {
+    MOX_ASSERT(stack.size() == 1, "one rank has all leaves");
+    deliver(b, stack.front().value);
+    return;
+  }
+  TreeSum sum{.leaves = placement_.logical_replicas,
+              .elements = bucket.elements,
+              .partial_sums = {},
+              .result = stack.front().value,
+              .wire = options_.wire,
+              .tag = options_.first_tag + static_cast<int>(b)};
+  for (const PartialSum<float*>& partial : stack) sum.partial_sums.push_back(partial.value);
+  pending_[b] = communicator_.start(make_tree_sum(sum), fmt::format("{} {}", options_.name, b),
+                                    [this, b, result = sum.result] { deliver(b, result); });
+}
+
+void GradientReduction::deliver(size_t b, float* sum) {
+  const Bucket& bucket = buckets_[b];
+  for (size_t i = bucket.first_part; i <= bucket.last_part; ++i)
+    deliver_(i, {sum + (parts_[i].offset - bucket.offset), static_cast<size_t>(parts_[i].elements)});
+}
+
+void GradientReduction::finish() {
+  for (auto& pending : pending_)
+    if (pending) communicator_.wait(std::exchange(pending, nullptr));
+}
+
+}  // namespace mox::internal

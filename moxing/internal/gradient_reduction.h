@@ -1,0 +1,88 @@
+// Where the gradients of a step meet: those of the replicas of each lane, of the lanes of this process, and of the ranks,
+// always in the order of the summation tree, each as soon as it is final.
+//
+// Gradients are planned into buckets of neighbours in memory, which are also neighbours in the order in which the backward
+// pass finishes them. A lane that has made a bucket's last gradient adds it to what its earlier replicas gave; the last
+// lane sums over the lanes and, where there are other ranks, hands the bucket to the communication thread, without a copy,
+// while all lanes go on with the backward pass.
+//
+// Threads: `add` from every lane at the same time; the others from the thread that owns the object.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "moxing/internal/placement.h"
+#include "runtime/comm/communicator.h"
+
+namespace mox::internal {
+
+struct BucketOptions {
+  // A bucket is full with this many elements. 0: every gradient by itself, which is best where nothing is sent.
+  int64_t first_bucket_elements = 0, bucket_elements = 0;
+  WireType wire = WireType::kFloat32;
+  int first_tag = kFirstFreeTag;
+  std::string name = "bucket";  // in reports
+};
+
+// One of the arrays that are reduced: where it lies in a replica's block.
+struct BlockPart {
+  int64_t offset = 0, elements = 0;
+};
+
+class GradientReduction {
+ public:
+  // `deliver` gets the sum of part `index` over all replicas, once a step: on a lane's thread if there is one rank,
+  // else on the communication thread. It is valid until the next step begins.
+  using Deliver = std::function<void(size_t index, std::span<float> sum)>;
+
+  // `parts` lie one behind the other in blocks of `block_elements`.
+  GradientReduction(const Placement& placement, Communicator& communicator, std::vector<BlockPart> parts,
+                    int64_t block_elements, const BucketOptions& options, Deliver deliver);
+
+  void begin_step();
+  // Part `index` of the `nth` replica of `lane` is final in `block`, which stays untouched until the replica's end (of the
+  // lane's last replica: until the step's end) and may be overwritten by sums.
+  void add(int lane, int64_t nth, size_t index, std::span<float> block);
+  // After all lanes have added all parts: waits until everything is delivered.
+  void finish();
+
+  size_t buckets() const { return buckets_.size(); }
+  int tags() const { return static_cast<int>(buckets_.size()); }
+
+ private:
+  struct Bucket {
+    size_t first_part, last_part;
+    int64_t offset, elements;
+  };
+  using Stack = std::vector<PartialSum<float*>>;
+  struct Lane {
+    std::vector<size_t> reported;            // parts of each bucket that the current replica has made
+    std::vector<Stack> stacks;               // partial sums of each bucket
+    std::vector<std::vector<float>> spares;  // blocks for the partial sums at each height of a stack
+  };
+
+  void plan_buckets(const BucketOptions& options);
+  void combine(size_t bucket);
+  void deliver(size_t bucket, float* sum);
+
+  const Placement placement_;
+  Communicator& communicator_;
+  std::vector<BlockPart> parts_;
+  int64_t block_elements_;
+  BucketOptions options_;
+  Deliver deliver_;
+  std::vector<Bucket> buckets_;
+  std::vector<size_t> bucket_of_;  // each part
+  std::vector<Lane> lanes_;
+  std::vector<Stack> combined_;  // of each bucket
+  std::vector<std::atomic<int>> lanes_left_;
+  std::vector<std::shared_ptr<Communicator::Pending>> pending_;
+};
+
+}  // namespace mox::internal

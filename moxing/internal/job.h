@@ -1,0 +1,33 @@
+// The job that init joins, as the engine sees it.
+#pragma once
+
+#include <string>
+
+#include "runtime/base/log.h"
+#include "runtime/comm/communicator.h"
+
+namespace mox::internal {
+
+// Exit status of a process that ends because another rank failed, was lost, or was waited for too long.
+inline constexpr int kJobFailed = 1;
+
+// Starts MPI if mpirun has started this process together with others, and watches over the other ranks from then on. Called
+// by init; a second call does nothing. Takes the process's share of the cores of its machine, and leaves informing log lines
+// (`least_level` is what the configuration asks for) to rank 0. Throws what MpiTransport throws.
+void join_job(LogLevel least_level);
+
+// The ranks of the job; one rank alone before join_job and where no mpirun is.
+Communicator& job();
+
+// How long the job waits for a rank that does not send what it should: after `warn_seconds` the rank is named, after
+// `abort_seconds` the job ends.
+void set_stall_limits(double warn_seconds, double abort_seconds);
+
+// The step that is under way, for messages.
+void set_job_step(int64_t step);
+
+// Ends the job because this rank has failed: `message` is printed once, by rank 0 where that is possible, with this rank's
+// number and host, and all processes end with kJobFailed.
+[[noreturn]] void fail_job(const std::string& message);
+
+}  // namespace mox::internal

@@ -1,0 +1,27 @@
+// That all ranks run the same thing, found out before the first step.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/comm/communicator.h"
+
+namespace mox::internal {
+
+// What decides the result of a run, by name: "configuration" -> "batch_size: 32", ...; several may have the same name.
+using JobFacts = std::vector<std::pair<std::string, std::string>>;
+
+// The facts that are the same in every process that runs the same program with the same options on the same data.
+JobFacts facts_of_configuration();
+// The processor; that of another rank may be another one, which is worth a word.
+std::string processor_model();
+
+// Compares the facts of all ranks; if those of one differ from rank 0's, throws FailedPrecondition on rank 0, naming both
+// ranks and the first difference, and does not return on the others, which end with the job.
+void require_agreement(Communicator& communicator, const JobFacts& facts);
+
+// Logs, on rank 0, which ranks have another processor than rank 0: their kernels may round differently.
+void mention_other_processors(Communicator& communicator);
+
+}  // namespace mox::internal

@@ -1,0 +1,42 @@
+// The lanes of a process: lane 0 is the calling thread, the others are threads that wait for work. See placement.h.
+#pragma once
+
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "runtime/base/function_ref.h"
+#include "runtime/base/team.h"
+
+namespace mox::internal {
+
+class LaneThreads {
+ public:
+  // The caller has entered `team`, which is the size of every lane's. Lanes after the first are bound to cores of their own
+  // where there are enough.
+  LaneThreads(int lanes, const Team& team);
+  ~LaneThreads();
+  LaneThreads(const LaneThreads&) = delete;
+  LaneThreads& operator=(const LaneThreads&) = delete;
+
+  int size() const { return static_cast<int>(threads_.size()) + 1; }
+  // body(lane) on every lane at the same time; returns when all have returned. Of several exceptions that of the lowest
+  // lane is rethrown.
+  void run(FunctionRef<void(int lane)> body);
+
+ private:
+  void loop(int lane, const Team& team);
+
+  std::mutex mutex_;
+  std::condition_variable start_, finished_;
+  FunctionRef<void(int)>* body_ = nullptr;  // guarded by mutex_, as all below
+  int64_t round_ = 0;
+  int running_ = 0;
+  bool stop_ = false;
+  std::vector<std::exception_ptr> errors_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace mox::internal

@@ -1,0 +1,329 @@
+#include "moxing/internal/replicated_step.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/base/error.h"
+#include "runtime/base/random.h"
+
+namespace mox::internal {
+namespace {
+
+constexpr int kSamplesTag = 2;
+
+// The random numbers of a replica are its own; those of the first are the run's, so that a run with one replica is what it
+// would be without any of this.
+uint64_t seed_of_replica(uint64_t seed, int64_t replica) {
+  return replica == 0 ? seed : mix_hash(seed, static_cast<uint64_t>(replica));
+}
+
+}  // namespace
+
+// The two reductions of one model: of gradients, and of what is updated after the step.
+struct ReplicatedStep::Reductions {
+  std::vector<std::string> gradient_variables, fetch_names;
+  std::vector<size_t> parameters;
+  std::unique_ptr<GradientReduction> gradients, updates;
+  std::vector<BlockPart> update_parts;
+  std::vector<std::vector<float>> update_blocks;  // of each lane
+  std::vector<Array> updated_variables;
+  std::vector<bool> is_output,
+      is_number;  // each fetch: one of output_info; else one number, which is averaged
+};
+
+ReplicatedStep::ReplicatedStep(const Placement& placement, Communicator& communicator,
+                               ModelCompiler& compiler, ParameterUpdater& updater, LaneThreads& lanes,
+                               const Team& team, int64_t full_batch, const BucketOptions& buckets)
+    : placement_(placement),
+      communicator_(communicator),
+      compiler_(compiler),
+      updater_(updater),
+      lanes_(lanes),
+      team_(team),
+      full_batch_(full_batch),
+      bucket_options_(buckets) {}
+
+ReplicatedStep::~ReplicatedStep() = default;
+
+void ReplicatedStep::prepare(CompiledModel& model) {
+  reductions_of(model);
+  any_model_ = &model;
+}
+
+ReplicatedStep::Reductions& ReplicatedStep::reductions_of(CompiledModel& model) {
+  auto known = reductions_.find(&model);
+  if (known != reductions_.end()) return *known->second;
+  if (placement_.logical_replicas > 1 && !reductions_.empty()) {
+    const auto& first = reductions_.begin()->second;
+    if (first->gradient_variables != model.gradient_variables || first->fetch_names != model.fetch_names)
+      throw FailedPrecondition(
+          "model_fn built other variables or log_info for a last, smaller batch than for a full one; "
+          "replicas that are summed must "
+          "be alike");
+    return *reductions_.emplace(&model, first).first->second;
+  }
+  auto made = std::make_shared<Reductions>();
+  made->gradient_variables = model.gradient_variables;
+  made->fetch_names = model.fetch_names;
+  made->parameters = updater_.declare(model.gradient_variables);
+  PlanInstance& instance = *model.instance;
+  for (size_t f = 0; f < model.fetch_names.size(); ++f) {
+    made->is_output.push_back(std::ranges::any_of(
+        model.spec.output_info, [&](const auto& entry) { return entry.first == model.fetch_names[f]; }));
+    made->is_number.push_back(!made->is_output.back() && instance.fetched(f).elements() == 1);
+  }
+  std::vector<BlockPart> parts;
+  for (size_t i = 0; i < model.gradient_variables.size(); ++i)
+    parts.push_back({instance.gradient_offset(i), instance.gradient(i).elements()});
+  made->gradients = std::make_unique<GradientReduction>(
+      placement_, communicator_, std::move(parts), static_cast<int64_t>(instance.gradient_block().size()),
+      bucket_options_, [this](size_t index, std::span<float> sum) { take_gradient(index, sum); });
+
+  if (placement_.logical_replicas > 1) {
+    int64_t elements = 0;
+    for (size_t i = 0; i < instance.update_count(); ++i) {
+      made->updated_variables.push_back(instance.updated_variable(i));
+      const TensorType& type = instance.update_value(i).type();
+      if (type.dtype != DType::kFloat32)
+        throw InvalidArgument(
+            fmt::format("the model updates a variable of type {} after each step; with several replicas only "
+                        "float32 can be averaged",
+                        to_string(type)));
+      made->update_parts.push_back({elements, type.shape.elements()});
+      elements += type.shape.elements();
+    }
+    if (elements > 0) {
+      made->update_blocks.assign(static_cast<size_t>(placement_.lanes),
+                                 std::vector<float>(static_cast<size_t>(elements)));
+      BucketOptions whole{.first_bucket_elements = elements,
+                          .bucket_elements = elements,
+                          .wire = WireType::kFloat32,
+                          .first_tag = bucket_options_.first_tag + made->gradients->tags(),
+                          .name = "moving averages"};
+      made->updates = std::make_unique<GradientReduction>(
+          placement_, communicator_, made->update_parts, elements, whole,
+          [this](size_t index, std::span<float> sum) { take_update(index, sum); });
+    }
+  }
+  return *reductions_.emplace(&model, std::move(made)).first->second;
+}
+
+bool ReplicatedStep::begin(std::span<const Batch> batches) {
+  batches_ = batches;
+  own_samples_ = 0;
+  models_.assign(static_cast<size_t>(placement_.replicas().size()), nullptr);
+  for (size_t i = 0; i < batches.size(); ++i) {
+    models_[i] = any_model_ = &compiler_.for_batch(batches[i]);
+    reductions_of(*models_[i]);
+    own_samples_ += batches[i].size;
+  }
+  current_ = &reductions_of(*any_model_);
+  sums_.assign(current_->parameters.size(), {});
+  scale_is_known_ = false;
+
+  if (placement_.ranks == 1) {
+    know_samples(own_samples_);
+    return !batches.empty();
+  }
+  // Who has no batch does not know whether the others have: the data end for all, or for nobody.
+  told_samples_.resize(static_cast<size_t>(placement_.ranks));
+  telling_ = communicator_.start(
+      make_allgather(std::as_bytes(std::span(&own_samples_, 1)), &told_samples_, kSamplesTag), "samples",
+      [this] {
+        int64_t all = 0;
+        for (const std::string& text : told_samples_) {
+          int64_t samples = 0;
+          std::memcpy(&samples, text.data(), sizeof samples);
+          all += samples;
+        }
+        know_samples(all);
+      });
+  if (!batches.empty()) return true;
+  communicator_.wait(telling_);
+  return samples_ > 0;
+}
+
+void ReplicatedStep::run(const StepMoment& moment) {
+  updater_.begin_step(moment.step, moment.steps_per_epoch, moment.learning_rate_multiplier);
+  current_->gradients->begin_step();
+  if (current_->updates) current_->updates->begin_step();
+  numbers_.assign(models_.size(), {});
+  arrays_.assign(models_.size(), {});
+  lanes_.run([&](int lane) { compute_replicas(moment, lane); });
+  if (placement_.ranks > 1) communicator_.wait(telling_);
+  current_->gradients->finish();
+  if (updater_.needs_all_gradients()) apply_clipped();
+  if (current_->updates) current_->updates->finish();
+  if (placement_.logical_replicas == 1) any_model_->instance->apply_updates();
+  combine_values();
+}
+
+void ReplicatedStep::compute_replicas(const StepMoment& moment, int lane) {
+  const int64_t count = placement_.replicas_per_lane();
+  for (int64_t nth = 0; nth < count; ++nth) {
+    const auto local = static_cast<size_t>(lane * count + nth);
+    if (local < batches_.size()) {
+      compute_replica(*models_[local], batches_[local], moment, lane, nth);
+    } else {
+      contribute_nothing(lane, nth);
+    }
+  }
+}
+
+void ReplicatedStep::compute_replica(CompiledModel& model, const Batch& batch, const StepMoment& moment,
+                                     int lane, int64_t nth) {
+  PlanInstance& instance = model.of_lane(lane);
+  const int64_t replica = placement_.replicas_of(lane).first + nth;
+  const bool alone = placement_.logical_replicas == 1;
+  const StepInputs inputs{
+      .components = batch.components, .seed = seed_of_replica(moment.seed, replica), .step = moment.step};
+  const float share = static_cast<float>(static_cast<double>(batch.size) / static_cast<double>(full_batch_));
+  const auto weigh = [&](std::span<float> values) {
+    if (!alone && batch.size != full_batch_)
+      for (float& value : values) value *= share;
+  };
+  const std::span<float> block = instance.gradient_block();
+  instance.run(inputs, [&](size_t i) {
+    weigh(block.subspan(static_cast<size_t>(instance.gradient_offset(i)),
+                        static_cast<size_t>(instance.gradient(i).elements())));
+    current_->gradients->add(lane, nth, i, block);
+  });
+  if (alone) return;
+
+  const auto local = static_cast<size_t>(lane * placement_.replicas_per_lane() + nth);
+  for (size_t f = 0; f < model.fetch_names.size(); ++f) {
+    const Array& value = instance.fetched(f);
+    if (current_->is_number[f]) {
+      numbers_[local].push_back(value.item());
+    } else {
+      arrays_[local].push_back(value.clone());
+    }
+  }
+  if (!current_->updates) return;
+  const std::span<float> updates = current_->update_blocks[static_cast<size_t>(lane)];
+  for (size_t i = 0; i < current_->update_parts.size(); ++i) {
+    const BlockPart& part = current_->update_parts[i];
+    const std::span<float> values =
+        updates.subspan(static_cast<size_t>(part.offset), static_cast<size_t>(part.elements));
+    std::ranges::copy(instance.update_value(i).values<float>(), values.begin());
+    weigh(values);
+    current_->updates->add(lane, nth, i, updates);
+  }
+}
+
+void ReplicatedStep::contribute_nothing(int lane, int64_t nth) {
+  const std::span<float> block = any_model_->of_lane(lane).gradient_block();
+  std::ranges::fill(block, 0.0F);
+  for (size_t i = 0; i < current_->parameters.size(); ++i) current_->gradients->add(lane, nth, i, block);
+  if (!current_->updates) return;
+  const std::span<float> updates = current_->update_blocks[static_cast<size_t>(lane)];
+  std::ranges::fill(updates, 0.0F);
+  for (size_t i = 0; i < current_->update_parts.size(); ++i) current_->updates->add(lane, nth, i, updates);
+}
+
+void ReplicatedStep::know_samples(int64_t samples) {
+  samples_ = samples;
+  scale_ = placement_.logical_replicas == 1 || samples == 0
+               ? 1
+               : static_cast<double>(full_batch_) / static_cast<double>(samples);
+  scale_is_known_ = true;
+  for (const auto& [index, sum] : std::exchange(waiting_gradients_, {})) apply_gradient(index, sum);
+  for (const auto& [index, sum] : std::exchange(waiting_updates_, {})) take_update(index, sum);
+}
+
+void ReplicatedStep::take_gradient(size_t index, std::span<float> sum) {
+  sums_[index] = sum;
+  if (updater_.needs_all_gradients()) return;
+  if (scale_is_known_) {
+    apply_gradient(index, sum);
+  } else {
+    waiting_gradients_.emplace_back(index, sum);
+  }
+}
+
+void ReplicatedStep::apply_gradient(size_t index, std::span<float> sum) {
+  // The communication thread has no team: the lanes' are computing.
+  updater_.apply(current_->parameters[index], sum, scale_, placement_.ranks > 1 ? single_thread_ : team_);
+}
+
+void ReplicatedStep::take_update(size_t index, std::span<float> sum) {
+  if (!scale_is_known_) {
+    waiting_updates_.emplace_back(index, sum);
+    return;
+  }
+  const auto scale = static_cast<float>(scale_);
+  std::ranges::transform(sum, current_->updated_variables[index].values<float>().begin(),
+                         [scale](float value) { return value * scale; });
+}
+
+void ReplicatedStep::apply_clipped() {
+  const std::vector<std::span<const float>> sums(sums_.begin(), sums_.end());
+  const double scale = updater_.clipping_scale_of(sums, scale_) * scale_;
+  for (size_t i = 0; i < sums_.size(); ++i) updater_.apply(current_->parameters[i], sums_[i], scale, team_);
+}
+
+void ReplicatedStep::combine_values() {
+  const CompiledModel& model = *any_model_;
+  values_.resize(model.fetch_names.size());
+  if (placement_.logical_replicas == 1) {
+    for (size_t f = 0; f < values_.size(); ++f) values_[f] = model.instance->fetched(f);
+    return;
+  }
+  const auto count = static_cast<size_t>(std::ranges::count(current_->is_number, true));
+  // Of each replica its samples and its numbers.
+  std::vector<double> own(models_.size() * (count + 1), 0.0);
+  for (size_t local = 0; local < batches_.size(); ++local) {
+    own[local * (count + 1)] = static_cast<double>(batches_[local].size);
+    std::ranges::copy(numbers_[local], own.begin() + static_cast<std::ptrdiff_t>(local * (count + 1) + 1));
+  }
+  const auto bytes = std::as_bytes(std::span(own));
+  std::vector<double> sums(count, 0.0);
+  double samples = 0;
+  for (const std::string& text :
+       communicator_.allgather_equal({reinterpret_cast<const char*>(bytes.data()), bytes.size()})) {
+    std::vector<double> theirs(own.size());
+    std::memcpy(theirs.data(), text.data(), text.size());
+    for (size_t local = 0; local < models_.size(); ++local) {
+      const double weight = theirs[local * (count + 1)];
+      if (weight == 0) continue;  // there are no numbers
+      samples += weight;
+      for (size_t i = 0; i < count; ++i) sums[i] += weight * theirs[local * (count + 1) + 1 + i];
+    }
+  }
+  for (size_t f = 0, next = 0; f < values_.size(); ++f)
+    if (current_->is_number[f]) values_[f] = Array::scalar(static_cast<float>(sums[next++] / samples));
+  combine_outputs();
+}
+
+void ReplicatedStep::combine_outputs() {
+  const CompiledModel& model = *any_model_;
+  for (size_t f = 0, next = 0; f < values_.size(); ++f) {
+    if (current_->is_number[f]) continue;
+    const Array& sample = model.instance->fetched(f);
+    const size_t position = next++;
+    if (!current_->is_output[f] || sample.shape().rank() == 0) {
+      values_[f] = batches_.empty() ? Array(sample.type()) : arrays_[0][position];
+      continue;
+    }
+    std::vector<int64_t> extents(sample.shape().begin(), sample.shape().end());
+    extents[0] = 0;
+    for (size_t local = 0; local < batches_.size(); ++local)
+      extents[0] += arrays_[local][position].shape()[0];
+    Array all(sample.dtype(), Shape(extents));
+    std::byte* to = all.data();
+    for (size_t local = 0; local < batches_.size(); ++local) {
+      const auto bytes = arrays_[local][position].as_bytes();
+      to = std::copy(bytes.begin(), bytes.end(), to);
+    }
+    values_[f] = std::move(all);
+  }
+}
+
+const Array& ReplicatedStep::array(std::string_view name) const {
+  return values_[any_model_->fetch_index(name)];
+}
+
+}  // namespace mox::internal

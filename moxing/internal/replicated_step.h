@@ -1,0 +1,103 @@
+// One training step of all logical replicas: each computes its batch, their gradients meet (gradient_reduction.h), and the
+// variables, of which a process has one copy, are updated while the backward pass still runs.
+//
+// The step minimises the mean loss over all samples of the global batch: a replica whose batch is short counts with its
+// number of samples, one without a batch counts nothing. The moving averages of batch normalisation, and whatever else a
+// model updates after a step, become the mean over the replicas in the same way.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "moxing/hook.h"
+#include "moxing/internal/compiled_model.h"
+#include "moxing/internal/gradient_reduction.h"
+#include "moxing/internal/lane_threads.h"
+#include "moxing/internal/parameter_updater.h"
+#include "moxing/internal/placement.h"
+
+namespace mox::internal {
+
+struct StepMoment {
+  uint64_t seed = 0;
+  int64_t step = 0;  // done before this one
+  int64_t steps_per_epoch = 0;
+  double learning_rate_multiplier = 1;
+};
+
+class ReplicatedStep : public StepResult {
+ public:
+  // `full_batch`: samples of a batch that is not short. `compiler` makes one instance a lane.
+  ReplicatedStep(const Placement& placement, Communicator& communicator, ModelCompiler& compiler,
+                 ParameterUpdater& updater, LaneThreads& lanes, const Team& team, int64_t full_batch,
+                 const BucketOptions& buckets);
+  ~ReplicatedStep() override;
+
+  // Makes ready for batches of this signature, so that mistakes show before the first step.
+  void prepare(CompiledModel& model);
+
+  // Begins a step. `batches`: of this process's replicas, in their order; at the end of the data the last ones are missing.
+  // They stay as they are until the step's end. False if no replica of any rank has a batch: then there is no step. All
+  // ranks call it together.
+  bool begin(std::span<const Batch> batches);
+  // Computes the step that `begin` has begun.
+  void run(const StepMoment& moment);
+
+  // Of the last step. Numbers are means over all samples of the global batch. Outputs are those of this process's replicas,
+  // one behind the other; other arrays are those of its first one.
+  const Array& array(std::string_view name) const override;
+  int64_t samples() const override { return samples_; }
+
+ private:
+  struct Reductions;
+
+  Reductions& reductions_of(CompiledModel& model);
+  void compute_replicas(const StepMoment& moment, int lane);
+  void compute_replica(CompiledModel& model, const Batch& batch, const StepMoment& moment, int lane,
+                       int64_t nth);
+  void contribute_nothing(int lane, int64_t nth);
+  void take_gradient(size_t index, std::span<float> sum);
+  void take_update(size_t index, std::span<float> sum);
+  void apply_gradient(size_t index, std::span<float> sum);
+  void know_samples(int64_t samples);
+  void apply_clipped();
+  void combine_values();
+  void combine_outputs();
+
+  const Placement placement_;
+  Communicator& communicator_;
+  ModelCompiler& compiler_;
+  ParameterUpdater& updater_;
+  LaneThreads& lanes_;
+  const Team& team_;
+  const Team single_thread_;
+  int64_t full_batch_;
+  BucketOptions bucket_options_;
+
+  std::map<const CompiledModel*, std::shared_ptr<Reductions>> reductions_;
+  Reductions* current_ = nullptr;  // of the step under way
+  std::span<const Batch> batches_;
+  std::vector<CompiledModel*> models_;  // of this process's replicas; null for one without a batch
+  CompiledModel* any_model_ = nullptr;
+  std::vector<std::vector<double>> numbers_;  // of each local replica: its fetches of one element
+  std::vector<std::vector<Array>> arrays_;    // of each local replica: the other fetches
+  std::vector<Array> values_;                 // of the step, by fetch
+  int64_t samples_ = 0;
+  int64_t own_samples_ = 0;                // of this process; sent to the others
+  std::vector<std::string> told_samples_;  // what they sent
+  std::shared_ptr<Communicator::Pending> telling_;
+
+  // The factor that makes a sum over replicas a mean over samples. Known once every rank has told its samples; until then,
+  // what is summed waits. Touched by one thread: that which delivers.
+  bool scale_is_known_ = false;
+  double scale_ = 1;
+  std::vector<std::pair<size_t, std::span<float>>> waiting_gradients_, waiting_updates_;
+  std::vector<std::span<float>> sums_;  // of all gradients, for clipping by their norm
+};
+
+}  // namespace mox::internal

@@ -1,0 +1,104 @@
+// The trainer as hooks see it: what Session declares.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "moxing/internal/trainer.h"
+#include "runtime/base/error.h"
+
+namespace mox::internal {
+
+void Trainer::request_stop(std::string reason) {
+  if (stop_requested_) return;
+  stop_requested_ = true;
+  stop_reason_ = std::move(reason);
+}
+
+void Trainer::save_checkpoint() {
+  if (!writer_) return;
+  if (failed_)
+    throw FailedPrecondition(
+        fmt::format("nothing is saved after an error: the state after global step {} may be half of a step",
+                    global_step_));
+  // Within a step the batch is taken already and hooks that come later have not seen the step: neither the data position
+  // nor the hooks' states would belong to it.
+  if (in_step_) {
+    save_is_due_ = true;
+  } else {
+    submit_checkpoint();
+  }
+}
+
+void Trainer::submit_checkpoint() {
+  if (saved_step_ == global_step_) return;
+  // A finite loss may still have had a gradient that is not, and a continued run would never recover.
+  if (const std::string* name = updater_->first_not_finite())
+    throw NumericError(
+        fmt::format("the variable '{}' is not finite after global step {} (the gradient was NaN or infinite, "
+                    "or the step too large), so it "
+                    "is not saved; the checkpoints saved before are untouched. Try clip_gradient_norm or a "
+                    "lower learning rate",
+                    *name, global_step_));
+  SessionState state{.global_step = global_step_,
+                     .seed = settings_.seed,
+                     .threads = team_.size(),
+                     .logical_replicas = placement_.logical_replicas,
+                     .learning_rate_multiplier = learning_rate_multiplier_,
+                     .data_cursor = pipeline_->cursor(),
+                     .hook_states = {}};
+  for (const auto& hook : hooks_)
+    if (const std::string text = hook->save_state(); !hook->name().empty() && !text.empty())
+      state.hook_states[hook->name()] = text;
+  Checkpoint checkpoint;
+  checkpoint.global_step = global_step_;
+  for (const NamedArray& entry : store_.all())
+    checkpoint.variables.push_back({entry.name, entry.value.clone()});
+  for (const NamedArray& entry : updater_->slots())
+    checkpoint.optimizer_slots.push_back({entry.name, entry.value.clone()});
+  checkpoint.state = to_checkpoint_state(state);
+  writer_->submit(std::move(checkpoint));
+  saved_step_ = global_step_;
+}
+
+Metrics Trainer::evaluate() {
+  if (!evaluator_)
+    throw FailedPrecondition(
+        "this run has no evaluation side; set inter_mode to EVAL and give input_fn data for EVAL");
+  if (in_after_evaluation_)
+    throw FailedPrecondition(
+        "a hook called Session::evaluate in after_evaluation, which would evaluate without end; use the "
+        "metrics it is given");
+  const Metrics metrics = last_evaluation_ = evaluator_->evaluate();
+  in_after_evaluation_ = true;
+  for (const auto& hook : hooks_) hook->after_evaluation(*this, metrics);
+  in_after_evaluation_ = false;
+  return metrics;
+}
+
+void Trainer::set_variable(std::string_view name, const Array& value) {
+  Array variable = store_.get(name);
+  if (variable.type() != value.type())
+    throw InvalidArgument(fmt::format("the variable '{}' is {} and cannot take a value of {}", name,
+                                      to_string(variable.type()), to_string(value.type())));
+  std::memcpy(variable.data(), value.data(), value.bytes());
+}
+
+double Trainer::learning_rate() const {
+  return updater_->learning_rate(global_step_, steps_per_epoch_) * learning_rate_multiplier_ *
+         learning_rate_scale_;
+}
+
+void Trainer::set_learning_rate_multiplier(double multiplier) {
+  if (!std::isfinite(multiplier) || multiplier < 0)
+    throw InvalidArgument(fmt::format("a learning-rate multiplier is finite and >= 0, got {}", multiplier));
+  learning_rate_multiplier_ = multiplier;
+}
+
+std::vector<std::string> Trainer::variable_names() const {
+  std::vector<std::string> names;
+  for (const NamedArray& entry : store_.all()) names.push_back(entry.name);
+  return names;
+}
+
+}  // namespace mox::internal

@@ -1,0 +1,155 @@
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+#include "runtime/base/error.h"
+#include "runtime/comm/transport.h"
+
+namespace mox {
+namespace {
+
+constexpr size_t kLargestMessage = size_t{1} << 30;  // MPI counts with int
+
+// The functions of the MPI library that are used, found at run time: a process that no mpirun has started neither needs
+// the library nor loads it.
+struct MpiLibrary {
+  decltype(&::MPI_Init_thread) init_thread;
+  decltype(&::MPI_Finalize) finalize;
+  decltype(&::MPI_Comm_rank) comm_rank;
+  decltype(&::MPI_Comm_size) comm_size;
+  decltype(&::MPI_Comm_set_errhandler) comm_set_errhandler;
+  decltype(&::MPI_Error_string) error_string;
+  decltype(&::MPI_Isend) isend;
+  decltype(&::MPI_Irecv) irecv;
+  decltype(&::MPI_Test) test;
+  MPI_Comm world;
+  MPI_Datatype byte;
+  MPI_Errhandler errors_return;
+
+  MpiLibrary() {
+    handle_ = dlopen("libmpi.so.40", RTLD_NOW | RTLD_GLOBAL);
+    if (!handle_)
+      throw NotFound(fmt::format(
+          "this process was started by mpirun, but the library of Open MPI 4.1 cannot be opened: {}",
+          dlerror()));
+    find(init_thread, "MPI_Init_thread");
+    find(finalize, "MPI_Finalize");
+    find(comm_rank, "MPI_Comm_rank");
+    find(comm_size, "MPI_Comm_size");
+    find(comm_set_errhandler, "MPI_Comm_set_errhandler");
+    find(error_string, "MPI_Error_string");
+    find(isend, "MPI_Isend");
+    find(irecv, "MPI_Irecv");
+    find(test, "MPI_Test");
+    find(world, "ompi_mpi_comm_world");  // what the header's macros stand for
+    find(byte, "ompi_mpi_byte");
+    find(errors_return, "ompi_mpi_errors_return");
+  }
+
+ private:
+  template <typename T>
+  void find(T& target, const char* name) {
+    void* address = dlsym(handle_, name);
+    if (!address) throw NotFound(fmt::format("libmpi.so.40 has no '{}'; Open MPI 4.1 is needed", name));
+    target = reinterpret_cast<T>(address);
+  }
+  void* handle_;
+};
+
+}  // namespace
+
+int launched_ranks() {
+  const char* text = std::getenv("OMPI_COMM_WORLD_SIZE");
+  if (!text) return 1;
+  int ranks = 0;
+  const char* end = text + std::strlen(text);
+  if (std::from_chars(text, end, ranks).ptr != end || ranks < 1)
+    throw InvalidArgument(fmt::format("OMPI_COMM_WORLD_SIZE is '{}', not a number of processes", text));
+  return ranks;
+}
+
+struct MpiTransport::Implementation {
+  MpiLibrary mpi;
+  int rank = 0, size = 1;
+  bool finalize = true;
+  uint64_t last_id = 0;
+  std::map<uint64_t, std::vector<MPI_Request>> requests;
+
+  void check(int code, const char* what) const {
+    if (code == MPI_SUCCESS) return;
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    mpi.error_string(code, text, &length);
+    throw IoError(fmt::format("MPI: {} failed: {}", what, text));
+  }
+
+  // One request for a message of any length.
+  template <typename Byte, typename Post>
+  Request post(int peer, std::span<Byte> data, const char* what, Post one) {
+    std::vector<MPI_Request> parts;
+    size_t begin = 0;
+    do {
+      const size_t count = std::min(kLargestMessage, data.size() - begin);
+      check(one(data.data() + begin, static_cast<int>(count), &parts.emplace_back()), what);
+      begin += count;
+    } while (begin < data.size());
+    requests.emplace(++last_id, std::move(parts));
+    return {.peer = peer, .id = last_id};
+  }
+};
+
+MpiTransport::MpiTransport() : implementation_(std::make_unique<Implementation>()) {
+  Implementation& self = *implementation_;
+  int provided = 0;
+  // The thread that makes this object is another one than the thread that communicates; never two at a time.
+  self.check(self.mpi.init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
+  if (provided < MPI_THREAD_SERIALIZED)
+    throw FailedPrecondition("this MPI library cannot be used from a thread of one's own");
+  self.check(self.mpi.comm_set_errhandler(self.mpi.world, self.mpi.errors_return), "MPI_Comm_set_errhandler");
+  self.check(self.mpi.comm_rank(self.mpi.world, &self.rank), "MPI_Comm_rank");
+  self.check(self.mpi.comm_size(self.mpi.world, &self.size), "MPI_Comm_size");
+}
+
+MpiTransport::~MpiTransport() {
+  if (implementation_->finalize) implementation_->mpi.finalize();
+}
+
+int MpiTransport::rank() const { return implementation_->rank; }
+int MpiTransport::size() const { return implementation_->size; }
+void MpiTransport::abandon() { implementation_->finalize = false; }
+
+Transport::Request MpiTransport::send(int to, int tag, std::span<const std::byte> data) {
+  Implementation& self = *implementation_;
+  return self.post(to, data, "MPI_Isend", [&](const std::byte* part, int count, MPI_Request* request) {
+    return self.mpi.isend(part, count, self.mpi.byte, to, tag, self.mpi.world, request);
+  });
+}
+
+Transport::Request MpiTransport::receive(int from, int tag, std::span<std::byte> data) {
+  Implementation& self = *implementation_;
+  return self.post(from, data, "MPI_Irecv", [&](std::byte* part, int count, MPI_Request* request) {
+    return self.mpi.irecv(part, count, self.mpi.byte, from, tag, self.mpi.world, request);
+  });
+}
+
+bool MpiTransport::test(const Request& request) {
+  Implementation& self = *implementation_;
+  auto found = self.requests.find(request.id);
+  MOX_ASSERT(found != self.requests.end(), "a request is tested until it is complete, and not after that");
+  std::vector<MPI_Request>& parts = found->second;
+  while (!parts.empty()) {
+    int complete = 0;
+    self.check(self.mpi.test(&parts.back(), &complete, MPI_STATUS_IGNORE), "MPI_Test");
+    if (!complete) return false;
+    parts.pop_back();
+  }
+  self.requests.erase(found);
+  return true;
+}
+
+}  // namespace mox

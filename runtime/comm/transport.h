@@ -1,0 +1,61 @@
+// Transport: messages between the ranks of a job, the ground that every collective operation stands on.
+//
+// Messages between two ranks with the same tag arrive in the order in which they were sent; a message and the receive
+// that takes it have the same length. Nothing blocks: `test` is asked until it says that a request is complete, and
+// makes progress meanwhile.
+//
+// Threads: one thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace mox {
+
+class Transport {
+ public:
+  // A send or a receive under way. Its memory belongs to the caller and stays as it is until the request is complete.
+  struct Request {
+    int peer = 0;
+    uint64_t id = 0;
+  };
+
+  virtual ~Transport() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual Request send(int to, int tag, std::span<const std::byte> data) = 0;
+  virtual Request receive(int from, int tag, std::span<std::byte> data) = 0;
+  // True once the request is complete; it is gone then. Throws IoError if the network gave up.
+  virtual bool test(const Request& request) = 0;
+};
+
+// `size` ranks within this process, for tests of what is built on transports: rank r is the r-th of the result, to be
+// used by a thread of its own. They may be destroyed in any order.
+std::vector<std::unique_ptr<Transport>> make_thread_transports(int size);
+
+// How many ranks mpirun has started, this process among them; 1 for a process that it has not started.
+int launched_ranks();
+
+// MPI between the processes of an mpirun. Opens the library, and calls MPI_Init_thread; the destructor calls
+// MPI_Finalize, which waits for all ranks. `finalize_on_destruction` false leaves it out: for the end of a job that has
+// failed. Throws NotFound if there is no MPI library, FailedPrecondition if it does not do what is needed. Once a process.
+class MpiTransport : public Transport {
+ public:
+  MpiTransport();
+  ~MpiTransport() override;
+  int rank() const override;
+  int size() const override;
+  Request send(int to, int tag, std::span<const std::byte> data) override;
+  Request receive(int from, int tag, std::span<std::byte> data) override;
+  bool test(const Request& request) override;
+  void abandon();  // the destructor does not call MPI_Finalize
+
+ private:
+  struct Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace mox

@@ -1,0 +1,96 @@
+// A small network with all that could depend on where it is computed: batch normalisation, dropout, shuffled data whose last
+// batch is short, clipping. One rank of a job can be made to fail, by --fault, --fault_rank and --fault_step.
+#include <moxing/moxing.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+
+namespace {
+
+constexpr int64_t kSamples = 300;
+
+mox::Dataset input_fn(mox::ModeKeys mode) {
+  std::vector<float> pixels(kSamples * 64);
+  std::vector<int64_t> labels(kSamples);
+  for (size_t i = 0; i < labels.size(); ++i) {
+    labels[i] = static_cast<int64_t>(i * 7 % 10);
+    for (size_t p = 0; p < 64; ++p)
+      pixels[i * 64 + p] = static_cast<float>((i * 37 + p * static_cast<size_t>(labels[i] + 3)) % 17) / 17.0F;
+  }
+  const auto samples = mox::Dataset::from_arrays(
+      {mox::Array::from<float>({kSamples, 1, 8, 8}, pixels), mox::Array::from<int64_t>({kSamples}, labels)});
+  if (mode != mox::ModeKeys::TRAIN) return samples;
+  return mox::get_flag<bool>("endless") ? samples.shuffle(kSamples).repeat() : samples.shuffle(kSamples);
+}
+
+mox::ModelSpec model_fn(const mox::Inputs& in, mox::ModeKeys mode) {
+  auto [images, labels] = in.take<2>();
+  auto x = mox::layers::conv2d(images, 4, {3, 3}, {.name = "conv"});
+  x = mox::relu(mox::layers::batch_norm(x, mode));
+  x = mox::layers::dropout(mox::flatten(x), 0.3F, mode);
+  auto logits = mox::layers::dense(x, 10, {.name = "logits"});
+  auto loss = mox::reduce_mean(mox::sparse_softmax_cross_entropy(logits, labels));
+  return {.loss = loss, .log_info = {{"loss", loss}, {"accuracy", mox::accuracy(logits, labels)}}};
+}
+
+class FaultHook : public mox::Hook {
+ public:
+  void before_run(mox::Session& session) override {
+    const std::string fault = mox::flag("fault");
+    const bool is_here = mox::rank() == mox::get_flag<int64_t>("fault_rank");
+    if (fault == "kill_after" && is_here && session.global_step() == session.first_step() + 5) raise(SIGKILL);
+    if (session.global_step() != mox::get_flag<int64_t>("fault_step") ||
+        mox::rank() != mox::get_flag<int64_t>("fault_rank"))
+      return;
+    if (fault == "exception") throw std::runtime_error("a mistake of the program");
+    if (fault == "kill") raise(SIGKILL);
+    if (fault == "stop") raise(SIGSTOP);
+    if (fault == "terminate") raise(SIGTERM);
+    if (fault == "leave") std::exit(0);
+  }
+};
+
+// What a program may do beside mox::run. Returns whether all is as documented.
+bool functions_work() {
+  const int rank = mox::rank(), size = mox::size();
+  std::vector<float> values(5000, static_cast<float>(rank + 1));
+  mox::allreduce(std::span(values));
+  bool good = values.front() == static_cast<float>(size * (size + 1) / 2) && values.back() == values.front();
+  good =
+      good && mox::broadcast("from " + std::to_string(rank), size - 1) == "from " + std::to_string(size - 1);
+  const auto all = mox::allgather(std::string(static_cast<size_t>(rank), 'r'));
+  for (size_t r = 0; r < all.size(); ++r) good = good && all[r].size() == r;
+  int calls = 0;
+  mox::mpi_local_sync_barrier([&] { ++calls; });
+  good = good && calls == (mox::local_rank() == 0 ? 1 : 0) && mox::local_size() == size;
+  mox::barrier();
+  if (rank == 0) std::printf("ranks: %d\n", size);
+  return good;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  mox::define_flag(
+      "fault", std::string("none"),
+      "exception, kill, kill_after (the start), stop, terminate, leave, batch, functions or none.");
+  mox::define_flag("fault_rank", int64_t{1}, "The rank that has the fault.");
+  mox::define_flag("fault_step", int64_t{5}, "The steps before it.");
+  mox::define_flag("endless", true, "Whether the training data repeat.");
+  mox::init(argc, argv);
+  if (mox::flag("fault") == "functions") return functions_work() ? 0 : 3;
+  const bool other_batch =
+      mox::flag("fault") == "batch" && mox::rank() == mox::get_flag<int64_t>("fault_rank");
+  return mox::run(
+      {.input_fn = input_fn,
+       .model_fn = model_fn,
+       .optimizer_fn = mox::get_optimizer_fn("momentum", {.learning_rate = 0.05, .momentum = 0.9}),
+       .inter_mode = mox::ModeKeys::EVAL,
+       .batch_size = other_batch ? 9 : 8,
+       .log_dir = mox::flag("train_url"),
+       .max_number_of_steps = 40,
+       .hooks = {std::make_shared<FaultHook>()}});
+}

@@ -1,0 +1,115 @@
+// A job of several ranks never hangs and never lies: whatever happens to one rank ends all, with a message that names it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "moxing/checkpoint.h"
+#include "tests/distributed/job.h"
+
+namespace mox {
+namespace {
+
+using testing::HasSubstr;
+
+class Failures : public TrainingTest {
+ protected:
+  // A job of `ranks` whose rank `rank` has a fault after five steps.
+  ProcessResult run_with(const std::string& fault, int ranks, int rank, const Words& flags = {}) const {
+    return Process(job_of(ranks, Words{"distributed_program", "--train_url=" + log_dir_, "--fault=" + fault,
+                                       "--fault_rank=" + std::to_string(rank), "--save_model_steps=2",
+                                       "--log_every_n_steps=0"} +
+                                     flags))
+        .wait(60);
+  }
+
+  static int errors_in(const std::string& text) {
+    int errors = 0;
+    for (size_t at = 0; (at = text.find("error: ", at)) != std::string::npos; ++at) ++errors;
+    return errors;
+  }
+};
+
+TEST_F(Failures, AnExceptionOnOneRankEndsAllWithItsMessage) {
+  for (const int rank : {0, 1}) {
+    const ProcessResult result = run_with("exception", 2, rank);
+    EXPECT_FALSE(result.timed_out);
+    EXPECT_EQ(result.status, 1) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("rank " + std::to_string(rank) + " (host "));
+    EXPECT_THAT(result.err, HasSubstr("a mistake of the program"));
+    EXPECT_THAT(result.err, HasSubstr("global step 6"));
+    EXPECT_EQ(errors_in(result.err), 1) << result.err;
+    expect_all_intact(log_dir_, 1);
+  }
+}
+
+TEST_F(Failures, AKilledRankEndsAllAndIsNamed) {
+  for (const int rank : {0, 1, 3}) {
+    const ProcessResult result = run_with("kill", 4, rank);
+    EXPECT_FALSE(result.timed_out);
+    EXPECT_NE(result.status, 0) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("rank " + std::to_string(rank) + " (host "));
+    // The rank that speaks may still wait for its part of the step before.
+    EXPECT_THAT(result.err, testing::ContainsRegex("was lost when rank [01] was at global step [56]:"));
+    expect_all_intact(log_dir_, 1);
+  }
+}
+
+TEST_F(Failures, AStoppedRankIsNamedAndEndsTheJobInTime) {
+  for (const int rank : {0, 2}) {
+    const ProcessResult result = run_with("stop", 4, rank, {"--stall_warning_s=0.5", "--stall_abort_s=2"});
+    EXPECT_FALSE(result.timed_out);
+    EXPECT_NE(result.status, 0) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("rank " + std::to_string(rank) + " (host "));
+    EXPECT_THAT(result.err, HasSubstr("at global step 6 for"));
+    EXPECT_THAT(result.err, HasSubstr("(stall_abort_s), so the job ends"));
+    expect_all_intact(log_dir_, 1);
+  }
+}
+
+TEST_F(Failures, ARankThatEndsItsProgramEarlyIsNamed) {
+  const ProcessResult result = run_with("leave", 2, 1);
+  EXPECT_FALSE(result.timed_out);
+  EXPECT_EQ(result.status, 1) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("rank 1 (host "));
+  EXPECT_THAT(result.err, HasSubstr("has come to the end of its program"));
+}
+
+TEST_F(Failures, RanksThatDoNotRunTheSameAreNamedWithTheFirstDifference) {
+  const ProcessResult result = run_with("batch", 4, 2);
+  EXPECT_FALSE(result.timed_out);
+  EXPECT_EQ(result.status, 1) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("rank 0 (host "));
+  EXPECT_THAT(result.err, HasSubstr("and rank 2 (host "));
+  EXPECT_THAT(result.err, HasSubstr("in the configuration: 'batch_size: 8' against 'batch_size: 9'"));
+}
+
+TEST_F(Failures, ASignalToOneRankSavesAtTheSameStepOnAllAndEndsWithZero) {
+  const std::string whole = fresh("whole");
+  const Words program = {"distributed_program", "--log_every_n_steps=0", "--logical_replicas=2",
+                         "--threads=2"};
+  expect_success(run_process(job_of(2, program + Words{"--train_url=" + whole})));
+  const ProcessResult result = run_with("terminate", 2, 1, {"--logical_replicas=2", "--threads=2"});
+  expect_success(result);
+  EXPECT_EQ(load_checkpoint(log_dir_).global_step, 6);
+  expect_success(run_process(job_of(2, program + Words{"--train_url=" + log_dir_})));
+  EXPECT_EQ(checkpoint_digest(log_dir_), checkpoint_digest(whole));
+}
+
+TEST_F(Failures, AMissingCheckpointIsSaidOnce) {
+  const ProcessResult result =
+      run_process(job_of(2, {"distributed_program", "--train_url=" + log_dir_, "--run_mode=eval"}));
+  EXPECT_EQ(result.status, 1);
+  EXPECT_EQ(errors_in(result.err), 1) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("needs trained variables"));
+}
+
+TEST_F(Failures, TheFunctionsForUsersDoWhatTheySay) {
+  for (const int ranks : {1, 2, 4}) {
+    const ProcessResult result = run_process(job_of(ranks, {"distributed_program", "--fault=functions"}));
+    expect_success(result);
+    EXPECT_THAT(result.out, HasSubstr("ranks: " + std::to_string(ranks)));
+  }
+}
+
+}  // namespace
+}  // namespace mox

@@ -1,0 +1,114 @@
+// mox launch: jobs from lists of hosts, restarted after a failure.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "moxing/checkpoint.h"
+#include "runtime/base/file.h"
+#include "tests/distributed/job.h"
+
+namespace mox {
+namespace {
+
+using testing::HasSubstr;
+
+class Launch : public TrainingTest {
+ protected:
+  static Words launch(const Words& flags, const Words& command) {
+    return Words{"mox", "launch"} + flags + Words{"--", MOX_BINARY_DIR "/bin/" + command[0]} +
+           Words(command.begin() + 1, command.end());
+  }
+  static std::string file_of(const std::string& content) {
+    const std::string path = fresh("file");
+    write_file_atomically(path, content);
+    return path;
+  }
+};
+
+TEST_F(Launch, StartsAsManyRanksAsAreAskedFor) {
+  const ProcessResult result = run_process(launch({"-n", "2"}, {"distributed_program", "--fault=functions"}));
+  expect_success(result);
+  EXPECT_THAT(result.out, HasSubstr("ranks: 2"));
+}
+
+TEST_F(Launch, ReadsTheRankTableOfHccl) {
+  const std::string table =
+      file_of(R"({"version": "1.0", "server_count": "1", "status": "completed", "server_list": [
+      {"server_id": "127.0.0.1", "device": [{"device_id": "0", "device_ip": "192.98.92.166", "rank_id": "0"},
+                                            {"device_id": "1", "device_ip": "192.98.93.166", "rank_id": "1"},
+                                            {"device_id": "2", "device_ip": "192.98.94.166", "rank_id": "2"}]}]})");
+  const ProcessResult result =
+      run_process(launch({"--rank-table", table}, {"distributed_program", "--fault=functions"}));
+  expect_success(result);
+  EXPECT_THAT(result.out, HasSubstr("ranks: 3"));
+}
+
+TEST_F(Launch, ReadsAFileOfHosts) {
+  const std::string hosts = file_of("# this machine\n127.0.0.1 slots=2\n");
+  const ProcessResult result =
+      run_process(launch({"--hosts", hosts}, {"distributed_program", "--fault=functions"}));
+  expect_success(result);
+  EXPECT_THAT(result.out, HasSubstr("ranks: 2"));
+}
+
+TEST_F(Launch, SaysWhatIsWrongWithAListOfHosts) {
+  const auto error_of = [](const Words& flags) {
+    const ProcessResult result = run_process(launch(flags, {"distributed_program"}));
+    EXPECT_EQ(result.status, 1);
+    return result.err;
+  };
+  EXPECT_THAT(error_of({"--hosts", "/nowhere"}), HasSubstr("/nowhere"));
+  EXPECT_THAT(error_of({"--hosts", file_of("# nothing\n")}), HasSubstr("names no hosts"));
+  EXPECT_THAT(error_of({"--hosts", file_of("a slots=2\nb slots=x\n")}),
+              HasSubstr(":2: expected 'HOST slots=NUMBER', got 'slots=x'"));
+  EXPECT_THAT(error_of({"--hosts", file_of("a\na\n")}), HasSubstr("the host 'a' is there twice"));
+  EXPECT_THAT(error_of({"--hosts", file_of("a,b\n")}), HasSubstr("'a,b' is no name"));
+  EXPECT_THAT(error_of({"--hosts", file_of("a slots=2\n"), "-n", "3"}),
+              HasSubstr("3 ranks are asked for, but the hosts have 2 slots"));
+  EXPECT_THAT(error_of({"--rank-table", file_of("{")}), HasSubstr("is no rank table"));
+  EXPECT_THAT(error_of({"--rank-table", file_of("{\"server_list\": []}")}), HasSubstr("has no servers"));
+  EXPECT_THAT(
+      error_of({"--rank-table", file_of("{\"server_list\": [{\"server_id\": \"a\", \"device\": []}]}")}),
+      HasSubstr("has no list of devices"));
+}
+
+// One rank is killed five steps after each start.
+TEST_F(Launch, StartsAFailedJobAgainFromItsCheckpoint) {
+  const std::string whole = fresh("whole");
+  const Words program = {"distributed_program", "--log_every_n_steps=0",    "--logical_replicas=2",
+                         "--threads=2",         "--max_number_of_steps=12", "--save_model_steps=1"};
+  expect_success(run_process(program + Words{"--train_url=" + whole}));
+  const Words faulty = program + Words{"--train_url=" + log_dir_, "--fault=kill_after"};
+  const ProcessResult too_few = run_process(launch({"-n", "2", "--max-restarts", "1"}, faulty));
+  EXPECT_NE(too_few.status, 0);
+  EXPECT_THAT(too_few.err, HasSubstr("restart 1 of 1 with 2 ranks"));
+  EXPECT_LT(load_checkpoint(log_dir_).global_step, 12);
+  const ProcessResult result = run_process(launch({"-n", "2", "--max-restarts", "6"}, faulty));
+  expect_success(result);
+  EXPECT_EQ(checkpoint_digest(log_dir_), checkpoint_digest(whole));
+}
+
+TEST_F(Launch, ARefusedConfigurationIsNotTriedAgain) {
+  const ProcessResult result =
+      run_process(launch({"-n", "2", "--max-restarts", "5"}, {"distributed_program", "--no_such_flag=1"}));
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.err, testing::Not(HasSubstr("restart")));
+}
+
+TEST_F(Launch, ASignalToTheLauncherSavesAndEndsTheJob) {
+  Process job(launch({"-n", "2", "--max-restarts", "5"},
+                     {"distributed_program", "--train_url=" + log_dir_, "--log_every_n_steps=0",
+                      "--max_number_of_steps=1000000", "--save_model_steps=10", "--save_summary_steps=0"}));
+  ASSERT_TRUE(job.wait_until([&] {
+    const auto latest = latest_checkpoint(log_dir_);
+    return latest && !latest->ends_with("checkpoint-0");
+  }));
+  job.send(SIGTERM);
+  const ProcessResult result = job.wait(60);
+  expect_success(result);
+  EXPECT_THAT(result.out, HasSubstr("stopped because SIGUSR1 was received"));
+  expect_all_intact(log_dir_, 1);
+}
+
+}  // namespace
+}  // namespace mox

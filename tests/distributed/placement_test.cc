@@ -1,0 +1,117 @@
+// The same bits wherever the logical replicas of a run are computed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "moxing/checkpoint.h"
+#include "tests/distributed/job.h"
+
+namespace mox {
+namespace {
+
+class Placements : public TrainingTest {
+ protected:
+  static Words program(const std::string& log_dir, int steps, const Words& flags = {}) {
+    return Words{"distributed_program", "--train_url=" + log_dir,
+                 "--max_number_of_steps=" + std::to_string(steps), "--log_every_n_steps=0"} +
+           flags;
+  }
+
+  // Trains with four replicas and returns what the program printed.
+  ProcessResult train_on(const TestPlacement& placement, const Words& command) const {
+    return run_process(
+        job_of(placement.ranks, command + Words{"--logical_replicas=4", "--threads=4",
+                                                "--num_devices=" + std::to_string(placement.devices)}));
+  }
+
+  const std::vector<TestPlacement> placements_ = {{1, 1}, {1, 2}, {2, 1}, {2, 2}, {4, 1}};
+};
+
+TEST_F(Placements, AllGiveTheSameWeights) {
+  std::string expected, expected_lines;
+  for (const TestPlacement& placement : placements_) {
+    const std::string log_dir = fresh(placement.name());
+    const ProcessResult result = train_on(placement, program(log_dir, 25, {"--clip_gradient_norm=1"}));
+    expect_success(result);
+    if (expected.empty()) {
+      expected = checkpoint_digest(log_dir);
+      expected_lines = test_lines(result.out);
+    }
+    EXPECT_EQ(checkpoint_digest(log_dir), expected) << placement.name();
+    EXPECT_EQ(test_lines(result.out), expected_lines) << placement.name();
+  }
+}
+
+TEST_F(Placements, AllGiveTheLeNetTheSameWeights) {
+  std::string expected;
+  for (const TestPlacement& placement : placements_) {
+    const std::string log_dir = fresh(placement.name());
+    expect_success(train_on(placement, training("fashion_lenet", log_dir, 6)));
+    if (expected.empty()) expected = checkpoint_digest(log_dir);
+    EXPECT_EQ(checkpoint_digest(log_dir), expected) << placement.name();
+  }
+}
+
+// 300 samples, 4 x 8 in a step: the tenth step has a full batch, a short one and two that are missing.
+TEST_F(Placements, DataThatEndTrainEverySampleOnce) {
+  std::string expected;
+  for (const TestPlacement& placement : placements_) {
+    const std::string log_dir = fresh(placement.name());
+    const ProcessResult result = train_on(placement, program(log_dir, 40, {"--endless=false"}));
+    expect_success(result);
+    EXPECT_EQ(load_checkpoint(log_dir).global_step, 10) << placement.name();
+    EXPECT_THAT(result.out, testing::HasSubstr("10 steps")) << placement.name();
+    if (expected.empty()) expected = checkpoint_digest(log_dir);
+    EXPECT_EQ(checkpoint_digest(log_dir), expected) << placement.name();
+  }
+}
+
+TEST_F(Placements, ARunMovesInTheMiddleOfAnEpoch) {
+  const std::string whole = fresh("whole"), moved = fresh("moved");
+  expect_success(train_on({1, 1}, program(whole, 34)));
+  expect_success(train_on({1, 2}, program(moved, 5)));
+  expect_success(train_on({2, 1}, program(moved, 13)));
+  expect_success(train_on({1, 1}, program(moved, 22)));
+  // The number of replicas is in the checkpoint.
+  expect_success(run_process(job_of(4, program(moved, 34, {"--threads=4"}))));
+  EXPECT_EQ(checkpoint_digest(moved), checkpoint_digest(whole));
+}
+
+TEST_F(Placements, AnEvaluationIsTheSameOnAnyNumberOfRanks) {
+  expect_success(train_on({1, 1}, program(log_dir_, 10)));
+  std::string expected;
+  for (const int ranks : {1, 2, 4}) {
+    const ProcessResult result = run_process(
+        job_of(ranks, program(log_dir_, 10, {"--run_mode=eval", "--threads=1", "--eval_batch_size=11"})));
+    expect_success(result);
+    if (expected.empty()) expected = test_lines(result.out);
+    EXPECT_EQ(test_lines(result.out), expected) << ranks << " ranks";
+  }
+}
+
+TEST_F(Placements, ThatCannotDivideAreRefusedWithThoseThatCan) {
+  const ProcessResult refused = train_on({1, 3}, program(log_dir_, 5));
+  expect_error(refused, {"4 logical replicas", "1 rank x 3 devices", "1, 2, 4", "--allow_inexact"});
+  expect_success(train_on({1, 1}, program(log_dir_, 5)));
+  const ProcessResult also = run_process(job_of(3, program(log_dir_, 10)));
+  EXPECT_EQ(also.status, 1);
+  EXPECT_THAT(also.err,
+              testing::HasSubstr("3 ranks x 1 device = 3 (ranks x devices); these numbers can: 1, 2, 4"));
+  expect_success(run_process(program(log_dir_, 10, {"--num_devices=3", "--allow_inexact"})));
+}
+
+TEST_F(Placements, OneReplicaMoreIsAnotherResult) {
+  const std::string one = fresh("one"), two = fresh("two");
+  expect_success(run_process(program(one, 5, {"--threads=1"})));
+  expect_success(run_process(program(two, 5, {"--logical_replicas=2"})));
+  EXPECT_NE(checkpoint_digest(one), checkpoint_digest(two));
+}
+
+TEST_F(Placements, ANarrowWireTrainsToo) {
+  const ProcessResult result =
+      run_process(job_of(2, program(log_dir_, 40, {"--wire_dtype=bfloat16", "--bucket_mb=0.01"})));
+  expect_success(result);
+  EXPECT_EQ(load_checkpoint(log_dir_).global_step, 40);
+}
+
+}  // namespace
+}  // namespace mox

@@ -1,0 +1,125 @@
+#include "moxing/internal/gradient_reduction.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <mutex>
+#include <thread>
+
+#include "moxing/internal/lane_threads.h"
+#include "runtime/base/random.h"
+
+namespace mox::internal {
+namespace {
+
+constexpr int64_t kElements = 9000;
+
+// What replica `leaf` computes in `step`: numbers of very different size, so that every order of a sum has other last bits.
+std::vector<float> leaf_values(int64_t leaf, int step) {
+  std::vector<float> values(kElements);
+  RandomStream(3, static_cast<uint64_t>(leaf * 100 + step)).fill_normal(values, 0, 0, 1);
+  for (float& value : values) value *= std::exp(4 * value);
+  return values;
+}
+
+std::vector<float> expected_sum(LeafRange node, int step) {
+  if (node.size() == 1) return leaf_values(node.first, step);
+  const int64_t split = split_of(node);
+  std::vector<float> left = expected_sum({node.first, split}, step);
+  const std::vector<float> right = expected_sum({split, node.last}, step);
+  for (size_t i = 0; i < left.size(); ++i) left[i] += right[i];
+  return left;
+}
+
+struct Case {
+  int64_t replicas;
+  int ranks, lanes;
+  int64_t bucket_elements;
+};
+
+class GradientReductions : public testing::TestWithParam<Case> {};
+
+// Three gradients of a block, two steps.
+void reduce_as_rank(const Case& c, Communicator& communicator) {
+  const Placement placement{.rank = communicator.rank(),
+                            .ranks = c.ranks,
+                            .devices = 1,
+                            .logical_replicas = c.replicas,
+                            .lanes = c.lanes};
+  const std::vector<BlockPart> parts = {{0, 5000}, {5008, 10}, {5024, 3976}};
+  std::vector<float> sums(kElements);
+  std::mutex mutex;
+  int delivered = 0;
+  GradientReduction reduction(
+      placement, communicator, parts, kElements,
+      {.first_bucket_elements = c.bucket_elements, .bucket_elements = c.bucket_elements},
+      [&](size_t index, std::span<float> sum) {
+        std::lock_guard lock(mutex);
+        ++delivered;
+        std::ranges::copy(sum, sums.begin() + parts[index].offset);
+      });
+  const Team team(1);
+  LaneThreads lanes(c.lanes, team);
+  std::vector<std::vector<float>> blocks(static_cast<size_t>(c.lanes), std::vector<float>(kElements));
+  for (int step = 0; step < 2; ++step) {
+    reduction.begin_step();
+    lanes.run([&](int lane) {
+      std::vector<float>& block = blocks[static_cast<size_t>(lane)];
+      for (int64_t nth = 0; nth < placement.replicas_per_lane(); ++nth) {
+        block = leaf_values(placement.replicas_of(lane).first + nth, step);
+        for (const size_t index : {0, 2, 1}) reduction.add(lane, nth, index, block);
+      }
+    });
+    reduction.finish();
+    EXPECT_EQ(delivered, 3 * (step + 1));
+    const std::vector<float> expected = expected_sum({0, c.replicas}, step);
+    for (const BlockPart& part : parts)
+      for (int64_t i = part.offset; i < part.offset + part.elements; ++i)
+        ASSERT_EQ(std::bit_cast<uint32_t>(sums[static_cast<size_t>(i)]),
+                  std::bit_cast<uint32_t>(expected[static_cast<size_t>(i)]));
+  }
+}
+
+TEST_P(GradientReductions, GiveTheBitsOfTheTreeWhoeverComputesWhat) {
+  const Case& c = GetParam();
+  auto transports = make_thread_transports(c.ranks);
+  std::vector<std::thread> threads;
+  for (auto& transport : transports)
+    threads.emplace_back([&c, &transport] {
+      Communicator communicator(std::move(transport));
+      reduce_as_rank(c, communicator);
+      communicator.barrier();
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+INSTANTIATE_TEST_SUITE_P(Placements, GradientReductions,
+                         testing::Values(Case{1, 1, 1, 0}, Case{4, 1, 1, 0}, Case{4, 1, 2, 0},
+                                         Case{4, 1, 4, 0}, Case{7, 1, 1, 0}, Case{6, 1, 2, 0},
+                                         Case{4, 2, 1, 100}, Case{4, 2, 2, 100000}, Case{4, 4, 1, 6000},
+                                         Case{12, 2, 2, 0}, Case{12, 2, 1, 100}, Case{6, 3, 2, 100},
+                                         Case{10, 2, 1, 0}),
+                         [](const auto& info) {
+                           const Case& c = info.param;
+                           return "Replicas" + std::to_string(c.replicas) + "Ranks" +
+                                  std::to_string(c.ranks) + "Lanes" + std::to_string(c.lanes) + "Bucket" +
+                                  std::to_string(c.bucket_elements);
+                         });
+
+TEST(LaneThreads, RethrowTheExceptionOfTheLowestLaneAndGoOn) {
+  const Team team(1);
+  LaneThreads lanes(3, team);
+  EXPECT_THROW(lanes.run([](int lane) {
+    if (lane == 1) throw std::runtime_error("one");
+    if (lane == 2) throw std::logic_error("two");
+  }),
+               std::runtime_error);
+  std::vector<int> seen(3, 0);
+  lanes.run([&](int lane) { seen[static_cast<size_t>(lane)] = lane + 1; });
+  EXPECT_THAT(seen, testing::ElementsAre(1, 2, 3));
+}
+
+}  // namespace
+}  // namespace mox::internal

@@ -1,0 +1,228 @@
+#include "runtime/comm/communicator.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <bit>
+#include <cmath>
+#include <numeric>
+
+#include "runtime/base/error.h"
+#include "runtime/base/random.h"
+#include "tests/runtime/comm/thread_ranks.h"
+
+namespace mox {
+namespace {
+
+TEST(Communicator, OneRankIsAJobOfItsOwn) {
+  Communicator communicator;
+  EXPECT_EQ(communicator.size(), 1);
+  EXPECT_EQ(communicator.local_size(), 1);
+  communicator.barrier();
+  EXPECT_THAT(communicator.allgather("abc"), testing::ElementsAre("abc"));
+  EXPECT_EQ(communicator.broadcast_text("abc"), "abc");
+  std::vector<float> values = {1, 2};
+  communicator.allreduce(std::span(values));
+  EXPECT_THAT(values, testing::ElementsAre(1, 2));
+  EXPECT_THROW(communicator.broadcast({}, 1), InvalidArgument);
+}
+
+class CommunicatorOfRanks : public testing::TestWithParam<int> {};
+
+TEST(Communicator, KnowsItsHosts) {
+  auto transports = make_thread_transports(4);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 4; ++rank)
+    threads.emplace_back([&, rank] {
+      Communicator communicator(std::move(transports[static_cast<size_t>(rank)]),
+                                rank % 2 == 0 ? "even" : "odd");
+      EXPECT_EQ(communicator.local_size(), 2);
+      EXPECT_EQ(communicator.local_rank(), rank / 2);
+      EXPECT_EQ(communicator.host(3), "odd");
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_P(CommunicatorOfRanks, ABarrierHoldsAllUntilTheLastIsThere) {
+  std::atomic<int> arrived{0};
+  run_ranks(GetParam(), [&](Communicator& communicator) {
+    for (int round = 1; round <= 20; ++round) {
+      ++arrived;
+      communicator.barrier();
+      EXPECT_GE(arrived.load(), round * communicator.size());
+      communicator.barrier();
+    }
+  });
+}
+
+TEST_P(CommunicatorOfRanks, BroadcastsFromAnyRoot) {
+  run_ranks(GetParam(), [&](Communicator& communicator) {
+    for (int root = 0; root < communicator.size(); ++root) {
+      const std::string text = "from " + std::to_string(root) + std::string(1000, 'x');
+      EXPECT_EQ(communicator.broadcast_text(communicator.rank() == root ? text : "", root), text);
+    }
+  });
+}
+
+TEST_P(CommunicatorOfRanks, GathersTextsOfDifferentLengths) {
+  run_ranks(GetParam(), [&](Communicator& communicator) {
+    const auto gathered = communicator.allgather(std::string(static_cast<size_t>(communicator.rank()), 'a'));
+    for (size_t r = 0; r < gathered.size(); ++r) EXPECT_EQ(gathered[r].size(), r);
+  });
+}
+
+TEST_P(CommunicatorOfRanks, SumsExactTypes) {
+  run_ranks(GetParam(), [&](Communicator& communicator) {
+    const int n = communicator.size();
+    std::vector<int64_t> whole = {communicator.rank(), 1};
+    communicator.allreduce(std::span(whole));
+    EXPECT_THAT(whole, testing::ElementsAre(n * (n - 1) / 2, n));
+    std::vector<double> real = {0.5};
+    communicator.allreduce(std::span(real));
+    EXPECT_EQ(real[0], 0.5 * n);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, CommunicatorOfRanks, testing::Values(1, 2, 3, 4, 7, 8));
+
+// The values of one leaf: numbers of very different size, so that every order of a sum has other last bits.
+std::vector<float> leaf_values(int64_t leaf, int64_t elements) {
+  std::vector<float> values(static_cast<size_t>(elements));
+  RandomStream(7, static_cast<uint64_t>(leaf)).fill_normal(values, 0, 0, 1);
+  for (float& value : values) value *= std::exp(4 * value);
+  return values;
+}
+
+// What the tree over leaves [first, last) sums to, written down from the tree's definition.
+std::vector<float> expected_sum(LeafRange node, int64_t elements) {
+  if (node.size() == 1) return leaf_values(node.first, elements);
+  const int64_t split = split_of(node);
+  std::vector<float> left = expected_sum({node.first, split}, elements);
+  const std::vector<float> right = expected_sum({split, node.last}, elements);
+  for (size_t i = 0; i < left.size(); ++i) left[i] += right[i];
+  return left;
+}
+
+void run_tree_sum(Communicator& communicator, int64_t leaves, int64_t elements, WireType wire,
+                  std::vector<float>* result) {
+  std::vector<std::vector<float>> arrays;
+  for (const LeafRange& subtree :
+       maximal_subtrees(leaves, block_of(leaves, communicator.rank(), communicator.size())))
+    arrays.push_back(expected_sum(subtree, elements));
+  TreeSum sum{.leaves = leaves,
+              .elements = elements,
+              .partial_sums = {},
+              .result = arrays[0].data(),
+              .wire = wire,
+              .tag = 20};
+  for (auto& array : arrays) sum.partial_sums.push_back(array.data());
+  bool done = false;
+  communicator.wait(communicator.start(make_tree_sum(sum), "bucket 0", [&] { done = true; }));
+  EXPECT_TRUE(done);
+  *result = arrays[0];
+}
+
+struct Case {
+  int ranks;
+  int64_t leaves;
+};
+
+class TreeSums : public testing::TestWithParam<Case> {};
+
+TEST_P(TreeSums, HaveTheBitsOfTheTreeOnEveryRank) {
+  for (const int64_t elements : {1, 5, 2048, 2049, 10007}) {
+    const std::vector<float> expected = expected_sum({0, GetParam().leaves}, elements);
+    run_ranks(GetParam().ranks, [&](Communicator& communicator) {
+      std::vector<float> result;
+      run_tree_sum(communicator, GetParam().leaves, elements, WireType::kFloat32, &result);
+      for (size_t i = 0; i < expected.size(); ++i)
+        ASSERT_EQ(std::bit_cast<uint32_t>(result[i]), std::bit_cast<uint32_t>(expected[i]))
+            << "element " << i;
+    });
+  }
+}
+
+TEST_P(TreeSums, OverANarrowWireAgreeOnEveryRank) {
+  const int64_t elements = 5000;
+  const int64_t leaves = GetParam().leaves;
+  const std::vector<float> exact = expected_sum({0, leaves}, elements);
+  std::vector<double> magnitude(exact.size());
+  for (int64_t leaf = 0; leaf < leaves; ++leaf) {
+    const auto values = leaf_values(leaf, elements);
+    for (size_t i = 0; i < values.size(); ++i) magnitude[i] += std::abs(values[i]);
+  }
+  std::vector<std::vector<float>> results(static_cast<size_t>(GetParam().ranks));
+  run_ranks(GetParam().ranks, [&](Communicator& communicator) {
+    run_tree_sum(communicator, leaves, elements, WireType::kBfloat16,
+                 &results[static_cast<size_t>(communicator.rank())]);
+  });
+  for (const auto& result : results) {
+    EXPECT_EQ(result, results[0]);
+    // Every partial sum is rounded once, by at most 2^-9 of itself, and so is the result.
+    for (size_t i = 0; i < exact.size(); ++i)
+      ASSERT_NEAR(result[i], exact[i], magnitude[i] * std::ldexp(1.0, -7));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Placements, TreeSums,
+                         testing::Values(Case{1, 1}, Case{1, 4}, Case{2, 2}, Case{2, 4}, Case{4, 4},
+                                         Case{2, 6}, Case{3, 6}, Case{6, 6}, Case{3, 3}, Case{5, 10},
+                                         Case{8, 8}),
+                         [](const auto& info) {
+                           return "Ranks" + std::to_string(info.param.ranks) + "Leaves" +
+                                  std::to_string(info.param.leaves);
+                         });
+
+TEST(Communicator, ManyOperationsAreUnderWayAtOnceInAnyOrder) {
+  constexpr int kOperations = 12;
+  run_ranks(3, [&](Communicator& communicator) {
+    std::vector<std::vector<float>> values(kOperations, std::vector<float>(3000, 1.0F));
+    std::vector<std::shared_ptr<Communicator::Pending>> pending;
+    for (int i = 0; i < kOperations; ++i) {
+      // Each rank begins with another one.
+      const int k = (i + communicator.rank() * 5) % kOperations;
+      float* data = values[static_cast<size_t>(k)].data();
+      pending.push_back(communicator.start(make_tree_sum({.leaves = 3,
+                                                          .elements = 3000,
+                                                          .partial_sums = {data},
+                                                          .result = data,
+                                                          .tag = kFirstFreeTag + k}),
+                                           "bucket"));
+    }
+    for (const auto& one : pending) communicator.wait(one);
+    for (const auto& array : values) EXPECT_THAT(array, testing::Each(3.0F));
+  });
+}
+
+TEST(Communicator, AFailureOfDoneComesOutOfWait) {
+  run_ranks(2, [&](Communicator& communicator) {
+    float value = 1;
+    auto pending = communicator.start(
+        make_tree_sum({.leaves = 2, .elements = 1, .partial_sums = {&value}, .result = &value, .tag = 17}),
+        "bucket", [] { throw NumericError("not finite"); });
+    EXPECT_THROW(communicator.wait(pending), NumericError);
+  });
+}
+
+TEST(Communicator, AWaitForAMissingRankIsReported) {
+  std::atomic<bool> reported{false};
+  run_ranks(3, [&](Communicator& communicator) {
+    if (communicator.rank() == 0)
+      communicator.set_stall_listener(
+          [&](const std::string& what, std::span<const int> missing, double seconds) {
+            EXPECT_EQ(what, "allgather");
+            EXPECT_THAT(std::vector<int>(missing.begin(), missing.end()), testing::ElementsAre(2));
+            EXPECT_GT(seconds, 0);
+            reported = true;
+          });
+    if (communicator.rank() == 2)
+      while (!reported) std::this_thread::yield();
+    communicator.allgather_equal("x");
+    communicator.set_stall_listener({});
+  });
+  EXPECT_TRUE(reported);
+}
+
+}  // namespace
+}  // namespace mox
