@@ -81,7 +81,7 @@ std::vector<Option> declare() {
        .type = kInteger,
        .default_value = int64_t{32},
        .group = "Data",
-       .help = "Samples in a batch, of each device: a step takes so many for every logical replica.",
+       .help = "Samples in a batch of each device.",
        .minimum = 1},
       {.name = "eval_batch_size",
        .type = kInteger,

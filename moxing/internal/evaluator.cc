@@ -36,7 +36,7 @@ Evaluator::Evaluator(const RunSpec& spec, const RunSettings& settings, VariableS
     : dataset_(one_epoch(spec, settings, ModeKeys::EVAL)),
       pipeline_options_{.seed = settings.seed,
                         .threads = settings.data_threads,
-                        .prefetch_batches = std::max(settings.prefetch_batches, lanes.size() + 1),
+                        .prefetch_batches = std::max(settings.prefetch_batches, lanes.size()),
                         .group_size = job().size(),
                         .group_first = job().rank()},
       compiler_(spec.model_fn, ModeKeys::EVAL, store, team, settings.arithmetic, {}, lanes.size()),

@@ -32,6 +32,7 @@ GradientReduction::GradientReduction(const Placement& placement, Communicator& c
     lane.stacks.resize(buckets_.size());
   }
   combined_.resize(buckets_.size());
+  scratch_.resize(buckets_.size());
   pending_.resize(buckets_.size());
   lanes_left_ = std::vector<std::atomic<int>>(buckets_.size());
 }
@@ -105,7 +106,8 @@ void GradientReduction::combine(size_t b) {
               .partial_sums = {},
               .result = stack.front().value,
               .wire = options_.wire,
-              .tag = options_.first_tag + static_cast<int>(b)};
+              .tag = options_.first_tag + static_cast<int>(b),
+              .scratch = &scratch_[b]};
   for (const PartialSum<float*>& partial : stack) sum.partial_sums.push_back(partial.value);
   pending_[b] = communicator_.start(make_tree_sum(sum), fmt::format("{} {}", options_.name, b),
                                     [this, b, result = sum.result] { deliver(b, result); });

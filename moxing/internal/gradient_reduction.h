@@ -82,6 +82,7 @@ class GradientReduction {
   std::vector<Lane> lanes_;
   std::vector<Stack> combined_;  // of each bucket
   std::vector<std::atomic<int>> lanes_left_;
+  std::vector<TreeSumScratch> scratch_;
   std::vector<std::shared_ptr<Communicator::Pending>> pending_;
 };
 

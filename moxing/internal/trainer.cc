@@ -170,7 +170,7 @@ void Trainer::open_data() {
   const PipelineOptions options{.seed = settings_.seed,
                                 .threads = settings_.data_threads,
                                 .prefetch_batches = static_cast<int>(
-                                    std::max<int64_t>(settings_.prefetch_batches, replicas.size() + 1)),
+                                    std::max<int64_t>(settings_.prefetch_batches, replicas.size())),
                                 .group_size = placement_.logical_replicas,
                                 .group_first = replicas.first,
                                 .group_count = replicas.size()};

@@ -36,6 +36,11 @@ enum class WireType { kFloat32, kBfloat16 };
 // Each rank sums one segment of the array, in tree order, from everybody's partial sums, then hands it to all others
 // (reduce-scatter, then allgather): 2 * (1 - 1 / ranks) array lengths in and out of every rank, if its leaves fill one
 // subtree. Short arrays go to everybody whole, in one phase.
+//
+// Memory in which the other ranks' parts arrive: given along with one sum after another, it is made once.
+struct TreeSumScratch {
+  std::vector<std::vector<float>> arrays;
+};
 struct TreeSum {
   int64_t leaves = 1;
   int64_t elements = 0;
@@ -44,6 +49,7 @@ struct TreeSum {
   float* result = nullptr;  // may be one of partial_sums
   WireType wire = WireType::kFloat32;
   int tag = kCollectiveTag;
+  TreeSumScratch* scratch = nullptr;  // of one sum at a time; without one the operation has its own
 };
 std::unique_ptr<Operation> make_tree_sum(const TreeSum& sum);
 

@@ -101,9 +101,14 @@ class TreeSumOperation : public Operation {
       const int peer = (rank_ + step) % ranks_;
       const size_t subtrees = maximal_subtrees(sum_.leaves, block_of(sum_.leaves, peer, ranks_)).size();
       for (size_t i = 0; i < subtrees; ++i) {
-        staged_.push_back({peer, std::vector<float>(static_cast<size_t>(own.elements)),
-                           WireBuffer(sum_.wire, own.elements)});
+        staged_.push_back({peer, {}, WireBuffer(sum_.wire, own.elements)});
       }
+    }
+    TreeSumScratch& scratch = sum_.scratch ? *sum_.scratch : own_scratch_;
+    if (scratch.arrays.size() < staged_.size()) scratch.arrays.resize(staged_.size());
+    for (size_t i = 0; i < staged_.size(); ++i) {
+      scratch.arrays[i].resize(static_cast<size_t>(own.elements));
+      staged_[i].values = scratch.arrays[i];
     }
     for (Staged& staged : staged_)
       requests.push_back(transport.receive(staged.peer, sum_.tag,
@@ -170,11 +175,12 @@ class TreeSumOperation : public Operation {
 
   struct Staged {
     int peer;
-    std::vector<float> values;
+    std::span<float> values;
     WireBuffer buffer;
   };
 
   TreeSum sum_;
+  TreeSumScratch own_scratch_;
   int rank_ = 0, ranks_ = 1, phase_ = 0;
   std::vector<Staged> staged_;  // other ranks' partial sums of this rank's segment
   std::vector<WireBuffer> outgoing_;
