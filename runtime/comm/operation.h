@@ -30,17 +30,17 @@ inline constexpr int kFirstFreeTag = 16;
 // mantissa, so the result then depends on which ranks hold which leaves.
 enum class WireType { kFloat32, kBfloat16 };
 
+// Memory in which the other ranks' parts of a sum arrive: handed to one sum after another, it is made once.
+struct TreeSumScratch {
+  std::vector<std::vector<float>> arrays;
+};
+
 // Sums arrays over the leaves of the summation tree, which are spread over the ranks in contiguous blocks of equal size
 // (`leaves` is a multiple of the number of ranks). Every rank gets the same bits.
 //
 // Each rank sums one segment of the array, in tree order, from everybody's partial sums, then hands it to all others
 // (reduce-scatter, then allgather): 2 * (1 - 1 / ranks) array lengths in and out of every rank, if its leaves fill one
 // subtree. Short arrays go to everybody whole, in one phase.
-//
-// Memory in which the other ranks' parts arrive: given along with one sum after another, it is made once.
-struct TreeSumScratch {
-  std::vector<std::vector<float>> arrays;
-};
 struct TreeSum {
   int64_t leaves = 1;
   int64_t elements = 0;
