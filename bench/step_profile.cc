@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "moxing/moxing.h"
@@ -77,6 +79,43 @@ mox::PlanRequest build_training_graph(const mox::ModelFn& model_fn, const mox::D
   return request;
 }
 
+// The optimizer's updates of one step, whole gradients or parts.
+class Updates : public mox::GradientPartListener {
+ public:
+  Updates(const mox::Optimizer& optimizer, std::vector<Parameter>& parameters, int64_t step)
+      : optimizer_(optimizer), parameters_(parameters), step_(step) {}
+
+  void apply(size_t index, int64_t first, std::span<const float> gradient, const mox::Team& team) const {
+    Parameter& parameter = parameters_[index];
+    const auto part = [&](std::span<float> whole) { return whole.subspan(first, gradient.size()); };
+    std::array<std::span<float>, 4> slots;
+    for (size_t i = 0; i < parameter.slot_spans.size(); ++i) slots.at(i) = part(parameter.slot_spans[i]);
+    optimizer_.apply({.name = parameter.name,
+                      .value = part(parameter.value.values<float>()),
+                      .gradient = gradient,
+                      .slots = std::span(slots).first(parameter.slot_spans.size()),
+                      .learning_rate = optimizer_.learning_rate(step_, 0),
+                      .step = step_ + 1,
+                      .weight_decay = parameter.settings.weight_decay},
+                     team);
+  }
+  void expect(size_t index, int64_t first, int64_t count) const override {
+    const auto fetch = [&](std::span<const float> values) {
+      for (int64_t i = 0; i < count; i += 16) __builtin_prefetch(values.data() + first + i, 1, 2);
+    };
+    fetch(std::as_const(parameters_[index].value).values<float>());
+    for (std::span<float> slot : parameters_[index].slot_spans) fetch(slot);
+  }
+  void take(size_t index, int64_t first, std::span<const float> gradient) const override {
+    apply(index, first, gradient, mox::Team(1));
+  }
+
+ private:
+  const mox::Optimizer& optimizer_;
+  std::vector<Parameter>& parameters_;
+  int64_t step_;
+};
+
 }  // namespace
 
 double StepProfile::kernel_seconds() const {
@@ -101,10 +140,13 @@ StepProfile profile_steps(const mox::ModelFn& model_fn, const mox::OptimizerFn& 
   const mox::PlanRequest request = build_training_graph(model_fn, batches, graph);
   mox::VariableStore store(options.seed);
   store.declare(graph);
-  const auto plan = mox::Plan::compile(
-      graph, request, {.rules = mox::default_rules(options.precision), .convert = mox::convert_layout}, team);
-  mox::PlanInstance instance(plan, team, [&](std::string_view name) { return store.get(name); });
   const std::unique_ptr<mox::Optimizer> optimizer = optimizer_fn();
+  const auto plan = mox::Plan::compile(graph, request,
+                                       {.rules = mox::default_rules(options.precision),
+                                        .convert = mox::convert_layout,
+                                        .gradients_in_parts = optimizer->is_elementwise()},
+                                       team);
+  mox::PlanInstance instance(plan, team, [&](std::string_view name) { return store.get(name); });
   std::vector<Parameter> parameters;
   for (const mox::GradientOutput& gradient : request.gradients)
     parameters.push_back(make_parameter(graph.spec(gradient.variable).name, *optimizer, store));
@@ -121,18 +163,16 @@ StepProfile profile_steps(const mox::ModelFn& model_fn, const mox::OptimizerFn& 
         if (!pipeline.next(&batch))
           throw mox::FailedPrecondition("the data of a profile must not end; repeat it");
       }
-      instance.run({.components = batch.components, .seed = options.seed, .step = step}, [&](size_t index) {
-        Parameter& parameter = parameters[index];
-        const Stopwatch of_update(parameter.seconds);
-        optimizer->apply({.name = parameter.name,
-                          .value = parameter.value.values<float>(),
-                          .gradient = instance.gradient(index).values<float>(),
-                          .slots = parameter.slot_spans,
-                          .learning_rate = optimizer->learning_rate(step, 0),
-                          .step = step + 1,
-                          .weight_decay = parameter.settings.weight_decay},
-                         team);
-      });
+      const mox::StepInputs inputs{.components = batch.components, .seed = options.seed, .step = step};
+      const Updates updates(*optimizer, parameters, step);
+      const auto whole = [&](size_t index) {
+        const Stopwatch of_update(parameters[index].seconds);
+        updates.apply(index, 0, instance.gradient(index).values<float>(), team);
+      };
+      if (optimizer->is_elementwise())
+        instance.run(inputs, whole, updates);
+      else
+        instance.run(inputs, whole);
       instance.apply_updates();
     }
   };

@@ -68,6 +68,10 @@ class Optimizer {
   // limit)` (gradient_clipping.h).
   virtual std::optional<double> global_norm_limit() const { return std::nullopt; }
 
+  // Whether `apply` treats each element by itself, from nothing but the update's elements and numbers, so that it may be given
+  // a part of a variable at a time (all spans cut alike; several parts from different threads at once).
+  virtual bool is_elementwise() const { return false; }
+
   // Updates one variable. Different variables may be updated from different threads at the same time.
   // No allocation, no exception; a non-finite gradient gives a non-finite value, which the NaN guard reports.
   virtual void apply(const ParameterUpdate& update, const Team& team) const = 0;

@@ -22,6 +22,7 @@ class ClipByValue final : public OptimizerWrapper {
           "as the "
           "backward pass left them: write clip_by_global_norm(clip_by_value(optimizer)) instead");
   }
+  bool is_elementwise() const override { return wrapped().is_elementwise(); }
   std::string description() const override {
     return fmt::format("clip by value {}, {}", limit_, wrapped().description());
   }

@@ -36,7 +36,7 @@ const Op& matmul_op() {
       .name = "matmul",
       .infer = infer_matrix_product,
       .gradient = gradient,
-      .compile = [](const KernelRequest& request) { return matrix_product_kernel(request.node, false); }};
+      .compile = [](const KernelRequest& request) { return matrix_product_kernel(request.node, false, request.team); }};
   return op;
 }
 

@@ -161,7 +161,8 @@ std::unique_ptr<CompiledModel> ModelCompiler::compile(const std::vector<TensorTy
   store_.declare(*model->graph);
   model->plan = Plan::compile(*model->graph, request, {.rules = default_rules(arithmetic_.precision),
                                .convert = convert_layout,
-                               .direct_convolutions = arithmetic_.direct_convolutions},
+                               .direct_convolutions = arithmetic_.direct_convolutions,
+                               .gradients_in_parts = gradients_in_parts_},
                               team_);
   const auto variable = [&](std::string_view name) { return store_.get(name); };
   model->instance = std::make_unique<PlanInstance>(model->plan, team_, variable);

@@ -43,6 +43,9 @@ class ModelCompiler {
   ModelCompiler(ModelFn model_fn, ModeKeys mode, VariableStore& store, const Team& team, const Arithmetic& arithmetic,
                 std::function<void(ModelBuild&, const ModelSpec&)> begin = {}, int lanes = 1);
 
+  // Plans from now on are compiled with CompileOptions::gradients_in_parts.
+  void take_gradients_in_parts() { gradients_in_parts_ = true; }
+
   // The model for a batch of these component types. Throws what model_fn throws, and InvalidArgument if its answer cannot
   // be used in this mode.
   CompiledModel& for_signature(const std::vector<TensorType>& signature);
@@ -56,6 +59,7 @@ class ModelCompiler {
   VariableStore& store_;
   const Team& team_;
   Arithmetic arithmetic_;
+  bool gradients_in_parts_ = false;
   std::function<void(ModelBuild&, const ModelSpec&)> begin_;
   int lanes_;
   std::vector<std::unique_ptr<CompiledModel>> models_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "moxing/gradient_clipping.h"
@@ -62,6 +63,36 @@ void ParameterUpdater::apply(size_t number, std::span<const float> gradient, dou
                      .gradient_scale = gradient_scale,
                      .weight_decay = parameter.settings.weight_decay},
                     team);
+}
+
+bool ParameterUpdater::takes_parts() const {
+  return optimizer_->is_elementwise() && !needs_all_gradients() && slot_specs_.size() <= kMostSlots;
+}
+
+void ParameterUpdater::apply_part(size_t number, int64_t first, std::span<const float> gradient) {
+  Parameter& parameter = parameters_[number];
+  const auto part = [&](std::span<float> whole) { return whole.subspan(static_cast<size_t>(first), gradient.size()); };
+  std::array<std::span<float>, kMostSlots> slots;
+  for (size_t i = 0; i < parameter.slot_spans.size(); ++i) slots[i] = part(parameter.slot_spans[i]);
+  optimizer_->apply({.name = parameter.name,
+                     .value = part(parameter.value.values<float>()),
+                     .gradient = gradient,
+                     .slots = std::span(slots).first(parameter.slot_spans.size()),
+                     .learning_rate = learning_rate_ * parameter.settings.learning_rate_multiplier,
+                     .step = update_number_,
+                     .gradient_scale = 1,
+                     .weight_decay = parameter.settings.weight_decay},
+                    Team(1));
+}
+
+void ParameterUpdater::expect_part(size_t number, int64_t first, int64_t count) const {
+  const Parameter& parameter = parameters_[number];
+  constexpr int64_t kCacheLine = 64 / sizeof(float);
+  const auto fetch = [&](const float* values) {
+    for (int64_t i = 0; i < count; i += kCacheLine) __builtin_prefetch(values + first + i, 1, 2);
+  };
+  fetch(parameter.value.values<float>().data());
+  for (std::span<float> slot : parameter.slot_spans) fetch(slot.data());
 }
 
 double ParameterUpdater::clipping_scale_of(std::span<const std::span<const float>> gradients, double gradient_scale) const {

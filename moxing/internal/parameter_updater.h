@@ -24,6 +24,9 @@ class ParameterUpdater {
   // with other plans' lists. Throws InvalidArgument if a kept slot has another shape than its variable.
   std::vector<size_t> declare(std::span<const std::string> variables);
 
+  // True if `apply_part` may be called: the rule treats each element by itself.
+  bool takes_parts() const;
+
   // True if all gradients must be there before the first update (clipping by the global norm).
   bool needs_all_gradients() const { return optimizer_->global_norm_limit().has_value(); }
 
@@ -31,6 +34,10 @@ class ParameterUpdater {
   void begin_step(int64_t step, int64_t steps_per_epoch, double multiplier);
   // Different parameters may be updated from different threads at the same time.
   void apply(size_t parameter, std::span<const float> gradient, double gradient_scale, const Team& team);
+  // Elements [first, first + gradient.size()) of the parameter, on the calling thread; several parts may be applied at once.
+  void apply_part(size_t parameter, int64_t first, std::span<const float> gradient);
+  // Fetches what `apply_part` will read into the calling core's cache.
+  void expect_part(size_t parameter, int64_t first, int64_t count) const;
   // The factor that clipping by the global norm asks for, beside `gradient_scale`, which the gradients still lack.
   double clipping_scale_of(std::span<const std::span<const float>> gradients, double gradient_scale) const;
 
@@ -44,6 +51,8 @@ class ParameterUpdater {
   std::vector<NamedArray> slots() const;  // sharing the memory
 
  private:
+  static constexpr size_t kMostSlots = 4;  // of an optimizer whose updates are cut into parts
+
   struct Parameter {
     std::string name;
     Array value;

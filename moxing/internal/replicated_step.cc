@@ -20,6 +20,23 @@ uint64_t seed_of_replica(uint64_t seed, int64_t replica) {
   return replica == 0 ? seed : mix_hash(seed, static_cast<uint64_t>(replica));
 }
 
+// Applies gradients while they are computed.
+class PartUpdates : public GradientPartListener {
+ public:
+  PartUpdates(ParameterUpdater& updater, std::span<const size_t> numbers)
+      : updater_(updater), numbers_(numbers) {}
+  void expect(size_t index, int64_t first, int64_t count) const override {
+    updater_.expect_part(numbers_[index], first, count);
+  }
+  void take(size_t index, int64_t first, std::span<const float> gradient) const override {
+    updater_.apply_part(numbers_[index], first, gradient);
+  }
+
+ private:
+  ParameterUpdater& updater_;
+  std::span<const size_t> numbers_;
+};
+
 }  // namespace
 
 // The two reductions of one model: of gradients, and of what is updated after the step.
@@ -44,7 +61,8 @@ ReplicatedStep::ReplicatedStep(const Placement& placement, Communicator& communi
       lanes_(lanes),
       team_(team),
       full_batch_(full_batch),
-      bucket_options_(buckets) {}
+      bucket_options_(buckets),
+      in_parts_(placement.logical_replicas == 1 && updater.takes_parts()) {}
 
 ReplicatedStep::~ReplicatedStep() = default;
 
@@ -75,6 +93,7 @@ ReplicatedStep::Reductions& ReplicatedStep::reductions_of(CompiledModel& model) 
         model.spec.output_info, [&](const auto& entry) { return entry.first == model.fetch_names[f]; }));
     made->is_number.push_back(!made->is_output.back() && instance.fetched(f).elements() == 1);
   }
+  if (in_parts_) return *reductions_.emplace(&model, std::move(made)).first->second;
   std::vector<BlockPart> parts;
   for (size_t i = 0; i < model.gradient_variables.size(); ++i)
     parts.push_back({instance.gradient_offset(i), instance.gradient(i).elements()});
@@ -148,13 +167,13 @@ bool ReplicatedStep::begin(std::span<const Batch> batches) {
 
 void ReplicatedStep::run(const StepMoment& moment) {
   updater_.begin_step(moment.step, moment.steps_per_epoch, moment.learning_rate_multiplier);
-  current_->gradients->begin_step();
+  if (current_->gradients) current_->gradients->begin_step();
   if (current_->updates) current_->updates->begin_step();
   numbers_.assign(models_.size(), {});
   arrays_.assign(models_.size(), {});
   lanes_.run([&](int lane) { compute_replicas(moment, lane); });
   if (placement_.ranks > 1) communicator_.wait(telling_);
-  current_->gradients->finish();
+  if (current_->gradients) current_->gradients->finish();
   if (updater_.needs_all_gradients()) apply_clipped();
   if (current_->updates) current_->updates->finish();
   if (placement_.logical_replicas == 1) any_model_->instance->apply_updates();
@@ -180,6 +199,12 @@ void ReplicatedStep::compute_replica(CompiledModel& model, const Batch& batch, c
   const bool alone = placement_.logical_replicas == 1;
   const StepInputs inputs{
       .components = batch.components, .seed = seed_of_replica(moment.seed, replica), .step = moment.step};
+  if (in_parts_) {
+    const auto whole = [&](size_t i) {
+      updater_.apply(current_->parameters[i], instance.gradient(i).values<float>(), 1, team_);
+    };
+    return instance.run(inputs, whole, PartUpdates(updater_, current_->parameters));
+  }
   const float share = static_cast<float>(static_cast<double>(batch.size) / static_cast<double>(full_batch_));
   const auto weigh = [&](std::span<float> values) {
     if (!alone && batch.size != full_batch_)

@@ -32,7 +32,8 @@ struct StepMoment {
 
 class ReplicatedStep : public StepResult {
  public:
-  // `full_batch`: samples of a batch that is not short. `compiler` makes one instance a lane.
+  // `full_batch`: samples of a batch that is not short. `compiler` makes one instance a lane, with gradients in parts if there
+  // is one replica and the updater takes parts.
   ReplicatedStep(const Placement& placement, Communicator& communicator, ModelCompiler& compiler,
                  ParameterUpdater& updater, LaneThreads& lanes, const Team& team, int64_t full_batch,
                  const BucketOptions& buckets);
@@ -79,6 +80,7 @@ class ReplicatedStep : public StepResult {
   int64_t full_batch_;
   BucketOptions bucket_options_;
 
+  const bool in_parts_;  // one replica alone: gradients go to the optimizer as they are computed
   std::map<const CompiledModel*, std::shared_ptr<Reductions>> reductions_;
   Reductions* current_ = nullptr;  // of the step under way
   std::span<const Batch> batches_;

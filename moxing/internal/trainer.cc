@@ -82,6 +82,7 @@ RunResult Trainer::run() {
   compiler_ = std::make_unique<ModelCompiler>(
       spec_.model_fn, ModeKeys::TRAIN, store_, team_, settings_.arithmetic,
       [this](ModelBuild& build, const ModelSpec& model) { begin_graph(build, model); }, placement_.lanes);
+  if (placement_.logical_replicas == 1 && updater_->takes_parts()) compiler_->take_gradients_in_parts();
   CompiledModel& model = compiler_->for_signature(dataset_->signature());
   start_.checkpoint = {};
   for (const std::string& name : store_.unclaimed())

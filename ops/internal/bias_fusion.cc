@@ -30,7 +30,7 @@ const Op& matmul_bias_op() {
       .name = "matmul_bias",
       .infer = infer_matrix_product,
       .gradient = nullptr,
-      .compile = [](const KernelRequest& request) { return matrix_product_kernel(request.node, true); }};
+      .compile = [](const KernelRequest& request) { return matrix_product_kernel(request.node, true, request.team); }};
   return op;
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "ops/internal/narrow_matmul.h"
+#include "ops/internal/outer_product.h"
+#include "ops/internal/split_matmul.h"
 
 namespace mox {
 namespace {
@@ -102,6 +104,34 @@ Kernel primitive_product(const Node& node, const Product& product, TensorType a,
   return onednn::primitive_kernel(node, description, std::move(arguments));
 }
 
+Kernel split_kernel(const Node& node, const Product& product, int64_t m, bool has_bias) {
+  const int64_t k = product.a.columns, n = product.b.columns;
+  Kernel kernel = plain_kernel(
+      node,
+      [=](const KernelArguments& arguments) {
+        split_matmul({m, k, n, arguments.input<float>(0), arguments.input<float>(1),
+                      has_bias ? arguments.input<float>(2) : nullptr, arguments.output<float>(0)},
+                     reinterpret_cast<float*>(arguments.scratch), arguments.team);
+      },
+      "split:avx512_core");
+  kernel.scratch_bytes = split_matmul_scratch(m, n);
+  return kernel;
+}
+
+// A weight's gradient can be given to the optimizer panel by panel.
+void add_parts(Kernel& kernel, const Product& product, const Shape& y, bool has_bias, const Team& team) {
+  const int64_t m = y[0], k = product.a.columns, n = y[1];
+  if (has_bias || !product.transpose_a || product.transpose_b || !outer_product_pays(m, k, n)) return;
+  kernel.scratch_bytes = std::max(kernel.scratch_bytes, outer_product_scratch(n, team));
+  kernel.implementation_in_parts = "panels:avx512_core";
+  kernel.instantiate_in_parts = [=] {
+    return [=](const KernelArguments& arguments) {
+      outer_product_in_parts({m, k, n, arguments.input<float>(0), arguments.input<float>(1)},
+                             reinterpret_cast<float*>(arguments.scratch), *arguments.parts, arguments.team);
+    };
+  };
+}
+
 }  // namespace
 
 std::vector<TensorType> infer_matrix_product(const OpCall& call) {
@@ -123,7 +153,7 @@ std::vector<TensorType> infer_matrix_product(const OpCall& call) {
   return {{DType::kFloat32, Shape(std::move(dims))}};
 }
 
-Kernel matrix_product_kernel(const Node& node, bool has_bias) {
+Kernel matrix_product_kernel(const Node& node, bool has_bias, const Team& team) {
   if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);
   TensorType a = node.inputs[0].type(), y = node.outputs[0];
   const TensorType& b = node.inputs[1].type();
@@ -132,10 +162,16 @@ Kernel matrix_product_kernel(const Node& node, bool has_bias) {
     a = flattened(a);
     y = flattened(y);
   }
-  const bool is_narrow = a.dtype == DType::kFloat32 && y.shape.rank() == 2 && !(product.transpose_a && product.transpose_b) &&
+  // What our own loops take.
+  const bool is_plain = a.dtype == DType::kFloat32 && b.dtype == DType::kFloat32 && y.shape.rank() == 2;
+  const bool is_narrow = is_plain && !(product.transpose_a && product.transpose_b) &&
                          is_narrow_matmul(product.a.columns, product.b.columns);
-  Kernel kernel = is_narrow ? narrow_kernel(node, product, y.shape[0], has_bias)
-                            : primitive_product(node, product, a, b, y, has_bias);
+  const bool is_split = is_plain && !is_narrow && !product.transpose_a && !product.transpose_b &&
+                        split_matmul_pays(y.shape[0], product.a.columns, product.b.columns, team);
+  Kernel kernel = is_narrow  ? narrow_kernel(node, product, y.shape[0], has_bias)
+                  : is_split ? split_kernel(node, product, y.shape[0], has_bias)
+                             : primitive_product(node, product, a, b, y, has_bias);
+  if (is_plain) add_parts(kernel, product, y.shape, has_bias, team);
   kernel.floating_point_operations =
       2.0 * static_cast<double>(y.shape.elements()) * static_cast<double>(product.a.columns);
   return kernel;

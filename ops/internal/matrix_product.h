@@ -10,6 +10,6 @@ namespace mox {
 std::vector<TensorType> infer_matrix_product(const OpCall& call);
 
 // The kernel of a * b (+ bias): inputs a, b[, bias] of `node`. Empty values included.
-Kernel matrix_product_kernel(const Node& node, bool has_bias);
+Kernel matrix_product_kernel(const Node& node, bool has_bias, const Team& team);
 
 }  // namespace mox

@@ -274,6 +274,24 @@ void schedule_gradient_events(Plan::Impl& plan, const std::vector<std::string>& 
                    [](const GradientEvent& a, const GradientEvent& b) { return a.step < b.step; });
 }
 
+// Gradients whose kernels can hand them over in parts: computed where nothing reads the variable any more, and read by nothing.
+void hand_over_in_parts(Plan::Impl& plan) {
+  for (GradientEvent& event : plan.gradient_events) {
+    const int value = plan.root(plan.gradients[event.gradient]);
+    PlanStep& step = plan.steps[static_cast<size_t>(plan.values[static_cast<size_t>(value)].first_step)];
+    const auto reads = [&](int input) { return plan.root(input) == value; };
+    if (!step.kernel.instantiate_in_parts || step.outputs != std::vector<int>{value} ||
+        event.step != plan.values[static_cast<size_t>(value)].first_step ||
+        std::ranges::count(plan.gradients, value, [&](int gradient) { return plan.root(gradient); }) != 1 ||
+        std::ranges::any_of(plan.steps, [&](const PlanStep& other) { return std::ranges::any_of(other.inputs, reads); }))
+      continue;
+    event.in_parts = true;
+    step.gradient_in_parts = static_cast<int>(event.gradient);
+    step.kernel.instantiate = step.kernel.instantiate_in_parts;
+    step.kernel.implementation = step.kernel.implementation_in_parts;
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<const Plan> Plan::compile(const Graph& graph, const PlanRequest& request,
@@ -310,13 +328,17 @@ std::shared_ptr<const Plan> Plan::compile(const Graph& graph, const PlanRequest&
   share_in_place(*impl);
   place_in_arena(*impl);
   schedule_gradient_events(*impl, gradient_variables);
+  impl->gradients_in_parts = options.gradients_in_parts;
+  if (options.gradients_in_parts) hand_over_in_parts(*impl);
 
   PlanStatistics& statistics = impl->statistics;
   statistics.nodes = impl->graph->nodes().size();
   statistics.steps = impl->steps.size();
   statistics.conversions = static_cast<size_t>(
       std::count_if(impl->steps.begin(), impl->steps.end(), [](const PlanStep& step) { return step.is_conversion; }));
-  for (int gradient : impl->gradients) statistics.gradient_bytes += impl->values[static_cast<size_t>(gradient)].type.bytes();
+  for (const GradientEvent& event : impl->gradient_events)
+    if (!event.in_parts)
+      statistics.gradient_bytes += impl->values[static_cast<size_t>(impl->gradients[event.gradient])].type.bytes();
   statistics.compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return std::shared_ptr<const Plan>(new Plan(std::move(impl)));
 }

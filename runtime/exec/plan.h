@@ -35,6 +35,8 @@ struct CompileOptions {
   LayoutConverter convert;       // ops/passes.h: convert_layout
   // Convolutions sum directly, never through a transform that needs fewer multiplications but rounds more (Winograd).
   bool direct_convolutions = false;
+  // The plan's runs take gradients in parts where a kernel can give them so (PlanInstance::run with a GradientPartListener).
+  bool gradients_in_parts = false;
 };
 
 struct PlanStatistics {

@@ -20,6 +20,18 @@ struct BoundStep {
   std::byte* scratch = nullptr;
 };
 
+// The parts of one gradient.
+class PartsOf : public PartListener {
+ public:
+  PartsOf(const GradientPartListener& listener, size_t gradient) : listener_(listener), gradient_(gradient) {}
+  void expect(int64_t first, int64_t count) const override { listener_.expect(gradient_, first, count); }
+  void take(int64_t first, std::span<const float> values) const override { listener_.take(gradient_, first, values); }
+
+ private:
+  const GradientPartListener& listener_;
+  size_t gradient_;
+};
+
 // A pointer that follows the batch's memory from run to run.
 struct ComponentPointer {
   size_t step, input, component;
@@ -52,19 +64,24 @@ PlanInstance::PlanInstance(std::shared_ptr<const Plan> plan, const Team& team,
   self.arena = allocate_aligned(compiled.arena_bytes);
   for (const std::string& name : compiled.variables) self.variables.push_back(variable(name));
   for (int value : compiled.results) self.results.emplace_back(compiled.values[static_cast<size_t>(value)].type);
+  std::vector<bool> in_parts(compiled.gradients.size());
+  for (const GradientEvent& event : compiled.gradient_events) in_parts[event.gradient] = event.in_parts;
   int64_t block_elements = 0;
-  for (int value : compiled.gradients) {
-    const TensorType& type = compiled.values[static_cast<size_t>(value)].type;
+  for (size_t g = 0; g < compiled.gradients.size(); ++g) {
+    const TensorType& type = compiled.values[static_cast<size_t>(compiled.gradients[g])].type;
     MOX_ASSERT(type.dtype == DType::kFloat32, "a gradient is of the type of what is trained, float32");
     self.gradient_offsets.push_back(block_elements);
+    if (in_parts[g]) continue;
     block_elements += (type.shape.elements() + kGradientAlignment - 1) / kGradientAlignment * kGradientAlignment;
   }
   self.gradient_block = Array(DType::kFloat32, {block_elements});
+  self.gradients.resize(compiled.gradients.size());
   for (size_t g = 0; g < compiled.gradients.size(); ++g) {
+    if (in_parts[g]) continue;
     // Shares the block's memory.
     const Array rest = self.gradient_block.rows(self.gradient_offsets[g], block_elements);
     const TensorType& type = compiled.values[static_cast<size_t>(compiled.gradients[g])].type;
-    self.gradients.push_back(rest.rows(0, type.shape.elements()).reshaped(type.shape));
+    self.gradients[g] = rest.rows(0, type.shape.elements()).reshaped(type.shape);
   }
   for (const auto& update : compiled.updates)
     self.updates.emplace_back(variable(update.variable), static_cast<size_t>(update.result));
@@ -78,7 +95,7 @@ PlanInstance::PlanInstance(std::shared_ptr<const Plan> plan, const Team& team,
       case Storage::kInput: return nullptr;
       case Storage::kConstant: return const_cast<std::byte*>(compiled.constants[index].data());  // inputs only
       case Storage::kResult: return self.results[index].data();
-      case Storage::kGradient: return self.gradients[index].data();
+      case Storage::kGradient: return self.gradients[index].defined() ? self.gradients[index].data() : nullptr;
     }
     return nullptr;
   };
@@ -111,6 +128,17 @@ void PlanInstance::run(const StepInputs& inputs) {
 }
 
 void PlanInstance::run(const StepInputs& inputs, const GradientListener& listener) {
+  MOX_ASSERT(!impl_->plan->impl().gradients_in_parts, "a plan with gradients in parts is run with a part listener");
+  run_steps(inputs, listener, nullptr);
+}
+
+void PlanInstance::run(const StepInputs& inputs, const GradientListener& listener, const GradientPartListener& part_listener) {
+  MOX_ASSERT(impl_->plan->impl().gradients_in_parts, "only a plan with gradients in parts has a part listener");
+  run_steps(inputs, listener, &part_listener);
+}
+
+void PlanInstance::run_steps(const StepInputs& inputs, const GradientListener& listener,
+                             const GradientPartListener* part_listener) {
   Impl& self = *impl_;
   const Plan::Impl& compiled = self.plan->impl();
   for (size_t c = 0; c < compiled.components.size(); ++c) {
@@ -129,14 +157,20 @@ void PlanInstance::run(const StepInputs& inputs, const GradientListener& listene
   const auto last_event = compiled.gradient_events.end();
   for (size_t s = 0; s < self.steps.size(); ++s) {
     BoundStep& step = self.steps[s];
-    step.run({step.inputs, step.outputs, step.scratch, *self.team, inputs.seed, inputs.step});
+    const int in_parts = compiled.steps[s].gradient_in_parts;
+    if (in_parts < 0) {
+      step.run({step.inputs, step.outputs, step.scratch, *self.team, inputs.seed, inputs.step});
+    } else {
+      const PartsOf parts(*part_listener, static_cast<size_t>(in_parts));
+      step.run({step.inputs, step.outputs, step.scratch, *self.team, inputs.seed, inputs.step, &parts});
+    }
     if (self.profiling) {
       const auto now = Clock::now();
       self.seconds[s] += std::chrono::duration<double>(now - before).count();
       before = now;
     }
     for (; event != last_event && event->step == static_cast<int>(s); ++event) {
-      listener(event->gradient);
+      if (!event->in_parts) listener(event->gradient);
       if (self.profiling) before = Clock::now();
     }
   }

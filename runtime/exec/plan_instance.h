@@ -26,6 +26,16 @@ struct KernelTime {
   double floating_point_operations = 0;
 };
 
+// Called by `run` instead of the GradientListener for the gradients of a plan that was compiled with `gradients_in_parts` and
+// whose kernels can give parts; see PartListener. The elements of gradient `index` that it takes are final, and the same elements
+// of its variable may be updated at once; `gradient(index)` does not exist.
+class GradientPartListener {
+ public:
+  virtual ~GradientPartListener() = default;
+  virtual void expect(size_t index, int64_t first, int64_t count) const = 0;
+  virtual void take(size_t index, int64_t first, std::span<const float> values) const = 0;
+};
+
 struct StepInputs {
   std::span<const Array> components;  // the batch, of the types that the graph's inputs declare
   uint64_t seed = 0;
@@ -44,12 +54,16 @@ class PlanInstance {
   // Throws InvalidArgument if a component has another type than the plan was compiled for.
   void run(const StepInputs& inputs, const GradientListener& listener);
   void run(const StepInputs& inputs);
+  // For plans compiled with `gradients_in_parts`, and only for those.
+  void run(const StepInputs& inputs, const GradientListener& listener, const GradientPartListener& part_listener);
 
-  // Valid until the next run. Fetches and gradients are in the order of the PlanRequest.
+  // Valid until the next run. Fetches and gradients are in the order of the PlanRequest. A gradient that comes in parts is an
+  // undefined array.
   const Array& fetched(size_t index) const;
   const Array& gradient(size_t index) const;
   // All gradients lie in one block, in the order of the PlanRequest, each at the next multiple of 16 elements: so
-  // neighbouring gradients travel together as they are. The gap behind a gradient is zero. Valid for the instance's life.
+  // neighbouring gradients travel together as they are. The gap behind a gradient is zero. Those that come in parts are left
+  // out. Valid for the instance's life.
   std::span<float> gradient_block();
   // Where gradient `index` begins in the block.
   int64_t gradient_offset(size_t index) const;
@@ -66,6 +80,8 @@ class PlanInstance {
   std::string describe_profile() const;
 
  private:
+  void run_steps(const StepInputs& inputs, const GradientListener& listener, const GradientPartListener* part_listener);
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -33,6 +33,16 @@ struct KernelRequest {
   bool direct_convolutions = false;   // CompileOptions::direct_convolutions
 };
 
+// Takes a gradient in parts, elements counted in row-major order. Called by any thread of the team, several at a time.
+class PartListener {
+ public:
+  virtual ~PartListener() = default;
+  // The calling thread will soon hand over these elements: what belongs to them may be fetched into its cache.
+  virtual void expect(int64_t first, int64_t count) const = 0;
+  // Elements [first, first + values.size()), once for each element; the values are gone when it returns.
+  virtual void take(int64_t first, std::span<const float> values) const = 0;
+};
+
 // What a kernel gets when it runs. Pointers are aligned to 64 bytes, unless a caller's own memory is passed in.
 struct KernelArguments {
   std::span<const std::byte* const> inputs;
@@ -41,6 +51,7 @@ struct KernelArguments {
   const Team& team;
   uint64_t seed;      // of the run: random ops key their streams by (seed, node, step)
   int64_t step;       // global step, the same on every device
+  const PartListener* parts = nullptr;  // for Kernel::instantiate_in_parts alone
 
   template <typename T>
   const T* input(int i) const {
@@ -67,6 +78,10 @@ struct Kernel {
   std::string implementation;          // for the printed plan: "eigen", "jit:avx512_core", "loop"
   double floating_point_operations = 0;  // per run, multiply and add counted separately; 0 = not stated
   std::function<KernelFunction()> instantiate;
+  // If set: a form of the kernel that hands its only output (float32, plain layout) to KernelArguments::parts while it lies in
+  // the cache, instead of writing it. The compiler uses it for gradients that nothing else reads, if the caller takes parts.
+  std::function<KernelFunction()> instantiate_in_parts;
+  std::string implementation_in_parts;
 };
 
 // A kernel without state that reads and writes plain layouts: what most ops, and users' own ops, need.

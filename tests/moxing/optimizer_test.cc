@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "moxing/optimizer_wrapper.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
 
@@ -150,6 +151,31 @@ TEST_P(EveryOptimizer, IsBitwiseIndependentOfTheTeam) {
     results.push_back(variable.value);
   }
   for (const auto& result : results) EXPECT_EQ(result, results[0]);
+}
+
+// As gradients that come in parts need it: is_elementwise() is a promise.
+TEST_P(EveryOptimizer, TakesAVariableInPartsWithTheSameBits) {
+  const auto optimizer = get_optimizer_wrapper_fn("clip_by_value", {.limit = 0.5})(get_optimizer_fn(GetParam()))();
+  ASSERT_TRUE(optimizer->is_elementwise());
+  constexpr size_t kElements = 1000;
+  std::vector<float> initial(kElements), gradient(kElements);
+  RandomStream(1, 1).fill_normal(initial, 0, 0, 1);
+  RandomStream(1, 2).fill_normal(gradient, 0, 0, 1);
+  Variable whole(*optimizer, initial), cut(*optimizer, initial);
+  for (int64_t step = 1; step <= 3; ++step) {
+    optimizer->apply(whole.update(gradient, 0.1, step), Team(1));
+    for (auto [first, count] : {std::pair<size_t, size_t>{0, 333}, {333, 16}, {349, 651}}) {
+      ParameterUpdate part = cut.update(gradient, 0.1, step);
+      std::vector<std::span<float>> slots;
+      for (std::span<float> slot : cut.slots) slots.push_back(slot.subspan(first, count));
+      part.value = part.value.subspan(first, count);
+      part.gradient = part.gradient.subspan(first, count);
+      part.slots = slots;
+      optimizer->apply(part, Team(1));
+    }
+  }
+  EXPECT_EQ(whole.value, cut.value);
+  EXPECT_EQ(whole.storage, cut.storage);
 }
 
 TEST_P(EveryOptimizer, KeepsNaNsInsteadOfHidingThem) {

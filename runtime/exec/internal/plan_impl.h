@@ -32,12 +32,14 @@ struct PlanStep {
   std::vector<int> inputs, outputs;  // indices of values
   int scratch = -1;                  // a value, or none
   bool is_conversion = false;
+  int gradient_in_parts = -1;  // the gradient that the kernel hands over in parts, or none
 };
 
 // When the listener may be told about a gradient: after this step.
 struct GradientEvent {
   int step;
   size_t gradient;
+  bool in_parts = false;  // the step hands the gradient over; the listener is not told
 };
 
 struct Plan::Impl {
@@ -57,6 +59,7 @@ struct Plan::Impl {
   };
   std::vector<Update> updates;
   std::vector<GradientEvent> gradient_events;  // sorted by step
+  bool gradients_in_parts = false;  // CompileOptions::gradients_in_parts
   size_t arena_bytes = 0;
   PlanStatistics statistics;
   std::vector<std::string> fired_rules;    // "conv2d + bias_add: 2"
