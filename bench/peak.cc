@@ -95,7 +95,7 @@ FmaPeak measure_fma_peak(int threads, double seconds) {
 }
 
 double measure_memory_bandwidth(int threads, int repeats) {
-  constexpr int64_t kElements = int64_t{1} << 24;  // 64 MiB an array
+  constexpr int64_t kElements = kBandwidthBytes / 3 / static_cast<int64_t>(sizeof(float));
   const auto make = [] { return std::make_unique_for_overwrite<float[]>(kElements); };
   const auto a = make(), b = make(), c = make();
   const auto over_share = [&](int thread, const auto& body) {

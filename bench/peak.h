@@ -1,6 +1,7 @@
 // The physical limits of this machine, measured: what a share of peak refers to.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace bench {
@@ -15,9 +16,13 @@ struct FmaPeak {
 // limit.
 FmaPeak measure_fma_peak(int threads, double seconds = 1.0);
 
-// Bytes a second of a[i] = b[i] + s * c[i] over arrays far larger than the caches, on `threads` threads, counting two
-// reads and one write an element (McCalpin's STREAM triad, which does not count the read before the write). Best of
-// `repeats`.
+// What the arrays of measure_memory_bandwidth take together. A last-level cache is shared by all cores of its processor, those
+// of other machines on the same host included, and may be larger than this machine is told: so the arrays are larger than
+// any of them.
+inline constexpr int64_t kBandwidthBytes = int64_t{768} << 20;
+
+// Bytes a second of a[i] = b[i] + s * c[i] on `threads` threads, counting two reads and one write an element (McCalpin's
+// STREAM triad, which does not count the read before the write). Best of `repeats`.
 double measure_memory_bandwidth(int threads, int repeats = 5);
 
 }  // namespace bench

@@ -27,8 +27,9 @@ int main(int argc, char** argv) {
                             .value = bandwidth / 1e9,
                             .unit = "GB/s"});
   } else {
-    std::printf("%d threads: %.0f GFLOP/s float32 (%s), %.1f GB/s from memory\n", threads,
-                peak.flops_per_second / 1e9, peak.instruction_set.c_str(), bandwidth / 1e9);
+    std::printf("%d threads: %.0f GFLOP/s float32 (%s), %.1f GB/s from memory (triad over %d MiB)\n", threads,
+                peak.flops_per_second / 1e9, peak.instruction_set.c_str(), bandwidth / 1e9,
+                static_cast<int>(bench::kBandwidthBytes >> 20));
   }
   return 0;
 }

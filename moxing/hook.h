@@ -69,7 +69,9 @@ class Session {
   virtual int64_t global_step() const = 0;  // steps done, earlier starts included; in after_run the step just done counts
   virtual int64_t first_step() const = 0;   // the global step at which this start began
   virtual int64_t last_step() const = 0;    // the global step at which the run ends; 0 if there is no limit
-  virtual int64_t steps_per_epoch() const = 0;  // 0 if the size of the data set is not known
+  // Steps in one pass over the training data: a fraction where batches run across the ends of passes (10 samples in
+  // batches of 4, repeated: 2.5). 0 if the size of the data set is not known.
+  virtual double steps_per_epoch() const = 0;
   virtual int64_t samples() const = 0;      // trained on since this start
   virtual const std::string& log_dir() const = 0;  // "" if the run keeps nothing
   virtual const std::vector<std::string>& log_names() const = 0;  // of ModelSpec::log_info, in order
@@ -79,6 +81,8 @@ class Session {
   virtual bool stop_requested() const = 0;
   // In `end`: whether the run ends because of an error (nothing should be saved or evaluated then).
   virtual bool failed() const = 0;
+  // Whether a signal (SIGINT, SIGTERM, SIGUSR1) has asked the process to end: `end` should leave out what takes long.
+  virtual bool interrupted() const = 0;
   // Where lines for a person go.
   virtual Console& console() = 0;
 
@@ -89,7 +93,8 @@ class Session {
   virtual void save_checkpoint() = 0;
 
   // A pass over input_fn(EVAL) with the current variables: the means of log_info over its samples. Throws
-  // FailedPrecondition if the run has no EVAL side (inter_mode is not EVAL), and in after_evaluation.
+  // FailedPrecondition if the run has no EVAL side (inter_mode is not EVAL), and in after_evaluation. Called by `end`,
+  // it is given up when a signal comes: an exception that `end` should let through leaves the hook, and is no error.
   virtual Metrics evaluate() = 0;
   virtual bool can_evaluate() const = 0;
 

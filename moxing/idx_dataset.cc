@@ -97,21 +97,20 @@ TensorType read_header(Content& content, const std::string& path, size_t* header
                      rank, extents.size(), got));
   std::vector<int64_t> dims;
   uint64_t bytes = size_of(dtype);
-  constexpr uint64_t kMost = uint64_t{1}
-                             << 62;  // a Shape's bound; it counts the other extents of an empty array, too
+  const uint64_t most = static_cast<uint64_t>(Shape::kMostElements) * bytes;  // the Shape counts an extent of 0 as 1, too
   bool overflow = false, empty = false;
   for (size_t i = 0; i < rank; ++i) {
     dims.push_back(big_endian(&extents[i * kDimensionBytes]));
     if (dims.back() == 0)
       empty = true;
     else
-      overflow |= __builtin_mul_overflow(bytes, static_cast<uint64_t>(dims.back()), &bytes) || bytes > kMost;
+      overflow |= __builtin_mul_overflow(bytes, static_cast<uint64_t>(dims.back()), &bytes) || bytes > most;
   }
   if (overflow || (!empty && bytes > content.at_most()))
     fail(path, kMagicBytes,
          fmt::format("dimensions [{}] of {} need {} bytes, more than the {} of this {}file can hold",
                      fmt::join(dims, ", "), to_string(dtype),
-                     overflow ? "over 2^62" : fmt::format("{}", bytes), content.at_most(),
+                     overflow ? fmt::format("over {}", most) : fmt::format("{}", bytes), content.at_most(),
                      content.compressed() ? "compressed " : ""));
   return {dtype, Shape(std::move(dims))};
 }

@@ -52,9 +52,10 @@ struct ModelSpec {
   // Only variables whose names are in one of these scopes are trained. Empty: all trainable ones.
   std::vector<std::string> var_scopes = {};
   // Numbers that are logged, and averaged over the samples in an evaluation; each a scalar that is a mean over the
-  // batch. Kept in this order.
+  // batch. Kept in this order. Not named step, samples_per_second, learning_rate or evaluation: metrics.jsonl has these
+  // already.
   NamedTensors log_info = {};
-  // Values that output_fn gets, one row a sample.
+  // Values that output_fn gets, one row a sample: the first extent is that of the batch.
   NamedTensors output_info = {};
   // Called around each step of a training run (see hook.h).
   std::vector<std::shared_ptr<Hook>> hooks = {};

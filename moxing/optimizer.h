@@ -57,7 +57,7 @@ class Optimizer {
   virtual std::vector<SlotSpec> slots() const = 0;
 
   // The learning rate of the update that follows `step` applied ones (see Schedule::value, also for errors).
-  virtual double learning_rate(int64_t step, int64_t steps_per_epoch) const = 0;
+  virtual double learning_rate(int64_t step, double steps_per_epoch) const = 0;
   virtual bool needs_steps_per_epoch() const = 0;
 
   // What the parameter groups say of a variable. Asked once a variable, when the model is compiled.

@@ -46,7 +46,7 @@ class OptimizerWrapper : public Optimizer {
   std::string_view name() const override { return wrapped_->name(); }
   std::string description() const override { return wrapped_->description(); }
   std::vector<SlotSpec> slots() const override { return wrapped_->slots(); }
-  double learning_rate(int64_t step, int64_t steps_per_epoch) const override {
+  double learning_rate(int64_t step, double steps_per_epoch) const override {
     return wrapped_->learning_rate(step, steps_per_epoch);
   }
   bool needs_steps_per_epoch() const override { return wrapped_->needs_steps_per_epoch(); }

@@ -31,7 +31,7 @@ RunResult run_or_throw(const RunSpec& spec) {
     }
   }
   const Team team(settings.threads);
-  team.enter();
+  const EnteredTeam entered(team);
   const RunResult result = settings.run_mode == ModeKeys::EVAL
                                ? internal::run_evaluation(spec, settings, team, console)
                                : internal::run_prediction(spec, settings, team, console);
@@ -45,8 +45,8 @@ RunResult run_or_throw(const RunSpec& spec) {
 int run(const RunSpec& spec) {
   std::string message;
   try {
-    run_or_throw(spec);
-    return 0;
+    // mpirun takes any other status than 0 for a failure of the job.
+    return run_or_throw(spec).interrupted && internal::job().size() == 1 ? kExitInterrupted : 0;
   } catch (const Error& error) {
     message = error.what();
   } catch (const std::bad_alloc&) {

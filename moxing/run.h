@@ -47,11 +47,19 @@ struct RunSpec {
   std::vector<std::shared_ptr<Hook>> hooks = {};  // TRAIN; see hook.h
 };
 
-// In a job of several processes (moxing/distributed.h) all of them call it together, with equal specs. An error on one rank
-// is printed once, with the rank's name, and ends all processes with status 1.
+// The exit status of a training that SIGINT, SIGTERM or SIGUSR1 has stopped: sysexits.h calls it EX_TEMPFAIL, try again.
+inline constexpr int kExitInterrupted = 75;
+
+// Runs to the end and returns the exit status for main: 0; kExitInterrupted for a training that a signal has stopped in
+// good order; or 1 after an error, which is printed on stderr in one paragraph (never a stack of exceptions). Needs
+// mox::init. Blocks; one run at a time a process.
 //
-// Runs to the end and returns the exit status for main: 0, or 1 after an error, which is printed on stderr in one
-// paragraph (never a stack of exceptions). Needs mox::init. Blocks; one run at a time a process.
+// The first SIGINT, SIGTERM or SIGUSR1 lets a training finish its step, save a checkpoint and leave out the last
+// evaluation; the same command goes on from there. A second one of the same kind ends the process at once.
+//
+// In a job of several processes (moxing/distributed.h) all of them call it together, with equal specs. An error on one rank
+// is printed once, with the rank's name, and ends all processes with status 1. A signal to one of them stops all after the
+// same step; the status is 0 then.
 //
 // TRAIN continues the latest checkpoint of log_dir if there is one, else starts from checkpoint_path, else initialises.
 // EVAL and PREDICT take the same precedence but need a checkpoint. Results go to stdout, one "test NAME: VALUE" line a
@@ -61,8 +69,9 @@ int run(const RunSpec& spec);
 // The same, throwing the error instead of printing it: for programs that go on after a run, and for tests.
 struct RunResult {
   int64_t global_step = 0;
-  std::string stop_reason;   // why a training ended
-  Metrics evaluation;        // of the last evaluation, if there was one
+  std::string stop_reason = {};  // why a training ended
+  bool interrupted = false;  // a signal has stopped the training, or asked for it while the training ended
+  Metrics evaluation = {};   // of the last evaluation, if there was one
 };
 RunResult run_or_throw(const RunSpec& spec);
 

@@ -10,7 +10,7 @@
 
 namespace mox {
 
-double TrainingLength::elapsed(int64_t step, int64_t steps_per_epoch) const {
+double TrainingLength::elapsed(int64_t step, double steps_per_epoch) const {
   if (unit == Unit::kSteps) return static_cast<double>(step);
   if (steps_per_epoch <= 0)
     throw FailedPrecondition(fmt::format(
@@ -19,7 +19,7 @@ double TrainingLength::elapsed(int64_t step, int64_t steps_per_epoch) const {
         to_string(*this)));
   // A quotient, not a product with `value`: it equals the nearest number to a border such as 0.29 whenever it
   // should.
-  return static_cast<double>(step) / static_cast<double>(steps_per_epoch);
+  return static_cast<double>(step) / steps_per_epoch;
 }
 
 TrainingLength steps(double count) { return {count, TrainingLength::Unit::kSteps}; }
@@ -43,7 +43,7 @@ Schedule Schedule::make_constant(double value) {
   return Schedule(internal::constant_function(value));
 }
 
-double Schedule::value(int64_t step, int64_t steps_per_epoch) const {
+double Schedule::value(int64_t step, double steps_per_epoch) const {
   if (step < 0) throw InvalidArgument(fmt::format("a schedule is asked for a step >= 0, got {}", step));
   return function_->value(step, steps_per_epoch);
 }

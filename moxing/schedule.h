@@ -1,7 +1,8 @@
 // Learning-rate schedules: the value of a hyper-parameter as a function of the training progress.
 //
 // A Schedule is an immutable value without state, so a resumed run continues exactly. It is asked with the
-// number of updates already applied (0 before the first one) and with the number of steps in an epoch.
+// number of updates already applied (0 before the first one) and with the number of steps in an epoch, which
+// is a fraction where batches run across the ends of passes.
 //
 //   Schedule rate = 0.1;                                              // constant
 //   Schedule rate = "5:0.1->0.4,10:0.4=>0.8,15:0.8,20:0.08";          // MoXing's form, in epochs
@@ -11,6 +12,7 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -27,7 +29,7 @@ struct TrainingLength {
 
   // `step` in this length's unit. Throws FailedPrecondition for epochs if `steps_per_epoch` is not positive
   // (unknown).
-  double elapsed(int64_t step, int64_t steps_per_epoch) const;
+  double elapsed(int64_t step, double steps_per_epoch) const;
 
   double value;
   Unit unit = Unit::kSteps;
@@ -42,9 +44,10 @@ class ScheduleFunction {
  public:
   virtual ~ScheduleFunction() = default;
   // `step` >= 0 updates were applied; `steps_per_epoch` is 0 if it is unknown.
-  virtual double value(int64_t step, int64_t steps_per_epoch) const = 0;
+  virtual double value(int64_t step, double steps_per_epoch) const = 0;
   virtual bool needs_steps_per_epoch() const { return false; }
   virtual std::string description() const = 0;
+  virtual std::optional<std::string> text() const { return std::nullopt; }  // see Schedule::text
 };
 
 class Schedule {
@@ -72,13 +75,16 @@ class Schedule {
 
   // The value for the update that follows `step` applied ones. Throws FailedPrecondition if the schedule is
   // written in epochs and `steps_per_epoch` is not positive; InvalidArgument if `step` is negative.
-  double value(int64_t step, int64_t steps_per_epoch = 0) const;
+  double value(int64_t step, double steps_per_epoch = 0) const;
 
   // Whether `value` needs to know the number of steps in an epoch.
   bool needs_steps_per_epoch() const { return function_->needs_steps_per_epoch(); }
 
   // One line for a person to read, for example "0.1 for 30 epochs, then 0.01".
   std::string description() const { return function_->description(); }
+
+  // The text that makes an equal schedule, if there is one: of a constant, and of a schedule made from text.
+  std::optional<std::string> text() const { return function_->text(); }
 
  private:
   static Schedule make_constant(double value);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "moxing/internal/metric_names.h"
 #include "moxing/variables.h"
 #include "ops/gradients.h"
 #include "ops/ops.h"
@@ -60,9 +61,22 @@ void check_spec(const ModelSpec& spec, ModeKeys mode) {
     throw InvalidArgument("model_fn returned an empty log_info; an evaluation reports the metrics named there");
   if (mode == ModeKeys::PREDICT && spec.output_info.empty())
     throw InvalidArgument("model_fn returned an empty output_info; a prediction consists of the values named there");
-  for (const auto& [name, tensor] : spec.log_info)
+  for (const auto& [name, tensor] : spec.log_info) {
+    if (std::ranges::find(kReservedMetricNames, name) != std::end(kReservedMetricNames))
+      throw InvalidArgument(fmt::format("log_info '{}' has the name of another field of metrics.jsonl ({}); choose another name", name,
+                                        fmt::join(kReservedMetricNames, ", ")));
     if (!tensor.defined() || tensor.shape().elements() != 1)
       throw InvalidArgument(fmt::format("log_info '{}' must be one number (use reduce_mean), it is {}", name, to_string(tensor)));
+  }
+}
+
+void check_rows(const ModelSpec& spec, const std::vector<TensorType>& signature) {
+  if (signature.empty() || signature[0].shape.rank() < 1) return;  // no batch, which the pipeline refuses
+  const int64_t samples = signature[0].shape[0];
+  for (const auto& [name, tensor] : spec.output_info)
+    if (!tensor.defined() || tensor.shape().rank() < 1 || tensor.shape()[0] != samples)
+      throw InvalidArgument(fmt::format("output_info '{}' must have one row a sample, which is [{}, ...] in this batch; it is {}", name,
+                                        samples, to_string(tensor)));
 }
 
 Tensor with_regularization(const ModelSpec& spec) {
@@ -142,6 +156,7 @@ std::unique_ptr<CompiledModel> ModelCompiler::compile(const std::vector<TensorTy
     components.push_back(model->graph->input(static_cast<int>(i), signature[i], SourceLocation::current()));
   model->spec = model_fn_(Inputs(std::move(components)), mode_);
   check_spec(model->spec, mode_);
+  check_rows(model->spec, signature);
 
   PlanRequest request;
   FetchList fetches(*model->graph, mode_ == ModeKeys::TRAIN ? with_regularization(model->spec) : model->spec.loss,

@@ -44,7 +44,7 @@ Evaluator::Evaluator(const RunSpec& spec, const RunSettings& settings, VariableS
   compiler_.for_signature(dataset_.signature());
 }
 
-Metrics Evaluator::evaluate() {
+Metrics Evaluator::evaluate(const std::function<bool()>& give_up) {
   using Clock = std::chrono::steady_clock;
   Pipeline pipeline(dataset_, pipeline_options_);
   const std::vector<std::string> names = metric_names();
@@ -54,6 +54,7 @@ Metrics Evaluator::evaluate() {
   std::vector<Batch> batches(static_cast<size_t>(lanes_.size()));
   std::vector<CompiledModel*> models(batches.size());
   for (size_t taken = batches.size(); taken == batches.size();) {
+    if (give_up && give_up()) throw EvaluationGivenUp();
     const auto before = Clock::now();
     for (taken = 0; taken < batches.size() && pipeline.next(&batches[taken]);) ++taken;
     const auto ready = Clock::now();

@@ -1,6 +1,8 @@
 // Passes over the data of EVAL with the current variables.
 #pragma once
 
+#include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +15,12 @@
 
 namespace mox::internal {
 
+// What Evaluator::evaluate throws when it was told to give up. No error.
+class EvaluationGivenUp : public std::exception {
+ public:
+  const char* what() const noexcept override { return "the evaluation was given up because of a signal"; }
+};
+
 class Evaluator {
  public:
   // `input_fn` is called once, here, and the model is compiled, so that a mistake shows before a training and not after it.
@@ -23,8 +31,9 @@ class Evaluator {
 
   // The means of log_info over all samples of one epoch: each batch counts with its number of samples, so the last,
   // smaller one is exact. All ranks of the job call it together and get the same: each computes its share of the batches,
-  // and they are summed in the order of the data. Throws DataError if there are no samples.
-  Metrics evaluate();
+  // and they are summed in the order of the data. Throws DataError if there are no samples. Throws
+  // EvaluationGivenUp as soon as `give_up`, asked before each batch, says so: for a job of one process.
+  Metrics evaluate(const std::function<bool()>& give_up = {});
 
   // Of the last call.
   int64_t samples() const { return samples_; }

@@ -19,7 +19,7 @@ class EvaluationHook : public Hook {
     if (every_n_steps_ > 0 && session.global_step() % every_n_steps_ == 0) evaluate(session);
   }
   void end(Session& session) override {
-    if (!session.failed() && evaluated_step_ != session.global_step()) evaluate(session);
+    if (!session.failed() && !session.interrupted() && evaluated_step_ != session.global_step()) evaluate(session);
   }
 
  private:

@@ -8,11 +8,17 @@
 #include <utility>
 
 #include "moxing/hooks.h"
+#include "moxing/internal/metric_names.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 
 namespace mox {
 namespace {
+
+using internal::kEvaluationField;
+using internal::kLearningRateField;
+using internal::kSpeedField;
+using internal::kStepField;
 
 class MetricsFileHook : public Hook {
  public:
@@ -35,9 +41,9 @@ class MetricsFileHook : public Hook {
     const auto now = Clock::now();
     const double seconds = std::chrono::duration<double>(now - mark_).count();
     nlohmann::ordered_json line;
-    line["step"] = session.global_step();
-    line["samples_per_second"] = static_cast<double>(samples_) / seconds;
-    line["learning_rate"] = learning_rate_;
+    line[kStepField] = session.global_step();
+    line[kSpeedField] = static_cast<double>(samples_) / seconds;
+    line[kLearningRateField] = learning_rate_;
     for (const std::string& name : session.log_names()) line[name] = result.number(name);
     write(line);
     mark_ = now;
@@ -47,8 +53,8 @@ class MetricsFileHook : public Hook {
   void after_evaluation(Session& session, const Metrics& metrics) override {
     if (std::exchange(evaluated_step_, session.global_step()) == session.global_step()) return;
     nlohmann::ordered_json line;
-    line["step"] = session.global_step();
-    line["evaluation"] = true;
+    line[kStepField] = session.global_step();
+    line[kEvaluationField] = true;
     for (const auto& [name, value] : metrics) line[name] = value;
     write(line);
   }
@@ -64,9 +70,9 @@ class MetricsFileHook : public Hook {
       for (std::string line; std::getline(old, line);) {
         const auto parsed = nlohmann::json::parse(line, nullptr, false);
         // What is no whole line of ours was cut off by a crash or a full disk.
-        const bool has_step = parsed.is_object() && parsed.contains("step") && parsed["step"].is_number();
-        if (!has_step || parsed["step"].get<double>() > static_cast<double>(step)) continue;
-        if (parsed.contains("evaluation")) evaluated_step_ = parsed["step"].get<int64_t>();
+        const bool has_step = parsed.is_object() && parsed.contains(kStepField) && parsed[kStepField].is_number();
+        if (!has_step || parsed[kStepField].get<double>() > static_cast<double>(step)) continue;
+        if (parsed.contains(kEvaluationField)) evaluated_step_ = parsed[kStepField].get<int64_t>();
         kept += line + '\n';
       }
     } catch (const NotFound&) {

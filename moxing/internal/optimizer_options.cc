@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <charconv>
+
 #include "moxing/internal/built_in_optimizer.h"
 #include "moxing/optimizer_wrapper.h"
 #include "moxing/options.h"
@@ -32,6 +34,15 @@ Schedule to_schedule(const NumberOrString& value) {
   return std::get<std::string>(value);
 }
 
+std::optional<NumberOrString> to_option(const Schedule& schedule) {
+  const std::optional<std::string> text = schedule.text();
+  if (!text) return std::nullopt;
+  double number = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
+  if (error == std::errc() && end == text->data() + text->size()) return number;
+  return *text;
+}
+
 OptimizerFn with_configured_options(const OptimizerFn& from_code) {
   const BuiltInOptimizerFn* built_in = from_code ? from_code.target<BuiltInOptimizerFn>() : nullptr;
   if (from_code && !built_in) {
@@ -55,8 +66,9 @@ OptimizerFn with_configured_options(const OptimizerFn& from_code) {
       options = common;
     }
   }
-  if (!built_in || is_configured("optimizer.learning_rate"))
-    options.learning_rate = to_schedule(resolve<NumberOrString>("optimizer.learning_rate", NumberOrString(kLearningRate)));
+  std::optional<NumberOrString> rate_of_code = NumberOrString(kLearningRate);
+  if (built_in) rate_of_code = to_option(options.learning_rate);  // none: what the configuration cannot express is not shown in it
+  if (const auto rate = resolve_optional<NumberOrString>("optimizer.learning_rate", rate_of_code)) options.learning_rate = to_schedule(*rate);
   options.weight_decay = resolve<double>("optimizer.weight_decay", options.weight_decay);
   if (const auto momentum = resolve_optional<double>("optimizer.momentum", options.momentum)) options.momentum = momentum;
   if (const auto nesterov = resolve_optional<bool>("optimizer.nesterov", options.nesterov)) options.nesterov = nesterov;

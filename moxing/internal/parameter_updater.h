@@ -31,7 +31,7 @@ class ParameterUpdater {
   bool needs_all_gradients() const { return optimizer_->global_norm_limit().has_value(); }
 
   // Begins the update that follows `step` applied ones.
-  void begin_step(int64_t step, int64_t steps_per_epoch, double multiplier);
+  void begin_step(int64_t step, double steps_per_epoch, double multiplier);
   // Different parameters may be updated from different threads at the same time.
   void apply(size_t parameter, std::span<const float> gradient, double gradient_scale, const Team& team);
   // Elements [first, first + gradient.size()) of the parameter, on the calling thread; several parts may be applied at once.
@@ -45,7 +45,7 @@ class ParameterUpdater {
   const std::string* first_not_finite() const;
 
   const Optimizer& optimizer() const { return *optimizer_; }
-  double learning_rate(int64_t step, int64_t steps_per_epoch) const {
+  double learning_rate(int64_t step, double steps_per_epoch) const {
     return optimizer_->learning_rate(step, steps_per_epoch);
   }
   std::vector<NamedArray> slots() const;  // sharing the memory

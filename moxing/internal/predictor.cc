@@ -37,14 +37,14 @@ RunResult run_evaluation(const RunSpec& spec, const RunSettings& settings, const
   Evaluator evaluator(spec, settings, store, team, lane);
   if (settings.print_plan) {
     console.print(evaluator.compiler().for_signature(evaluator.dataset().signature()).plan->describe());
-    return {.global_step = step, .stop_reason = "print_plan", .evaluation = {}};
+    return {.global_step = step, .stop_reason = "print_plan"};
   }
   const Metrics metrics = evaluator.evaluate();
   const double seconds = evaluator.data_seconds() + evaluator.compute_seconds();
   log_info(fmt::format("evaluated {} samples in {} ({:.1f} sample/sec)", evaluator.samples(), format_duration(seconds),
                        static_cast<double>(evaluator.samples()) / std::max(seconds, 1e-9)));
   console.print(format_test_lines(metrics), Console::Style::kStrong);
-  return {.global_step = step, .stop_reason = "the data of input_fn ended", .evaluation = metrics};
+  return {.global_step = step, .stop_reason = "the data of input_fn ended", .interrupted = false, .evaluation = metrics};
 }
 
 RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, const Team& team, Console& console) {
@@ -54,7 +54,7 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, const
   ModelCompiler compiler(spec.model_fn, ModeKeys::PREDICT, store, team, settings.arithmetic);
   if (settings.print_plan) {
     console.print(compiler.for_signature(dataset.signature()).plan->describe());
-    return {.global_step = step, .stop_reason = "print_plan", .evaluation = {}};
+    return {.global_step = step, .stop_reason = "print_plan"};
   }
   Pipeline pipeline(dataset, {.seed = settings.seed,
                               .threads = settings.data_threads,
@@ -75,7 +75,7 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, const
     }
   }
   if (!pending.empty()) spec.output_fn(pending);
-  return {.global_step = step, .stop_reason = "the data of input_fn ended", .evaluation = {}};
+  return {.global_step = step, .stop_reason = "the data of input_fn ended"};
 }
 
 }  // namespace mox::internal

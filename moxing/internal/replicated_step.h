@@ -26,7 +26,7 @@ namespace mox::internal {
 struct StepMoment {
   uint64_t seed = 0;
   int64_t step = 0;  // done before this one
-  int64_t steps_per_epoch = 0;
+  double steps_per_epoch = 0;
   double learning_rate_multiplier = 1;
 };
 

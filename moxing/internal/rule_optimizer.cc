@@ -26,7 +26,7 @@ std::string RuleOptimizer::description() const {
   return text;
 }
 
-double RuleOptimizer::learning_rate(int64_t step, int64_t steps_per_epoch) const {
+double RuleOptimizer::learning_rate(int64_t step, double steps_per_epoch) const {
   const double rate = learning_rate_.value(step, steps_per_epoch);
   if (!(rate >= 0))
     throw InvalidArgument(

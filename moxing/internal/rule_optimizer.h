@@ -17,7 +17,7 @@ class RuleOptimizer : public Optimizer {
 
   std::string_view name() const override { return name_; }
   std::string description() const override;
-  double learning_rate(int64_t step, int64_t steps_per_epoch) const override;
+  double learning_rate(int64_t step, double steps_per_epoch) const override;
   bool needs_steps_per_epoch() const override { return learning_rate_.needs_steps_per_epoch(); }
   bool is_elementwise() const override { return true; }
   ParameterSettings parameter_settings(std::string_view variable, const Shape& shape) const override;

@@ -188,7 +188,7 @@ TensorEntry checked_entry(const HeaderReader::RawTensor& raw, uint64_t data_begi
   entry.type.dtype = type->dtype;
   std::vector<int64_t> dims;
   for (uint64_t dim : raw.shape) {
-    if (dim > uint64_t{1} << 62) throw fail(fmt::format("its shape has an extent of {}", dim));
+    if (dim > static_cast<uint64_t>(Shape::kMostElements)) throw fail(fmt::format("its shape has an extent of {}", dim));
     dims.push_back(static_cast<int64_t>(dim));
   }
   try {
@@ -196,9 +196,7 @@ TensorEntry checked_entry(const HeaderReader::RawTensor& raw, uint64_t data_begi
   } catch (const InvalidArgument& error) {
     throw fail(error.what());
   }
-  const unsigned __int128 needed =
-      static_cast<unsigned __int128>(entry.type.shape.elements()) * size_of(entry.type.dtype);
-  if (entry.begin > entry.end || needed != entry.end - entry.begin)
+  if (entry.begin > entry.end || entry.type.bytes() != entry.end - entry.begin)
     throw fail(fmt::format("its data_offsets [{}, {}] (the data begins at byte {}) do not fit {}",
                            entry.begin, entry.end, data_begin, to_string(entry.type)));
   return entry;

@@ -16,8 +16,9 @@ namespace {
 class Constant final : public ScheduleFunction {
  public:
   explicit Constant(double value) : value_(value) {}
-  double value(int64_t, int64_t) const override { return value_; }
+  double value(int64_t, double) const override { return value_; }
   std::string description() const override { return fmt::format("{}", value_); }
+  std::optional<std::string> text() const override { return description(); }
 
  private:
   double value_;
@@ -46,7 +47,7 @@ void require_length(std::string_view schedule, const TrainingLength& length) {
 class Decay : public ScheduleFunction {
  public:
   explicit Decay(TrainingLength length) : length_(length) {}
-  double value(int64_t step, int64_t steps_per_epoch) const final {
+  double value(int64_t step, double steps_per_epoch) const final {
     return at(length_.elapsed(step, steps_per_epoch) / length_.value);
   }
   bool needs_steps_per_epoch() const final { return length_.unit == TrainingLength::Unit::kEpochs; }
@@ -139,7 +140,7 @@ class PiecewiseConstant final : public ScheduleFunction {
  public:
   PiecewiseConstant(std::vector<TrainingLength> boundaries, std::vector<double> values)
       : boundaries_(std::move(boundaries)), values_(std::move(values)) {}
-  double value(int64_t step, int64_t steps_per_epoch) const override {
+  double value(int64_t step, double steps_per_epoch) const override {
     size_t piece = 0;
     while (piece < boundaries_.size() &&
            boundaries_[piece].elapsed(step, steps_per_epoch) >= boundaries_[piece].value)
@@ -165,7 +166,7 @@ class Warmup final : public ScheduleFunction {
  public:
   Warmup(TrainingLength length, Schedule then, double start)
       : length_(length), then_(std::move(then)), start_(start) {}
-  double value(int64_t step, int64_t steps_per_epoch) const override {
+  double value(int64_t step, double steps_per_epoch) const override {
     const double part = length_.elapsed(step, steps_per_epoch) / length_.value;
     if (part < 1) return start_ + (then_.value(0, steps_per_epoch) - start_) * part;
     return then_.value(step - whole_steps(steps_per_epoch), steps_per_epoch);
@@ -180,9 +181,8 @@ class Warmup final : public ScheduleFunction {
  private:
   // The first step that is not part of the warm-up: the least one with elapsed >= length, decided by the same
   // quotient as in `value`.
-  int64_t whole_steps(int64_t steps_per_epoch) const {
-    const double per_unit =
-        length_.unit == TrainingLength::Unit::kSteps ? 1 : static_cast<double>(steps_per_epoch);
+  int64_t whole_steps(double steps_per_epoch) const {
+    const double per_unit = length_.unit == TrainingLength::Unit::kSteps ? 1 : steps_per_epoch;
     int64_t step = static_cast<int64_t>(std::floor(length_.value * per_unit));
     while (step > 0 && length_.elapsed(step - 1, steps_per_epoch) >= length_.value) --step;
     while (length_.elapsed(step, steps_per_epoch) < length_.value) ++step;

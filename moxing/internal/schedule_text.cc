@@ -24,7 +24,7 @@ class Segments final : public ScheduleFunction {
   Segments(std::string text, std::vector<Segment> segments)
       : text_(std::move(text)), segments_(std::move(segments)) {}
 
-  double value(int64_t step, int64_t steps_per_epoch) const override {
+  double value(int64_t step, double steps_per_epoch) const override {
     const double epoch = epochs(segments_.back().end).elapsed(step, steps_per_epoch);
     double begin = 0;
     for (const Segment& segment : segments_) {
@@ -41,6 +41,7 @@ class Segments final : public ScheduleFunction {
   std::string description() const override {
     return fmt::format("{} (epochs, then {})", text_, segments_.back().to);
   }
+  std::optional<std::string> text() const override { return text_; }
 
  private:
   std::string text_;

@@ -1,6 +1,7 @@
 #include "moxing/internal/session_state.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 
@@ -10,10 +11,36 @@
 
 namespace mox::internal {
 
+namespace {
+
+std::string describe(const OptimizerIdentity& optimizer) {
+  if (optimizer.slots.empty()) return fmt::format("{} (which remembers nothing)", optimizer.name);
+  return fmt::format("{} (which remembers {} of each variable)", optimizer.name, fmt::join(optimizer.slots, " and "));
+}
+
+}  // namespace
+
+OptimizerIdentity optimizer_identity(const Optimizer& optimizer) {
+  OptimizerIdentity identity{std::string(optimizer.name()), {}};
+  for (const SlotSpec& slot : optimizer.slots()) identity.slots.push_back(slot.name);
+  return identity;
+}
+
+void require_same_optimizer(const OptimizerIdentity& before, const Optimizer& now, const std::string& path) {
+  const OptimizerIdentity wanted = optimizer_identity(now);
+  if (wanted == before) return;
+  throw FailedPrecondition(fmt::format(
+      "the run in '{0}' was trained with the optimizer {1} and cannot go on with {2}. Go on with {3}; or train its variables "
+      "with {4} from step 0 in another log_dir, with --checkpoint_path={0}",
+      path, describe(before), describe(wanted), before.name, wanted.name));
+}
+
 std::map<std::string, std::string> to_checkpoint_state(const SessionState& state) {
   nlohmann::json hooks = nlohmann::json::object();
   for (const auto& [name, text] : state.hook_states) hooks[name] = text;
-  return {{"seed", std::to_string(state.seed)},
+  const nlohmann::json optimizer = {{"name", state.optimizer.name}, {"slots", state.optimizer.slots}};
+  return {{"optimizer", optimizer.dump()},
+          {"seed", std::to_string(state.seed)},
           {"threads", std::to_string(state.threads)},
           {"logical_replicas", std::to_string(state.logical_replicas)},
           {"learning_rate_multiplier", nlohmann::json(state.learning_rate_multiplier).dump()},
@@ -25,6 +52,8 @@ SessionState from_checkpoint_state(const Checkpoint& checkpoint, const std::stri
   SessionState state;
   state.global_step = checkpoint.global_step;
   try {
+    const auto optimizer = nlohmann::json::parse(checkpoint.state.at("optimizer"));
+    state.optimizer = {optimizer.at("name").get<std::string>(), optimizer.at("slots").get<std::vector<std::string>>()};
     state.seed = nlohmann::json::parse(checkpoint.state.at("seed")).get<uint64_t>();
     state.threads = nlohmann::json::parse(checkpoint.state.at("threads")).get<int>();
     if (checkpoint.state.contains("logical_replicas"))  // there were none before

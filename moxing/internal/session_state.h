@@ -9,11 +9,21 @@
 
 #include "moxing/checkpoint.h"
 #include "moxing/internal/run_settings.h"
+#include "moxing/optimizer.h"
 
 namespace mox::internal {
 
+// What identifies the memory that an optimizer keeps: its name and its slots.
+struct OptimizerIdentity {
+  std::string name;
+  std::vector<std::string> slots;
+  bool operator==(const OptimizerIdentity&) const = default;
+};
+OptimizerIdentity optimizer_identity(const Optimizer& optimizer);
+
 struct SessionState {
   int64_t global_step = 0;
+  OptimizerIdentity optimizer;
   uint64_t seed = 0;
   int threads = 0;  // of the team that computed it: of each replica
   int64_t logical_replicas = 1;
@@ -25,6 +35,10 @@ struct SessionState {
 std::map<std::string, std::string> to_checkpoint_state(const SessionState& state);
 // Throws DataError, naming `path`, for a state that a run cannot have written.
 SessionState from_checkpoint_state(const Checkpoint& checkpoint, const std::string& path);
+
+// Throws FailedPrecondition, naming both, unless a run of the checkpoint `path`, trained with `before`, can go on with
+// `now`: another rule would find none of the memory that it needs, and steps that it has not done.
+void require_same_optimizer(const OptimizerIdentity& before, const Optimizer& now, const std::string& path);
 
 // Where a run starts from.
 struct StartingPoint {

@@ -7,11 +7,16 @@
 namespace mox::internal {
 namespace {
 
+struct Watched {
+  int signal;
+  std::string_view name;
+  struct sigaction previous {};
+};
+Watched watched[] = {{SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGUSR1, "SIGUSR1"}};
+
 // A signal handler reaches nothing but globals.
 std::atomic<int> received_signal{0};
 static_assert(std::atomic<int>::is_always_lock_free);
-
-struct sigaction previous_interrupt, previous_terminate, previous_user;
 
 extern "C" void remember_signal(int signal) { received_signal.store(signal, std::memory_order_relaxed); }
 
@@ -23,17 +28,20 @@ StopSignal::StopSignal() {
   action.sa_handler = remember_signal;
   action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);  // the second one has its usual effect
   sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, &previous_interrupt);
-  sigaction(SIGTERM, &action, &previous_terminate);
-  sigaction(SIGUSR1, &action, &previous_user);
+  for (Watched& each : watched) sigaction(each.signal, &action, &each.previous);
 }
 
 StopSignal::~StopSignal() {
-  sigaction(SIGINT, &previous_interrupt, nullptr);
-  sigaction(SIGTERM, &previous_terminate, nullptr);
-  sigaction(SIGUSR1, &previous_user, nullptr);
+  for (const Watched& each : watched) sigaction(each.signal, &each.previous, nullptr);
 }
 
 int StopSignal::received() const { return received_signal.load(std::memory_order_relaxed); }
+
+std::string_view StopSignal::name() const {
+  const int signal = received();
+  for (const Watched& each : watched)
+    if (each.signal == signal) return each.name;
+  return "";
+}
 
 }  // namespace mox::internal

@@ -39,10 +39,6 @@ uint64_t effective_seed(const StartingPoint& start, const SessionState& restored
   return restored.seed;
 }
 
-const char* name_of_signal(int signal) {
-  return signal == SIGINT ? "SIGINT" : signal == SIGUSR1 ? "SIGUSR1" : "SIGTERM";
-}
-
 bool smaller_is_better(const std::string& metric) {
   return metric.find("loss") != std::string::npos || metric.find("error") != std::string::npos;
 }
@@ -59,11 +55,11 @@ Trainer::Trainer(const RunSpec& spec, const RunSettings& settings, Console& cons
       restored_(restored_state(start_)),
       placement_(placement_of(settings_, start_, restored_)),
       team_(placement_.threads_per_replica),
+      entered_(team_),
       store_(settings_.seed = effective_seed(start_, restored_, settings_.seed)),
       learning_rate_scale_(learning_rate_scale(settings_, placement_)) {
   set_stall_limits(settings_.stall_warning_s, settings_.stall_abort_s);
   set_job_step(restored_.global_step);
-  team_.enter();
 }
 
 Trainer::~Trainer() = default;
@@ -72,8 +68,10 @@ RunResult Trainer::run() {
   restore_variables();
   open_data();
   find_last_step();
+  std::unique_ptr<Optimizer> optimizer = settings_.optimizer_fn();
+  if (start_.kind == StartingPoint::Kind::kContinued) require_same_optimizer(restored_.optimizer, *optimizer, start_.path);
   updater_ = std::make_unique<ParameterUpdater>(
-      settings_.optimizer_fn(), store_,
+      std::move(optimizer), store_,
       start_.kind == StartingPoint::Kind::kContinued ? start_.checkpoint.optimizer_slots : std::vector<NamedArray>(), team_);
   if (updater_->optimizer().needs_steps_per_epoch() && steps_per_epoch_ == 0)
     throw FailedPrecondition(
@@ -89,7 +87,7 @@ RunResult Trainer::run() {
     log_warning(fmt::format("the checkpoint '{}' has a variable '{}' that the model does not have", start_.path, name));
   if (settings_.print_plan) {
     console_.print(model.plan->describe());
-    return {.global_step = global_step_, .stop_reason = "print_plan", .evaluation = {}};
+    return {.global_step = global_step_, .stop_reason = "print_plan"};
   }
   require_agreement(model);
   lanes_ = std::make_unique<LaneThreads>(placement_.lanes, team_);
@@ -123,8 +121,14 @@ RunResult Trainer::run() {
   }
   train();
   if (!finished) print_summary();
-  if (!last_evaluation_.empty()) console_.print(format_test_lines(last_evaluation_), Console::Style::kStrong);
-  return {.global_step = global_step_, .stop_reason = stop_reason_, .evaluation = last_evaluation_};
+  if (interrupted())
+    console_.print(fmt::format("{} ended this run without its last evaluation; {}",
+                               signal_.name().empty() ? "a signal to another rank" : signal_.name(),
+                               writer_ ? "the same command goes on from here" : "nothing of it is saved, for want of a log_dir"),
+                   Console::Style::kStrong);
+  else if (!last_evaluation_.empty())
+    console_.print(format_test_lines(last_evaluation_), Console::Style::kStrong);
+  return {.global_step = global_step_, .stop_reason = stop_reason_, .interrupted = interrupted(), .evaluation = last_evaluation_};
 }
 
 void Trainer::restore_variables() {
@@ -156,7 +160,10 @@ void Trainer::open_data() {
   if (__builtin_mul_overflow(settings_.auto_batch ? settings_.batch_size : 1, placement_.logical_replicas, &step_elements))
     throw InvalidArgument(fmt::format("batch_size is {}, for each of {} logical replicas: more samples than can be counted",
                                       settings_.batch_size, placement_.logical_replicas));
-  if (epoch > 0) steps_per_epoch_ = epoch / step_elements + (epoch % step_elements != 0);
+  if (epoch > 0) {
+    steps_per_epoch_ = static_cast<double>(epoch) / static_cast<double>(step_elements);
+    if (dataset.cardinality() == epoch) steps_per_epoch_ = std::ceil(steps_per_epoch_);  // one pass, whose last batch is smaller
+  }
   if (settings_.max_epochs > 0) {
     if (epoch < 0)
       throw FailedPrecondition("max_epochs is set, but the size of an epoch of input_fn's data is not known; use max_number_of_steps");
@@ -311,11 +318,14 @@ void Trainer::step() {
 
 // A signal, or a hook, may have asked one rank alone; all must end after the same step.
 void Trainer::agree_on_stopping() {
-  if (const int signal = signal_.received()) request_stop(fmt::format("{} was received", name_of_signal(signal)));
+  interrupted_ = signal_.received() != 0;
+  if (interrupted_) request_stop(fmt::format("{} was received", signal_.name()));
   if (ranks_.size() == 1) return;
-  const auto wishes = ranks_.allgather_equal(stop_requested_ ? "1" : "0");
-  for (size_t rank = 0; rank < wishes.size(); ++rank)
-    if (wishes[rank] == "1") request_stop(fmt::format("rank {} was asked to stop", rank));
+  const auto wishes = ranks_.allgather_equal(interrupted_ ? "2" : stop_requested_ ? "1" : "0");
+  for (size_t rank = 0; rank < wishes.size(); ++rank) {
+    if (wishes[rank] != "0") request_stop(fmt::format("rank {} was asked to stop", rank));
+    interrupted_ |= wishes[rank] == "2";
+  }
 }
 
 void Trainer::require_agreement(const CompiledModel& model) const {
@@ -341,9 +351,11 @@ void Trainer::end_hooks(std::exception_ptr error) {
     }
     log_error(fmt::format("a further error while the run ended: {}", what));
   };
+  ending_ = true;
   for (; entered_hooks_ > 0; --entered_hooks_) {
     try {
       hooks_[entered_hooks_ - 1]->end(*this);
+    } catch (const EvaluationGivenUp&) {
     } catch (const std::exception& further) {
       keep_first(further.what());
     } catch (...) {

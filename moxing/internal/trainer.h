@@ -35,13 +35,14 @@ class Trainer : private Session {
   int64_t global_step() const override { return global_step_; }
   int64_t first_step() const override { return first_step_; }
   int64_t last_step() const override { return last_step_; }
-  int64_t steps_per_epoch() const override { return steps_per_epoch_; }
+  double steps_per_epoch() const override { return steps_per_epoch_; }
   int64_t samples() const override { return samples_; }
   const std::string& log_dir() const override { return settings_.log_dir; }
   const std::vector<std::string>& log_names() const override { return log_names_; }
   void request_stop(std::string reason) override;
   bool stop_requested() const override { return stop_requested_; }
   bool failed() const override { return failed_; }
+  bool interrupted() const override { return interrupted_ || (ranks_.size() == 1 && signal_.received() != 0); }
   Console& console() override { return console_; }
   void save_checkpoint() override;
   Metrics evaluate() override;
@@ -80,6 +81,7 @@ class Trainer : private Session {
   SessionState restored_;
   Placement placement_;
   Team team_;  // of each lane
+  EnteredTeam entered_;
   VariableStore store_;
   std::unique_ptr<CheckpointWriter> writer_;
   std::optional<Dataset> dataset_;
@@ -94,12 +96,14 @@ class Trainer : private Session {
   size_t entered_hooks_ = 0;  // whose after_create_session was called
   bool hooks_are_complete_ = false;
 
-  int64_t global_step_ = 0, first_step_ = 0, last_step_ = 0, steps_per_epoch_ = 0, samples_ = 0;
+  int64_t global_step_ = 0, first_step_ = 0, last_step_ = 0, samples_ = 0;
+  double steps_per_epoch_ = 0;
   int64_t saved_step_ = -1;
   bool in_step_ = false, save_is_due_ = false;  // a save that a hook asks for within a step waits for the step's end
   double learning_rate_multiplier_ = 1;
   double learning_rate_scale_ = 1;  // scale_learning_rate
-  bool stop_requested_ = false, failed_ = false, in_after_evaluation_ = false;
+  bool stop_requested_ = false, failed_ = false, ending_ = false, in_after_evaluation_ = false;
+  bool interrupted_ = false;  // by a signal that all ranks know of
   std::string stop_reason_;
   std::vector<std::string> log_names_;
   Metrics last_evaluation_;

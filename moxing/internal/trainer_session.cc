@@ -41,6 +41,7 @@ void Trainer::submit_checkpoint() {
                     "lower learning rate",
                     *name, global_step_));
   SessionState state{.global_step = global_step_,
+                     .optimizer = optimizer_identity(updater_->optimizer()),
                      .seed = settings_.seed,
                      .threads = team_.size(),
                      .logical_replicas = placement_.logical_replicas,
@@ -69,7 +70,8 @@ Metrics Trainer::evaluate() {
     throw FailedPrecondition(
         "a hook called Session::evaluate in after_evaluation, which would evaluate without end; use the "
         "metrics it is given");
-  const Metrics metrics = last_evaluation_ = evaluator_->evaluate();
+  const Metrics metrics = last_evaluation_ = evaluator_->evaluate(
+      [this] { return ending_ && ranks_.size() == 1 && interrupted(); });  // what is saved already can be left
   in_after_evaluation_ = true;
   for (const auto& hook : hooks_) hook->after_evaluation(*this, metrics);
   in_after_evaluation_ = false;

@@ -16,6 +16,7 @@ extern "C" {
 void GOMP_parallel(void (*body)(void*), void* data, unsigned num_threads, unsigned flags);
 int omp_get_thread_num(void);
 int omp_get_num_threads(void);
+int omp_get_max_threads(void);
 void omp_set_num_threads(int);
 }
 
@@ -71,6 +72,11 @@ Team::Team(int threads) : threads_(threads) {
 }
 
 void Team::enter() const { omp_set_num_threads(threads_); }
+
+int entered_threads() { return omp_get_max_threads(); }
+
+EnteredTeam::EnteredTeam(const Team& team) : previous_(entered_threads()) { team.enter(); }
+EnteredTeam::~EnteredTeam() { omp_set_num_threads(previous_); }
 
 void Team::parallel_for(int64_t count, int64_t grain, FunctionRef<void(int64_t, int64_t)> body) const {
   if (count <= 0) return;

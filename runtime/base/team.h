@@ -42,6 +42,21 @@ class Team {
   int threads_;
 };
 
+// Enters the team for as long as it lives; then the calling thread has the size that it had before.
+class EnteredTeam {
+ public:
+  explicit EnteredTeam(const Team& team);
+  ~EnteredTeam();
+  EnteredTeam(const EnteredTeam&) = delete;
+  EnteredTeam& operator=(const EnteredTeam&) = delete;
+
+ private:
+  int previous_;
+};
+
+// The number of threads that oneDNN's calls from this thread use: that of the team entered last.
+int entered_threads();
+
 // The number of cores this process may use: the affinity mask, cut by the cgroup's CPU quota. At least 1.
 int available_cores();
 

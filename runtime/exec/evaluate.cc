@@ -11,7 +11,7 @@ std::vector<Array> evaluate(std::span<const Tensor> fetches, std::span<const Arr
   if (!fetches[0].defined()) throw InvalidArgument("evaluate: a fetch is an undefined tensor");
   const Graph& graph = *fetches[0].node()->graph;
   const Team team(options.threads);
-  team.enter();
+  const EnteredTeam entered(team);
   const auto plan =
       Plan::compile(graph, {.fetches = {fetches.begin(), fetches.end()}, .gradients = {}, .updates = {}}, options.compile, team);
   PlanInstance instance(plan, team, [&](std::string_view name) {

@@ -18,6 +18,7 @@ struct EvaluateOptions {
   CompileOptions compile = {};
 };
 
+// The calling thread computes with a team of `threads` meanwhile, and with its own afterwards.
 std::vector<Array> evaluate(std::span<const Tensor> fetches, std::span<const Array> inputs,
                             const EvaluateOptions& options);
 

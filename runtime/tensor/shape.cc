@@ -9,15 +9,14 @@
 
 namespace mox {
 namespace {
-
 void validate(const std::vector<int64_t>& dims) {
   __int128 elements = 1;
   for (int64_t dim : dims) {
     if (dim < 0)
       throw InvalidArgument(fmt::format("a shape needs extents >= 0, got [{}]", fmt::join(dims, ", ")));
     if (dim > 0) elements *= dim;
-    if (elements > (__int128{1} << 62))
-      throw InvalidArgument(fmt::format("the shape [{}] has more than 2^62 elements", fmt::join(dims, ", ")));
+    if (elements > Shape::kMostElements)
+      throw InvalidArgument(fmt::format("the shape [{}] has more than 2^56 elements", fmt::join(dims, ", ")));
   }
 }
 

@@ -22,6 +22,15 @@ std::string published(double number, double rounding) {
   return rounding == 0 ? grouped(static_cast<int64_t>(number)) : fmt::format("{:g} M", number / 1e6);
 }
 
+std::string_view words_of(Counted counted) {
+  switch (counted) {
+    case Counted::kTrainable: return "";
+    case Counted::kAll: return " with moving averages";
+    case Counted::kWithoutNormalisation: return " without normalisations";
+  }
+  return "";
+}
+
 std::string table() {
   std::string text =
       "| name | image | classes | parameters | moving averages | multiply-adds | published: parameters | published: "
@@ -34,7 +43,7 @@ std::string table() {
     text += fmt::format("| `{}` | {}×{}×{} | {} | {} | {} | {} | {}{} | {} | {} |\n", name, meta.channels, meta.image_size,
                         meta.image_size, meta.num_classes, grouped(meta.parameters), grouped(meta.moving_averages),
                         grouped(meta.multiply_adds), published(figure->parameters, figure->parameters_rounding),
-                        figure->with_moving_averages ? " with moving averages" : "",
+                        words_of(figure->counted),
                         published(figure->multiply_adds, figure->multiply_adds_rounding), figure->source);
   }
   return text;

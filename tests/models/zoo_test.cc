@@ -28,7 +28,7 @@ TEST(Zoo, ParametersAreThePublishedOnes) {
   for (const PublishedFigure& figure : kPublishedFigures) {
     names.insert(figure.name);
     const ModelMeta meta = get_model_meta(figure.name);
-    const int64_t counted = meta.parameters + (figure.with_moving_averages ? meta.moving_averages : 0);
+    const int64_t counted = counted_parameters(meta, figure.counted);
     EXPECT_LE(std::abs(static_cast<double>(counted) - figure.parameters), figure.parameters_rounding)
         << figure.name << " has " << counted << ", " << figure.source << " says " << figure.parameters;
     if (figure.multiply_adds > 0) {

@@ -100,6 +100,48 @@ TEST_F(OptimizerRun, ConfigurationYamlGivesTheSameRunAgain) {
   EXPECT_EQ(checkpoint_digest(directory), digest);
 }
 
+TEST_F(OptimizerRun, ConfigurationYamlHoldsTheLearningRateOfTheProgram) {
+  auto s = spec();
+  for (const Schedule& rate : {Schedule(0.5), Schedule("1:0.5->0.25,2:0.125")}) {
+    s.log_dir = fresh_directory("recorded");
+    s.optimizer_fn = get_optimizer_fn("sgd", {.learning_rate = rate});
+    const auto rates = rates_of(s);
+    EXPECT_THAT(read_file(*s.log_dir + "/configuration.yaml"), HasSubstr("learning_rate: "));
+    // The file is the run: another rate in the program changes nothing.
+    const TemporaryFile file(read_file(*s.log_dir + "/configuration.yaml"));
+    s.optimizer_fn = get_optimizer_fn("sgd", {.learning_rate = 7});
+    const ScopedConfiguration configuration(
+        std::vector<std::string>{"--config", file.path(), "--log_dir", fresh_directory("again")});
+    EXPECT_EQ(rates_of(s), rates);
+  }
+}
+
+TEST_F(OptimizerRun, ALearningRateThatHasNoTextIsNotInConfigurationYaml) {
+  auto s = spec();
+  s.optimizer_fn = get_optimizer_fn("sgd", {.learning_rate = cosine_decay(0.5, 4)});
+  run_or_throw(s);
+  EXPECT_THAT(read_file(log_dir_ + "/configuration.yaml"), Not(HasSubstr("learning_rate")));
+}
+
+TEST_F(OptimizerRun, ARunGoesOnWithItsOptimizerOnly) {
+  auto s = spec();
+  s.max_number_of_steps = 2;
+  s.optimizer_fn = get_optimizer_fn("adam", {.learning_rate = 0.5});
+  run_or_throw(s);
+  s.max_number_of_steps = 4;
+  s.optimizer_fn = get_optimizer_fn("momentum", {.learning_rate = 0.5});
+  EXPECT_THAT(message_of_run<FailedPrecondition>(s),
+              AllOf(HasSubstr("trained with the optimizer adam"), HasSubstr("cannot go on with momentum"), HasSubstr(log_dir_),
+                    HasSubstr("--checkpoint_path")));
+  s.optimizer_fn = get_optimizer_fn("adam", {.learning_rate = 0.25, .beta1 = 0.5});
+  EXPECT_EQ(run_or_throw(s).global_step, 4) << "other settings of the same rule are a matter of the user's";
+  const std::string other = fresh_directory("other_rule");
+  s.checkpoint_path = log_dir_;
+  s.log_dir = other;
+  s.optimizer_fn = get_optimizer_fn("momentum", {.learning_rate = 0.5});
+  EXPECT_EQ(run_or_throw(s).global_step, 4) << "the way that the message names";
+}
+
 TEST_F(OptimizerRun, ConfigurationYamlOfAnOptimizerOfOnesOwnIsAccepted) {
   auto s = spec();
   s.optimizer_fn = [] { return get_optimizer_fn("sgd", {.learning_rate = 0.5})(); };

@@ -104,11 +104,32 @@ TEST_F(RunDataTest, InputFnMayBatchByItself) {
     const auto batches = counting_data(7).batch(3);
     return mode == ModeKeys::TRAIN ? batches.repeat() : batches;
   };
-  std::vector<int64_t> steps_per_epoch;
+  std::vector<double> steps_per_epoch;
   s.hooks = {before_run_hook([&](Session& session) { steps_per_epoch.push_back(session.steps_per_epoch()); })};
   EXPECT_THAT(sizes_of(s), ElementsAre(3, 3, 1, 3, 3, 1));
   EXPECT_EQ(steps_per_epoch.at(0), 3);
   EXPECT_DOUBLE_EQ(run_or_throw(s).evaluation.at(1).second, 3) << "each of 0 to 6 counts once";
+}
+
+TEST_F(RunDataTest, AnEpochNeedNotBeAWholeNumberOfSteps) {
+  auto s = spec();
+  s.batch_size = 4;
+  s.max_number_of_steps = 10;
+  s.log_dir = "";
+  s.optimizer_fn = get_optimizer_fn("sgd", {.learning_rate = "2:1,4:0.5"});  // ten samples: five steps are two epochs
+  std::vector<double> rates;
+  double steps_per_epoch = 0;
+  s.hooks = {before_run_hook([&](Session& session) {
+    rates.push_back(session.learning_rate());
+    steps_per_epoch = session.steps_per_epoch();
+  })};
+  run_or_throw(s);
+  EXPECT_EQ(steps_per_epoch, 2.5);
+  EXPECT_THAT(rates, ElementsAre(1, 1, 1, 1, 1, 0.5, 0.5, 0.5, 0.5, 0.5));
+  s.input_fn = [](ModeKeys) { return counting_data(10); };
+  s.max_number_of_steps = 0;
+  run_or_throw(s);
+  EXPECT_EQ(steps_per_epoch, 3) << "one pass, whose last batch is smaller";
 }
 
 TEST_F(RunDataTest, MaxEpochsCountsPassesOfDataThatRepeatsThatOften) {

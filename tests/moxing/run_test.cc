@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <limits>
 
 #include "moxing/checkpoint.h"
@@ -268,6 +269,40 @@ TEST_F(RunTest, RefusesWhatAModelMustNotReturn) {
     return ModelSpec{.loss = in.take<3>()[2]};
   };
   EXPECT_THAT(message_of<InvalidArgument>(s), HasSubstr("has 2 component(s): float32[8, 2], float32[8, 1]"));
+}
+
+TEST_F(RunTest, RefusesNamesThatMetricsJsonlHasAlready) {
+  for (const std::string name : {"step", "samples_per_second", "learning_rate", "evaluation"}) {
+    auto s = spec();
+    s.model_fn = [&](const Inputs& in, ModeKeys mode) {
+      ModelSpec model = line_model(in, mode);
+      model.log_info.emplace_back(name, model.loss);
+      return model;
+    };
+    EXPECT_THAT(message_of<InvalidArgument>(s), AllOf(HasSubstr("'" + name + "'"), HasSubstr("metrics.jsonl")));
+  }
+}
+
+TEST_F(RunTest, RefusesOutputsThatAreNotOneRowASample) {
+  using Output = std::function<Tensor(const Inputs&)>;
+  const std::vector<Output> wrong = {[](const Inputs& in) { return reduce_mean(in[0]); },                // no rows
+                                     [](const Inputs& in) { return reduce_mean(in[0], {.axes = {0}}); },  // a row a column
+                                     [](const Inputs&) { return Tensor(); }};
+  for (const ModeKeys mode : {ModeKeys::TRAIN, ModeKeys::PREDICT})
+    for (const Output& output : wrong) {
+      auto s = spec();
+      s.max_number_of_steps = 1;
+      run_or_throw(s);
+      s.max_number_of_steps = 2;
+      s.run_mode = mode;
+      s.output_fn = [](std::span<const OutputBatch>) {};
+      s.model_fn = [&](const Inputs& in, ModeKeys m) {
+        ModelSpec model = line_model(in, m);
+        model.output_info.emplace_back("wrong", output(in));
+        return model;
+      };
+      EXPECT_THAT(message_of<InvalidArgument>(s), AllOf(HasSubstr("'wrong'"), HasSubstr("one row a sample")));
+    }
 }
 
 TEST_F(RunTest, AModelThatChangedIsRefusedWithTheNames) {

@@ -213,7 +213,7 @@ TEST(Warmup, MeetsABorderThatRoundingWouldMiss) {
 
 class Sawtooth : public ScheduleFunction {
  public:
-  double value(int64_t step, int64_t) const override { return static_cast<double>(step % 3); }
+  double value(int64_t step, double) const override { return static_cast<double>(step % 3); }
   std::string description() const override { return "sawtooth"; }
 };
 

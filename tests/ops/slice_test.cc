@@ -99,7 +99,7 @@ TEST(Pad, RefusesWrongAmountsAndValues) {
   EXPECT_THAT(error({}, 0), HasSubstr("an amount for every axis"));
   EXPECT_THAT(error({{-1, 0}}, 0), HasSubstr("amounts >= 0"));
   EXPECT_THAT(error({{INT64_MAX, INT64_MAX}}, 0), HasSubstr("fits 64 bits"));
-  EXPECT_THAT(error({{INT64_MAX / 2, 0}}, 0), HasSubstr("2^62 elements"));
+  EXPECT_THAT(error({{INT64_MAX / 2, 0}}, 0), HasSubstr("2^56 elements"));
   EXPECT_THAT(error({{1, 1}}, 0.5, DType::kInt32), HasSubstr("a value of int32, not 0.5"));
   EXPECT_THAT(error({{1, 1}}, 256, DType::kUInt8), HasSubstr("a value of uint8, not 256"));
   EXPECT_THAT(error({{1, 1}}, 2, DType::kBool), HasSubstr("a value of bool, not 2"));

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "moxing/checkpoint.h"
+#include "moxing/run.h"
 #include "runtime/base/file.h"
 #include "tests/programs/training.h"
 
@@ -88,7 +89,7 @@ TEST_F(RunMode, ASecondRunOnTheSameLogDirIsRefusedWhileTheFirstRuns) {
   expect_success(train("mnist_softmax", log_dir_, 20, {"--run_mode=eval"}));  // reading is no conflict
   expect_success(train("mnist_softmax", log_dir_, 20, {"--print_plan"}));
   first.send(SIGTERM);
-  expect_success(first.wait());
+  EXPECT_EQ(first.wait().status, kExitInterrupted);
   // The lock ended with its run, and a killed run leaves none either.
   const int64_t step = load_checkpoint(log_dir_).global_step;
   expect_success(train("mnist_softmax", log_dir_, step + 10));

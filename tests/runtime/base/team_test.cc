@@ -33,6 +33,17 @@ TEST(Team, ChunkBordersDoNotDependOnTheNumberOfThreads) {
   EXPECT_EQ(borders[0].back(), (std::pair<int64_t, int64_t>{90, 100}));
 }
 
+TEST(Team, IsEnteredForAWhile) {
+  const Team outer(2), inner(3);
+  const EnteredTeam in_outer(outer);
+  EXPECT_EQ(entered_threads(), 2);
+  {
+    const EnteredTeam in_inner(inner);
+    EXPECT_EQ(entered_threads(), 3);
+  }
+  EXPECT_EQ(entered_threads(), 2);
+}
+
 TEST(Team, AtLeastOneCoreIsAvailable) { EXPECT_GE(available_cores(), 1); }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <new>
 
 #include "runtime/base/random.h"
 
@@ -48,6 +49,11 @@ TEST(MemoryPlan, AChainNeedsTwoBlocks) {
   std::vector<MemoryBlock> blocks;
   for (int i = 0; i < 100; ++i) blocks.push_back({1024, i, i + 1});
   EXPECT_EQ(plan_memory(blocks), 2048u);
+}
+
+TEST(MemoryPlan, MoreThanCanBeAddressedIsNotPlanned) {
+  std::vector<MemoryBlock> blocks(4, {size_t{1} << 61, 0, 1});
+  EXPECT_THROW(plan_memory(blocks), std::bad_alloc);
 }
 
 TEST(MemoryPlan, NoBlocksNoArena) {

@@ -113,6 +113,13 @@ TEST_F(PlanTest, DropsWhatNobodyNeeds) {
   EXPECT_EQ(plan->statistics().steps, 1u);
 }
 
+TEST_F(PlanTest, EvaluateLeavesTheThreadItsTeam) {
+  const EnteredTeam entered(Team(3));
+  const Tensor fetched = twice(input(0));
+  evaluate(std::span(&fetched, 1), std::span(&batch_, 1), {.threads = 1});
+  EXPECT_EQ(entered_threads(), 3);
+}
+
 TEST_F(PlanTest, SharesEqualNodesAndFoldsConstants) {
   const Tensor x = input(0);
   const Tensor constant = graph_.constant(batch_, here());

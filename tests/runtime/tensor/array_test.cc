@@ -20,6 +20,16 @@ TEST(Shape, CountsElementsAndStrides) {
 TEST(Shape, RefusesNegativeAndHugeExtents) {
   EXPECT_THROW((Shape{2, -1}), InvalidArgument);
   EXPECT_THROW((Shape{int64_t{1} << 40, int64_t{1} << 40}), InvalidArgument);
+  EXPECT_THROW((Shape{Shape::kMostElements + 1}), InvalidArgument);
+  EXPECT_THROW((Shape{0, Shape::kMostElements + 1}), InvalidArgument);
+}
+
+// Of int64, 2^61 elements would be 2^64 bytes, which is 0.
+TEST(TensorType, BytesDoNotWrap) {
+  for (const DType dtype : {DType::kFloat32, DType::kInt64, DType::kUInt8}) {
+    const TensorType largest{dtype, {Shape::kMostElements / 4, 4}};
+    EXPECT_EQ(largest.bytes() / size_of(dtype), static_cast<size_t>(Shape::kMostElements));
+  }
 }
 
 TEST(Shape, BroadcastsAsNumPy) {
