@@ -75,9 +75,9 @@ TEST_F(LayersTest, NameTheirVariablesByKindAndNumber) {
 TEST_F(LayersTest, ShareTheirVariablesUnderReuse) {
   const Tensor x = input({2, 5}), y = input({3, 5});
   layers::dense(x, 4, {.name = "shared"});
-  const int first = __LINE__ - 1;
+  const int first = __LINE__ - 1, second = __LINE__ + 1;
   EXPECT_THAT(message_of<InvalidArgument>([&] { layers::dense(y, 4, {.name = "shared"}); }),
-              AllOf(HasSubstr("shared/kernel"), HasSubstr(line_text(first)), HasSubstr(line_text(__LINE__ - 1))));
+              AllOf(HasSubstr("shared/kernel"), HasSubstr(line_text(first)), HasSubstr(line_text(second))));
   {
     auto scope = var_scope("both", Reuse::kAuto);
     layers::dense(x, 4, {.name = "fc"});
