@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -34,10 +35,14 @@ std::vector<NamedArray> small_state(std::string_view model) {
   return state;
 }
 
+// A name under the temporary directory that no other run of this test has.
+std::string of_this_process(const std::string& name) { return testing::TempDir() + name + std::to_string(getpid()); }
+
 std::string shell(const std::string& arguments, int expected_status) {
-  const std::string output = testing::TempDir() + "mox_import_output";
+  const std::string output = of_this_process("mox_import_output");
   const int status = std::system((MOX_BINARY_DIR "/bin/mox " + arguments + " >" + output + " 2>&1").c_str());
   const std::string text = read_file(output);
+  std::filesystem::remove(output);
   EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, expected_status) << text;
   return text;
 }
@@ -56,7 +61,7 @@ TEST(Import, NamesAreThoseOfTheZoosVariables) {
 }
 
 TEST(Import, CommandWritesACheckpointAndPrintsTheNames) {
-  const std::string folder = testing::TempDir() + "mox_import";
+  const std::string folder = of_this_process("mox_import");
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   const std::vector<NamedArray> state = small_state("vgg_16_bn");
@@ -80,6 +85,7 @@ TEST(Import, CommandWritesACheckpointAndPrintsTheNames) {
   EXPECT_FALSE(std::filesystem::exists(folder + "/other"));
   EXPECT_THAT(shell("import --model lenet " + folder + "/state.safetensors " + folder + "/other", 1),
               HasSubstr("no names of torchvision are known for 'lenet'; there are names for: vgg_a"));
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Import, StatesThatDoNotFitAreRefused) {
