@@ -106,7 +106,7 @@ TEST_F(OptimizerRun, ConfigurationYamlHoldsTheLearningRateOfTheProgram) {
     s.log_dir = fresh_directory("recorded");
     s.optimizer_fn = get_optimizer_fn("sgd", {.learning_rate = rate});
     const auto rates = rates_of(s);
-    EXPECT_THAT(read_file(*s.log_dir + "/configuration.yaml"), HasSubstr("learning_rate: "));
+    EXPECT_THAT(read_file(*s.log_dir + "/configuration.yaml"), HasSubstr("\n  learning_rate: "));
     // The file is the run: another rate in the program changes nothing.
     const TemporaryFile file(read_file(*s.log_dir + "/configuration.yaml"));
     s.optimizer_fn = get_optimizer_fn("sgd", {.learning_rate = 7});
@@ -120,7 +120,7 @@ TEST_F(OptimizerRun, ALearningRateThatHasNoTextIsNotInConfigurationYaml) {
   auto s = spec();
   s.optimizer_fn = get_optimizer_fn("sgd", {.learning_rate = cosine_decay(0.5, 4)});
   run_or_throw(s);
-  EXPECT_THAT(read_file(log_dir_ + "/configuration.yaml"), Not(HasSubstr("learning_rate")));
+  EXPECT_THAT(read_file(log_dir_ + "/configuration.yaml"), Not(HasSubstr("\n  learning_rate: ")));
 }
 
 TEST_F(OptimizerRun, ARunGoesOnWithItsOptimizerOnly) {
