@@ -142,7 +142,7 @@ StepProfile profile_steps(const mox::ModelFn& model_fn, const mox::OptimizerFn& 
   store.declare(graph);
   const std::unique_ptr<mox::Optimizer> optimizer = optimizer_fn();
   const auto plan = mox::Plan::compile(graph, request,
-                                       {.rules = mox::default_rules(options.precision),
+                                       {.rules = mox::default_rules(options.rules),
                                         .convert = mox::convert_layout,
                                         .gradients_in_parts = optimizer->is_elementwise()},
                                        team);

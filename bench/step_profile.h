@@ -20,7 +20,7 @@ struct ProfileOptions {
   int threads = 1;       // of the compute team
   int data_threads = 1;  // of the pipeline, beside them
   uint64_t seed = 1;
-  mox::Precision precision = mox::Precision::kFloat32;
+  mox::RuleOptions rules = {};
 };
 
 // Seconds are those of one step, as means over the timed ones.

@@ -130,6 +130,14 @@ std::vector<Option> declare() {
        .help = "fp32; or bf16: convolutions and matrix products take bfloat16 numbers and add them up in float32, and what lies "
                "between convolutions is kept in bfloat16. Variables, gradients of variables, statistics and losses stay float32.",
        .allowed = {"fp32", "bf16"}},
+      {.name = "recompute",
+       .type = kString,
+       .default_value = "none",
+       .group = "Compute",
+       .help = "normalisation: what a batch normalisation and its activation gave to a convolution is computed again in the "
+               "backward pass instead of kept for it, to the same bits: less memory, a little more time. none: everything is "
+               "kept.",
+       .allowed = {"none", "normalisation"}},
       {.name = "print_plan",
        .type = kBool,
        .default_value = false,

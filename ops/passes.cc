@@ -8,10 +8,11 @@
 
 namespace mox {
 
-std::vector<NamedRule> default_rules(Precision precision) {
+std::vector<NamedRule> default_rules(const RuleOptions& options) {
   std::vector<NamedRule> rules = {bias_rule(), batch_norm_folding_rule(), batch_norm_activation_rule(),
                                   batch_norm_gradient_rule()};
-  if (precision == Precision::kBFloat16) rules.push_back(low_precision_rule());
+  if (options.recomputes) rules.push_back(batch_norm_recomputation_rule());
+  if (options.precision == Precision::kBFloat16) rules.push_back(low_precision_rule());
   rules.push_back(elementwise_chain_rule());
   return rules;
 }

@@ -13,9 +13,15 @@ enum class Precision {
   kBFloat16,  // convolutions, matrix products and what lies between convolutions; see ops/internal/low_precision.h
 };
 
+struct RuleOptions {
+  Precision precision = Precision::kFloat32;
+  // Some values are computed again in the backward pass instead of kept for it: the same bits, less memory, more time.
+  bool recomputes = false;
+};
+
 // Every fusion, in the order in which they should be applied: first the patterns around convolutions, matrix
 // products and normalisations, then the choice of precision, then chains of elementwise ops.
-std::vector<NamedRule> default_rules(Precision precision = Precision::kFloat32);
+std::vector<NamedRule> default_rules(const RuleOptions& options = {});
 
 // What this processor has for products of bfloat16 numbers.
 enum class BFloat16Support {

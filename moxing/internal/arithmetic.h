@@ -9,7 +9,7 @@ namespace mox::internal {
 
 struct Arithmetic {
   bool direct_convolutions = false;  // see CompileOptions
-  Precision precision = Precision::kFloat32;
+  RuleOptions rules;
 };
 
 // The precision of that name ("fp32", "bf16") if this processor has it. Logs a warning where it costs more than float32,

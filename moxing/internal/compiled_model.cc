@@ -174,7 +174,7 @@ std::unique_ptr<CompiledModel> ModelCompiler::compile(const std::vector<TensorTy
   for (const GradientOutput& gradient : request.gradients)
     model->gradient_variables.push_back(model->graph->spec(gradient.variable).name);
   store_.declare(*model->graph);
-  model->plan = Plan::compile(*model->graph, request, {.rules = default_rules(arithmetic_.precision),
+  model->plan = Plan::compile(*model->graph, request, {.rules = default_rules(arithmetic_.rules),
                                .convert = convert_layout,
                                .direct_convolutions = arithmetic_.direct_convolutions,
                                .gradients_in_parts = gradients_in_parts_},

@@ -51,7 +51,8 @@ RunSettings resolve_settings(const RunSpec& spec) {
   settings.seed = static_cast<uint64_t>(resolve<int64_t>("seed", spec.seed));
   settings.prefetch_batches = static_cast<int>(resolve<int64_t>("prefetch_batches", std::nullopt));
   settings.arithmetic = {.direct_convolutions = resolve<std::string>("conv_algorithm", std::nullopt) == "direct",
-                         .precision = supported_precision(resolve<std::string>("precision", std::nullopt))};
+                         .rules = {.precision = supported_precision(resolve<std::string>("precision", std::nullopt)),
+                                   .recomputes = resolve<std::string>("recompute", std::nullopt) == "normalisation"}};
   settings.print_plan = resolve<bool>("print_plan", std::nullopt);
 
   const int cores = available_cores();

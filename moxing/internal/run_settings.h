@@ -21,7 +21,7 @@ struct RunSettings {
   int64_t eval_every_n_steps = 0;
   uint64_t seed = 0;
   int threads = 1, data_threads = 0, prefetch_batches = 2;
-  Arithmetic arithmetic;  // conv_algorithm, precision
+  Arithmetic arithmetic;  // conv_algorithm, precision, recompute
   bool print_plan = false;
   OptimizerFn optimizer_fn;
   int devices = 1, threads_per_device = 0;

@@ -207,8 +207,32 @@ std::optional<std::vector<Tensor>> fuse_backward(const Node& node, const Rewrite
   return std::nullopt;
 }
 
+// At a conv2d_backprop_filter, whose image is then made anew.
+std::optional<std::vector<Tensor>> recompute_image(const Node& node, const RewriteView& view) {
+  if (node.op != &conv2d_backprop_filter_op()) return std::nullopt;
+  const Tensor& image = node.inputs[0];
+  const Node& made = *image.node();
+  if (made.op != &batch_norm_activation_op() || image.index() != 0 || made.inputs.size() != 3)
+    return std::nullopt;
+  const std::vector<const Node*> readers = readers_of(image);
+  const auto is_other = [&](const Node* reader) { return reader != &node && reader->op != &conv2d_op(); };
+  if (static_cast<int>(readers.size()) != view.uses(image) ||
+      std::any_of(readers.begin(), readers.end(), is_other))
+    return std::nullopt;
+  std::vector<Tensor> inputs;
+  for (const Tensor& input : made.inputs) inputs.push_back(view.mapped(input));
+  inputs.push_back(view.mapped(output_of(made, 1)));
+  inputs.push_back(view.mapped(output_of(made, 2)));
+  const Tensor again =
+      make_node(batch_norm_activation_again_op(), std::move(inputs), made.attributes, node.where).output();
+  return {{view.target().copy_node(node, {again, view.mapped(node.inputs[1])}).output()}};
+}
+
 }  // namespace
 
+NamedRule batch_norm_recomputation_rule() {
+  return {"batch_norm again for the filter's gradient", recompute_image};
+}
 NamedRule batch_norm_activation_rule() { return {"batch_norm with activation", fuse_forward}; }
 NamedRule batch_norm_gradient_rule() { return {"batch_norm gradient with activation's", fuse_backward}; }
 

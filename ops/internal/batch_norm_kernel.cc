@@ -101,6 +101,46 @@ void combine_statistics(const Image& image, std::byte* scratch, int64_t block, f
   }
 }
 
+// The second pass: y of one plane.
+template <typename T>
+struct Normalise {
+  const Image& image;
+  double epsilon;
+  const Activation& activation;
+  const T* x;
+  const T* residual;
+  T* y;
+
+  void operator()(int64_t sample, int64_t block, const float* scale, const float* offset, const float* mean,
+                  const float* variance) const {
+    const Lanes means = lanes_of(mean, image, block), offsets = lanes_of(offset, image, block),
+                factors = factor_of(lanes_of(scale, image, block), lanes_of(variance, image, block), epsilon,
+                                    image.channels_in(block));
+    const int64_t at = image.offset(sample, block);
+    loops<T>(image.view.width)
+        .normalise({image.view.inner, x + at, residual ? residual + at : nullptr, y + at, means.values,
+                    factors.values, offsets.values, activation});
+  }
+};
+
+template <typename T>
+struct Again {
+  Image image;
+  double epsilon;
+  Activation activation;
+
+  void operator()(const KernelArguments& arguments) const {
+    const Normalise<T> normalise{
+        image, epsilon, activation, arguments.input<T>(0), nullptr, arguments.output<T>(0)};
+    const int64_t blocks = image.view.blocks;
+    arguments.team.parallel_for(blocks * image.view.outer, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        normalise(i / blocks, i % blocks, arguments.input<float>(1), arguments.input<float>(2),
+                  arguments.input<float>(3), arguments.input<float>(4));
+    });
+  }
+};
+
 template <typename T>
 struct Forward {
   Image image;
@@ -120,16 +160,11 @@ struct Forward {
     const auto combine = [&](int64_t block) {
       combine_statistics(image, arguments.scratch, block, mean, variance);
     };
-    const auto normalise = [&](int64_t sample, int64_t block) {
-      const Lanes means = lanes_of(mean, image, block),
-                  offsets = lanes_of(arguments.input<float>(2), image, block),
-                  factors = factor_of(lanes_of(arguments.input<float>(1), image, block),
-                                      lanes_of(variance, image, block), epsilon, image.channels_in(block));
-      const int64_t at = image.offset(sample, block);
-      run.normalise({image.view.inner, x + at, residual ? residual + at : nullptr,
-                     arguments.output<T>(0) + at, means.values, factors.values, offsets.values, activation});
+    const Normalise<T> normalise{image, epsilon, activation, x, residual, arguments.output<T>(0)};
+    const auto second = [&](int64_t sample, int64_t block) {
+      normalise(sample, block, arguments.input<float>(1), arguments.input<float>(2), mean, variance);
     };
-    run_by_block(image, arguments.team, statistics, combine, normalise);
+    run_by_block(image, arguments.team, statistics, combine, second);
   }
 };
 
@@ -264,6 +299,17 @@ Kernel forward_kernel(const KernelRequest& request, double epsilon, const Activa
   if (has_residual) kernel.in_place.emplace_back(0, 3);
   kernel.floating_point_operations = (has_residual ? 8.0 : 7.0) * static_cast<double>(type.shape.elements());
   kernel.instantiate = [run = run_for<Forward>(type.dtype, image, epsilon, activation, has_residual)] {
+    return run;
+  };
+  return kernel;
+}
+
+Kernel again_kernel(const KernelRequest& request, double epsilon, const Activation& activation) {
+  const TensorType& type = request.node.inputs[0].type();
+  const Layout layout = blocked_layout(type, request.input_layouts[0]);
+  Kernel kernel = with_layouts(request.node, type, layout);
+  kernel.floating_point_operations = 3.0 * static_cast<double>(type.shape.elements());
+  kernel.instantiate = [run = run_for<Again>(type.dtype, image_of(type, layout), epsilon, activation)] {
     return run;
   };
   return kernel;

@@ -20,6 +20,9 @@ Layout blocked_layout(const TensorType& image, const Layout& offered);
 // Inputs x, scale, offset (and residual, of x's type); outputs y, mean, variance.
 Kernel forward_kernel(const KernelRequest& request, double epsilon, const Activation& activation);
 
+// The same y once more, bit by bit: inputs x, scale, offset, mean, variance; output y.
+Kernel again_kernel(const KernelRequest& request, double epsilon, const Activation& activation);
+
 struct BackwardOptions {
   double epsilon = 0;
   Activation activation = {};

@@ -65,6 +65,18 @@ const Op& batch_norm_activation_backprop_op() {
   return op;
 }
 
+const Op& batch_norm_activation_again_op() {
+  static const Op op{.name = "batch_norm_activation_again",
+                     .infer = same_as_input,
+                     .gradient = nullptr,
+                     .compile = [](const KernelRequest& request) {
+                       const Attributes& attributes = request.node.attributes;
+                       return normalisation::again_kernel(request, attributes.get<double>("epsilon"),
+                                                          activation_of(attributes));
+                     }};
+  return op;
+}
+
 Attributes batch_norm_attributes(double epsilon, const Activation& activation) {
   return {{"epsilon", epsilon},
           {"low", static_cast<double>(activation.low)},

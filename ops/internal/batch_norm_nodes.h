@@ -13,6 +13,9 @@ const Op& batch_norm_activation_op();
 // Attributes: epsilon, the activation, "has_dy_more", "has_y", "has_dz".
 const Op& batch_norm_activation_backprop_op();
 
+// Inputs x, scale, offset, mean, variance; output y, as batch_norm_activation gave it.
+const Op& batch_norm_activation_again_op();
+
 Attributes batch_norm_attributes(double epsilon, const normalisation::Activation& activation);
 
 }  // namespace mox

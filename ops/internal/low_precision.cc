@@ -92,7 +92,7 @@ std::optional<std::vector<Tensor>> lower(const Node& node, const RewriteView& vi
   if (node.op->kind != Op::Kind::kCompute || onednn::has_empty_value(node)) return std::nullopt;
   if (auto product = lower_product(node, view)) return product;
   if (is_one_of(node, {&batch_norm_op(), &batch_norm_backprop_op(), &batch_norm_activation_op(),
-                       &batch_norm_activation_backprop_op()}))
+                       &batch_norm_activation_backprop_op(), &batch_norm_activation_again_op()}))
     return lower_normalisation(node, view);
   return lower_elementwise(node, view);
 }

@@ -26,7 +26,7 @@ std::vector<KernelTime> training_steps(const std::string& network, Precision pre
   VariableStore store(0);
   store.declare(graph);
   const auto plan =
-      Plan::compile(graph, request, {.rules = default_rules(precision), .convert = convert_layout}, team);
+      Plan::compile(graph, request, {.rules = default_rules({.precision = precision}), .convert = convert_layout}, team);
   return PlanInstance(plan, team, [&](std::string_view name) { return store.get(name); }).profile();
 }
 

@@ -26,7 +26,7 @@ Training::Training(std::string_view network, const NetworkOptions& options, Arra
     }
   }
   instance_ = std::make_unique<PlanInstance>(
-      Plan::compile(graph_, request, {.rules = default_rules(precision), .convert = convert_layout}, team_), team_,
+      Plan::compile(graph_, request, {.rules = default_rules({.precision = precision}), .convert = convert_layout}, team_), team_,
       [&](std::string_view name) { return store_.get(name); });
   optimizer_ = get_optimizer_fn("momentum", {.learning_rate = 1, .momentum = 0.9})();
 }

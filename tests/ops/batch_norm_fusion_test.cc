@@ -152,6 +152,39 @@ TEST(BatchNormFusion, MatchesFiniteDifferences) {
                   {.absolute = 5e-3});
 }
 
+TEST(BatchNormFusion, RecomputesToTheSameBits) {
+  const auto build = [](Inputs in) {
+    Tensor x = relu(normalise(conv2d(in[0], in[4]), in));
+    x = clip_by_value(normalise(conv2d(x, in[4]), in), 0, 6);
+    return with_gradients(relu(add(normalise(conv2d(x, in[4]), in), in[3])), in);
+  };
+  std::vector<Array> inputs = inputs_of({2, 20, 6, 6});
+  inputs.push_back(random_array({20, 20, 3, 3}, 5, -0.1f, 0.1f));
+  for (const Precision precision : {Precision::kFloat32, Precision::kBFloat16}) {
+    if (precision == Precision::kBFloat16 && bfloat16_support() == BFloat16Support::kNone) continue;
+    Graph graph;
+    const GraphScope scope(graph);
+    std::vector<Tensor> tensors;
+    for (const Array& array : inputs)
+      tensors.push_back(
+          graph.input(static_cast<int>(tensors.size()), array.type(), SourceLocation::current()));
+    const std::vector<Tensor> fetches = build(tensors);
+    std::vector<std::vector<Array>> results;
+    for (const bool recomputes : {false, true}) {
+      const CompileOptions options{.rules = default_rules({.precision = precision, .recomputes = recomputes}),
+                                   .convert = convert_layout};
+      results.push_back(evaluate(fetches, inputs, {.threads = 2, .compile = options}));
+      const Team team(2);
+      EXPECT_EQ(Plan::compile(graph, {.fetches = fetches, .gradients = {}, .updates = {}}, options, team)
+                        ->describe()
+                        .find("batch_norm_activation_again") != std::string::npos,
+                recomputes);
+    }
+    for (size_t i = 0; i < fetches.size(); ++i)
+      EXPECT_EQ(std::memcmp(results[0][i].data(), results[1][i].data(), results[0][i].bytes()), 0) << i;
+  }
+}
+
 TEST(BatchNormFusion, KeepsNaN) {
   std::vector<Array> inputs = inputs_of({2, 20, 3, 3});
   inputs[0].values<float>()[0] = std::numeric_limits<float>::quiet_NaN();

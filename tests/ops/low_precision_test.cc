@@ -32,7 +32,7 @@ std::vector<Array> evaluate_in(Precision precision, const BuildMany& build, cons
   const std::vector<Tensor> fetches = build(tensors);
   return evaluate(
       fetches, inputs,
-      {.threads = threads, .compile = {.rules = default_rules(precision), .convert = convert_layout}});
+      {.threads = threads, .compile = {.rules = default_rules({.precision = precision}), .convert = convert_layout}});
 }
 
 // |a - b| / |b|, as vectors.
@@ -93,7 +93,7 @@ TEST_F(LowPrecision, RunsWhatIsDenseInBFloat16AndKeepsTheRest) {
   for (const Array& array : network_inputs())
     tensors.push_back(graph.input(static_cast<int>(tensors.size()), array.type(), SourceLocation::current()));
   GraphRewriter rewriter(graph, network(tensors));
-  for (const NamedRule& rule : default_rules(Precision::kBFloat16)) rewriter.apply(rule.rule);
+  for (const NamedRule& rule : default_rules({.precision = Precision::kBFloat16})) rewriter.apply(rule.rule);
   int products = 0, normalisations = 0;
   for (const auto& node : rewriter.graph().nodes()) {
     const std::string_view op = node->op->name;
