@@ -151,7 +151,7 @@ class Communicator::Thread {
     std::vector<int> missing;
     for (const Transport::Request& request : pending.requests) missing.push_back(request.peer);
     std::ranges::sort(missing);
-    missing.erase(std::ranges::unique(missing).begin(), missing.end());
+    missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
     listener(pending.what, missing, std::chrono::duration<double>(now - pending.started).count());
   }
 

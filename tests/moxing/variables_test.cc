@@ -189,7 +189,8 @@ TEST_F(VariablesTest, AVariableHasOneUpdateAfterAStep) {
   const Tensor v = get_variable("v", {2});
   update_after_step(v, v * 2.0f);
   const int second = __LINE__ + 1;
-  EXPECT_THAT(message_of<InvalidArgument>([&] { update_after_step(v, v * 3.0f); }),
+  const auto update_again = [&] { update_after_step(v, v * 3.0f); };
+  EXPECT_THAT(message_of<InvalidArgument>(update_again),
               AllOf(HasSubstr("'v'"), HasSubstr("already"), HasSubstr(line_text(second))));
 }
 
