@@ -52,7 +52,7 @@ Array product(const Array& x, const Array& w, const Array& bias, int threads, st
 }
 
 TEST_P(DenseTrainingTest, TheProductIsTheSumAndDoesNotDependOnTheTeam) {
-  const auto [batch, in, out] = GetParam();
+  const int64_t batch = GetParam().batch, in = GetParam().in, out = GetParam().out;
   const Array x = test::random_array({batch, in}, 1), w = test::random_array({in, out}, 2), bias = test::random_array({out}, 3);
   std::string plan_text;
   const Array y = product(x, w, bias, 1, &plan_text);
@@ -93,7 +93,7 @@ class Collector : public GradientPartListener {
 
 TEST_P(DenseTrainingTest, TheWeightsGradientComesInPartsOnce) {
   if (!kHasAvx512) GTEST_SKIP() << "needs AVX-512";
-  const auto [batch, in, out] = GetParam();
+  const int64_t batch = GetParam().batch, in = GetParam().in, out = GetParam().out;
   const std::vector<Array> inputs = {test::random_array({batch, in}, 1), test::random_array({batch, out}, 2)};
   Graph graph;
   const GraphScope scope(graph);
