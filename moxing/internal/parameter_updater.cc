@@ -54,10 +54,15 @@ void ParameterUpdater::begin_step(int64_t step, double steps_per_epoch, double m
 
 void ParameterUpdater::apply(size_t number, std::span<const float> gradient, double gradient_scale, const Team& team) {
   Parameter& parameter = parameters_[number];
+  update(parameter, parameter.value.values<float>(), gradient, parameter.slot_spans, gradient_scale, team);
+}
+
+void ParameterUpdater::update(const Parameter& parameter, std::span<float> value, std::span<const float> gradient,
+                              std::span<const std::span<float>> slots, double gradient_scale, const Team& team) const {
   optimizer_->apply({.name = parameter.name,
-                     .value = parameter.value.values<float>(),
+                     .value = value,
                      .gradient = gradient,
-                     .slots = parameter.slot_spans,
+                     .slots = slots,
                      .learning_rate = learning_rate_ * parameter.settings.learning_rate_multiplier,
                      .step = update_number_,
                      .gradient_scale = gradient_scale,
@@ -74,15 +79,8 @@ void ParameterUpdater::apply_part(size_t number, int64_t first, std::span<const 
   const auto part = [&](std::span<float> whole) { return whole.subspan(static_cast<size_t>(first), gradient.size()); };
   std::array<std::span<float>, kMostSlots> slots;
   for (size_t i = 0; i < parameter.slot_spans.size(); ++i) slots[i] = part(parameter.slot_spans[i]);
-  optimizer_->apply({.name = parameter.name,
-                     .value = part(parameter.value.values<float>()),
-                     .gradient = gradient,
-                     .slots = std::span(slots).first(parameter.slot_spans.size()),
-                     .learning_rate = learning_rate_ * parameter.settings.learning_rate_multiplier,
-                     .step = update_number_,
-                     .gradient_scale = 1,
-                     .weight_decay = parameter.settings.weight_decay},
-                    Team(1));
+  update(parameter, part(parameter.value.values<float>()), gradient, std::span(slots).first(parameter.slot_spans.size()), 1,
+         Team(1));
 }
 
 void ParameterUpdater::expect_part(size_t number, int64_t first, int64_t count) const {

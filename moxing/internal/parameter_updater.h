@@ -61,6 +61,10 @@ class ParameterUpdater {
     ParameterSettings settings;
   };
 
+  // `value` and `slots` are the parameter's, or the same part of each.
+  void update(const Parameter& parameter, std::span<float> value, std::span<const float> gradient,
+              std::span<const std::span<float>> slots, double gradient_scale, const Team& team) const;
+
   std::unique_ptr<Optimizer> optimizer_;
   std::vector<SlotSpec> slot_specs_;
   VariableStore& store_;
