@@ -130,6 +130,16 @@ std::vector<Option> declare() {
        .help = "fp32; or bf16: convolutions and matrix products take bfloat16 numbers and add them up in float32, and what lies "
                "between convolutions is kept in bfloat16. Variables, gradients of variables, statistics and losses stay float32.",
        .allowed = {"fp32", "bf16"}},
+      {.name = "loss_scale",
+       .type = OptionType::kNumberOrString,
+       .default_value = 1.0,
+       .group = "Compute",
+       .help = "The loss is multiplied by this number for the backward pass, and the gradients are divided by it; a step whose "
+               "gradients are not finite is left out. dynamic: a number that grows until gradients overflow, and shrinks when "
+               "they do. 1: off.",
+       .allowed = {"dynamic"},
+       .minimum = 1,
+       .maximum = 1 << 24},
       {.name = "recompute",
        .type = kString,
        .default_value = "none",

@@ -41,7 +41,7 @@ struct Option {
   OptionValue default_value;
   std::string group;                   // heading in --help and in the reference
   std::string help;                    // one or two sentences, with units and the meaning of 0 or empty
-  std::vector<std::string> allowed{};  // strings only: the values that are accepted; empty: any
+  std::vector<std::string> allowed{};  // strings only: the texts that are accepted; empty: any
   std::optional<double> minimum{};     // numbers only, inclusive
   std::optional<double> maximum{};     // numbers only, inclusive
   bool command_line_only = false;      // makes no sense inside a YAML file

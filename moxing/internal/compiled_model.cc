@@ -79,6 +79,19 @@ void check_rows(const ModelSpec& spec, const std::vector<TensorType>& signature)
                                         samples, to_string(tensor)));
 }
 
+// A name that no variable of a model can have.
+constexpr std::string_view kLossScaleVariable = "/loss_scale";
+
+Tensor scaled(const Tensor& loss, Graph& graph) {
+  LocationScope where(loss.where());
+  VariableSpec spec;
+  spec.name = kLossScaleVariable;
+  spec.type = {DType::kFloat32, Shape{}};
+  spec.trainable = false;
+  spec.where = loss.where();
+  return loss * graph.add_variable(std::move(spec));
+}
+
 Tensor with_regularization(const ModelSpec& spec) {
   Tensor total = spec.loss;
   LocationScope where(total.where());
@@ -167,19 +180,22 @@ std::unique_ptr<CompiledModel> ModelCompiler::compile(const std::vector<TensorTy
     for (const auto& [name, tensor] : model->spec.output_info) fetches.fetch(name, tensor);
   if (mode_ == ModeKeys::TRAIN) {
     if (begin_) begin_(fetches, model->spec);
-    request.gradients = gradients_of(fetches.loss(), *model->graph, model->spec);
+  }
+  store_.declare(*model->graph);
+  if (mode_ == ModeKeys::TRAIN) {
+    const Tensor loss = loss_scale_.defined() ? scaled(fetches.loss(), *model->graph) : fetches.loss();
+    request.gradients = gradients_of(loss, *model->graph, model->spec);
     request.updates = model->graph->updates();
   }
   request.fetches = fetches.tensors;
   for (const GradientOutput& gradient : request.gradients)
     model->gradient_variables.push_back(model->graph->spec(gradient.variable).name);
-  store_.declare(*model->graph);
   model->plan = Plan::compile(*model->graph, request, {.rules = default_rules(arithmetic_.rules),
                                .convert = convert_layout,
                                .direct_convolutions = arithmetic_.direct_convolutions,
                                .gradients_in_parts = gradients_in_parts_},
                               team_);
-  const auto variable = [&](std::string_view name) { return store_.get(name); };
+  const auto variable = [&](std::string_view name) { return name == kLossScaleVariable ? loss_scale_ : store_.get(name); };
   model->instance = std::make_unique<PlanInstance>(model->plan, team_, variable);
   for (int lane = 1; lane < lanes_; ++lane)
     model->further_instances.push_back(std::make_unique<PlanInstance>(model->plan, team_, variable));

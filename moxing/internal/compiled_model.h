@@ -46,6 +46,10 @@ class ModelCompiler {
   // Plans from now on are compiled with CompileOptions::gradients_in_parts.
   void take_gradients_in_parts() { gradients_in_parts_ = true; }
 
+  // The loss of plans from now on is multiplied by `scale`, a scalar float32 that is read in each run, before its gradients are
+  // taken; what is fetched as kTrainedLoss is not.
+  void scale_loss(const Array& scale) { loss_scale_ = scale; }
+
   // The model for a batch of these component types. Throws what model_fn throws, and InvalidArgument if its answer cannot
   // be used in this mode.
   CompiledModel& for_signature(const std::vector<TensorType>& signature);
@@ -60,6 +64,7 @@ class ModelCompiler {
   const Team& team_;
   Arithmetic arithmetic_;
   bool gradients_in_parts_ = false;
+  Array loss_scale_;  // undefined: none
   std::function<void(ModelBuild&, const ModelSpec&)> begin_;
   int lanes_;
   std::vector<std::unique_ptr<CompiledModel>> models_;

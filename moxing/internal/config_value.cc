@@ -294,6 +294,8 @@ std::string range_text(const Option& option) {
       if (i > 0) text += i + 1 == option.allowed.size() ? " or " : ", ";
       text += option.allowed[i];
     }
+    if (option.type == OptionType::kNumberOrString && option.minimum && option.maximum)
+      return fmt::format("{} to {}, or {}", *option.minimum, *option.maximum, text);
     return text;
   }
   if (option.minimum && option.maximum) return fmt::format("{} to {}", *option.minimum, *option.maximum);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 
 #include "moxing/gradient_clipping.h"
 #include "runtime/base/error.h"
@@ -12,8 +11,12 @@
 namespace mox::internal {
 
 ParameterUpdater::ParameterUpdater(std::unique_ptr<Optimizer> optimizer, VariableStore& store,
-                                   std::span<const NamedArray> slots, const Team& team)
-    : optimizer_(std::move(optimizer)), slot_specs_(optimizer_->slots()), store_(store), team_(team) {
+                                   std::span<const NamedArray> slots, const Team& team, LossScale loss_scale)
+    : optimizer_(std::move(optimizer)),
+      slot_specs_(optimizer_->slots()),
+      store_(store),
+      team_(team),
+      loss_scale_(std::move(loss_scale)) {
   for (const NamedArray& slot : slots) kept_slots_.emplace(slot.name, slot.value.clone());
 }
 
@@ -49,7 +52,7 @@ std::vector<size_t> ParameterUpdater::declare(std::span<const std::string> varia
 
 void ParameterUpdater::begin_step(int64_t step, double steps_per_epoch, double multiplier) {
   learning_rate_ = optimizer_->learning_rate(step, steps_per_epoch) * multiplier;
-  update_number_ = step + 1;
+  update_number_ = step + 1 - loss_scale_.skipped_steps();
 }
 
 void ParameterUpdater::apply(size_t number, std::span<const float> gradient, double gradient_scale, const Team& team) {
@@ -93,19 +96,23 @@ void ParameterUpdater::expect_part(size_t number, int64_t first, int64_t count) 
   for (std::span<float> slot : parameter.slot_spans) fetch(slot.data());
 }
 
-double ParameterUpdater::clipping_scale_of(std::span<const std::span<const float>> gradients, double gradient_scale) const {
-  std::vector<double> squares;
-  for (const auto& gradient : gradients) squares.push_back(sum_of_squares(gradient, team_));
-  return clipping_scale(global_norm(squares) * gradient_scale, *optimizer_->global_norm_limit());
+std::optional<double> ParameterUpdater::common_scale(std::span<const std::span<const float>> gradients, double gradient_scale) {
+  double scale = gradient_scale / loss_scale_.scale();
+  if (loss_scale_.is_on()) {
+    const bool finite = std::ranges::all_of(gradients, [&](const auto& gradient) { return are_finite(gradient, team_); });
+    if (!loss_scale_.accepts(finite)) return std::nullopt;
+  }
+  if (const std::optional<double> limit = optimizer_->global_norm_limit()) {
+    std::vector<double> squares;
+    for (const auto& gradient : gradients) squares.push_back(sum_of_squares(gradient, team_));
+    scale *= clipping_scale(global_norm(squares) * scale, *limit);
+  }
+  return scale;
 }
 
 const std::string* ParameterUpdater::first_not_finite() const {
-  for (const Parameter& parameter : parameters_) {
-    constexpr uint32_t kExponent = 0x7f800000;
-    bool found = false;  // without a branch in the loop, which is one pass over memory then
-    for (float value : parameter.value.values<float>()) found |= (std::bit_cast<uint32_t>(value) & kExponent) == kExponent;
-    if (found) return &parameter.name;
-  }
+  for (const Parameter& parameter : parameters_)
+    if (!are_finite(parameter.value.values<float>(), team_)) return &parameter.name;
   return nullptr;
 }
 

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "moxing/internal/loss_scale.h"
 #include "moxing/named_array.h"
 #include "moxing/optimizer.h"
 #include "moxing/variable_store.h"
@@ -16,9 +18,10 @@ namespace mox::internal {
 
 class ParameterUpdater {
  public:
+  // With `loss_scale` the gradients are those of the scaled loss.
   // `slots`: those by "variable/slot" that a checkpoint has kept; the others begin with their initial value.
   ParameterUpdater(std::unique_ptr<Optimizer> optimizer, VariableStore& store, std::span<const NamedArray> slots,
-                   const Team& team);
+                   const Team& team, LossScale loss_scale = {});
 
   // Declares the variables that a plan has gradients of and returns their numbers, in the same order; may be called again
   // with other plans' lists. Throws InvalidArgument if a kept slot has another shape than its variable.
@@ -27,8 +30,10 @@ class ParameterUpdater {
   // True if `apply_part` may be called: the rule treats each element by itself.
   bool takes_parts() const;
 
-  // True if all gradients must be there before the first update (clipping by the global norm).
-  bool needs_all_gradients() const { return optimizer_->global_norm_limit().has_value(); }
+  // True if all gradients must be there before the first update (clipping by the global norm, loss scaling).
+  bool needs_all_gradients() const { return optimizer_->global_norm_limit() || loss_scale_.is_on(); }
+  // True if a step may turn out to be one that is left out: nothing may be changed before `common_scale` has answered.
+  bool may_leave_out() const { return loss_scale_.is_on(); }
 
   // Begins the update that follows `step` applied ones.
   void begin_step(int64_t step, double steps_per_epoch, double multiplier);
@@ -38,8 +43,11 @@ class ParameterUpdater {
   void apply_part(size_t parameter, int64_t first, std::span<const float> gradient);
   // Fetches what `apply_part` will read into the calling core's cache.
   void expect_part(size_t parameter, int64_t first, int64_t count) const;
-  // The factor that clipping by the global norm asks for, beside `gradient_scale`, which the gradients still lack.
-  double clipping_scale_of(std::span<const std::span<const float>> gradients, double gradient_scale) const;
+  // The factor of all gradients of a step: `gradient_scale`, which they still lack, times what clipping by the global norm and
+  // loss scaling ask for. None if the step is to be left out. Once a step, if `needs_all_gradients`; throws what
+  // LossScale::accepts throws.
+  std::optional<double> common_scale(std::span<const std::span<const float>> gradients, double gradient_scale);
+  const LossScale& loss_scale() const { return loss_scale_; }
 
   // The name of a declared variable with a NaN or an infinity, or null.
   const std::string* first_not_finite() const;
@@ -72,6 +80,7 @@ class ParameterUpdater {
   std::map<std::string, Array, std::less<>> kept_slots_;
   std::map<std::string, size_t, std::less<>> numbers_;
   std::vector<Parameter> parameters_;
+  LossScale loss_scale_;
   double learning_rate_ = 0;
   int64_t update_number_ = 1;
 };

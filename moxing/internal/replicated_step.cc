@@ -141,7 +141,8 @@ bool ReplicatedStep::begin(std::span<const Batch> batches) {
   }
   current_ = &reductions_of(*any_model_);
   sums_.assign(current_->parameters.size(), {});
-  scale_is_known_ = false;
+  scale_is_known_ = was_left_out_ = false;
+  updates_may_be_taken_ = !updater_.may_leave_out();
 
   if (placement_.ranks == 1) {
     know_samples(own_samples_);
@@ -174,9 +175,10 @@ void ReplicatedStep::run(const StepMoment& moment) {
   lanes_.run([&](int lane) { compute_replicas(moment, lane); });
   if (placement_.ranks > 1) communicator_.wait(telling_);
   if (current_->gradients) current_->gradients->finish();
-  if (updater_.needs_all_gradients()) apply_clipped();
+  if (updater_.needs_all_gradients()) apply_together();
   if (current_->updates) current_->updates->finish();
-  if (placement_.logical_replicas == 1) any_model_->instance->apply_updates();
+  take_waiting_updates();
+  if (placement_.logical_replicas == 1 && !was_left_out_) any_model_->instance->apply_updates();
   combine_values();
 }
 
@@ -259,6 +261,14 @@ void ReplicatedStep::know_samples(int64_t samples) {
   for (const auto& [index, sum] : std::exchange(waiting_updates_, {})) take_update(index, sum);
 }
 
+// After all have been delivered.
+void ReplicatedStep::take_waiting_updates() {
+  const auto waiting = std::exchange(waiting_updates_, {});
+  updates_may_be_taken_ = true;
+  if (was_left_out_) return;
+  for (const auto& [index, sum] : waiting) take_update(index, sum);
+}
+
 void ReplicatedStep::take_gradient(size_t index, std::span<float> sum) {
   sums_[index] = sum;
   if (updater_.needs_all_gradients()) return;
@@ -275,7 +285,7 @@ void ReplicatedStep::apply_gradient(size_t index, std::span<float> sum) {
 }
 
 void ReplicatedStep::take_update(size_t index, std::span<float> sum) {
-  if (!scale_is_known_) {
+  if (!scale_is_known_ || !updates_may_be_taken_) {
     waiting_updates_.emplace_back(index, sum);
     return;
   }
@@ -284,10 +294,12 @@ void ReplicatedStep::take_update(size_t index, std::span<float> sum) {
                          [scale](float value) { return value * scale; });
 }
 
-void ReplicatedStep::apply_clipped() {
+void ReplicatedStep::apply_together() {
   const std::vector<std::span<const float>> sums(sums_.begin(), sums_.end());
-  const double scale = updater_.clipping_scale_of(sums, scale_) * scale_;
-  for (size_t i = 0; i < sums_.size(); ++i) updater_.apply(current_->parameters[i], sums_[i], scale, team_);
+  const std::optional<double> scale = updater_.common_scale(sums, scale_);
+  was_left_out_ = !scale;
+  if (was_left_out_) return;
+  for (size_t i = 0; i < sums_.size(); ++i) updater_.apply(current_->parameters[i], sums_[i], *scale, team_);
 }
 
 void ReplicatedStep::combine_values() {

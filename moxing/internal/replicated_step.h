@@ -53,6 +53,8 @@ class ReplicatedStep : public StepResult {
   // one behind the other; other arrays are those of its first one.
   const Array& array(std::string_view name) const override;
   int64_t samples() const override { return samples_; }
+  // Whether the last step was left out (loss_scale.h): nothing has changed but the numbers that it fetched.
+  bool was_left_out() const { return was_left_out_; }
 
  private:
   struct Reductions;
@@ -64,9 +66,10 @@ class ReplicatedStep : public StepResult {
   void contribute_nothing(int lane, int64_t nth);
   void take_gradient(size_t index, std::span<float> sum);
   void take_update(size_t index, std::span<float> sum);
+  void take_waiting_updates();
   void apply_gradient(size_t index, std::span<float> sum);
   void know_samples(int64_t samples);
-  void apply_clipped();
+  void apply_together();
   void combine_values();
   void combine_outputs();
 
@@ -96,10 +99,12 @@ class ReplicatedStep : public StepResult {
 
   // The factor that makes a sum over replicas a mean over samples. Known once every rank has told its samples; until then,
   // what is summed waits. Touched by one thread: that which delivers.
+  bool was_left_out_ = false;
+  bool updates_may_be_taken_ = false;  // false while the step may still be left out
   bool scale_is_known_ = false;
   double scale_ = 1;
   std::vector<std::pair<size_t, std::span<float>>> waiting_gradients_, waiting_updates_;
-  std::vector<std::span<float>> sums_;  // of all gradients, for clipping by their norm
+  std::vector<std::span<float>> sums_;  // of all gradients, where the updates wait for the last of them
 };
 
 }  // namespace mox::internal

@@ -53,6 +53,7 @@ RunSettings resolve_settings(const RunSpec& spec) {
   settings.arithmetic = {.direct_convolutions = resolve<std::string>("conv_algorithm", std::nullopt) == "direct",
                          .rules = {.precision = supported_precision(resolve<std::string>("precision", std::nullopt)),
                                    .recomputes = resolve<std::string>("recompute", std::nullopt) == "normalisation"}};
+  settings.loss_scale = resolve<NumberOrString>("loss_scale", std::nullopt);
   settings.print_plan = resolve<bool>("print_plan", std::nullopt);
 
   const int cores = available_cores();

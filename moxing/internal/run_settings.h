@@ -5,6 +5,7 @@
 #include <string>
 
 #include "moxing/internal/arithmetic.h"
+#include "moxing/options.h"
 #include "moxing/run.h"
 
 namespace mox::internal {
@@ -22,6 +23,7 @@ struct RunSettings {
   uint64_t seed = 0;
   int threads = 1, data_threads = 0, prefetch_batches = 2;
   Arithmetic arithmetic;  // conv_algorithm, precision, recompute
+  NumberOrString loss_scale = 1.0;
   bool print_plan = false;
   OptimizerFn optimizer_fn;
   int devices = 1, threads_per_device = 0;

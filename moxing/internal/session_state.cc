@@ -13,6 +13,25 @@ namespace mox::internal {
 
 namespace {
 
+nlohmann::json to_json(const LossScaleState& state) {
+  return {{"scale", state.scale},
+          {"steps_in_a_row", state.steps_in_a_row},
+          {"skipped_steps", state.skipped_steps},
+          {"skipped_in_a_row", state.skipped_in_a_row}};
+}
+
+LossScaleState loss_scale_from(const nlohmann::json& json) {
+  const LossScaleState state{.scale = json.at("scale").get<double>(),
+                             .steps_in_a_row = json.at("steps_in_a_row").get<int64_t>(),
+                             .skipped_steps = json.at("skipped_steps").get<int64_t>(),
+                             .skipped_in_a_row = json.at("skipped_in_a_row").get<int64_t>()};
+  const bool has_scale = state.scale >= 1 && state.scale <= LossScale::kLargest;
+  if ((!has_scale && state.scale != 0) || state.steps_in_a_row < 0 || state.steps_in_a_row >= LossScale::kStepsToDouble ||
+      state.skipped_steps < 0 || state.skipped_in_a_row < 0 || state.skipped_in_a_row >= LossScale::kMostSkippedInARow)
+    throw DataError(fmt::format("a loss scale of {}", json.dump()));
+  return state;
+}
+
 std::string describe(const OptimizerIdentity& optimizer) {
   if (optimizer.slots.empty()) return fmt::format("{} (which remembers nothing)", optimizer.name);
   return fmt::format("{} (which remembers {} of each variable)", optimizer.name, fmt::join(optimizer.slots, " and "));
@@ -44,6 +63,7 @@ std::map<std::string, std::string> to_checkpoint_state(const SessionState& state
           {"threads", std::to_string(state.threads)},
           {"logical_replicas", std::to_string(state.logical_replicas)},
           {"learning_rate_multiplier", nlohmann::json(state.learning_rate_multiplier).dump()},
+          {"loss_scale", to_json(state.loss_scale).dump()},
           {"data_cursor", nlohmann::json(state.data_cursor).dump()},
           {"hooks", hooks.dump()}};
 }
@@ -61,6 +81,8 @@ SessionState from_checkpoint_state(const Checkpoint& checkpoint, const std::stri
     if (state.logical_replicas < 1) throw DataError(fmt::format("{} logical replicas", state.logical_replicas));
     state.learning_rate_multiplier =
         nlohmann::json::parse(checkpoint.state.at("learning_rate_multiplier")).get<double>();
+    if (checkpoint.state.contains("loss_scale"))  // there was none before
+      state.loss_scale = loss_scale_from(nlohmann::json::parse(checkpoint.state.at("loss_scale")));
     state.data_cursor = nlohmann::json::parse(checkpoint.state.at("data_cursor")).get<std::string>();
     state.hook_states =
         nlohmann::json::parse(checkpoint.state.at("hooks")).get<std::map<std::string, std::string>>();

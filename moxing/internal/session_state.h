@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "moxing/checkpoint.h"
+#include "moxing/internal/loss_scale.h"
 #include "moxing/internal/run_settings.h"
 #include "moxing/optimizer.h"
 
@@ -28,6 +29,7 @@ struct SessionState {
   int threads = 0;  // of the team that computed it: of each replica
   int64_t logical_replicas = 1;
   double learning_rate_multiplier = 1;
+  LossScaleState loss_scale;
   std::string data_cursor;                        // "" if the data begins anew
   std::map<std::string, std::string> hook_states;  // by Hook::name
 };

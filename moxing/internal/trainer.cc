@@ -72,7 +72,8 @@ RunResult Trainer::run() {
   if (start_.kind == StartingPoint::Kind::kContinued) require_same_optimizer(restored_.optimizer, *optimizer, start_.path);
   updater_ = std::make_unique<ParameterUpdater>(
       std::move(optimizer), store_,
-      start_.kind == StartingPoint::Kind::kContinued ? start_.checkpoint.optimizer_slots : std::vector<NamedArray>(), team_);
+      start_.kind == StartingPoint::Kind::kContinued ? start_.checkpoint.optimizer_slots : std::vector<NamedArray>(), team_,
+      LossScale(settings_.loss_scale, restored_.loss_scale));
   if (updater_->optimizer().needs_steps_per_epoch() && steps_per_epoch_ == 0)
     throw FailedPrecondition(
         "the learning-rate schedule is written in epochs, but the size of an epoch of input_fn's data is not known; write "
@@ -81,6 +82,7 @@ RunResult Trainer::run() {
       spec_.model_fn, ModeKeys::TRAIN, store_, team_, settings_.arithmetic,
       [this](ModelBuild& build, const ModelSpec& model) { begin_graph(build, model); }, placement_.lanes);
   if (placement_.logical_replicas == 1 && updater_->takes_parts()) compiler_->take_gradients_in_parts();
+  if (updater_->loss_scale().is_on()) compiler_->scale_loss(updater_->loss_scale().variable());
   CompiledModel& model = compiler_->for_signature(dataset_->signature());
   start_.checkpoint = {};
   for (const std::string& name : store_.unclaimed())
@@ -298,6 +300,7 @@ void Trainer::step() {
               .steps_per_epoch = steps_per_epoch_,
               .learning_rate_multiplier = learning_rate_multiplier_ * learning_rate_scale_});
   ++global_step_;
+  if (step_->was_left_out()) mention_left_out_step();
   samples_ += step_->samples();
   compute_seconds_ += seconds_between(before, Clock::now());
 
@@ -380,6 +383,8 @@ void Trainer::print_summary() const {
                                  .compute_seconds = compute_seconds_,
                                  .peak_memory_bytes = peak_memory_bytes(),
                                  .metrics = metric_summaries_}));
+  if (const int64_t skipped = updater_->loss_scale().skipped_steps(); skipped > 0)
+    console_.print(fmt::format("{} step{} of the run left out: gradients that were not finite", skipped, skipped == 1 ? "" : "s"));
   console_.print(fmt::format("stopped because {}", stop_reason_));
   if (!writer_ || !writer_->last_saved()) return;
   const std::string metrics_file = settings_.save_summary_steps > 0 ? settings_.log_dir + "/metrics.jsonl, " : "";

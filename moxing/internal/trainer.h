@@ -66,6 +66,7 @@ class Trainer : private Session {
   void train();
   bool take_batches();
   void step();
+  void mention_left_out_step() const;
   void agree_on_stopping();
   void submit_checkpoint();
   void end_hooks(std::exception_ptr error);

@@ -6,6 +6,7 @@
 
 #include "moxing/internal/trainer.h"
 #include "runtime/base/error.h"
+#include "runtime/base/log.h"
 
 namespace mox::internal {
 
@@ -46,6 +47,7 @@ void Trainer::submit_checkpoint() {
                      .threads = team_.size(),
                      .logical_replicas = placement_.logical_replicas,
                      .learning_rate_multiplier = learning_rate_multiplier_,
+                     .loss_scale = updater_->loss_scale().state(),
                      .data_cursor = pipeline_->cursor(),
                      .hook_states = {}};
   for (const auto& hook : hooks_)
@@ -76,6 +78,14 @@ Metrics Trainer::evaluate() {
   for (const auto& hook : hooks_) hook->after_evaluation(*this, metrics);
   in_after_evaluation_ = false;
   return metrics;
+}
+
+void Trainer::mention_left_out_step() const {
+  if (ranks_.rank() != 0) return;
+  const LossScale& scale = updater_->loss_scale();
+  log_warning(fmt::format(
+      "the gradients of global step {} are not finite: the step is left out ({} so far); the loss scale is {} now",
+      global_step_, scale.skipped_steps(), scale.scale()));
 }
 
 void Trainer::set_variable(std::string_view name, const Array& value) {
