@@ -44,9 +44,12 @@ void define_data_flags() {
                    "An image that cannot be read: error ends the run, skip takes the next one, up to "
                    "data.max_bad_samples.");
   mox::define_flag("data.max_bad_samples", 100, "With skip: more bad images than these end the run.");
+  mox::define_flag("data.cache", "none",
+                   "Keep images for later passes: memory (up to data.cache_gigabytes), directory "
+                   "(data.cache_directory), or none.");
   mox::define_flag(
-      "data.cache", "none",
-      "Keep decoded images: memory (up to data.cache_gigabytes), directory (data.cache_directory), or none.");
+      "data.cache_content", "decoded",
+      "What is kept: decoded (pixels), or bytes (the files as they are, for those that lie far away).");
   mox::define_flag("data.cache_gigabytes", 4.0, "Limit of the cache in memory.");
   mox::define_flag("data.cache_directory", "", "Where the cache in a directory is kept, for later runs too.");
   mox::define_flag("data.remove_cache_on_finish", false, "Remove the cache's files when the run ends.");
@@ -114,6 +117,7 @@ mox::data::ImageOptions ClassifierData::image_options(mox::ModeKeys mode) const 
   options.on_bad_sample = mox::data::on_bad_sample_from_string(mox::flag("data.on_bad_sample"));
   options.max_bad_samples = mox::get_flag<int64_t>("data.max_bad_samples");
   options.cache = mox::data::image_cache_from_string(mox::flag("data.cache"));
+  options.cache_content = mox::data::cache_content_from_string(mox::flag("data.cache_content"));
   options.cache_bytes = static_cast<int64_t>(mox::get_flag<double>("data.cache_gigabytes") * 1e9);
   if (const std::string cache = mox::flag("data.cache_directory"); !cache.empty())
     options.cache_directory = inside(cache, mode == mox::ModeKeys::TRAIN ? train_split_ : eval_split_);

@@ -19,6 +19,13 @@ ImageCache image_cache_from_string(std::string_view name) {
   throw InvalidArgument(fmt::format("the cache is '{}', it must be 'none', 'memory' or 'directory'", name));
 }
 
+CacheContent cache_content_from_string(std::string_view name) {
+  if (name == "decoded") return CacheContent::kDecoded;
+  if (name == "bytes") return CacheContent::kBytes;
+  throw InvalidArgument(
+      fmt::format("the content of the cache is '{}', it must be 'decoded' or 'bytes'", name));
+}
+
 OnBadSample on_bad_sample_from_string(std::string_view name) {
   if (name == "error") return OnBadSample::kError;
   if (name == "skip") return OnBadSample::kSkip;
@@ -48,8 +55,7 @@ std::vector<std::string> BadSamples::reasons() const {
   return reasons_;
 }
 
-std::vector<std::string> read_label_names(const std::string& path) {
-  const std::string content = read_file(path);
+std::vector<std::string> parse_label_names(std::string_view content, const std::string& path) {
   std::map<size_t, std::string> names;
   size_t line_number = 0;
   for (size_t begin = 0; begin < content.size();) {
@@ -83,6 +89,10 @@ std::vector<std::string> read_label_names(const std::string& path) {
   }
   if (result.empty()) throw DataError(fmt::format("'{}': there are no labels in this file", path));
   return result;
+}
+
+std::vector<std::string> read_label_names(const std::string& path) {
+  return parse_label_names(read_file(path), path);
 }
 
 void write_label_names(const std::string& path, const std::vector<std::string>& names) {

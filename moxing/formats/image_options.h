@@ -35,16 +35,22 @@ class BadSamples {
   std::vector<std::string> reasons_;
 };
 
-// Keeps decoded images (4 bytes a pixel), so that later passes only crop, resize and augment them. The samples are the
-// same, bit for bit, with a cache and without.
+// Where images are kept for later passes. The samples are the same, bit for bit, with a cache and without.
 enum class ImageCache {
   kNone,
-  kMemory,  // as long as the data set lives, up to cache_bytes; what does not fit is decoded in every pass
-  kDirectory,  // in cache_directory, for later runs too; used by one process at a time. One that was interrupted,
-               // damaged or made for other files is detected and made anew
+  kMemory,  // as long as the data set lives, up to cache_bytes; what does not fit is made in every pass
+  kDirectory,  // in cache_directory, for later runs too. Processes that use it at the same time (the ranks of a job) have
+  // a copy each. One that was interrupted, damaged or made for other files is detected and made anew
 };
 // "none", "memory" or "directory"; throws InvalidArgument for another name.
 ImageCache image_cache_from_string(std::string_view name);
+
+enum class CacheContent {
+  kDecoded,  // pixels, 4 bytes each: later passes only crop, resize and augment. Not with Augmentation::fast_decode
+  kBytes,  // the images as they are encoded: for files that lie far away
+};
+// "decoded" or "bytes"; throws InvalidArgument for another name.
+CacheContent cache_content_from_string(std::string_view name);
 
 struct ImageOptions {
   image::Augmentation augmentation = {};
@@ -55,8 +61,8 @@ struct ImageOptions {
   OnBadSample on_bad_sample = OnBadSample::kError;
   int64_t max_bad_samples = 100;  // kSkip: more than these end the run
 
-  // A cache cannot go with Augmentation::fast_decode.
   ImageCache cache = ImageCache::kNone;
+  CacheContent cache_content = CacheContent::kDecoded;
   int64_t cache_bytes = int64_t{4} << 30;
   std::string cache_directory = {};
   bool remove_cache_on_finish = false;  // kDirectory: when the data set's last copy goes
@@ -68,6 +74,8 @@ struct ImageOptions {
 // "0: daisy", "1: rose", ... : the lines of labels.txt. Numbers are 0, 1, 2, ... in any order, each once; empty lines
 // are passed over. Throws DataError with the line.
 std::vector<std::string> read_label_names(const std::string& path);
+// The same from text in memory; `name` stands for the path in messages.
+std::vector<std::string> parse_label_names(std::string_view content, const std::string& name);
 // Throws IoError.
 void write_label_names(const std::string& path, const std::vector<std::string>& names);
 

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "moxing/formats/internal/decoded_images.h"
+#include "moxing/formats/internal/kept_images.h"
 #include "moxing/image/decode.h"
 #include "runtime/base/error.h"
 
@@ -24,11 +24,13 @@ class AugmentedImages : public RandomAccessSource {
     signature_ = {{DType::kFloat32, Shape{recipe.channels, recipe.height, recipe.width}},
                   images_->label_type()};
     if (options_.cache == ImageCache::kMemory)
-      decoded_ = decoded_in_memory(size(), static_cast<uint64_t>(options_.cache_bytes));
+      kept_ = kept_in_memory(size(), static_cast<uint64_t>(options_.cache_bytes));
     else if (options_.cache == ImageCache::kDirectory)
-      decoded_ = decoded_in_directory(size(), {.directory = options_.cache_directory,
-                                               .identity = images_->identity(),
-                                               .remove_on_finish = options_.remove_cache_on_finish});
+      kept_ = kept_in_directory(
+          size(),
+          {.directory = options_.cache_directory,
+           .identity = fmt::format("{} {}", keeps_bytes() ? "encoded" : "decoded", images_->identity()),
+           .remove_on_finish = options_.remove_cache_on_finish});
   }
 
   int64_t size() const override { return images_->size(); }
@@ -65,27 +67,47 @@ class AugmentedImages : public RandomAccessSource {
     image::ImageReader reader;
     image::Decoder decoder;
     LoadBuffer buffer;
-    image::Bitmap pixels;
+    KeptImage scratch;
   };
 
   void make(int64_t index, const SampleContext& context, Worker& worker, float* image,
             std::span<std::byte> label) const {
-    if (decoded_)
-      if (const image::Bitmap* pixels = decoded_->find(index, &worker.pixels, label))
-        return worker.reader.read(*pixels, context, image);
-    const auto encoded = images_->load(index, &worker.buffer, label.data());
+    if (!kept_) {
+      const auto encoded = images_->load(index, &worker.buffer, label.data());
+      return worker.reader.read(encoded, images_->locate(index), context, image);
+    }
+    const KeptImage* kept = kept_->find(index, &worker.scratch, label);
+    if (kept && kept->is_decoded()) return worker.reader.read(kept->pixels, context, image);
     const std::string name = images_->locate(index);
-    if (!decoded_) return worker.reader.read(encoded, name, context, image);
+    if (kept) return worker.reader.read(std::as_bytes(std::span(kept->encoded)), name, context, image);
+    const auto encoded = images_->load(index, &worker.buffer, label.data());
+    if (keeps_bytes()) {
+      worker.reader.read(encoded, name, context, image);
+      if (kept_->has_room(encoded.size())) keep_encoded(index, encoded, worker, label);
+      return;
+    }
     image::Decoder& decoder = worker.decoder;
     decoder.open(encoded, name);
-    if (!decoded_->has_room(decoder.width(), decoder.height()))
+    const image::Box whole{0, 0, decoder.width(), decoder.height()};
+    if (!kept_->has_room(uint64_t{image::kPixelBytes} * static_cast<uint64_t>(whole.width) *
+                         static_cast<uint64_t>(whole.height)))
       return worker.reader.read(encoded, name, context, image);
-    worker.pixels = image::Bitmap(decoder.width(), decoder.height());
-    decoder.decode({0, 0, decoder.width(), decoder.height()}, [&](int y, const uint8_t* row) {
-      std::memcpy(worker.pixels.row(y), row, worker.pixels.stride());
-    });
-    decoded_->keep(index, worker.pixels, label);
-    worker.reader.read(worker.pixels, context, image);
+    image::Bitmap& pixels = worker.scratch.pixels;
+    pixels = image::Bitmap(whole.width, whole.height);
+    decoder.decode(whole,
+                   [&](int y, const uint8_t* row) { std::memcpy(pixels.row(y), row, pixels.stride()); });
+    kept_->keep(index, worker.scratch, label);
+    worker.reader.read(pixels, context, image);
+  }
+
+  bool keeps_bytes() const { return options_.cache_content == CacheContent::kBytes; }
+
+  void keep_encoded(int64_t index, std::span<const std::byte> encoded, Worker& worker,
+                    std::span<const std::byte> label) const {
+    const auto* bytes = reinterpret_cast<const uint8_t*>(encoded.data());
+    worker.scratch.pixels = {};
+    worker.scratch.encoded.assign(bytes, bytes + encoded.size());
+    kept_->keep(index, worker.scratch, label);
   }
 
   // One of the workers that are free, for as long as a sample takes.
@@ -122,7 +144,7 @@ class AugmentedImages : public RandomAccessSource {
   std::shared_ptr<const EncodedImages> images_;
   ImageOptions options_;
   std::vector<TensorType> signature_;
-  std::unique_ptr<DecodedImages> decoded_;
+  std::unique_ptr<KeptImages> kept_;
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Worker>> free_;
 };
@@ -178,7 +200,8 @@ Dataset augmented_images(std::shared_ptr<const EncodedImages> images, const Imag
   if (options.max_bad_samples < 0)
     throw InvalidArgument(
         fmt::format("{}: max_bad_samples must be at least 0, it is {}", place, options.max_bad_samples));
-  if (options.cache != ImageCache::kNone && options.augmentation.fast_decode)
+  if (options.cache != ImageCache::kNone && options.cache_content == CacheContent::kDecoded &&
+      options.augmentation.fast_decode)
     throw InvalidArgument(
         fmt::format("{}: a cache of decoded images and fast_decode exclude each other: the cache holds "
                     "images of full scale",

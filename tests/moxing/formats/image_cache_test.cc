@@ -1,4 +1,4 @@
-// Caches of decoded images: the same samples with and without, whatever happens to the cache.
+// Caches of images: the same samples with and without, whatever happens to the cache.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,8 +48,8 @@ class ImageCacheTest : public testing::Test {
   }
 
   TemporaryDirectory directory_;
-  const std::string cache_ = directory_.file("cache"), bin_ = cache_ + "/images.bin",
-                    manifest_ = cache_ + "/manifest.txt";
+  const std::string cache_ = directory_.file("cache"), bin_ = cache_ + "/copy-1/images.bin",
+                    manifest_ = cache_ + "/copy-1/manifest.txt";
 };
 
 TEST_F(ImageCacheTest, MemoryGivesTheSameSamples) {
@@ -107,11 +107,51 @@ TEST_F(ImageCacheTest, IsRemovedOnFinish) {
   EXPECT_FALSE(fs::exists(cache_));
 }
 
-TEST_F(ImageCacheTest, IsUsedByOneAtATime) {
+// As the ranks of a job on one machine do.
+TEST_F(ImageCacheTest, WhoUsesItAtTheSameTimeHasACopy) {
+  const auto expected = samples(options());
+  ImageOptions removed = options(ImageCache::kDirectory);
+  removed.remove_cache_on_finish = true;
   const ImageClassificationRaw folder(directory_.file("set"));
-  const Dataset first = folder.dataset(options(ImageCache::kDirectory));
-  EXPECT_THAT(message_of<FailedPrecondition>([&] { folder.dataset(options(ImageCache::kDirectory)); }),
-              HasSubstr("in use by another process"));
+  {
+    const Dataset first = folder.dataset(removed);
+    EXPECT_EQ(samples(options(ImageCache::kDirectory)), expected);
+    EXPECT_TRUE(fs::exists(cache_ + "/copy-2/manifest.txt"));
+    EXPECT_FALSE(fs::exists(manifest_));
+  }
+  EXPECT_FALSE(fs::exists(cache_ + "/copy-1"));
+  EXPECT_TRUE(fs::exists(cache_ + "/copy-2/manifest.txt"));  // not the first one's to remove
+}
+
+TEST_F(ImageCacheTest, BytesGiveTheSameSamplesToo) {
+  for (const ImageCache place : {ImageCache::kMemory, ImageCache::kDirectory}) {
+    ImageOptions bytes = options(place);
+    bytes.cache_content = CacheContent::kBytes;
+    for (const bool fast : {false, true}) {
+      ImageOptions plain = options();
+      plain.augmentation.fast_decode = bytes.augmentation.fast_decode = fast;
+      EXPECT_EQ(samples(bytes), samples(plain));
+    }
+  }
+  uint64_t encoded = 0;
+  for (const auto& file : fs::recursive_directory_iterator(directory_.file("set")))
+    if (file.is_regular_file()) encoded += file.file_size();
+  EXPECT_EQ(fs::file_size(bin_), encoded + 6 * 4);
+  // What is kept of one kind is not taken for the other.
+  EXPECT_EQ(samples(options(ImageCache::kDirectory)), samples(options()));
+  EXPECT_GT(fs::file_size(bin_), 6u * 50 * 60 * 4);
+}
+
+// The second pass does not need the files.
+TEST_F(ImageCacheTest, BytesComeFromTheCache) {
+  ImageOptions bytes = options(ImageCache::kMemory);
+  bytes.cache_content = CacheContent::kBytes;
+  const ImageClassificationRaw folder(directory_.file("set"));
+  Pipeline pipeline(folder.dataset(bytes).repeat(2).batch(6), {.threads = 0});
+  Batch batch;
+  ASSERT_TRUE(pipeline.next(&batch));
+  fs::remove_all(directory_.file("set"));
+  EXPECT_TRUE(pipeline.next(&batch));
 }
 
 TEST_F(ImageCacheTest, RefusesWhatCannotBe) {
@@ -123,6 +163,7 @@ TEST_F(ImageCacheTest, RefusesWhatCannotBe) {
   nowhere.cache_directory = "";
   EXPECT_THAT(message_of<InvalidArgument>([&] { folder.dataset(nowhere); }), HasSubstr("cache_directory"));
   EXPECT_THROW(image_cache_from_string("disk"), InvalidArgument);
+  EXPECT_THROW(cache_content_from_string("pixels"), InvalidArgument);
 }
 
 // A bad image is as bad with a cache.

@@ -1,0 +1,54 @@
+// Images that are kept, in memory or in a directory, so that later passes need not read or decode them again.
+//
+// A directory holds a numbered copy for each process that uses it at the same time: copy-1, copy-2 and so on. A copy is
+// images.bin, the labels and images one after another, and manifest.txt (kept_manifest.h), which is written last: a copy without
+// a manifest, with one that is damaged, or with one of other images (identity) is made anew. Every image has a CRC-32C,
+// verified whenever it is read; one that fails is made again. A cache is a help and no more: where it cannot be written, that is
+// said once and the run goes on without.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "moxing/image/bitmap.h"
+
+namespace mox::data::internal {
+
+// One of the two: pixels, or the bytes of an encoded image (then the bitmap is empty).
+struct KeptImage {
+  image::Bitmap pixels;
+  std::vector<uint8_t> encoded;
+
+  bool is_decoded() const { return pixels.width > 0; }
+  const std::vector<uint8_t>& bytes() const { return is_decoded() ? pixels.pixels : encoded; }
+};
+
+class KeptImages {
+ public:
+  virtual ~KeptImages() = default;
+
+  // Image `index`, and its label in `label`, if it is kept; else null. It lives in `scratch`, which the caller keeps
+  // unchanged while it uses it, or in the cache. Safe from any thread.
+  virtual const KeptImage* find(int64_t index, KeptImage* scratch, std::span<std::byte> label) = 0;
+
+  // Whether `keep` would take an image of so many bytes.
+  virtual bool has_room(uint64_t bytes) = 0;
+  virtual void keep(int64_t index, const KeptImage& image, std::span<const std::byte> label) = 0;
+};
+
+// At most `limit_bytes`; what does not fit is not kept.
+std::unique_ptr<KeptImages> kept_in_memory(int64_t images, uint64_t limit_bytes);
+
+struct KeptDirectory {
+  std::string directory;  // made if it does not exist
+  std::string identity;   // of the images: what else it must be made for to be taken over
+  bool remove_on_finish = false;
+};
+// Throws IoError for a directory that cannot be made.
+std::unique_ptr<KeptImages> kept_in_directory(int64_t images, const KeptDirectory& options);
+
+}  // namespace mox::data::internal
