@@ -6,9 +6,11 @@
 //   records   TFRecord with both checksums, no decoding (also in bytes a second)
 //   raw       libjpeg-turbo: every image decoded whole, nothing else
 //
-// --cache memory|disk keeps decoded images, --cache samples what augmentation made of them (float32, in memory).
+// --cache memory|disk keeps decoded images, --cache bytes the files' bytes in memory, --cache samples what augmentation made of
+// the images (float32, in memory).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -63,10 +65,10 @@ Options parse(int argc, char** argv) {
     else
       throw mox::InvalidArgument(fmt::format("unknown option '{}'", flag));
   }
-  if (options.cache != "none" && options.cache != "samples" && options.cache != "memory" &&
-      options.cache != "disk")
+  constexpr std::string_view kCaches[] = {"none", "samples", "bytes", "memory", "disk"};
+  if (std::ranges::find(kCaches, options.cache) == std::end(kCaches))
     throw mox::InvalidArgument(
-        fmt::format("--cache must be samples, memory or disk, it is '{}'", options.cache));
+        fmt::format("--cache must be samples, bytes, memory or disk, it is '{}'", options.cache));
   if (options.images.empty())
     throw mox::InvalidArgument("--images FOLDER is needed (bench/make_photographs.py)");
   return options;
@@ -101,7 +103,8 @@ mox::data::ImageOptions image_options(const Options& options) {
                          .mean = {0.485f, 0.456f, 0.406f},
                          .stddev = {0.229f, 0.224f, 0.225f},
                          .fast_decode = options.fast_decode};
-  if (options.cache == "memory") result.cache = mox::data::ImageCache::kMemory;
+  if (options.cache == "memory" || options.cache == "bytes") result.cache = mox::data::ImageCache::kMemory;
+  if (options.cache == "bytes") result.cache_content = mox::data::CacheContent::kBytes;
   if (options.cache == "disk") {
     result.cache = mox::data::ImageCache::kDirectory;
     result.cache_directory = options.scratch + "/decoded";

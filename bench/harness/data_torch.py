@@ -1,4 +1,5 @@
-"""The peer of bench/data: torchvision's ImageFolder and DataLoader. Answers {"workers": n} with {"images_per_second": x}."""
+"""The peer of bench/data: torchvision's ImageFolder and DataLoader. Answers {"workers": n, "images": i}
+with {"images_per_second": x}, over a pass that ends after i images (0: after all)."""
 
 import json
 import sys
@@ -16,7 +17,8 @@ dataset = datasets.ImageFolder(sys.argv[1], transforms.Compose([
 ]))
 loaders = {}
 for line in sys.stdin:
-    workers = json.loads(line)["workers"]
+    request = json.loads(line)
+    workers = request["workers"]
     if workers not in loaders:
         loaders[workers] = torch.utils.data.DataLoader(
             dataset, batch_size=32, shuffle=True, num_workers=workers, persistent_workers=workers > 0)
@@ -25,4 +27,6 @@ for line in sys.stdin:
     start, images = time.perf_counter(), 0
     for pixels, _ in batches:
         images += len(pixels)
+        if 0 < request["images"] <= images:
+            break
     print(json.dumps({"images_per_second": images / (time.perf_counter() - start)}), flush=True)
