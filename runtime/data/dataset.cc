@@ -35,6 +35,12 @@ Dataset Dataset::zip(std::vector<Dataset> datasets, Where where) {
   return Dataset(make_zip(std::move(nodes), where));
 }
 
+Dataset Dataset::interleave(std::vector<Dataset> datasets, int64_t cycle, int64_t block, Where where) {
+  std::vector<NodePtr> nodes;
+  for (const auto& dataset : datasets) nodes.push_back(dataset.node_);
+  return Dataset(make_interleave(std::move(nodes), cycle, block, where));
+}
+
 Dataset Dataset::map(std::function<Element(const Element&)> function, Where where) const {
   MapFunction adapted;
   if (function)

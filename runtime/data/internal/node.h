@@ -105,6 +105,7 @@ NodePtr make_arrays(std::vector<Array> arrays, SourceLocation where);
 NodePtr make_generator(std::vector<TensorType> signature,
                        std::function<Generator(const PassContext&)> factory, SourceLocation where);
 NodePtr make_zip(std::vector<NodePtr> children, SourceLocation where);
+NodePtr make_interleave(std::vector<NodePtr> inputs, int64_t cycle, int64_t block, SourceLocation where);
 NodePtr make_map(NodePtr child, std::vector<TensorType> signature, bool infer, MapFunction function,
                  SourceLocation where);
 NodePtr make_map_into(NodePtr child, std::vector<TensorType> signature, MapIntoFunction function,

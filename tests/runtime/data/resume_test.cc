@@ -72,6 +72,20 @@ std::vector<Case> cases() {
        [] {
          return augmented(Dataset::zip({generated(9), numbers(4).repeat()})).repeat(2).batch(4);
        }},
+      {"Interleave",
+       [] {
+         return augmented(
+                    Dataset::interleave({numbers(7).shuffle(7), numbers(0), numbers(3), numbers(9)}, 2, 2))
+             .repeat(3)
+             .batch(4);
+       }},
+      {"InterleaveOfStreams",
+       [] {
+         return augmented(
+                    Dataset::interleave({generated(6), numbers(40).filter(not_multiple_of_three)}).shuffle(5))
+             .repeat(2)
+             .batch(5);
+       }},
       {"Cache", [] { return augmented(numbers(11)).cache().shuffle(11).repeat(3).batch(4); }},
       {"CacheOfStream", [] { return augmented(generated(11).shuffle(3)).cache().repeat(3).batch(4); }},
       {"BatchOfBatches", [] { return augmented(numbers(24).shuffle(24)).batch(2, true).repeat(2).batch(5); }},
