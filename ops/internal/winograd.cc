@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ops/internal/winograd_tiles.h"
+#include "ops/internal/winograd_problem.h"
 
 namespace mox {
 namespace {
 
+using winograd::backward_input_problem;
+using winograd::channel_blocked;
+using winograd::forward_problem;
 using winograd::Kernels;
 using winograd::kLanes;
 using winograd::Problem;
@@ -17,51 +20,7 @@ using winograd::Problem;
 // What the transformed filter and tiles may take: most of an L2 cache of 1 MiB.
 constexpr int64_t kCacheFloats = 220 * 1024;
 constexpr int64_t kFilterParts = 8;  // partial sums of a filter gradient, whatever the team
-constexpr int64_t kLargestFilter = 128 * 128;  // in x out channels: the transformed filter is 36 times as large
 constexpr int64_t kFewestTiles = 64;
-
-// The tile with fewer multiplications. Larger tiles round more and need more memory: for 3 x 3 windows they gain too little.
-int best_tile(Problem p) {
-  if (p.window != 5 || p.in_channels * p.out_channels > kLargestFilter / 2) return 6;
-  const int64_t small = p.tiles() * p.points();
-  p.tile = 8;
-  return p.tiles() * p.points() < small ? 8 : 6;
-}
-
-Problem forward_problem(const ConvolutionGeometry& g) {
-  Problem p = {.batch = g.x.shape[0],
-               .in_channels = g.x.shape[1],
-               .out_channels = g.y.shape[1],
-               .in_height = g.x.shape[2],
-               .in_width = g.x.shape[3],
-               .out_height = g.y.shape[2],
-               .out_width = g.y.shape[3],
-               .before_y = g.window[0].before,
-               .before_x = g.window[1].before,
-               .window = static_cast<int>(g.w.shape[2])};
-  p.tile = best_tile(p);
-  return p;
-}
-
-// The gradient of the image is the correlation of dy with the turned filter.
-Problem backward_input_problem(const ConvolutionGeometry& g) {
-  Problem p = forward_problem(g);
-  std::swap(p.in_channels, p.out_channels);
-  std::swap(p.in_height, p.out_height);
-  std::swap(p.in_width, p.out_width);
-  p.before_y = p.window - 1 - p.before_y;
-  p.before_x = p.window - 1 - p.before_x;
-  p.tile = 6;
-  p.tile = best_tile(p);
-  return p;
-}
-
-Layout channel_blocked(const TensorType& type) {
-  const Shape& s = type.shape;
-  const int64_t pixels = s[2] * s[3];
-  return Layout::blocked(type, {s[0], s[1], s[2], s[3]},
-                         {s[1] * pixels, pixels * kLanes, s[3] * kLanes, kLanes}, {{1, kLanes}});
-}
 
 size_t filter_floats(const Problem& p) { return static_cast<size_t>(p.points() * p.filter_stride()); }
 size_t chunk_floats(const Problem& p, int64_t chunk) {
@@ -76,8 +35,6 @@ int64_t chunk_of(const Problem& p) {
     chunk -= 12;
   return chunk;
 }
-std::string implementation_of(const Problem& p) { return fmt::format("winograd{0}x{0}:avx512_core", p.tile); }
-
 Kernel correlation_kernel(const Node& node, const Problem& problem, int image, int filter, int bias,
                           bool turned, double operations, const Team& team) {
   const Kernels& kernels = winograd::kernels_avx512(problem.tile, problem.window);
@@ -104,7 +61,7 @@ Kernel correlation_kernel(const Node& node, const Problem& problem, int image, i
   kernel.scratch_bytes =
       (filter_floats(problem) + static_cast<size_t>(team.size()) * chunk_floats(problem, chunk)) *
       sizeof(float);
-  kernel.implementation = implementation_of(problem);
+  kernel.implementation = fmt::format("winograd{0}x{0}:avx512_core", problem.tile);
   kernel.floating_point_operations = operations;
   return kernel;
 }
@@ -119,23 +76,28 @@ bool winograd_pays(const ConvolutionGeometry& g) {
   for (const WindowAxis& axis : g.window)
     if (axis.stride != 1 || axis.dilation != 1 || axis.before >= window || axis.after >= window) return false;
   const int64_t in = g.x.shape[1], out = g.y.shape[1];
-  return in % kLanes == 0 && out % kLanes == 0 && in * out <= kLargestFilter &&
-         forward_problem(g).tiles() >= kFewestTiles;
+  if (in % kLanes != 0 || out % kLanes != 0) return false;
+  const Problem problem = forward_problem(g);
+  return problem.tiles() >= kFewestTiles && (window == 3 || !problem.is_wide());
 }
 
 Kernel winograd_forward_kernel(const Node& node, const ConvolutionGeometry& geometry, bool has_bias,
                                const Team& team) {
+  if (forward_problem(geometry).is_wide()) return winograd_wide_forward_kernel(node, geometry, has_bias);
   return correlation_kernel(node, forward_problem(geometry), 0, 1, has_bias ? 2 : -1, false,
                             geometry.floating_point_operations(), team);
 }
 
 Kernel winograd_backward_input_kernel(const Node& node, const ConvolutionGeometry& geometry, int w_input,
                                       int y_input, const Team& team) {
+  if (backward_input_problem(geometry).is_wide())
+    return winograd_wide_backward_input_kernel(node, geometry, w_input, y_input);
   return correlation_kernel(node, backward_input_problem(geometry), y_input, w_input, -1, true,
                             geometry.floating_point_operations(), team);
 }
 
 Kernel winograd_backward_filter_kernel(const Node& node, const ConvolutionGeometry& geometry) {
+  if (forward_problem(geometry).is_wide()) return winograd_wide_backward_filter_kernel(node, geometry);
   const Problem problem = forward_problem(geometry);
   const int64_t chunk = chunk_of(problem);
   const size_t part_floats = filter_floats(problem) + chunk_floats(problem, chunk);
@@ -160,7 +122,7 @@ Kernel winograd_backward_filter_kernel(const Node& node, const ConvolutionGeomet
   });
   kernel.input_layouts = {channel_blocked(geometry.x), channel_blocked(geometry.y)};
   kernel.scratch_bytes = kFilterParts * part_floats * sizeof(float);
-  kernel.implementation = implementation_of(problem);
+  kernel.implementation = fmt::format("winograd{0}x{0}:avx512_core", problem.tile);
   kernel.floating_point_operations = geometry.floating_point_operations();
   return kernel;
 }

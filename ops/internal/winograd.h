@@ -1,7 +1,8 @@
 // Convolutions by Winograd's minimal filtering (winograd_tiles.h), as kernels.
 //
 // Fewer multiplications for a rounding error that is larger than that of the direct sum: for values of magnitude 1 the
-// largest error measured is 6e-6 of the result's largest magnitude (tests/ops/winograd_test.cc holds it below 1e-5).
+// largest error measured is 6e-6 of the result's largest magnitude with up to 128 channels, and 1.3e-5 with 224
+// (tests/ops/winograd_test.cc holds them below 1e-5 and 2e-5).
 #pragma once
 
 #include "ops/internal/convolution.h"
@@ -9,9 +10,9 @@
 
 namespace mox {
 
-// Whether this convolution can run so, and is large enough to gain from it: AVX-512; one group; a window of 3 x 3 or 5 x 5
-// with stride 1 and no dilation; channels in whole blocks of 16, few enough for the transformed filter to stay in the
-// cache; enough tiles.
+// Whether this convolution can run so, and is large enough to gain from it: AVX-512; one group; a window of 3 x 3, or
+// of 5 x 5 with few enough channels for the transformed filter to stay in the cache; stride 1, no dilation; channels in
+// whole blocks of 16; enough tiles.
 bool winograd_pays(const ConvolutionGeometry& geometry);
 
 // As onednn::forward_kernel and its siblings; only where winograd_pays. Bitwise independent of the team.
@@ -20,5 +21,11 @@ Kernel winograd_forward_kernel(const Node& node, const ConvolutionGeometry& geom
 Kernel winograd_backward_input_kernel(const Node& node, const ConvolutionGeometry& geometry, int w_input,
                                       int y_input, const Team& team);
 Kernel winograd_backward_filter_kernel(const Node& node, const ConvolutionGeometry& geometry);
+
+// The same for a transformed filter that is larger than a core's cache (Problem::is_wide): the three above choose them.
+Kernel winograd_wide_forward_kernel(const Node& node, const ConvolutionGeometry& geometry, bool has_bias);
+Kernel winograd_wide_backward_input_kernel(const Node& node, const ConvolutionGeometry& geometry, int w_input,
+                                           int y_input);
+Kernel winograd_wide_backward_filter_kernel(const Node& node, const ConvolutionGeometry& geometry);
 
 }  // namespace mox

@@ -16,6 +16,8 @@
 namespace mox::winograd {
 
 inline constexpr int64_t kLanes = 16;  // channels of a block
+// in x out channels up to which the transformed filter, 36 times as large, is kept in a core's cache.
+inline constexpr int64_t kLargestFilter = 128 * 128;
 
 // Floats between the matrices of two points, for matrices of `floats`. One cache line more than the matrix: a transform
 // writes to all points in turn, and at a distance of a power of two all its lines would fall into one set of the cache.
@@ -30,6 +32,7 @@ struct Problem {
   int tile = 6;                        // T: 6, or 8 for a window of 5
 
   int points() const { return tile * tile; }
+  bool is_wide() const { return in_channels * out_channels > kLargestFilter; }
   int64_t filter_stride() const { return point_stride(in_channels * out_channels); }
   int64_t outputs_a_side() const { return tile + 1 - window; }  // M
   int64_t tiles_y() const { return (out_height + outputs_a_side() - 1) / outputs_a_side(); }
@@ -60,5 +63,38 @@ struct Kernels {
 };
 
 const Kernels& kernels_avx512(int tile, int window);  // of a Problem's `tile` and `window`
+
+// For filters that are too large to stay in a core's cache: the stages one by one, each for all tiles of a large chunk, so
+// that the transformed filter is read once a chunk, point by point, and a point's tiles stay in the cache meanwhile.
+// The matrices of the points are blocked, [columns / 16][rows][16]. A stage is cut into ranges [first, last) of what it
+// says; its results do not depend on the cut.
+struct WideChunk {
+  int64_t first_tile = 0;
+  int64_t rows = 0;  // tiles, a multiple of 48; rows past the last tile of the problem are zero
+};
+struct WideKernels {
+  // filters -> u [points][in][out], for in-channels; as in Kernels.
+  void (*transform_filter)(const Problem&, const float* filters, float* u, int64_t first, int64_t last);
+  void (*transform_turned_filter)(const Problem&, const float* filters, float* u, int64_t first,
+                                  int64_t last);
+  // x -> v [points][rows][in], dy -> d [points][rows][out], for rows.
+  void (*transform_image)(const Problem&, const WideChunk&, const float* x, float* v, int64_t first,
+                          int64_t last);
+  void (*transform_gradient)(const Problem&, const WideChunk&, const float* dy, float* d, int64_t first,
+                             int64_t last);
+  // products [points][rows][out] = v u, for points.
+  void (*multiply)(const Problem&, const WideChunk&, const float* v, const float* u, float* products,
+                   int64_t first, int64_t last);
+  // y from the products (plus bias[out] unless null), for rows.
+  void (*store_outputs)(const Problem&, const WideChunk&, const float* products, const float* bias, float* y,
+                        int64_t first, int64_t last);
+  // sums [points][out][in] = d^T v, added to what is there after the first chunk; for points.
+  void (*accumulate_filter)(const Problem&, const WideChunk&, const float* d, const float* v, float* sums,
+                            int64_t first, int64_t last);
+  // filters [out][in][R][R] from the sums, for out-channels.
+  void (*finish_filter)(const Problem&, const float* sums, float* filters, int64_t first, int64_t last);
+};
+
+const WideKernels& wide_kernels_avx512();  // of windows of 3 and tiles of 6
 
 }  // namespace mox::winograd

@@ -1,5 +1,5 @@
 // A job of several ranks never hangs and never lies: whatever happens to one rank ends all, with a message that names it.
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 

@@ -1,5 +1,5 @@
 // mox launch: jobs from lists of hosts, restarted after a failure.
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 

@@ -1,5 +1,5 @@
 // The same bits wherever the logical replicas of a run are computed.
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include "moxing/checkpoint.h"

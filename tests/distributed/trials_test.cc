@@ -1,5 +1,5 @@
 // Ranks killed and stopped at random steps. MOX_TRIALS says how many times each; a few by default.
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // torchvision's states become checkpoints for the zoo's networks.
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // The table of docs/zoo.md is the one that the code gives.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include "models/zoo/zoo.h"

@@ -1,7 +1,7 @@
 // The networks of the zoo: sizes against published figures, options, end points, errors.
 #include "models/zoo/zoo.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
 // Saving when the disk refuses, and when the process dies in the middle.
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>

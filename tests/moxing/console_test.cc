@@ -2,7 +2,7 @@
 #include "moxing/console.h"
 
 #include <fcntl.h>
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <pty.h>

@@ -1,5 +1,5 @@
 // What is promised about bits: docs/determinism.md.
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 
 #include "moxing/layers.h"
 #include "runtime/base/random.h"

@@ -1,7 +1,7 @@
 // The command line, a program's own flags, and the start of a program.
 #include "moxing/flags.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <thread>

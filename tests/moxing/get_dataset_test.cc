@@ -1,6 +1,6 @@
 #include "moxing/get_dataset.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include "moxing/data_augmentation.h"

@@ -1,5 +1,5 @@
 // The hooks that come with the framework, each in a real run.
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 
 #include <cmath>
 #include <fstream>

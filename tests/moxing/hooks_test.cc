@@ -1,7 +1,7 @@
 // The life cycle of hooks: which calls come when, and what they may do.
 #include "moxing/hooks.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "moxing/idx_dataset.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <zlib.h>

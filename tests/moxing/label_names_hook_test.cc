@@ -1,6 +1,6 @@
 #include "moxing/label_names_hook.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"

@@ -1,7 +1,7 @@
 // Layers: their variables, values, sharing and errors.
 #include "moxing/layers.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "moxing/internal/loss_scale.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 
 #include <limits>
 

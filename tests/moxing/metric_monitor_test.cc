@@ -1,7 +1,7 @@
 // What early stopping and the plateau hook have in common: how they follow a metric.
 #include "moxing/internal/metric_monitor.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <limits>

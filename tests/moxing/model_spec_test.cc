@@ -1,6 +1,6 @@
 #include "moxing/model_spec.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include "moxing/mode_keys.h"

@@ -1,5 +1,5 @@
 // The program build/bin/mox.
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 

@@ -1,7 +1,7 @@
 // What the configuration may change of a program's optimizer, and what optimizers do through a run.
 #include "moxing/internal/optimizer_options.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 
 #include <cmath>
 

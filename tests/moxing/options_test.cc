@@ -1,7 +1,7 @@
 // The values of options: where they come from, which of them counts, and what is refused.
 #include "moxing/options.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,6 +1,6 @@
 #include "moxing/internal/placement.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include "runtime/base/error.h"

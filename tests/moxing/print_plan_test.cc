@@ -1,5 +1,5 @@
 // --print_plan: shows how a model was compiled, and does nothing else.
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 
 #include <filesystem>
 #include <sstream>

@@ -1,5 +1,5 @@
 // Runs on data of awkward sizes and kinds.
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 
 #include <cmath>
 

@@ -1,7 +1,7 @@
 // mox::run as a program sees it, on a model small enough to check by hand.
 #include "moxing/run.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,7 +1,7 @@
 // What hooks may ask of a run at any point of a step, and what a run does with a model or data that cannot train.
 #include "moxing/hook.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

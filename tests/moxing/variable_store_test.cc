@@ -1,6 +1,6 @@
 #include "moxing/variable_store.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include "moxing/variables.h"

@@ -1,7 +1,7 @@
 // Variables, their scopes and collections.
 #include "moxing/variables.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "ops/bias_add.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include "ops/bias_add_gradient.h"

@@ -1,7 +1,7 @@
 // concat, split, stack and unstack.
 #include "ops/concat.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 
 #include "ops/split.h"
 #include "ops/stack.h"

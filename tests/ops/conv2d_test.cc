@@ -1,6 +1,6 @@
 #include "ops/conv2d.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include "ops/conv2d_backprop_filter.h"

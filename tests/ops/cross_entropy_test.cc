@@ -1,5 +1,5 @@
 // softmax_cross_entropy, sparse_softmax_cross_entropy, their backward ops and smooth_labels.
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 
 #include <cmath>
 #include <limits>

@@ -1,6 +1,6 @@
 #include "ops/dropout.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 
 #include <cmath>
 

@@ -1,7 +1,7 @@
 // The rewrite rule that merges chains of elementwise ops.
 #include "ops/internal/elementwise_fusion.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include "ops/ops.h"

@@ -1,5 +1,5 @@
 // Elementwise kernels on blocked layouts: the same values as on plain ones, and zeros in the padding.
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -1,5 +1,5 @@
 // The elementwise ops: values against plain loops, shapes, dtypes, errors, gradients.
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

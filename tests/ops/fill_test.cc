@@ -1,7 +1,7 @@
 // fill, zeros_like, ones_like and constant.
 #include "ops/fill.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 
 #include "ops/constant.h"
 #include "tests/ops/run_op.h"

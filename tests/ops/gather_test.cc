@@ -1,7 +1,7 @@
 // gather, embedding_lookup, unsorted_segment_sum, one_hot and the pair that works along the last axis.
 #include "ops/gather.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 
 #include "ops/embedding_lookup.h"
 #include "ops/one_hot.h"

@@ -1,5 +1,5 @@
 // Losses that are compositions: l2_loss, mean_squared_error, huber_loss, sigmoid_cross_entropy.
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,7 +1,7 @@
 // random_normal, random_uniform and random_truncated_normal.
 #include "runtime/base/random.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 
 #include <cmath>
 #include <limits>

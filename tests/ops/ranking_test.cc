@@ -1,5 +1,5 @@
 // argmax, top_k, in_top_k and accuracy.
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 
 #include <cmath>
 #include <limits>

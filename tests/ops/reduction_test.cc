@@ -1,5 +1,5 @@
 // reduce_sum, reduce_mean, reduce_max, reduce_min, sum_to, broadcast_to.
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,7 +1,7 @@
 // reshape, flatten, expand_dims and squeeze: the same elements under another shape.
 #include "ops/reshape.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 
 #include "ops/expand_dims.h"
 #include "ops/flatten.h"

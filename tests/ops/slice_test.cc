@@ -1,7 +1,7 @@
 // slice and pad.
 #include "ops/slice.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 
 #include "ops/pad.h"
 #include "tests/ops/run_op.h"

@@ -1,7 +1,7 @@
 // softmax and log_softmax.
 #include "ops/softmax.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 
 #include <cmath>
 #include <limits>

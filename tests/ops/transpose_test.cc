@@ -1,6 +1,6 @@
 #include "ops/transpose.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 
 #include <algorithm>
 #include <numeric>

@@ -1,5 +1,5 @@
 // An op that a user's program defines, with nothing of the tree touched: what docs/writing_an_op.md shows.
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

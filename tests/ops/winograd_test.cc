@@ -62,7 +62,8 @@ TEST_P(WinogradTest, AgreesWithTheDirectSumAndDoesNotDependOnTheTeam) {
   } else {
     EXPECT_EQ(kernels, 3u) << fast.plan;
   }
-  constexpr double kBound = 1e-5;  // of the largest value
+  // Of the largest value. Rounding grows with the number of channels that are added up.
+  const double kBound = GetParam().in * GetParam().out > 128 * 128 ? 2e-5 : 1e-5;
   for (size_t v = 0; v < 3; ++v) {
     const auto expected = direct.values[v].values<float>(), given = fast.values[v].values<float>();
     double largest = 0, error = 0;
@@ -82,7 +83,11 @@ INSTANTIATE_TEST_SUITE_P(Shapes, WinogradTest,
                                            Case{16, 64, 16, 14, 13, 3, Padding::kSame},
                                            Case{9, 48, 80, 18, 18, 3, Padding::of(2, 0, 1, 2)},
                                            Case{4, 16, 64, 31, 29, 3, Padding::kValid},
-                                           Case{3, 32, 32, 30, 30, 5, Padding::of(4, 3, 0, 1)}));
+                                           Case{3, 32, 32, 30, 30, 5, Padding::of(4, 3, 0, 1)},
+                                           // Filters beyond a core's cache: one chunk of tiles, and several.
+                                           Case{4, 144, 128, 14, 17, 3, Padding::kSame},
+                                           Case{8, 192, 224, 27, 30, 3, Padding::of(2, 0, 1, 2)},
+                                           Case{40, 272, 80, 5, 9, 3, Padding::kValid}));
 
 }  // namespace
 }  // namespace mox

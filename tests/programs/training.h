@@ -1,7 +1,7 @@
 // Training programs on small data of their own, and what must hold of a run whatever happened to it.
 #pragma once
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <string>

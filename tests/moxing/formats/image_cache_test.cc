@@ -1,5 +1,5 @@
 // Caches of images: the same samples with and without, whatever happens to the cache.
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include "moxing/formats/image_folder.h"

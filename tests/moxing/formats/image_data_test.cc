@@ -1,5 +1,5 @@
 // Image folders and image records, on files made here.
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include "moxing/formats/image_folder.h"

@@ -1,7 +1,7 @@
 // The manifest of a cache: what it does not vouch for is not read.
 #include "moxing/formats/internal/kept_manifest.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 namespace mox::data::internal {

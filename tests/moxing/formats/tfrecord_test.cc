@@ -1,6 +1,6 @@
 #include "moxing/formats/tfrecord.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -1,6 +1,6 @@
 #include "runtime/comm/summation_tree.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <string>

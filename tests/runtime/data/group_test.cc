@@ -1,5 +1,5 @@
 // The shares of several pipelines: each batch is delivered by exactly one, and positions fit every division.
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -1,5 +1,5 @@
 // interleave against a plain reference.
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <set>

@@ -1,7 +1,7 @@
 // The pipeline as a machine: memory, errors, stopping, statistics.
 #include "runtime/data/pipeline.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 #include <oneapi/tbb/global_control.h>
 

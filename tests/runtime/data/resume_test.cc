@@ -1,5 +1,5 @@
 // A pipeline resumed from any position, on any number of threads, goes on with the same bits.
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 #include <oneapi/tbb/global_control.h>
 

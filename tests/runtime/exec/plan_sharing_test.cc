@@ -1,5 +1,5 @@
 // Memory and identity of a plan where two uses meet in one value.
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -1,7 +1,7 @@
 // The compiler and the plan, on ops that exist only here: what they decide must not depend on which ops there are.
 #include "runtime/exec/plan.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // The autodiff driver, through ops/gradients.h.
 #include "runtime/graph/autodiff.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include "ops/ops.h"

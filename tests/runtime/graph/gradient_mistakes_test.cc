@@ -1,5 +1,5 @@
 // What a program can get wrong about gradients is said, with the place, and does not end the process.
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include "ops/ops.h"

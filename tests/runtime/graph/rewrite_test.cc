@@ -1,7 +1,7 @@
 // The rewrite sweep, with rules that know a few ops.
 #include "runtime/graph/rewrite.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include "ops/ops.h"

@@ -1,0 +1,52 @@
+#include "ops/internal/winograd_problem.h"
+
+#include <utility>
+
+namespace mox::winograd {
+namespace {
+
+// The tile with fewer multiplications. Larger tiles round more and need more memory: for 3 x 3 windows they gain too little.
+int best_tile(Problem p) {
+  if (p.window != 5 || p.in_channels * p.out_channels > kLargestFilter / 2) return 6;
+  const int64_t small = p.tiles() * p.points();
+  p.tile = 8;
+  return p.tiles() * p.points() < small ? 8 : 6;
+}
+
+}  // namespace
+
+Problem forward_problem(const ConvolutionGeometry& g) {
+  Problem p = {.batch = g.x.shape[0],
+               .in_channels = g.x.shape[1],
+               .out_channels = g.y.shape[1],
+               .in_height = g.x.shape[2],
+               .in_width = g.x.shape[3],
+               .out_height = g.y.shape[2],
+               .out_width = g.y.shape[3],
+               .before_y = g.window[0].before,
+               .before_x = g.window[1].before,
+               .window = static_cast<int>(g.w.shape[2])};
+  p.tile = best_tile(p);
+  return p;
+}
+
+Problem backward_input_problem(const ConvolutionGeometry& g) {
+  Problem p = forward_problem(g);
+  std::swap(p.in_channels, p.out_channels);
+  std::swap(p.in_height, p.out_height);
+  std::swap(p.in_width, p.out_width);
+  p.before_y = p.window - 1 - p.before_y;
+  p.before_x = p.window - 1 - p.before_x;
+  p.tile = 6;
+  p.tile = best_tile(p);
+  return p;
+}
+
+Layout channel_blocked(const TensorType& type) {
+  const Shape& s = type.shape;
+  const int64_t pixels = s[2] * s[3];
+  return Layout::blocked(type, {s[0], s[1], s[2], s[3]},
+                         {s[1] * pixels, pixels * kLanes, s[3] * kLanes, kLanes}, {{1, kLanes}});
+}
+
+}  // namespace mox::winograd

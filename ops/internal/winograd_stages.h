@@ -1,0 +1,168 @@
+// The stages of Winograd's convolutions beside the matrix products, for winograd_avx512.cc and winograd_wide_avx512.cc alone:
+// needs AVX-512. Images and filters are those of winograd_tiles.h; the matrices of the points lie as `Strides` says.
+#pragma once
+
+#include <algorithm>
+
+#include "ops/internal/winograd_tiles.h"
+#include "ops/internal/winograd_transforms.h"
+
+namespace mox::winograd {
+
+// Floats from one point's matrix to the next, from row to row, and from one block of 16 columns to the next.
+struct Strides {
+  int64_t point, row, block;
+};
+
+struct TilePosition {
+  int64_t image, row, column;
+};
+inline TilePosition position_of(const Problem& p, int64_t tile) {
+  const int64_t column = tile % p.tiles_x(), rest = tile / p.tiles_x();
+  return {rest / p.tiles_y(), rest % p.tiles_y(), column};
+}
+
+// What a stage works on: rows [first, last) of a chunk, of these blocks of channels. Row 0 of the chunk is tile `origin`;
+// rows past the last tile of the problem are zero.
+struct Part {
+  int64_t origin, first, last;
+  int64_t first_block, last_block;
+};
+
+// load(position, block, d) reads the pixels of a tile, and spread(d, store) hands the values of its points to `store`.
+template <int Values, typename Load, typename Spread>
+void transform_tiles(const Problem& p, const Part& part, const Strides& strides, float* out, const Load& load,
+                     const Spread& spread) {
+  for (int64_t t = part.first; t < part.last; ++t) {
+    const bool missing = part.origin + t >= p.tiles();
+    const TilePosition at = missing ? TilePosition{} : position_of(p, part.origin + t);
+    for (int64_t b = part.first_block; b < part.last_block; ++b) {
+      float* row = out + t * strides.row + b * strides.block;
+      if (missing) {
+        for (int point = 0; point < p.points(); ++point)
+          _mm512_storeu_ps(row + point * strides.point, _mm512_setzero_ps());
+        continue;
+      }
+      Vector d[Values];
+      load(at, b, d);
+      spread(d, [&](int point, Vector value) { _mm512_storeu_ps(row + point * strides.point, value); });
+    }
+  }
+}
+
+// B^T d B of the image's tiles.
+template <int Tile>
+void transform_images(const Problem& p, const float* x, const Part& part, const Strides& strides, float* v) {
+  const int64_t blocks = p.in_channels / kLanes, pixels = p.in_height * p.in_width,
+                outputs = p.outputs_a_side();
+  transform_tiles<Tile * Tile>(
+      p, part, strides, v,
+      [&](const TilePosition& at, int64_t b, Vector* d) {
+        load_pixels<Tile>(x + (at.image * blocks + b) * pixels * kLanes, p.in_height, p.in_width,
+                          at.row * outputs - p.before_y, at.column * outputs - p.before_x, d);
+      },
+      [](Vector* d, const auto& store) {
+        for (int j = 0; j < Tile; ++j) transform_line<Tile>(d + j, Tile);
+        for (int i = 0; i < Tile; ++i) {
+          transform_line<Tile>(d + i * Tile, 1);
+          for (int j = 0; j < Tile; ++j) store(i * Tile + j, d[i * Tile + j]);
+        }
+      });
+}
+
+// G dy G^T of the output's tiles.
+template <int Tile, int M>
+void transform_gradients(const Problem& p, const float* dy, const Part& part, const Strides& strides,
+                         float* out) {
+  const int64_t blocks = p.out_channels / kLanes, pixels = p.out_height * p.out_width;
+  transform_tiles<M * M>(
+      p, part, strides, out,
+      [&](const TilePosition& at, int64_t b, Vector* d) {
+        load_pixels<M>(dy + (at.image * blocks + b) * pixels * kLanes, p.out_height, p.out_width, at.row * M,
+                       at.column * M, d);
+      },
+      [](const Vector* d, const auto& store) { expand<Tile, M>(d, store); });
+}
+
+// A^T m A of the products, plus bias[out] unless null.
+template <int Tile, int M>
+void store_outputs(const Problem& p, const float* products, const Part& part, const Strides& strides,
+                   const float* bias, float* y) {
+  const int64_t blocks = p.out_channels / kLanes, pixels = p.out_height * p.out_width;
+  for (int64_t t = part.first; t < std::min(part.last, p.tiles() - part.origin); ++t) {
+    const TilePosition at = position_of(p, part.origin + t);
+    const int64_t rows = std::min<int64_t>(M, p.out_height - at.row * M);
+    const int64_t columns = std::min<int64_t>(M, p.out_width - at.column * M);
+    for (int64_t b = part.first_block; b < part.last_block; ++b) {
+      Vector result[M * M];
+      contract<Tile, M>(products + t * strides.row + b * strides.block, strides.point, result);
+      const Vector offset = bias ? _mm512_loadu_ps(bias + b * kLanes) : _mm512_setzero_ps();
+      float* corner =
+          y + ((at.image * blocks + b) * pixels + at.row * M * p.out_width + at.column * M) * kLanes;
+      for (int64_t i = 0; i < rows; ++i)
+        for (int64_t j = 0; j < columns; ++j)
+          _mm512_storeu_ps(corner + (i * p.out_width + j) * kLanes, result[i * M + j] + offset);
+    }
+  }
+}
+
+// u from taps that `tap(in, out, r, s)` finds: its rows are in-channels, of which [first, last) are made.
+template <int Tile, int R, typename Tap>
+void transform_taps(const Problem& p, const Strides& strides, float* u, int64_t first, int64_t last,
+                    const Tap& tap) {
+  for (int64_t in = first; in < last; ++in)
+    for (int64_t out = 0; out < p.out_channels; out += kLanes) {
+      alignas(64) float lanes[R * R][kLanes];
+      for (int64_t lane = 0; lane < kLanes; ++lane)
+        for (int r = 0; r < R; ++r)
+          for (int s = 0; s < R; ++s) lanes[r * R + s][lane] = tap(in, out + lane, r, s);
+      Vector g[R * R];
+      for (int i = 0; i < R * R; ++i) g[i] = _mm512_load_ps(lanes[i]);
+      expand<Tile, R>(g, [&](int point, Vector value) {
+        _mm512_storeu_ps(u + point * strides.point + in * strides.row + out / kLanes * strides.block, value);
+      });
+    }
+}
+
+template <int Tile, int R>
+void transform_filter(const Problem& p, const float* filters, const Strides& strides, float* u, int64_t first,
+                      int64_t last) {
+  transform_taps<Tile, R>(p, strides, u, first, last, [&](int64_t in, int64_t out, int r, int s) {
+    return filters[((out * p.in_channels + in) * R + r) * R + s];
+  });
+}
+
+template <int Tile, int R>
+void transform_turned_filter(const Problem& p, const float* filters, const Strides& strides, float* u,
+                             int64_t first, int64_t last) {
+  transform_taps<Tile, R>(p, strides, u, first, last, [&](int64_t in, int64_t out, int r, int s) {
+    return filters[((in * p.out_channels + out) * R + (R - 1 - r)) * R + (R - 1 - s)];
+  });
+}
+
+// The filter's gradient from the sum of `parts` sums of products: their rows are out-channels, of which [first, last) are made.
+template <int Tile, int R>
+void finish_filter(const Problem& p, const float* sums, int64_t parts, const Strides& strides, float* filters,
+                   int64_t first, int64_t last) {
+  const int64_t part_size = Tile * Tile * strides.point;
+  for (int64_t out = first; out < last; ++out)
+    for (int64_t in = 0; in < p.in_channels; in += kLanes) {
+      alignas(64) float total[Tile * Tile][kLanes];
+      for (int point = 0; point < Tile * Tile; ++point) {
+        const float* at = sums + point * strides.point + out * strides.row + in / kLanes * strides.block;
+        Vector sum = _mm512_loadu_ps(at);
+        for (int64_t part = 1; part < parts; ++part) sum = sum + _mm512_loadu_ps(at + part * part_size);
+        _mm512_store_ps(total[point], sum);
+      }
+      Vector result[R * R];
+      contract<Tile, R>(total[0], kLanes, result);
+      alignas(64) float lanes[kLanes];
+      for (int tap = 0; tap < R * R; ++tap) {
+        _mm512_store_ps(lanes, result[tap]);
+        for (int64_t lane = 0; lane < kLanes; ++lane)
+          filters[((out * p.in_channels + in + lane) * R * R) + tap] = lanes[lane];
+      }
+    }
+}
+
+}  // namespace mox::winograd
