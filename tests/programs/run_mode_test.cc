@@ -82,8 +82,8 @@ TEST_F(RunMode, ATornLineOfMetricsIsDroppedWhenTheRunGoesOn) {
 
 TEST_F(RunMode, ASecondRunOnTheSameLogDirIsRefusedWhileTheFirstRuns) {
   constexpr int64_t kEndless = 1'000'000'000;
-  Process first(training("mnist_softmax", log_dir_, kEndless));
-  ASSERT_TRUE(first.wait_until([&] { return std::filesystem::exists(log_dir_ + "/metrics.jsonl"); }));
+  Process first(training("mnist_softmax", log_dir_, kEndless, {"--save_model_steps=50"}));
+  ASSERT_TRUE(first.wait_until([&] { return latest_checkpoint(log_dir_).has_value(); }));  // the evaluation needs one
   expect_error(train("mnist_softmax", log_dir_, 20), {"another run (process ", log_dir_, "choose another log_dir"});
   EXPECT_TRUE(first.running());
   expect_success(train("mnist_softmax", log_dir_, 20, {"--run_mode=eval"}));  // reading is no conflict
