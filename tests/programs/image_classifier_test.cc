@@ -57,7 +57,7 @@ TEST_F(ImageClassifier, TakesMixUpSmoothingAndACacheAndGoesOn) {
                     "--data.cache_directory=" + folder_ + "/cache"};
   expect_success(run_process(job(flags + Words{"--max_epochs=2"})));
   expect_success(run_process(job(flags)));
-  EXPECT_TRUE(fs::exists(folder_ + "/cache/train/copy-0/manifest.txt"));
+  EXPECT_TRUE(fs::exists(folder_ + "/cache/train/copy-1/manifest.txt"));
 }
 
 TEST_F(ImageClassifier, ReadsRecordsThatConvertWrote) {
