@@ -97,7 +97,8 @@ Kernel winograd_backward_input_kernel(const Node& node, const ConvolutionGeometr
 }
 
 Kernel winograd_backward_filter_kernel(const Node& node, const ConvolutionGeometry& geometry) {
-  if (forward_problem(geometry).is_wide()) return winograd_wide_backward_filter_kernel(node, geometry);
+  if (forward_problem(geometry).gradient_is_wide())
+    return winograd_wide_backward_filter_kernel(node, geometry);
   const Problem problem = forward_problem(geometry);
   const int64_t chunk = chunk_of(problem);
   const size_t part_floats = filter_floats(problem) + chunk_floats(problem, chunk);

@@ -67,8 +67,8 @@ void correlate(const Problem& p, const float* x, const float* u, const float* bi
                 y_stride = point_stride(chunk * p.out_channels);
   float* products = scratch + p.points() * x_stride;
   for (int64_t tile = first; tile < last; tile += chunk) {
-    transform_images<Tile>(p, x, whole_chunk(tile, chunk, p.in_channels), {x_stride, p.in_channels, kLanes},
-                           scratch);
+    transform_images<Writing::kCached, Tile>(p, x, whole_chunk(tile, chunk, p.in_channels),
+                                             {x_stride, p.in_channels, kLanes}, scratch);
     for (int point = 0; point < p.points(); ++point)
       multiply<true>(scratch + point * x_stride, p.in_channels, 1, u + point * p.filter_stride(),
                      p.out_channels, products + point * y_stride, p.out_channels, chunk, p.out_channels,
@@ -88,10 +88,10 @@ void accumulate_filter(const Problem& p, const float* x, const float* dy, float*
   if (first == last)
     std::memset(sums, 0, static_cast<size_t>(p.points() * p.filter_stride()) * sizeof(float));
   for (int64_t tile = first; tile < last; tile += chunk) {
-    transform_images<Tile>(p, x, whole_chunk(tile, chunk, p.in_channels), {x_stride, p.in_channels, kLanes},
-                           scratch);
-    transform_gradients<Tile, Tile + 1 - R>(p, dy, whole_chunk(tile, chunk, p.out_channels),
-                                            {y_stride, p.out_channels, kLanes}, gradients);
+    transform_images<Writing::kCached, Tile>(p, x, whole_chunk(tile, chunk, p.in_channels),
+                                             {x_stride, p.in_channels, kLanes}, scratch);
+    transform_gradients<Writing::kCached, Tile, Tile + 1 - R>(p, dy, whole_chunk(tile, chunk, p.out_channels),
+                                                              {y_stride, p.out_channels, kLanes}, gradients);
     for (int point = 0; point < p.points(); ++point)
       multiply<false>(gradients + point * y_stride, 1, p.out_channels, scratch + point * x_stride,
                       p.in_channels, sums + point * p.filter_stride(), p.in_channels, p.out_channels,
@@ -102,10 +102,10 @@ void accumulate_filter(const Problem& p, const float* x, const float* dy, float*
 template <int Tile, int R>
 constexpr Kernels kKernels{
     [](const Problem& p, const float* filters, float* u, int64_t first, int64_t last) {
-      transform_filter<Tile, R>(p, filters, filter_strides(p), u, first, last);
+      transform_filter<Writing::kCached, Tile, R>(p, filters, filter_strides(p), u, first, last);
     },
     [](const Problem& p, const float* filters, float* u, int64_t first, int64_t last) {
-      transform_turned_filter<Tile, R>(p, filters, filter_strides(p), u, first, last);
+      transform_turned_filter<Writing::kCached, Tile, R>(p, filters, filter_strides(p), u, first, last);
     },
     correlate<Tile, R>, accumulate_filter<Tile, R>,
     [](const Problem& p, const float* sums, int64_t parts, float* filters, int64_t first, int64_t last) {

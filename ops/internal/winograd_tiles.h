@@ -32,7 +32,11 @@ struct Problem {
   int tile = 6;                        // T: 6, or 8 for a window of 5
 
   int points() const { return tile * tile; }
-  bool is_wide() const { return in_channels * out_channels > kLargestFilter; }
+  bool is_wide() const { return in_channels * out_channels > kLargestFilter; }  // for WideKernels
+  // The gradient of the filter gains earlier: it has one sum of all tiles there and not one for each part of them.
+  bool gradient_is_wide() const {
+    return is_wide() || (window == 3 && in_channels * out_channels >= 64 * 64);
+  }
   int64_t filter_stride() const { return point_stride(in_channels * out_channels); }
   int64_t outputs_a_side() const { return tile + 1 - window; }  // M
   int64_t tiles_y() const { return (out_height + outputs_a_side() - 1) / outputs_a_side(); }
@@ -70,7 +74,8 @@ const Kernels& kernels_avx512(int tile, int window);  // of a Problem's `tile` a
 // says; its results do not depend on the cut.
 struct WideChunk {
   int64_t first_tile = 0;
-  int64_t rows = 0;  // tiles, a multiple of 48; rows past the last tile of the problem are zero
+  int64_t rows =
+      0;  // tiles, a multiple of 6 for multiply and of 16 for accumulate_filter; rows past the last tile of the problem are zero
 };
 struct WideKernels {
   // filters -> u [points][in][out], for in-channels; as in Kernels.

@@ -15,17 +15,16 @@ using winograd::WideChunk;
 using winograd::WideKernels;
 
 constexpr const char* kImplementation = "winograd6x6_wide:avx512_core";
-constexpr int64_t kRowStep = 48;  // the products take rows by 6 or terms by 16
+constexpr int64_t kRowStep = 6,
+                  kTermStep = 16;  // by how many the products take tiles: as rows, as terms of a sum
 constexpr int64_t kPointFloats =
     96 * 1024;  // of one point's tiles: they stay in an L2 cache of 1 MiB beside the filter's panels
 
-// Tiles at a time, evenly over the chunks.
-int64_t rows_of(const Problem& p) {
-  const auto in_steps = [](int64_t tiles) { return (tiles + kRowStep - 1) / kRowStep * kRowStep; };
-  const int64_t most =
-      std::max(kRowStep, kPointFloats / std::max(p.in_channels, p.out_channels) / kRowStep * kRowStep);
-  const int64_t chunks = (p.tiles() + most - 1) / most;
-  return in_steps((p.tiles() + chunks - 1) / chunks);
+// Tiles at a time, a multiple of `step`, evenly over the chunks.
+int64_t rows_of(const Problem& p, int64_t step) {
+  const int64_t most = std::max<int64_t>(96, kPointFloats / std::max(p.in_channels, p.out_channels));
+  const int64_t chunks = (p.tiles() + most - 1) / most, share = (p.tiles() + chunks - 1) / chunks;
+  return (share + step - 1) / step * step;
 }
 size_t filter_floats(const Problem& p) { return static_cast<size_t>(p.points() * p.filter_stride()); }
 size_t tile_floats(const Problem& p, int64_t rows, int64_t channels) {
@@ -35,7 +34,7 @@ size_t tile_floats(const Problem& p, int64_t rows, int64_t channels) {
 Kernel correlation_kernel(const Node& node, const Problem& problem, int image, int filter, int bias,
                           bool turned, double operations) {
   const WideKernels& kernels = winograd::wide_kernels_avx512();
-  const int64_t rows = rows_of(problem);
+  const int64_t rows = rows_of(problem, kRowStep);
   Kernel kernel = plain_kernel(node, [=, &kernels](const KernelArguments& args) {
     float* u = reinterpret_cast<float*>(args.scratch);
     float* v = u + filter_floats(problem);
@@ -84,7 +83,7 @@ Kernel winograd_wide_backward_input_kernel(const Node& node, const ConvolutionGe
 Kernel winograd_wide_backward_filter_kernel(const Node& node, const ConvolutionGeometry& geometry) {
   const Problem problem = forward_problem(geometry);
   const WideKernels& kernels = winograd::wide_kernels_avx512();
-  const int64_t rows = rows_of(problem);
+  const int64_t rows = rows_of(problem, kTermStep);
   Kernel kernel = plain_kernel(node, [=, &kernels](const KernelArguments& args) {
     float* sums = reinterpret_cast<float*>(args.scratch);
     float* v = sums + filter_floats(problem);

@@ -87,20 +87,22 @@ void block_by_block(const WideChunk& chunk, int64_t first, int64_t last, int64_t
 
 constexpr WideKernels kKernels{
     [](const Problem& p, const float* filters, float* u, int64_t first, int64_t last) {
-      transform_filter<kTile, kWindow>(p, filters, blocked(p.in_channels, p.out_channels), u, first, last);
+      transform_filter<Writing::kStreamed, kTile, kWindow>(p, filters, blocked(p.in_channels, p.out_channels),
+                                                           u, first, last);
     },
     [](const Problem& p, const float* filters, float* u, int64_t first, int64_t last) {
-      transform_turned_filter<kTile, kWindow>(p, filters, blocked(p.in_channels, p.out_channels), u, first,
-                                              last);
+      transform_turned_filter<Writing::kStreamed, kTile, kWindow>(
+          p, filters, blocked(p.in_channels, p.out_channels), u, first, last);
     },
     [](const Problem& p, const WideChunk& chunk, const float* x, float* v, int64_t first, int64_t last) {
       block_by_block(chunk, first, last, p.in_channels, [&](const Part& part) {
-        transform_images<kTile>(p, x, part, blocked(chunk.rows, p.in_channels), v);
+        transform_images<Writing::kStreamed, kTile>(p, x, part, blocked(chunk.rows, p.in_channels), v);
       });
     },
     [](const Problem& p, const WideChunk& chunk, const float* dy, float* d, int64_t first, int64_t last) {
       block_by_block(chunk, first, last, p.out_channels, [&](const Part& part) {
-        transform_gradients<kTile, kOutputs>(p, dy, part, blocked(chunk.rows, p.out_channels), d);
+        transform_gradients<Writing::kStreamed, kTile, kOutputs>(p, dy, part,
+                                                                 blocked(chunk.rows, p.out_channels), d);
       });
     },
     [](const Problem& p, const WideChunk& chunk, const float* v, const float* u, float* products,
