@@ -81,6 +81,10 @@ bool winograd_pays(const ConvolutionGeometry& g) {
   return problem.tiles() >= kFewestTiles && (window == 3 || !problem.is_wide());
 }
 
+bool winograd_filter_gradient_pays_in_bf16(const ConvolutionGeometry& g) {
+  return g.x.dtype == DType::kBFloat16 && winograd_pays(g) && forward_problem(g).gradient_is_wide();
+}
+
 Kernel winograd_forward_kernel(const Node& node, const ConvolutionGeometry& geometry, bool has_bias,
                                const Team& team) {
   if (forward_problem(geometry).is_wide()) return winograd_wide_forward_kernel(node, geometry, has_bias);

@@ -15,6 +15,10 @@ namespace mox {
 // whole blocks of 16; enough tiles.
 bool winograd_pays(const ConvolutionGeometry& geometry);
 
+// Whether the gradient of the filter of this convolution of bfloat16 images gains from it: it adds in float32 at the rate at
+// which direct sums multiply bfloat16 numbers. Forward and for the image, direct sums move half the bytes and are as fast.
+bool winograd_filter_gradient_pays_in_bf16(const ConvolutionGeometry& geometry);
+
 // As onednn::forward_kernel and its siblings; only where winograd_pays. Bitwise independent of the team.
 Kernel winograd_forward_kernel(const Node& node, const ConvolutionGeometry& geometry, bool has_bias,
                                const Team& team);

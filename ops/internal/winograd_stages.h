@@ -68,8 +68,9 @@ void transform_tiles(const Problem& p, const Part& part, const Strides& strides,
 }
 
 // B^T d B of the image's tiles.
-template <Writing kWriting, int Tile>
-void transform_images(const Problem& p, const float* x, const Part& part, const Strides& strides, float* v) {
+template <Writing kWriting, int Tile, typename Element>
+void transform_images(const Problem& p, const Element* x, const Part& part, const Strides& strides,
+                      float* v) {
   const int64_t blocks = p.in_channels / kLanes, pixels = p.in_height * p.in_width,
                 outputs = p.outputs_a_side();
   transform_tiles<kWriting, Tile * Tile>(
@@ -88,8 +89,8 @@ void transform_images(const Problem& p, const float* x, const Part& part, const 
 }
 
 // G dy G^T of the output's tiles.
-template <Writing kWriting, int Tile, int M>
-void transform_gradients(const Problem& p, const float* dy, const Part& part, const Strides& strides,
+template <Writing kWriting, int Tile, int M, typename Element>
+void transform_gradients(const Problem& p, const Element* dy, const Part& part, const Strides& strides,
                          float* out) {
   const int64_t blocks = p.out_channels / kLanes, pixels = p.out_height * p.out_width;
   transform_tiles<kWriting, M * M>(

@@ -13,6 +13,8 @@
 
 #include <cstdint>
 
+#include "runtime/tensor/dtype.h"
+
 namespace mox::winograd {
 
 inline constexpr int64_t kLanes = 16;  // channels of a block
@@ -82,11 +84,15 @@ struct WideKernels {
   void (*transform_filter)(const Problem&, const float* filters, float* u, int64_t first, int64_t last);
   void (*transform_turned_filter)(const Problem&, const float* filters, float* u, int64_t first,
                                   int64_t last);
-  // x -> v [points][rows][in], dy -> d [points][rows][out], for rows.
+  // x -> v [points][rows][in], dy -> d [points][rows][out], for rows; the arithmetic is float32's.
   void (*transform_image)(const Problem&, const WideChunk&, const float* x, float* v, int64_t first,
                           int64_t last);
   void (*transform_gradient)(const Problem&, const WideChunk&, const float* dy, float* d, int64_t first,
                              int64_t last);
+  void (*transform_image_bf16)(const Problem&, const WideChunk&, const BFloat16* x, float* v, int64_t first,
+                               int64_t last);
+  void (*transform_gradient_bf16)(const Problem&, const WideChunk&, const BFloat16* dy, float* d,
+                                  int64_t first, int64_t last);
   // products [points][rows][out] = v u, for points.
   void (*multiply)(const Problem&, const WideChunk&, const float* v, const float* u, float* products,
                    int64_t first, int64_t last);

@@ -126,10 +126,18 @@ inline void transform_line<8>(Vector* d, int stride) {
   d[6 * stride] = even3 - odd3;
 }
 
+// 16 channels of a pixel, or zeros where the mask is 0.
+inline Vector load_channels(__mmask16 mask, const float* at) { return _mm512_maskz_loadu_ps(mask, at); }
+inline Vector load_channels(__mmask16 mask, const BFloat16* at) {
+  const __m256i upper_halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
+  return _mm512_castsi512_ps(
+      _mm512_maskz_slli_epi32(mask, _mm512_maskz_cvtepu16_epi32(mask, upper_halves), 16));
+}
+
 // A square of one channel block, zeros outside of the image. Masked loads instead of branches: with 14 x 14 pixels most
 // tiles touch an edge.
-template <int Side>
-inline void load_pixels(const float* block, int64_t height, int64_t width, int64_t top, int64_t left,
+template <int Side, typename Element>
+inline void load_pixels(const Element* block, int64_t height, int64_t width, int64_t top, int64_t left,
                         Vector* d) {
   const auto clamp = [](int64_t value, int64_t limit) {
     return value < 0 ? 0 : value >= limit ? limit - 1 : value;
@@ -142,9 +150,8 @@ inline void load_pixels(const float* block, int64_t height, int64_t width, int64
   }
   for (int i = 0; i < Side; ++i) {
     const bool there = top + i >= 0 && top + i < height;
-    const float* row = block + clamp(top + i, height) * width * kLanes;
-    for (int j = 0; j < Side; ++j)
-      d[i * Side + j] = _mm512_maskz_loadu_ps(there ? mask[j] : 0, row + offset[j]);
+    const Element* row = block + clamp(top + i, height) * width * kLanes;
+    for (int j = 0; j < Side; ++j) d[i * Side + j] = load_channels(there ? mask[j] : 0, row + offset[j]);
   }
 }
 

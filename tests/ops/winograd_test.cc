@@ -7,6 +7,7 @@
 #include "ops/conv2d_backprop_filter.h"
 #include "ops/conv2d_backprop_input.h"
 #include "ops/ops.h"
+#include "ops/passes.h"
 #include "runtime/exec/plan_instance.h"
 #include "tests/support/evaluate.h"
 
@@ -88,6 +89,59 @@ INSTANTIATE_TEST_SUITE_P(Shapes, WinogradTest,
                                            Case{4, 144, 128, 14, 17, 3, Padding::kSame},
                                            Case{8, 192, 224, 27, 30, 3, Padding::of(2, 0, 1, 2)},
                                            Case{40, 272, 80, 5, 9, 3, Padding::kValid}));
+
+// The gradient of the filter from bfloat16 images.
+Outcome filter_gradient_in_bf16(const Case& c, int threads) {
+  Graph graph;
+  const GraphScope scope(graph);
+  const SourceLocation here = SourceLocation::current();
+  const std::vector<Array> inputs = {test::random_array({c.batch, c.in, c.height, c.width}, 1, -1, 1),
+                                     test::random_array({c.batch, c.out, c.height, c.width}, 2, -1, 1)};
+  const Tensor x = graph.input(0, inputs[0].type(), here), dy = graph.input(1, inputs[1].type(), here);
+  const std::vector<Tensor> fetches = {
+      conv2d_backprop_filter(x, {c.out, c.in, c.window, c.window}, dy, {.padding = c.padding})};
+  const Team team(threads);
+  team.enter();
+  CompileOptions compile = test::compile_options();
+  compile.rules = default_rules({.precision = Precision::kBFloat16});
+  compile.convert = convert_layout;
+  const auto plan = Plan::compile(graph, {.fetches = fetches, .gradients = {}, .updates = {}}, compile, team);
+  PlanInstance instance(plan, team, [](std::string_view) { return Array(); });
+  instance.run({.components = inputs});
+  return {{instance.fetched(0).clone()}, plan->describe()};
+}
+
+TEST(WinogradInBf16Test, TheFiltersGradientAgreesWithTheDirectSum) {
+  if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "Winograd's kernels need AVX-512";
+  const Case c{6, 80, 96, 13, 18, 3, Padding::kSame};
+  const Outcome fast = filter_gradient_in_bf16(c, 1), shared = filter_gradient_in_bf16(c, 3);
+  EXPECT_NE(fast.plan.find("winograd"), std::string::npos) << fast.plan;
+  const auto given = fast.values[0].values<float>();
+  const auto bytes = fast.values[0].as_bytes(), same = shared.values[0].as_bytes();
+  EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), same.begin()));
+  // Products of bfloat16 numbers are exact in float32: the plain reference is the direct sum of the rounded images.
+  const Array x = test::random_array({c.batch, c.in, c.height, c.width}, 1, -1, 1),
+              dy = test::random_array({c.batch, c.out, c.height, c.width}, 2, -1, 1);
+  const auto rounded = [](const Array& array, int64_t n, int64_t channel, int64_t y, int64_t x) -> double {
+    const Shape& s = array.type().shape;
+    if (y < 0 || x < 0 || y >= s[2] || x >= s[3]) return 0;
+    const size_t at = static_cast<size_t>(((n * s[1] + channel) * s[2] + y) * s[3] + x);
+    return static_cast<float>(BFloat16(array.values<float>()[at]));
+  };
+  double largest = 0, error = 0;
+  for (int64_t out = 0; out < c.out; out += 19)
+    for (int64_t in = 0; in < c.in; in += 13)
+      for (int64_t tap = 0; tap < 9; ++tap) {
+        double sum = 0;
+        for (int64_t n = 0; n < c.batch; ++n)
+          for (int64_t i = 0; i < c.height; ++i)
+            for (int64_t j = 0; j < c.width; ++j)
+              sum += rounded(dy, n, out, i, j) * rounded(x, n, in, i + tap / 3 - 1, j + tap % 3 - 1);
+        largest = std::max(largest, std::fabs(sum));
+        error = std::max(error, std::fabs(sum - given[static_cast<size_t>((out * c.in + in) * 9 + tap)]));
+      }
+  EXPECT_LT(error, 1e-5 * largest);
+}
 
 }  // namespace
 }  // namespace mox
