@@ -30,13 +30,29 @@ inline void finish() {
   if constexpr (kWriting == Writing::kStreamed) _mm_sfence();
 }
 
-struct TilePosition {
-  int64_t image, row, column;
+// The place of a tile, moved from one to the next without divisions.
+class TilePosition {
+ public:
+  TilePosition(const Problem& p, int64_t tile)
+      : columns_(p.tiles_x()),
+        rows_(p.tiles_y()),
+        column(tile % columns_),
+        row(tile / columns_ % rows_),
+        image(tile / columns_ / rows_) {}
+  void advance() {
+    if (++column < columns_) return;
+    column = 0;
+    if (++row < rows_) return;
+    row = 0;
+    ++image;
+  }
+
+ private:
+  int64_t columns_, rows_;
+
+ public:
+  int64_t column, row, image;
 };
-inline TilePosition position_of(const Problem& p, int64_t tile) {
-  const int64_t column = tile % p.tiles_x(), rest = tile / p.tiles_x();
-  return {rest / p.tiles_y(), rest % p.tiles_y(), column};
-}
 
 // What a stage works on: rows [first, last) of a chunk, of these blocks of channels. Row 0 of the chunk is tile `origin`;
 // rows past the last tile of the problem are zero.
@@ -49,21 +65,20 @@ struct Part {
 template <Writing kWriting, int Values, typename Load, typename Spread>
 void transform_tiles(const Problem& p, const Part& part, const Strides& strides, float* out, const Load& load,
                      const Spread& spread) {
-  for (int64_t t = part.first; t < part.last; ++t) {
-    const bool missing = part.origin + t >= p.tiles();
-    const TilePosition at = missing ? TilePosition{} : position_of(p, part.origin + t);
+  const int64_t there = std::clamp(p.tiles() - part.origin, part.first, part.last);
+  TilePosition at(p, part.origin + part.first);
+  for (int64_t t = part.first; t < there; ++t, at.advance())
     for (int64_t b = part.first_block; b < part.last_block; ++b) {
       float* row = out + t * strides.row + b * strides.block;
-      if (missing) {
-        for (int point = 0; point < p.points(); ++point)
-          write<kWriting>(row + point * strides.point, _mm512_setzero_ps());
-        continue;
-      }
       Vector d[Values];
       load(at, b, d);
       spread(d, [&](int point, Vector value) { write<kWriting>(row + point * strides.point, value); });
     }
-  }
+  for (int64_t t = there; t < part.last; ++t)
+    for (int64_t b = part.first_block; b < part.last_block; ++b)
+      for (int point = 0; point < p.points(); ++point)
+        write<kWriting>(out + t * strides.row + b * strides.block + point * strides.point,
+                        _mm512_setzero_ps());
   finish<kWriting>();
 }
 
@@ -107,8 +122,9 @@ template <int Tile, int M>
 void store_outputs(const Problem& p, const float* products, const Part& part, const Strides& strides,
                    const float* bias, float* y) {
   const int64_t blocks = p.out_channels / kLanes, pixels = p.out_height * p.out_width;
-  for (int64_t t = part.first; t < std::min(part.last, p.tiles() - part.origin); ++t) {
-    const TilePosition at = position_of(p, part.origin + t);
+  const int64_t there = std::min(part.last, p.tiles() - part.origin);
+  TilePosition at(p, part.origin + part.first);
+  for (int64_t t = part.first; t < there; ++t, at.advance()) {
     const int64_t rows = std::min<int64_t>(M, p.out_height - at.row * M);
     const int64_t columns = std::min<int64_t>(M, p.out_width - at.column * M);
     for (int64_t b = part.first_block; b < part.last_block; ++b) {
@@ -117,6 +133,14 @@ void store_outputs(const Problem& p, const float* products, const Part& part, co
       const Vector offset = bias ? _mm512_loadu_ps(bias + b * kLanes) : _mm512_setzero_ps();
       float* corner =
           y + ((at.image * blocks + b) * pixels + at.row * M * p.out_width + at.column * M) * kLanes;
+      if (rows == M && columns == M) {
+#pragma GCC unroll 8
+        for (int64_t i = 0; i < M; ++i)
+#pragma GCC unroll 8
+          for (int64_t j = 0; j < M; ++j)
+            _mm512_storeu_ps(corner + (i * p.out_width + j) * kLanes, result[i * M + j] + offset);
+        continue;
+      }
       for (int64_t i = 0; i < rows; ++i)
         for (int64_t j = 0; j < columns; ++j)
           _mm512_storeu_ps(corner + (i * p.out_width + j) * kLanes, result[i * M + j] + offset);

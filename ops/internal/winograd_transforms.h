@@ -134,14 +134,21 @@ inline Vector load_channels(__mmask16 mask, const BFloat16* at) {
       _mm512_maskz_slli_epi32(mask, _mm512_maskz_cvtepu16_epi32(mask, upper_halves), 16));
 }
 
-// A square of one channel block, zeros outside of the image. Masked loads instead of branches: with 14 x 14 pixels most
-// tiles touch an edge.
+// A square of one channel block, zeros outside of the image. At an edge masked loads instead of branches: with 14 x 14
+// pixels most tiles touch one.
 template <int Side, typename Element>
 inline void load_pixels(const Element* block, int64_t height, int64_t width, int64_t top, int64_t left,
                         Vector* d) {
   const auto clamp = [](int64_t value, int64_t limit) {
     return value < 0 ? 0 : value >= limit ? limit - 1 : value;
   };
+  if (top >= 0 && left >= 0 && top + Side <= height && left + Side <= width) {
+    const Element* corner = block + (top * width + left) * kLanes;
+    for (int i = 0; i < Side; ++i)
+      for (int j = 0; j < Side; ++j)
+        d[i * Side + j] = load_channels(0xffff, corner + (i * width + j) * kLanes);
+    return;
+  }
   int64_t offset[Side];
   __mmask16 mask[Side];
   for (int j = 0; j < Side; ++j) {
