@@ -98,9 +98,19 @@ std::vector<Option> declare() {
        .type = kInteger,
        .default_value = zero,
        .group = "Data",
-       .help = "Threads that read and prepare data. 0: chosen from the cores of the machine.",
+       .help = "Threads that read and prepare data. 0: chosen in the first seconds, as few as keep the training "
+               "from waiting, at most the cores that the process may use; the choice is logged, and given here it is "
+               "pinned.",
        .minimum = 0,
        .maximum = 4096},
+      {.name = "data_memory_mb",
+       .type = kInteger,
+       .default_value = zero,
+       .group = "Data",
+       .help = "Mebibytes that batches in preparation and Dataset::cache may take together. 0: a quarter of the "
+               "machine's memory.",
+       .minimum = 0,
+       .maximum = 1 << 30},
       {.name = "prefetch_batches",
        .type = kInteger,
        .default_value = int64_t{2},

@@ -59,6 +59,7 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, const
   Pipeline pipeline(dataset, {.seed = settings.seed,
                               .threads = settings.data_threads,
                               .prefetch_batches = settings.prefetch_batches,
+                              .memory_budget_bytes = settings.data_memory_bytes,
                               .group_size = job().size(),
                               .group_first = job().rank()});
   Batch batch;

@@ -6,6 +6,7 @@
 #include "moxing/options.h"
 #include "runtime/base/error.h"
 #include "runtime/base/team.h"
+#include "runtime/data/pipeline.h"
 
 namespace mox::internal {
 namespace {
@@ -59,10 +60,9 @@ RunSettings resolve_settings(const RunSpec& spec) {
   const int cores = available_cores();
   settings.threads = static_cast<int>(resolve<int64_t>("threads", std::nullopt));
   if (settings.threads == 0) settings.threads = cores;
-  // The pipeline shares the cores with the compute team, which waits at every barrier for its slowest thread: one thread
-  // that reads ahead is the least that hides the reading.
   settings.data_threads = static_cast<int>(resolve<int64_t>("data_threads", std::nullopt));
-  if (settings.data_threads == 0) settings.data_threads = 1;
+  if (settings.data_threads == 0) settings.data_threads = PipelineOptions::kAutomatic;
+  settings.data_memory_bytes = static_cast<size_t>(resolve<int64_t>("data_memory_mb", std::nullopt)) << 20;
 
   settings.devices = static_cast<int>(resolve<int64_t>("num_devices", std::nullopt));
   settings.threads_per_device = static_cast<int>(resolve<int64_t>("threads_per_device", std::nullopt));

@@ -1,6 +1,7 @@
 // A RunSpec after the configuration has had its say: every setting has one value.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -21,7 +22,9 @@ struct RunSettings {
   int64_t save_model_secs = 0, save_model_steps = 0, keep_checkpoints = 0, keep_checkpoint_every_n_steps = 0;
   int64_t eval_every_n_steps = 0;
   uint64_t seed = 0;
-  int threads = 1, data_threads = 0, prefetch_batches = 2;
+  int threads = 1, prefetch_batches = 2;
+  int data_threads = 1;  // or PipelineOptions::kAutomatic
+  size_t data_memory_bytes = 0;
   Arithmetic arithmetic;  // conv_algorithm, precision, recompute
   NumberOrString loss_scale = 1.0;
   bool print_plan = false;

@@ -181,6 +181,7 @@ void Trainer::open_data() {
                                 .threads = settings_.data_threads,
                                 .prefetch_batches = static_cast<int>(
                                     std::max<int64_t>(settings_.prefetch_batches, replicas.size())),
+                                .memory_budget_bytes = settings_.data_memory_bytes,
                                 .group_size = placement_.logical_replicas,
                                 .group_first = replicas.first,
                                 .group_count = replicas.size()};

@@ -4,13 +4,19 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <mutex>
+#include <optional>
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/log.h"
+#include "runtime/base/team.h"
 #include "runtime/data/internal/cursor.h"
 #include "runtime/data/internal/flow.h"
 #include "runtime/data/internal/node.h"
+#include "runtime/data/internal/thread_tuner.h"
 
 namespace mox {
 
@@ -35,6 +41,10 @@ constexpr double kWorthSplitting = 2e-3;
 constexpr int kTrialBatches = 4, kLongTrialBatches = 2;
 constexpr double kTrialSeconds = 0.4e-3;
 
+// A number of threads is judged by so many batches over so much time, after some that are still made with the number before.
+constexpr int64_t kJudgedBatches = 8, kUnjudgedBatches = 3;
+constexpr double kJudgedSeconds = 0.5;
+
 size_t default_budget() {
   const long pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGE_SIZE);
   return pages > 0 && page > 0 ? static_cast<size_t>(pages) / 4 * static_cast<size_t>(page) : size_t{1} << 30;
@@ -47,7 +57,7 @@ class Pipeline::Implementation {
   Implementation(Dataset dataset, const PipelineOptions& options, const std::string& cursor,
                  SourceLocation where)
       : dataset_(std::move(dataset)),
-        threads_(options.threads),
+        threads_(options.threads == PipelineOptions::kAutomatic ? 1 : options.threads),
         group_size_(options.group_size),
         group_first_(options.group_first),
         group_end_(options.group_first + options.group_count),
@@ -55,8 +65,10 @@ class Pipeline::Implementation {
     const auto refuse = [&](const std::string& text) {
       throw InvalidArgument(fmt::format("Pipeline ({}): {}", to_string(where), text));
     };
-    if (options.threads < 0 || options.threads > 4096)
+    if (options.threads != PipelineOptions::kAutomatic && (options.threads < 0 || options.threads > 4096))
       refuse(fmt::format("threads must be in [0, 4096], it is {}", options.threads));
+    if (options.most_threads < 0 || options.most_threads > 4096)
+      refuse(fmt::format("most_threads must be in [0, 4096], it is {}", options.most_threads));
     if (options.prefetch_batches < 0)
       refuse(fmt::format("prefetch_batches must not be negative, it is {}", options.prefetch_batches));
     if (options.group_first < 0 || options.group_count < 1 || options.group_first > options.group_size - options.group_count)
@@ -65,13 +77,12 @@ class Pipeline::Implementation {
     execution_->seed = options.seed;
     execution_->memory_budget = options.memory_budget_bytes ? options.memory_budget_bytes : default_budget();
     const Node& root = *dataset_.node();
-    size_t batch_bytes = 0;
     for (const auto& type : root.signature()) {
       if (type.shape.rank() == 0)
         refuse(fmt::format(
             "each element of the data set must be a batch, but its type is {}; end it with .batch(size)",
             types_text(root.signature())));
-      batch_bytes += type.bytes();
+      batch_bytes_ += type.bytes();
     }
     position_.stages = root.stages();
     position_.seed = options.seed;
@@ -95,12 +106,12 @@ class Pipeline::Implementation {
       stream_->save(&position_.state);
     }
 
-    const int64_t wanted = std::max<int64_t>(options.prefetch_batches, root.requested_prefetch()) + threads_;
-    const size_t cached = execution_->cached_bytes.load();
-    const size_t room = execution_->memory_budget > cached ? execution_->memory_budget - cached : 0;
-    const int64_t affordable =
-        static_cast<int64_t>(std::min<size_t>(room / std::max<size_t>(batch_bytes, 1), 1 << 20));
-    limit_ = static_cast<int>(std::clamp<int64_t>(std::min(wanted, affordable), 1, 1 << 20));
+    ready_batches_ = std::max<int64_t>(options.prefetch_batches, root.requested_prefetch());
+    limit_ = batches_in_flight(threads_);
+    if (options.threads == PipelineOptions::kAutomatic) {
+      const int most = options.most_threads > 0 ? options.most_threads : available_cores();
+      tuner_.emplace(static_cast<int>(std::clamp<int64_t>(affordable_batches() - 1, 1, most)));
+    }
   }
 
   ~Implementation() {
@@ -114,6 +125,7 @@ class Pipeline::Implementation {
     if (ended_ || execution_->stop.load(std::memory_order_relaxed)) return false;
     const bool delivered = flow_ ? next_from_flow(batch) : next_inline(batch);
     statistics_.wait_seconds += seconds_since(start);
+    if (delivered && flow_ && tuner_ && !tuner_->settled()) judge_threads();
     return delivered;
   }
 
@@ -124,12 +136,14 @@ class Pipeline::Implementation {
     result.mean_queue_fill = takes_ > 0 ? queue_fill_ / static_cast<double>(takes_) : 0;
     result.in_flight_limit = flow_ ? limit_ : 1;
     result.threaded = flow_ != nullptr;
+    result.threads = threads_;
     return result;
   }
 
   void stop() {
     execution_->stop.store(true);
-    if (Flow* flow = running_flow_.load(std::memory_order_acquire)) flow->stop();
+    const std::lock_guard lock(flow_mutex_);
+    if (running_flow_) running_flow_->stop();
   }
 
  private:
@@ -138,7 +152,8 @@ class Pipeline::Implementation {
     ticket.leaves.resize(static_cast<size_t>(stream_->arity()));
     ticket.state.clear();
     ticket.error = nullptr;
-    ticket.end = false;
+    ticket.end = ticket.pause = pausing_.load(std::memory_order_relaxed);
+    if (ticket.pause) return;
     try {
       if (next_of_share(ticket.leaves.data())) {
         stream_->save(&ticket.state);
@@ -210,17 +225,72 @@ class Pipeline::Implementation {
     if (!long_ones && (trial_ < kTrialBatches || trial_seconds_ < kTrialSeconds)) return;
     trial_ = 0;
     if (cheapest_ < kWorthHandingOver) return;
+    start_flow();
+  }
+
+  void start_flow() {
     execution_->split_samples.store(threads_ > 1 && cheapest_ >= kWorthSplitting);
+    pausing_.store(false, std::memory_order_relaxed);
     flow_ = std::make_unique<Flow>([this](Ticket& ticket) { produce(ticket); },
                                    [this](Ticket& ticket) { evaluate(ticket); }, threads_, limit_);
-    running_flow_.store(flow_.get(), std::memory_order_release);
+    const std::lock_guard lock(flow_mutex_);
+    running_flow_ = flow_.get();
     if (execution_->stop.load()) flow_->stop();
+  }
+
+  // After each batch of a flow whose number of threads is not settled.
+  void judge_threads() {
+    if (pausing_.load(std::memory_order_relaxed)) return;
+    if (++judged_batches_ <= kUnjudgedBatches) {
+      judged_since_ = Clock::now();
+      waited_before_ = statistics_.wait_seconds;
+      return;
+    }
+    const int64_t batches = judged_batches_ - kUnjudgedBatches;
+    const double seconds = seconds_since(judged_since_);
+    if (batches < kJudgedBatches || seconds < kJudgedSeconds) return;
+    judged_batches_ = 0;
+    // Another number needs another flow: this one ends behind the batches that are in it.
+    if (tuner_->observe(seconds / static_cast<double>(batches), (statistics_.wait_seconds - waited_before_) / seconds))
+      pausing_.store(true, std::memory_order_relaxed);
+    if (tuner_->settled()) say_choice();
+  }
+
+  void say_choice() {
+    log_info(fmt::format("data pipeline: {} of at most {} threads, at most {} batches of {:.1f} MiB in flight ({})",
+                         tuner_->threads(), tuner_->most(), batches_in_flight(tuner_->threads()), static_cast<double>(batch_bytes_) / (1 << 20),
+                         tuner_->history()));
+  }
+
+  void resume_with_other_threads() {
+    {
+      const std::lock_guard lock(flow_mutex_);
+      running_flow_ = nullptr;
+    }
+    flow_.reset();
+    threads_ = tuner_->threads();
+    limit_ = batches_in_flight(threads_);
+    start_flow();
+  }
+
+  int64_t affordable_batches() const {
+    const size_t cached = execution_->cached_bytes.load();
+    const size_t room = execution_->memory_budget > cached ? execution_->memory_budget - cached : 0;
+    return static_cast<int64_t>(std::min<size_t>(room / std::max<size_t>(batch_bytes_, 1), 1 << 20));
+  }
+
+  int batches_in_flight(int threads) const {
+    return static_cast<int>(std::clamp<int64_t>(std::min(ready_batches_ + threads, affordable_batches()), 1, 1 << 20));
   }
 
   bool next_from_flow(Batch* batch) {
     queue_fill_ += static_cast<double>(flow_->waiting());
     ++takes_;
     Ticket* ticket = flow_->take();
+    if (ticket && ticket->pause) {
+      resume_with_other_threads();
+      ticket = flow_->take();
+    }
     if (!ticket) return false;
     // Given back whatever happens: the graph waits for it.
     struct Return {
@@ -262,6 +332,8 @@ class Pipeline::Implementation {
   int64_t in_group_ = 0;  // where in a group the stream stands; of the serial stage, as passed_
   std::vector<Leaf> passed_;
   int limit_ = 1;
+  size_t batch_bytes_ = 0;
+  int64_t ready_batches_ = 0;  // that may wait for the consumer
   std::shared_ptr<Execution> execution_;
   std::shared_ptr<const Evaluator> evaluator_;
   std::unique_ptr<Stream> stream_;
@@ -276,8 +348,14 @@ class Pipeline::Implementation {
   Ticket ticket_;  // of the batches made in `next`
   double cheapest_ = 0, trial_seconds_ = 0;
   int trial_ = 0;
+  std::optional<ThreadTuner> tuner_;
+  int64_t judged_batches_ = 0;
+  double waited_before_ = 0;
+  Clock::time_point judged_since_;
+  std::atomic<bool> pausing_{false};  // no batch is begun: the flow is about to be replaced
   std::unique_ptr<Flow> flow_;
-  std::atomic<Flow*> running_flow_{nullptr};  // for `stop` from another thread
+  std::mutex flow_mutex_;  // guards the next, for `stop` from another thread
+  Flow* running_flow_ = nullptr;
 };
 
 Pipeline::Pipeline(Dataset dataset, PipelineOptions options, const std::string& cursor, SourceLocation where)

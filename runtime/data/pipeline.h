@@ -24,8 +24,12 @@ namespace mox {
 struct PipelineOptions {
   uint64_t seed = 0;  // of every shuffle and every random map
 
-  // Threads beside the consumer's. 0: everything runs inside `next`.
+  // Threads beside the consumer's: each reads, decodes and maps whole samples, so that one number is the parallelism of all
+  // stages. 0: everything runs inside `next`. kAutomatic: chosen in the first seconds, as few as keep the consumer from
+  // waiting, at most `most_threads` and not more than the memory budget has batches for; the choice is logged.
+  static constexpr int kAutomatic = -1;
   int threads = 1;
+  int most_threads = 0;  // kAutomatic: 0 means the cores that the process may use
 
   // Finished batches that may wait for the consumer, beyond those being made.
   int prefetch_batches = 2;
@@ -56,6 +60,7 @@ struct PipelineStatistics {
   double mean_queue_fill =
       0;  // finished batches found waiting at a call of `next`, on average (threaded part only)
   int in_flight_limit = 0;  // batches in flight at most
+  int threads = 0;          // beside the consumer's, at present
   bool threaded = false;    // whether the flow graph is running (false: batches are made in `next`)
 };
 

@@ -25,7 +25,8 @@ struct Ticket {
   Element element;
   uint64_t epoch = 0;
   std::exception_ptr error;
-  bool end = false;  // nothing follows, and this holds no batch
+  bool end = false;    // nothing follows, and this holds no batch
+  bool pause = false;  // with `end`: the flow ends here, the data do not
 };
 
 class Flow {
