@@ -62,4 +62,29 @@ Array read_csv(const std::string& path, const CsvOptions& options) {
   return parse_csv(read_file(path), options, path);
 }
 
+Dataset csv(const std::string& path, const CsvOptions& options, std::optional<int64_t> label_column,
+            SourceLocation where) {
+  const Array table = read_csv(path, options);
+  if (!label_column) return Dataset::from_arrays({table}, where);
+  const int64_t rows = table.shape()[0], columns = table.shape()[1], at = *label_column;
+  if (at < 0 || at >= columns)
+    throw DataError(fmt::format("'{}' has {} columns: there is no label column {} (they count from 0)", path,
+                                columns, at));
+  Array numbers(DType::kFloat32, Shape{rows, columns - 1}), labels(DType::kInt32, Shape{rows});
+  const auto from = table.values<float>();
+  auto to = numbers.values<float>().begin();
+  for (int64_t row = 0; row < rows; ++row) {
+    const auto line = from.subspan(static_cast<size_t>(row * columns), static_cast<size_t>(columns));
+    const float label = line[static_cast<size_t>(at)];
+    // Whole numbers beyond 2^24 are not all float32.
+    if (label != std::floor(label) || std::fabs(label) > static_cast<float>(1 << 24))
+      throw DataError(fmt::format("'{}', sample {}, column {}: the label {} is no whole number up to 2^24",
+                                  path, row + 1, at + 1, label));
+    labels.values<int32_t>()[static_cast<size_t>(row)] = static_cast<int32_t>(label);
+    to = std::copy(line.begin(), line.begin() + at, to);
+    to = std::copy(line.begin() + at + 1, line.end(), to);
+  }
+  return Dataset::from_arrays({numbers, labels}, where);
+}
+
 }  // namespace mox::data

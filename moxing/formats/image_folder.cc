@@ -44,23 +44,14 @@ std::vector<std::string> only_in(const std::vector<std::string>& some,
   return result;
 }
 
-class FolderImages : public EncodedImages {
+// Images that are files of one directory.
+class FilesOfImages : public EncodedImages {
  public:
-  FolderImages(std::string directory, std::vector<ImageFile> files)
-      : directory_(std::move(directory)), files_(std::move(files)) {}
-  int64_t size() const override { return static_cast<int64_t>(files_.size()); }
-  TensorType label_type() const override { return {DType::kInt32, Shape{}}; }
-  std::span<const std::byte> load(int64_t index, LoadBuffer* buffer, std::byte* label) const override {
-    std::memcpy(label, &files_[static_cast<size_t>(index)].label, sizeof(int32_t));
-    return internal::read_into(locate(index), &buffer->file);
-  }
+  FilesOfImages(std::string directory, std::vector<std::string> paths)
+      : directory_(std::move(directory)), paths_(std::move(paths)) {}
+  int64_t size() const override { return static_cast<int64_t>(paths_.size()); }
   std::string locate(int64_t index) const override {
-    return inside(directory_, files_[static_cast<size_t>(index)].path);
-  }
-  std::string describe() const override {
-    uint32_t sum = 0;
-    for (const ImageFile& file : files_) sum = checksum(file.path, sum ^ static_cast<uint32_t>(file.label));
-    return fmt::format("image folder({} files, names {:08x})", files_.size(), sum);
+    return inside(directory_, paths_[static_cast<size_t>(index)]);
   }
   std::string identity() const override {
     std::vector<std::string> paths;
@@ -68,20 +59,41 @@ class FolderImages : public EncodedImages {
     return fmt::format("{}, files {:08x}", describe(), internal::files_checksum(paths));
   }
 
+ protected:
+  const std::vector<std::string>& paths() const { return paths_; }  // from the directory
+
  private:
   std::string directory_;
-  std::vector<ImageFile> files_;
+  std::vector<std::string> paths_;
 };
 
-class MultilabelImages : public EncodedImages {
+class FolderImages : public FilesOfImages {
+ public:
+  FolderImages(std::string directory, std::vector<std::string> paths, std::vector<int32_t> labels)
+      : FilesOfImages(std::move(directory), std::move(paths)), labels_(std::move(labels)) {}
+  TensorType label_type() const override { return {DType::kInt32, Shape{}}; }
+  std::span<const std::byte> load(int64_t index, LoadBuffer* buffer, std::byte* label) const override {
+    std::memcpy(label, &labels_[static_cast<size_t>(index)], sizeof(int32_t));
+    return internal::read_into(locate(index), &buffer->file);
+  }
+  std::string describe() const override {
+    uint32_t sum = 0;
+    for (size_t i = 0; i < labels_.size(); ++i)
+      sum = checksum(paths()[i], sum ^ static_cast<uint32_t>(labels_[i]));
+    return fmt::format("image folder({} files, names {:08x})", labels_.size(), sum);
+  }
+
+ private:
+  std::vector<int32_t> labels_;
+};
+
+class MultilabelImages : public FilesOfImages {
  public:
   MultilabelImages(std::string directory, std::vector<std::string> paths,
                    std::vector<std::vector<int32_t>> labels, size_t classes)
-      : directory_(std::move(directory)),
-        paths_(std::move(paths)),
+      : FilesOfImages(std::move(directory), std::move(paths)),
         labels_(std::move(labels)),
         classes_(classes) {}
-  int64_t size() const override { return static_cast<int64_t>(paths_.size()); }
   TensorType label_type() const override { return {DType::kFloat32, Shape{static_cast<int64_t>(classes_)}}; }
   std::span<const std::byte> load(int64_t index, LoadBuffer* buffer, std::byte* label) const override {
     auto* values = reinterpret_cast<float*>(label);
@@ -89,24 +101,14 @@ class MultilabelImages : public EncodedImages {
     for (int32_t present : labels_[static_cast<size_t>(index)]) values[present] = 1;
     return internal::read_into(locate(index), &buffer->file);
   }
-  std::string locate(int64_t index) const override {
-    return inside(directory_, paths_[static_cast<size_t>(index)]);
-  }
   std::string describe() const override {
     uint32_t sum = 0;
-    for (size_t i = 0; i < paths_.size(); ++i)
-      sum = checksum(fmt::format("{} {}", paths_[i], fmt::join(labels_[i], " ")), sum);
-    return fmt::format("multilabel folder({} files, names {:08x})", paths_.size(), sum);
-  }
-  std::string identity() const override {
-    std::vector<std::string> paths;
-    for (int64_t i = 0; i < size(); ++i) paths.push_back(locate(i));
-    return fmt::format("{}, files {:08x}", describe(), internal::files_checksum(paths));
+    for (size_t i = 0; i < labels_.size(); ++i)
+      sum = checksum(fmt::format("{} {}", paths()[i], fmt::join(labels_[i], " ")), sum);
+    return fmt::format("multilabel folder({} files, names {:08x})", labels_.size(), sum);
   }
 
  private:
-  std::string directory_;
-  std::vector<std::string> paths_;
   std::vector<std::vector<int32_t>> labels_;
   size_t classes_;
 };
@@ -162,8 +164,15 @@ ImageClassificationRaw::ImageClassificationRaw(std::string directory) : director
 }
 
 Dataset ImageClassificationRaw::dataset(const ImageOptions& options, SourceLocation where) const {
-  return internal::augmented_images(std::make_shared<FolderImages>(directory_, files_), options,
-                                    "ImageClassificationRaw", where);
+  std::vector<std::string> paths;
+  std::vector<int32_t> labels;
+  for (const ImageFile& file : files_) {
+    paths.push_back(file.path);
+    labels.push_back(file.label);
+  }
+  return internal::augmented_images(
+      std::make_shared<FolderImages>(directory_, std::move(paths), std::move(labels)), options,
+      "ImageClassificationRaw", where);
 }
 
 MultilabelClassificationRaw::MultilabelClassificationRaw(std::string directory)

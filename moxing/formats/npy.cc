@@ -132,6 +132,18 @@ std::span<const std::byte> bytes_of(const std::string& content) {
   return std::as_bytes(std::span(content.data(), content.size()));
 }
 
+Dataset rows_of(std::vector<Array> arrays, const std::vector<std::string>& names, SourceLocation where) {
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    if (arrays[i].shape().rank() == 0)
+      throw DataError(
+          fmt::format("'{}' is a single number: an array with a row for each sample is expected", names[i]));
+    if (arrays[i].shape()[0] != arrays[0].shape()[0])
+      throw DataError(fmt::format("'{}' has {} rows and '{}' has {}: one for each sample is expected in all",
+                                  names[0], arrays[0].shape()[0], names[i], arrays[i].shape()[0]));
+  }
+  return Dataset::from_arrays(std::move(arrays), where);
+}
+
 }  // namespace
 
 Array parse_npy(std::span<const std::byte> content, const std::string& name) {
@@ -180,6 +192,33 @@ Array read_npy(const std::string& path) {
 std::map<std::string, Array> read_npz(const std::string& path) {
   const std::string content = read_file(path);
   return parse_npz(bytes_of(content), path);
+}
+
+Dataset npy(const std::vector<std::string>& paths, SourceLocation where) {
+  if (paths.empty()) throw InvalidArgument(fmt::format("npy ({}): no file is given", to_string(where)));
+  std::vector<Array> arrays;
+  for (const std::string& path : paths) arrays.push_back(read_npy(path));
+  return rows_of(std::move(arrays), paths, where);
+}
+
+Dataset npz(const std::string& path, const std::vector<std::string>& names, SourceLocation where) {
+  if (names.empty())
+    throw InvalidArgument(fmt::format("npz ({}): no array of '{}' is named", to_string(where), path));
+  const std::map<std::string, Array> all = read_npz(path);
+  std::vector<Array> arrays;
+  std::vector<std::string> places;
+  for (const std::string& name : names) {
+    const auto found = all.find(name);
+    if (found == all.end()) {
+      std::string there;
+      for (const auto& [other, array] : all) there += (there.empty() ? "" : ", ") + other;
+      throw NotFound(
+          fmt::format("'{}' has no array '{}'; it has {}", path, name, there.empty() ? "none" : there));
+    }
+    arrays.push_back(found->second);
+    places.push_back(path + ":" + name);
+  }
+  return rows_of(std::move(arrays), places, where);
 }
 
 }  // namespace mox::data

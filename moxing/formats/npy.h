@@ -8,7 +8,10 @@
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "runtime/base/source_location.h"
+#include "runtime/data/dataset.h"
 #include "runtime/tensor/array.h"
 
 namespace mox::data {
@@ -23,5 +26,14 @@ std::map<std::string, Array> read_npz(const std::string& path);
 // The same from bytes in memory; `name` stands for the path in messages.
 Array parse_npy(std::span<const std::byte> content, const std::string& name);
 std::map<std::string, Array> parse_npz(std::span<const std::byte> content, const std::string& name);
+
+// Samples from files: an element has one component for each of `paths`, row i of its array. All arrays are held in memory.
+// Throws as read_npy, InvalidArgument for no paths, DataError for an array without rows to take and for arrays with different
+// numbers of rows, naming the files.
+Dataset npy(const std::vector<std::string>& paths, SourceLocation where = SourceLocation::current());
+
+// The same from the arrays `names` of one archive. NotFound names the arrays that are there.
+Dataset npz(const std::string& path, const std::vector<std::string>& names,
+            SourceLocation where = SourceLocation::current());
 
 }  // namespace mox::data

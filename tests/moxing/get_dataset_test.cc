@@ -5,31 +5,21 @@
 
 #include "moxing/data_augmentation.h"
 #include "runtime/base/error.h"
+#include "tests/support/temporary_directory.h"
 
 namespace mox {
 namespace {
 
 using testing::HasSubstr;
 
-template <typename Type, typename Function>
-std::string message_from(Function&& function) {
-  try {
-    function();
-  } catch (const Type& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return "";
-}
-
 TEST(GetDataset, KnowsTheSetsByName) {
   EXPECT_EQ(get_dataset_meta("cifar100").num_classes, 100);
   EXPECT_EQ(get_dataset_meta("mnist").train_samples, 60000);
-  EXPECT_THAT(message_from<NotFound>([] { get_dataset_meta("cifar"); }),
+  EXPECT_THAT(message_of<NotFound>([] { get_dataset_meta("cifar"); }),
               HasSubstr("mnist, fashion_mnist, cifar10"));
-  EXPECT_THAT(message_from<InvalidArgument>([] { get_dataset("cifar10", "t10k", "/none"); }),
+  EXPECT_THAT(message_of<InvalidArgument>([] { get_dataset("cifar10", "t10k", "/none"); }),
               HasSubstr("train, test"));
-  EXPECT_THAT(message_from<NotFound>([] { get_dataset("flowers", "train", "/none"); }),
+  EXPECT_THAT(message_of<NotFound>([] { get_dataset("flowers", "train", "/none"); }),
               HasSubstr("/none/train-*"));
 }
 

@@ -2,15 +2,14 @@
 
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <cstring>
 #include <filesystem>
 
 #include "runtime/base/error.h"
-#include "runtime/base/file.h"
 #include "runtime/data/pipeline.h"
+#include "tests/support/temporary_directory.h"
 
 namespace mox {
 namespace {
@@ -48,16 +47,6 @@ Array parse(const std::string& bytes) {
   return data::parse_idx(std::as_bytes(std::span(bytes.data(), bytes.size())), "some/file");
 }
 
-template <typename Type, typename Function>
-std::string message_of(Function&& function) {
-  try {
-    function();
-  } catch (const Type& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return "";
-}
 std::string refusal(const std::string& bytes) {
   return message_of<DataError>([&] { parse(bytes); });
 }
@@ -69,17 +58,11 @@ const std::string kLabels = idx_file(0x08, {3}, std::string("\x07\x00\x09", 3));
 
 class IdxFiles : public testing::Test {
  protected:
-  IdxFiles() {
-    directory_ = testing::TempDir() + "mox-idx-" + std::string(6, 'X');
-    EXPECT_NE(::mkdtemp(directory_.data()), nullptr);
-  }
-  ~IdxFiles() override { std::filesystem::remove_all(directory_); }
   std::string write(const std::string& name, const std::string& content) const {
-    const std::string path = directory_ + "/" + name;
-    write_file_atomically(path, content);
-    return path;
+    return temporary_.write(name, content);
   }
-  std::string directory_;
+  const TemporaryDirectory temporary_;
+  const std::string directory_ = temporary_.path();
 };
 
 TEST(Idx, ReadsEveryTypeThatHasADType) {

@@ -71,6 +71,61 @@ TEST_F(ImageClassifier, ReadsRecordsThatConvertWrote) {
   EXPECT_THAT(result.out, HasSubstr("test accuracy: 1"));
 }
 
+// An image may be dark, textured, or both.
+TEST_F(ImageClassifier, TrainsOnManyLabels) {
+  for (int i = 0; i < 24; ++i)
+    for (const char* split : {"train", "validation"}) {
+      image::Bitmap picture = image::picture(40, 40, static_cast<uint64_t>(i));
+      for (uint8_t& value : picture.pixels) {
+        if (i % 3 == 0) value = 128;
+        value = static_cast<uint8_t>(i % 2 ? value / 4 : 255 - value / 4);
+      }
+      const std::string name = std::to_string(i) + ".jpg";
+      write(std::string(split) + "/images/" + name, image::encode_jpeg(picture));
+      write(std::string(split) + "/labels/" + name + ".txt",
+            std::string(i % 2 ? "dark\n" : "") + (i % 3 == 0 ? "" : "textured\n"));
+    }
+  const ProcessResult result = run_process(job({"--data.format=multilabel_folder"}));
+  expect_success(result);
+  EXPECT_THAT(result.out, HasSubstr("test accuracy: 0.9") || HasSubstr("test accuracy: 1"));
+  EXPECT_EQ(read_file(log_dir_ + "/labels.txt"), "0: dark\n1: textured\n");
+  expect_error(run_process(job({"--data.format=multilabel_folder", "--augmentation.mix_up=0.2"})), {"mix_up"});
+}
+
+TEST_F(ImageClassifier, TrainsOnArraysOfNumpy) {
+  write("make.py", R"(
+import sys, zipfile, io, struct
+def npy(descr, shape, data):
+    header = repr({'descr': descr, 'fortran_order': False, 'shape': shape}).encode() + b'\n'
+    return b'\x93NUMPY\x01\0' + struct.pack('<H', len(header)) + header + data
+for split in ('train', 'test'):
+    with zipfile.ZipFile(sys.argv[1] + '/' + split + '.npz', 'w') as archive:
+        pixels = b''.join(bytes([(40 if i % 2 else 200) + (i * j) % 40 for j in range(3 * 32 * 32)]) for i in range(24))
+        archive.writestr('images.npy', npy('|u1', (24, 3, 32, 32), pixels))
+        archive.writestr('labels.npy', npy('<i8', (24,), b''.join(struct.pack('<q', i % 2) for i in range(24))))
+)");
+  expect_success(run_process({"/usr/bin/env", "python3", folder_ + "/make.py", folder_}));
+  const ProcessResult result = run_process(job({"--data.format=npz"}));
+  expect_success(result);
+  EXPECT_THAT(result.out, HasSubstr("test accuracy: 1"));
+  fs::remove_all(log_dir_);
+  expect_error(run_process(job({"--data.format=npz", "--data.num_classes=1"})), {"train.npz", "label 1", "0 to 0"});
+  expect_error(run_process(job({"--data.format=npz", "--data_url=" + folder_ + "/none"})), {"none/train.npz"});
+}
+
+// What a run computes with and on is said in the YAML like everything else.
+TEST_F(ImageClassifier, TakesPrecisionAndDevicesFromItsYaml) {
+  write_images();
+  write("job.yaml", "precision: bf16\nnum_devices: 2\nlogical_replicas: 2\nmax_number_of_steps: 2\n");
+  const ProcessResult result = run_process(job({"--config=" + folder_ + "/job.yaml", "--print_plan"}));
+  expect_success(result);
+  EXPECT_THAT(result.out, HasSubstr("bfloat16"));
+  expect_success(run_process(job({"--config=" + folder_ + "/job.yaml"})));
+  const std::string used = read_file(log_dir_ + "/configuration.yaml");
+  EXPECT_THAT(used, HasSubstr("precision: bf16"));
+  EXPECT_THAT(used, HasSubstr("num_devices: 2"));
+}
+
 TEST_F(ImageClassifier, SaysWhatIsWrongWithItsData) {
   write_images();
   expect_error(run_process(job({"--data.format=zip"})), {"data.format", "'zip'", "image_folder"});

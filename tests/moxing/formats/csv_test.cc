@@ -4,7 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "runtime/base/error.h"
-#include "tests/moxing/formats/temporary_directory.h"
+#include "runtime/data/pipeline.h"
+#include "tests/support/temporary_directory.h"
 
 namespace mox::data {
 namespace {
@@ -20,6 +21,27 @@ TEST(Csv, ReadsNumbers) {
   EXPECT_THAT(array.values<float>(), ElementsAre(1, -2.5f, 0.3f, 4));
   EXPECT_EQ(parse_csv("1;2", {.delimiter = ';'}, "x").shape(), (Shape{1, 2}));
   EXPECT_EQ(parse_csv("", {}, "x").shape(), (Shape{0, 0}));
+}
+
+TEST(Csv, GivesSamples) {
+  TemporaryDirectory directory;
+  const std::string path = directory.write("x.csv", "label,a,b\n1,2,3\n0,-4,5.5\n");
+  const Dataset numbers = csv(path, {.header = true});
+  EXPECT_EQ(numbers.signature(), (std::vector<TensorType>{{DType::kFloat32, {3}}}));
+  Pipeline pipeline(csv(path, {.header = true}, 0).batch(2), {});
+  Batch batch;
+  ASSERT_TRUE(pipeline.next(&batch));
+  EXPECT_THAT(batch.components[0].values<float>(), ElementsAre(2, 3, -4, 5.5f));
+  EXPECT_THAT(batch.components[1].values<int32_t>(), ElementsAre(1, 0));
+}
+
+TEST(Csv, RefusesLabelsThatAreNone) {
+  TemporaryDirectory directory;
+  const std::string path = directory.write("x.csv", "1,2\n3,4.5\n5,1e9\n");
+  EXPECT_THAT(message_of<DataError>([&] { csv(path, {}, 1); }),
+              AllOf(HasSubstr("x.csv"), HasSubstr("sample 2")));
+  EXPECT_THAT(message_of<DataError>([&] { csv(path, {}, 2); }), HasSubstr("no label column 2"));
+  EXPECT_THAT(message_of<DataError>([&] { csv(path, {}, -1); }), HasSubstr("no label column -1"));
 }
 
 TEST(Csv, NamesTheCellThatIsBad) {

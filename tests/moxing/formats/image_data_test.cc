@@ -8,7 +8,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/data/pipeline.h"
-#include "tests/moxing/formats/temporary_directory.h"
+#include "tests/support/temporary_directory.h"
 #include "tests/moxing/image/images.h"
 
 namespace mox::data {

@@ -5,7 +5,8 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
-#include "tests/moxing/formats/temporary_directory.h"
+#include "runtime/data/pipeline.h"
+#include "tests/support/temporary_directory.h"
 
 namespace mox::data {
 namespace {
@@ -36,6 +37,26 @@ TEST(Npy, ReadsArrays) {
   EXPECT_EQ(parse_npy(as_bytes(npy(header("<f4", "(0, 5)"), "")), "x").elements(), 0);
 }
 
+TEST(Npy, GivesSamples) {
+  TemporaryDirectory directory;
+  const std::string images =
+      directory.write("x.npy", npy(header("|u1", "(3, 2)"), std::string("\1\2\3\4\5\6", 6)));
+  const std::string labels = directory.write("y.npy", npy(header("|u1", "(3,)"), std::string("\7\10\11", 3)));
+  Pipeline pipeline(npy({images, labels}).batch(3), {});
+  Batch batch;
+  ASSERT_TRUE(pipeline.next(&batch));
+  EXPECT_THAT(batch.components[0].values<uint8_t>(), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(batch.components[1].values<uint8_t>(), ElementsAre(7, 8, 9));
+  const std::string fewer = directory.write("z.npy", npy(header("|u1", "(2,)"), "ab"));
+  const std::string number = directory.write("n.npy", npy(header("|u1", "()"), "a"));
+  EXPECT_THAT(message_of<DataError>([&] {
+                npy({images, fewer});
+              }),
+              AllOf(HasSubstr("x.npy' has 3 rows"), HasSubstr("z.npy' has 2")));
+  EXPECT_THAT(message_of<DataError>([&] { npy({number}); }), HasSubstr("n.npy"));
+  EXPECT_THROW(npy({}), InvalidArgument);
+}
+
 TEST(Npy, RefusesWhatItCannotHold) {
   EXPECT_THAT(message(npy(header("<f8", "(1,)"), std::string(8, '\0'))),
               AllOf(HasSubstr("dir/x.npy"), HasSubstr("'<f8'"), HasSubstr("astype")));
@@ -59,6 +80,16 @@ TEST(Npz, ReadsWhatNumpyWrote) {
   EXPECT_THAT(arrays.at("a").values<float>(), ElementsAre(0, 1, 2, 3, 4, 5));
   EXPECT_EQ(arrays.at("a").shape(), (Shape{2, 3}));
   EXPECT_THAT(arrays.at("b").values<int64_t>(), ElementsAre(1, 2));
+}
+
+TEST(Npz, GivesSamples) {
+  const std::string path = MOX_SOURCE_DIR "/tests/fixtures/arrays.npz";
+  Pipeline pipeline(npz(path, {"b", "a"}).batch(2), {});
+  Batch batch;
+  ASSERT_TRUE(pipeline.next(&batch));
+  EXPECT_THAT(batch.components[0].values<int64_t>(), ElementsAre(1, 2));
+  EXPECT_THAT(batch.components[1].values<float>(), ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_THAT(message_of<NotFound>([&] { npz(path, {"a", "images"}); }), HasSubstr("no array 'images'; it has a, b"));
 }
 
 TEST(Npz, RefusesDamage) {

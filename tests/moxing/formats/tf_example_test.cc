@@ -5,7 +5,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/data/pipeline.h"
-#include "tests/moxing/formats/temporary_directory.h"
+#include "tests/support/temporary_directory.h"
 
 namespace mox::data {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
-#include "tests/moxing/formats/temporary_directory.h"
+#include "tests/support/temporary_directory.h"
 
 namespace mox::data {
 namespace {
