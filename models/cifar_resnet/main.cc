@@ -2,6 +2,8 @@
 //
 //   build/bin/cifar_resnet --config models/cifar_resnet/cifar_resnet.yaml --data_url=DIRECTORY
 //
+//   build/bin/mox launch -n 4 -- build/bin/cifar_resnet ...     on four ranks, each with its share of every batch
+//
 // DIRECTORY holds the binary or the Python version of CIFAR-10; models/cifar_resnet/make_cifar_files.py makes files of the
 // same formats from Fashion-MNIST.
 #include <models/zoo/zoo.h>

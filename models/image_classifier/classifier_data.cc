@@ -4,6 +4,8 @@
 
 #include <filesystem>
 
+#include "models/image_classifier/array_data.h"
+
 namespace image_classifier {
 namespace {
 
@@ -12,8 +14,9 @@ namespace fs = std::filesystem;
 bool is_cifar(const std::string& format) { return format == "cifar10" || format == "cifar100"; }
 bool is_mnist(const std::string& format) { return format == "mnist"; }
 bool has_files_of_images(const std::string& format) {
-  return format == "image_folder" || format == "tfrecord";
+  return format == "image_folder" || format == "multilabel_folder" || format == "tfrecord";
 }
+bool is_npz(const std::string& format) { return format == "npz"; }
 
 std::string inside(const std::string& directory, const std::string& name) {
   return (fs::path(directory) / name).string();
@@ -32,13 +35,17 @@ float non_negative(const std::vector<double>& values, size_t index) {
 }  // namespace
 
 void define_data_flags() {
-  mox::define_flag("data.format", "image_folder",
-                   "What lies in data_url: image_folder (SPLIT/CLASS/*.jpg), tfrecord (SPLIT-* and "
-                   "labels.txt), cifar10, cifar100, mnist.");
+  mox::define_flag(
+      "data.format", "image_folder",
+      "What lies in data_url: image_folder (SPLIT/CLASS/*.jpg), multilabel_folder (SPLIT/images/x.jpg with "
+      "SPLIT/labels/x.jpg.txt), tfrecord (SPLIT-* and labels.txt), npz (SPLIT.npz with images and labels), "
+      "cifar10, cifar100, mnist.");
   mox::define_flag("data.train_split", "train", "The part of the data that is trained on.");
   mox::define_flag("data.eval_split", "",
-                   "The part that is evaluated on. Empty: validation, or test for cifar and mnist.");
-  mox::define_flag("data.num_classes", 0, "Classes of tfrecord data. 0: as labels.txt in data_url says.");
+                   "The part that is evaluated on. Empty: validation, or test for cifar, mnist and npz.");
+  mox::define_flag(
+      "data.num_classes", 0,
+      "Classes of tfrecord and npz data. 0: as labels.txt in data_url says, or the labels of npz.");
   mox::define_flag("data.label_offset", 0, "Subtracted from the labels of tfrecord data.");
   mox::define_flag("data.on_bad_sample", "error",
                    "An image that cannot be read: error ends the run, skip takes the next one, up to "
@@ -76,20 +83,32 @@ ClassifierData::ClassifierData(std::string network, int64_t image_size)
       eval_split_(mox::flag("data.eval_split")),
       image_size_(image_size),
       mix_up_(mox::get_flag<double>("augmentation.mix_up")) {
-  if (!has_files_of_images(format_) && !is_cifar(format_) && !is_mnist(format_))
-    throw mox::InvalidArgument("data.format is '" + format_ +
-                               "'; it must be image_folder, tfrecord, cifar10, cifar100 or mnist");
+  if (!has_files_of_images(format_) && !is_cifar(format_) && !is_mnist(format_) && !is_npz(format_))
+    throw mox::InvalidArgument(
+        "data.format is '" + format_ +
+        "'; it must be image_folder, multilabel_folder, tfrecord, npz, cifar10, cifar100 or mnist");
   if (directory_.empty()) throw mox::InvalidArgument("data_url is not set: it says where the images are");
   if (eval_split_.empty()) eval_split_ = has_files_of_images(format_) ? "validation" : "test";
   if (is_cifar(format_) && image_size_ == 0) image_size_ = 32;
   if (has_files_of_images(format_) && image_size_ == 0)
     image_size_ = mox::get_model_meta(network_).image_size;
+  if (has_many_labels() && mixes_up())
+    throw mox::InvalidArgument(
+        "augmentation.mix_up mixes classes: it cannot go with data.format multilabel_folder");
   find_classes();
 }
+
+bool ClassifierData::has_many_labels() const { return format_ == "multilabel_folder"; }
 
 void ClassifierData::find_classes() {
   if (format_ == "image_folder") {
     label_names_ = mox::data::ImageClassificationRaw(inside(directory_, train_split_)).label_names();
+  } else if (has_many_labels()) {
+    label_names_ = mox::data::MultilabelClassificationRaw(inside(directory_, train_split_)).label_names();
+  } else if (is_npz(format_)) {
+    const auto given = mox::get_flag<int64_t>("data.num_classes");
+    const int64_t found = classes_of_arrays(inside(directory_, train_split_ + ".npz"));
+    label_names_ = numbers(given > 0 ? given : found);
   } else if (format_ == "tfrecord") {
     const std::string list = inside(directory_, "labels.txt");
     num_classes_ = mox::get_flag<int64_t>("data.num_classes");
@@ -137,6 +156,7 @@ mox::data::ImageOptions ClassifierData::image_options(mox::ModeKeys mode) const 
 mox::Dataset ClassifierData::samples(mox::ModeKeys mode) const {
   const std::string& split = mode == mox::ModeKeys::TRAIN ? train_split_ : eval_split_;
   if (is_mnist(format_)) return mox::data::mnist(directory_, split, {.image_shape = mox::Shape{1, 28, 28}});
+  if (is_npz(format_)) return samples_of_arrays(inside(directory_, split + ".npz"), num_classes_);
   const mox::data::ImageOptions options = image_options(mode);
   if (format_ == "cifar10")
     return mox::data::cifar10(directory_, split, {.augmentation = options.augmentation});
@@ -149,12 +169,16 @@ mox::Dataset ClassifierData::samples(mox::ModeKeys mode) const {
     records.num_classes = num_classes_;
     return mox::data::image_classification_tfrecord(inside(directory_, split + "-*"), records);
   }
-  const mox::data::ImageClassificationRaw folder(inside(directory_, split));
   // A class that one of the folders lacks would shift the numbers of all that follow it.
-  if (folder.label_names() != label_names_)
-    throw mox::DataError("'" + folder.directory() + "' has other classes than '" +
-                         inside(directory_, train_split_) + "': its labels would mean something else");
-  return folder.dataset(options);
+  const auto same_classes = [&](const auto& folder) {
+    if (folder.label_names() != label_names_)
+      throw mox::DataError("'" + inside(directory_, split) + "' has other classes than '" +
+                           inside(directory_, train_split_) + "': its labels would mean something else");
+    return folder.dataset(options);
+  };
+  if (has_many_labels())
+    return same_classes(mox::data::MultilabelClassificationRaw(inside(directory_, split)));
+  return same_classes(mox::data::ImageClassificationRaw(inside(directory_, split)));
 }
 
 mox::Dataset ClassifierData::dataset(mox::ModeKeys mode) const {

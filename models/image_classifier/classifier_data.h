@@ -27,6 +27,8 @@ class ClassifierData {
     return label_names_;
   }  // numbers where the format has no names
   bool mixes_up() const { return mix_up_ > 0; }
+  bool has_many_labels()
+      const;  // {image, labels}, float32[classes] of zeros and ones, instead of {image, label}
 
   // Whether dataset() has batches already, in both modes.
   bool batches() const { return mixes_up(); }

@@ -18,13 +18,24 @@ mox::Tensor loss_of(const mox::Tensor& logits, const mox::Tensor& labels, bool t
   return mox::reduce_mean(mox::sparse_softmax_cross_entropy(logits, labels, options));
 }
 
+// Each class is a question of its own.
+mox::ModelSpec with_many_labels(const mox::NetworkOutput& output, const mox::Tensor& labels) {
+  const mox::Tensor right = mox::equal(mox::greater(output.logits, 0.0f), mox::greater(labels, 0.5f));
+  const mox::Tensor loss = mox::reduce_mean(mox::sigmoid_cross_entropy(output.logits, labels));
+  return {
+      .loss = loss,
+      .log_info = {{"loss", loss}, {"accuracy", mox::reduce_mean(mox::cast(right, mox::DType::kFloat32))}},
+      .output_info = {{"probabilities", mox::sigmoid(output.logits)}}};
+}
+
 mox::ModelSpec build_model(const mox::Inputs& in, mox::ModeKeys mode, const std::string& network,
-                           int64_t num_classes) {
-  auto [images, labels] =
-      in.take<2>();  // [batch, channels, height, width]; [batch], or [batch, classes] after MixUp
+                           int64_t num_classes, bool many_labels) {
+  auto [images, labels] = in.take<
+      2>();  // [batch, channels, height, width]; [batch], or [batch, classes] of many labels and after MixUp
   mox::NetworkOptions options{.num_classes = num_classes};
   if (!mox::get_model_meta(network).takes_any_image_size) options.image_size = images.shape()[2];
   auto output = mox::get_model_fn(network, options)(images, mode);
+  if (many_labels) return with_many_labels(output, labels);
   // Of a mixture, the larger part counts.
   const mox::Tensor classes = labels.shape().rank() == 2 ? mox::argmax(labels) : labels;
   mox::Tensor loss = loss_of(output.logits, labels, mode == mox::ModeKeys::TRAIN);
@@ -52,12 +63,13 @@ int main(int argc, char** argv) {
   mox::init(argc, argv);
   const std::string network = mox::flag("model.name");
   const image_classifier::ClassifierData data(network, mox::get_flag<int64_t>("model.image_size"));
-  return mox::run(
-      {.input_fn = [&](mox::ModeKeys mode) { return data.dataset(mode); },
-       .model_fn = [&](const mox::Inputs& in,
-                       mox::ModeKeys mode) { return build_model(in, mode, network, data.num_classes()); },
-       .inter_mode = mox::ModeKeys::EVAL,
-       .auto_batch = !data.batches(),
-       .log_dir = mox::flag("train_url"),
-       .hooks = {mox::label_names_hook(data.label_names())}});
+  return mox::run({.input_fn = [&](mox::ModeKeys mode) { return data.dataset(mode); },
+                   .model_fn =
+                       [&](const mox::Inputs& in, mox::ModeKeys mode) {
+                         return build_model(in, mode, network, data.num_classes(), data.has_many_labels());
+                       },
+                   .inter_mode = mox::ModeKeys::EVAL,
+                   .auto_batch = !data.batches(),
+                   .log_dir = mox::flag("train_url"),
+                   .hooks = {mox::label_names_hook(data.label_names())}});
 }

@@ -1,0 +1,86 @@
+#include "models/image_classifier/array_data.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace image_classifier {
+namespace {
+
+struct LabelledImages {
+  mox::Array images, labels;  // labels: int32
+};
+
+mox::Array array_of(const std::map<std::string, mox::Array>& arrays, const std::string& name,
+                    const std::string& path) {
+  const auto found = arrays.find(name);
+  if (found == arrays.end())
+    throw mox::NotFound("'" + path + "' has no array '" + name + "': 'images' and 'labels' are expected");
+  return found->second;
+}
+
+// As int32, whatever integers they are.
+mox::Array labels_of(const mox::Array& given, const std::string& path) {
+  mox::Array labels(mox::DType::kInt32, mox::Shape{given.elements()});
+  const auto copy = [&](auto values) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      const auto label = static_cast<int64_t>(values[i]);
+      if (label < 0 || label >= std::numeric_limits<int32_t>::max())
+        throw mox::DataError("'" + path + "': label " + std::to_string(label) + " of sample " +
+                             std::to_string(i) + " cannot be the number of a class");
+      labels.values<int32_t>()[i] = static_cast<int32_t>(label);
+    }
+  };
+  if (given.dtype() == mox::DType::kInt64)
+    copy(given.values<int64_t>());
+  else if (given.dtype() == mox::DType::kInt32)
+    copy(given.values<int32_t>());
+  else if (given.dtype() == mox::DType::kUInt8)
+    copy(given.values<uint8_t>());
+  else
+    throw mox::DataError("'" + path + "': labels must be int32, int64 or uint8, they are " +
+                         to_string(given.type()));
+  return labels;
+}
+
+LabelledImages read(const std::string& path) {
+  const auto arrays = mox::data::read_npz(path);
+  const mox::Array images = array_of(arrays, "images", path), labels = array_of(arrays, "labels", path);
+  if (images.shape().rank() != 4 ||
+      (images.dtype() != mox::DType::kUInt8 && images.dtype() != mox::DType::kFloat32))
+    throw mox::DataError("'" + path +
+                         "': images must be uint8 or float32 [samples, channels, height, width], they are " +
+                         to_string(images.type()));
+  if (labels.shape() != mox::Shape{images.shape()[0]})
+    throw mox::DataError("'" + path + "': labels must be [" + std::to_string(images.shape()[0]) +
+                         "], one for each image, they are " + to_string(labels.type()));
+  return {images, labels_of(labels, path)};
+}
+
+mox::Element to_unit_interval(const mox::Element& sample) {
+  mox::Array image(mox::DType::kFloat32, sample[0].shape());
+  const auto pixels = sample[0].values<uint8_t>();
+  std::transform(pixels.begin(), pixels.end(), image.values<float>().begin(),
+                 [](uint8_t pixel) { return static_cast<float>(pixel) / 255; });
+  return {image, sample[1]};
+}
+
+}  // namespace
+
+int64_t classes_of_arrays(const std::string& path) {
+  const mox::Array labels = read(path).labels;
+  const auto values = labels.values<int32_t>();
+  if (values.empty()) throw mox::DataError("'" + path + "' holds no samples");
+  return int64_t{*std::max_element(values.begin(), values.end())} + 1;
+}
+
+mox::Dataset samples_of_arrays(const std::string& path, int64_t num_classes) {
+  const LabelledImages data = read(path);
+  for (int32_t label : data.labels.values<int32_t>())
+    if (label >= num_classes)
+      throw mox::DataError("'" + path + "': label " + std::to_string(label) +
+                           " is out of range: expected 0 to " + std::to_string(num_classes - 1));
+  const mox::Dataset samples = mox::Dataset::from_arrays({data.images, data.labels});
+  return data.images.dtype() == mox::DType::kUInt8 ? samples.map(to_unit_interval) : samples;
+}
+
+}  // namespace image_classifier
