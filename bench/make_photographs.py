@@ -4,8 +4,10 @@ lomiri-wallpapers-16.04: an image classification task of the size of tf_flowers,
 
     bench/make_photographs.py FOLDER
 
-writes FOLDER/train/CLASS/NNNN.jpg and FOLDER/validation/CLASS/NNNN.jpg. Training crops come from the left three quarters of a
-photograph, validation crops from the right quarter, so that no pixel is in both. The same packages give the same files."""
+writes FOLDER/train/CLASS/NNNN.jpg and FOLDER/validation/CLASS/NNNN.jpg. Photographs are reduced to a width of 1,600 pixels first, so
+that a crop shows a good part of them. Validation crops come from a few regions of a photograph,
+in zigzag over its whole width so that they are a fair sample of it; training crops from what is beside them: no pixel is in
+both. The same packages give the same files."""
 
 import pathlib
 import random
@@ -16,17 +18,19 @@ from PIL import Image
 TRAIN, VALIDATION = 3303, 368
 SOURCES = ["/usr/share/backgrounds/*.jpg", "/usr/share/backgrounds/mate/nature/*.jpg"]
 QUALITY = 92
-BORDER = 0.75  # of the width, between the two parts
 NARROW, WIDE = 320, 640
+FLAT, TALL = 0.65, 1.35  # height / width
+REDUCED_WIDTH = 1600
+SMALLEST = (1200, 1000)  # photographs that have room for both
 
 
 def photographs():
-    """The photographs that are large enough for a crop of each part, by name."""
+    """The photographs that are large enough for crops of both parts, by name."""
     found = []
     for pattern in SOURCES:
         for path in sorted(pathlib.Path("/").glob(pattern[1:])):
             with Image.open(path) as image:
-                if image.width * (1 - BORDER) >= NARROW and image.height >= NARROW:
+                if image.width >= SMALLEST[0] and image.height >= SMALLEST[1]:
                     found.append(path)
     if len(found) < 10:
         sys.exit(f"only {len(found)} photographs were found: install mate-backgrounds and lomiri-wallpapers-16.04 "
@@ -34,12 +38,38 @@ def photographs():
     return found
 
 
-def crop(image, left, right, draw):
+def validation_regions(width, height):
+    """Boxes (left, top, right, bottom), high and low in turn."""
+    count = 3
+    half_width, half_height = NARROW // 2, NARROW // 2
+    centres = [(round(width * (i + 0.5) / count), round(height * (0.25 if i % 2 == 0 else 0.75))) for i in range(count)]
+    return [(x - half_width, y - half_height, x + half_width, y + half_height) for x, y in centres]
+
+
+def draw_box(draw, region):
+    """A random box inside of the region."""
+    left, top, right, bottom = region
     width = draw.randint(NARROW, min(WIDE, right - left))
-    height = min(image.height, round(width * draw.uniform(0.65, 1.35)))
-    x = draw.randint(left, right - width)
-    y = draw.randint(0, image.height - height)
-    return image.crop((x, y, x + width, y + height))
+    height = min(bottom - top, round(width * draw.uniform(FLAT, TALL)))
+    x, y = draw.randint(left, right - width), draw.randint(top, bottom - height)
+    return x, y, x + width, y + height
+
+
+def overlap(a, b):
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+def boxes(size, split, count, draw):
+    """`count` random boxes of one of the two parts."""
+    regions = validation_regions(*size)
+    if split == "validation":
+        return [draw_box(draw, regions[i % len(regions)]) for i in range(count)]
+    found = []
+    while len(found) < count:
+        box = draw_box(draw, (0, 0, *size))
+        if not any(overlap(box, region) for region in regions):
+            found.append(box)
+    return found
 
 
 def main():
@@ -50,17 +80,17 @@ def main():
     for number, path in enumerate(paths):
         with Image.open(path) as image:
             image = image.convert("RGB")
-        border = round(image.width * BORDER)
-        for split, total, left, right in (("train", TRAIN, 0, border), ("validation", VALIDATION, border, image.width)):
-            draw = random.Random(f"{split} {path.name}")
+        if image.width > REDUCED_WIDTH:
+            size = (REDUCED_WIDTH, round(image.height * REDUCED_WIDTH / image.width))
+            image = image.resize(size, Image.Resampling.LANCZOS)
+        for split, total in (("train", TRAIN), ("validation", VALIDATION)):
             folder = root / split / path.stem
             folder.mkdir(parents=True, exist_ok=True)
-            for i in range(total // len(paths) + (number < total % len(paths))):
+            count = total // len(paths) + (number < total % len(paths))
+            for i, box in enumerate(boxes(image.size, split, count, random.Random(f"{split} {path.name}"))):
                 target = folder / f"{i:04}.jpg"
                 if not target.exists():
-                    crop(image, left, right, draw).save(target, quality=QUALITY)
-                else:
-                    crop(image, left, right, draw)
+                    image.crop(box).save(target, quality=QUALITY)
         print(f"{number + 1} of {len(paths)}: {path.stem}", flush=True)
 
 
