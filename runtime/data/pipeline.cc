@@ -71,7 +71,8 @@ class Pipeline::Implementation {
       refuse(fmt::format("most_threads must be in [0, 4096], it is {}", options.most_threads));
     if (options.prefetch_batches < 0)
       refuse(fmt::format("prefetch_batches must not be negative, it is {}", options.prefetch_batches));
-    if (options.group_first < 0 || options.group_count < 1 || options.group_first > options.group_size - options.group_count)
+    if (options.group_first < 0 || options.group_count < 1 ||
+        options.group_first > options.group_size - options.group_count)
       refuse(fmt::format("a share [{}, {}) does not lie within a group of {} batches", options.group_first,
                          options.group_first + options.group_count, options.group_size));
     execution_->seed = options.seed;
@@ -159,7 +160,8 @@ class Pipeline::Implementation {
         stream_->save(&ticket.state);
       } else {
         ticket.end = true;
-        if (group_size_ > 1) stream_->save(&ticket.state);  // batches of others may have come after this share's last one
+        if (group_size_ > 1)
+          stream_->save(&ticket.state);  // batches of others may have come after this share's last one
       }
     } catch (const Stopped&) {
       ticket.end = true;
@@ -251,15 +253,17 @@ class Pipeline::Implementation {
     if (batches < kJudgedBatches || seconds < kJudgedSeconds) return;
     judged_batches_ = 0;
     // Another number needs another flow: this one ends behind the batches that are in it.
-    if (tuner_->observe(seconds / static_cast<double>(batches), (statistics_.wait_seconds - waited_before_) / seconds))
+    if (tuner_->observe(seconds / static_cast<double>(batches),
+                        (statistics_.wait_seconds - waited_before_) / seconds))
       pausing_.store(true, std::memory_order_relaxed);
     if (tuner_->settled()) say_choice();
   }
 
   void say_choice() {
-    log_info(fmt::format("data pipeline: {} of at most {} threads, at most {} batches of {:.1f} MiB in flight ({})",
-                         tuner_->threads(), tuner_->most(), batches_in_flight(tuner_->threads()), static_cast<double>(batch_bytes_) / (1 << 20),
-                         tuner_->history()));
+    log_info(fmt::format(
+        "data pipeline: {} of at most {} threads, at most {} batches of {:.1f} MiB in flight ({})",
+        tuner_->threads(), tuner_->most(), batches_in_flight(tuner_->threads()),
+        static_cast<double>(batch_bytes_) / (1 << 20), tuner_->history()));
   }
 
   void resume_with_other_threads() {
@@ -280,7 +284,8 @@ class Pipeline::Implementation {
   }
 
   int batches_in_flight(int threads) const {
-    return static_cast<int>(std::clamp<int64_t>(std::min(ready_batches_ + threads, affordable_batches()), 1, 1 << 20));
+    return static_cast<int>(
+        std::clamp<int64_t>(std::min(ready_batches_ + threads, affordable_batches()), 1, 1 << 20));
   }
 
   bool next_from_flow(Batch* batch) {
