@@ -4,9 +4,8 @@ lomiri-wallpapers-16.04: an image classification task of the size of tf_flowers,
 
     bench/make_photographs.py FOLDER
 
-writes FOLDER/train/CLASS/NNNN.jpg and FOLDER/validation/CLASS/NNNN.jpg. Photographs are reduced to a width of 1,600 pixels first, so
-that a crop shows a good part of them. Validation crops come from a few regions of a photograph,
-in zigzag over its whole width so that they are a fair sample of it; training crops from what is beside them: no pixel is in
+writes FOLDER/train/CLASS/NNNN.jpg and FOLDER/validation/CLASS/NNNN.jpg. Validation crops come from a few bands over the whole
+width of a photograph, so that they are a fair sample of it; training crops from what is above and below them: no pixel is in
 both. The same packages give the same files."""
 
 import pathlib
@@ -20,7 +19,7 @@ SOURCES = ["/usr/share/backgrounds/*.jpg", "/usr/share/backgrounds/mate/nature/*
 QUALITY = 92
 NARROW, WIDE = 320, 640
 FLAT, TALL = 0.65, 1.35  # height / width
-REDUCED_WIDTH = 1600
+BAND_HEIGHT, BAND_EVERY = 320, 800  # pixels of the height
 SMALLEST = (1200, 1000)  # photographs that have room for both
 
 
@@ -38,12 +37,11 @@ def photographs():
     return found
 
 
-def validation_regions(width, height):
-    """Boxes (left, top, right, bottom), high and low in turn."""
-    count = 3
-    half_width, half_height = NARROW // 2, NARROW // 2
-    centres = [(round(width * (i + 0.5) / count), round(height * (0.25 if i % 2 == 0 else 0.75))) for i in range(count)]
-    return [(x - half_width, y - half_height, x + half_width, y + half_height) for x, y in centres]
+def validation_bands(width, height):
+    """Boxes (left, top, right, bottom) of the whole width."""
+    count = max(1, height // BAND_EVERY)
+    tops = [round(height * (i + 0.5) / count) - BAND_HEIGHT // 2 for i in range(count)]
+    return [(0, top, width, top + BAND_HEIGHT) for top in tops]
 
 
 def draw_box(draw, region):
@@ -61,13 +59,13 @@ def overlap(a, b):
 
 def boxes(size, split, count, draw):
     """`count` random boxes of one of the two parts."""
-    regions = validation_regions(*size)
+    bands = validation_bands(*size)
     if split == "validation":
-        return [draw_box(draw, regions[i % len(regions)]) for i in range(count)]
+        return [draw_box(draw, bands[i % len(bands)]) for i in range(count)]
     found = []
     while len(found) < count:
         box = draw_box(draw, (0, 0, *size))
-        if not any(overlap(box, region) for region in regions):
+        if not any(overlap(box, band) for band in bands):
             found.append(box)
     return found
 
@@ -80,9 +78,6 @@ def main():
     for number, path in enumerate(paths):
         with Image.open(path) as image:
             image = image.convert("RGB")
-        if image.width > REDUCED_WIDTH:
-            size = (REDUCED_WIDTH, round(image.height * REDUCED_WIDTH / image.width))
-            image = image.resize(size, Image.Resampling.LANCZOS)
         for split, total in (("train", TRAIN), ("validation", VALIDATION)):
             folder = root / split / path.stem
             folder.mkdir(parents=True, exist_ok=True)

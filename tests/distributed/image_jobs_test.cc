@@ -2,8 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
+#include "moxing/checkpoint.h"
 #include "tests/distributed/job.h"
 
 namespace mox {

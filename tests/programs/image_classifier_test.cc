@@ -85,11 +85,12 @@ TEST_F(ImageClassifier, TrainsOnManyLabels) {
       write(std::string(split) + "/labels/" + name + ".txt",
             std::string(i % 2 ? "dark\n" : "") + (i % 3 == 0 ? "" : "textured\n"));
     }
-  const ProcessResult result = run_process(job({"--data.format=multilabel_folder"}));
+  const ProcessResult result = run_process(job({"--data.format=multilabel_folder", "--max_epochs=40"}));
   expect_success(result);
-  EXPECT_THAT(result.out, HasSubstr("test accuracy: 0.9") || HasSubstr("test accuracy: 1"));
+  EXPECT_THAT(result.out, testing::AnyOf(HasSubstr("test accuracy: 0.9"), HasSubstr("test accuracy: 1")));
   EXPECT_EQ(read_file(log_dir_ + "/labels.txt"), "0: dark\n1: textured\n");
-  expect_error(run_process(job({"--data.format=multilabel_folder", "--augmentation.mix_up=0.2"})), {"mix_up"});
+  expect_error(run_process(job({"--data.format=multilabel_folder", "--augmentation.mix_up=0.2"})),
+               {"mix_up"});
 }
 
 TEST_F(ImageClassifier, TrainsOnArraysOfNumpy) {
@@ -105,12 +106,14 @@ for split in ('train', 'test'):
         archive.writestr('labels.npy', npy('<i8', (24,), b''.join(struct.pack('<q', i % 2) for i in range(24))))
 )");
   expect_success(run_process({"/usr/bin/env", "python3", folder_ + "/make.py", folder_}));
-  const ProcessResult result = run_process(job({"--data.format=npz"}));
+  const ProcessResult result = run_process(job({"--data.format=npz", "--max_epochs=40"}));
   expect_success(result);
   EXPECT_THAT(result.out, HasSubstr("test accuracy: 1"));
   fs::remove_all(log_dir_);
-  expect_error(run_process(job({"--data.format=npz", "--data.num_classes=1"})), {"train.npz", "label 1", "0 to 0"});
-  expect_error(run_process(job({"--data.format=npz", "--data_url=" + folder_ + "/none"})), {"none/train.npz"});
+  expect_error(run_process(job({"--data.format=npz", "--data.num_classes=1"})),
+               {"train.npz", "label 1", "0 to 0"});
+  expect_error(run_process(job({"--data.format=npz", "--data_url=" + folder_ + "/none"})),
+               {"none/train.npz"});
 }
 
 // What a run computes with and on is said in the YAML like everything else.
@@ -122,7 +125,7 @@ TEST_F(ImageClassifier, TakesPrecisionAndDevicesFromItsYaml) {
   EXPECT_THAT(result.out, HasSubstr("bfloat16"));
   expect_success(run_process(job({"--config=" + folder_ + "/job.yaml"})));
   const std::string used = read_file(log_dir_ + "/configuration.yaml");
-  EXPECT_THAT(used, HasSubstr("precision: bf16"));
+  EXPECT_THAT(used, HasSubstr("precision: \"bf16\""));
   EXPECT_THAT(used, HasSubstr("num_devices: 2"));
 }
 
@@ -146,7 +149,8 @@ TEST_F(ImageClassifier, SaysWhatIsWrongWithItsData) {
 TEST_F(ImageClassifier, CountsBadImages) {
   write_images();
   for (int i = 1; i < 12; i += 2) write("train/dark/" + std::to_string(i) + ".jpg", "");
-  expect_error(run_process(job({"--data.on_bad_sample=skip", "--data.max_bad_samples=5"})), {"limit of 5", "train/dark"});
+  expect_error(run_process(job({"--data.on_bad_sample=skip", "--data.max_bad_samples=5"})),
+               {"limit of 5", "train/dark"});
 }
 
 class CifarResnet : public ImageClassifier {};

@@ -42,7 +42,7 @@ TEST(Npy, GivesSamples) {
   const std::string images =
       directory.write("x.npy", npy(header("|u1", "(3, 2)"), std::string("\1\2\3\4\5\6", 6)));
   const std::string labels = directory.write("y.npy", npy(header("|u1", "(3,)"), std::string("\7\10\11", 3)));
-  Pipeline pipeline(npy({images, labels}).batch(3), {});
+  Pipeline pipeline(data::npy({images, labels}).batch(3), {});
   Batch batch;
   ASSERT_TRUE(pipeline.next(&batch));
   EXPECT_THAT(batch.components[0].values<uint8_t>(), ElementsAre(1, 2, 3, 4, 5, 6));
@@ -50,11 +50,11 @@ TEST(Npy, GivesSamples) {
   const std::string fewer = directory.write("z.npy", npy(header("|u1", "(2,)"), "ab"));
   const std::string number = directory.write("n.npy", npy(header("|u1", "()"), "a"));
   EXPECT_THAT(message_of<DataError>([&] {
-                npy({images, fewer});
+                data::npy({images, fewer});
               }),
               AllOf(HasSubstr("x.npy' has 3 rows"), HasSubstr("z.npy' has 2")));
-  EXPECT_THAT(message_of<DataError>([&] { npy({number}); }), HasSubstr("n.npy"));
-  EXPECT_THROW(npy({}), InvalidArgument);
+  EXPECT_THAT(message_of<DataError>([&] { data::npy(std::vector<std::string>{number}); }), HasSubstr("n.npy"));
+  EXPECT_THROW(data::npy(std::vector<std::string>{}), InvalidArgument);
 }
 
 TEST(Npy, RefusesWhatItCannotHold) {
