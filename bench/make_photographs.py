@@ -4,8 +4,8 @@ lomiri-wallpapers-16.04: an image classification task of the size of tf_flowers,
 
     bench/make_photographs.py FOLDER
 
-writes FOLDER/train/CLASS/NNNN.jpg and FOLDER/validation/CLASS/NNNN.jpg. Validation crops come from a few bands over the whole
-width of a photograph, so that they are a fair sample of it; training crops from what is above and below them: no pixel is in
+writes FOLDER/train/CLASS/NNNN.jpg and FOLDER/validation/CLASS/NNNN.jpg. Validation crops come from small squares of a photograph,
+in zigzag over its whole width so that they are a fair sample of it; training crops from what is around them: no pixel is in
 both. The same packages give the same files."""
 
 import pathlib
@@ -19,7 +19,7 @@ SOURCES = ["/usr/share/backgrounds/*.jpg", "/usr/share/backgrounds/mate/nature/*
 QUALITY = 92
 NARROW, WIDE = 320, 640
 FLAT, TALL = 0.65, 1.35  # height / width
-BAND_HEIGHT, BAND_EVERY = 320, 800  # pixels of the height
+SQUARE_EVERY, MOST_SQUARES = 420, 8  # a square for so many pixels of the width, and how many at most
 SMALLEST = (1200, 1000)  # photographs that have room for both
 
 
@@ -37,11 +37,12 @@ def photographs():
     return found
 
 
-def validation_bands(width, height):
-    """Boxes (left, top, right, bottom) of the whole width."""
-    count = max(1, height // BAND_EVERY)
-    tops = [round(height * (i + 0.5) / count) - BAND_HEIGHT // 2 for i in range(count)]
-    return [(0, top, width, top + BAND_HEIGHT) for top in tops]
+def validation_squares(width, height):
+    """Boxes (left, top, right, bottom), high and low in turn."""
+    count = min(max(3, width // SQUARE_EVERY), MOST_SQUARES)
+    centres = [(round(width * (i + 0.5) / count), round(height * (0.25 if i % 2 == 0 else 0.75))) for i in range(count)]
+    half = NARROW // 2
+    return [(x - half, y - half, x + half, y + half) for x, y in centres]
 
 
 def draw_box(draw, region):
@@ -59,13 +60,13 @@ def overlap(a, b):
 
 def boxes(size, split, count, draw):
     """`count` random boxes of one of the two parts."""
-    bands = validation_bands(*size)
+    squares = validation_squares(*size)
     if split == "validation":
-        return [draw_box(draw, bands[i % len(bands)]) for i in range(count)]
+        return [draw_box(draw, squares[i % len(squares)]) for i in range(count)]
     found = []
     while len(found) < count:
         box = draw_box(draw, (0, 0, *size))
-        if not any(overlap(box, band) for band in bands):
+        if not any(overlap(box, square) for square in squares):
             found.append(box)
     return found
 
