@@ -111,15 +111,12 @@ RunResult Trainer::run() {
   if (!finished) {
     if (saves())
       write_file_atomically(settings_.log_dir + "/configuration.yaml", effective_configuration());
-    const PlanStatistics& plan = model.plan->statistics();
     if (placement_.logical_replicas > 1)
       log_info(fmt::format("{}; a step takes {} samples; the learning rate is {}", placement_.describe(),
                            placement_.logical_replicas * dataset_->signature()[0].shape[0],
                            learning_rate_scale_ == 1 ? "as given" : fmt::format("{} times what is given", learning_rate_scale_)));
-    log_info(fmt::format("optimizer {}; {} threads; {} steps in the plan; arena {:.1f} MiB, variables {:.1f} MiB",
-                         updater_->optimizer().description(), team_.size(), plan.steps,
-                         static_cast<double>(plan.arena_bytes) / (1 << 20),
-                         static_cast<double>(plan.variable_bytes) / (1 << 20)));
+    log_info(fmt::format("optimizer {}; {} threads; {} steps in the plan; {}", updater_->optimizer().description(),
+                         team_.size(), model.plan->statistics().steps, describe_memory(model)));
   }
   train();
   if (!finished) print_summary();

@@ -66,6 +66,7 @@ class Trainer : private Session {
   void train();
   bool take_batches();
   void step();
+  std::string describe_memory(const CompiledModel& model) const;
   void mention_left_out_step() const;
   void agree_on_stopping();
   void submit_checkpoint();

@@ -80,6 +80,23 @@ Metrics Trainer::evaluate() {
   return metrics;
 }
 
+// What a step takes, known before the first one. Batches, and an evaluation's arena, come on top.
+std::string Trainer::describe_memory(const CompiledModel& model) const {
+  constexpr double kMebibyte = 1 << 20;
+  const PlanStatistics& plan = model.plan->statistics();
+  const auto mebibytes = [&](size_t bytes) { return static_cast<double>(bytes) / kMebibyte; };
+  size_t slots = 0, variables = 0;
+  for (const NamedArray& slot : updater_->slots()) slots += slot.value.bytes();
+  for (const NamedArray& variable : store_.all()) variables += variable.value.bytes();
+  const auto lanes = static_cast<size_t>(placement_.lanes);
+  return fmt::format(
+      "memory {:.1f} MiB: arena {:.1f}, gradients {:.1f}, results {:.1f}{}, variables {:.1f}, optimizer {:.1f}, constants {:.1f}",
+      mebibytes(lanes * (plan.arena_bytes + plan.gradient_bytes + plan.result_bytes) + variables + slots + plan.constant_bytes),
+      mebibytes(plan.arena_bytes), mebibytes(plan.gradient_bytes), mebibytes(plan.result_bytes),
+      lanes > 1 ? fmt::format(" (these in each of {} lanes)", lanes) : "", mebibytes(variables), mebibytes(slots),
+      mebibytes(plan.constant_bytes));
+}
+
 void Trainer::mention_left_out_step() const {
   if (ranks_.rank() != 0) return;
   const LossScale& scale = updater_->loss_scale();

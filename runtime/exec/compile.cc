@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "runtime/base/error.h"
 #include "runtime/exec/internal/memory_plan.h"
@@ -224,8 +225,10 @@ bool may_overwrite(const Plan::Impl& plan, const PlanStep& step, int output, int
   return true;
 }
 
-// Lets outputs take over the memory of inputs that die with their step.
+// Lets outputs take over the memory of inputs that die with their step; not of gradients, which are used behind it.
 void share_in_place(Plan::Impl& plan) {
+  std::set<int> gradients;
+  for (int gradient : plan.gradients) gradients.insert(plan.root(gradient));
   for (size_t s = 0; s < plan.steps.size(); ++s) {
     PlanStep& step = plan.steps[s];
     std::set<int> taken;  // an input's memory goes to one output at most
@@ -235,12 +238,30 @@ void share_in_place(Plan::Impl& plan) {
       PlanValue& to = plan.values[static_cast<size_t>(output)];
       PlanValue& from = plan.values[static_cast<size_t>(input)];
       if (to.alias_of >= 0 || to.storage != Storage::kArena || from.storage != Storage::kArena) continue;
+      if (gradients.contains(input)) continue;
       if (from.last_step != static_cast<int>(s) || to.layout.bytes() != from.layout.bytes()) continue;
       if (!may_overwrite(plan, step, output_index, input) || !taken.insert(input).second) continue;
       to.alias_of = input;
       from.last_step = to.last_step;
     }
   }
+}
+
+// The most bytes that blocks need at one step, and the first step at which they do.
+std::pair<size_t, int> most_at_once(const std::vector<MemoryBlock>& blocks, size_t steps) {
+  std::vector<int64_t> change(steps + 1, 0);
+  for (const MemoryBlock& block : blocks) {
+    change[static_cast<size_t>(block.first_step)] += static_cast<int64_t>(block.bytes);
+    if (static_cast<size_t>(block.last_step) < steps)
+      change[static_cast<size_t>(block.last_step) + 1] -= static_cast<int64_t>(block.bytes);
+  }
+  std::pair<size_t, int> most{0, 0};
+  int64_t live = 0;
+  for (size_t step = 0; step < steps; ++step) {
+    live += change[step];
+    if (static_cast<size_t>(live) > most.first) most = {static_cast<size_t>(live), static_cast<int>(step)};
+  }
+  return most;
 }
 
 void place_in_arena(Plan::Impl& plan) {
@@ -256,6 +277,7 @@ void place_in_arena(Plan::Impl& plan) {
   plan.arena_bytes = plan_memory(blocks);
   for (size_t i = 0; i < blocks.size(); ++i) plan.values[owners[i]].offset = blocks[i].offset;
   plan.statistics.arena_bytes = plan.arena_bytes;
+  std::tie(plan.statistics.live_bytes, plan.statistics.live_step) = most_at_once(blocks, plan.steps.size());
 }
 
 // A variable may be updated once its gradient is there and nothing reads the variable any more.
@@ -292,6 +314,20 @@ void hand_over_in_parts(Plan::Impl& plan) {
   }
 }
 
+// Gradients that are used when their event comes need memory no longer than that, or than something reads them.
+void let_gradients_share_memory(Plan::Impl& plan) {
+  for (const GradientEvent& event : plan.gradient_events) {
+    if (event.in_parts) continue;
+    const int root = plan.root(plan.gradients[event.gradient]);
+    PlanValue& value = plan.values[static_cast<size_t>(root)];
+    value.storage = Storage::kArena;
+    value.last_step = event.step;
+    for (size_t s = 0; s < plan.steps.size(); ++s)
+      if (std::ranges::any_of(plan.steps[s].inputs, [&](int input) { return plan.root(input) == root; }))
+        value.last_step = std::max(value.last_step, static_cast<int>(s));
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<const Plan> Plan::compile(const Graph& graph, const PlanRequest& request,
@@ -325,20 +361,24 @@ std::shared_ptr<const Plan> Plan::compile(const Graph& graph, const PlanRequest&
     const int value = builder.keep(outputs[next++], Storage::kResult);
     impl->updates.push_back({graph.spec(update.variable).name, impl->values[static_cast<size_t>(value)].index});
   }
-  share_in_place(*impl);
-  place_in_arena(*impl);
   schedule_gradient_events(*impl, gradient_variables);
   impl->gradients_in_parts = options.gradients_in_parts;
-  if (options.gradients_in_parts) hand_over_in_parts(*impl);
+  if (options.gradients_in_parts) {
+    hand_over_in_parts(*impl);
+    let_gradients_share_memory(*impl);
+  }
+  share_in_place(*impl);
+  place_in_arena(*impl);
 
   PlanStatistics& statistics = impl->statistics;
   statistics.nodes = impl->graph->nodes().size();
   statistics.steps = impl->steps.size();
   statistics.conversions = static_cast<size_t>(
       std::count_if(impl->steps.begin(), impl->steps.end(), [](const PlanStep& step) { return step.is_conversion; }));
-  for (const GradientEvent& event : impl->gradient_events)
-    if (!event.in_parts)
-      statistics.gradient_bytes += impl->values[static_cast<size_t>(impl->gradients[event.gradient])].type.bytes();
+  for (int gradient : impl->gradients)
+    if (!options.gradients_in_parts) statistics.gradient_bytes += impl->values[static_cast<size_t>(gradient)].type.bytes();
+  for (const Array& constant : impl->constants) statistics.constant_bytes += constant.bytes();
+  for (int result : impl->results) statistics.result_bytes += impl->values[static_cast<size_t>(result)].type.bytes();
   statistics.compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return std::shared_ptr<const Plan>(new Plan(std::move(impl)));
 }

@@ -6,7 +6,7 @@
 //
 // Memory of a value is one of: the arena (planned by liveness), a variable (host store), a component of the batch
 // (the caller's memory), a constant (owned by the plan), a result (fetches and updates: kept after the run), or a gradient buffer
-// (kept until the optimizer has used it).
+// (kept after the run). Gradients of a plan with `gradients_in_parts` have no buffer: they lie in the arena until they are used.
 #pragma once
 
 #include <memory>
@@ -35,7 +35,8 @@ struct CompileOptions {
   LayoutConverter convert;       // ops/passes.h: convert_layout
   // Convolutions sum directly, never through a transform that needs fewer multiplications but rounds more (Winograd).
   bool direct_convolutions = false;
-  // The plan's runs take gradients in parts where a kernel can give them so (PlanInstance::run with a GradientPartListener).
+  // The plan's runs use each gradient as soon as it is final, and in parts where a kernel can give them so (PlanInstance::run
+  // with a GradientPartListener): no gradient is kept, and their memory is shared with what lives before and after them.
   bool gradients_in_parts = false;
 };
 
@@ -43,10 +44,14 @@ struct PlanStatistics {
   size_t nodes = 0;                 // of the graph after rewriting
   size_t steps = 0;                 // kernels that run
   size_t conversions = 0;           // of the steps, those that only change a layout
-  size_t arena_bytes = 0;           // activations and scratch
+  size_t arena_bytes = 0;           // activations, scratch, and gradients that are used at once
+  size_t live_bytes = 0;            // the most that lives at once in the arena: no arrangement needs less
+  int live_step = 0;                // the first step at which this much lives
   size_t unplanned_bytes = 0;       // what the same values would take without sharing memory
   size_t variable_bytes = 0;
-  size_t gradient_bytes = 0;
+  size_t gradient_bytes = 0;        // in buffers of their own
+  size_t constant_bytes = 0;
+  size_t result_bytes = 0;          // fetches, and values of updates
   double floating_point_operations = 0;
   double compile_seconds = 0;
 };

@@ -71,17 +71,21 @@ PlanInstance::PlanInstance(std::shared_ptr<const Plan> plan, const Team& team,
     const TensorType& type = compiled.values[static_cast<size_t>(compiled.gradients[g])].type;
     MOX_ASSERT(type.dtype == DType::kFloat32, "a gradient is of the type of what is trained, float32");
     self.gradient_offsets.push_back(block_elements);
-    if (in_parts[g]) continue;
+    if (compiled.gradients_in_parts) continue;
     block_elements += (type.shape.elements() + kGradientAlignment - 1) / kGradientAlignment * kGradientAlignment;
   }
   self.gradient_block = Array(DType::kFloat32, {block_elements});
   self.gradients.resize(compiled.gradients.size());
   for (size_t g = 0; g < compiled.gradients.size(); ++g) {
     if (in_parts[g]) continue;
-    // Shares the block's memory.
-    const Array rest = self.gradient_block.rows(self.gradient_offsets[g], block_elements);
     const TensorType& type = compiled.values[static_cast<size_t>(compiled.gradients[g])].type;
-    self.gradients[g] = rest.rows(0, type.shape.elements()).reshaped(type.shape);
+    const PlanValue& root = compiled.values[static_cast<size_t>(compiled.root(compiled.gradients[g]))];
+    if (root.storage == Storage::kArena) {
+      self.gradients[g] = Array(type, {self.arena, self.arena.get() + root.offset});
+    } else {
+      const Array rest = self.gradient_block.rows(self.gradient_offsets[g], block_elements);
+      self.gradients[g] = rest.rows(0, type.shape.elements()).reshaped(type.shape);
+    }
   }
   for (const auto& update : compiled.updates)
     self.updates.emplace_back(variable(update.variable), static_cast<size_t>(update.result));

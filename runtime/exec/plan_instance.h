@@ -54,7 +54,8 @@ class PlanInstance {
   // Throws InvalidArgument if a component has another type than the plan was compiled for.
   void run(const StepInputs& inputs, const GradientListener& listener);
   void run(const StepInputs& inputs);
-  // For plans compiled with `gradients_in_parts`, and only for those.
+  // For plans compiled with `gradients_in_parts`, and only for those. `gradient(index)` is valid while `listener` is called
+  // with that index, and not afterwards.
   void run(const StepInputs& inputs, const GradientListener& listener, const GradientPartListener& part_listener);
 
   // Valid until the next run. Fetches and gradients are in the order of the PlanRequest. A gradient that comes in parts is an
@@ -62,8 +63,8 @@ class PlanInstance {
   const Array& fetched(size_t index) const;
   const Array& gradient(size_t index) const;
   // All gradients lie in one block, in the order of the PlanRequest, each at the next multiple of 16 elements: so
-  // neighbouring gradients travel together as they are. The gap behind a gradient is zero. Those that come in parts are left
-  // out. Valid for the instance's life.
+  // neighbouring gradients travel together as they are. The gap behind a gradient is zero. Not for plans
+  // compiled with `gradients_in_parts`, which have no block. Valid for the instance's life.
   std::span<float> gradient_block();
   // Where gradient `index` begins in the block.
   int64_t gradient_offset(size_t index) const;

@@ -22,6 +22,23 @@ std::string human_bytes(double bytes) {
   return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, units[unit]);
 }
 
+std::string memory_text(const Plan::Impl& plan) {
+  const PlanStatistics& s = plan.statistics;
+  std::string text = "memory:\n";
+  const auto line = [&](std::string_view what, size_t bytes, const std::string& remark = "") {
+    text += fmt::format("  {:<10} {:>10}{}{}\n", what, human_bytes(static_cast<double>(bytes)), remark.empty() ? "" : "  ", remark);
+  };
+  std::string remark = fmt::format("{} without sharing", human_bytes(static_cast<double>(s.unplanned_bytes)));
+  if (!plan.steps.empty())
+    remark += fmt::format("; {} live at once, first in step {}", human_bytes(static_cast<double>(s.live_bytes)), s.live_step);
+  line("arena", s.arena_bytes, remark);
+  line("variables", s.variable_bytes);
+  line("gradients", s.gradient_bytes, plan.gradients_in_parts ? "in the arena: each is used as soon as it is final" : "");
+  line("constants", s.constant_bytes);
+  line("results", s.result_bytes);
+  return text;
+}
+
 }  // namespace
 
 std::string Plan::describe() const {
@@ -54,13 +71,9 @@ std::string Plan::describe() const {
   const PlanStatistics& s = impl_->statistics;
   text += fmt::format("fusions: {}\n", impl_->fired_rules.empty() ? "none" : "");
   for (const std::string& rule : impl_->fired_rules) text += "  " + rule + "\n";
-  text += fmt::format(
-      "{} steps ({} layout conversions), {:.2f} GFLOP, arena {} (unshared {}), variables {}, gradients {}, compiled in "
-      "{:.0f} ms\n",
-      s.steps, s.conversions, s.floating_point_operations / 1e9, human_bytes(static_cast<double>(s.arena_bytes)),
-      human_bytes(static_cast<double>(s.unplanned_bytes)), human_bytes(static_cast<double>(s.variable_bytes)),
-      human_bytes(static_cast<double>(s.gradient_bytes)), s.compile_seconds * 1e3);
-  return text;
+  text += fmt::format("{} steps ({} layout conversions), {:.2f} GFLOP, compiled in {:.0f} ms\n", s.steps, s.conversions,
+                      s.floating_point_operations / 1e9, s.compile_seconds * 1e3);
+  return text + memory_text(*impl_);
 }
 
 uint64_t Plan::fingerprint() const {

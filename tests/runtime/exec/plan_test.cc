@@ -220,6 +220,66 @@ TEST_F(PlanTest, TellsOfAGradientWhenItIsFinalAndItsVariableIsFree) {
   EXPECT_EQ(values(instance->fetched(0))[0], 5) << "w was read before it was updated";
 }
 
+// Takes whole gradients alone.
+struct NoParts : GradientPartListener {
+  void expect(size_t, int64_t, int64_t) const override { ADD_FAILURE() << "no kernel here gives parts"; }
+  void take(size_t, int64_t, std::span<const float>) const override { ADD_FAILURE() << "no kernel here gives parts"; }
+};
+
+TEST_F(PlanTest, GradientsThatAreUsedAtOnceShareMemory) {
+  constexpr int kCount = 12;
+  std::vector<GradientOutput> gradients;
+  Tensor x = input(0);
+  for (int i = 0; i < kCount; ++i) {
+    const Tensor w = variable(std::string("w") + static_cast<char>('a' + i), 1);
+    x = columns(view(twice(x)));  // not in place, for it is converted
+    gradients.push_back({w, x});
+  }
+  const PlanRequest request{.fetches = {}, .gradients = gradients, .updates = {}};
+  const auto kept = compile(request);
+  EXPECT_EQ(kept->statistics().gradient_bytes, kCount * 24u);
+  const auto plan = Plan::compile(graph_, request, {.rules = {}, .convert = convert, .gradients_in_parts = true}, team_);
+  EXPECT_EQ(plan->statistics().gradient_bytes, 0u);
+  EXPECT_LE(plan->statistics().arena_bytes, kept->statistics().arena_bytes + 2 * 64);
+  auto expected = instantiate(kept);
+  expected->run({.components = std::span(&batch_, 1)});
+  auto instance = instantiate(plan);
+  std::vector<size_t> order;
+  instance->run({.components = std::span(&batch_, 1)},
+                [&](size_t index) {
+                  order.push_back(index);
+                  EXPECT_EQ(values(instance->gradient(index)), values(expected->gradient(index))) << index;
+                },
+                NoParts());
+  EXPECT_EQ(order.size(), static_cast<size_t>(kCount));
+}
+
+// The step after which a gradient may be used reads it for the last time, and could write its own result in its place.
+TEST_F(PlanTest, NothingTakesTheMemoryOfAGradientBeforeItIsUsed) {
+  const Tensor w = variable("w", 1);
+  const Tensor gradient = twice(input(0));
+  const Tensor result = twice(add(gradient, w));
+  const auto plan = Plan::compile(graph_, {.fetches = {result}, .gradients = {{w, gradient}}, .updates = {}},
+                                  {.rules = {}, .convert = convert, .gradients_in_parts = true}, team_);
+  auto instance = instantiate(plan);
+  int calls = 0;
+  instance->run({.components = std::span(&batch_, 1)},
+                [&](size_t) {
+                  ++calls;
+                  EXPECT_THAT(values(instance->gradient(0)), ElementsAre(2, 4, 6, 8, 10, 12));
+                },
+                NoParts());
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(PlanTest, KnowsTheLeastMemoryThatAnArenaCouldHave) {
+  const Tensor x = input(0);
+  const auto plan = compile({.fetches = {add(columns(twice(x)), twice(x))}, .gradients = {}, .updates = {}});
+  EXPECT_GT(plan->statistics().live_bytes, 0u);
+  EXPECT_LE(plan->statistics().live_bytes, plan->statistics().arena_bytes);
+  EXPECT_THAT(plan->describe(), HasSubstr("live at once, first in step"));
+}
+
 TEST_F(PlanTest, TwoGradientsThatAreOneTensorHaveBuffersOfTheirOwn) {
   const Tensor w = variable("w", 1), v = variable("v", 2);
   const Tensor gradient = twice(input(0));
