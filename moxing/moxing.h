@@ -27,6 +27,7 @@
 #include "moxing/optimizer.h"
 #include "moxing/optimizer_wrapper.h"
 #include "moxing/options.h"
+#include "moxing/recompute_scope.h"
 #include "moxing/run.h"
 #include "moxing/schedule.h"
 #include "moxing/variables.h"

@@ -85,19 +85,27 @@ Tensor get_variable(std::string_view name, const Shape& shape, const Initializer
 struct VarScope::State {
   ScopePosition previous;
   NameScope names;
-  explicit State(std::string_view name) : previous(position()), names(name) {}
+  TraitsScope traits;
+  State(std::string_view name, const NodeTraits& inside) : previous(position()), names(name), traits(inside) {}
 };
 
-VarScope::VarScope(std::string_view name, Reuse reuse) {
-  current_graph("var_scope");
+VarScope::VarScope(std::string_view name, const VarScopeOptions& options) {
+  Graph& graph = current_graph("var_scope");
   check_scope_name(name);
-  state_ = std::make_unique<State>(name);
+  if (options.force_dtype && *options.force_dtype != DType::kFloat32 && *options.force_dtype != DType::kBFloat16)
+    throw InvalidArgument(fmt::format("var_scope('{}'): force_dtype must be float32 or bfloat16, got {}", name,
+                                      to_string(*options.force_dtype)));
+  NodeTraits traits = current_traits();
+  if (options.force_dtype) traits.compute_dtype = options.force_dtype;
+  if (options.recompute && traits.recomputed_stretch == 0) traits.recomputed_stretch = graph.new_stretch();
+  state_ = std::make_unique<State>(name, traits);
   position().prefix += std::string(name) + '/';
-  if (reuse != Reuse::kInherit) position().reuse = reuse;
+  if (options.reuse != Reuse::kInherit) position().reuse = options.reuse;
 }
 VarScope::~VarScope() { position() = state_->previous; }
 
-VarScope var_scope(std::string_view name, Reuse reuse) { return {name, reuse}; }
+VarScope var_scope(std::string_view name, Reuse reuse) { return {name, {.reuse = reuse}}; }
+VarScope var_scope(std::string_view name, const VarScopeOptions& options) { return {name, options}; }
 
 bool is_in_scope(std::string_view name, std::string_view scope) {
   while (!scope.empty() && scope.back() == '/') scope.remove_suffix(1);

@@ -41,11 +41,22 @@ enum class Reuse {
   kAuto,     // make it or take it
 };
 
+struct VarScopeOptions {
+  Reuse reuse = Reuse::kInherit;
+  // The type of the numbers that convolutions and matrix products in the scope take, forward and backward, whatever the run's
+  // precision: kFloat32 or kBFloat16 (docs/precision.md). Variables are float32 all the same. None: as the scope around it.
+  std::optional<DType> force_dtype = {};
+  // What is computed in the scope is not kept for the backward pass, but computed again there, to the same bits: less memory,
+  // about a third more time. What leaves the scope, and random numbers, are kept (docs/recomputation.md). A scope inside of
+  // such a scope belongs to it; one that is opened again under its name is another stretch.
+  bool recompute = false;
+};
+
 // While alive, names of variables (and of nodes) on this thread are inside `name`. Scopes nest; one may be opened again
 // under the same name.
 class VarScope {
  public:
-  VarScope(std::string_view name, Reuse reuse);
+  VarScope(std::string_view name, const VarScopeOptions& options);
   ~VarScope();
   VarScope(const VarScope&) = delete;
   VarScope& operator=(const VarScope&) = delete;
@@ -54,7 +65,9 @@ class VarScope {
   struct State;
   std::unique_ptr<State> state_;
 };
+// Throws InvalidArgument for a name that is empty or begins or ends with '/', and for another force_dtype.
 [[nodiscard]] VarScope var_scope(std::string_view name, Reuse reuse = Reuse::kInherit);
+[[nodiscard]] VarScope var_scope(std::string_view name, const VarScopeOptions& options);
 
 // Tensors of the graph being built that were put under `key`, in order: "variables", "trainable_variables",
 // "regularization_losses", or a key of one's own (add_to_collection). `scope`: only those whose name is in that scope.

@@ -5,14 +5,16 @@
 #include "ops/internal/bias_fusion.h"
 #include "ops/internal/elementwise_fusion.h"
 #include "ops/internal/low_precision.h"
+#include "runtime/graph/recomputation.h"
 
 namespace mox {
 
 std::vector<NamedRule> default_rules(const RuleOptions& options) {
   std::vector<NamedRule> rules = {bias_rule(), batch_norm_folding_rule(), batch_norm_activation_rule(),
                                   batch_norm_gradient_rule()};
-  if (options.recomputes) rules.push_back(batch_norm_recomputation_rule());
-  if (options.precision == Precision::kBFloat16) rules.push_back(low_precision_rule());
+  rules.push_back(batch_norm_recomputation_rule(options.recomputes));
+  rules.push_back(recomputation_rule());
+  if (bfloat16_support() != BFloat16Support::kNone) rules.push_back(low_precision_rule(options.precision));
   rules.push_back(elementwise_chain_rule());
   return rules;
 }

@@ -14,7 +14,7 @@ enum class Precision {
 };
 
 struct RuleOptions {
-  Precision precision = Precision::kFloat32;
+  Precision precision = Precision::kFloat32;  // where NodeTraits::compute_dtype says nothing
   // Some values are computed again in the backward pass instead of kept for it: the same bits, less memory, more time.
   bool recomputes = false;
 };

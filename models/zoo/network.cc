@@ -61,6 +61,11 @@ Tensor Network::dropout(const Tensor& x) {
   return settings_.dropout > 0 ? layers::dropout(x, settings_.dropout, mode_) : x;
 }
 
+Tensor Network::projection_shortcut(const Tensor& x, int64_t filters, int64_t stride) {
+  const RecomputeScope scope(settings_.recompute_shortcuts);
+  return conv_batch_norm(x, filters, 1, "shortcut", {.stride = stride, .activation = {}});
+}
+
 Tensor Network::end_point(std::string_view name, const Tensor& x) {
   end_points_.emplace_back(name, x);
   return x;

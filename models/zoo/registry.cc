@@ -17,16 +17,16 @@ constexpr std::string_view kInverted = "Sandler et al., arXiv 1801.04381";
 using Build = NetworkOutput(Network&, const Tensor&);
 
 constexpr NetworkEntry vgg_entry(std::string_view name, bool batch_norm, Build* build) {
-  return {name, kVeryDeep, 224, 3, 1000, 0.5f, batch_norm, false, build};
+  return {name, kVeryDeep, 224, 3, 1000, 0.5f, batch_norm, false, false, build};
 }
 constexpr NetworkEntry resnet_entry(std::string_view name, std::string_view paper, Build* build) {
-  return {name, paper, 224, 3, 1000, {}, true, true, build};
+  return {name, paper, 224, 3, 1000, {}, true, true, !name.starts_with("resnet_v2"), build};
 }
 constexpr NetworkEntry cifar_resnet_entry(std::string_view name, Build* build) {
-  return {name, kResidual, 32, 3, 10, {}, true, true, build};
+  return {name, kResidual, 32, 3, 10, {}, true, true, false, build};
 }
 constexpr NetworkEntry mobilenet_entry(std::string_view name, std::string_view paper, float dropout, Build* build) {
-  return {name, paper, 224, 3, 1000, dropout, true, true, build};
+  return {name, paper, 224, 3, 1000, dropout, true, true, false, build};
 }
 
 template <int A, int B, int C, int D, int E, bool kBatchNorm>
@@ -55,9 +55,9 @@ NetworkOutput build_mobilenet_v2(Network& network, const Tensor& images) {
 }
 
 constexpr NetworkEntry kEntries[] = {
-    {"lenet", "LeCun et al., Proc. IEEE 86 (1998); TensorFlow's MNIST tutorial", 28, 1, 10, 0.5f, false, false, lenet},
-    {"cifarnet", "Krizhevsky's cuda-convnet; TensorFlow's CIFAR-10 tutorial", 32, 3, 10, 0.5f, false, false, cifarnet},
-    {"alexnet_v2", kOneWeirdTrick, 224, 3, 1000, 0.5f, false, false, alexnet_v2},
+    {"lenet", "LeCun et al., Proc. IEEE 86 (1998); TensorFlow's MNIST tutorial", 28, 1, 10, 0.5f, false, false, false, lenet},
+    {"cifarnet", "Krizhevsky's cuda-convnet; TensorFlow's CIFAR-10 tutorial", 32, 3, 10, 0.5f, false, false, false, cifarnet},
+    {"alexnet_v2", kOneWeirdTrick, 224, 3, 1000, 0.5f, false, false, false, alexnet_v2},
     vgg_entry("vgg_a", false, build_vgg<1, 1, 2, 2, 2, false>),
     vgg_entry("vgg_a_bn", true, build_vgg<1, 1, 2, 2, 2, true>),
     vgg_entry("vgg_16", false, build_vgg<2, 2, 3, 3, 3, false>),

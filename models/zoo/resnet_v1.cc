@@ -9,7 +9,7 @@ Tensor unit(Network& network, const Tensor& x, int64_t filters, int64_t stride, 
   const int64_t out = bottleneck ? 4 * filters : filters;
   const Tensor shortcut = stride == 1 && x.shape()[1] == out
                               ? x
-                              : network.conv_batch_norm(x, out, 1, "shortcut", {.stride = stride, .activation = {}});
+                              : network.projection_shortcut(x, out, stride);
   Tensor y;
   if (bottleneck) {
     y = network.conv_batch_norm(x, filters, 1, "conv1");

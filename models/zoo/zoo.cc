@@ -30,11 +30,14 @@ NetworkSettings checked_settings(const NetworkEntry& entry, const NetworkOptions
     require(entry.dropout.has_value(), entry, "dropout", "left out: it has no dropout");
     require(*options.dropout >= 0 && *options.dropout < 1, entry, "dropout", "in [0, 1)");
   }
+  if (options.recompute_shortcuts)
+    require(entry.has_projections, entry, "recompute_shortcuts", "left out: its shortcuts are no convolutions with normalisation");
   return {.num_classes = options.num_classes.value_or(entry.num_classes),
           .weight_decay = options.weight_decay,
           .batch_norm_momentum = options.batch_norm_momentum.value_or(0.9f),
           .batch_norm_epsilon = options.batch_norm_epsilon.value_or(1e-5f),
-          .dropout = options.dropout.value_or(entry.dropout.value_or(0.0f))};
+          .dropout = options.dropout.value_or(entry.dropout.value_or(0.0f)),
+          .recompute_shortcuts = options.recompute_shortcuts};
 }
 
 void check_images(const NetworkEntry& entry, const Tensor& images, std::optional<int64_t> size) {

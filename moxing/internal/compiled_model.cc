@@ -70,6 +70,10 @@ void check_spec(const ModelSpec& spec, ModeKeys mode) {
   }
 }
 
+bool forces_bfloat16(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes(), [](const auto& node) { return node->traits.compute_dtype == DType::kBFloat16; });
+}
+
 void check_rows(const ModelSpec& spec, const std::vector<TensorType>& signature) {
   if (signature.empty() || signature[0].shape.rank() < 1) return;  // no batch, which the pipeline refuses
   const int64_t samples = signature[0].shape[0];
@@ -170,6 +174,7 @@ std::unique_ptr<CompiledModel> ModelCompiler::compile(const std::vector<TensorTy
   model->spec = model_fn_(Inputs(std::move(components)), mode_);
   check_spec(model->spec, mode_);
   check_rows(model->spec, signature);
+  if (arithmetic_.rules.precision != Precision::kBFloat16 && forces_bfloat16(*model->graph)) supported_precision("bf16");
 
   PlanRequest request;
   FetchList fetches(*model->graph, mode_ == ModeKeys::TRAIN ? with_regularization(model->spec) : model->spec.loss,

@@ -17,6 +17,7 @@ NamedRule batch_norm_gradient_rule();
 // What such a node without a residual gave to a convolution is computed once more for the gradient of the convolution's filter,
 // from the input, which is kept for the node's own gradient anyway. So its memory is free between the forward and the
 // backward pass, for one more pass over the image. Only where nothing else needs the value. Comes after the other two.
-NamedRule batch_norm_recomputation_rule();
+// `everywhere`, or only for convolutions of a recomputed stretch (runtime/graph/recomputation.h).
+NamedRule batch_norm_recomputation_rule(bool everywhere);
 
 }  // namespace mox

@@ -88,7 +88,9 @@ std::optional<std::vector<Tensor>> lower_elementwise(const Node& node, const Rew
       [&](size_t) { return output.dtype == DType::kFloat32; });
 }
 
-std::optional<std::vector<Tensor>> lower(const Node& node, const RewriteView& view) {
+std::optional<std::vector<Tensor>> lower(const Node& node, const RewriteView& view, Precision precision) {
+  const DType otherwise = precision == Precision::kBFloat16 ? DType::kBFloat16 : DType::kFloat32;
+  if (node.traits.compute_dtype.value_or(otherwise) != DType::kBFloat16) return std::nullopt;
   if (node.op->kind != Op::Kind::kCompute || onednn::has_empty_value(node)) return std::nullopt;
   if (auto product = lower_product(node, view)) return product;
   if (is_one_of(node, {&batch_norm_op(), &batch_norm_backprop_op(), &batch_norm_activation_op(),
@@ -99,6 +101,9 @@ std::optional<std::vector<Tensor>> lower(const Node& node, const RewriteView& vi
 
 }  // namespace
 
-NamedRule low_precision_rule() { return {"bfloat16", lower}; }
+NamedRule low_precision_rule(Precision precision) {
+  return {"bfloat16",
+          [precision](const Node& node, const RewriteView& view) { return lower(node, view, precision); }};
+}
 
 }  // namespace mox

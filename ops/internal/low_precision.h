@@ -1,6 +1,7 @@
-// The rewrite rule behind `precision: bf16`: what is dense arithmetic takes and gives bfloat16, everything else float32.
+// The rewrite rule behind `precision: bf16` and var_scope's force_dtype: what is dense arithmetic takes and gives bfloat16, everything else float32.
 #pragma once
 
+#include "ops/passes.h"
 #include "runtime/graph/rewrite.h"
 
 namespace mox {
@@ -13,6 +14,7 @@ namespace mox {
 // elementwise_chain_rule, which takes the remaining casts into its chains.
 // Micikevicius et al., "Mixed Precision Training" (ICLR 2018); Kalamkar et al., "A Study of BFLOAT16 for Deep Learning
 // Training" (2019).
-NamedRule low_precision_rule();
+// `precision`: of nodes whose NodeTraits::compute_dtype says nothing.
+NamedRule low_precision_rule(Precision precision);
 
 }  // namespace mox

@@ -55,6 +55,7 @@ std::string identity_of(const Node& node, const RewriteView& view) {
   }
   if (node.op->kind != Op::Kind::kCompute) return "";
   std::string identity = fmt::format("{} ", static_cast<const void*>(node.op));
+  if (const auto dtype = node.traits.compute_dtype) identity += fmt::format("in {} ", to_string(*dtype));
   for (const auto& [name, attribute] : node.attributes) {
     if (std::holds_alternative<Array>(attribute)) return "";
     if (auto number = std::get_if<double>(&attribute)) {

@@ -23,6 +23,11 @@ std::vector<bool> nodes_that_depend_on(const Graph& graph, std::span<const Tenso
   return depends;
 }
 
+NodeTraits gradient_traits(NodeTraits traits) {
+  traits.is_gradient = true;
+  return traits;
+}
+
 }  // namespace
 
 std::vector<Tensor> build_gradients(const Tensor& loss, std::span<const Tensor> targets,
@@ -43,6 +48,7 @@ std::vector<Tensor> build_gradients(const Tensor& loss, std::span<const Tensor> 
   const std::vector<bool> depends = nodes_that_depend_on(graph, targets, last);
 
   NameScope scope("gradients");
+  TraitsScope of_caller(gradient_traits(current_traits()));
   std::map<TensorKey, Tensor> gradients;
   {
     LocationScope where(loss.where());
@@ -59,6 +65,7 @@ std::vector<Tensor> build_gradients(const Tensor& loss, std::span<const Tensor> 
     }
     if (!reached) continue;
     LocationScope where(node.where);
+    TraitsScope traits(gradient_traits(node.traits));
     const std::vector<Tensor> input_gradients = node.op->gradient({node, output_gradients});
     if (input_gradients.size() != node.inputs.size())
       throw InvalidArgument(fmt::format(

@@ -10,6 +10,7 @@ namespace {
 struct BuildContext {
   Graph* graph = nullptr;
   std::string scope;
+  NodeTraits traits;
   std::optional<SourceLocation> where;
 };
 
@@ -55,6 +56,7 @@ Node& Graph::add_node(const Op& op, std::vector<Tensor> inputs, Attributes attri
   node->name = unique_name(wanted);
   node->attributes = std::move(attributes);
   node->inputs = std::move(inputs);
+  node->traits = context().traits;
   node->where = where;
   nodes_.push_back(std::move(node));
   return *nodes_.back();
@@ -165,6 +167,10 @@ NameScope::NameScope(std::string_view name) : previous_length_(context().scope.s
 }
 NameScope::~NameScope() { context().scope.resize(previous_length_); }
 const std::string& current_name_scope() { return context().scope; }
+
+TraitsScope::TraitsScope(const NodeTraits& traits) : previous_(context().traits) { context().traits = traits; }
+TraitsScope::~TraitsScope() { context().traits = previous_; }
+const NodeTraits& current_traits() { return context().traits; }
 
 LocationScope::LocationScope(SourceLocation where) : previous_(context().where) { context().where = where; }
 LocationScope::~LocationScope() { context().where = previous_; }

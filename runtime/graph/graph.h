@@ -53,6 +53,9 @@ class Graph {
   void add_to_collection(const std::string& key, const Tensor& tensor) { collections_[key].push_back(tensor); }
   const std::vector<Tensor>& collection(const std::string& key) const;  // empty if nobody added to it
 
+  // A number for NodeTraits::recomputed_stretch that this graph has not given yet.
+  int new_stretch() { return ++stretches_; }
+
   // A name that no node of this graph has: `wanted`, or `wanted_1`, `wanted_2`, ...
   std::string unique_name(std::string_view wanted);
 
@@ -64,6 +67,7 @@ class Graph {
   std::map<std::string, size_t, std::less<>> variable_index_;
   std::vector<VariableUpdate> updates_;
   std::map<std::string, std::vector<Tensor>> collections_;
+  int stretches_ = 0;
 };
 
 // While alive, ops without inputs and get_variable on this thread go to `graph`. Nests; the engine holds one while it
@@ -95,6 +99,19 @@ class NameScope {
   size_t previous_length_;
 };
 const std::string& current_name_scope();  // "" or "a/b/"
+
+// While alive, new nodes on this thread have these traits.
+class TraitsScope {
+ public:
+  explicit TraitsScope(const NodeTraits& traits);
+  ~TraitsScope();
+  TraitsScope(const TraitsScope&) = delete;
+  TraitsScope& operator=(const TraitsScope&) = delete;
+
+ private:
+  NodeTraits previous_;
+};
+const NodeTraits& current_traits();
 
 // While alive, new nodes on this thread carry `where`: gradients point at the forward op's line, layers at their caller's.
 class LocationScope {

@@ -65,6 +65,7 @@ int GraphRewriter::apply(const RewriteRule& rule) {
     if (!needed[static_cast<size_t>(node->id)]) continue;
     std::vector<Tensor> results;
     LocationScope where(node->where);
+    TraitsScope traits(node->traits);
     if (auto replacement = rule(*node, view)) {
       ++fired;
       results = std::move(*replacement);

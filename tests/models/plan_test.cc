@@ -1,6 +1,7 @@
 // What a compiled network still converts between layouts.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "models/zoo/zoo.h"
@@ -11,14 +12,19 @@
 namespace mox {
 namespace {
 
-std::vector<KernelTime> training_steps(const std::string& network, Precision precision) {
+struct Training {
+  std::vector<KernelTime> steps;
+  PlanStatistics statistics;
+};
+
+Training compile_training(const std::string& network, Precision precision, const NetworkOptions& options = {}) {
   const Team team(1);
   team.enter();
   Graph graph;
   const GraphScope scope(graph);
   const Tensor images = graph.input(0, {DType::kFloat32, {2, 3, 64, 64}}, SourceLocation::current()),
                labels = graph.input(1, {DType::kInt64, {2}}, SourceLocation::current());
-  const Tensor logits = get_model_fn(network)(images, ModeKeys::TRAIN).logits;
+  const Tensor logits = get_model_fn(network, options)(images, ModeKeys::TRAIN).logits;
   const Tensor loss = reduce_mean(sparse_softmax_cross_entropy(logits, labels));
   PlanRequest request{.fetches = {loss}, .gradients = {}, .updates = graph.updates()};
   const std::vector<Tensor> targets = get_collection("trainable_variables"), found = gradients(loss, targets);
@@ -27,7 +33,11 @@ std::vector<KernelTime> training_steps(const std::string& network, Precision pre
   store.declare(graph);
   const auto plan =
       Plan::compile(graph, request, {.rules = default_rules({.precision = precision}), .convert = convert_layout}, team);
-  return PlanInstance(plan, team, [&](std::string_view name) { return store.get(name); }).profile();
+  return {PlanInstance(plan, team, [&](std::string_view name) { return store.get(name); }).profile(), plan->statistics()};
+}
+
+std::vector<KernelTime> training_steps(const std::string& network, Precision precision) {
+  return compile_training(network, precision).steps;
 }
 
 TEST(ZooPlan, ResNetConvertsWeightsAndTheirGradientsAlone) {
@@ -52,6 +62,16 @@ TEST(ZooPlan, NothingBetweenTheConvolutionsOfAResNetIsLeftAlone) {
   EXPECT_EQ(count["batch_norm"], 5);
   EXPECT_EQ(count["batch_norm_backprop"], 5);
   EXPECT_EQ(count["relu"], 1);
+}
+
+TEST(ZooPlan, ProjectionShortcutsCanBeComputedAgain) {
+  const Training kept = compile_training("resnet_v1_18", Precision::kFloat32),
+                 again = compile_training("resnet_v1_18", Precision::kFloat32, {.recompute_shortcuts = true});
+  const auto convolutions = [](const Training& of) {
+    return std::ranges::count(of.steps, std::string("conv2d"), &KernelTime::op);
+  };
+  EXPECT_EQ(convolutions(again), convolutions(kept) + 3);
+  EXPECT_LT(again.statistics.live_bytes, kept.statistics.live_bytes);
 }
 
 }  // namespace

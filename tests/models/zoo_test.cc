@@ -92,6 +92,12 @@ TEST(Zoo, TheStrideOfABottleneckIsOnIts3x3Convolution) {
   EXPECT_EQ(strides.at("resnet_v1_50/block2/unit_1/conv2/kernel"), (std::vector<int64_t>{2, 2}));
 }
 
+TEST(Zoo, ShortcutsThatAreNoProjectionsAreNotComputedAgain) {
+  for (const char* name : {"resnet_v1_20", "resnet_v2_50", "vgg_a"})
+    EXPECT_THAT([&] { get_model_fn(name, {.recompute_shortcuts = true}); },
+                ThrowsMessage<InvalidArgument>(HasSubstr("recompute_shortcuts must be left out")));
+}
+
 TEST(Zoo, WeightDecayIsOneLossForEachKernel) {
   Graph graph;
   const GraphScope scope(graph);

@@ -18,6 +18,7 @@ struct NetworkSettings {
   float batch_norm_momentum = 0;
   float batch_norm_epsilon = 0;
   float dropout = 0;
+  bool recompute_shortcuts = false;
 };
 
 struct ConvolutionOptions {
@@ -42,6 +43,8 @@ class Network {
   Tensor batch_norm(const Tensor& x, const std::string& name, const layers::Activation& activation = {});
   Tensor dense(const Tensor& x, int64_t units, const std::string& name, const layers::Activation& activation = {});
   Tensor dropout(const Tensor& x);
+  // conv_batch_norm with a 1x1 kernel and no activation.
+  Tensor projection_shortcut(const Tensor& x, int64_t filters, int64_t stride);
 
   // Records x as the end point of that name and returns it.
   Tensor end_point(std::string_view name, const Tensor& x);

@@ -19,6 +19,7 @@ struct NetworkEntry {
   std::optional<float> dropout;
   bool has_batch_norm;
   bool takes_any_image_size;
+  bool has_projections;  // shortcuts that are convolutions with batch normalisation
   NetworkOutput (*build)(Network& network, const Tensor& images);
 };
 
