@@ -54,7 +54,10 @@ mox::Dataset random_images(const Case& of, const mox::ModelMeta& meta) {
 
 mox::ModelSpec training_spec(const std::string& model, const mox::Inputs& in, mox::ModeKeys mode) {
   auto [images, labels] = in.take<2>();
-  const mox::Tensor logits = mox::get_model_fn(model)(images, mode).logits;
+  // What `recompute` asks the compiler for, and what a model has to ask for itself.
+  const bool has_projections = model.starts_with("resnet_v1_") && mox::get_model_meta(model).image_size == 224;
+  const mox::NetworkOptions options{.recompute_shortcuts = has_projections && mox::flag("recompute") != "none"};
+  const mox::Tensor logits = mox::get_model_fn(model, options)(images, mode).logits;
   return {.loss = mox::reduce_mean(mox::sparse_softmax_cross_entropy(logits, labels))};
 }
 

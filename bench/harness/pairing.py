@@ -1,6 +1,7 @@
 """Two sides measured in turn, A B A B ..., so that what else the machine does meets both alike."""
 
 import statistics
+import time
 
 
 class Pairs:
@@ -27,10 +28,13 @@ class Pairs:
         return statistics.median(self.ratios)
 
 
-def run_pairs(count, ours, theirs, progress=lambda pair, a, b: None):
-    """Calls ours() and theirs() `count` times each, in turn, and keeps what they return."""
+def run_pairs(count, ours, theirs, progress=lambda pair, a, b: None, until=float("inf")):
+    """Calls ours() and theirs() `count` times each, in turn, and keeps what they return. After `until` (time.monotonic())
+    no further pair is begun; there is always one."""
     pairs = Pairs([], [])
     for pair in range(count):
+        if pair > 0 and time.monotonic() >= until:
+            break
         a, b = ours(), theirs()
         pairs.ours.append(a)
         pairs.theirs.append(b)
