@@ -17,12 +17,13 @@ struct Training {
   PlanStatistics statistics;
 };
 
-Training compile_training(const std::string& network, Precision precision, const NetworkOptions& options = {}) {
+Training compile_training(const std::string& network, Precision precision, const NetworkOptions& options = {},
+                          int64_t size = 64) {
   const Team team(1);
   team.enter();
   Graph graph;
   const GraphScope scope(graph);
-  const Tensor images = graph.input(0, {DType::kFloat32, {2, 3, 64, 64}}, SourceLocation::current()),
+  const Tensor images = graph.input(0, {DType::kFloat32, {2, 3, size, size}}, SourceLocation::current()),
                labels = graph.input(1, {DType::kInt64, {2}}, SourceLocation::current());
   const Tensor logits = get_model_fn(network, options)(images, ModeKeys::TRAIN).logits;
   const Tensor loss = reduce_mean(sparse_softmax_cross_entropy(logits, labels));
@@ -65,8 +66,8 @@ TEST(ZooPlan, NothingBetweenTheConvolutionsOfAResNetIsLeftAlone) {
 }
 
 TEST(ZooPlan, ProjectionShortcutsCanBeComputedAgain) {
-  const Training kept = compile_training("resnet_v1_18", Precision::kFloat32),
-                 again = compile_training("resnet_v1_18", Precision::kFloat32, {.recompute_shortcuts = true});
+  const Training kept = compile_training("resnet_v1_18", Precision::kFloat32, {}, 224),
+                 again = compile_training("resnet_v1_18", Precision::kFloat32, {.recompute_shortcuts = true}, 224);
   const auto convolutions = [](const Training& of) {
     return std::ranges::count(of.steps, std::string("conv2d"), &KernelTime::op);
   };
