@@ -45,8 +45,7 @@ RunResult run_or_throw(const RunSpec& spec) {
 int run(const RunSpec& spec) {
   std::string message;
   try {
-    // mpirun takes any other status than 0 for a failure of the job.
-    return run_or_throw(spec).interrupted && internal::job().size() == 1 ? kExitInterrupted : 0;
+    return run_or_throw(spec).interrupted ? kExitInterrupted : 0;
   } catch (const Error& error) {
     message = error.what();
   } catch (const std::bad_alloc&) {

@@ -59,7 +59,7 @@ inline constexpr int kExitInterrupted = 75;
 //
 // In a job of several processes (moxing/distributed.h) all of them call it together, with equal specs. An error on one rank
 // is printed once, with the rank's name, and ends all processes with status 1. A signal to one of them stops all after the
-// same step; the status is 0 then.
+// same step; all return kExitInterrupted then, which mpirun and mox launch end with too.
 //
 // TRAIN continues the latest checkpoint of log_dir if there is one, else starts from checkpoint_path, else initialises.
 // EVAL and PREDICT take the same precedence but need a checkpoint. Results go to stdout, one "test NAME: VALUE" line a

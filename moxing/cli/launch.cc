@@ -19,6 +19,7 @@
 
 #include "moxing/cli/internal/command.h"
 #include "moxing/cli/internal/rank_table.h"
+#include "moxing/run.h"
 #include "runtime/base/error.h"
 
 namespace mox::cli {
@@ -115,7 +116,7 @@ int launch(const Arguments& arguments) {
   int ranks = wanted;
   for (int attempt = 0;; ++attempt) {
     const int status = run(mpirun_command(arguments, hosts, ranks));
-    if (status == 0 || status == kConfigurationRefused || status == kProgramNotStarted ||
+    if (status == 0 || status == kExitInterrupted || status == kConfigurationRefused || status == kProgramNotStarted ||
         signals_received.load() > 0 || attempt == arguments.max_restarts)
       return status;
     ::sleep(kSecondsBetweenAttempts);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -95,6 +96,7 @@ void report_stall(const std::string& what, std::span<const int> missing, double 
 void leave_job() {
   Job& self = the_job();
   if (!self.watch) return;
+  std::fflush(nullptr);  // mpirun may kill the others once one has ended with a status of its own
   self.watch->leave();
   self.watch.reset();
   self.communicator.reset();  // MPI_Finalize

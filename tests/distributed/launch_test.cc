@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "moxing/checkpoint.h"
+#include "moxing/run.h"
 #include "runtime/base/file.h"
 #include "tests/distributed/job.h"
 
@@ -105,9 +106,19 @@ TEST_F(Launch, ASignalToTheLauncherSavesAndEndsTheJob) {
   }));
   job.send(SIGTERM);
   const ProcessResult result = job.wait(60);
-  expect_success(result);
+  EXPECT_EQ(result.status, kExitInterrupted) << result.err;
   EXPECT_THAT(result.out, HasSubstr("stopped because SIGUSR1 was received"));
   expect_all_intact(log_dir_, 1);
+}
+
+TEST_F(Launch, AJobThatWasAskedToStopIsNotStartedAgain) {
+  const ProcessResult result =
+      run_process(launch({"-n", "2", "--max-restarts", "5"},
+                         {"distributed_program", "--train_url=" + log_dir_, "--log_every_n_steps=0",
+                          "--fault=terminate", "--fault_rank=1"}));
+  EXPECT_EQ(result.status, kExitInterrupted) << result.err;
+  EXPECT_THAT(result.err, testing::Not(HasSubstr("restart")));
+  EXPECT_EQ(load_checkpoint(log_dir_).global_step, 6);
 }
 
 }  // namespace
