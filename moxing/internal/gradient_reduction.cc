@@ -6,15 +6,9 @@
 #include <cstring>
 
 #include "runtime/base/error.h"
+#include "runtime/comm/add.h"
 
 namespace mox::internal {
-namespace {
-
-void add_to(float* __restrict left, const float* __restrict right, int64_t elements) {
-  for (int64_t i = 0; i < elements; ++i) left[i] += right[i];
-}
-
-}  // namespace
 
 GradientReduction::GradientReduction(const Placement& placement, Communicator& communicator,
                                      std::vector<BlockPart> parts, int64_t block_elements,
@@ -34,6 +28,7 @@ GradientReduction::GradientReduction(const Placement& placement, Communicator& c
   combined_.resize(buckets_.size());
   scratch_.resize(buckets_.size());
   pending_.resize(buckets_.size());
+  times_.resize(buckets_.size());
   lanes_left_ = std::vector<std::atomic<int>>(buckets_.size());
 }
 
@@ -96,6 +91,7 @@ void GradientReduction::combine(size_t b) {
                        [&](float* left, const float* right) { add_to(left, right, bucket.elements); });
     lane.stacks[b].clear();
   }
+  times_[b].ready = std::chrono::steady_clock::now();
   if (placement_.ranks == 1) {
     MOX_ASSERT(stack.size() == 1, "one rank has all leaves");
     deliver(b, stack.front().value);
@@ -117,6 +113,7 @@ void GradientReduction::deliver(size_t b, float* sum) {
   const Bucket& bucket = buckets_[b];
   for (size_t i = bucket.first_part; i <= bucket.last_part; ++i)
     deliver_(i, {sum + (parts_[i].offset - bucket.offset), static_cast<size_t>(parts_[i].elements)});
+  times_[b].delivered = std::chrono::steady_clock::now();
 }
 
 void GradientReduction::finish() {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -35,10 +36,15 @@ struct BlockPart {
   int64_t offset = 0, elements = 0;
 };
 
+// When a bucket of the last step was final in this process, and when its sum over all ranks was delivered.
+struct BucketTimes {
+  std::chrono::steady_clock::time_point ready, delivered;
+};
+
 class GradientReduction {
  public:
   // `deliver` gets the sum of part `index` over all replicas, once a step: on a lane's thread if there is one rank,
-  // else on the communication thread. It is valid until the next step begins.
+  // else on the thread that drives the communicator. It is valid until the next step begins.
   using Deliver = std::function<void(size_t index, std::span<float> sum)>;
 
   // `parts` lie one behind the other in blocks of `block_elements`.
@@ -53,6 +59,9 @@ class GradientReduction {
   void finish();
 
   size_t buckets() const { return buckets_.size(); }
+  // Of the last step, once it has finished.
+  std::span<const BucketTimes> times() const { return times_; }
+  int64_t bucket_elements(size_t bucket) const { return buckets_[bucket].elements; }
   int tags() const { return static_cast<int>(buckets_.size()); }
 
  private:
@@ -84,6 +93,7 @@ class GradientReduction {
   std::vector<std::atomic<int>> lanes_left_;
   std::vector<TreeSumScratch> scratch_;
   std::vector<std::shared_ptr<Communicator::Pending>> pending_;
+  std::vector<BucketTimes> times_;  // written by the thread that has the bucket
 };
 
 }  // namespace mox::internal

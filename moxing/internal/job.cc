@@ -25,7 +25,7 @@ struct Job {
   std::unique_ptr<Communicator> communicator = std::make_unique<Communicator>();
   std::unique_ptr<RankWatch> watch;  // with several ranks
   std::atomic<double> warn_seconds{30}, abort_seconds{600};
-  std::set<std::string> warned;  // stalls that were reported; of the communication thread
+  std::set<std::string> warned;  // stalls that were reported; of the thread that drives the communicator
 };
 
 Job& the_job() {

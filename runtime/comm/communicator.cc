@@ -3,7 +3,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <atomic>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -21,8 +20,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Between two looks at operations under way while all other threads compute: polling without a pause would take a core
-// from them. While somebody waits, there is no pause.
-constexpr auto kPollInterval = std::chrono::microseconds(50);
+// from them, and so does polling often while another rank is late.
+constexpr std::chrono::microseconds kShortestPause(25), kLongestPause(500);
 constexpr auto kStallReportInterval = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -49,6 +48,8 @@ class Communicator::Pending {
   }
 };
 
+// Drives the operations under way: a thread of its own does it while all others compute; a thread that waits does it itself,
+// so that no thread has to wake another one.
 class Communicator::Thread {
  public:
   explicit Thread(std::unique_ptr<Transport> transport)
@@ -61,8 +62,8 @@ class Communicator::Thread {
       stop_ = true;
     }
     wake_.notify_one();
-    finished_.notify_all();
     if (thread_.joinable()) thread_.join();
+    std::lock_guard driving(driving_);  // nobody is at work on an operation any more
   }
 
   void add(std::shared_ptr<Pending> pending) {
@@ -73,14 +74,22 @@ class Communicator::Thread {
     wake_.notify_one();
   }
 
+  // Starts the operation and waits for it; the thread need not even wake.
+  void run(std::shared_ptr<Pending> pending) {
+    {
+      std::lock_guard lock(mutex_);
+      ++waiting_;
+      added_.push_back(pending);
+    }
+    drive_to_end(*pending);
+  }
+
   void wait(Pending& pending) {
-    waiting_.fetch_add(1, std::memory_order_relaxed);
-    wake_.notify_one();
-    std::unique_lock lock(mutex_);
-    finished_.wait(lock, [&] { return pending.finished || stop_; });
-    waiting_.fetch_sub(1, std::memory_order_relaxed);
-    if (!pending.finished) throw IoError("the communication between the ranks has ended");
-    if (pending.error) std::rethrow_exception(pending.error);
+    {
+      std::lock_guard lock(mutex_);
+      ++waiting_;
+    }
+    drive_to_end(pending);
   }
 
   void set_stall_listener(StallListener listener) {
@@ -89,33 +98,61 @@ class Communicator::Thread {
   }
 
  private:
+  // The caller is counted in waiting_, and no longer after this.
+  void drive_to_end(Pending& pending) {
+    while (!is_over(pending)) {
+      bool moved = false;
+      {
+        std::lock_guard driving(driving_);
+        moved = drive();
+      }
+      if (!moved) sched_yield();
+    }
+    std::unique_lock lock(mutex_);
+    --waiting_;
+    if (waiting_ == 0 && (under_way_ || !added_.empty())) wake_.notify_one();
+    if (!pending.finished) throw IoError("the communication between the ranks has ended");
+    if (pending.error) std::rethrow_exception(pending.error);
+  }
+
+  bool is_over(const Pending& pending) {
+    std::lock_guard lock(mutex_);
+    return pending.finished || stop_;
+  }
+
   void loop() {
-    std::list<std::shared_ptr<Pending>> active;
+    auto pause = kShortestPause;
     for (;;) {
       {
         std::unique_lock lock(mutex_);
-        if (active.empty()) wake_.wait(lock, [&] { return stop_ || !added_.empty(); });
+        wake_.wait(lock, [&] { return stop_ || (waiting_ == 0 && (!added_.empty() || under_way_)); });
         if (stop_) return;
-        std::move(added_.begin(), added_.end(), std::back_inserter(active));
-        added_.clear();
       }
       bool moved = false;
-      for (auto it = active.begin(); it != active.end();) {
-        if (finish_if_possible(**it)) {
-          it = active.erase(it);
-          moved = true;
-        } else {
-          ++it;
-        }
+      {
+        std::lock_guard driving(driving_);
+        moved = drive();
       }
-      if (moved || active.empty()) continue;
-      if (waiting_.load(std::memory_order_relaxed) > 0) {
-        sched_yield();
-      } else {
-        std::unique_lock lock(mutex_);
-        if (added_.empty()) wake_.wait_for(lock, kPollInterval);
-      }
+      pause = moved ? kShortestPause : std::min(pause * 2, kLongestPause);
+      if (moved) continue;
+      std::unique_lock lock(mutex_);
+      if (wake_.wait_for(lock, pause, [&] { return stop_ || !added_.empty(); })) pause = kShortestPause;
     }
+  }
+
+  // Works on all operations as far as they go without waiting; whether one was finished. The caller holds `driving_`.
+  bool drive() {
+    {
+      std::lock_guard lock(mutex_);
+      if (stop_) return false;
+      std::move(added_.begin(), added_.end(), std::back_inserter(active_));
+      added_.clear();
+    }
+    const size_t before = active_.size();
+    active_.remove_if([&](const auto& pending) { return finish_if_possible(*pending); });
+    std::lock_guard lock(mutex_);
+    under_way_ = !active_.empty();
+    return active_.size() < before;
   }
 
   bool finish_if_possible(Pending& pending) {
@@ -128,12 +165,9 @@ class Communicator::Thread {
     } catch (...) {
       error = std::current_exception();
     }
-    {
-      std::lock_guard lock(mutex_);
-      pending.finished = true;
-      pending.error = error;
-    }
-    finished_.notify_all();
+    std::lock_guard lock(mutex_);
+    pending.finished = true;
+    pending.error = error;
     return true;
   }
 
@@ -156,10 +190,13 @@ class Communicator::Thread {
   }
 
   std::unique_ptr<Transport> transport_;
-  std::mutex mutex_;
-  std::condition_variable wake_, finished_;
+  std::mutex driving_;  // held by the thread that works on operations; guards transport_ and active_
+  std::list<std::shared_ptr<Pending>> active_;
+  std::mutex mutex_;  // guards all that follows; taken after driving_
+  std::condition_variable wake_;
   std::deque<std::shared_ptr<Pending>> added_;
-  std::atomic<int> waiting_{0};
+  bool under_way_ = false;  // active_ is not empty
+  int waiting_ = 0;         // threads in `wait`
   bool stop_ = false;
   StallListener listener_;
   std::thread thread_;  // last: it uses the others
@@ -217,7 +254,14 @@ void Communicator::set_stall_listener(StallListener listener) {
 }
 
 void Communicator::run(std::unique_ptr<Operation> operation, std::string what) {
-  wait(start(std::move(operation), std::move(what)));
+  if (!thread_) {
+    start(std::move(operation), std::move(what));
+    return;
+  }
+  auto pending = std::make_shared<Pending>();
+  pending->operation = std::move(operation);
+  pending->what = std::move(what);
+  thread_->run(std::move(pending));
 }
 
 void Communicator::barrier() { run(internal::make_barrier(), "barrier"); }

@@ -1,7 +1,8 @@
 // Communicator: the ranks of a job, and what they do together.
 //
-// One thread owns the transport and drives all operations under way; it polls and never blocks in one, so that
-// gradients travel while the other threads compute. With one rank there is no such thread, and nothing is sent.
+// One thread at a time drives all operations under way; it polls and never blocks in one, so that gradients travel while
+// the other threads compute: a communication thread of its own or, while it waits, the one that waits. With one rank
+// there is no such thread, and nothing is sent.
 //
 // All ranks must call the same operations in the same order. An operation that waits for a rank for long is reported
 // to the listener (see StallListener), which may end the job; the operations themselves wait without end.
@@ -58,8 +59,8 @@ class Communicator {
 
   // An operation under way.
   class Pending;
-  // `what` names it in reports of a stall ("bucket 3"). `done` runs on the communication thread when it is finished,
-  // before `wait` returns; it must not wait for another operation. With one rank all of it happens in this call.
+  // `what` names it in reports of a stall ("bucket 3"). `done` runs on the thread that drives when it is finished,
+  // before `wait` returns; one at a time; it must not wait for another operation. With one rank all of it happens in this call.
   std::shared_ptr<Pending> start(std::unique_ptr<Operation> operation, std::string what,
                                  std::function<void()> done = {});
   // Returns when the operation and its `done` are through; rethrows what they threw.
@@ -69,7 +70,7 @@ class Communicator {
   // operations may be freed. For the end of a job that has failed.
   void abandon();
 
-  // Called on the communication thread about once in a tenth of a second while the operation `what` waits for `missing`
+  // Called on the thread that drives about once in a tenth of a second while the operation `what` waits for `missing`
   // ranks (sorted): for how long it has.
   using StallListener =
       std::function<void(const std::string& what, std::span<const int> missing, double seconds)>;

@@ -32,8 +32,7 @@ struct MpiLibrary {
   MPI_Errhandler errors_return;
 
   MpiLibrary() {
-    handle_ = dlopen("libmpi.so.40", RTLD_NOW | RTLD_GLOBAL);
-    if (!handle_)
+    if (!dlopen("libmpi.so.40", RTLD_NOW | RTLD_GLOBAL))
       throw NotFound(fmt::format(
           "this process was started by mpirun, but the library of Open MPI 4.1 cannot be opened: {}",
           dlerror()));
@@ -53,12 +52,12 @@ struct MpiLibrary {
 
  private:
   template <typename T>
-  void find(T& target, const char* name) {
-    void* address = dlsym(handle_, name);
+  static void find(T& target, const char* name) {
+    // Not from the handle: a program that links the library has copies of its data, and those are the ones in use.
+    void* address = dlsym(RTLD_DEFAULT, name);
     if (!address) throw NotFound(fmt::format("libmpi.so.40 has no '{}'; Open MPI 4.1 is needed", name));
     target = reinterpret_cast<T>(address);
   }
-  void* handle_;
 };
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
 #include "runtime/base/error.h"
+#include "runtime/comm/add.h"
 #include "runtime/comm/operation.h"
 
 namespace mox {
@@ -11,6 +13,8 @@ namespace {
 // Below this, the time of a second phase is worth more than the bytes it saves.
 constexpr int64_t kShortElements = 2048;
 constexpr int64_t kSegmentAlignment = 16;
+// What a rank sums at a time: small enough for a cache, large enough that waiting for it costs little.
+constexpr int64_t kSegmentElements = int64_t{1} << 18;
 
 uint16_t to_bfloat16(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
@@ -19,10 +23,6 @@ uint16_t to_bfloat16(float value) {
   return static_cast<uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);  // to nearest, ties to even
 }
 float from_bfloat16(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
-
-void add_to(float* __restrict left, const float* __restrict right, int64_t elements) {
-  for (int64_t i = 0; i < elements; ++i) left[i] += right[i];
-}
 
 // A range of floats on its way: as it is, or rounded.
 class WireBuffer {
@@ -47,97 +47,132 @@ class WireBuffer {
   std::vector<uint16_t> narrow_;
 };
 
+// The array goes through in chunks, one behind the other: while chunk c travels to those who sum it, the sums of chunk
+// c - 1 travel back. What has arrived is summed while it is still in a cache, and the memory for it is small.
 class TreeSumOperation : public Operation {
  public:
   explicit TreeSumOperation(const TreeSum& sum) : sum_(sum) {}
 
   bool advance(Transport& transport, std::vector<Transport::Request>& requests) override {
-    rank_ = transport.rank();
-    ranks_ = transport.size();
-    if (sum_.wire == WireType::kBfloat16 && phase_ == 0 && ranks_ > 1) round_partial_sums();
-    switch (phase_++) {
-      case 0:
-        exchange(transport, requests);
-        return true;
-      case 1:
-        fold();
-        return is_short() ? false : distribute(transport, requests);
-      default:
-        for (auto& [begin, elements, buffer] : incoming_) buffer.unpack(sum_.result + begin, elements);
-        return false;
+    const int64_t step = step_++;
+    if (step == 0) begin(transport);
+    // Complete are now the exchange of chunk step - 1 and the distribution of chunk step - 2.
+    if (step >= 2) unpack(stage(step - 2));
+    if (step < chunks_) exchange(chunk(step), stage(step), transport, requests);
+    if (step >= 1 && step <= chunks_) {
+      fold(chunk(step - 1), stage(step - 1));
+      if (is_short()) return false;
+      distribute(chunk(step - 1), stage(step - 1), transport, requests);
     }
+    return step <= chunks_;
   }
 
  private:
-  struct Segment {
+  struct Range {
     int64_t begin, elements;
   };
-  struct Incoming {
-    int64_t begin, elements;
+  struct Staged {
+    int peer;
+    std::span<float> values;
     WireBuffer buffer;
+  };
+  struct Incoming {
+    Range range;
+    WireBuffer buffer;
+  };
+  // What is on its way for one chunk.
+  struct Stage {
+    std::vector<Staged> staged;        // other ranks' partial sums of this rank's segment
+    std::vector<WireBuffer> outgoing;  // this rank's, to them; then its segment of the result
+    std::vector<Incoming> incoming;    // other ranks' segments of the result
   };
 
   bool is_short() const { return sum_.elements <= kShortElements || ranks_ == 1; }
 
-  // Which elements `rank` sums up.
-  Segment segment(int rank) const {
-    if (is_short()) return {0, sum_.elements};
-    const int64_t share = (sum_.elements + ranks_ - 1) / ranks_;
+  void begin(Transport& transport) {
+    rank_ = transport.rank();
+    ranks_ = transport.size();
+    chunk_elements_ = is_short() ? std::max<int64_t>(1, sum_.elements) : kSegmentElements * ranks_;
+    chunks_ = std::max<int64_t>(1, (sum_.elements + chunk_elements_ - 1) / chunk_elements_);
+    for (int rank = 0; rank < ranks_; ++rank)
+      subtrees_.push_back(maximal_subtrees(sum_.leaves, block_of(sum_.leaves, rank, ranks_)));
+    if (!sum_.scratch) sum_.scratch = &own_scratch_;
+    if (sum_.scratch->arrays.size() < kStages * arrivals()) sum_.scratch->arrays.resize(kStages * arrivals());
+  }
+
+  // Partial sums that a chunk gets from the other ranks.
+  size_t arrivals() const {
+    size_t count = 0;
+    for (int rank = 0; rank < ranks_; ++rank)
+      if (rank != rank_) count += subtrees_[static_cast<size_t>(rank)].size();
+    return count;
+  }
+
+  Range chunk(int64_t number) const {
+    const int64_t begin = number * chunk_elements_;
+    return {begin, std::min(chunk_elements_, sum_.elements - begin)};
+  }
+  Stage& stage(int64_t chunk) { return stages_[static_cast<size_t>(chunk) % kStages]; }
+
+  // Which elements of a chunk `rank` sums up.
+  Range segment(Range chunk, int rank) const {
+    if (is_short()) return chunk;
+    const int64_t share = (chunk.elements + ranks_ - 1) / ranks_;
     const int64_t length = (share + kSegmentAlignment - 1) / kSegmentAlignment * kSegmentAlignment;
-    const int64_t begin = std::min(length * rank, sum_.elements);
-    return {begin, std::min(length, sum_.elements - begin)};
+    const int64_t begin = std::min(length * rank, chunk.elements);
+    return {chunk.begin + begin, std::min(length, chunk.elements - begin)};
   }
 
   // Also what stays here is rounded, so that a result does not depend on who sums a segment.
-  void round_partial_sums() {
+  void round_partial_sums(Range chunk) {
     for (float* partial : sum_.partial_sums)
-      for (int64_t i = 0; i < sum_.elements; ++i) partial[i] = from_bfloat16(to_bfloat16(partial[i]));
+      for (int64_t i = chunk.begin; i < chunk.begin + chunk.elements; ++i)
+        partial[i] = from_bfloat16(to_bfloat16(partial[i]));
   }
 
-  void exchange(Transport& transport, std::vector<Transport::Request>& requests) {
-    const Segment own = segment(rank_);
+  void exchange(Range chunk, Stage& stage, Transport& transport, std::vector<Transport::Request>& requests) {
+    if (sum_.wire == WireType::kBfloat16 && ranks_ > 1) round_partial_sums(chunk);
+    const Range own = segment(chunk, rank_);
+    stage = {};
+    size_t array = static_cast<size_t>(&stage - stages_.data()) * arrivals();
     // Peers in an order of each rank's own, so that not all of them call on rank 0 first.
-    for (int step = 1; step < ranks_; ++step) {
-      const int peer = (rank_ + step) % ranks_;
-      const size_t subtrees = maximal_subtrees(sum_.leaves, block_of(sum_.leaves, peer, ranks_)).size();
-      for (size_t i = 0; i < subtrees; ++i) {
-        staged_.push_back({peer, {}, WireBuffer(sum_.wire, own.elements)});
+    for (int distance = 1; distance < ranks_; ++distance) {
+      const int peer = (rank_ + distance) % ranks_;
+      for (size_t i = 0; i < subtrees_[static_cast<size_t>(peer)].size(); ++i) {
+        std::vector<float>& values = sum_.scratch->arrays[array++];
+        if (values.size() < static_cast<size_t>(own.elements))
+          values.resize(static_cast<size_t>(own.elements));
+        stage.staged.push_back({peer, values, WireBuffer(sum_.wire, own.elements)});
       }
     }
-    TreeSumScratch& scratch = sum_.scratch ? *sum_.scratch : own_scratch_;
-    if (scratch.arrays.size() < staged_.size()) scratch.arrays.resize(staged_.size());
-    for (size_t i = 0; i < staged_.size(); ++i) {
-      scratch.arrays[i].resize(static_cast<size_t>(own.elements));
-      staged_[i].values = scratch.arrays[i];
-    }
-    for (Staged& staged : staged_)
+    for (Staged& staged : stage.staged)
       requests.push_back(transport.receive(staged.peer, sum_.tag,
                                            staged.buffer.incoming(staged.values.data(), own.elements)));
-    for (int step = 1; step < ranks_; ++step) {
-      const int peer = (rank_ + step) % ranks_;
-      const Segment theirs = segment(peer);
+    for (int distance = 1; distance < ranks_; ++distance) {
+      const int peer = (rank_ + distance) % ranks_;
+      const Range theirs = segment(chunk, peer);
       for (const float* partial : sum_.partial_sums) {
-        outgoing_.emplace_back(sum_.wire, theirs.elements);
+        stage.outgoing.emplace_back(sum_.wire, theirs.elements);
         requests.push_back(transport.send(
-            peer, sum_.tag, outgoing_.back().outgoing(partial + theirs.begin, theirs.elements)));
+            peer, sum_.tag, stage.outgoing.back().outgoing(partial + theirs.begin, theirs.elements)));
       }
     }
   }
 
-  void fold() {
-    const Segment own = segment(rank_);
+  void fold(Range chunk, Stage& stage) {
+    const Range own = segment(chunk, rank_);
     std::vector<PartialSum<float*>> stack;
     const auto add = [&](float* left, const float* right) { add_to(left, right, own.elements); };
     for (int rank = 0; rank < ranks_; ++rank) {
       size_t next = 0;  // of the staged arrays of this rank
-      const auto subtrees = maximal_subtrees(sum_.leaves, block_of(sum_.leaves, rank, ranks_));
+      const auto& subtrees = subtrees_[static_cast<size_t>(rank)];
       for (size_t i = 0; i < subtrees.size(); ++i) {
         float* values = nullptr;
         if (rank == rank_) {
           values = sum_.partial_sums[i] + own.begin;
         } else {
-          while (staged_[next].peer != rank) ++next;
-          Staged& staged = staged_[next++];
+          while (stage.staged[next].peer != rank) ++next;
+          Staged& staged = stage.staged[next++];
           staged.buffer.unpack(staged.values.data(), own.elements);
           values = staged.values.data();
         }
@@ -150,41 +185,41 @@ class TreeSumOperation : public Operation {
       std::memcpy(result, stack[0].value, static_cast<size_t>(own.elements) * sizeof(float));
     if (sum_.wire == WireType::kBfloat16 && ranks_ > 1)
       for (int64_t i = 0; i < own.elements; ++i) result[i] = from_bfloat16(to_bfloat16(result[i]));
-    staged_.clear();
-    outgoing_.clear();
+    stage = {};
   }
 
-  bool distribute(Transport& transport, std::vector<Transport::Request>& requests) {
-    const Segment own = segment(rank_);
-    outgoing_.emplace_back(sum_.wire, own.elements);
-    const std::span<const std::byte> mine = outgoing_.back().outgoing(sum_.result + own.begin, own.elements);
-    for (int step = 1; step < ranks_; ++step) {
-      const int peer = (rank_ + step) % ranks_;
-      const Segment theirs = segment(peer);
-      incoming_.push_back({theirs.begin, theirs.elements, WireBuffer(sum_.wire, theirs.elements)});
+  void distribute(Range chunk, Stage& stage, Transport& transport,
+                  std::vector<Transport::Request>& requests) {
+    const Range own = segment(chunk, rank_);
+    stage.outgoing.emplace_back(sum_.wire, own.elements);
+    const std::span<const std::byte> mine =
+        stage.outgoing.back().outgoing(sum_.result + own.begin, own.elements);
+    for (int distance = 1; distance < ranks_; ++distance) {
+      const Range theirs = segment(chunk, (rank_ + distance) % ranks_);
+      stage.incoming.push_back({theirs, WireBuffer(sum_.wire, theirs.elements)});
     }
-    for (int step = 1; step < ranks_; ++step) {
-      const int peer = (rank_ + step) % ranks_;
-      Incoming& incoming = incoming_[static_cast<size_t>(step - 1)];
-      requests.push_back(transport.receive(
-          peer, sum_.tag, incoming.buffer.incoming(sum_.result + incoming.begin, incoming.elements)));
+    for (int distance = 1; distance < ranks_; ++distance) {
+      const int peer = (rank_ + distance) % ranks_;
+      auto& [range, buffer] = stage.incoming[static_cast<size_t>(distance - 1)];
+      requests.push_back(
+          transport.receive(peer, sum_.tag, buffer.incoming(sum_.result + range.begin, range.elements)));
       requests.push_back(transport.send(peer, sum_.tag, mine));
     }
-    return true;
   }
 
-  struct Staged {
-    int peer;
-    std::span<float> values;
-    WireBuffer buffer;
-  };
+  void unpack(Stage& stage) {
+    for (auto& [range, buffer] : stage.incoming) buffer.unpack(sum_.result + range.begin, range.elements);
+  }
+
+  // Chunks on their way at the same time: one to be summed, one that has been.
+  static constexpr size_t kStages = 2;
 
   TreeSum sum_;
   TreeSumScratch own_scratch_;
-  int rank_ = 0, ranks_ = 1, phase_ = 0;
-  std::vector<Staged> staged_;  // other ranks' partial sums of this rank's segment
-  std::vector<WireBuffer> outgoing_;
-  std::vector<Incoming> incoming_;  // other ranks' segments of the result
+  int rank_ = 0, ranks_ = 1;
+  int64_t chunk_elements_ = 1, chunks_ = 1, step_ = 0;
+  std::vector<std::vector<LeafRange>> subtrees_;  // of each rank's block
+  std::array<Stage, kStages> stages_;
 };
 
 }  // namespace
