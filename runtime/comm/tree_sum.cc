@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kShortElements = 2048;
 constexpr int64_t kSegmentAlignment = 16;
 // What a rank sums at a time: small enough for a cache, large enough that waiting for it costs little.
-constexpr int64_t kSegmentElements = int64_t{1} << 18;
+constexpr int64_t kSegmentElements = int64_t{1} << 17;
 
 uint16_t to_bfloat16(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
@@ -61,8 +61,7 @@ class TreeSumOperation : public Operation {
     if (step < chunks_) exchange(chunk(step), stage(step), transport, requests);
     if (step >= 1 && step <= chunks_) {
       fold(chunk(step - 1), stage(step - 1));
-      if (is_short()) return false;
-      distribute(chunk(step - 1), stage(step - 1), transport, requests);
+      if (!is_direct_) distribute(chunk(step - 1), stage(step - 1), transport, requests);
     }
     return step <= chunks_;
   }
@@ -87,15 +86,16 @@ class TreeSumOperation : public Operation {
     std::vector<Incoming> incoming;    // other ranks' segments of the result
   };
 
-  bool is_short() const { return sum_.elements <= kShortElements || ranks_ == 1; }
-
   void begin(Transport& transport) {
     rank_ = transport.rank();
     ranks_ = transport.size();
-    chunk_elements_ = is_short() ? std::max<int64_t>(1, sum_.elements) : kSegmentElements * ranks_;
-    chunks_ = std::max<int64_t>(1, (sum_.elements + chunk_elements_ - 1) / chunk_elements_);
     for (int rank = 0; rank < ranks_; ++rank)
       subtrees_.push_back(maximal_subtrees(sum_.leaves, block_of(sum_.leaves, rank, ranks_)));
+    // Two ranks with one partial sum each send as much either way.
+    is_direct_ = sum_.elements <= kShortElements || ranks_ == 1 ||
+                 (ranks_ == 2 && subtrees_[0].size() == 1 && subtrees_[1].size() == 1);
+    chunk_elements_ = is_direct_ ? kSegmentElements : kSegmentElements * ranks_;
+    chunks_ = std::max<int64_t>(1, (sum_.elements + chunk_elements_ - 1) / chunk_elements_);
     if (!sum_.scratch) sum_.scratch = &own_scratch_;
     if (sum_.scratch->arrays.size() < kStages * arrivals()) sum_.scratch->arrays.resize(kStages * arrivals());
   }
@@ -116,7 +116,7 @@ class TreeSumOperation : public Operation {
 
   // Which elements of a chunk `rank` sums up.
   Range segment(Range chunk, int rank) const {
-    if (is_short()) return chunk;
+    if (is_direct_) return chunk;
     const int64_t share = (chunk.elements + ranks_ - 1) / ranks_;
     const int64_t length = (share + kSegmentAlignment - 1) / kSegmentAlignment * kSegmentAlignment;
     const int64_t begin = std::min(length * rank, chunk.elements);
@@ -217,6 +217,7 @@ class TreeSumOperation : public Operation {
   TreeSum sum_;
   TreeSumScratch own_scratch_;
   int rank_ = 0, ranks_ = 1;
+  bool is_direct_ = false;  // every rank sums all, and nothing travels back
   int64_t chunk_elements_ = 1, chunks_ = 1, step_ = 0;
   std::vector<std::vector<LeafRange>> subtrees_;  // of each rank's block
   std::array<Stage, kStages> stages_;
