@@ -6,6 +6,8 @@
 #include <gloo/rendezvous/file_store.h>
 #include <gloo/transport/tcp/device.h>
 
+#include <cstdlib>
+
 namespace bench {
 namespace {
 
@@ -13,7 +15,8 @@ class Connected : public GlooAllreduce {
  public:
   Connected(int rank, int ranks, const std::string& directory) {
     gloo::transport::tcp::attr attributes;
-    attributes.iface = "lo";
+    const char* interface = std::getenv("GLOO_SOCKET_IFNAME");  // as PyTorch has it
+    attributes.iface = interface ? interface : "lo";
     auto device = gloo::transport::tcp::CreateDevice(attributes);
     gloo::rendezvous::FileStore store(directory);
     auto context = std::make_shared<gloo::rendezvous::Context>(rank, ranks);

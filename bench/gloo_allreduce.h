@@ -14,7 +14,7 @@ class GlooAllreduce {
   virtual void sum(std::span<float> values) = 0;
 };
 
-// Connects the ranks over TCP on this machine's loopback interface, as PyTorch does between processes of one machine. They
+// Connects the ranks over TCP, on this machine's loopback interface or on that of GLOO_SOCKET_IFNAME. They
 // meet in `directory`, which is empty and the same for all. Null if this program was built without Gloo.
 std::unique_ptr<GlooAllreduce> make_gloo_allreduce(int rank, int ranks, const std::string& directory);
 

@@ -142,8 +142,11 @@ size_t CompiledModel::fetch_index(std::string_view name) const {
 }
 
 ModelCompiler::ModelCompiler(ModelFn model_fn, ModeKeys mode, VariableStore& store, const Team& team, const Arithmetic& arithmetic,
-                             std::function<void(ModelBuild&, const ModelSpec&)> begin, int lanes)
-    : model_fn_(std::move(model_fn)), mode_(mode), store_(store), team_(team), arithmetic_(arithmetic), begin_(std::move(begin)), lanes_(lanes) {}
+                             std::function<void(ModelBuild&, const ModelSpec&)> begin, int lanes,
+                             std::function<Array(int, std::string_view)> variable)
+    : model_fn_(std::move(model_fn)), mode_(mode), store_(store), team_(team), arithmetic_(arithmetic), begin_(std::move(begin)), lanes_(lanes), variable_(std::move(variable)) {
+  if (!variable_) variable_ = [this](int, std::string_view name) { return store_.get(name); };
+}
 
 CompiledModel& ModelCompiler::for_signature(const std::vector<TensorType>& signature) {
   for (const auto& model : models_)
@@ -200,10 +203,15 @@ std::unique_ptr<CompiledModel> ModelCompiler::compile(const std::vector<TensorTy
                                .direct_convolutions = arithmetic_.direct_convolutions,
                                .gradients_in_parts = gradients_in_parts_},
                               team_);
-  const auto variable = [&](std::string_view name) { return name == kLossScaleVariable ? loss_scale_ : store_.get(name); };
-  model->instance = std::make_unique<PlanInstance>(model->plan, team_, variable);
+  const auto make_instance = [&](int lane) {
+    return std::make_unique<PlanInstance>(model->plan, team_,
+                                          [&](std::string_view name) {
+                                            return name == kLossScaleVariable ? loss_scale_ : variable_(lane, name);
+                                          });
+  };
+  model->instance = make_instance(0);
   for (int lane = 1; lane < lanes_; ++lane)
-    model->further_instances.push_back(std::make_unique<PlanInstance>(model->plan, team_, variable));
+    model->further_instances.push_back(make_instance(lane));
   model->fetch_names = std::move(fetches.names);
   return model;
 }

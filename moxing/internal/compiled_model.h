@@ -39,9 +39,11 @@ struct CompiledModel {
 class ModelCompiler {
  public:
   // `begin` is called for each graph of a TRAIN model before it is compiled (the hooks' begin).
-  // `lanes`: how many instances each model gets.
+  // `lanes`: how many instances each model gets. `variable`: what the instances of a lane read as a variable; the store's if it
+  // is empty.
   ModelCompiler(ModelFn model_fn, ModeKeys mode, VariableStore& store, const Team& team, const Arithmetic& arithmetic,
-                std::function<void(ModelBuild&, const ModelSpec&)> begin = {}, int lanes = 1);
+                std::function<void(ModelBuild&, const ModelSpec&)> begin = {}, int lanes = 1,
+                std::function<Array(int lane, std::string_view name)> variable = {});
 
   // Plans from now on are compiled with CompileOptions::gradients_in_parts.
   void take_gradients_in_parts() { gradients_in_parts_ = true; }
@@ -67,6 +69,7 @@ class ModelCompiler {
   Array loss_scale_;  // undefined: none
   std::function<void(ModelBuild&, const ModelSpec&)> begin_;
   int lanes_;
+  std::function<Array(int, std::string_view)> variable_;
   std::vector<std::unique_ptr<CompiledModel>> models_;
 };
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "moxing/internal/job.h"
+#include "moxing/internal/loss_scale.h"
 
 namespace mox::internal {
 
@@ -37,6 +38,9 @@ BucketOptions bucket_options(const RunSettings& settings, const Placement& place
   options.first_bucket_elements = elements(settings.first_bucket_mb);
   options.bucket_elements = elements(settings.bucket_mb);
   options.wire = settings.bfloat16_on_the_wire ? WireType::kBfloat16 : WireType::kFloat32;
+  // With loss scaling every rank looks at the sums, to know whether the step counts.
+  const bool all_look = LossScale(settings.loss_scale, {}).is_on();
+  if (settings.update_scheme == UpdateScheme::kParameterServer && !all_look) options.root = 0;
   return options;
 }
 

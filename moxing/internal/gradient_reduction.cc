@@ -9,6 +9,17 @@
 #include "runtime/comm/add.h"
 
 namespace mox::internal {
+namespace {
+
+// A long bucket is sent in parts at the same time: while one waits for its next message, the others fill the network.
+constexpr int64_t kSendingParts = 4;
+constexpr int64_t kLeastElementsOfAPart = int64_t{1} << 18;
+
+int64_t sending_parts(int64_t elements) {
+  return std::clamp<int64_t>(elements / kLeastElementsOfAPart, 1, kSendingParts);
+}
+
+}  // namespace
 
 GradientReduction::GradientReduction(const Placement& placement, Communicator& communicator,
                                      std::vector<BlockPart> parts, int64_t block_elements,
@@ -26,8 +37,9 @@ GradientReduction::GradientReduction(const Placement& placement, Communicator& c
     lane.stacks.resize(buckets_.size());
   }
   combined_.resize(buckets_.size());
-  scratch_.resize(buckets_.size());
-  pending_.resize(buckets_.size());
+  parts_under_way_.resize(buckets_.size());
+  scratch_.resize(buckets_.size() * kSendingParts);
+  pending_.resize(buckets_.size() * kSendingParts);
   times_.resize(buckets_.size());
   lanes_left_ = std::vector<std::atomic<int>>(buckets_.size());
 }
@@ -97,17 +109,28 @@ void GradientReduction::combine(size_t b) {
     deliver(b, stack.front().value);
     return;
   }
-  TreeSum sum{.leaves = placement_.logical_replicas,
-              .elements = bucket.elements,
-              .partial_sums = {},
-              .result = stack.front().value,
-              .wire = options_.wire,
-              .tag = options_.first_tag + static_cast<int>(b),
-              .scratch = &scratch_[b]};
-  for (const PartialSum<float*>& partial : stack) sum.partial_sums.push_back(partial.value);
-  pending_[b] = communicator_.start(make_tree_sum(sum), fmt::format("{} {}", options_.name, b),
-                                    [this, b, result = sum.result] { deliver(b, result); });
+  const int64_t parts = sending_parts(bucket.elements);
+  parts_under_way_[b] = static_cast<int>(parts);
+  for (int64_t part = 0; part < parts; ++part) {
+    const int64_t begin = bucket.elements * part / parts, end = bucket.elements * (part + 1) / parts;
+    const size_t slot = b * kSendingParts + static_cast<size_t>(part);
+    TreeSum sum{.leaves = placement_.logical_replicas,
+                .elements = end - begin,
+                .partial_sums = {},
+                .result = stack.front().value + begin,
+                .wire = options_.wire,
+                .root = options_.root,
+                .tag = options_.first_tag + static_cast<int>(slot),
+                .scratch = &scratch_[slot]};
+    for (const PartialSum<float*>& partial : stack) sum.partial_sums.push_back(partial.value + begin);
+    pending_[slot] = communicator_.start(make_tree_sum(sum), fmt::format("{} {}", options_.name, b),
+                                         [this, b, result = stack.front().value] {
+                                           if (--parts_under_way_[b] == 0) deliver(b, result);
+                                         });
+  }
 }
+
+int GradientReduction::tags() const { return static_cast<int>(pending_.size()); }
 
 void GradientReduction::deliver(size_t b, float* sum) {
   const Bucket& bucket = buckets_[b];

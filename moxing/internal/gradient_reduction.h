@@ -27,6 +27,7 @@ struct BucketOptions {
   // A bucket is full with this many elements. 0: every gradient by itself, which is best where nothing is sent.
   int64_t first_bucket_elements = 0, bucket_elements = 0;
   WireType wire = WireType::kFloat32;
+  int root = -1;  // the only rank that needs the sums; -1: all do
   int first_tag = kFirstFreeTag;
   std::string name = "bucket";  // in reports
 };
@@ -62,7 +63,7 @@ class GradientReduction {
   // Of the last step, once it has finished.
   std::span<const BucketTimes> times() const { return times_; }
   int64_t bucket_elements(size_t bucket) const { return buckets_[bucket].elements; }
-  int tags() const { return static_cast<int>(buckets_.size()); }
+  int tags() const;
 
  private:
   struct Bucket {
@@ -91,6 +92,8 @@ class GradientReduction {
   std::vector<Lane> lanes_;
   std::vector<Stack> combined_;  // of each bucket
   std::vector<std::atomic<int>> lanes_left_;
+  // Of each bucket and each of the parts in which it is sent:
+  std::vector<int> parts_under_way_;  // per bucket; of the thread that drives
   std::vector<TreeSumScratch> scratch_;
   std::vector<std::shared_ptr<Communicator::Pending>> pending_;
   std::vector<BucketTimes> times_;  // written by the thread that has the bucket

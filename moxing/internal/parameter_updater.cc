@@ -10,11 +10,11 @@
 
 namespace mox::internal {
 
-ParameterUpdater::ParameterUpdater(std::unique_ptr<Optimizer> optimizer, VariableStore& store,
+ParameterUpdater::ParameterUpdater(std::unique_ptr<Optimizer> optimizer, VariableOf variable,
                                    std::span<const NamedArray> slots, const Team& team, LossScale loss_scale)
     : optimizer_(std::move(optimizer)),
       slot_specs_(optimizer_->slots()),
-      store_(store),
+      variable_(std::move(variable)),
       team_(team),
       loss_scale_(std::move(loss_scale)) {
   for (const NamedArray& slot : slots) kept_slots_.emplace(slot.name, slot.value.clone());
@@ -28,7 +28,7 @@ std::vector<size_t> ParameterUpdater::declare(std::span<const std::string> varia
     if (!is_new) continue;
     Parameter parameter;
     parameter.name = name;
-    parameter.value = store_.get(name);
+    parameter.value = variable_(name);
     parameter.settings = optimizer_->parameter_settings(name, parameter.value.shape());
     for (const SlotSpec& spec : slot_specs_) {
       auto kept = kept_slots_.find(name + '/' + spec.name);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,15 +13,18 @@
 #include "moxing/internal/loss_scale.h"
 #include "moxing/named_array.h"
 #include "moxing/optimizer.h"
-#include "moxing/variable_store.h"
+#include "runtime/base/team.h"
 
 namespace mox::internal {
 
 class ParameterUpdater {
  public:
+  // The memory of a variable by its name.
+  using VariableOf = std::function<Array(std::string_view)>;
+
   // With `loss_scale` the gradients are those of the scaled loss.
   // `slots`: those by "variable/slot" that a checkpoint has kept; the others begin with their initial value.
-  ParameterUpdater(std::unique_ptr<Optimizer> optimizer, VariableStore& store, std::span<const NamedArray> slots,
+  ParameterUpdater(std::unique_ptr<Optimizer> optimizer, VariableOf variable, std::span<const NamedArray> slots,
                    const Team& team, LossScale loss_scale = {});
 
   // Declares the variables that a plan has gradients of and returns their numbers, in the same order; may be called again
@@ -75,7 +79,7 @@ class ParameterUpdater {
 
   std::unique_ptr<Optimizer> optimizer_;
   std::vector<SlotSpec> slot_specs_;
-  VariableStore& store_;
+  VariableOf variable_;
   const Team& team_;
   std::map<std::string, Array, std::less<>> kept_slots_;
   std::map<std::string, size_t, std::less<>> numbers_;

@@ -46,23 +46,26 @@ struct ReplicatedStep::Reductions {
   std::unique_ptr<GradientReduction> gradients, updates;
   std::vector<BlockPart> update_parts;
   std::vector<std::vector<float>> update_blocks;  // of each lane
-  std::vector<Array> updated_variables;
+  std::vector<std::string> updated_variables;
   std::vector<bool> is_output,
       is_number;  // each fetch: one of output_info; else one number, which is averaged
 };
 
 ReplicatedStep::ReplicatedStep(const Placement& placement, Communicator& communicator,
-                               ModelCompiler& compiler, ParameterUpdater& updater, LaneThreads& lanes,
-                               const Team& team, int64_t full_batch, const BucketOptions& buckets)
+                               ModelCompiler& compiler, const StepVariables& variables, LaneThreads& lanes,
+                               const Team& team, int64_t full_batch, const BucketOptions& buckets,
+                               bool in_parts)
     : placement_(placement),
       communicator_(communicator),
       compiler_(compiler),
-      updater_(updater),
+      updater_(*variables.host),
+      lane_updaters_(variables.of_lanes),
+      copies_(*variables.copies),
       lanes_(lanes),
       team_(team),
       full_batch_(full_batch),
       bucket_options_(buckets),
-      in_parts_(placement.logical_replicas == 1 && updater.takes_parts()) {}
+      in_parts_(in_parts) {}
 
 ReplicatedStep::~ReplicatedStep() = default;
 
@@ -87,6 +90,9 @@ ReplicatedStep::Reductions& ReplicatedStep::reductions_of(CompiledModel& model) 
   made->gradient_variables = model.gradient_variables;
   made->fetch_names = model.fetch_names;
   made->parameters = updater_.declare(model.gradient_variables);
+  for (ParameterUpdater* updater : lane_updaters_) updater->declare(model.gradient_variables);
+  for (const auto& update : model.graph->updates())
+    made->updated_variables.push_back(model.graph->spec(update.variable).name);
   PlanInstance& instance = *model.instance;
   for (size_t f = 0; f < model.fetch_names.size(); ++f) {
     made->is_output.push_back(std::ranges::any_of(
@@ -104,7 +110,6 @@ ReplicatedStep::Reductions& ReplicatedStep::reductions_of(CompiledModel& model) 
   if (placement_.logical_replicas > 1) {
     int64_t elements = 0;
     for (size_t i = 0; i < instance.update_count(); ++i) {
-      made->updated_variables.push_back(instance.updated_variable(i));
       const TensorType& type = instance.update_value(i).type();
       if (type.dtype != DType::kFloat32)
         throw InvalidArgument(
@@ -168,21 +173,28 @@ bool ReplicatedStep::begin(std::span<const Batch> batches) {
 
 void ReplicatedStep::run(const StepMoment& moment) {
   updater_.begin_step(moment.step, moment.steps_per_epoch, moment.learning_rate_multiplier);
+  for (ParameterUpdater* updater : lane_updaters_)
+    updater->begin_step(moment.step, moment.steps_per_epoch, moment.learning_rate_multiplier);
   if (current_->gradients) current_->gradients->begin_step();
   if (current_->updates) current_->updates->begin_step();
   numbers_.assign(models_.size(), {});
   arrays_.assign(models_.size(), {});
+  const auto begun = StepTiming::Clock::now();
   lanes_.run([&](int lane) { compute_replicas(moment, lane); });
+  const auto computed = StepTiming::Clock::now();
   if (placement_.ranks > 1) communicator_.wait(telling_);
   if (current_->gradients) current_->gradients->finish();
-  if (updater_.needs_all_gradients()) apply_together();
+  if (applies_at_the_end()) apply_together();
   if (current_->updates) current_->updates->finish();
   take_waiting_updates();
+  if (current_->gradients) timing_.add(begun, computed, StepTiming::Clock::now(), *current_->gradients);
   if (placement_.logical_replicas == 1 && !was_left_out_) any_model_->instance->apply_updates();
+  bring_copies_up_to_date();
   combine_values();
 }
 
 void ReplicatedStep::compute_replicas(const StepMoment& moment, int lane) {
+  copies_.pull(lane);
   const int64_t count = placement_.replicas_per_lane();
   for (int64_t nth = 0; nth < count; ++nth) {
     const auto local = static_cast<size_t>(lane * count + nth);
@@ -271,7 +283,7 @@ void ReplicatedStep::take_waiting_updates() {
 
 void ReplicatedStep::take_gradient(size_t index, std::span<float> sum) {
   sums_[index] = sum;
-  if (updater_.needs_all_gradients()) return;
+  if (applies_at_the_end()) return;
   if (scale_is_known_) {
     apply_gradient(index, sum);
   } else {
@@ -290,16 +302,45 @@ void ReplicatedStep::take_update(size_t index, std::span<float> sum) {
     return;
   }
   const auto scale = static_cast<float>(scale_);
-  std::ranges::transform(sum, current_->updated_variables[index].values<float>().begin(),
+  Array variable = copies_.host(current_->updated_variables[index]);
+  std::ranges::transform(sum, variable.values<float>().begin(),
                          [scale](float value) { return value * scale; });
 }
 
+bool ReplicatedStep::applies_at_the_end() const {
+  return updater_.needs_all_gradients() || copies_.scheme() != UpdateScheme::kReplicatedHost;
+}
+
 void ReplicatedStep::apply_together() {
-  const std::vector<std::span<const float>> sums(sums_.begin(), sums_.end());
-  const std::optional<double> scale = updater_.common_scale(sums, scale_);
+  const bool is_server = copies_.scheme() != UpdateScheme::kParameterServer || placement_.rank == 0;
+  if (!is_server && !updater_.may_leave_out()) return;  // the server alone has the sums
+  std::optional<double> scale = scale_;
+  if (updater_.needs_all_gradients())
+    scale = updater_.common_scale(std::vector<std::span<const float>>(sums_.begin(), sums_.end()), scale_);
   was_left_out_ = !scale;
-  if (was_left_out_) return;
-  for (size_t i = 0; i < sums_.size(); ++i) updater_.apply(current_->parameters[i], sums_[i], *scale, team_);
+  if (was_left_out_ || !is_server) return;
+  const auto apply_to = [&](ParameterUpdater& updater) {
+    for (size_t i = 0; i < sums_.size(); ++i) updater.apply(current_->parameters[i], sums_[i], *scale, team_);
+  };
+  if (lane_updaters_.empty()) return apply_to(updater_);
+  lanes_.run(
+      [&](int lane) { apply_to(lane == 0 ? updater_ : *lane_updaters_[static_cast<size_t>(lane - 1)]); });
+}
+
+void ReplicatedStep::bring_copies_up_to_date() {
+  if (copies_.scheme() == UpdateScheme::kReplicatedHost) return;
+  const auto& updated = current_->updated_variables;
+  if (placement_.logical_replicas == 1 && copies_.scheme() == UpdateScheme::kParameterServer)
+    for (size_t i = 0; i < updated.size(); ++i) {  // apply_updates has written to the lane's copies
+      Array host = copies_.host(updated[i]);
+      std::memcpy(host.data(), any_model_->instance->updated_variable(i).data(), host.bytes());
+    }
+  for (const std::string& name : updated) copies_.refresh(name);
+  if (copies_.scheme() != UpdateScheme::kParameterServer || placement_.ranks == 1) return;
+  for (const std::string& name : current_->gradient_variables) {
+    Array host = copies_.host(name);
+    communicator_.broadcast({host.data(), host.bytes()});
+  }
 }
 
 void ReplicatedStep::combine_values() {

@@ -20,6 +20,8 @@
 #include "moxing/internal/lane_threads.h"
 #include "moxing/internal/parameter_updater.h"
 #include "moxing/internal/placement.h"
+#include "moxing/internal/step_timing.h"
+#include "moxing/internal/variable_copies.h"
 
 namespace mox::internal {
 
@@ -30,13 +32,21 @@ struct StepMoment {
   double learning_rate_multiplier = 1;
 };
 
+// Who applies gradients, and to what.
+struct StepVariables {
+  ParameterUpdater* host = nullptr;
+  // With UpdateScheme::kReplicated those of the lanes after the first, which the host's updater serves.
+  std::vector<ParameterUpdater*> of_lanes;
+  VariableCopies* copies = nullptr;
+};
+
 class ReplicatedStep : public StepResult {
  public:
-  // `full_batch`: samples of a batch that is not short. `compiler` makes one instance a lane, with gradients in parts if there
-  // is one replica and the updater takes parts.
+  // `full_batch`: samples of a batch that is not short. `compiler` makes one instance a lane, with gradients in parts if
+  // `in_parts` says so: with one replica alone, if the updater takes parts.
   ReplicatedStep(const Placement& placement, Communicator& communicator, ModelCompiler& compiler,
-                 ParameterUpdater& updater, LaneThreads& lanes, const Team& team, int64_t full_batch,
-                 const BucketOptions& buckets);
+                 const StepVariables& variables, LaneThreads& lanes, const Team& team, int64_t full_batch,
+                 const BucketOptions& buckets, bool in_parts);
   ~ReplicatedStep() override;
 
   // Makes ready for batches of this signature, so that mistakes show before the first step.
@@ -56,6 +66,9 @@ class ReplicatedStep : public StepResult {
   // Whether the last step was left out (loss_scale.h): nothing has changed but the numbers that it fetched.
   bool was_left_out() const { return was_left_out_; }
 
+  // Of all steps so far, apart from those of one replica whose gradients are taken in parts.
+  const StepTiming& timing() const { return timing_; }
+
  private:
   struct Reductions;
 
@@ -69,7 +82,9 @@ class ReplicatedStep : public StepResult {
   void take_waiting_updates();
   void apply_gradient(size_t index, std::span<float> sum);
   void know_samples(int64_t samples);
+  bool applies_at_the_end() const;
   void apply_together();
+  void bring_copies_up_to_date();
   void combine_values();
   void combine_outputs();
 
@@ -77,6 +92,8 @@ class ReplicatedStep : public StepResult {
   Communicator& communicator_;
   ModelCompiler& compiler_;
   ParameterUpdater& updater_;
+  const std::vector<ParameterUpdater*> lane_updaters_;
+  VariableCopies& copies_;
   LaneThreads& lanes_;
   const Team& team_;
   const Team single_thread_;
@@ -96,6 +113,8 @@ class ReplicatedStep : public StepResult {
   int64_t own_samples_ = 0;                // of this process; sent to the others
   std::vector<std::string> told_samples_;  // what they sent
   std::shared_ptr<Communicator::Pending> telling_;
+
+  StepTiming timing_;
 
   // The factor that makes a sum over replicas a mean over samples. Known once every rank has told its samples; until then,
   // what is summed waits. Touched by one thread: that which delivers.

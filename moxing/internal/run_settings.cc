@@ -71,6 +71,8 @@ RunSettings resolve_settings(const RunSpec& spec) {
   settings.scale_learning_rate = resolve<std::string>("scale_learning_rate", std::nullopt);
   settings.first_bucket_mb = resolve<double>("first_bucket_mb", std::nullopt);
   settings.bucket_mb = resolve<double>("bucket_mb", std::nullopt);
+  settings.update_scheme = update_scheme_from_string(resolve<std::string>("variable_update", std::nullopt));
+  settings.step_profile = resolve<std::string>("step_profile", std::nullopt);
   settings.bfloat16_on_the_wire = resolve<std::string>("wire_dtype", std::nullopt) == "bfloat16";
   settings.stall_warning_s = resolve<double>("stall_warning_s", std::nullopt);
   settings.stall_abort_s = resolve<double>("stall_abort_s", std::nullopt);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "moxing/internal/arithmetic.h"
+#include "moxing/internal/variable_copies.h"
 #include "moxing/options.h"
 #include "moxing/run.h"
 
@@ -33,8 +34,10 @@ struct RunSettings {
   int64_t logical_replicas = 0;
   bool allow_inexact = false;
   std::string scale_learning_rate = "none";
+  UpdateScheme update_scheme = UpdateScheme::kReplicatedHost;
   double first_bucket_mb = 1, bucket_mb = 25;
   bool bfloat16_on_the_wire = false;
+  std::string step_profile;  // "": none is written
   double stall_warning_s = 30, stall_abort_s = 600;
 };
 

@@ -24,9 +24,10 @@ class StepTiming {
   double sending_seconds() const { return sending_seconds_; }
   double exposed_seconds() const { return exposed_seconds_; }
 
-  // The profile for moxing/forecast.h, in JSON: medians over the steps after the first ones. `samples`: of a step of all ranks.
+  // The profile for moxing/forecast.h, in JSON: medians over the steps after the first ones. `samples`: of a step of all ranks;
+  // `latency`: seconds of a short message between two of them, 0 if there is one alone.
   // Throws FailedPrecondition if there were too few steps, IoError if it cannot be written.
-  void write_profile(const std::string& path, int ranks, int64_t samples) const;
+  void write_profile(const std::string& path, int ranks, int64_t samples, double latency) const;
 
  private:
   struct Step {

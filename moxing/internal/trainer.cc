@@ -68,20 +68,19 @@ RunResult Trainer::run() {
   restore_variables();
   open_data();
   find_last_step();
-  std::unique_ptr<Optimizer> optimizer = settings_.optimizer_fn();
-  if (start_.kind == StartingPoint::Kind::kContinued) require_same_optimizer(restored_.optimizer, *optimizer, start_.path);
-  updater_ = std::make_unique<ParameterUpdater>(
-      std::move(optimizer), store_,
-      start_.kind == StartingPoint::Kind::kContinued ? start_.checkpoint.optimizer_slots : std::vector<NamedArray>(), team_,
-      LossScale(settings_.loss_scale, restored_.loss_scale));
+  make_updaters();
   if (updater_->optimizer().needs_steps_per_epoch() && steps_per_epoch_ == 0)
     throw FailedPrecondition(
         "the learning-rate schedule is written in epochs, but the size of an epoch of input_fn's data is not known; write "
         "it in steps, or use a data set of known size");
   compiler_ = std::make_unique<ModelCompiler>(
       spec_.model_fn, ModeKeys::TRAIN, store_, team_, settings_.arithmetic,
-      [this](ModelBuild& build, const ModelSpec& model) { begin_graph(build, model); }, placement_.lanes);
-  if (placement_.logical_replicas == 1 && updater_->takes_parts()) compiler_->take_gradients_in_parts();
+      [this](ModelBuild& build, const ModelSpec& model) { begin_graph(build, model); }, placement_.lanes,
+      [this](int lane, std::string_view name) { return copies_->of_lane(lane, name); });
+  // Parts have no times of their own, and one copy of the variables to go to.
+  const bool in_parts = placement_.logical_replicas == 1 && updater_->takes_parts() && settings_.step_profile.empty() &&
+                        settings_.update_scheme == UpdateScheme::kReplicatedHost;
+  if (in_parts) compiler_->take_gradients_in_parts();
   if (updater_->loss_scale().is_on()) compiler_->scale_loss(updater_->loss_scale().variable());
   CompiledModel& model = compiler_->for_signature(dataset_->signature());
   start_.checkpoint = {};
@@ -93,8 +92,10 @@ RunResult Trainer::run() {
   }
   require_agreement(model);
   lanes_ = std::make_unique<LaneThreads>(placement_.lanes, team_);
-  step_ = std::make_unique<ReplicatedStep>(placement_, ranks_, *compiler_, *updater_, *lanes_, team_,
-                                           dataset_->signature()[0].shape[0], bucket_options(settings_, placement_));
+  StepVariables variables{.host = updater_.get(), .of_lanes = {}, .copies = copies_.get()};
+  for (const auto& updater : lane_updaters_) variables.of_lanes.push_back(updater.get());
+  step_ = std::make_unique<ReplicatedStep>(placement_, ranks_, *compiler_, variables, *lanes_, team_,
+                                           dataset_->signature()[0].shape[0], bucket_options(settings_, placement_), in_parts);
   step_->prepare(model);
   if (saves())
     writer_ = std::make_unique<CheckpointWriter>(
@@ -119,6 +120,7 @@ RunResult Trainer::run() {
                          team_.size(), model.plan->statistics().steps, describe_memory(model)));
   }
   train();
+  if (!settings_.step_profile.empty() && !finished && !interrupted()) write_step_profile();
   if (!finished) print_summary();
   if (interrupted())
     console_.print(fmt::format("{} ended this run without its last evaluation; {}",
@@ -379,6 +381,8 @@ void Trainer::print_summary() const {
                                  .seconds = total_seconds_,
                                  .data_seconds = data_seconds_,
                                  .compute_seconds = compute_seconds_,
+                                 .sending_seconds = ranks_.size() > 1 ? step_->timing().sending_seconds() : 0,
+                                 .exposed_seconds = step_->timing().exposed_seconds(),
                                  .peak_memory_bytes = peak_memory_bytes(),
                                  .metrics = metric_summaries_}));
   if (const int64_t skipped = updater_->loss_scale().skipped_steps(); skipped > 0)

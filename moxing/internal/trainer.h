@@ -60,6 +60,8 @@ class Trainer : private Session {
   void restore_variables();
   void open_data();
   void find_last_step();
+  void make_updaters();
+  void write_step_profile();
   void add_hooks(const std::vector<std::shared_ptr<Hook>>& of_model);
   void begin_graph(ModelBuild& build, const ModelSpec& spec);
   bool is_finished_already() const;
@@ -91,7 +93,9 @@ class Trainer : private Session {
   std::vector<Batch> batches_;  // of the step under way: one for each logical replica of this process
   std::unique_ptr<LaneThreads> lanes_;
   std::unique_ptr<ModelCompiler> compiler_;
+  std::unique_ptr<VariableCopies> copies_;
   std::unique_ptr<ParameterUpdater> updater_;
+  std::vector<std::unique_ptr<ParameterUpdater>> lane_updaters_;  // with copies that lanes update
   std::unique_ptr<ReplicatedStep> step_;
   std::unique_ptr<Evaluator> evaluator_;
   std::vector<std::shared_ptr<Hook>> hooks_;

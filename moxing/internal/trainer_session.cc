@@ -1,6 +1,8 @@
-// The trainer as hooks see it: what Session declares.
+// The trainer as hooks see it, which is what Session declares; and what it needs once a run.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 
@@ -111,6 +113,7 @@ void Trainer::set_variable(std::string_view name, const Array& value) {
     throw InvalidArgument(fmt::format("the variable '{}' is {} and cannot take a value of {}", name,
                                       to_string(variable.type()), to_string(value.type())));
   std::memcpy(variable.data(), value.data(), value.bytes());
+  if (copies_) copies_->refresh(name);
 }
 
 double Trainer::learning_rate() const {
@@ -128,6 +131,39 @@ std::vector<std::string> Trainer::variable_names() const {
   std::vector<std::string> names;
   for (const NamedArray& entry : store_.all()) names.push_back(entry.name);
   return names;
+}
+
+void Trainer::make_updaters() {
+  const bool continued = start_.kind == StartingPoint::Kind::kContinued;
+  const std::vector<NamedArray> slots = continued ? start_.checkpoint.optimizer_slots : std::vector<NamedArray>();
+  copies_ = std::make_unique<VariableCopies>(settings_.update_scheme, store_, placement_.lanes);
+  const auto make = [&](int lane) {
+    std::unique_ptr<Optimizer> optimizer = settings_.optimizer_fn();
+    if (continued) require_same_optimizer(restored_.optimizer, *optimizer, start_.path);
+    const auto variable = [this, lane](std::string_view name) {
+      return lane == 0 ? copies_->host(name) : copies_->of_lane(lane, name);
+    };
+    return std::make_unique<ParameterUpdater>(std::move(optimizer), variable, slots, team_,
+                                              lane == 0 ? LossScale(settings_.loss_scale, restored_.loss_scale) : LossScale());
+  };
+  updater_ = make(0);
+  if (settings_.update_scheme != UpdateScheme::kReplicated) return;
+  for (int lane = 1; lane < placement_.lanes; ++lane) lane_updaters_.push_back(make(lane));
+}
+
+// All ranks measure together how long a short message takes.
+void Trainer::write_step_profile() {
+  constexpr int kMessages = 51;
+  std::vector<double> seconds;
+  for (int i = 0; i < kMessages && ranks_.size() > 1; ++i) {
+    const auto before = StepTiming::Clock::now();
+    ranks_.allgather_equal("x");
+    seconds.push_back(std::chrono::duration<double>(StepTiming::Clock::now() - before).count());
+  }
+  std::ranges::sort(seconds);
+  if (ranks_.rank() != 0) return;
+  step_->timing().write_profile(settings_.step_profile, ranks_.size(), step_->samples(),
+                                seconds.empty() ? 0 : seconds[seconds.size() / 2]);
 }
 
 }  // namespace mox::internal

@@ -49,6 +49,7 @@ struct TreeSum {
   std::vector<float*> partial_sums;
   float* result = nullptr;  // may be one of partial_sums
   WireType wire = WireType::kFloat32;
+  int root = -1;  // the only rank that needs the sum; -1: all do. Elsewhere `result` is undefined
   int tag = kCollectiveTag;
   TreeSumScratch* scratch = nullptr;  // of one sum at a time; without one the operation has its own
 };

@@ -92,7 +92,7 @@ class TreeSumOperation : public Operation {
     for (int rank = 0; rank < ranks_; ++rank)
       subtrees_.push_back(maximal_subtrees(sum_.leaves, block_of(sum_.leaves, rank, ranks_)));
     // Two ranks with one partial sum each send as much either way.
-    is_direct_ = sum_.elements <= kShortElements || ranks_ == 1 ||
+    is_direct_ = sum_.elements <= kShortElements || ranks_ == 1 || sum_.root >= 0 ||
                  (ranks_ == 2 && subtrees_[0].size() == 1 && subtrees_[1].size() == 1);
     chunk_elements_ = is_direct_ ? kSegmentElements : kSegmentElements * ranks_;
     chunks_ = std::max<int64_t>(1, (sum_.elements + chunk_elements_ - 1) / chunk_elements_);
@@ -116,7 +116,7 @@ class TreeSumOperation : public Operation {
 
   // Which elements of a chunk `rank` sums up.
   Range segment(Range chunk, int rank) const {
-    if (is_direct_) return chunk;
+    if (is_direct_) return {chunk.begin, sum_.root < 0 || sum_.root == rank ? chunk.elements : 0};
     const int64_t share = (chunk.elements + ranks_ - 1) / ranks_;
     const int64_t length = (share + kSegmentAlignment - 1) / kSegmentAlignment * kSegmentAlignment;
     const int64_t begin = std::min(length * rank, chunk.elements);
@@ -217,7 +217,7 @@ class TreeSumOperation : public Operation {
   TreeSum sum_;
   TreeSumScratch own_scratch_;
   int rank_ = 0, ranks_ = 1;
-  bool is_direct_ = false;  // every rank sums all, and nothing travels back
+  bool is_direct_ = false;  // who needs the sum gets all, and nothing travels back
   int64_t chunk_elements_ = 1, chunks_ = 1, step_ = 0;
   std::vector<std::vector<LeafRange>> subtrees_;  // of each rank's block
   std::array<Stage, kStages> stages_;

@@ -51,6 +51,33 @@ TEST_F(Placements, AllGiveTheLeNetTheSameWeights) {
   }
 }
 
+TEST_F(Placements, TheSchemesOfUpdatesGiveTheSameWeights) {
+  for (const std::string loss_scale : {"1", "1024"}) {
+    std::string expected;
+    for (const std::string scheme : {"replicated_host", "replicated", "parameter_server"})
+      for (const TestPlacement& placement : {TestPlacement{1, 4}, {2, 2}}) {
+        const std::string log_dir = fresh(scheme + placement.name());
+        // In two runs: the optimizer's memory is in the checkpoint, too.
+        for (const int steps : {7, 12})
+          expect_success(train_on(placement, program(log_dir, steps,
+                                                     {"--clip_gradient_norm=1", "--loss_scale=" + loss_scale,
+                                                      "--variable_update=" + scheme})));
+        if (expected.empty()) expected = checkpoint_digest(log_dir);
+        EXPECT_EQ(checkpoint_digest(log_dir), expected) << scheme << " on " << placement.name();
+      }
+  }
+}
+
+TEST_F(Placements, OneReplicaHasTheSameWeightsInAllSchemes) {
+  std::string expected;
+  for (const std::string scheme : {"replicated_host", "replicated", "parameter_server"}) {
+    const std::string log_dir = fresh(scheme);
+    expect_success(run_process(program(log_dir, 7, {"--threads=1", "--variable_update=" + scheme})));
+    if (expected.empty()) expected = checkpoint_digest(log_dir);
+    EXPECT_EQ(checkpoint_digest(log_dir), expected) << scheme;
+  }
+}
+
 // 300 samples, 4 x 8 in a step: the tenth step has a full batch, a short one and two that are missing.
 TEST_F(Placements, DataThatEndTrainEverySampleOnce) {
   std::string expected;

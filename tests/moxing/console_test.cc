@@ -85,11 +85,14 @@ TEST(ConsoleFormat, Summary) {
                             .seconds = 25,
                             .data_seconds = 1.25,
                             .compute_seconds = 20,
+                            .sending_seconds = 8,
+                            .exposed_seconds = 0.8,
                             .peak_memory_bytes = 312LL << 20,
                             .metrics = {{"loss", 0.512, 0.498, 900}, {"mean_accuracy", 0.811, 0.815, 950}}}),
             "Finished at global step 1500: 1000 steps in 0:25\n"
             "  throughput     4000.0 sample/sec, 40.0 step/sec\n"
             "  time           data 1.2 s (5%), compute 20.0 s (80%), other 3.8 s (15%)\n"
+            "  network        sending 8.0 s, of which hidden 7.2 s (90%), exposed 0.8 s (10%)\n"
             "  peak memory    312 MiB\n"
             "  metric         last   best\n"
             "  loss           0.512  0.498 at step 900\n"

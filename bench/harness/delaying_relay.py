@@ -1,0 +1,58 @@
+"""A wire with latency between two network namespaces, where the kernel has no netem.
+
+    delaying_relay.py SECONDS NAMESPACE:DEVICE NAMESPACE:DEVICE
+
+makes a TAP device in each namespace and hands every frame from one to the other SECONDS later. Frames may be large (the devices'
+MTU), so that there are few of them to handle. It prints "ready", and runs until it is ended.
+"""
+
+import collections
+import ctypes
+import fcntl
+import os
+import select
+import struct
+import sys
+import time
+
+CLONE_NEWNET = 0x40000000
+TUNSETIFF, IFF_TAP, IFF_NO_PI = 0x400454CA, 0x0002, 0x1000
+LARGEST_FRAME = 1 << 17
+
+
+def open_tap(place):
+    """A TAP device that lives in the namespace, as a file descriptor that works from here."""
+    namespace, device = place.split(":")
+    libc = ctypes.CDLL(None, use_errno=True)
+    with open(f"/var/run/netns/{namespace}", "rb") as there, open("/proc/self/ns/net", "rb") as here:
+        for target in (there, here):
+            if libc.setns(target.fileno(), CLONE_NEWNET) != 0:
+                raise OSError(ctypes.get_errno(), f"setns to {namespace}")
+            if target is there:
+                tap = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
+                fcntl.ioctl(tap, TUNSETIFF, struct.pack("16sH", device.encode(), IFF_TAP | IFF_NO_PI))
+    return tap
+
+
+def main():
+    delay = float(sys.argv[1])
+    taps = [open_tap(place) for place in sys.argv[2:4]]
+    waiting = [collections.deque(), collections.deque()]  # (when it is due, frame) on the way to each side
+    print("ready", flush=True)
+    while True:
+        due = min((queue[0][0] for queue in waiting if queue), default=None)
+        select.select(taps, [], [], None if due is None else max(0.0, due - time.monotonic()))
+        for side, tap in enumerate(taps):
+            try:
+                while True:
+                    waiting[1 - side].append((time.monotonic() + delay, os.read(tap, LARGEST_FRAME)))
+            except BlockingIOError:
+                pass
+        now = time.monotonic()
+        for side, queue in enumerate(waiting):
+            while queue and queue[0][0] <= now:
+                os.write(taps[side], queue.popleft()[1])
+
+
+if __name__ == "__main__":
+    main()
