@@ -8,6 +8,7 @@ MTU), so that there are few of them to handle. It prints "ready", and runs until
 
 import collections
 import ctypes
+import errno
 import fcntl
 import os
 import select
@@ -51,7 +52,11 @@ def main():
         now = time.monotonic()
         for side, queue in enumerate(waiting):
             while queue and queue[0][0] <= now:
-                os.write(taps[side], queue.popleft()[1])
+                try:
+                    os.write(taps[side], queue.popleft()[1])
+                except OSError as error:  # a frame for a device that is not up yet is lost, as on any wire
+                    if error.errno != errno.EIO:
+                        raise
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+TWO_HOSTS = ROOT / "bench" / "harness" / "two_hosts"
+NO_HOSTS = 77  # its exit status where the machine makes no such hosts
 
 
 def describe():

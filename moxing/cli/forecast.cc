@@ -7,6 +7,7 @@
 #include <CLI/Validators.hpp>
 #include <charconv>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct Arguments {
   std::vector<int> nodes = {2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
   std::vector<std::string> links = {"10G", "25G", "100G"};
   double latency_us = -1, efficiency = ForecastLink().efficiency;
+  bool json = false;
 };
 
 constexpr double kUsualLatency = 20e-6;
@@ -37,6 +39,25 @@ double rate_of(const std::string& text) {
   return number * unit;
 }
 
+void print_lines(const Arguments& arguments, const StepProfile& profile, const std::vector<double>& rates,
+                 double latency) {
+  for (const double rate : rates)
+    for (const int nodes : arguments.nodes) {
+      const Forecast result =
+          forecast_step(profile, nodes,
+                        {.bits_per_second = rate, .efficiency = arguments.efficiency, .latency_s = latency});
+      const nlohmann::ordered_json line = {{"simulated", true},
+                                           {"nodes", nodes},
+                                           {"bits_per_second", rate},
+                                           {"step_s", result.step_s},
+                                           {"samples_per_second", result.samples_per_second},
+                                           {"speed_up", result.speed_up},
+                                           {"exposed_s", result.exposed_s},
+                                           {"limit", result.limit}};
+      fmt::print("{}\n", line.dump());
+    }
+}
+
 void forecast(const Arguments& arguments) {
   const StepProfile profile = read_step_profile(arguments.profile);
   std::vector<double> rates;
@@ -44,6 +65,7 @@ void forecast(const Arguments& arguments) {
   const double latency = arguments.latency_us >= 0 ? arguments.latency_us * 1e-6
                          : profile.latency_s > 0   ? profile.latency_s
                                                    : kUsualLatency;
+  if (arguments.json) return print_lines(arguments, profile, rates, latency);
   fmt::print("SIMULATED from '{}' (times: {})\n", arguments.profile, profile.source);
   fmt::print("assumed: {:.0f} us one way, {:.0f} % of each link's rate, nothing else on the network\n\n",
              latency * 1e6, arguments.efficiency * 100);
@@ -82,6 +104,7 @@ void add_forecast(CLI::App& mox) {
       ->check(CLI::Range(0.0, 1e6));
   command->add_option("--efficiency", arguments->efficiency, "The share of a link's rate that data get")
       ->check(CLI::Range(0.01, 1.0));
+  command->add_flag("--json", arguments->json, "One JSON object a line");
   command->callback([arguments] { forecast(*arguments); });
 }
 

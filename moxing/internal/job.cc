@@ -49,9 +49,11 @@ void take_share_of_cores(Communicator& communicator) {
         masks[static_cast<size_t>(rank)] != masks[static_cast<size_t>(communicator.rank())])
       return;
   const int cores = CPU_COUNT(&allowed), ranks = communicator.local_size();
-  if (cores < ranks || ranks == 1) return;
-  const int first = communicator.local_rank() * cores / ranks,
-            last = (communicator.local_rank() + 1) * cores / ranks;
+  if (cores == 0 || ranks == 1) return;
+  // Of fewer cores than ranks each rank gets one, which it shares.
+  const int first = static_cast<int>(int64_t{communicator.local_rank()} * cores / ranks);
+  const int last =
+      std::max(first + 1, static_cast<int>((int64_t{communicator.local_rank()} + 1) * cores / ranks));
   cpu_set_t share;
   CPU_ZERO(&share);
   for (int core = 0, seen = 0; core < CPU_SETSIZE; ++core) {
