@@ -82,7 +82,7 @@ void report(bool json, int ranks, size_t bytes, const Times& times) {
 
 // A new directory that all ranks, which are on one machine, know.
 std::string meeting_place(mox::Communicator& ranks) {
-  std::string path = (fs::temp_directory_path() / "bench_comm_XXXXXX").string();
+  std::string path = (fs::temp_directory_path() / ("bench_comm_" + std::string(6, 'X'))).string();
   if (ranks.rank() == 0 && !::mkdtemp(path.data()))
     throw std::runtime_error("no temporary directory can be made");
   return ranks.broadcast_text(path);
