@@ -15,9 +15,9 @@ namespace mox {
 namespace {
 
 constexpr int kSteps = 1000;
-// Messages that follow one another before a sum is there: for each of the two phases, of which two nodes need one, the
-// announcement of a long message, its acceptance, and the message.
-constexpr int kLatenciesOfAPhase = 3;
+// Messages that follow one another before a sum is there: in each of its two phases the announcement of a long message, its
+// acceptance, and the message.
+constexpr int kLatenciesOfASum = 6;
 // Of the time of a step, below which a loss is not worth a name.
 constexpr double kNotable = 0.02;
 
@@ -37,7 +37,7 @@ SimulatedStep simulate(const StepProfile& profile, int nodes, const ForecastLink
   step.computed_s = step.finished_s = profile.compute_s * slowness;
   if (nodes == 1) return step;
   const double seconds_per_byte = 2.0 * (nodes - 1) / nodes * 8 / (link.bits_per_second * link.efficiency);
-  const double latency = link.latency_s * kLatenciesOfAPhase * (nodes == 2 ? 1 : 2);
+  const double latency = link.latency_s * kLatenciesOfASum;
   double link_free_s = 0;
   for (const ProfiledBucket& bucket : profile.buckets) {
     link_free_s = std::max(link_free_s, bucket.ready_s * slowness) +

@@ -7,7 +7,7 @@
 //     drawn from the measured distribution of jitter;
 //   - a bucket of b bytes needs 2 (nodes - 1) / nodes * b on the link (reduce-scatter and allgather, which reach the bound of
 //     Patarasuk and Yuan, 2009), after it is ready and after the buckets before it have left the link;
-//   - it is there after `latencies` further latencies of the link, during which the link can serve the next one;
+//   - it is there after six further latencies of the link (two phases of three messages each), during which the link can serve the next one;
 //   - the step is over when all is computed and the last bucket is there.
 //
 // Contention in switches, other traffic, and the larger part that a processor takes in sending to more peers are not in it: what

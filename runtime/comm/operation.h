@@ -40,8 +40,8 @@ struct TreeSumScratch {
 //
 // Each rank sums one segment of the array, in tree order, from everybody's partial sums, then hands it to all others
 // (reduce-scatter, then allgather): 2 * (1 - 1 / ranks) array lengths in and out of every rank, if its leaves fill one
-// subtree. Short arrays go to everybody whole, in one phase, and so do those of two ranks with one subtree each, for whom it
-// is as much. Long ones go through in chunks, so that what has arrived is summed in a cache.
+// subtree. Short arrays go to everybody whole, in one phase. Long ones go
+// through in chunks, so that what has arrived is summed in a cache.
 struct TreeSum {
   int64_t leaves = 1;
   int64_t elements = 0;

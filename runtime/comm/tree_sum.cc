@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kShortElements = 2048;
 constexpr int64_t kSegmentAlignment = 16;
 // What a rank sums at a time: small enough for a cache, large enough that waiting for it costs little.
-constexpr int64_t kSegmentElements = int64_t{1} << 17;
+constexpr int64_t kSegmentElements = int64_t{1} << 18;
 
 uint16_t to_bfloat16(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
@@ -91,9 +91,7 @@ class TreeSumOperation : public Operation {
     ranks_ = transport.size();
     for (int rank = 0; rank < ranks_; ++rank)
       subtrees_.push_back(maximal_subtrees(sum_.leaves, block_of(sum_.leaves, rank, ranks_)));
-    // Two ranks with one partial sum each send as much either way.
-    is_direct_ = sum_.elements <= kShortElements || ranks_ == 1 || sum_.root >= 0 ||
-                 (ranks_ == 2 && subtrees_[0].size() == 1 && subtrees_[1].size() == 1);
+    is_direct_ = sum_.elements <= kShortElements || ranks_ == 1 || sum_.root >= 0;
     chunk_elements_ = is_direct_ ? kSegmentElements : kSegmentElements * ranks_;
     chunks_ = std::max<int64_t>(1, (sum_.elements + chunk_elements_ - 1) / chunk_elements_);
     if (!sum_.scratch) sum_.scratch = &own_scratch_;
