@@ -67,7 +67,13 @@ std::vector<Case> cases() {
   };
 }
 
-std::string_view op_of(const Case& of) { return std::string_view(of.name).substr(0, of.name.find_first_of("0123456789") - 1); }
+// What stands before the first extent.
+std::string_view op_of(const Case& of) {
+  const std::string_view name = of.name;
+  size_t end = name.find('_');
+  while (name[end + 1] < '0' || name[end + 1] > '9') end = name.find('_', end + 1);
+  return name.substr(0, end);
+}
 
 // Milliseconds of each op of the case and its gradients: the least of several runs.
 std::map<std::string, double> measure(const Case& of, const mox::Team& team) {
