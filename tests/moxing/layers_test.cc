@@ -76,8 +76,8 @@ TEST_F(LayersTest, ShareTheirVariablesUnderReuse) {
   const Tensor x = input({2, 5}), y = input({3, 5});
   layers::dense(x, 4, {.name = "shared"});
   const int first = __LINE__ - 1, second = __LINE__ + 1;
-  EXPECT_THAT(message_of<InvalidArgument>([&] { layers::dense(y, 4, {.name = "shared"}); }),
-              AllOf(HasSubstr("shared/kernel"), HasSubstr(line_text(first)), HasSubstr(line_text(second))));
+  const std::string message = message_of<InvalidArgument>([&] { layers::dense(y, 4, {.name = "shared"}); });
+  EXPECT_THAT(message, AllOf(HasSubstr("shared/kernel"), HasSubstr(line_text(first)), HasSubstr(line_text(second))));
   {
     auto scope = var_scope("both", Reuse::kAuto);
     layers::dense(x, 4, {.name = "fc"});

@@ -34,11 +34,12 @@ TEST_F(InputsTest, AreTakenTogetherOrOneByOne) {
 TEST_F(InputsTest, AnotherNumberIsRefusedWithThePlaceAndTheTypes) {
   const auto place = [](int line) { return "model_spec_test.cc:" + std::to_string(line); };
   const int take = __LINE__ + 1;
-  EXPECT_THAT(message_of<InvalidArgument>([&] { inputs_.take<3>(); }),
-              AllOf(HasSubstr("take<3>() at"), HasSubstr(place(take)),
-                    HasSubstr("2 component(s): float32[8, 2], int64[8]")));
+  const std::string taking = message_of<InvalidArgument>([&] { inputs_.take<3>(); });
+  EXPECT_THAT(taking, AllOf(HasSubstr("take<3>() at"), HasSubstr(place(take)),
+                            HasSubstr("2 component(s): float32[8, 2], int64[8]")));
   const int at = __LINE__ + 1;
-  EXPECT_THAT(message_of<InvalidArgument>([&] { inputs_.at(2); }), AllOf(HasSubstr("component 2"), HasSubstr(place(at))));
+  const std::string asking = message_of<InvalidArgument>([&] { inputs_.at(2); });
+  EXPECT_THAT(asking, AllOf(HasSubstr("component 2"), HasSubstr(place(at))));
 }
 
 }  // namespace
