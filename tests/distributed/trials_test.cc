@@ -74,7 +74,7 @@ TEST_F(Trials, OfStoppingARank) {
     const auto number = static_cast<uint64_t>(i);
     const auto step = static_cast<int64_t>(random.below(2 * number + 1, 38));
     const ProcessResult result =
-        trial("stop", 4, number, static_cast<int>(random.below(2 * number, kRanks)), step);
+        trial("stop", 10, number, static_cast<int>(random.below(2 * number, kRanks)), step);
     EXPECT_THAT(result.err, HasSubstr("at global step " + std::to_string(step + 1) + " for"));
     EXPECT_THAT(result.err, HasSubstr("(stall_abort_s), so the job ends"));
     if (HasFailure()) break;
