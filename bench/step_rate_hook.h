@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "moxing/hook.h"
+#include "runtime/base/error.h"
 
 namespace bench {
 
@@ -21,8 +22,12 @@ class StepRateHook : public mox::Hook {
       seconds_ = std::chrono::duration<double>(Clock::now() - start_).count();
   }
 
-  // After the run.
-  double steps_per_second() const { return static_cast<double>(steps_) / seconds_; }
+  // After the run. Throws FailedPrecondition if it ended before the last timed step.
+  double steps_per_second() const {
+    if (seconds_ == 0)
+      throw mox::FailedPrecondition("the run was stopped before its last timed step, so there is no rate; start it again");
+    return static_cast<double>(steps_) / seconds_;
+  }
 
  private:
   using Clock = std::chrono::steady_clock;
