@@ -31,27 +31,23 @@ inline void finish() {
 }
 
 // The place of a tile, moved from one to the next without divisions.
-class TilePosition {
- public:
+struct TilePosition {
+  int64_t columns, rows;  // of tiles, in an image
+  int64_t column, row, image;
+
   TilePosition(const Problem& p, int64_t tile)
-      : columns_(p.tiles_x()),
-        rows_(p.tiles_y()),
-        column(tile % columns_),
-        row(tile / columns_ % rows_),
-        image(tile / columns_ / rows_) {}
+      : columns(p.tiles_x()),
+        rows(p.tiles_y()),
+        column(tile % columns),
+        row(tile / columns % rows),
+        image(tile / columns / rows) {}
   void advance() {
-    if (++column < columns_) return;
+    if (++column < columns) return;
     column = 0;
-    if (++row < rows_) return;
+    if (++row < rows) return;
     row = 0;
     ++image;
   }
-
- private:
-  int64_t columns_, rows_;
-
- public:
-  int64_t column, row, image;
 };
 
 // What a stage works on: rows [first, last) of a chunk, of these blocks of channels. Row 0 of the chunk is tile `origin`;
