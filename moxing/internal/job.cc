@@ -24,6 +24,7 @@ namespace {
 struct Job {
   std::unique_ptr<Communicator> communicator = std::make_unique<Communicator>();
   std::unique_ptr<RankWatch> watch;  // with several ranks
+  std::atomic<const char*> doing{""};
   std::atomic<double> warn_seconds{30}, abort_seconds{600};
   std::set<std::string> warned;  // stalls that were reported; of the thread that drives the communicator
 };
@@ -64,6 +65,48 @@ void take_share_of_cores(Communicator& communicator) {
   sched_setaffinity(0, sizeof share, &share);
 }
 
+// Who holds the others up, and what is known of it. `statuses[own]` says what this rank waits for.
+std::string describe_stall(const RankWatch& watch, std::span<const RankStatus> statuses, int own,
+                           double seconds) {
+  const StallCause cause = find_stall_cause(statuses, own);
+  std::vector<std::string> parts;
+  if (cause.ranks.empty()) {
+    for (const int rank : cause.circle) {
+      const RankStatus& status = statuses[static_cast<size_t>(rank)];
+      parts.push_back(fmt::format("{} waits for rank {} in '{}' at global step {}", watch.name_of(rank),
+                                  fmt::join(status.missing, ", "), status.waits_in, status.step));
+    }
+    return fmt::format(
+        "the ranks wait for each other: {}; all must run the same steps and call the same functions, "
+        "and have not gone on for {:.0f} s",
+        fmt::join(parts, ", "), seconds);
+  }
+  for (const int rank : cause.ranks) parts.push_back(watch.name_of(rank));
+  const RankStatus& waiter = statuses[static_cast<size_t>(cause.waiter)];
+  const RankStatus& first = statuses[static_cast<size_t>(cause.ranks.front())];
+  const bool is_one = parts.size() == 1;
+  std::string state = is_one ? "its process does not answer: stopped, swapping, or cut off?"
+                             : "their processes do not answer: stopped, swapping, or cut off?";
+  if (first.answers)
+    state =
+        fmt::format("{} and {} at global step {}", is_one ? "its process answers" : "their processes answer",
+                    first.doing.empty() ? "does something else" : "is " + first.doing, first.step);
+  return fmt::format("{} {} not sent {} part of '{}' at global step {} for {:.0f} s; {}",
+                     fmt::join(parts, ", "), is_one ? "has" : "have", is_one ? "its" : "their",
+                     waiter.waits_in, waiter.step, seconds, state);
+}
+
+RankStatus own_status() {
+  Job& self = the_job();
+  RankStatus status{
+      .answers = true, .step = self.watch->step(), .doing = self.doing.load(), .waits_in = "", .missing = {}};
+  if (const auto wait = self.communicator->longest_wait()) {
+    status.waits_in = wait->what;
+    status.missing = wait->missing;
+  }
+  return status;
+}
+
 void report_stall(const std::string& what, std::span<const int> missing, double seconds) {
   Job& self = the_job();
   RankWatch& watch = *self.watch;
@@ -76,21 +119,24 @@ void report_stall(const std::string& what, std::span<const int> missing, double 
           "ranks must run the same steps and call the same functions",
           names.back(), watch.name_of(self.communicator->rank()), what, watch.step()));
   }
-  const std::string text = fmt::format("{} {} not sent {} part of '{}' at global step {} for {:.0f} s",
-                                       fmt::join(names, ", "), missing.size() == 1 ? "has" : "have",
-                                       missing.size() == 1 ? "its" : "their", what, watch.step(), seconds);
-  if (seconds >= self.abort_seconds)
+  if (seconds < std::min(self.warn_seconds.load(), self.abort_seconds.load())) return;
+  const bool is_over = seconds >= self.abort_seconds;
+  const std::string stall = fmt::format("{} {} {}", what, watch.step(), fmt::join(missing, " "));
+  if (!is_over && !self.warned.insert(stall).second) return;
+
+  const int own = self.communicator->rank();
+  std::vector<RankStatus> statuses = watch.ask_all();
+  statuses[static_cast<size_t>(own)] = {.answers = true,
+                                        .step = watch.step(),
+                                        .doing = "",
+                                        .waits_in = what,
+                                        .missing = {missing.begin(), missing.end()}};
+  const std::string text = describe_stall(watch, statuses, own, seconds);
+  if (is_over)
     watch.end_job(text +
                   " (stall_abort_s), so the job ends; started again, it goes on from its last checkpoint");
-  if (seconds < self.warn_seconds) return;
-  // All others wait as this one does; the first of them speaks.
-  for (int rank = 0; rank < self.communicator->rank(); ++rank)
-    if (std::ranges::find(missing, rank) == missing.end()) return;
-  if (!self.warned.insert(fmt::format("{} {} {}", what, watch.step(), fmt::join(missing, " "))).second)
-    return;
-  log_warning(text +
-              fmt::format(": stopped, swapping, or cut off? The job ends after {:.0f} s (stall_abort_s)",
-                          self.abort_seconds.load()));
+  if (speaker(statuses, own) != own) return;
+  log_warning(text + fmt::format(". The job ends after {:.0f} s (stall_abort_s)", self.abort_seconds.load()));
 }
 
 // At the end of the program. A process that ends in another way has its connections closed by the kernel, which the other
@@ -123,6 +169,7 @@ void join_job(LogLevel least_level) {
     self.watch =
         std::make_unique<RankWatch>(communicator.broadcast_text(""), communicator.rank(), std::move(hosts));
   }
+  self.watch->set_status(own_status);
   communicator.set_stall_listener(report_stall);
   take_share_of_cores(communicator);
   if (communicator.rank() != 0 && least_level < LogLevel::kWarning) set_log_level(LogLevel::kWarning);
@@ -137,6 +184,9 @@ void set_stall_limits(double warn_seconds, double abort_seconds) {
 void set_job_step(int64_t step) {
   if (the_job().watch) the_job().watch->set_step(step);
 }
+
+JobActivity::JobActivity(const char* doing) : before_(the_job().doing.exchange(doing)) {}
+JobActivity::~JobActivity() { the_job().doing = before_; }
 
 void fail_job(const std::string& message) {
   Job& self = the_job();

@@ -26,6 +26,19 @@ void set_stall_limits(double warn_seconds, double abort_seconds);
 // The step that is under way, for messages.
 void set_job_step(int64_t step);
 
+// What the calling thread does that keeps other ranks waiting, "saving a checkpoint" say, for messages; a literal. It is
+// over when the object is gone.
+class JobActivity {
+ public:
+  explicit JobActivity(const char* doing);
+  ~JobActivity();
+  JobActivity(const JobActivity&) = delete;
+  JobActivity& operator=(const JobActivity&) = delete;
+
+ private:
+  const char* before_;
+};
+
 // Ends the job because this rank has failed: `message` is printed once, by rank 0 where that is possible, with this rank's
 // number and host, and all processes end with kJobFailed.
 [[noreturn]] void fail_job(const std::string& message);

@@ -199,10 +199,26 @@ void RankWatch::loop() {
   for (;;) {
     std::vector<pollfd> ready = {{wake_[0], POLLIN, 0}};
     for (const Peer& peer : peers_) ready.push_back({peer.socket, POLLIN, 0});  // poll passes over -1
-    if (poll(ready.data(), ready.size(), -1) < 0) continue;
+    int patience = -1;
+    if (!askers_.empty()) {
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(asking_until_ - Clock::now()).count();
+      patience = static_cast<int>(std::max<int64_t>(left, 0));
+    }
+    if (poll(ready.data(), ready.size(), patience) < 0) continue;
+    bool asks = false;
     {
       std::lock_guard lock(mutex_);
       if (stop_) return;
+      asks = std::exchange(wants_answers_, false);
+    }
+    if (ready[0].revents != 0) {
+      char bytes[64];
+      [[maybe_unused]] const ssize_t count = ::read(wake_[0], bytes, sizeof bytes);
+    }
+    if (asks) {
+      askers_.push_back(0);
+      begin_asking();
     }
     for (size_t i = 0; i < peers_.size(); ++i) {
       Peer& peer = peers_[i];
@@ -222,6 +238,7 @@ void RankWatch::loop() {
         handle_line(peer, line);
       }
     }
+    if (!askers_.empty() && Clock::now() >= asking_until_) end_asking();
   }
 }
 
@@ -233,6 +250,15 @@ void RankWatch::handle_line(Peer& peer, const std::string& line) {
   } else if (word == "end") {
     ending_ = true;
     print_and_exit("", false);
+  } else if (word == "ask") {
+    askers_.push_back(peer.rank);
+    begin_asking();
+  } else if (word == "status?") {
+    note_status(rank_, "");
+  } else if (word == "status") {
+    note_status(peer.rank, rest);
+  } else if (word == "statuses") {
+    take_answers(rest);
   } else if (word == "left") {
     bool all = false;
     {

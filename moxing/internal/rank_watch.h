@@ -8,13 +8,17 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "moxing/internal/stall_cause.h"
 
 namespace mox::internal {
 
@@ -41,6 +45,12 @@ class RankWatch {
   // "rank 2 (host b)"
   std::string name_of(int rank) const;
 
+  // What this rank says of itself when another one asks. `status` is called on the watch's thread and must not block.
+  void set_status(std::function<RankStatus()> status);
+  // Asks all ranks, through rank 0: takes up to two seconds if one does not answer. If rank 0 does not, no other rank
+  // answers either.
+  std::vector<RankStatus> ask_all();
+
   // See fail_job. `text` is the whole message.
   [[noreturn]] void end_job(const std::string& text);
 
@@ -60,6 +70,10 @@ class RankWatch {
   void loop();
   void handle_line(Peer& peer, const std::string& line);
   void handle_loss(Peer& peer);
+  void begin_asking();
+  void note_status(int rank, const std::string& line);
+  void end_asking();
+  void take_answers(const std::string& text);
   void tell(const Peer& peer, const std::string& line);
   void tell_all(const std::string& line);
   [[noreturn]] void print_and_exit(const std::string& text, bool print);
@@ -71,10 +85,20 @@ class RankWatch {
   std::atomic<int64_t> step_{0};
   std::atomic<bool> ending_{false};
 
+  // Rank 0, of the thread: a round of questions. Its end, the lines so far, and who wants to know.
+  std::chrono::steady_clock::time_point asking_until_{};
+  std::vector<std::string> heard_;
+  std::vector<int> askers_;
+
   mutable std::mutex mutex_;
   std::condition_variable finished_changed_;
   std::vector<bool> left_;  // ranks; guarded by mutex_, as all below
   bool finished_ = false, stop_ = false;
+  std::function<RankStatus()> status_;
+  bool wants_answers_ = false;  // rank 0 asks for itself
+  std::vector<RankStatus> answers_;
+  int64_t answered_ = 0;  // rounds that this rank has got answers of
+  std::condition_variable answers_changed_;
   std::thread thread_;
 };
 

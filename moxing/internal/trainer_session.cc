@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "moxing/internal/job.h"
 #include "moxing/internal/trainer.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
@@ -35,6 +36,7 @@ void Trainer::save_checkpoint() {
 
 void Trainer::submit_checkpoint() {
   if (saved_step_ == global_step_) return;
+  const JobActivity activity("saving a checkpoint");
   // A finite loss may still have had a gradient that is not, and a continued run would never recover.
   if (const std::string* name = updater_->first_not_finite())
     throw NumericError(

@@ -33,7 +33,10 @@ class Communicator::Pending {
   std::function<void()> done;
   std::vector<Transport::Request> requests;  // of the current phase
   Clock::time_point started, reported;
-  bool finished = false;  // guarded by the thread's mutex, as error
+  // Guarded by the thread's mutex, as all below:
+  std::vector<int> missing;  // when it was reported last
+  Clock::time_point waited_since;
+  bool finished = false;
   std::exception_ptr error;
 
   // Works on the operation as far as it goes without waiting; true when it is finished.
@@ -78,7 +81,7 @@ class Communicator::Thread {
   void run(std::shared_ptr<Pending> pending) {
     {
       std::lock_guard lock(mutex_);
-      ++waiting_;
+      blocked_.push_back(pending.get());
       added_.push_back(pending);
     }
     drive_to_end(*pending);
@@ -87,9 +90,21 @@ class Communicator::Thread {
   void wait(Pending& pending) {
     {
       std::lock_guard lock(mutex_);
-      ++waiting_;
+      blocked_.push_back(&pending);
     }
     drive_to_end(pending);
+  }
+
+  std::optional<Wait> longest_wait() {
+    std::lock_guard lock(mutex_);
+    const Pending* longest = nullptr;
+    for (const Pending* pending : blocked_)
+      if (!pending->finished && !pending->missing.empty() &&
+          (!longest || pending->waited_since < longest->waited_since))
+        longest = pending;
+    if (!longest) return std::nullopt;
+    const std::chrono::duration<double> waited = Clock::now() - longest->waited_since;
+    return Wait{longest->what, longest->missing, waited.count()};
   }
 
   void set_stall_listener(StallListener listener) {
@@ -98,7 +113,7 @@ class Communicator::Thread {
   }
 
  private:
-  // The caller is counted in waiting_, and no longer after this.
+  // `pending` is one of blocked_, and no longer after this.
   void drive_to_end(Pending& pending) {
     while (!is_over(pending)) {
       bool moved = false;
@@ -109,8 +124,8 @@ class Communicator::Thread {
       if (!moved) sched_yield();
     }
     std::unique_lock lock(mutex_);
-    --waiting_;
-    if (waiting_ == 0 && (under_way_ || !added_.empty())) wake_.notify_one();
+    blocked_.erase(std::ranges::find(blocked_, &pending));
+    if (blocked_.empty() && (under_way_ || !added_.empty())) wake_.notify_one();
     if (!pending.finished) throw IoError("the communication between the ranks has ended");
     if (pending.error) std::rethrow_exception(pending.error);
   }
@@ -125,7 +140,7 @@ class Communicator::Thread {
     for (;;) {
       {
         std::unique_lock lock(mutex_);
-        wake_.wait(lock, [&] { return stop_ || (waiting_ == 0 && (!added_.empty() || under_way_)); });
+        wake_.wait(lock, [&] { return stop_ || (blocked_.empty() && (!added_.empty() || under_way_)); });
         if (stop_) return;
       }
       bool moved = false;
@@ -176,17 +191,19 @@ class Communicator::Thread {
     if (pending.started == Clock::time_point()) pending.started = pending.reported = now;
     if (now - pending.reported < kStallReportInterval) return;
     pending.reported = now;
-    StallListener listener;
-    {
-      std::lock_guard lock(mutex_);
-      listener = listener_;
-    }
-    if (!listener) return;
     std::vector<int> missing;
     for (const Transport::Request& request : pending.requests) missing.push_back(request.peer);
     std::ranges::sort(missing);
     missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
-    listener(pending.what, missing, std::chrono::duration<double>(now - pending.started).count());
+    StallListener listener;
+    {
+      std::lock_guard lock(mutex_);
+      pending.missing = missing;
+      pending.waited_since = pending.started;
+      listener = listener_;
+    }
+    if (listener)
+      listener(pending.what, missing, std::chrono::duration<double>(now - pending.started).count());
   }
 
   std::unique_ptr<Transport> transport_;
@@ -195,8 +212,8 @@ class Communicator::Thread {
   std::mutex mutex_;  // guards all that follows; taken after driving_
   std::condition_variable wake_;
   std::deque<std::shared_ptr<Pending>> added_;
-  bool under_way_ = false;  // active_ is not empty
-  int waiting_ = 0;         // threads in `wait`
+  bool under_way_ = false;               // active_ is not empty
+  std::vector<const Pending*> blocked_;  // of the threads in `wait` and in blocking calls
   bool stop_ = false;
   StallListener listener_;
   std::thread thread_;  // last: it uses the others
@@ -251,6 +268,10 @@ void Communicator::abandon() {
 
 void Communicator::set_stall_listener(StallListener listener) {
   if (thread_) thread_->set_stall_listener(std::move(listener));
+}
+
+std::optional<Communicator::Wait> Communicator::longest_wait() const {
+  return thread_ ? thread_->longest_wait() : std::nullopt;
 }
 
 void Communicator::run(std::unique_ptr<Operation> operation, std::string what) {

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -75,6 +76,16 @@ class Communicator {
   using StallListener =
       std::function<void(const std::string& what, std::span<const int> missing, double seconds)>;
   void set_stall_listener(StallListener listener);
+
+  // What holds this rank up: the operation that one of its threads is in `wait` for, or in a blocking call. Operations that
+  // are under way while all threads compute hold nobody up.
+  struct Wait {
+    std::string what;
+    std::vector<int> missing;  // the ranks whose messages it lacks, sorted
+    double seconds = 0;        // for how long it has
+  };
+  // The longest of them; none before a tenth of a second. Any thread, also while the network hangs.
+  std::optional<Wait> longest_wait() const;
 
  private:
   class Thread;

@@ -48,6 +48,7 @@ class FaultHook : public mox::Hook {
     if (fault == "exception") throw std::runtime_error("a mistake of the program");
     if (fault == "kill") raise(SIGKILL);
     if (fault == "stop") raise(SIGSTOP);
+    if (fault == "sleep") sleep(50);
     if (fault == "terminate") raise(SIGTERM);
     if (fault == "leave") std::exit(0);
   }
@@ -76,7 +77,7 @@ bool functions_work() {
 int main(int argc, char** argv) {
   mox::define_flag(
       "fault", std::string("none"),
-      "exception, kill, kill_after (the start), stop, terminate, leave, batch, functions or none.");
+      "exception, kill, kill_after (the start), stop, sleep, terminate, leave, batch, functions or none.");
   mox::define_flag("fault_rank", int64_t{1}, "The rank that has the fault.");
   mox::define_flag("fault_step", int64_t{5}, "The steps before it.");
   mox::define_flag("endless", true, "Whether the training data repeat.");

@@ -60,11 +60,21 @@ TEST_F(Failures, AStoppedRankIsNamedAndEndsTheJobInTime) {
     const ProcessResult result = run_with("stop", 4, rank, {"--stall_warning_s=0.5", "--stall_abort_s=2"});
     EXPECT_FALSE(result.timed_out);
     EXPECT_NE(result.status, 0) << result.err;
-    EXPECT_THAT(result.err, HasSubstr("rank " + std::to_string(rank) + " (host "));
+    EXPECT_THAT(result.err, testing::ContainsRegex("error: rank " + std::to_string(rank) +
+                                                   " \\(host [^)]*\\) has not sent its part of"));
+    EXPECT_THAT(result.err, HasSubstr("its process does not answer"));
     EXPECT_THAT(result.err, HasSubstr("at global step 6 for"));
     EXPECT_THAT(result.err, HasSubstr("(stall_abort_s), so the job ends"));
     expect_all_intact(log_dir_, 1);
   }
+}
+
+TEST_F(Failures, ARankThatIsBusyForTooLongIsNamedAsOneThatAnswers) {
+  const ProcessResult result = run_with("sleep", 4, 0, {"--stall_warning_s=0.5", "--stall_abort_s=2"});
+  EXPECT_FALSE(result.timed_out);
+  EXPECT_EQ(result.status, 1) << result.err;
+  EXPECT_THAT(result.err, testing::ContainsRegex("error: rank 0 \\(host [^)]*\\) has not sent its part of"));
+  EXPECT_THAT(result.err, HasSubstr("its process answers and does something else at global step 6"));
 }
 
 TEST_F(Failures, ARankThatEndsItsProgramEarlyIsNamed) {

@@ -37,7 +37,8 @@ class Trials : public TrainingTest {
             .wait(60);
     EXPECT_FALSE(result.timed_out);
     EXPECT_NE(result.status, 0);
-    EXPECT_THAT(result.err, HasSubstr("rank " + std::to_string(rank) + " (host "));
+    // By the message that ends the job: a warning may name a rank that was only slow.
+    EXPECT_THAT(result.err, testing::ContainsRegex("error: rank " + std::to_string(rank) + " \\(host "));
     // A checkpoint is written while the next steps run: at the second save the first one is complete.
     expect_all_intact(log_dir, step > 2 * kStepsBetweenSaves ? 1 : 0);
     if (latest_checkpoint(log_dir)) ++with_checkpoint_;
@@ -76,6 +77,7 @@ TEST_F(Trials, OfStoppingARank) {
     const ProcessResult result =
         trial("stop", 10, number, static_cast<int>(random.below(2 * number, kRanks)), step);
     EXPECT_THAT(result.err, HasSubstr("at global step " + std::to_string(step + 1) + " for"));
+    EXPECT_THAT(result.err, HasSubstr("its process does not answer"));
     EXPECT_THAT(result.err, HasSubstr("(stall_abort_s), so the job ends"));
     if (HasFailure()) break;
   }
