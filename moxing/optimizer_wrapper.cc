@@ -56,11 +56,11 @@ std::unique_ptr<Optimizer> wrap(std::unique_ptr<Optimizer> optimizer, double lim
   return std::make_unique<Wrapper>(std::move(optimizer), limit);
 }
 
-struct Registration {
+struct Wrapper {
   std::string_view name;
   std::unique_ptr<Optimizer> (*wrap)(std::unique_ptr<Optimizer>, double limit);
 };
-constexpr Registration kRegistrations[] = {
+constexpr Wrapper kWrappers[] = {
     {"clip_by_global_norm", wrap<ClipByGlobalNorm>},
     {"clip_by_value", wrap<ClipByValue>},
 };
@@ -73,7 +73,7 @@ OptimizerWrapper::OptimizerWrapper(std::unique_ptr<Optimizer> wrapped) : wrapped
 }
 
 OptimizerWrapperFn get_optimizer_wrapper_fn(std::string_view name, OptimizerWrapperOptions options) {
-  for (const Registration& entry : kRegistrations) {
+  for (const Wrapper& entry : kWrappers) {
     if (entry.name != name) continue;
     if (!options.limit)
       throw InvalidArgument(fmt::format("optimizer wrapper \"{}\" needs the option limit", name));
@@ -90,7 +90,7 @@ OptimizerWrapperFn get_optimizer_wrapper_fn(std::string_view name, OptimizerWrap
 
 std::vector<std::string> optimizer_wrapper_names() {
   std::vector<std::string> names;
-  for (const Registration& entry : kRegistrations) names.emplace_back(entry.name);
+  for (const Wrapper& entry : kWrappers) names.emplace_back(entry.name);
   return names;
 }
 

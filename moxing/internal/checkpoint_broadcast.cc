@@ -5,10 +5,8 @@
 namespace mox::internal {
 namespace {
 
-using Json = nlohmann::json;
-
-Json types_of(const std::vector<NamedArray>& arrays) {
-  Json list = Json::array();
+nlohmann::json types_of(const std::vector<NamedArray>& arrays) {
+  nlohmann::json list = nlohmann::json::array();
   for (const NamedArray& entry : arrays)
     list.push_back({{"name", entry.name},
                     {"dtype", static_cast<int>(entry.value.dtype())},
@@ -16,9 +14,9 @@ Json types_of(const std::vector<NamedArray>& arrays) {
   return list;
 }
 
-std::vector<NamedArray> arrays_of(const Json& list) {
+std::vector<NamedArray> arrays_of(const nlohmann::json& list) {
   std::vector<NamedArray> arrays;
-  for (const Json& entry : list)
+  for (const nlohmann::json& entry : list)
     arrays.push_back(
         {entry.at("name").get<std::string>(), Array(static_cast<DType>(entry.at("dtype").get<int>()),
                                                     Shape(entry.at("shape").get<std::vector<int64_t>>()))});
@@ -32,14 +30,14 @@ void broadcast_checkpoint(Communicator& communicator, Checkpoint* checkpoint) {
   const bool root = communicator.rank() == 0;
   std::string header;
   if (root)
-    header = Json{{"step", checkpoint->global_step},
-                  {"state", checkpoint->state},
-                  {"variables", types_of(checkpoint->variables)},
-                  {"slots", types_of(checkpoint->optimizer_slots)}}
+    header = nlohmann::json{{"step", checkpoint->global_step},
+                            {"state", checkpoint->state},
+                            {"variables", types_of(checkpoint->variables)},
+                            {"slots", types_of(checkpoint->optimizer_slots)}}
                  .dump();
   header = communicator.broadcast_text(header);
   if (!root) {
-    const Json json = Json::parse(header);
+    const nlohmann::json json = nlohmann::json::parse(header);
     checkpoint->global_step = json.at("step").get<int64_t>();
     checkpoint->state = json.at("state").get<std::map<std::string, std::string>>();
     checkpoint->variables = arrays_of(json.at("variables"));

@@ -2,15 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 #include "runtime/base/error.h"
 #include "runtime/graph/graph.h"
+#include "runtime/graph/internal/tensor_key.h"
 
 namespace mox {
 namespace {
-
-using TensorKey = std::pair<int, int>;  // node id, output
-
-TensorKey key_of(const Tensor& tensor) { return {tensor.node()->id, tensor.index()}; }
 
 // Nodes whose value depends on a target: only through these does a gradient have to flow.
 std::vector<bool> nodes_that_depend_on(const Graph& graph, std::span<const Tensor> targets, int last) {
@@ -34,22 +33,24 @@ std::vector<Tensor> build_gradients(const Tensor& loss, std::span<const Tensor> 
                                     const AutodiffVocabulary& vocabulary) {
   if (!loss.defined()) throw InvalidArgument("the loss is an undefined tensor");
   if (loss.shape().elements() != 1 || !is_floating(loss.dtype()))
-    throw InvalidArgument(fmt::format("a loss is one floating-point number (use reduce_mean or reduce_sum); "
-                                      "'{}' made at {} is {}",
-                                      loss.name(), to_string(loss.where()), to_string(loss.type())));
+    throw InvalidArgument(
+        fmt::format("a loss is one floating-point number (use reduce_mean or reduce_sum); "
+                    "'{}' made at {} is {}",
+                    loss.name(), to_string(loss.where()), to_string(loss.type())));
   Graph& graph = *loss.node()->graph;
   for (const Tensor& target : targets)
     if (!target.defined() || target.node()->graph != &graph)
-      throw InvalidArgument(fmt::format("the gradient of the loss '{}' made at {} was asked for with respect to {}", loss.name(),
-                                        to_string(loss.where()),
-                                        target.defined() ? fmt::format("'{}', a tensor of another graph", target.name())
-                                                         : "an undefined tensor"));
+      throw InvalidArgument(
+          fmt::format("the gradient of the loss '{}' made at {} was asked for with respect to {}",
+                      loss.name(), to_string(loss.where()),
+                      target.defined() ? fmt::format("'{}', a tensor of another graph", target.name())
+                                       : "an undefined tensor"));
   const int last = loss.node()->id;
   const std::vector<bool> depends = nodes_that_depend_on(graph, targets, last);
 
   NameScope scope("gradients");
   TraitsScope of_caller(gradient_traits(current_traits()));
-  std::map<TensorKey, Tensor> gradients;
+  std::map<int64_t, Tensor> gradients;
   {
     LocationScope where(loss.where());
     gradients[key_of(loss)] = vocabulary.ones_like(loss);
@@ -60,7 +61,7 @@ std::vector<Tensor> build_gradients(const Tensor& loss, std::span<const Tensor> 
     std::vector<Tensor> output_gradients(node.outputs.size());
     bool reached = false;
     for (size_t i = 0; i < output_gradients.size(); ++i) {
-      auto found = gradients.find({id, static_cast<int>(i)});
+      auto found = gradients.find(tensor_key(id, static_cast<int>(i)));
       if (found != gradients.end()) output_gradients[i] = found->second, reached = true;
     }
     if (!reached) continue;
@@ -69,7 +70,8 @@ std::vector<Tensor> build_gradients(const Tensor& loss, std::span<const Tensor> 
     const std::vector<Tensor> input_gradients = node.op->gradient({node, output_gradients});
     if (input_gradients.size() != node.inputs.size())
       throw InvalidArgument(fmt::format(
-          "the gradient function of the op '{}' returned {} tensors for '{}' made at {}, which has {} inputs; it answers with "
+          "the gradient function of the op '{}' returned {} tensors for '{}' made at {}, which has {} "
+          "inputs; it answers with "
           "one for each (an undefined one where no gradient flows)",
           node.op->name, input_gradients.size(), node.name, to_string(node.where), node.inputs.size()));
     for (size_t i = 0; i < node.inputs.size(); ++i) {
@@ -77,10 +79,10 @@ std::vector<Tensor> build_gradients(const Tensor& loss, std::span<const Tensor> 
       const Tensor& gradient = input_gradients[i];
       if (!gradient.defined() || !depends[static_cast<size_t>(input.node()->id)]) continue;
       if (gradient.type() != input.type())
-        throw InvalidArgument(fmt::format("the gradient function of the op '{}' returned {} for input {} of '{}' made at {}, "
-                                          "which is {}; a gradient has the type of its input",
-                                          node.op->name, to_string(gradient), i, node.name, to_string(node.where),
-                                          to_string(input)));
+        throw InvalidArgument(fmt::format(
+            "the gradient function of the op '{}' returned {} for input {} of '{}' made at {}, "
+            "which is {}; a gradient has the type of its input",
+            node.op->name, to_string(gradient), i, node.name, to_string(node.where), to_string(input)));
       Tensor& sum = gradients[key_of(input)];
       sum = sum.defined() ? vocabulary.add(sum, gradient) : gradient;
     }

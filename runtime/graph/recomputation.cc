@@ -4,10 +4,10 @@
 #include <memory>
 #include <utility>
 
+#include "runtime/graph/internal/tensor_key.h"
+
 namespace mox {
 namespace {
-
-using TensorKey = std::pair<int, int>;  // node id, output
 
 // One sweep over a graph.
 class Recomputation {
@@ -28,8 +28,8 @@ class Recomputation {
     bool any = false;
     std::vector<Tensor> inputs;
     for (const Tensor& input : node.inputs) {
-      const bool again = input.node()->traits.recomputed_stretch == node.traits.recomputed_stretch &&
-                         !is_kept(input, view);
+      const bool again =
+          input.node()->traits.recomputed_stretch == node.traits.recomputed_stretch && !is_kept(input, view);
       inputs.push_back(again ? computed_again(input, view) : view.mapped(input));
       any |= again;
     }
@@ -39,8 +39,6 @@ class Recomputation {
   }
 
  private:
-  static TensorKey key_of(const Tensor& tensor) { return {tensor.node()->id, tensor.index()}; }
-
   static std::vector<Tensor> outputs_of(Node& node) {
     std::vector<Tensor> outputs;
     for (size_t i = 0; i < node.outputs.size(); ++i) outputs.push_back(node.output(static_cast<int>(i)));
@@ -70,8 +68,8 @@ class Recomputation {
 
   const Graph* graph_;
   int last_ = -1;
-  std::map<TensorKey, int> uses_inside_;  // by nodes of the tensor's own stretch
-  std::map<const Node*, Node*> copies_;   // in the new graph
+  std::map<int64_t, int> uses_inside_;   // by nodes of the tensor's own stretch
+  std::map<const Node*, Node*> copies_;  // in the new graph
 };
 
 }  // namespace

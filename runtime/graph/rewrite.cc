@@ -1,18 +1,18 @@
 #include "runtime/graph/rewrite.h"
 
 #include "runtime/base/error.h"
+#include "runtime/graph/internal/tensor_key.h"
 
 namespace mox {
 namespace {
-
-int64_t key_of(const Tensor& tensor) { return int64_t{tensor.node()->id} << 32 | tensor.index(); }
 
 std::vector<bool> needed_nodes(const Graph& graph, const std::vector<Tensor>& outputs) {
   std::vector<bool> needed(graph.nodes().size(), false);
   for (const Tensor& output : outputs) needed[static_cast<size_t>(output.node()->id)] = true;
   for (size_t id = graph.nodes().size(); id-- > 0;)
     if (needed[id])
-      for (const Tensor& input : graph.nodes()[id]->inputs) needed[static_cast<size_t>(input.node()->id)] = true;
+      for (const Tensor& input : graph.nodes()[id]->inputs)
+        needed[static_cast<size_t>(input.node()->id)] = true;
   return needed;
 }
 
@@ -32,9 +32,11 @@ int RewriteView::uses_of_mapped(const Tensor& fresh) const {
   return found == fresh_uses_.end() ? 0 : found->second;
 }
 
-GraphRewriter::GraphRewriter(const Graph& source, std::vector<Tensor> outputs) : outputs_(std::move(outputs)) {
+GraphRewriter::GraphRewriter(const Graph& source, std::vector<Tensor> outputs)
+    : outputs_(std::move(outputs)) {
   for (const Tensor& output : outputs_)
-    MOX_ASSERT(output.defined() && output.node()->graph == &source, "outputs belong to the graph that is compiled");
+    MOX_ASSERT(output.defined() && output.node()->graph == &source,
+               "outputs belong to the graph that is compiled");
   graph_ = std::make_unique<Graph>();
   const std::vector<bool> needed = needed_nodes(source, outputs_);
   std::unordered_map<int64_t, Tensor> mapping;

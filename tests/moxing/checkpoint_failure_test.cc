@@ -138,12 +138,12 @@ TEST(CheckpointFailure, AFileInPlaceOfACheckpointIsReplacedByIt) {
 }
 
 // What the child process has been told is durable, in memory that it shares with us.
-struct Progress {
+struct SharedProgress {
   std::atomic<int64_t> step{0};
 };
 
 // Saves step after step, each twice, from `first` on, until it is killed.
-[[noreturn]] void save_until_killed(const std::string& log_dir, int64_t first, Progress* progress) {
+[[noreturn]] void save_until_killed(const std::string& log_dir, int64_t first, SharedProgress* progress) {
   try {
     for (int64_t step = first;; ++step) {
       for (int again = 0; again < 2; ++again)
@@ -158,9 +158,10 @@ struct Progress {
 
 TEST(CheckpointFailure, AProcessKilledAtAnyMomentLeavesAnIntactCheckpoint) {
   const std::string log_dir = fresh_directory("killed");
-  void* shared = ::mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* shared =
+      ::mmap(nullptr, sizeof(SharedProgress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(shared, MAP_FAILED);
-  auto* progress = new (shared) Progress;
+  auto* progress = new (shared) SharedProgress;
   const RandomStream random(1, 2);
   int64_t first = 1;
   for (uint64_t round = 0; round < 30; ++round) {
@@ -183,7 +184,7 @@ TEST(CheckpointFailure, AProcessKilledAtAnyMomentLeavesAnIntactCheckpoint) {
   }
   prepare_checkpoint_directory(log_dir);
   for (const std::string& name : names_in(log_dir)) EXPECT_EQ(name.find('.'), name.npos) << name;
-  ::munmap(shared, sizeof(Progress));
+  ::munmap(shared, sizeof(SharedProgress));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "moxing/init.h"
 #include "runtime/base/error.h"
+#include "tests/support/message_of.h"
 
 namespace mox {
 
@@ -32,17 +33,6 @@ class TemporaryFile {
  private:
   std::string path_;
 };
-
-// The text of the exception of type E that `call` throws; "" if it throws nothing.
-template <typename E, typename Call>
-std::string message_of(Call call) {
-  try {
-    call();
-  } catch (const E& failure) {
-    return failure.what();
-  }
-  return "";
-}
 
 // The text with which a configuration is refused.
 inline std::string refusal(const std::vector<std::string>& arguments) {

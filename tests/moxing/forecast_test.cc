@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
+#include <string>
 
 #include "runtime/base/error.h"
-#include "runtime/base/file.h"
+#include "tests/support/temporary_directory.h"
 
 namespace mox {
 namespace {
@@ -84,11 +84,12 @@ TEST(Forecast, RefusesWhatIsNoLink) {
 
 class Profiles : public testing::Test {
  protected:
-  static StepProfile read(const std::string& content) {
-    const std::string path = testing::TempDir() + "profile.json";
-    write_file_atomically(path, content);
-    return read_step_profile(path);
+  StepProfile read(const std::string& content) const {
+    return read_step_profile(directory_.write("profile.json", content));
   }
+
+ private:
+  TemporaryDirectory directory_;
 };
 
 TEST_F(Profiles, AreReadInTheOrderOfTime) {

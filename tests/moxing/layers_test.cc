@@ -17,14 +17,13 @@ namespace mox {
 namespace {
 
 using test::expect_close;
-using test::message_of;
 using test::random_array;
 using test::run_graph;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::string line_text(int line) { return "layers_test.cc:" + std::to_string(line); }
+std::string in_layers(int line) { return "layers_test.cc:" + std::to_string(line); }
 
 float at(const Array& array, std::initializer_list<int64_t> index) {
   int64_t position = 0;
@@ -77,7 +76,7 @@ TEST_F(LayersTest, ShareTheirVariablesUnderReuse) {
   layers::dense(x, 4, {.name = "shared"});
   const int first = __LINE__ - 1, second = __LINE__ + 1;
   const std::string message = message_of<InvalidArgument>([&] { layers::dense(y, 4, {.name = "shared"}); });
-  EXPECT_THAT(message, AllOf(HasSubstr("shared/kernel"), HasSubstr(line_text(first)), HasSubstr(line_text(second))));
+  EXPECT_THAT(message, AllOf(HasSubstr("shared/kernel"), HasSubstr(in_layers(first)), HasSubstr(in_layers(second))));
   {
     auto scope = var_scope("both", Reuse::kAuto);
     layers::dense(x, 4, {.name = "fc"});
@@ -89,7 +88,7 @@ TEST_F(LayersTest, ShareTheirVariablesUnderReuse) {
 TEST_F(LayersTest, ErrorsNameTheLayerAndTheCallersLine) {
   const Tensor row = input({2, 5}), image = input({2, 4, 6, 6}), ids = input({2}, DType::kInt32);
   const auto expect = [](const std::string& message, const std::string& layer, int line) {
-    EXPECT_THAT(message, AllOf(HasSubstr(layer), HasSubstr(line_text(line)))) << message;
+    EXPECT_THAT(message, AllOf(HasSubstr(layer), HasSubstr(in_layers(line)))) << message;
   };
   expect(message_of<InvalidArgument>([&] { layers::dense(image, 3); }), "dense", __LINE__);
   expect(message_of<InvalidArgument>([&] { layers::dense(Tensor(), 3); }), "dense", __LINE__);

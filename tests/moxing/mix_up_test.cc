@@ -23,7 +23,7 @@ Dataset samples(int64_t count) {
   return Dataset::from_arrays({images, labels});
 }
 
-std::vector<float> values_of(const Dataset& dataset, int threads = 0) {
+std::vector<float> values_in(const Dataset& dataset, int threads = 0) {
   std::vector<float> all;
   Pipeline pipeline(dataset, {.seed = 3, .threads = threads});
   for (Batch batch; pipeline.next(&batch);)
@@ -90,10 +90,10 @@ TEST(MixUp, DrawsSharesFromBeta) {
 
 TEST(MixUp, DependsOnTheSeedAloneAndTakesPartialBatches) {
   const Dataset data = mix_up(samples(23).shuffle(23).repeat(3).batch(8), {.num_classes = 4});
-  const auto alone = values_of(data);
+  const auto alone = values_in(data);
   EXPECT_EQ(alone.size(), 69u * 6);
-  EXPECT_EQ(alone, values_of(data, 1));
-  EXPECT_EQ(alone, values_of(data, 4));
+  EXPECT_EQ(alone, values_in(data, 1));
+  EXPECT_EQ(alone, values_in(data, 4));
 }
 
 TEST(MixUp, RefusesWhatCannotBe) {
@@ -102,7 +102,7 @@ TEST(MixUp, RefusesWhatCannotBe) {
   EXPECT_THROW(mix_up(batches, {.alpha = 1.5, .num_classes = 4}), InvalidArgument);
   EXPECT_THROW(mix_up(batches, {.num_classes = 1}), InvalidArgument);
   EXPECT_THROW(mix_up(samples(8), {.num_classes = 4}), InvalidArgument);
-  EXPECT_THROW(values_of(mix_up(batches, {.num_classes = 3})), DataError);  // label 3
+  EXPECT_THROW(values_in(mix_up(batches, {.num_classes = 3})), DataError);  // label 3
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 namespace mox {
 namespace {
 
-using test::message_of;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 

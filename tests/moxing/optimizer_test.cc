@@ -11,21 +11,12 @@
 #include "moxing/optimizer_wrapper.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
+#include "tests/support/message_of.h"
 
 namespace mox {
 namespace {
 
 using ::testing::HasSubstr;
-
-template <typename Function>
-std::string error_of(Function function) {
-  try {
-    function();
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "";
-}
 
 // One variable with its slots, updated with given gradients.
 struct Variable {
@@ -57,42 +48,45 @@ TEST(Optimizer, TheOptionsOfTheFirstProgram) {
 }
 
 TEST(Optimizer, AnUnknownNameNamesTheNearest) {
-  const std::string error = error_of([] { get_optimizer_fn("adma"); });
+  const std::string error = message_of<InvalidArgument>([] { get_optimizer_fn("adma"); });
   EXPECT_THAT(error, HasSubstr("unknown optimizer \"adma\": did you mean \"adam\"?"));
   EXPECT_THAT(error, HasSubstr("adadelta, adagrad, adam, adamw, ftrl, momentum, rmsprop, sgd"));
-  EXPECT_EQ(error_of([] { get_optimizer_fn("something else"); }).find("did you mean"), std::string::npos);
-  EXPECT_NE(error_of([] { get_optimizer_fn(std::string(100000, 'a')); }), "");
+  EXPECT_EQ(message_of<InvalidArgument>([] { get_optimizer_fn("something else"); }).find("did you mean"),
+            std::string::npos);
+  EXPECT_NE(message_of<InvalidArgument>([] { get_optimizer_fn(std::string(100000, 'a')); }), "");
 }
 
 TEST(Optimizer, OptionsThatAreNotUsedAreRefused) {
-  const std::string error = error_of([] { get_optimizer_fn("sgd", {.momentum = 0.9}); });
+  const std::string error = message_of<InvalidArgument>([] { get_optimizer_fn("sgd", {.momentum = 0.9}); });
   EXPECT_THAT(error, HasSubstr("\"sgd\" does not use the option momentum (used by: momentum, rmsprop)"));
-  EXPECT_NE(error_of([] { get_optimizer_fn("adam", {.nesterov = true}); }), "");
-  EXPECT_NE(error_of([] { get_optimizer_fn("momentum", {.beta1 = 0.9}); }), "");
-  EXPECT_NE(error_of([] { get_optimizer_fn("adagrad", {.l1_regularization = 0}); }), "");
-  EXPECT_NE(error_of([] { get_optimizer_fn("ftrl", {.epsilon = 1e-8}); }), "");
-  EXPECT_NE(error_of([] { get_optimizer_fn("adadelta", {.centered = false}); }), "");
-  EXPECT_NE(error_of([] { get_optimizer_fn("sgd", {.rho = 0.9}); }), "");
+  EXPECT_NE(message_of<InvalidArgument>([] { get_optimizer_fn("adam", {.nesterov = true}); }), "");
+  EXPECT_NE(message_of<InvalidArgument>([] { get_optimizer_fn("momentum", {.beta1 = 0.9}); }), "");
+  EXPECT_NE(message_of<InvalidArgument>([] { get_optimizer_fn("adagrad", {.l1_regularization = 0}); }), "");
+  EXPECT_NE(message_of<InvalidArgument>([] { get_optimizer_fn("ftrl", {.epsilon = 1e-8}); }), "");
+  EXPECT_NE(message_of<InvalidArgument>([] { get_optimizer_fn("adadelta", {.centered = false}); }), "");
+  EXPECT_NE(message_of<InvalidArgument>([] { get_optimizer_fn("sgd", {.rho = 0.9}); }), "");
 }
 
 TEST(Optimizer, RangesAreChecked) {
-  EXPECT_THAT(error_of([] { get_optimizer_fn("momentum", {.momentum = 1.0}); }),
+  EXPECT_THAT(message_of<InvalidArgument>([] { get_optimizer_fn("momentum", {.momentum = 1.0}); }),
               HasSubstr("momentum must be in [0, 1), got 1"));
-  EXPECT_NE(error_of([] { get_optimizer_fn("sgd", {.learning_rate = -0.1}); }), "");
-  EXPECT_NE(error_of([] { get_optimizer_fn("sgd", {.weight_decay = -1e-4}); }), "");
-  EXPECT_NE(error_of([] { get_optimizer_fn("sgd", {.weight_decay = std::nan("")}); }), "");
-  EXPECT_NE(error_of([] { get_optimizer_fn("adam", {.beta2 = -0.1}); }), "");
-  EXPECT_NE(error_of([] { get_optimizer_fn("adam", {.epsilon = 0}); }), "");
-  EXPECT_NE(error_of([] { get_optimizer_fn("ftrl", {.initial_accumulator = 0}); }), "");
-  EXPECT_NE(error_of([] { get_optimizer_fn("ftrl", {.l2_regularization = -1}); }), "");
-  EXPECT_EQ(error_of([] { get_optimizer_fn("adagrad", {.initial_accumulator = 0}); }), "");
-  EXPECT_NE(error_of([] { get_optimizer_fn("sgd", {.parameter_groups = {{.name = "no predicate"}}}); }), "");
+  EXPECT_NE(message_of<InvalidArgument>([] { get_optimizer_fn("sgd", {.learning_rate = -0.1}); }), "");
+  EXPECT_NE(message_of<InvalidArgument>([] { get_optimizer_fn("sgd", {.weight_decay = -1e-4}); }), "");
+  EXPECT_NE(message_of<InvalidArgument>([] { get_optimizer_fn("sgd", {.weight_decay = std::nan("")}); }), "");
+  EXPECT_NE(message_of<InvalidArgument>([] { get_optimizer_fn("adam", {.beta2 = -0.1}); }), "");
+  EXPECT_NE(message_of<InvalidArgument>([] { get_optimizer_fn("adam", {.epsilon = 0}); }), "");
+  EXPECT_NE(message_of<InvalidArgument>([] { get_optimizer_fn("ftrl", {.initial_accumulator = 0}); }), "");
+  EXPECT_NE(message_of<InvalidArgument>([] { get_optimizer_fn("ftrl", {.l2_regularization = -1}); }), "");
+  EXPECT_NO_THROW(get_optimizer_fn("adagrad", {.initial_accumulator = 0}));
+  EXPECT_NE(message_of<InvalidArgument>(
+                [] { get_optimizer_fn("sgd", {.parameter_groups = {{.name = "no predicate"}}}); }),
+            "");
 }
 
 TEST(Optimizer, ANegativeRateOfTheScheduleIsReportedWhenItComes) {
   const auto optimizer = get_optimizer_fn("sgd", {.learning_rate = polynomial_decay(0.1, 10, -0.1)})();
   EXPECT_NEAR(optimizer->learning_rate(4, 0), 0.02, 1e-12);
-  EXPECT_THAT(error_of([&] { optimizer->learning_rate(6, 0); }), HasSubstr("at step 6"));
+  EXPECT_THAT(message_of<InvalidArgument>([&] { optimizer->learning_rate(6, 0); }), HasSubstr("at step 6"));
 }
 
 TEST(Optimizer, BiasesAreNotDecayedUnlessAsked) {
@@ -155,7 +149,8 @@ TEST_P(EveryOptimizer, IsBitwiseIndependentOfTheTeam) {
 
 // As gradients that come in parts need it: is_elementwise() is a promise.
 TEST_P(EveryOptimizer, TakesAVariableInPartsWithTheSameBits) {
-  const auto optimizer = get_optimizer_wrapper_fn("clip_by_value", {.limit = 0.5})(get_optimizer_fn(GetParam()))();
+  const auto optimizer =
+      get_optimizer_wrapper_fn("clip_by_value", {.limit = 0.5})(get_optimizer_fn(GetParam()))();
   ASSERT_TRUE(optimizer->is_elementwise());
   constexpr size_t kElements = 1000;
   std::vector<float> initial(kElements), gradient(kElements);

@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string refusal(const PlacementRequest& request) {
+std::string refusal_of(const PlacementRequest& request) {
   try {
     place(request);
   } catch (const FailedPrecondition& error) {
@@ -52,14 +52,15 @@ TEST(Placement, AContinuedRunKeepsItsReplicasAndTheirThreads) {
 }
 
 TEST(Placement, WhatCannotBeKeptIsRefused) {
-  EXPECT_THAT(refusal({.ranks = 3, .logical_replicas = 4}),
+  EXPECT_THAT(refusal_of({.ranks = 3, .logical_replicas = 4}),
               HasSubstr("3 ranks x 1 device = 3 (ranks x devices); these numbers can: 1, 2, 4."));
   EXPECT_THAT(
-      refusal(
+      refusal_of(
           {.logical_replicas = 2, .kept_replicas = 4, .kept_threads_per_replica = 1, .checkpoint = "dir"}),
       HasSubstr("'dir' was trained with 4 logical replicas and logical_replicas is 2 now"));
-  EXPECT_THAT(refusal({.cores = 2, .kept_replicas = 4, .kept_threads_per_replica = 3, .checkpoint = "dir"}),
-              HasSubstr("'dir' was computed by teams of 3 threads, and a device has 2 here"));
+  EXPECT_THAT(
+      refusal_of({.cores = 2, .kept_replicas = 4, .kept_threads_per_replica = 3, .checkpoint = "dir"}),
+      HasSubstr("'dir' was computed by teams of 3 threads, and a device has 2 here"));
 }
 
 TEST(Placement, InexactRunsGetOneReplicaADevice) {

@@ -29,7 +29,7 @@ std::string file_of(const std::string& header, const std::string& data) {
   return file + header + data;
 }
 
-std::string error_of(const std::string& content) {
+std::string error_when_parsing(const std::string& content) {
   try {
     parse_safetensors(bytes_of(content), "weights.safetensors");
   } catch (const DataError& error) {
@@ -165,8 +165,8 @@ TEST(Safetensors, EveryTruncationAndAnyExtensionIsFound) {
   const std::string good = read_file(path);
   for (size_t length = 0; length < good.size(); ++length)
     EXPECT_THROW(parse_safetensors(bytes_of(good.substr(0, length)), "x"), DataError) << length;
-  EXPECT_THAT(error_of(good + "x"), HasSubstr("1 bytes behind its last tensor"));
-  EXPECT_THAT(error_of(good.substr(0, good.size() - 1)), HasSubstr("is truncated: tensor 'u8'"));
+  EXPECT_THAT(error_when_parsing(good + "x"), HasSubstr("1 bytes behind its last tensor"));
+  EXPECT_THAT(error_when_parsing(good.substr(0, good.size() - 1)), HasSubstr("is truncated: tensor 'u8'"));
 }
 
 TEST(Safetensors, AFlippedByteOfATensorNamesItAndItsPlace) {
@@ -174,8 +174,9 @@ TEST(Safetensors, AFlippedByteOfATensorNamesItAndItsPlace) {
   write_safetensors(path, all_kinds());
   std::string content = read_file(path);
   content.back() = static_cast<char>(content.back() ^ 1);
-  EXPECT_THAT(error_of(content), HasSubstr("tensor 'u8' (bytes " + std::to_string(content.size() - 3) +
-                                           " to " + std::to_string(content.size()) + ") is damaged"));
+  EXPECT_THAT(error_when_parsing(content),
+              HasSubstr("tensor 'u8' (bytes " + std::to_string(content.size() - 3) + " to " +
+                        std::to_string(content.size()) + ") is damaged"));
 }
 
 struct BadHeader {
@@ -231,21 +232,22 @@ TEST(Safetensors, HeadersThatDoNotHoldTogetherAreRefused) {
       {R"({"__metadata__":{"moxing.version":"1"}})", "", "its checksum is not where moxing writes it"},
   };
   for (const BadHeader& bad : cases)
-    EXPECT_THAT(error_of(file_of(bad.header, bad.data)), HasSubstr(bad.says)) << bad.header;
+    EXPECT_THAT(error_when_parsing(file_of(bad.header, bad.data)), HasSubstr(bad.says)) << bad.header;
   std::string many_dimensions = "[1";
   for (int i = 0; i < 64; ++i) many_dimensions += ",1";
-  EXPECT_THAT(error_of(file_of(tensor("F32", many_dimensions + "]", "[0,4]"), four)),
+  EXPECT_THAT(error_when_parsing(file_of(tensor("F32", many_dimensions + "]", "[0,4]"), four)),
               HasSubstr("64 dimensions"));
-  EXPECT_THAT(error_of(file_of(std::string(1000000, '['), "")), HasSubstr("does not begin with '{'"));
-  EXPECT_THAT(error_of(file_of("{\"w\":" + std::string(1000000, '['), "")),
+  EXPECT_THAT(error_when_parsing(file_of(std::string(1000000, '['), "")),
+              HasSubstr("does not begin with '{'"));
+  EXPECT_THAT(error_when_parsing(file_of("{\"w\":" + std::string(1000000, '['), "")),
               HasSubstr("a list instead of an object"));
 }
 
 TEST(Safetensors, AnImpossibleHeaderLengthAllocatesNothing) {
-  EXPECT_THAT(error_of(std::string(8, '\xff')), HasSubstr("more than the 100000000 allowed"));
-  EXPECT_THAT(error_of(std::string("\x00\xe1\xf5\x05\0\0\0\0{}", 10)),
+  EXPECT_THAT(error_when_parsing(std::string(8, '\xff')), HasSubstr("more than the 100000000 allowed"));
+  EXPECT_THAT(error_when_parsing(std::string("\x00\xe1\xf5\x05\0\0\0\0{}", 10)),
               HasSubstr("header of 100000000 bytes"));
-  EXPECT_THAT(error_of("short"), HasSubstr("it has 5 bytes"));
+  EXPECT_THAT(error_when_parsing("short"), HasSubstr("it has 5 bytes"));
 }
 
 TEST(Safetensors, WhatCannotBeWrittenIsRefusedAndLeavesNoFile) {
@@ -265,7 +267,7 @@ TEST(Safetensors, WhatCannotBeWrittenIsRefusedAndLeavesNoFile) {
 
 TEST(Safetensors, WhatIsNoFileIsRefusedWithoutWaiting) {
   EXPECT_THROW(read_safetensors(fresh_directory("missing")), NotFound);
-  EXPECT_THROW(read_safetensors(testing::TempDir()), IoError);
+  EXPECT_THROW(read_safetensors("/"), IoError);
   const std::string fifo = fresh_directory("fifo");
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
   EXPECT_THROW(read_safetensors(fifo), IoError);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "tests/support/message_of.h"
 
 namespace mox {
 namespace {
@@ -16,16 +17,6 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr double kTolerance = 1e-12;
-
-template <typename Function>
-std::string error_of(Function function) {
-  try {
-    function();
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "";
-}
 
 TEST(Schedule, ConvertsFromNumbersAndText) {
   const Schedule from_double = 0.1, from_int = 1, from_zero = 0, from_text = "0.25",
@@ -88,7 +79,7 @@ TEST(Schedule, EpochsNeedToKnowTheirSteps) {
 
 TEST(Schedule, TextErrorsNameTheColumn) {
   const auto expect = [](const char* text, const char* column, const char* expected) {
-    const std::string error = error_of([&] { Schedule schedule = text; });
+    const std::string error = message_of<InvalidArgument>([&] { Schedule schedule = text; });
     EXPECT_THAT(error, HasSubstr(column)) << text;
     EXPECT_THAT(error, HasSubstr(expected)) << text;
   };

@@ -20,7 +20,8 @@ using testing::HasSubstr;
 class ForceDtype : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (bfloat16_support() == BFloat16Support::kNone) GTEST_SKIP() << "this processor computes nothing in bfloat16";
+    if (bfloat16_support() == BFloat16Support::kNone)
+      GTEST_SKIP() << "this processor computes nothing in bfloat16";
   }
   // The types that the products in scopes "low", "high", "low/high" and outside take, forward and backward.
   static std::map<std::string, std::vector<DType>> types_in(Precision precision) {
@@ -42,7 +43,8 @@ class ForceDtype : public ::testing::Test {
       product("w");
     }
     std::vector<Tensor> outputs = {reduce_sum(x)};
-    for (const Tensor& gradient : gradients(outputs[0], get_collection("variables"))) outputs.push_back(gradient);
+    for (const Tensor& gradient : gradients(outputs[0], get_collection("variables")))
+      outputs.push_back(gradient);
     GraphRewriter rewriter(graph, outputs);
     for (const NamedRule& rule : default_rules({.precision = precision})) rewriter.apply(rule.rule);
     std::map<std::string, std::vector<DType>> types;
@@ -77,11 +79,12 @@ TEST_F(ForceDtype, HoldsInsideOfTheScopeForwardAndBackward) {
 TEST(ScopeOptions, OtherTypesAreRefused) {
   Graph graph;
   const GraphScope scope(graph);
-  EXPECT_THAT(test::message_of<InvalidArgument>([] { const auto s = var_scope("a", {.force_dtype = DType::kInt32}); }),
-              HasSubstr("var_scope('a'): force_dtype must be float32 or bfloat16, got int32"));
+  EXPECT_THAT(
+      message_of<InvalidArgument>([] { const auto s = var_scope("a", {.force_dtype = DType::kInt32}); }),
+      HasSubstr("var_scope('a'): force_dtype must be float32 or bfloat16, got int32"));
 }
 
-Dataset noise_images(ModeKeys) {
+Dataset wide_noise_images(ModeKeys) {
   Array images(DType::kFloat32, {24, 4, 20, 20}), labels(DType::kInt64, {24});
   RandomStream(5, 6).fill_uniform(images.values<float>(), 0, -1, 1);
   for (int64_t i = 0; i < 24; ++i) labels.values<int64_t>()[static_cast<size_t>(i)] = i % 3;
@@ -101,13 +104,14 @@ ModelSpec units(const Inputs& in, ModeKeys mode, bool recompute) {
   return {.loss = loss, .log_info = {{"loss", loss}}};
 }
 
-// Trains five steps and returns the digest of the checkpoint.
-std::string digest(bool recompute, const std::vector<std::string>& flags) {
+// Trains five steps and returns the digest_of_units of the checkpoint.
+std::string digest_of_units(bool recompute, const std::vector<std::string>& flags) {
   const std::string log_dir = fresh_directory("scope_options");
-  std::vector<std::string> arguments{"--threads=1", "--log_level=error", "--log_every_n_steps=0", "--log_dir", log_dir};
+  std::vector<std::string> arguments{"--threads=1", "--log_level=error", "--log_every_n_steps=0", "--log_dir",
+                                     log_dir};
   arguments.insert(arguments.end(), flags.begin(), flags.end());
   const ScopedConfiguration configuration(arguments);
-  run_or_throw({.input_fn = noise_images,
+  run_or_throw({.input_fn = wide_noise_images,
                 .model_fn = [=](const Inputs& in, ModeKeys mode) { return units(in, mode, recompute); },
                 .optimizer_fn = get_optimizer_fn("momentum", {.learning_rate = 0.05}),
                 .batch_size = 12,
@@ -116,9 +120,11 @@ std::string digest(bool recompute, const std::vector<std::string>& flags) {
 }
 
 TEST(RecomputeScope, ATrainingEndsWithTheSameBits) {
-  EXPECT_EQ(digest(true, {}), digest(false, {}));
-  EXPECT_EQ(digest(true, {"--logical_replicas=2"}), digest(false, {"--logical_replicas=2"}));
-  EXPECT_EQ(digest(true, {"--recompute=normalisation", "--loss_scale=256"}), digest(false, {}));
+  EXPECT_EQ(digest_of_units(true, {}), digest_of_units(false, {}));
+  EXPECT_EQ(digest_of_units(true, {"--logical_replicas=2"}),
+            digest_of_units(false, {"--logical_replicas=2"}));
+  EXPECT_EQ(digest_of_units(true, {"--recompute=normalisation", "--loss_scale=256"}),
+            digest_of_units(false, {}));
 }
 
 }  // namespace

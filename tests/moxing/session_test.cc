@@ -1,6 +1,4 @@
 // What hooks may ask of a run at any point of a step, and what a run does with a model or data that cannot train.
-#include "moxing/hook.h"
-
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 #include <optional>
 
 #include "moxing/checkpoint.h"
+#include "moxing/hook.h"
 #include "moxing/hooks.h"
 #include "moxing/init.h"
 #include "moxing/run.h"
@@ -33,7 +32,7 @@ std::vector<Array> samples() {
   return {x, y};
 }
 
-ModelSpec line_model(const Inputs& in, ModeKeys) {
+ModelSpec plain_line_model(const Inputs& in, ModeKeys) {
   auto [x, y] = in.take<2>();
   auto loss = reduce_mean(square(matmul(x, get_variable("w", {2, 1}, zeros())) - y));
   return {.loss = loss, .log_info = {{"loss", loss}}};
@@ -56,7 +55,7 @@ class SessionTest : public ::testing::Test {
                   auto data = Dataset::from_arrays(samples());
                   return mode == ModeKeys::TRAIN ? data.shuffle(kSamples).repeat() : data;
                 },
-            .model_fn = line_model,
+            .model_fn = plain_line_model,
             .optimizer_fn = get_optimizer_fn("momentum", {.learning_rate = 0.1, .momentum = 0.9}),
             .batch_size = 8,
             .log_dir = log_dir_,
@@ -162,7 +161,8 @@ TEST_F(SessionTest, AVariableThatIsNotFiniteIsNeverSaved) {
     return ModelSpec{.loss = loss, .log_info = {{"loss", loss}}};
   };
   s.max_number_of_steps = 1;  // no second step whose loss the guard would see
-  EXPECT_THAT(message_of<NumericError>(s), AllOf(HasSubstr("'root' is not finite after global step 1"), HasSubstr("untouched")));
+  EXPECT_THAT(message_of<NumericError>(s),
+              AllOf(HasSubstr("'root' is not finite after global step 1"), HasSubstr("untouched")));
   const Checkpoint saved = load_checkpoint(log_dir_);
   EXPECT_EQ(saved.global_step, 0);
   EXPECT_EQ(saved.variables[0].value.values<float>()[0], 0);
@@ -171,7 +171,9 @@ TEST_F(SessionTest, AVariableThatIsNotFiniteIsNeverSaved) {
 TEST_F(SessionTest, TrainingDataWithoutSamplesIsAnError) {
   auto s = spec();
   s.max_number_of_steps = std::nullopt;
-  s.input_fn = [](ModeKeys) { return Dataset::from_arrays(samples()).filter([](const Element&) { return false; }); };
+  s.input_fn = [](ModeKeys) {
+    return Dataset::from_arrays(samples()).filter([](const Element&) { return false; });
+  };
   EXPECT_THAT(message_of<DataError>(s), HasSubstr("no samples"));
 }
 
@@ -179,7 +181,7 @@ TEST_F(SessionTest, AMistakeInTheEvaluationModelShowsBeforeTheFirstStep) {
   auto s = spec();
   s.inter_mode = ModeKeys::EVAL;
   s.model_fn = [](const Inputs& in, ModeKeys mode) {
-    auto model = line_model(in, mode);
+    auto model = plain_line_model(in, mode);
     if (mode == ModeKeys::EVAL) model.log_info.clear();
     return model;
   };
@@ -194,7 +196,9 @@ TEST_F(SessionTest, AMistakeInTheEvaluationModelShowsBeforeTheFirstStep) {
 TEST_F(SessionTest, ATensorOfAnEarlierGraphIsRefusedAndOneFromACollectionIsFound) {
   struct Fetching : Hook {
     explicit Fetching(std::optional<Tensor> kept) : kept(kept) {}
-    void begin(ModelBuild& build) override { build.fetch("doubled", kept ? *kept : get_collection("doubled").at(0)); }
+    void begin(ModelBuild& build) override {
+      build.fetch("doubled", kept ? *kept : get_collection("doubled").at(0));
+    }
     void after_run(Session&, const StepResult& result) override { sum += result.number("doubled"); }
     std::optional<Tensor> kept;
     double sum = 0;
@@ -203,7 +207,7 @@ TEST_F(SessionTest, ATensorOfAnEarlierGraphIsRefusedAndOneFromACollectionIsFound
     auto s = spec();
     s.input_fn = [](ModeKeys) { return Dataset::from_arrays(samples()); };  // the last batch has two samples
     s.model_fn = [keeps_tensor](const Inputs& in, ModeKeys mode) {
-      auto model = line_model(in, mode);
+      auto model = plain_line_model(in, mode);
       const Tensor doubled = model.loss * 2.0f;
       add_to_collection("doubled", doubled);
       model.hooks = {std::make_shared<Fetching>(keeps_tensor ? std::optional(doubled) : std::nullopt)};
@@ -211,7 +215,8 @@ TEST_F(SessionTest, ATensorOfAnEarlierGraphIsRefusedAndOneFromACollectionIsFound
     };
     return s;
   };
-  EXPECT_THAT(message_of<InvalidArgument>(with_hook(true)), AllOf(HasSubstr("'doubled'"), HasSubstr("get_collection")));
+  EXPECT_THAT(message_of<InvalidArgument>(with_hook(true)),
+              AllOf(HasSubstr("'doubled'"), HasSubstr("get_collection")));
   auto s = with_hook(false);
   s.log_dir = fresh_directory("session_collection");
   EXPECT_EQ(run_or_throw(s).global_step, 7);

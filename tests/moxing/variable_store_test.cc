@@ -11,7 +11,6 @@
 namespace mox {
 namespace {
 
-using test::message_of;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -62,7 +61,8 @@ TEST(VariableStoreTest, SaysWhatIsMissing) {
   store.restore(std::vector{filled("v", {1}, 0)});
   store.require_restored("/some/checkpoint");
   EXPECT_THAT(message_of<NotFound>([&] { declare(store, {1}, "w"); }),
-              AllOf(HasSubstr("/some/checkpoint"), HasSubstr("'w'"), HasSubstr("variable_store_test.cc:"), HasSubstr("v")));
+              AllOf(HasSubstr("/some/checkpoint"), HasSubstr("'w'"), HasSubstr("variable_store_test.cc:"),
+                    HasSubstr("v")));
 }
 
 TEST(VariableStoreTest, AnEmptyStoreSaysThatThereAreNone) {
@@ -73,10 +73,12 @@ TEST(VariableStoreTest, AnEmptyStoreSaysThatThereAreNone) {
 TEST(VariableStoreTest, RefusesAnotherType) {
   VariableStore store(1);
   declare(store, {2});
-  EXPECT_THAT(message_of<InvalidArgument>([&] { declare(store, {3}); }), AllOf(HasSubstr("[2]"), HasSubstr("[3]")));
+  EXPECT_THAT(message_of<InvalidArgument>([&] { declare(store, {3}); }),
+              AllOf(HasSubstr("[2]"), HasSubstr("[3]")));
   VariableStore restored(1);
   restored.restore(std::vector{filled("w", {4}, 0)});
-  EXPECT_THAT(message_of<InvalidArgument>([&] { declare(restored, {3}); }), AllOf(HasSubstr("[4]"), HasSubstr("[3]")));
+  EXPECT_THAT(message_of<InvalidArgument>([&] { declare(restored, {3}); }),
+              AllOf(HasSubstr("[4]"), HasSubstr("[3]")));
 }
 
 }  // namespace

@@ -16,7 +16,6 @@
 namespace mox {
 namespace {
 
-using test::message_of;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

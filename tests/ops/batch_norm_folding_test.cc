@@ -28,7 +28,7 @@ std::vector<Array> inputs(int64_t size, int64_t groups = 1) {
           random_array(channels, 7)};
 }
 
-Tensor normalise(const Tensor& x, Inputs in) {
+Tensor normalise_by_averages(const Tensor& x, Inputs in) {
   return batch_norm_inference(x, in[2], in[3], in[4], in[5], {.epsilon = 0.1});
 }
 
@@ -45,9 +45,13 @@ bool folds(const Build& build, const std::vector<Array>& arrays) {
 }
 
 TEST(BatchNormFolding, KeepsValues) {
-  const Build plain = [](Inputs in) { return normalise(conv2d(in[0], in[1]), in); };
-  const Build with_bias = [](Inputs in) { return normalise(bias_add(conv2d(in[0], in[1]), in[6]), in); };
-  const Build grouped = [](Inputs in) { return normalise(conv2d(in[0], in[1], {.groups = 4}), in); };
+  const Build plain = [](Inputs in) { return normalise_by_averages(conv2d(in[0], in[1]), in); };
+  const Build with_bias = [](Inputs in) {
+    return normalise_by_averages(bias_add(conv2d(in[0], in[1]), in[6]), in);
+  };
+  const Build grouped = [](Inputs in) {
+    return normalise_by_averages(conv2d(in[0], in[1], {.groups = 4}), in);
+  };
   EXPECT_TRUE(folds(plain, inputs(12)));
   EXPECT_TRUE(folds(with_bias, inputs(12)));
   EXPECT_TRUE(folds(grouped, inputs(12, 4)));
@@ -58,12 +62,12 @@ TEST(BatchNormFolding, KeepsValues) {
 }
 
 TEST(BatchNormFolding, LeavesWhatIsUsedTwiceOrTooSmall) {
-  EXPECT_FALSE(folds([](Inputs in) { return normalise(conv2d(in[0], in[1]), in); },
+  EXPECT_FALSE(folds([](Inputs in) { return normalise_by_averages(conv2d(in[0], in[1]), in); },
                      inputs(4)));  // more filters than pixels
   EXPECT_FALSE(folds(
       [](Inputs in) {
         const Tensor x = conv2d(in[0], in[1]);
-        return mul(normalise(x, in), x);
+        return mul(normalise_by_averages(x, in), x);
       },
       inputs(12)));
   EXPECT_FALSE(folds([](Inputs in) { return batch_norm_inference(in[0], in[1], in[2], in[3], in[4]); },

@@ -24,7 +24,7 @@ using Inputs = std::span<const Tensor>;
 using Names = std::vector<std::string>;
 
 // How often each op remains after the rules, of those that could be fused.
-std::map<std::string, int> ops_after_fusion(const BuildMany& build, const std::vector<Array>& inputs) {
+std::map<std::string, int> count_after_fusion(const BuildMany& build, const std::vector<Array>& inputs) {
   Graph graph;
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < inputs.size(); ++i)
@@ -51,14 +51,14 @@ std::vector<Tensor> with_gradients(const Tensor& y, Inputs in) {
 
 Tensor normalise(const Tensor& x, Inputs in) { return batch_norm(x, in[1], in[2], {.epsilon = 0.1}).y; }
 
-struct Case {
+struct NormalisationCase {
   const char* name;
   Build build;
   std::map<std::string, int> expected;
 };
 
 // Inputs: an image, scale, offset, another image.
-std::vector<Case> cases() {
+std::vector<NormalisationCase> normalisation_cases() {
   const std::map<std::string, int> all = {{"batch_norm_activation", 1},
                                           {"batch_norm_activation_backprop", 1}};
   return {
@@ -116,16 +116,16 @@ std::vector<Array> inputs_of(const Shape& shape) {
 }
 
 TEST(BatchNormFusion, FusesWhatNothingElseUses) {
-  for (const Case& c : cases()) {
+  for (const NormalisationCase& c : normalisation_cases()) {
     SCOPED_TRACE(c.name);
-    EXPECT_EQ(
-        ops_after_fusion([&](Inputs in) { return with_gradients(c.build(in), in); }, inputs_of({2, 3, 4, 4})),
-        c.expected);
+    EXPECT_EQ(count_after_fusion([&](Inputs in) { return with_gradients(c.build(in), in); },
+                                 inputs_of({2, 3, 4, 4})),
+              c.expected);
   }
 }
 
 TEST(BatchNormFusion, KeepsValuesAndGradients) {
-  for (const Case& c : cases())
+  for (const NormalisationCase& c : normalisation_cases())
     for (const Shape& shape :
          {Shape{3, 5, 4, 3}, Shape{2, 32, 3, 3}, Shape{4, 48, 1, 1}, Shape{1, 16, 9, 7}}) {
       SCOPED_TRACE(std::string(c.name) + " " + to_string(shape));
@@ -188,7 +188,7 @@ TEST(BatchNormFusion, RecomputesToTheSameBits) {
 TEST(BatchNormFusion, KeepsNaN) {
   std::vector<Array> inputs = inputs_of({2, 20, 3, 3});
   inputs[0].values<float>()[0] = std::numeric_limits<float>::quiet_NaN();
-  for (const Case& c : cases()) {
+  for (const NormalisationCase& c : normalisation_cases()) {
     SCOPED_TRACE(c.name);
     const Array y = evaluate_op([&](Inputs in) { return c.build(in); }, inputs);
     EXPECT_TRUE(std::isnan(y.values<float>()[0]));

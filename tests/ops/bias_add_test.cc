@@ -12,17 +12,11 @@
 namespace mox::test {
 namespace {
 
-Array random_values(const Shape& shape, uint64_t key) {
-  Array result(DType::kFloat32, shape);
-  RandomStream(11, key).fill_uniform(result.values<float>(), 0, -1, 1);
-  return result;
-}
-
 class BiasAddTest : public testing::TestWithParam<Shape> {
  protected:
   Shape shape = GetParam();
   int axis = shape.rank() == 4 ? 1 : shape.rank() - 1;
-  Array x = random_values(shape, 1), bias = random_values({shape[axis]}, 2);
+  Array x = random_array(shape, 1), bias = random_array({shape[axis]}, 2);
   Graph graph;
   Tensor input = graph.input(0, x.type(), SourceLocation::current());
   int64_t channel_of(int64_t index) const {

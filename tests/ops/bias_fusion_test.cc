@@ -37,14 +37,14 @@ std::vector<std::string> ops_after_fusion(const BuildMany& build, const std::vec
 
 using Names = std::vector<std::string>;
 
-struct Case {
+struct BiasCase {
   const char* name;
   Build build;
   std::vector<Array> inputs;
   Names expected;
 };
 
-std::vector<Case> cases() {
+std::vector<BiasCase> bias_cases() {
   const Array image = random_array({2, 3, 6, 6}, 1), filter = random_array({20, 3, 3, 3}, 2),
               channels = random_array({20}, 3);
   const Array rows = random_array({5, 33}, 4), narrow = random_array({33, 10}, 5),
@@ -105,7 +105,7 @@ std::vector<Case> cases() {
 }
 
 TEST(BiasFusion, FusesWhatNothingElseUses) {
-  for (const Case& c : cases()) {
+  for (const BiasCase& c : bias_cases()) {
     SCOPED_TRACE(c.name);
     EXPECT_EQ(ops_after_fusion([&](Inputs in) { return std::vector<Tensor>{c.build(in)}; }, c.inputs),
               c.expected);
@@ -113,7 +113,7 @@ TEST(BiasFusion, FusesWhatNothingElseUses) {
 }
 
 TEST(BiasFusion, KeepsValuesAndGradients) {
-  for (const Case& c : cases()) {
+  for (const BiasCase& c : bias_cases()) {
     SCOPED_TRACE(c.name);
     auto with_gradients = [&](Inputs in) {
       const Tensor y = c.build(in);

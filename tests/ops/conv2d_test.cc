@@ -15,19 +15,13 @@
 namespace mox::test {
 namespace {
 
-Array random_values(const Shape& shape, uint64_t key) {
-  Array result(DType::kFloat32, shape);
-  RandomStream(7, key).fill_uniform(result.values<float>(), 0, -1, 1);
-  return result;
-}
-
-struct Case {
+struct ConvolutionCase {
   const char* name;
   Shape x, w;
   Conv2dOptions options;
 };
 
-const Case kCases[] = {
+const ConvolutionCase kConvolutions[] = {
     {"lenet_first", {2, 1, 28, 28}, {32, 1, 5, 5}, {}},
     {"lenet_second", {2, 32, 14, 14}, {64, 32, 5, 5}, {}},
     {"one_pixel", {1, 1, 1, 1}, {1, 1, 1, 1}, {}},
@@ -56,11 +50,10 @@ const Case kCases[] = {
     {"empty_image", {2, 3, 0, 5}, {4, 3, 3, 3}, {}},
 };
 
-class Conv2dTest : public testing::TestWithParam<Case> {
+class Conv2dTest : public testing::TestWithParam<ConvolutionCase> {
  protected:
   ReferenceConvolution reference{GetParam().x, GetParam().w, GetParam().options};
-  Array x = random_values(reference.x, 1), w = random_values(reference.w, 2),
-        dy = random_values(reference.y, 3);
+  Array x = random_array(reference.x, 1), w = random_array(reference.w, 2), dy = random_array(reference.y, 3);
   Graph graph;
   Tensor input(int i, const Array& value) { return graph.input(i, value.type(), SourceLocation::current()); }
 };
@@ -82,12 +75,12 @@ TEST_P(Conv2dTest, FilterGradientIsTheAdjoint) {
   expect_near(run_node(dw, {x, dy}, {}, 2), reference.backprop_filter(x, dy), 5e-6);
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, Conv2dTest, testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Shapes, Conv2dTest, testing::ValuesIn(kConvolutions),
                          [](const auto& info) { return info.param.name; });
 
 // The same case on a smaller image, through the autodiff driver, with the rewrite rules and without.
 TEST(Conv2d, GradientMatchesFiniteDifferences) {
-  const Case cases[] = {
+  const ConvolutionCase cases[] = {
       {"same", {2, 3, 4, 5}, {4, 3, 3, 3}, {}},
       {"stride", {1, 2, 5, 5}, {3, 2, 3, 2}, {.strides = {2, 2}}},
       {"depthwise", {1, 4, 4, 4}, {4, 1, 3, 3}, {.groups = 4}},
@@ -95,7 +88,7 @@ TEST(Conv2d, GradientMatchesFiniteDifferences) {
       {"one", {1, 1, 1, 1}, {1, 1, 1, 1}, {}},
       {"empty", {0, 2, 3, 3}, {2, 2, 2, 2}, {}},
   };
-  for (const Case& c : cases) {
+  for (const ConvolutionCase& c : cases) {
     SCOPED_TRACE(c.name);
     check_gradients([&](std::span<const Tensor> in) { return conv2d(in[0], in[1], c.options); },
                     {random_array(c.x, 1), random_array(c.w, 2)});

@@ -12,20 +12,14 @@
 namespace mox::test {
 namespace {
 
-Array random_values(const Shape& shape, uint64_t key) {
-  Array result(DType::kFloat32, shape);
-  RandomStream(7, key).fill_uniform(result.values<float>(), 0, -1, 1);
-  return result;
-}
-
-struct Case {
+struct TransposeCase {
   const char* name;
   Shape x, w;
   Conv2dTransposeOptions options;
   Shape y;
 };
 
-const Case kCases[] = {
+const TransposeCase kTransposes[] = {
     {"same_doubles", {2, 16, 4, 5}, {16, 8, 5, 5}, {.strides = {2, 2}}, {2, 8, 8, 10}},
     {"valid", {2, 3, 4, 4}, {3, 20, 3, 3}, {.strides = {2, 2}, .padding = Padding::kValid}, {2, 20, 9, 9}},
     {"valid_more",
@@ -45,24 +39,24 @@ const Case kCases[] = {
     {"empty_batch", {0, 4, 3, 3}, {4, 8, 4, 4}, {.strides = {2, 2}}, {0, 8, 6, 6}},
 };
 
-class Conv2dTransposeTest : public testing::TestWithParam<Case> {};
+class Conv2dTransposeTest : public testing::TestWithParam<TransposeCase> {};
 
 TEST_P(Conv2dTransposeTest, IsTheAdjointOfTheConvolution) {
-  const Case& c = GetParam();
+  const TransposeCase& c = GetParam();
   const ReferenceConvolution reference(c.y, c.w,
                                        {.strides = c.options.strides,
                                         .dilations = c.options.dilations,
                                         .groups = c.options.groups,
                                         .padding = c.options.padding});
   ASSERT_EQ(reference.y, c.x) << "the case is wrong";
-  const Array x = random_values(c.x, 1), w = random_values(c.w, 2);
+  const Array x = random_array(c.x, 1), w = random_array(c.w, 2);
   Graph graph;
   const Tensor y = conv2d_transpose(graph.input(0, x.type(), SourceLocation::current()),
                                     graph.input(1, w.type(), SourceLocation::current()), c.options);
   expect_near(run_node(y, {x, w}), reference.backprop_input(w, x), 2e-6);
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, Conv2dTransposeTest, testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Shapes, Conv2dTransposeTest, testing::ValuesIn(kTransposes),
                          [](const auto& info) { return info.param.name; });
 
 TEST(Conv2dTranspose, GradientMatchesFiniteDifferences) {

@@ -52,13 +52,14 @@ void expect_near(const Array& actual, const std::vector<double>& expected) {
     ASSERT_NEAR(actual.values<float>()[i], expected[i], 2e-6 + 4e-6 * std::fabs(expected[i])) << i;
 }
 
-struct Case {
+struct BatchAndClasses {
   int64_t batch, classes;
 };
-constexpr Case kCases[] = {{100, 10}, {1, 1}, {0, 5}, {3, 1000}, {2, 5000}, {600, 3}, {5, 4097}, {1000, 31}};
+constexpr BatchAndClasses kBatchesAndClasses[] = {{100, 10}, {1, 1},   {0, 5},    {3, 1000},
+                                                  {2, 5000}, {600, 3}, {5, 4097}, {1000, 31}};
 
 TEST(SparseSoftmaxCrossEntropy, AgreesWithTheDefinition) {
-  for (const Case& shape : kCases)
+  for (const BatchAndClasses& shape : kBatchesAndClasses)
     for (double smoothing : {0.0, 0.1}) {
       const int64_t batch = shape.batch, classes = shape.classes;
       const Array logits = random_array({batch, classes}, 5, -4, 4);
@@ -74,7 +75,7 @@ TEST(SparseSoftmaxCrossEntropy, AgreesWithTheDefinition) {
 }
 
 TEST(SoftmaxCrossEntropy, AgreesWithTheDefinition) {
-  for (const auto [batch, classes] : kCases)
+  for (const auto [batch, classes] : kBatchesAndClasses)
     for (double smoothing : {0.0, 0.2}) {
       const Array logits = random_array({batch, classes}, 5, -4, 4);
       const Array labels = random_array({batch, classes}, 6, 0, 2 / static_cast<float>(classes));
@@ -125,7 +126,8 @@ TEST(SparseSoftmaxCrossEntropy, NamesALabelOutOfRange) {
 }
 
 TEST(SparseSoftmaxCrossEntropy, HasTheGradientOfItsDefinition) {
-  for (const auto [batch, classes] : {Case{4, 5}, Case{1, 1}, Case{0, 3}, Case{3, 1}, Case{2, 40}})
+  for (const auto [batch, classes] : {BatchAndClasses{4, 5}, BatchAndClasses{1, 1}, BatchAndClasses{0, 3},
+                                      BatchAndClasses{3, 1}, BatchAndClasses{2, 40}})
     for (double smoothing : {0.0, 0.1})
       check_gradients(
           [&](Tensors in) {
@@ -135,7 +137,8 @@ TEST(SparseSoftmaxCrossEntropy, HasTheGradientOfItsDefinition) {
 }
 
 TEST(SoftmaxCrossEntropy, HasTheGradientOfItsDefinitionForLogitsAndLabels) {
-  for (const auto [batch, classes] : {Case{4, 5}, Case{1, 1}, Case{0, 3}, Case{3, 1}, Case{2, 40}})
+  for (const auto [batch, classes] : {BatchAndClasses{4, 5}, BatchAndClasses{1, 1}, BatchAndClasses{0, 3},
+                                      BatchAndClasses{3, 1}, BatchAndClasses{2, 40}})
     for (double smoothing : {0.0, 0.1})
       check_gradients(
           [&](Tensors in) { return softmax_cross_entropy(in[0], in[1], {.label_smoothing = smoothing}); },

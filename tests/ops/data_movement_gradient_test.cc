@@ -25,10 +25,10 @@ namespace {
 
 using Tensors = std::span<const Tensor>;
 
-const Shape kShapes[] = {{2, 3, 4}, {1, 3, 1}, {2, 0, 4}, {1, 1, 1}};
+const Shape kMovedShapes[] = {{2, 3, 4}, {1, 3, 1}, {2, 0, 4}, {1, 1, 1}};
 
 TEST(DataMovementGradient, OfNewShapes) {
-  for (const Shape& shape : kShapes) {
+  for (const Shape& shape : kMovedShapes) {
     const std::vector<Array> x{random_array(shape, 1)};
     check_gradients([](Tensors in) { return reshape(in[0], {in[0].shape().elements()}); }, x);
     check_gradients([](Tensors in) { return flatten(in[0]); }, x);
@@ -40,7 +40,7 @@ TEST(DataMovementGradient, OfNewShapes) {
 }
 
 TEST(DataMovementGradient, OfBoxes) {
-  for (const Shape& shape : kShapes) {
+  for (const Shape& shape : kMovedShapes) {
     const std::vector<Array> x{random_array(shape, 1)};
     check_gradients([](Tensors in) { return pad(in[0], {{1, 0}, {0, 2}, {1, 1}}, 5); }, x);
     check_gradients([](Tensors in) { return slice(in[0], {0, 0, 0}, {-1, -1, 1}); }, x);
@@ -53,7 +53,7 @@ TEST(DataMovementGradient, OfBoxes) {
 }
 
 TEST(DataMovementGradient, OfPieces) {
-  for (const Shape& shape : kShapes) {
+  for (const Shape& shape : kMovedShapes) {
     const std::vector<Array> two{random_array(shape, 1), random_array(shape, 2)};
     for (int64_t axis : {0, 1, -1}) {
       check_gradients([&](Tensors in) { return concat({in[0], in[1], in[0]}, axis); }, two);

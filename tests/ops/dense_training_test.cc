@@ -14,15 +14,16 @@ namespace {
 
 const bool kHasAvx512 = __builtin_cpu_supports("avx512f");
 
-struct Case {
+struct DenseCase {
   int64_t batch, in, out;
 };
 
-class DenseTrainingTest : public ::testing::TestWithParam<Case> {};
+class DenseTrainingTest : public ::testing::TestWithParam<DenseCase> {};
 
 // sum over k of a(i, k) * b(k, j) in double precision, beside the sum of the magnitudes.
 template <typename A, typename B>
-void expect_product(std::span<const float> y, int64_t rows, int64_t columns, int64_t terms, const A& a, const B& b) {
+void expect_product(std::span<const float> y, int64_t rows, int64_t columns, int64_t terms, const A& a,
+                    const B& b) {
   for (int64_t i = 0; i < rows; i += 1 + rows / 37)
     for (int64_t j = 0; j < columns; j += 1 + columns / 41) {
       double sum = 0, magnitude = 0;
@@ -43,7 +44,8 @@ Array product(const Array& x, const Array& w, const Array& bias, int threads, st
                             graph.input(2, bias.type(), here));
   const Team team(threads);
   team.enter();
-  const auto plan = Plan::compile(graph, {.fetches = {y}, .gradients = {}, .updates = {}}, test::compile_options(), team);
+  const auto plan =
+      Plan::compile(graph, {.fetches = {y}, .gradients = {}, .updates = {}}, test::compile_options(), team);
   *plan_text = plan->describe();
   PlanInstance instance(plan, team, [](std::string_view) { return Array(); });
   const std::vector<Array> inputs = {x, w, bias};
@@ -53,7 +55,8 @@ Array product(const Array& x, const Array& w, const Array& bias, int threads, st
 
 TEST_P(DenseTrainingTest, TheProductIsTheSumAndDoesNotDependOnTheTeam) {
   const int64_t batch = GetParam().batch, in = GetParam().in, out = GetParam().out;
-  const Array x = test::random_array({batch, in}, 1), w = test::random_array({in, out}, 2), bias = test::random_array({out}, 3);
+  const Array x = test::random_array({batch, in}, 1), w = test::random_array({in, out}, 2),
+              bias = test::random_array({out}, 3);
   std::string plan_text;
   const Array y = product(x, w, bias, 1, &plan_text);
   EXPECT_EQ(plan_text.find("split:avx512") != std::string::npos, kHasAvx512) << plan_text;
@@ -75,7 +78,8 @@ TEST_P(DenseTrainingTest, TheProductIsTheSumAndDoesNotDependOnTheTeam) {
 // Puts the parts of a gradient together.
 class Collector : public GradientPartListener {
  public:
-  explicit Collector(int64_t elements) : values(static_cast<size_t>(elements)), times(static_cast<size_t>(elements)) {}
+  explicit Collector(int64_t elements)
+      : values(static_cast<size_t>(elements)), times(static_cast<size_t>(elements)) {}
   void expect(size_t index, int64_t first, int64_t count) const override {
     if (index != 0 || first < 0 || count <= 0 || first + count > static_cast<int64_t>(values.size())) ++wrong;
   }
@@ -138,7 +142,8 @@ TEST_P(DenseTrainingTest, TheWeightsGradientComesInPartsOnce) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, DenseTrainingTest,
-                         ::testing::Values(Case{32, 1030, 1040}, Case{1, 2048, 512}, Case{7, 529, 2032}, Case{128, 700, 1536}));
+                         ::testing::Values(DenseCase{32, 1030, 1040}, DenseCase{1, 2048, 512},
+                                           DenseCase{7, 529, 2032}, DenseCase{128, 700, 1536}));
 
 // A gradient that something else reads as well, or whose variable is read later, is given whole.
 TEST(GradientsInParts, AreOnlyThoseThatNothingElseReads) {
@@ -157,11 +162,13 @@ TEST(GradientsInParts, AreOnlyThoseThatNothingElseReads) {
   options.gradients_in_parts = true;
   const Array values = test::random_array({1024, 512}, 3);
   const auto plan = Plan::compile(
-      graph, {.fetches = {reduce_sum(square(gradient))}, .gradients = {{w, gradient}}, .updates = {}}, options, team);
+      graph, {.fetches = {reduce_sum(square(gradient))}, .gradients = {{w, gradient}}, .updates = {}},
+      options, team);
   PlanInstance instance(plan, team, [&](std::string_view) { return values; });
   const Collector parts(1024 * 512);
   int whole = 0;
-  instance.run({.components = inputs}, [&](size_t) { ++whole; }, parts);
+  instance.run(
+      {.components = inputs}, [&](size_t) { ++whole; }, parts);
   EXPECT_EQ(whole, 1);
   EXPECT_TRUE(instance.gradient(0).defined());
 }

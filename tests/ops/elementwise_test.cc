@@ -43,13 +43,12 @@ namespace {
 using test::check_gradients;
 using test::evaluate_op;
 using test::expect_close;
-using test::message_of;
 using test::random_array;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+using test::kInfinity;
+using test::kNaN;
 
 struct UnaryCase {
   std::string name;

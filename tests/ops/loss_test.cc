@@ -54,7 +54,7 @@ TEST(HuberLoss, IsQuadraticThenLinear) {
   check_gradients(build, {x, y});
   Graph graph;
   const Tensor t = graph.input(0, {DType::kFloat32, {2}}, SourceLocation::current());
-  EXPECT_THAT(test::message_of<InvalidArgument>([&] { huber_loss(t, t, {.delta = 0}); }),
+  EXPECT_THAT(message_of<InvalidArgument>([&] { huber_loss(t, t, {.delta = 0}); }),
               AllOf(HasSubstr("huber_loss"), HasSubstr("delta > 0")));
 }
 
@@ -84,8 +84,8 @@ TEST(Losses, RefuseOtherShapesRatherThanBroadcast) {
   for (const auto& loss :
        std::vector<std::function<void()>>{[&] { mean_squared_error(a, b); }, [&] { huber_loss(a, b); },
                                           [&] { sigmoid_cross_entropy(a, b); }})
-    EXPECT_THAT(test::message_of<InvalidArgument>(loss), AllOf(HasSubstr("one shape"), HasSubstr("[4, 1]"),
-                                                               HasSubstr("[4]"), HasSubstr("loss_test.cc:")));
+    EXPECT_THAT(message_of<InvalidArgument>(loss), AllOf(HasSubstr("one shape"), HasSubstr("[4, 1]"),
+                                                         HasSubstr("[4]"), HasSubstr("loss_test.cc:")));
 }
 
 }  // namespace

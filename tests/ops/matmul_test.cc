@@ -14,12 +14,6 @@
 namespace mox::test {
 namespace {
 
-Array random_values(const Shape& shape, uint64_t key) {
-  Array result(DType::kFloat32, shape);
-  RandomStream(9, key).fill_uniform(result.values<float>(), 0, -1, 1);
-  return result;
-}
-
 struct Sizes {
   int64_t m, k, n;
 };
@@ -43,8 +37,8 @@ TEST_P(MatmulTest, IsTheSumOfProductsForEveryTranspose) {
   for (const bool ta : {false, true})
     for (const bool tb : {false, true})
       for (const int threads : {1, 2}) {
-        const Array a = random_values(ta ? Shape{s.k, s.m} : Shape{s.m, s.k}, 1);
-        const Array b = random_values(tb ? Shape{s.n, s.k} : Shape{s.k, s.n}, 2);
+        const Array a = random_array(ta ? Shape{s.k, s.m} : Shape{s.m, s.k}, 1);
+        const Array b = random_array(tb ? Shape{s.n, s.k} : Shape{s.k, s.n}, 2);
         Array expected(DType::kFloat32, {s.m, s.n});
         reference_product(a.values<float>().data(), b.values<float>().data(), expected.values<float>().data(),
                           s, ta, tb);
@@ -74,8 +68,8 @@ TEST(NarrowMatmul, BothInstructionSetsAgreeWithTheLoops) {
     for (const NarrowMatmulKernels* kernels : {&kNarrowMatmulAvx2, &kNarrowMatmulAvx512}) {
       if (kernels == &kNarrowMatmulAvx512 && !__builtin_cpu_supports("avx512f")) continue;
       const Sizes s{41, 37, n};
-      const Array a = random_values({s.m, s.k}, 1), at = random_values({s.k, s.m}, 2),
-                  b = random_values({s.k, n}, 3), bt = random_values({n, s.k}, 4);
+      const Array a = random_array({s.m, s.k}, 1), at = random_array({s.k, s.m}, 2),
+                  b = random_array({s.k, n}, 3), bt = random_array({n, s.k}, 4);
       Array expected(DType::kFloat32, {s.m, n}), actual(DType::kFloat32, {s.m, n});
       float* y = actual.values<float>().data();
       kernels->multiply(a.values<float>().data(), bt.values<float>().data(), y, s.m, s.k, s.k, n);
@@ -91,8 +85,8 @@ TEST(NarrowMatmul, BothInstructionSetsAgreeWithTheLoops) {
 }
 
 TEST(NarrowMatmul, GivesTheSameBitsOnAnyTeam) {
-  const Array x = random_values({101, 783}, 1), w = random_values({783, 10}, 2),
-              dy = random_values({101, 10}, 3);
+  const Array x = random_array({101, 783}, 1), w = random_array({783, 10}, 2),
+              dy = random_array({101, 10}, 3);
   Graph graph;
   auto input = [&](int i, const Array& value) {
     return graph.input(i, value.type(), SourceLocation::current());
@@ -119,8 +113,8 @@ TEST(Matmul, BroadcastsTheBatch) {
       dims.insert(dims.end(), {rows, columns});
       return Shape(dims);
     };
-    const Array a = random_values(with(c.a_batch, s.m, s.k), 1),
-                b = random_values(with(c.b_batch, s.k, s.n), 2);
+    const Array a = random_array(with(c.a_batch, s.m, s.k), 1),
+                b = random_array(with(c.b_batch, s.k, s.n), 2);
     Array expected(DType::kFloat32, with(c.batch, s.m, s.n));
     for (int64_t i = 0; i < c.batch.elements(); ++i) {
       // The index of the factor's matrix for batch position i, axis by axis from the last.

@@ -35,13 +35,13 @@ Array distinct_values(const Shape& shape, uint64_t key) {
   return result;
 }
 
-struct Case {
+struct PoolCase {
   const char* name;
   Shape x;
   Pool2dOptions options;
 };
 
-const Case kCases[] = {
+const PoolCase kPools[] = {
     {"halves", {2, 32, 8, 8}, {}},
     {"odd_image", {2, 16, 7, 9}, {}},
     {"one_channel", {3, 1, 6, 6}, {}},
@@ -61,8 +61,8 @@ const Case kCases[] = {
 };
 
 // visit(n, y index, list of x indices) for every window.
-void for_each_window(const Case& c, const std::function<void(int64_t, const std::vector<int64_t>&)>& visit,
-                     Shape* y) {
+void for_each_window(const PoolCase& c,
+                     const std::function<void(int64_t, const std::vector<int64_t>&)>& visit, Shape* y) {
   const auto& o = c.options;
   const ReferenceAxis rows = reference_axis(c.x[2], o.window[0], o.strides[0], 1, o.padding, 0);
   const ReferenceAxis columns = reference_axis(c.x[3], o.window[1], o.strides[1], 1, o.padding, 1);
@@ -83,7 +83,7 @@ void for_each_window(const Case& c, const std::function<void(int64_t, const std:
       }
 }
 
-class PoolTest : public testing::TestWithParam<Case> {
+class PoolTest : public testing::TestWithParam<PoolCase> {
  protected:
   PoolTest() {
     for_each_window(
@@ -177,7 +177,7 @@ TEST_P(PoolTest, AverageAndItsGradientAreAdjoint) {
     expect_near(run_node(dx, {dy}, {layout}), expected_dx, 1e-6);
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, PoolTest, testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Shapes, PoolTest, testing::ValuesIn(kPools),
                          [](const auto& info) { return info.param.name; });
 
 TEST(GlobalPool, TakesTheWholeImage) {

@@ -18,9 +18,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Tensors = std::span<const Tensor>;
 
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
 TEST(Argmax, FindsTheFirstLargest) {
   const Array x = Array::from<float>({2, 4}, {1, 5, 5, 2, -3, -7, -3, -4});
   EXPECT_THAT(values_of<int64_t>(run_op([](Tensors in) { return argmax(in[0]); }, {x})), ElementsAre(1, 0));

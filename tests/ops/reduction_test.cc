@@ -21,7 +21,6 @@ namespace {
 using test::check_gradients;
 using test::evaluate_op;
 using test::expect_close;
-using test::message_of;
 using test::random_array;
 using ::testing::AllOf;
 using ::testing::ElementsAre;

@@ -89,7 +89,7 @@ TEST(UserDefinedOp, ErrorsNameTheUsersLine) {
   mox::Graph graph;
   const Tensor x = graph.input(0, {mox::DType::kFloat32, {4, 3}}, SourceLocation::current());
   const std::string here = "user_defined_op_test.cc:" + std::to_string(__LINE__ + 1);
-  const std::string message = mox::test::message_of<mox::InvalidArgument>([&] { distance(x, x); });
+  const std::string message = mox::message_of<mox::InvalidArgument>([&] { distance(x, x); });
   EXPECT_THAT(message, ::testing::AllOf(::testing::HasSubstr(here), ::testing::HasSubstr("rows [n, d]"),
                                         ::testing::HasSubstr("float32[4, 3]")));
 }

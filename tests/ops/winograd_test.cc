@@ -14,20 +14,20 @@
 namespace mox {
 namespace {
 
-struct Case {
+struct WinogradCase {
   int64_t batch, in, out, height, width, window;
   Padding padding;
 };
 
-class WinogradTest : public ::testing::TestWithParam<Case> {};
+class WinogradTest : public ::testing::TestWithParam<WinogradCase> {};
 
-struct Outcome {
+struct WinogradResults {
   std::vector<Array> values;
   std::string plan;
 };
 
 // y (with a bias), dx and dw.
-Outcome run(const Case& c, bool direct, int threads) {
+WinogradResults run(const WinogradCase& c, bool direct, int threads) {
   Graph graph;
   const GraphScope scope(graph);
   const SourceLocation here = SourceLocation::current();
@@ -47,14 +47,14 @@ Outcome run(const Case& c, bool direct, int threads) {
   const auto plan = Plan::compile(graph, {.fetches = fetches, .gradients = {}, .updates = {}}, compile, team);
   PlanInstance instance(plan, team, [](std::string_view) { return Array(); });
   instance.run({.components = inputs});
-  Outcome outcome{{}, plan->describe()};
+  WinogradResults outcome{{}, plan->describe()};
   for (size_t i = 0; i < fetches.size(); ++i) outcome.values.push_back(instance.fetched(i).clone());
   return outcome;
 }
 
 TEST_P(WinogradTest, AgreesWithTheDirectSumAndDoesNotDependOnTheTeam) {
-  const Outcome direct = run(GetParam(), true, 1), fast = run(GetParam(), false, 1),
-                shared = run(GetParam(), false, 3);
+  const WinogradResults direct = run(GetParam(), true, 1), fast = run(GetParam(), false, 1),
+                        shared = run(GetParam(), false, 3);
   EXPECT_EQ(direct.plan.find("winograd"), std::string::npos);
   size_t kernels = 0;
   for (size_t at = 0; (at = fast.plan.find("winograd", at)) != std::string::npos; ++at) ++kernels;
@@ -79,19 +79,19 @@ TEST_P(WinogradTest, AgreesWithTheDirectSumAndDoesNotDependOnTheTeam) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, WinogradTest,
-                         ::testing::Values(Case{8, 16, 32, 14, 14, 5, Padding::kSame},
-                                           Case{5, 32, 48, 17, 23, 5, Padding::kValid},
-                                           Case{16, 64, 16, 14, 13, 3, Padding::kSame},
-                                           Case{9, 48, 80, 18, 18, 3, Padding::of(2, 0, 1, 2)},
-                                           Case{4, 16, 64, 31, 29, 3, Padding::kValid},
-                                           Case{3, 32, 32, 30, 30, 5, Padding::of(4, 3, 0, 1)},
+                         ::testing::Values(WinogradCase{8, 16, 32, 14, 14, 5, Padding::kSame},
+                                           WinogradCase{5, 32, 48, 17, 23, 5, Padding::kValid},
+                                           WinogradCase{16, 64, 16, 14, 13, 3, Padding::kSame},
+                                           WinogradCase{9, 48, 80, 18, 18, 3, Padding::of(2, 0, 1, 2)},
+                                           WinogradCase{4, 16, 64, 31, 29, 3, Padding::kValid},
+                                           WinogradCase{3, 32, 32, 30, 30, 5, Padding::of(4, 3, 0, 1)},
                                            // Filters beyond a core's cache: one chunk of tiles, and several.
-                                           Case{4, 144, 128, 14, 17, 3, Padding::kSame},
-                                           Case{8, 192, 224, 27, 30, 3, Padding::of(2, 0, 1, 2)},
-                                           Case{40, 272, 80, 5, 9, 3, Padding::kValid}));
+                                           WinogradCase{4, 144, 128, 14, 17, 3, Padding::kSame},
+                                           WinogradCase{8, 192, 224, 27, 30, 3, Padding::of(2, 0, 1, 2)},
+                                           WinogradCase{40, 272, 80, 5, 9, 3, Padding::kValid}));
 
 // The gradient of the filter from bfloat16 images.
-Outcome filter_gradient_in_bf16(const Case& c, int threads) {
+WinogradResults filter_gradient_in_bf16(const WinogradCase& c, int threads) {
   Graph graph;
   const GraphScope scope(graph);
   const SourceLocation here = SourceLocation::current();
@@ -113,8 +113,8 @@ Outcome filter_gradient_in_bf16(const Case& c, int threads) {
 
 TEST(WinogradInBf16Test, TheFiltersGradientAgreesWithTheDirectSum) {
   if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "Winograd's kernels need AVX-512";
-  const Case c{6, 80, 96, 13, 18, 3, Padding::kSame};
-  const Outcome fast = filter_gradient_in_bf16(c, 1), shared = filter_gradient_in_bf16(c, 3);
+  const WinogradCase c{6, 80, 96, 13, 18, 3, Padding::kSame};
+  const WinogradResults fast = filter_gradient_in_bf16(c, 1), shared = filter_gradient_in_bf16(c, 3);
   EXPECT_NE(fast.plan.find("winograd"), std::string::npos) << fast.plan;
   const auto given = fast.values[0].values<float>();
   const auto bytes = fast.values[0].as_bytes(), same = shared.values[0].as_bytes();

@@ -11,6 +11,9 @@
 
 namespace mox {
 
+// Where the Debian package dataset-fashion-mnist puts its files; tests that need them skip without.
+inline constexpr const char* kFashionMnist = "/usr/share/datasets/fashion-mnist";
+
 using Words = std::vector<std::string>;
 Words operator+(Words left, const Words& right);
 
@@ -41,8 +44,10 @@ class TrainingTest : public testing::Test {
  protected:
   TrainingTest();
   // The command of a quiet, small training of `steps` steps in `log_dir`.
-  Words training(const std::string& program, const std::string& log_dir, int64_t steps, const Words& flags = {}) const;
-  ProcessResult train(const std::string& program, const std::string& log_dir, int64_t steps, const Words& flags = {}) const {
+  Words training(const std::string& program, const std::string& log_dir, int64_t steps,
+                 const Words& flags = {}) const;
+  ProcessResult train(const std::string& program, const std::string& log_dir, int64_t steps,
+                      const Words& flags = {}) const {
     return run_process(training(program, log_dir, steps, flags));
   }
   // A directory name that does not exist yet.

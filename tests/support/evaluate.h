@@ -2,10 +2,12 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <span>
 #include <vector>
 
 #include "runtime/exec/evaluate.h"
+#include "tests/support/message_of.h"
 
 namespace mox::test {
 
@@ -30,16 +32,8 @@ std::vector<Array> evaluate_ops(const BuildMany& build, const std::vector<Array>
 // float32 values, uniform in [low, high), the same for the same seed.
 Array random_array(const Shape& shape, uint64_t seed, float low = -1.0f, float high = 1.0f);
 
-// The message of the Exception that `call` throws; fails the test if it throws nothing or something else.
-template <typename Exception>
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Exception& error) {
-    return error.what();
-  }
-  return "(nothing was thrown)";
-}
+inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Expects two arrays of one type with elements that differ by at most absolute + relative * |expected|. NaN
 // equals NaN.

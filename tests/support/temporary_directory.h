@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "tests/support/message_of.h"
+
 namespace mox {
 
 class TemporaryDirectory {
@@ -42,18 +44,6 @@ class TemporaryDirectory {
 
 inline std::span<const std::byte> as_bytes(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
-}
-
-// The text of the error of this type that `function` throws.
-template <typename Type, typename Function>
-std::string message_of(Function&& function) {
-  try {
-    function();
-  } catch (const Type& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return "";
 }
 
 }  // namespace mox

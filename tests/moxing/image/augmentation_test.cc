@@ -7,13 +7,10 @@
 
 #include "runtime/base/error.h"
 #include "tests/moxing/image/images.h"
+#include "tests/support/temporary_directory.h"
 
 namespace mox::image {
 namespace {
-
-std::span<const std::byte> as_bytes(const std::string& text) {
-  return std::as_bytes(std::span(text.data(), text.size()));
-}
 
 using testing::HasSubstr;
 

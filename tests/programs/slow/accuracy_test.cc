@@ -6,19 +6,18 @@
 namespace mox {
 namespace {
 
-constexpr const char* kFashionMnist = "/usr/share/datasets/fashion-mnist";
-
 class Accuracy : public TrainingTest {
  protected:
   void SetUp() override {
     if (!std::filesystem::exists(kFashionMnist))
-      GTEST_SKIP() << kFashionMnist << " is missing: install Debian's dataset-fashion-mnist (./dev setup does)";
+      GTEST_SKIP() << kFashionMnist
+                   << " is missing: install Debian's dataset-fashion-mnist (./dev setup does)";
   }
   // Of mnist_softmax on the 10,000 images of the test part, after `steps` batches of 100.
   double softmax_accuracy(int64_t steps, int seed) {
-    const ProcessResult result =
-        train("mnist_softmax", fresh("seed_" + std::to_string(seed)), steps,
-              {std::string("--data_url=") + kFashionMnist, "--batch_size=100", "--seed=" + std::to_string(seed)});
+    const ProcessResult result = train(
+        "mnist_softmax", fresh("seed_" + std::to_string(seed)), steps,
+        {std::string("--data_url=") + kFashionMnist, "--batch_size=100", "--seed=" + std::to_string(seed)});
     expect_success(result);
     const std::string line = test_lines(result.out), name = "test accuracy: ";
     const size_t at = line.find(name);

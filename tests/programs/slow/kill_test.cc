@@ -6,8 +6,6 @@
 namespace mox {
 namespace {
 
-constexpr const char* kFashionMnist = "/usr/share/datasets/fashion-mnist";
-
 class Killed : public TrainingTest {
  protected:
   void expect_killed_equals_whole(const std::string& program, int64_t steps, const Words& flags, int kills) {
@@ -29,7 +27,8 @@ TEST_F(Killed, LenetTwentyTimes) {
   expect_killed_equals_whole("fashion_lenet", 40, {"--save_model_steps=7", "--eval_every_n_steps=15"}, 20);
 }
 TEST_F(Killed, LenetOnOneThreadTwentyTimes) {
-  expect_killed_equals_whole("fashion_lenet", 40, {"--save_model_steps=7", "--eval_every_n_steps=15", "--threads=1"}, 20);
+  expect_killed_equals_whole("fashion_lenet", 40,
+                             {"--save_model_steps=7", "--eval_every_n_steps=15", "--threads=1"}, 20);
 }
 
 }  // namespace

@@ -17,12 +17,12 @@ PipelineOptions share(int64_t size, int64_t first, int64_t count, int threads = 
   return {.seed = 5, .threads = threads, .group_size = size, .group_first = first, .group_count = count};
 }
 
-struct Case {
+struct SharedCase {
   const char* name;
   std::function<Dataset()> make;
 };
 
-std::vector<Case> cases() {
+std::vector<SharedCase> shared_cases() {
   const auto slow = [](const Element& e) {
     work();
     return e;
@@ -39,7 +39,7 @@ std::vector<Case> cases() {
   };
 }
 
-class Shares : public testing::TestWithParam<Case> {};
+class Shares : public testing::TestWithParam<SharedCase> {};
 
 TEST_P(Shares, TogetherAreTheWhole) {
   const Dataset dataset = GetParam().make();
@@ -96,7 +96,7 @@ TEST_P(Shares, StandAtTheEndWhenTheDataHaveEnded) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Datasets, Shares, testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(Datasets, Shares, testing::ValuesIn(shared_cases()),
                          [](const auto& info) { return info.param.name; });
 
 TEST(Share, MustLieWithinItsGroup) {

@@ -19,8 +19,6 @@ using namespace data_testing;
 using testing::AllOf;
 using testing::HasSubstr;
 
-const std::vector<TensorType> kScalar{{DType::kInt32, Shape{}}};
-
 Dataset slow(const Dataset& dataset) {
   return dataset.map(kScalar, [](const SampleContext&, const Element& e) {
     work();

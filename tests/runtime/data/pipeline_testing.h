@@ -11,6 +11,8 @@
 
 namespace mox::data_testing {
 
+inline const std::vector<TensorType> kScalar{{DType::kInt32, Shape{}}};
+
 using Numbers = std::vector<int32_t>;
 using Batches = std::vector<Numbers>;
 

@@ -12,7 +12,7 @@ namespace {
 using namespace data_testing;
 using testing::HasSubstr;
 
-struct Case {
+struct ResumedCase {
   const char* name;
   std::function<Dataset()> make;
 };
@@ -22,11 +22,10 @@ Element slow_random(const SampleContext& context, const Element& e) {
   return scalar_element(value_of(e) * 1000 + static_cast<int32_t>(context.random().below(0, 1000)));
 }
 bool not_multiple_of_three(const Element& e) { return value_of(e) % 3 != 0; }
-const std::vector<TensorType> kScalar{{DType::kInt32, Shape{}}};
 
 Dataset augmented(const Dataset& dataset) { return dataset.map(kScalar, slow_random); }
 
-std::vector<Case> cases() {
+std::vector<ResumedCase> resumed_cases() {
   return {
       {"Plain", [] { return augmented(numbers(11)).batch(3); }},
       {"FullShuffle", [] { return augmented(numbers(11).shuffle(11)).repeat(3).batch(4); }},
@@ -108,12 +107,12 @@ std::vector<Case> cases() {
   };
 }
 
-class Resume : public testing::TestWithParam<Case> {
+class Resume : public testing::TestWithParam<ResumedCase> {
  protected:
   // oneTBB gives no more threads than cores unless told to.
   tbb::global_control threads_{tbb::global_control::max_allowed_parallelism, 9};
 };
-INSTANTIATE_TEST_SUITE_P(Pipelines, Resume, testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(Pipelines, Resume, testing::ValuesIn(resumed_cases()),
                          [](const auto& info) { return info.param.name; });
 
 TEST_P(Resume, GivesTheSameOnAnyNumberOfThreads) {
@@ -176,7 +175,7 @@ TEST(Cursor, ReadsNothingThatCameBefore) {
 }
 
 template <typename Type, typename Function>
-void expect_throws(Function&& function, const std::string& text) {
+void expect_cursor_refused(Function&& function, const std::string& text) {
   try {
     function();
     ADD_FAILURE() << "nothing was thrown";
@@ -187,13 +186,15 @@ void expect_throws(Function&& function, const std::string& text) {
 
 TEST(Cursor, OfAnotherDataSetOrSeedIsRefusedWithTheDifference) {
   const std::string cursor = Pipeline(numbers(9).shuffle(9).batch(2), {.seed = 1}).cursor();
-  expect_throws<FailedPrecondition>([&] { Pipeline(numbers(9).shuffle(9).batch(2), {.seed = 2}, cursor); },
-                                    "seed 1");
-  expect_throws<FailedPrecondition>([&] { Pipeline(numbers(8).shuffle(9).batch(2), {.seed = 1}, cursor); },
-                                    "'from_arrays(9) x {int32[]}' and is now 'from_arrays(8) x {int32[]}'");
-  expect_throws<FailedPrecondition>([&] { Pipeline(numbers(9).shuffle(9).batch(3), {.seed = 1}, cursor); },
-                                    "was 'batch(2)' and is now 'batch(3)'");
-  expect_throws<FailedPrecondition>(
+  expect_cursor_refused<FailedPrecondition>(
+      [&] { Pipeline(numbers(9).shuffle(9).batch(2), {.seed = 2}, cursor); }, "seed 1");
+  expect_cursor_refused<FailedPrecondition>(
+      [&] { Pipeline(numbers(8).shuffle(9).batch(2), {.seed = 1}, cursor); },
+      "'from_arrays(9) x {int32[]}' and is now 'from_arrays(8) x {int32[]}'");
+  expect_cursor_refused<FailedPrecondition>(
+      [&] { Pipeline(numbers(9).shuffle(9).batch(3), {.seed = 1}, cursor); },
+      "was 'batch(2)' and is now 'batch(3)'");
+  expect_cursor_refused<FailedPrecondition>(
       [&] { Pipeline(numbers(9).shuffle(9).repeat().batch(2), {.seed = 1}, cursor); }, "'repeat()'");
 }
 

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 const TensorType kFour{DType::kFloat32, {4}};
 
-SourceLocation here(SourceLocation where = SourceLocation::current()) { return where; }
+SourceLocation this_place(SourceLocation where = SourceLocation::current()) { return where; }
 
 const Op kTwice{.name = "test_twice", .infer = same_as_input, .compile = [](const KernelRequest& request) {
                   return plain_kernel(request.node, [](const KernelArguments& args) {
@@ -24,25 +24,28 @@ const Op kTwice{.name = "test_twice", .infer = same_as_input, .compile = [](cons
                   });
                 }};
 // a plus b backwards: may run in the memory of a, not of b.
-const Op kAddBackwards{.name = "test_add_backwards", .infer = same_as_input, .compile = [](const KernelRequest& request) {
-                         Kernel kernel = plain_kernel(request.node, [](const KernelArguments& args) {
-                           for (int i = 0; i < 4; ++i)
-                             args.output<float>(0)[i] = args.input<float>(0)[i] + args.input<float>(1)[3 - i];
-                         });
-                         kernel.in_place = {{0, 0}};
-                         return kernel;
-                       }};
+const Op kAddBackwards{
+    .name = "test_add_backwards", .infer = same_as_input, .compile = [](const KernelRequest& request) {
+      Kernel kernel = plain_kernel(request.node, [](const KernelArguments& args) {
+        for (int i = 0; i < 4; ++i)
+          args.output<float>(0)[i] = args.input<float>(0)[i] + args.input<float>(1)[3 - i];
+      });
+      kernel.in_place = {{0, 0}};
+      return kernel;
+    }};
 const Op kWithoutKernel{.name = "test_without_kernel", .infer = same_as_input};
-const Op kWithoutLayouts{.name = "test_without_layouts", .infer = same_as_input, .compile = [](const KernelRequest&) {
-                           return Kernel{};
-                         }};
+const Op kWithoutLayouts{.name = "test_without_layouts",
+                         .infer = same_as_input,
+                         .compile = [](const KernelRequest&) { return Kernel{}; }};
 
-Tensor add_backwards(const Tensor& a, const Tensor& b) { return make_tensor(kAddBackwards, {a, b}, {}, here()); }
+Tensor add_backwards(const Tensor& a, const Tensor& b) {
+  return make_tensor(kAddBackwards, {a, b}, {}, this_place());
+}
 
 class PlanSharingTest : public ::testing::Test {
  protected:
-  Tensor input(int component) { return graph_.input(component, kFour, here()); }
-  static Tensor twice(const Tensor& a) { return make_tensor(kTwice, {a}, {}, here()); }
+  Tensor input(int component) { return graph_.input(component, kFour, this_place()); }
+  static Tensor twice(const Tensor& a) { return make_tensor(kTwice, {a}, {}, this_place()); }
   std::shared_ptr<const Plan> compile(const Tensor& fetch) {
     return Plan::compile(graph_, {.fetches = {fetch}, .gradients = {}, .updates = {}}, {}, Team(1));
   }
@@ -69,8 +72,9 @@ TEST_F(PlanSharingTest, AnInputThatIsReadInAnotherOrderTooIsNotOverwritten) {
 // Each call builds a graph of its own, so that nothing but what is built can differ.
 uint64_t fingerprint_of(const std::function<Tensor(Graph& graph, const Tensor& x, const Tensor& y)>& build) {
   Graph graph;
-  const Tensor x = graph.input(0, kFour, here()), y = graph.input(1, kFour, here());
-  return Plan::compile(graph, {.fetches = {build(graph, x, y)}, .gradients = {}, .updates = {}}, {}, Team(1))->fingerprint();
+  const Tensor x = graph.input(0, kFour, this_place()), y = graph.input(1, kFour, this_place());
+  return Plan::compile(graph, {.fetches = {build(graph, x, y)}, .gradients = {}, .updates = {}}, {}, Team(1))
+      ->fingerprint();
 }
 
 TEST_F(PlanSharingTest, TheFingerprintKnowsWhoReadsWhat) {
@@ -83,7 +87,7 @@ TEST_F(PlanSharingTest, TheFingerprintKnowsWhoReadsWhat) {
 TEST_F(PlanSharingTest, TheFingerprintKnowsTheConstants) {
   auto with_constant = [](float value) {
     return fingerprint_of([value](Graph& graph, const Tensor& x, const Tensor&) {
-      return add_backwards(x, graph.constant(Array::from<float>({4}, {value, 0, 0, 0}), here()));
+      return add_backwards(x, graph.constant(Array::from<float>({4}, {value, 0, 0, 0}), this_place()));
     });
   };
   EXPECT_EQ(with_constant(1), with_constant(1));
@@ -91,8 +95,9 @@ TEST_F(PlanSharingTest, TheFingerprintKnowsTheConstants) {
 }
 
 TEST_F(PlanSharingTest, AnOpWithoutAUsableKernelIsTheMistakeOfItsWriter) {
-  EXPECT_THAT(refusal(make_tensor(kWithoutKernel, {input(0)}, {}, here())), HasSubstr("set Op::compile"));
-  EXPECT_THAT(refusal(make_tensor(kWithoutLayouts, {input(0)}, {}, here())), HasSubstr("plain_kernel"));
+  EXPECT_THAT(refusal(make_tensor(kWithoutKernel, {input(0)}, {}, this_place())),
+              HasSubstr("set Op::compile"));
+  EXPECT_THAT(refusal(make_tensor(kWithoutLayouts, {input(0)}, {}, this_place())), HasSubstr("plain_kernel"));
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 namespace mox {
 namespace {
 
-using test::message_of;
 using test::run_graph;
 using ::testing::AllOf;
 using ::testing::ElementsAre;

@@ -9,16 +9,16 @@
 namespace mox {
 namespace {
 
-using test::message_of;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 const Op kTooFew{.name = "test_too_few", .infer = same_as_input, .gradient = [](const GradientCall&) {
                    return std::vector<Tensor>{};
                  }};
-const Op kWrongShape{.name = "test_wrong_shape", .infer = same_as_input, .gradient = [](const GradientCall& call) {
-                       return std::vector<Tensor>{reduce_sum(call.gradient())};
-                     }};
+const Op kWrongShape{
+    .name = "test_wrong_shape", .infer = same_as_input, .gradient = [](const GradientCall& call) {
+      return std::vector<Tensor>{reduce_sum(call.gradient())};
+    }};
 
 class GradientMistakesTest : public ::testing::Test {
  protected:
