@@ -17,21 +17,32 @@ class StepRateHook : public mox::Hook {
 
   void after_run(mox::Session& session, const mox::StepResult&) override {
     const int64_t done = session.global_step() - session.first_step();
-    if (done == warm_up_steps_) start_ = Clock::now();
-    if (done == warm_up_steps_ + steps_)
+    if (done == warm_up_steps_) {
+      start_ = Clock::now();
+      samples_ = session.samples();
+    }
+    if (done == warm_up_steps_ + steps_) {
       seconds_ = std::chrono::duration<double>(Clock::now() - start_).count();
+      samples_ = session.samples() - samples_;
+    }
   }
 
-  // After the run. Throws FailedPrecondition if it ended before the last timed step.
-  double steps_per_second() const {
-    if (seconds_ == 0)
-      throw mox::FailedPrecondition("the run was stopped before its last timed step, so there is no rate; start it again");
-    return static_cast<double>(steps_) / seconds_;
-  }
+  // After the run. Throw FailedPrecondition if it ended before the last timed step.
+  double steps_per_second() const { return static_cast<double>(steps_) / seconds(); }
+  double samples_per_second() const {
+    return static_cast<double>(samples_) / seconds();
+  }  // of all devices and ranks
 
  private:
+  double seconds() const {
+    if (seconds_ == 0)
+      throw mox::FailedPrecondition(
+          "the run was stopped before its last timed step, so there is no rate; start it again");
+    return seconds_;
+  }
+
   using Clock = std::chrono::steady_clock;
-  int64_t warm_up_steps_, steps_;
+  int64_t warm_up_steps_, steps_, samples_ = 0;
   Clock::time_point start_;
   double seconds_ = 0;
 };

@@ -1,4 +1,5 @@
-// build/bin/bench_train --model=resnet_v1_50 [--batch_size=16] [--precision=fp32|bf16] [--steps=N] [--profile] [--json]
+// build/bin/bench_train --model=resnet_v1_50 [--batch_size=16] [--devices=1] [--precision=fp32|bf16] [--steps=N]
+//                       [--profile] [--json]
 //
 // Our side of ./dev bench train: trains a network of the zoo on one batch of random images through mox::run and reports
 // images a second after a warm-up, the time from model_fn to the first step, and the peak of resident memory. --profile tells
@@ -55,8 +56,10 @@ mox::Dataset random_images(const Case& of, const mox::ModelMeta& meta) {
 mox::ModelSpec training_spec(const std::string& model, const mox::Inputs& in, mox::ModeKeys mode) {
   auto [images, labels] = in.take<2>();
   // What `recompute` asks the compiler for, and what a model has to ask for itself.
-  const bool has_projections = model.starts_with("resnet_v1_") && mox::get_model_meta(model).image_size == 224;
-  const mox::NetworkOptions options{.recompute_shortcuts = has_projections && mox::flag("recompute") != "none"};
+  const bool has_projections =
+      model.starts_with("resnet_v1_") && mox::get_model_meta(model).image_size == 224;
+  const mox::NetworkOptions options{.recompute_shortcuts =
+                                        has_projections && mox::flag("recompute") != "none"};
   const mox::Tensor logits = mox::get_model_fn(model, options)(images, mode).logits;
   return {.loss = mox::reduce_mean(mox::sparse_softmax_cross_entropy(logits, labels))};
 }
@@ -115,7 +118,7 @@ void measure(const Case& of, const mox::ModelMeta& meta) {
                      .log_every_n_steps = 0,
                      .hooks = {rate, first}});
   keep_clean.reset();
-  report(of, "images_per_second", rate->steps_per_second() * static_cast<double>(of.batch_size), "images/s");
+  report(of, "images_per_second", rate->samples_per_second(), "images/s");
   report(of, "seconds_to_first_step", std::chrono::duration<double>(first->at() - *model_fn_began).count(),
          "s");
   report(of, "peak_resident_memory", static_cast<double>(mox::peak_memory_bytes()) / (1 << 20), "MiB");
@@ -128,10 +131,14 @@ int main(int argc, char** argv) {
                    "The network of the zoo to train, at the image size it was published for.");
   mox::define_flag("steps", 10, "Steps that are timed.");
   mox::define_flag("warm_up_steps", 2, "Steps before the clock starts.");
+  mox::define_flag("devices", 1,
+                   "Devices of this process, each with a batch of its own; --num_devices says the same.");
   mox::define_flag("json", false, "Print one JSON object a line.");
   mox::define_flag("profile", false, "Tell where the time of a step goes, instead of the rate.");
   mox::init(argc, argv);
   try {
+    if (mox::option_origin("devices") != "default")
+      mox::set_flag("num_devices", mox::get_flag<int64_t>("devices"));
     Case of{.name = {},
             .model = mox::flag("model"),
             .precision = mox::flag("precision"),
