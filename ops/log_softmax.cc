@@ -1,6 +1,5 @@
 #include "ops/log_softmax.h"
 
-#include "ops/internal/shape_rules.h"
 #include "ops/internal/softmax_kernels.h"
 #include "ops/log_softmax_backward.h"
 #include "runtime/graph/op.h"
@@ -8,29 +7,13 @@
 namespace mox {
 namespace {
 
-int64_t axis_of(const Node& node) { return node.attributes.get<int64_t>("axis"); }
-
-std::vector<TensorType> infer(const OpCall& call) {
-  internal::require_float32(call, 0, "an input");
-  internal::checked_axis(call, call.attributes.get<int64_t>("axis"), call.shape(0).rank());
-  return same_as_input(call);
-}
-
-Kernel compile(const KernelRequest& request) {
-  const Shape& shape = request.node.inputs[0].shape();
-  const auto view = internal::axis_view(shape, shape.normalized_axis(axis_of(request.node)));
-  return plain_kernel(request.node, [view](const KernelArguments& args) {
-    internal::softmax_forward(args.input<float>(0), args.output<float>(0), view, true, args.team);
-  });
-}
-
 const Op kLogSoftmax{
     .name = "log_softmax",
-    .infer = infer,
+    .infer = internal::infer_softmax,
     .gradient = [](const GradientCall& call) -> std::vector<Tensor> {
-      return {log_softmax_backward(call.output(0), call.gradient(), axis_of(call.node))};
+      return {log_softmax_backward(call.output(0), call.gradient(), internal::softmax_axis(call.node))};
     },
-    .compile = compile,
+    .compile = [](const KernelRequest& request) { return internal::compile_softmax(request, true); },
 };
 
 }  // namespace

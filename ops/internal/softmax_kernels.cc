@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "ops/internal/axis_view.h"
 #include "ops/internal/exponential.h"
 #include "ops/internal/row_math.h"
+#include "ops/internal/shape_rules.h"
 #include "ops/internal/softmax_rows.h"
 
 namespace mox::internal {
@@ -115,9 +117,7 @@ int64_t rows_per_thread(const AxisView& view) {
   return std::max<int64_t>(1, kSoftmaxElementsPerThread / view.extent);
 }
 
-}  // namespace
-
-void softmax_forward(const float* x, float* y, const AxisView& view, bool logarithm, const Team& team) {
+void forward(const float* x, float* y, const AxisView& view, bool logarithm, const Team& team) {
   if (is_empty(view)) return;
   if (view.inner == 1) {
     team.parallel_for(view.outer, rows_per_thread(view), [&](int64_t begin, int64_t end) {
@@ -130,8 +130,8 @@ void softmax_forward(const float* x, float* y, const AxisView& view, bool logari
   });
 }
 
-void softmax_backward(const float* y, const float* dy, float* dx, const AxisView& view, bool logarithm,
-                      const Team& team) {
+void backward(const float* y, const float* dy, float* dx, const AxisView& view, bool logarithm,
+              const Team& team) {
   if (is_empty(view)) return;
   if (view.inner == 1) {
     team.parallel_for(view.outer, rows_per_thread(view), [&](int64_t begin, int64_t end) {
@@ -145,6 +145,34 @@ void softmax_backward(const float* y, const float* dy, float* dx, const AxisView
   }
   for_column_groups(view, team, [&](int64_t offset, int64_t columns) {
     backward_columns(y + offset, dy + offset, dx + offset, columns, view.extent, view.inner, logarithm);
+  });
+}
+
+AxisView view_of(const Node& node) {
+  const Shape& shape = node.inputs[0].shape();
+  return axis_view(shape, shape.normalized_axis(softmax_axis(node)));
+}
+
+}  // namespace
+
+int64_t softmax_axis(const Node& node) { return node.attributes.get<int64_t>("axis"); }
+
+std::vector<TensorType> infer_softmax(const OpCall& call) {
+  require_float32(call, 0, "inputs");
+  for (const Tensor& input : call.inputs) call.require(input.type() == call.type(0), "inputs of one type");
+  checked_axis(call, call.attributes.get<int64_t>("axis"), call.shape(0).rank());
+  return same_as_input(call);
+}
+
+Kernel compile_softmax(const KernelRequest& request, bool logarithm) {
+  return plain_kernel(request.node, [view = view_of(request.node), logarithm](const KernelArguments& args) {
+    forward(args.input<float>(0), args.output<float>(0), view, logarithm, args.team);
+  });
+}
+
+Kernel compile_softmax_backward(const KernelRequest& request, bool logarithm) {
+  return plain_kernel(request.node, [view = view_of(request.node), logarithm](const KernelArguments& args) {
+    backward(args.input<float>(0), args.input<float>(1), args.output<float>(0), view, logarithm, args.team);
   });
 }
 

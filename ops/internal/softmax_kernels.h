@@ -1,16 +1,20 @@
-// softmax and log_softmax along any axis, and their derivatives.
+// What softmax and log_softmax along any axis share with each other, and so do their derivatives: ops with an attribute
+// "axis" whose inputs and output are float32 tensors of one shape.
 #pragma once
 
-#include "ops/internal/axis_view.h"
-#include "runtime/base/team.h"
+#include "runtime/graph/op.h"
 
 namespace mox::internal {
 
-// y = softmax(x), or its logarithm, along the axis of `view`.
-void softmax_forward(const float* x, float* y, const AxisView& view, bool logarithm, const Team& team);
+int64_t softmax_axis(const Node& node);
 
-// dx for y = softmax(x): y * (dy - sum(y * dy)); for y = log_softmax(x): dy - exp(y) * sum(dy).
-void softmax_backward(const float* y, const float* dy, float* dx, const AxisView& view, bool logarithm,
-                      const Team& team);
+// The rule of shapes: as the inputs. Fails the call for other dtypes, two types, or an axis outside of the shape.
+std::vector<TensorType> infer_softmax(const OpCall& call);
+
+// y = softmax(x), or its logarithm, along the axis.
+Kernel compile_softmax(const KernelRequest& request, bool logarithm);
+
+// Inputs y, dy. dx for y = softmax(x): y * (dy - sum(y * dy)); for y = log_softmax(x): dy - exp(y) * sum(dy).
+Kernel compile_softmax_backward(const KernelRequest& request, bool logarithm);
 
 }  // namespace mox::internal

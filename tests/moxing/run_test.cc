@@ -16,7 +16,7 @@
 #include "ops/ops.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
-#include "tests/moxing/checkpoint_samples.h"
+#include "tests/moxing/small_run.h"
 
 namespace mox {
 namespace {
@@ -39,43 +39,22 @@ std::vector<Array> line_data(int64_t samples = kSamples) {
 
 ModelSpec line_model(const Inputs& in, ModeKeys mode) {
   auto [x, y] = in.take<2>();
-  auto prediction = matmul(x, get_variable("w", {2, 1}, random_normal_initializer(0, 1))) + get_variable("b", {1}, zeros());
+  auto prediction =
+      matmul(x, get_variable("w", {2, 1}, random_normal_initializer(0, 1))) + get_variable("b", {1}, zeros());
   auto loss = reduce_mean(square(prediction - y));
   // Noise that depends on the step: a resumed run is only equal if the step's random numbers are.
   auto noise = random_uniform({1}, {.low = -0.001, .high = 0.001});
-  return {.loss = mode == ModeKeys::TRAIN ? loss + reduce_sum(noise * get_variable("b2", {1}, zeros())) : loss,
-          .log_info = {{"loss", loss}},
-          .output_info = {{"prediction", prediction}}};
+  return {
+      .loss = mode == ModeKeys::TRAIN ? loss + reduce_sum(noise * get_variable("b2", {1}, zeros())) : loss,
+      .log_info = {{"loss", loss}},
+      .output_info = {{"prediction", prediction}}};
 }
 
 class RunTest : public ::testing::Test {
  protected:
   RunTest() : log_dir_(fresh_directory("run")) {}
 
-  RunSpec spec() {
-    return {.input_fn =
-                [](ModeKeys mode) {
-                  auto data = Dataset::from_arrays(line_data());
-                  return mode == ModeKeys::TRAIN ? data.shuffle(kSamples).repeat() : data;
-                },
-            .model_fn = line_model,
-            .optimizer_fn = get_optimizer_fn("momentum", {.learning_rate = 0.1, .momentum = 0.9}),
-            .batch_size = 8,
-            .log_dir = log_dir_,
-            .max_number_of_steps = 30,
-            .log_every_n_steps = 0,
-            .save_model_secs = 0};
-  }
-  template <typename Expected>
-  static std::string message_of(const RunSpec& spec) {
-    try {
-      run_or_throw(spec);
-    } catch (const Expected& error) {
-      return error.what();
-    }
-    ADD_FAILURE() << "nothing was thrown";
-    return "";
-  }
+  RunSpec spec() const { return momentum_run(line_data(), line_model, log_dir_); }
 
   ScopedConfiguration configuration_{std::vector<std::string>{"--threads=1", "--log_level=error"}};
   std::string log_dir_;
@@ -170,7 +149,8 @@ TEST_F(RunTest, AFinishedLogDirIsSaidAndNotTrained) {
     const RunResult result = run_or_throw(spec());
     EXPECT_EQ(result.stop_reason, "finished already");
   }
-  EXPECT_THAT(::testing::internal::GetCapturedStdout(), HasSubstr("already holds step 30 and the run ends at step 30"));
+  EXPECT_THAT(::testing::internal::GetCapturedStdout(),
+              HasSubstr("already holds step 30 and the run ends at step 30"));
   EXPECT_EQ(checkpoint_digest(log_dir_), before);
 }
 
@@ -213,11 +193,11 @@ TEST_F(RunTest, EvaluatesAndPredictsFromACheckpoint) {
 TEST_F(RunTest, EvaluationAndPredictionRefuseWithoutACheckpoint) {
   auto s = spec();
   s.run_mode = ModeKeys::EVAL;
-  EXPECT_THAT(message_of<FailedPrecondition>(s), HasSubstr("--checkpoint_path"));
+  EXPECT_THAT(message_of_run<FailedPrecondition>(s), HasSubstr("--checkpoint_path"));
   s.run_mode = ModeKeys::PREDICT;
-  EXPECT_THAT(message_of<InvalidArgument>(s), HasSubstr("output_fn is missing"));
+  EXPECT_THAT(message_of_run<InvalidArgument>(s), HasSubstr("output_fn is missing"));
   s.output_fn = [](std::span<const OutputBatch>) {};
-  message_of<FailedPrecondition>(s);
+  message_of_run<FailedPrecondition>(s);
 }
 
 TEST_F(RunTest, EvaluatesOneEpochOfDataThatRepeats) {
@@ -238,7 +218,7 @@ TEST_F(RunTest, ANanLossEndsTheRunAndKeepsTheLastGoodCheckpoint) {
     data[0].values<float>()[2 * 8 * 7] = std::numeric_limits<float>::quiet_NaN();  // in the eighth batch
     return Dataset::from_arrays(data);
   };
-  EXPECT_THAT(message_of<NumericError>(s), HasSubstr("nan at global step 8"));
+  EXPECT_THAT(message_of_run<NumericError>(s), HasSubstr("nan at global step 8"));
   const Checkpoint saved = load_checkpoint(log_dir_);
   EXPECT_EQ(saved.global_step, 5);
   for (const NamedArray& variable : saved.variables)
@@ -248,27 +228,26 @@ TEST_F(RunTest, ANanLossEndsTheRunAndKeepsTheLastGoodCheckpoint) {
 TEST_F(RunTest, RefusesATrainingWithoutAnEnd) {
   auto s = spec();
   s.max_number_of_steps = std::nullopt;
-  EXPECT_THAT(message_of<FailedPrecondition>(s), HasSubstr("max_number_of_steps or max_epochs"));
+  EXPECT_THAT(message_of_run<FailedPrecondition>(s), HasSubstr("max_number_of_steps or max_epochs"));
 }
 
 TEST_F(RunTest, RefusesWhatAModelMustNotReturn) {
   auto s = spec();
   s.model_fn = [](const Inputs& in, ModeKeys) { return ModelSpec{.log_info = {{"x", reduce_mean(in[0])}}}; };
-  EXPECT_THAT(message_of<InvalidArgument>(s), HasSubstr("no loss"));
+  EXPECT_THAT(message_of_run<InvalidArgument>(s), HasSubstr("no loss"));
   s.model_fn = [](const Inputs& in, ModeKeys) { return ModelSpec{.loss = reduce_mean(in[0])}; };
-  EXPECT_THAT(message_of<InvalidArgument>(s), HasSubstr("nothing to train"));
+  EXPECT_THAT(message_of_run<InvalidArgument>(s), HasSubstr("nothing to train"));
   s.model_fn = [](const Inputs& in, ModeKeys) { return ModelSpec{.loss = in[0] * get_variable("w", {2})}; };
-  EXPECT_THAT(message_of<InvalidArgument>(s), HasSubstr("a loss is one floating-point number"));
+  EXPECT_THAT(message_of_run<InvalidArgument>(s), HasSubstr("a loss is one floating-point number"));
   s.model_fn = [](const Inputs& in, ModeKeys mode) {
     auto spec = line_model(in, mode);
     spec.log_info.emplace_back("rows", in[0]);
     return spec;
   };
-  EXPECT_THAT(message_of<InvalidArgument>(s), HasSubstr("log_info 'rows' must be one number"));
-  s.model_fn = [](const Inputs& in, ModeKeys) {
-    return ModelSpec{.loss = in.take<3>()[2]};
-  };
-  EXPECT_THAT(message_of<InvalidArgument>(s), HasSubstr("has 2 component(s): float32[8, 2], float32[8, 1]"));
+  EXPECT_THAT(message_of_run<InvalidArgument>(s), HasSubstr("log_info 'rows' must be one number"));
+  s.model_fn = [](const Inputs& in, ModeKeys) { return ModelSpec{.loss = in.take<3>()[2]}; };
+  EXPECT_THAT(message_of_run<InvalidArgument>(s),
+              HasSubstr("has 2 component(s): float32[8, 2], float32[8, 1]"));
 }
 
 TEST_F(RunTest, RefusesNamesThatMetricsJsonlHasAlready) {
@@ -279,15 +258,17 @@ TEST_F(RunTest, RefusesNamesThatMetricsJsonlHasAlready) {
       model.log_info.emplace_back(name, model.loss);
       return model;
     };
-    EXPECT_THAT(message_of<InvalidArgument>(s), AllOf(HasSubstr("'" + name + "'"), HasSubstr("metrics.jsonl")));
+    EXPECT_THAT(message_of_run<InvalidArgument>(s),
+                AllOf(HasSubstr("'" + name + "'"), HasSubstr("metrics.jsonl")));
   }
 }
 
 TEST_F(RunTest, RefusesOutputsThatAreNotOneRowASample) {
   using Output = std::function<Tensor(const Inputs&)>;
-  const std::vector<Output> wrong = {[](const Inputs& in) { return reduce_mean(in[0]); },                // no rows
-                                     [](const Inputs& in) { return reduce_mean(in[0], {.axes = {0}}); },  // a row a column
-                                     [](const Inputs&) { return Tensor(); }};
+  const std::vector<Output> wrong = {
+      [](const Inputs& in) { return reduce_mean(in[0]); },                 // no rows
+      [](const Inputs& in) { return reduce_mean(in[0], {.axes = {0}}); },  // a row a column
+      [](const Inputs&) { return Tensor(); }};
   for (const ModeKeys mode : {ModeKeys::TRAIN, ModeKeys::PREDICT})
     for (const Output& output : wrong) {
       auto s = spec();
@@ -301,7 +282,8 @@ TEST_F(RunTest, RefusesOutputsThatAreNotOneRowASample) {
         model.output_info.emplace_back("wrong", output(in));
         return model;
       };
-      EXPECT_THAT(message_of<InvalidArgument>(s), AllOf(HasSubstr("'wrong'"), HasSubstr("one row a sample")));
+      EXPECT_THAT(message_of_run<InvalidArgument>(s),
+                  AllOf(HasSubstr("'wrong'"), HasSubstr("one row a sample")));
     }
 }
 
@@ -314,14 +296,15 @@ TEST_F(RunTest, AModelThatChangedIsRefusedWithTheNames) {
     auto loss = reduce_mean(square(matmul(x, get_variable("weights", {2, 1})) - y));
     return ModelSpec{.loss = loss, .log_info = {{"loss", loss}}};
   };
-  EXPECT_THAT(message_of<NotFound>(s), HasSubstr("no value for the variable 'weights'"));
+  EXPECT_THAT(message_of_run<NotFound>(s), HasSubstr("no value for the variable 'weights'"));
   s.model_fn = [](const Inputs& in, ModeKeys) {
     auto [x, y] = in.take<2>();
     auto w = get_variable("w", {2, 3});
-    auto loss = reduce_mean(square(matmul(x, w) - y)) + reduce_sum(get_variable("b", {1})) + reduce_sum(get_variable("b2", {1}));
+    auto loss = reduce_mean(square(matmul(x, w) - y)) + reduce_sum(get_variable("b", {1})) +
+                reduce_sum(get_variable("b2", {1}));
     return ModelSpec{.loss = loss, .log_info = {{"loss", loss}}};
   };
-  EXPECT_THAT(message_of<InvalidArgument>(s), HasSubstr("[2, 1]"));
+  EXPECT_THAT(message_of_run<InvalidArgument>(s), HasSubstr("[2, 1]"));
 }
 
 TEST_F(RunTest, OnlyTheVariablesInVarScopesAreTrained) {
@@ -346,7 +329,8 @@ TEST_F(RunTest, OnlyTheVariablesInVarScopesAreTrained) {
     const bool unchanged = variable.value.values<float>()[0] == 1;
     EXPECT_EQ(unchanged, variable.name == "frozen/w") << variable.name;
   }
-  for (const NamedArray& slot : saved.optimizer_slots) EXPECT_TRUE(slot.name.starts_with("trained/")) << slot.name;
+  for (const NamedArray& slot : saved.optimizer_slots)
+    EXPECT_TRUE(slot.name.starts_with("trained/")) << slot.name;
 }
 
 TEST_F(RunTest, RegularizersJoinTheTrainedLoss) {
@@ -380,11 +364,12 @@ TEST_F(RunTest, AnExceptionFromTheDataEndsTheRunWithoutSavingOverTheLastCheckpoi
   s.save_model_steps = 2;
   s.input_fn = [](ModeKeys) {
     return Dataset::from_arrays(line_data()).map([](const Element& element) {
-      if (element[0].values<float>()[0] == line_data()[0].values<float>()[2 * 20]) throw DataError("bad sample");
+      if (element[0].values<float>()[0] == line_data()[0].values<float>()[2 * 20])
+        throw DataError("bad sample");
       return element;
     });
   };
-  EXPECT_THAT(message_of<DataError>(s), HasSubstr("bad sample"));
+  EXPECT_THAT(message_of_run<DataError>(s), HasSubstr("bad sample"));
   EXPECT_EQ(load_checkpoint(log_dir_).global_step, 2);
 }
 

@@ -14,7 +14,7 @@
 #include "ops/ops.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
-#include "tests/moxing/checkpoint_samples.h"
+#include "tests/moxing/small_run.h"
 
 namespace mox {
 namespace {
@@ -49,30 +49,7 @@ struct CallingHook : Hook {
 
 class SessionTest : public ::testing::Test {
  protected:
-  RunSpec spec() {
-    return {.input_fn =
-                [](ModeKeys mode) {
-                  auto data = Dataset::from_arrays(samples());
-                  return mode == ModeKeys::TRAIN ? data.shuffle(kSamples).repeat() : data;
-                },
-            .model_fn = plain_line_model,
-            .optimizer_fn = get_optimizer_fn("momentum", {.learning_rate = 0.1, .momentum = 0.9}),
-            .batch_size = 8,
-            .log_dir = log_dir_,
-            .max_number_of_steps = 30,
-            .log_every_n_steps = 0,
-            .save_model_secs = 0};
-  }
-  template <typename Expected>
-  static std::string message_of(const RunSpec& spec) {
-    try {
-      run_or_throw(spec);
-    } catch (const Expected& error) {
-      return error.what();
-    }
-    ADD_FAILURE() << "nothing was thrown";
-    return "";
-  }
+  RunSpec spec() const { return momentum_run(samples(), plain_line_model, log_dir_); }
   // Throws at global step `step`, after the step.
   static std::shared_ptr<CallingHook> failing_after(int64_t step) {
     auto hook = std::make_shared<CallingHook>();
@@ -97,7 +74,7 @@ TEST_F(SessionTest, ASaveThatIsAskedForBeforeAStepHoldsTheRightDataPosition) {
     if (session.global_step() == 10) session.save_checkpoint();
   };
   cut.hooks = {saver, failing_after(15)};
-  EXPECT_EQ(message_of<DataError>(cut), "planted");
+  EXPECT_EQ(message_of_run<DataError>(cut), "planted");
   EXPECT_EQ(load_checkpoint(log_dir_).global_step, 11);
   EXPECT_EQ(run_or_throw(spec()).global_step, 30);
   EXPECT_EQ(checkpoint_digest(log_dir_), checkpoint_digest(*whole.log_dir));
@@ -115,7 +92,7 @@ TEST_F(SessionTest, ASaveHoldsWhatLaterHooksLearntFromTheStep) {
   saver->after = [](Session& session) { session.save_checkpoint(); };
   auto s = spec();
   s.hooks = {saver, std::make_shared<Counter>(), failing_after(7)};
-  message_of<DataError>(s);
+  message_of_run<DataError>(s);
   const auto counter = std::make_shared<Counter>();
   s.hooks = {counter};
   run_or_throw(s);
@@ -132,7 +109,7 @@ TEST_F(SessionTest, AHookCannotSaveAStepThatTheNanGuardRefuses) {
     data[1].values<float>()[8 * 3] = NAN;  // in the fourth batch
     return Dataset::from_arrays(data);
   };
-  message_of<NumericError>(s);
+  message_of_run<NumericError>(s);
   EXPECT_EQ(load_checkpoint(log_dir_).global_step, 3);
 }
 
@@ -148,7 +125,7 @@ TEST_F(SessionTest, NothingIsSavedOnceTheRunHasFailed) {
   };
   auto s = spec();
   s.hooks = {hook};
-  message_of<DataError>(s);
+  message_of_run<DataError>(s);
   EXPECT_THAT(refusal, HasSubstr("nothing is saved after an error"));
   EXPECT_EQ(load_checkpoint(log_dir_).global_step, 0);
 }
@@ -161,7 +138,7 @@ TEST_F(SessionTest, AVariableThatIsNotFiniteIsNeverSaved) {
     return ModelSpec{.loss = loss, .log_info = {{"loss", loss}}};
   };
   s.max_number_of_steps = 1;  // no second step whose loss the guard would see
-  EXPECT_THAT(message_of<NumericError>(s),
+  EXPECT_THAT(message_of_run<NumericError>(s),
               AllOf(HasSubstr("'root' is not finite after global step 1"), HasSubstr("untouched")));
   const Checkpoint saved = load_checkpoint(log_dir_);
   EXPECT_EQ(saved.global_step, 0);
@@ -174,7 +151,7 @@ TEST_F(SessionTest, TrainingDataWithoutSamplesIsAnError) {
   s.input_fn = [](ModeKeys) {
     return Dataset::from_arrays(samples()).filter([](const Element&) { return false; });
   };
-  EXPECT_THAT(message_of<DataError>(s), HasSubstr("no samples"));
+  EXPECT_THAT(message_of_run<DataError>(s), HasSubstr("no samples"));
 }
 
 TEST_F(SessionTest, AMistakeInTheEvaluationModelShowsBeforeTheFirstStep) {
@@ -189,7 +166,7 @@ TEST_F(SessionTest, AMistakeInTheEvaluationModelShowsBeforeTheFirstStep) {
   auto hook = std::make_shared<CallingHook>();
   hook->after = [&](Session&) { ++steps; };
   s.hooks = {hook};
-  EXPECT_THAT(message_of<InvalidArgument>(s), HasSubstr("empty log_info"));
+  EXPECT_THAT(message_of_run<InvalidArgument>(s), HasSubstr("empty log_info"));
   EXPECT_EQ(steps, 0);
 }
 
@@ -215,7 +192,7 @@ TEST_F(SessionTest, ATensorOfAnEarlierGraphIsRefusedAndOneFromACollectionIsFound
     };
     return s;
   };
-  EXPECT_THAT(message_of<InvalidArgument>(with_hook(true)),
+  EXPECT_THAT(message_of_run<InvalidArgument>(with_hook(true)),
               AllOf(HasSubstr("'doubled'"), HasSubstr("get_collection")));
   auto s = with_hook(false);
   s.log_dir = fresh_directory("session_collection");

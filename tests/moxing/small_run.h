@@ -15,6 +15,7 @@
 #include "moxing/variables.h"
 #include "ops/ops.h"
 #include "tests/moxing/checkpoint_samples.h"
+#include "tests/support/message_of.h"
 
 namespace mox {
 
@@ -66,7 +67,30 @@ inline Dataset counting_data(int64_t samples) {
 // The gradient of the variable "w" (which begins at 0) is 1 in every step; "mean" is the mean of the batch.
 inline ModelSpec constant_slope_model(const Inputs& in, ModeKeys) {
   const Tensor w = get_variable("w", {}, zeros());
-  return {.loss = w + reduce_sum(in[0]) * 0.0f, .log_info = {{"loss", w + 0.0f}, {"mean", reduce_mean(in[0])}}};
+  return {.loss = w + reduce_sum(in[0]) * 0.0f,
+          .log_info = {{"loss", w + 0.0f}, {"mean", reduce_mean(in[0])}}};
+}
+
+// The text of the error of this type with which a run ends.
+template <typename Expected>
+std::string message_of_run(const RunSpec& spec) {
+  return message_of<Expected>([&] { run_or_throw(spec); });
+}
+
+// 30 steps with momentum over 50 samples in batches of 8, so that batches cross the borders of epochs.
+inline RunSpec momentum_run(std::vector<Array> samples, ModelFn model_fn, const std::string& log_dir) {
+  return {.input_fn =
+              [samples = std::move(samples)](ModeKeys mode) {
+                auto data = Dataset::from_arrays(samples);
+                return mode == ModeKeys::TRAIN ? data.shuffle(50).repeat() : data;
+              },
+          .model_fn = std::move(model_fn),
+          .optimizer_fn = get_optimizer_fn("momentum", {.learning_rate = 0.1, .momentum = 0.9}),
+          .batch_size = 8,
+          .log_dir = log_dir,
+          .max_number_of_steps = 30,
+          .log_every_n_steps = 0,
+          .save_model_secs = 0};
 }
 
 class SmallRun : public ::testing::Test {
@@ -74,7 +98,10 @@ class SmallRun : public ::testing::Test {
   // Ten samples in batches of two without end: an epoch has five steps; SGD at a rate of 1, so that w falls by the
   // rate in each step.
   RunSpec spec() {
-    return {.input_fn = [](ModeKeys mode) { return mode == ModeKeys::TRAIN ? counting_data(10).repeat() : counting_data(4); },
+    return {.input_fn =
+                [](ModeKeys mode) {
+                  return mode == ModeKeys::TRAIN ? counting_data(10).repeat() : counting_data(4);
+                },
             .model_fn = constant_slope_model,
             .optimizer_fn = get_optimizer_fn("sgd", {.learning_rate = 1}),
             .batch_size = 2,
@@ -83,17 +110,6 @@ class SmallRun : public ::testing::Test {
             .log_every_n_steps = 0,
             .save_summary_steps = 0,
             .save_model_secs = 0};
-  }
-
-  template <typename Expected>
-  static std::string message_of_run(const RunSpec& spec) {
-    try {
-      run_or_throw(spec);
-    } catch (const Expected& error) {
-      return error.what();
-    }
-    ADD_FAILURE() << "the run ended without an error";
-    return "";
   }
 
   // The value of a variable in the checkpoint of log_dir.
