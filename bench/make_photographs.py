@@ -4,12 +4,14 @@ lomiri-wallpapers-16.04: an image classification task of the size of tf_flowers,
 
     bench/make_photographs.py FOLDER
 
-writes FOLDER/train/CLASS/NNNN.jpg and FOLDER/validation/CLASS/NNNN.jpg. Validation crops come from small squares of a photograph,
-in zigzag over its whole width so that they are a fair sample of it; training crops from what is around them: no pixel is in
-both. The same packages give the same files."""
+writes FOLDER/train/CLASS/NNNN.jpg and FOLDER/validation/CLASS/NNNN.jpg. Validation crops come from horizontal bands of a
+photograph, training crops from the bands between them: no pixel is in both. The same packages give the same files.
+
+FOLDER/cut.txt says how a folder was cut. One that is cut like this already is left as it is; one of another cut is made anew."""
 
 import pathlib
 import random
+import shutil
 import sys
 
 from PIL import Image
@@ -18,57 +20,83 @@ TRAIN, VALIDATION = 3303, 368
 SOURCES = ["/usr/share/backgrounds/*.jpg", "/usr/share/backgrounds/mate/nature/*.jpg"]
 QUALITY = 92
 NARROW, WIDE = 320, 640
-FLAT, TALL = 0.65, 1.35  # height / width
-SQUARE_EVERY, MOST_SQUARES = 420, 8  # a square for so many pixels of the width, and how many at most
+FLAT, TALL = 0.65, 1.35  # height / width, unless the band is lower
+VALIDATION_BAND = 320
+TRAIN_BAND = 480  # about; what remains is spread over them
 SMALLEST = (1200, 1000)  # photographs that have room for both
+
+SPLITS = ("train", "validation")
+MANIFEST = "cut.txt"
 
 
 def photographs():
-    """The photographs that are large enough for crops of both parts, by name."""
-    found = []
+    """The photographs that are large enough for crops of both parts, by name: {path: (width, height)}."""
+    found = {}
     for pattern in SOURCES:
         for path in sorted(pathlib.Path("/").glob(pattern[1:])):
             with Image.open(path) as image:
                 if image.width >= SMALLEST[0] and image.height >= SMALLEST[1]:
-                    found.append(path)
+                    found[path] = image.size
     if len(found) < 10:
         sys.exit(f"only {len(found)} photographs were found: install mate-backgrounds and lomiri-wallpapers-16.04 "
                  "(./dev setup photographs)")
     return found
 
 
-def validation_squares(width, height):
-    """Boxes (left, top, right, bottom), high and low in turn."""
-    count = min(max(3, width // SQUARE_EVERY), MOST_SQUARES)
-    centres = [(round(width * (i + 0.5) / count), round(height * (0.25 if i % 2 == 0 else 0.75))) for i in range(count)]
-    half = NARROW // 2
-    return [(x - half, y - half, x + half, y + half) for x, y in centres]
+def describe(paths):
+    """How the photographs are cut: whatever changes a crop changes this."""
+    return "".join(f"{line}\n" for line in (
+        f"{TRAIN} + {VALIDATION} crops, {NARROW} to {WIDE} pixels wide, height {FLAT} to {TALL} of it, quality {QUALITY}",
+        f"validation from horizontal bands of {VALIDATION_BAND} pixels, training from those between, about {TRAIN_BAND}",
+        *(f"{path} {width} x {height}, {path.stat().st_size} bytes" for path, (width, height) in paths.items())))
 
 
-def draw_box(draw, region):
-    """A random box inside of the region."""
-    left, top, right, bottom = region
-    width = draw.randint(NARROW, min(WIDE, right - left))
-    height = min(bottom - top, round(width * draw.uniform(FLAT, TALL)))
-    x, y = draw.randint(left, right - width), draw.randint(top, bottom - height)
-    return x, y, x + width, y + height
-
-
-def overlap(a, b):
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
-
-
-def boxes(size, split, count, draw):
-    """`count` random boxes of one of the two parts."""
-    squares = validation_squares(*size)
+def bands(height, split):
+    """Rows (top, bottom) of the bands of one split. The first and the last band of a photograph are for training."""
+    count = max(1, round((height - TRAIN_BAND) / (TRAIN_BAND + VALIDATION_BAND)))
+    tops = [round((i + 1) * (height - count * VALIDATION_BAND) / (count + 1)) + i * VALIDATION_BAND for i in range(count)]
     if split == "validation":
-        return [draw_box(draw, squares[i % len(squares)]) for i in range(count)]
+        return [(top, top + VALIDATION_BAND) for top in tops]
+    return list(zip([0, *(top + VALIDATION_BAND for top in tops)], [*tops, height]))
+
+
+def boxes(name, size, split, count):
+    """`count` random boxes (left, top, right, bottom) of one split of a photograph."""
+    draw = random.Random(f"{split} {name}")
+    rows = bands(size[1], split)
     found = []
-    while len(found) < count:
-        box = draw_box(draw, (0, 0, *size))
-        if not any(overlap(box, square) for square in squares):
-            found.append(box)
+    for i in range(count):
+        top, bottom = rows[i % len(rows)]
+        width = draw.randint(NARROW, WIDE)
+        height = min(bottom - top, round(width * draw.uniform(FLAT, TALL)))
+        x, y = draw.randint(0, size[0] - width), draw.randint(top, bottom - height)
+        found.append((x, y, x + width, y + height))
     return found
+
+
+def cut(paths, root):
+    for number, (path, size) in enumerate(paths.items()):
+        with Image.open(path) as image:
+            image = image.convert("RGB")
+        for split, total in zip(SPLITS, (TRAIN, VALIDATION)):
+            folder = root / split / path.stem
+            folder.mkdir(parents=True)
+            count = total // len(paths) + (number < total % len(paths))
+            for i, box in enumerate(boxes(path.name, size, split, count)):
+                image.crop(box).save(folder / f"{i:04}.jpg", quality=QUALITY)
+        print(f"{number + 1} of {len(paths)}: {path.stem}", flush=True)
+
+
+def remove_old(root, paths):
+    """Takes away what an earlier cut wrote, and nothing else."""
+    if not root.exists():
+        return
+    entries = [*root.iterdir(), *(entry for split in SPLITS for entry in root.glob(f"{split}/*"))]
+    others = {entry.name for entry in entries} - {*SPLITS, MANIFEST, *(path.stem for path in paths)}
+    if others:
+        sys.exit(f"'{root}' holds other things than a cut of the photographs: {', '.join(sorted(others))}; name another folder")
+    print(f"'{root}' was cut in another way and is made anew", flush=True)
+    shutil.rmtree(root)
 
 
 def main():
@@ -76,18 +104,17 @@ def main():
         sys.exit(__doc__)
     root = pathlib.Path(sys.argv[1])
     paths = photographs()
-    for number, path in enumerate(paths):
-        with Image.open(path) as image:
-            image = image.convert("RGB")
-        for split, total in (("train", TRAIN), ("validation", VALIDATION)):
-            folder = root / split / path.stem
-            folder.mkdir(parents=True, exist_ok=True)
-            count = total // len(paths) + (number < total % len(paths))
-            for i, box in enumerate(boxes(image.size, split, count, random.Random(f"{split} {path.name}"))):
-                target = folder / f"{i:04}.jpg"
-                if not target.exists():
-                    image.crop(box).save(target, quality=QUALITY)
-        print(f"{number + 1} of {len(paths)}: {path.stem}", flush=True)
+    manifest = root / MANIFEST
+    if manifest.is_file() and manifest.read_text() == describe(paths):
+        print(f"'{root}' is cut already")
+        return
+    remove_old(root, paths)
+    unfinished = root.with_name(root.name + ".new")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    cut(paths, unfinished)
+    (unfinished / MANIFEST).write_text(describe(paths))
+    unfinished.rename(root)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -57,6 +57,19 @@ std::string describe(const Augmentation& recipe) {
       fmt::join(recipe.stddev, " "), static_cast<int>(recipe.filter), recipe.fast_decode);
 }
 
+namespace {
+
+// How far ahead of the row that is resampled the pixels of a bitmap are asked for: parts of rows are too short for the
+// processor to see by itself where they go on.
+constexpr int kRowsAhead = 4;
+
+void prefetch(const uint8_t* from, size_t bytes) {
+  constexpr size_t kLine = 64;
+  for (size_t at = 0; at < bytes; at += kLine) __builtin_prefetch(from + at);
+}
+
+}  // namespace
+
 class ImageReader::Implementation {
  public:
   Implementation(const Augmentation& recipe, DecodeLimits limits) : recipe_(recipe), decoder_(limits) {
@@ -88,10 +101,16 @@ class ImageReader::Implementation {
     begin(plan, out);
     const Box needed = resampler_.needed();
     const size_t bytes = static_cast<size_t>(needed.width) * kPixelBytes;
-    row_.resize(bytes + kRowSlackBytes);
+    const uint8_t* const end = bitmap.pixels.data() + bitmap.pixels.size();
     for (int y = 0; y < needed.height; ++y) {
-      std::memcpy(row_.data(), bitmap.row(needed.y + y) + static_cast<size_t>(needed.x) * kPixelBytes, bytes);
-      add_row(plan, y, row_.data(), out);
+      const uint8_t* row = bitmap.row(needed.y + y) + static_cast<size_t>(needed.x) * kPixelBytes;
+      if (y + kRowsAhead < needed.height) prefetch(row + kRowsAhead * bitmap.stride(), bytes);
+      if (static_cast<size_t>(end - row) < bytes + kRowSlackBytes) {  // nothing behind it that may be read
+        row_.resize(bytes + kRowSlackBytes);
+        std::memcpy(row_.data(), row, bytes);
+        row = row_.data();
+      }
+      add_row(plan, y, row, out);
     }
     finish(random, out);
   }

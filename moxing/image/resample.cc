@@ -11,17 +11,12 @@
 
 namespace mox::image {
 
-// The source pixels [begin, begin + weights.size()) that make one output pixel.
-struct Resampler::Span {
-  int begin = 0;
-  std::vector<int16_t> weights;
-};
-
 namespace {
 
 constexpr int kWeightBits = 14;
 constexpr int kOne = 1 << kWeightBits;
-constexpr int kHorizontalStep = 4;  // source pixels that one vector holds
+constexpr int kStep = 4;   // source pixels that one vector holds
+constexpr int kGroup = 4;  // output pixels that are made together
 
 double filter_value(Filter filter, double t) {
   if (filter == Filter::kBilinear) return std::max(0.0, 1.0 - std::abs(t));
@@ -30,20 +25,17 @@ double filter_value(Filter filter, double t) {
 
 // Weights as integers that sum to one exactly: what is rounded is their running sum, so that errors cancel between
 // neighbours, however many there are.
-std::vector<int16_t> rounded(const std::vector<double>& weights) {
+void round_weights(const std::vector<double>& exact, int16_t* weights) {
   double sum = 0;
-  for (double weight : weights) sum += weight;
-  std::vector<int16_t> result;
-  result.reserve(weights.size());
+  for (double weight : exact) sum += weight;
   double running = 0;
-  long before = 0;
-  for (double weight : weights) {
-    running += weight;
-    const long now = std::lround(running / sum * kOne);
-    result.push_back(static_cast<int16_t>(now - before));
+  int before = 0;
+  for (size_t i = 0; i < exact.size(); ++i) {
+    running += exact[i];
+    const int now = static_cast<int>(running / sum * kOne + 0.5);
+    weights[i] = static_cast<int16_t>(now - before);
     before = now;
   }
-  return result;
 }
 
 }  // namespace
@@ -60,41 +52,25 @@ void Resampler::prepare(const Resampling& resampling) {
                     output.x, output.x + output.width, output.y, output.y + output.height, source.width,
                     source.height, resampling.resized_width, resampling.resized_height));
 
-  // Positions in the source count from `origin`, the first pixel that it touches.
-  const auto spans_of = [&](double begin_of_source, double source_size, int origin, int resized, int first,
-                            int count) {
-    const int touched = static_cast<int>(std::ceil(begin_of_source + source_size)) - origin;
-    const double offset = begin_of_source - origin;
-    const double scale = source_size / resized, grown = std::max(scale, 1.0);
-    const double support = (resampling.filter == Filter::kBilinear ? 1.0 : 0.5) * grown;
-    std::vector<Span> spans(static_cast<size_t>(count));
-    std::vector<double> weights;
-    for (int i = 0; i < count; ++i) {
-      const double centre = offset + (first + i + 0.5) * scale;
-      const int begin = std::max(0, static_cast<int>(centre - support + 0.5));
-      const int end = std::min(touched, static_cast<int>(centre + support + 0.5));
-      weights.clear();
-      for (int j = begin; j < end; ++j)
-        weights.push_back(filter_value(resampling.filter, (j + 0.5 - centre) / grown));
-      spans[static_cast<size_t>(i)] = {begin, rounded(weights)};
-    }
-    return spans;
+  // Positions in the source count from its first pixel that is touched, then from the first that is needed.
+  const auto touched = [](double begin, double size) {
+    return static_cast<int>(std::ceil(begin + size)) - static_cast<int>(std::floor(begin));
   };
   const int origin_x = static_cast<int>(std::floor(source.x)),
             origin_y = static_cast<int>(std::floor(source.y));
-  const auto columns =
-      spans_of(source.x, source.width, origin_x, resampling.resized_width, output.x, output.width);
-  const auto rows =
-      spans_of(source.y, source.height, origin_y, resampling.resized_height, output.y, output.height);
-  const auto end_of = [](const Span& span) { return span.begin + static_cast<int>(span.weights.size()); };
-  const int left = columns.front().begin, top = rows.front().begin;
-  needed_ = {origin_x + left, origin_y + top, end_of(columns.back()) - left, end_of(rows.back()) - top};
-
   width_ = output.width;
   height_ = output.height;
   next_row_ = 0;
-  prepare_horizontal(columns, left, resampling.flip);
-  prepare_vertical(rows, top);
+  prepare_axis(&horizontal_, resampling.filter, source.x - origin_x, source.width,
+               touched(source.x, source.width), resampling.resized_width, output.x, width_);
+  prepare_axis(&vertical_, resampling.filter, source.y - origin_y, source.height,
+               touched(source.y, source.height), resampling.resized_height, output.y, height_);
+  const int left = horizontal_.first.front(), top = vertical_.first.front();
+  for (int& first : horizontal_.first) first -= left;
+  for (int& first : vertical_.first) first -= top;
+  needed_ = {origin_x + left, origin_y + top, horizontal_.end(static_cast<size_t>(width_ - 1)),
+             vertical_.end(static_cast<size_t>(height_ - 1))};
+  prepare_groups(resampling.flip);
   // Vectors of eight pixels read and write past the width.
   ring_stride_ = (static_cast<size_t>(width_) * kPixelBytes + kRowSlackBytes) / 32 * 32 + 32;
   ring_rows_ = vertical_.taps;
@@ -102,70 +78,94 @@ void Resampler::prepare(const Resampling& resampling) {
   out_.resize(ring_stride_);
 }
 
-void Resampler::prepare_horizontal(const std::vector<Span>& spans, int begin, bool flip) {
-  size_t taps = 0;
-  for (const Span& span : spans) taps = std::max(taps, span.weights.size());
-  const size_t steps = (taps + kHorizontalStep - 1) / kHorizontalStep;
-  horizontal_.taps = static_cast<int>(steps) * kHorizontalStep;
-  horizontal_.first.resize(spans.size());
-  // For each step of four weights a b c d: a b a b a b a b c d c d c d c d, as multiply-add takes them.
-  horizontal_.weights.assign(spans.size() * steps * 16, 0);
-  for (size_t i = 0; i < spans.size(); ++i) {
-    const size_t x = flip ? spans.size() - 1 - i : i;
+void Resampler::prepare_axis(Axis* axis, Filter filter, double offset, double source_size, int touched,
+                             int resized, int begin, int size) {
+  const double scale = source_size / resized, grown = std::max(scale, 1.0);
+  const double support = (filter == Filter::kBilinear ? 1.0 : 0.5) * grown;
+  const auto outputs = static_cast<size_t>(size);
+  axis->first.resize(outputs);
+  axis->count.resize(outputs);
+  axis->taps = 0;
+  const auto centre = [&](size_t i) { return offset + (begin + static_cast<double>(i) + 0.5) * scale; };
+  for (size_t i = 0; i < outputs; ++i) {
+    axis->first[i] = std::max(0, static_cast<int>(centre(i) - support + 0.5));
+    axis->count[i] = std::min(touched, static_cast<int>(centre(i) + support + 0.5)) - axis->first[i];
+    axis->taps = std::max(axis->taps, axis->count[i]);
+  }
+  axis->weights.resize(outputs * static_cast<size_t>(axis->taps));
+  for (size_t i = 0; i < outputs; ++i) {
+    exact_weights_.clear();
+    for (int j = axis->first[i]; j < axis->end(i); ++j)
+      exact_weights_.push_back(filter_value(filter, (j + 0.5 - centre(i)) / grown));
+    round_weights(exact_weights_, &axis->weights[i * static_cast<size_t>(axis->taps)]);
+  }
+}
+
+void Resampler::prepare_groups(bool flip) {
+  const auto width = static_cast<size_t>(width_), taps = static_cast<size_t>(horizontal_.taps);
+  const size_t groups = (width + kGroup - 1) / kGroup, steps = (taps + kStep - 1) / kStep;
+  steps_ = static_cast<int>(steps);
+  group_first_.assign(groups * kGroup, 0);
+  // A step of a group is four vectors: weights a b of output pixels 0 and 2 (a b a b a b a b of each, as multiply-add takes
+  // them for four channels), weights c d of the same, then both of pixels 1 and 3.
+  group_weights_.assign(groups * steps * kGroup * 16, 0);
+  for (size_t i = 0; i < width; ++i) {
+    const size_t x = flip ? width - 1 - i : i;
     // Where zeros behind the weights would reach past the row, the window moves left: zeros in front, then.
-    const int start = spans[i].begin - begin;
-    horizontal_.first[x] = std::max(0, std::min(start, needed_.width - horizontal_.taps));
-    const auto shift = static_cast<size_t>(start - horizontal_.first[x]);
-    int16_t* weights = &horizontal_.weights[x * steps * 16];
-    for (size_t k = 0; k < spans[i].weights.size(); ++k) {
+    const int start = horizontal_.first[i];
+    group_first_[x] = std::max(0, std::min(start, needed_.width - steps_ * kStep));
+    const auto shift = static_cast<size_t>(start - group_first_[x]);
+    const size_t pixel = x % kGroup;
+    int16_t* weights = &group_weights_[x / kGroup * steps * kGroup * 16 + pixel % 2 * 32 + pixel / 2 * 8];
+    for (size_t k = 0; k < static_cast<size_t>(horizontal_.count[i]); ++k) {
       const size_t tap = k + shift;
       for (size_t channel = 0; channel < 4; ++channel)
-        weights[tap / 4 * 16 + tap % 4 / 2 * 8 + channel * 2 + tap % 2] = spans[i].weights[k];
+        weights[tap / 4 * kGroup * 16 + tap % 4 / 2 * 16 + channel * 2 + tap % 2] =
+            horizontal_.weights[i * taps + k];
     }
   }
 }
 
-void Resampler::prepare_vertical(const std::vector<Span>& spans, int begin) {
-  size_t taps = 0;
-  for (const Span& span : spans) taps = std::max(taps, span.weights.size());
-  vertical_.taps = static_cast<int>(taps);
-  vertical_.first.resize(spans.size());
-  vertical_.weights.assign(spans.size() * taps, 0);
-  last_row_.resize(spans.size());
-  for (size_t i = 0; i < spans.size(); ++i) {
-    vertical_.first[i] = spans[i].begin - begin;
-    last_row_[i] = vertical_.first[i] + static_cast<int>(spans[i].weights.size()) - 1;
-    std::copy(spans[i].weights.begin(), spans[i].weights.end(), &vertical_.weights[i * taps]);
-  }
-}
-
+// kSteps 0: as many as `steps_` says.
+template <int kSteps>
 void Resampler::resample_row(const uint8_t* pixels, uint8_t* out) const {
-  // Bytes of pixels p q r s to p0 q0 p1 q1 p2 q2 p3 q3 r0 s0 ...
-  const __m128i pairs = _mm_setr_epi8(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15);
-  const __m128i half = _mm_set1_epi32(kOne / 2);
-  const int16_t* weights = horizontal_.weights.data();
-  const int steps = horizontal_.taps / kHorizontalStep;
-  for (int x = 0; x < width_; ++x) {
-    const uint8_t* from =
-        pixels + static_cast<size_t>(horizontal_.first[static_cast<size_t>(x)]) * kPixelBytes;
-    __m256i sum = _mm256_setzero_si256();
-    for (int step = 0; step < steps; ++step, from += 16, weights += 16) {
-      const __m128i four = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
-      const __m256i wide = _mm256_cvtepu8_epi16(_mm_shuffle_epi8(four, pairs));
-      const __m256i scale = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights));
-      sum = _mm256_add_epi32(sum, _mm256_madd_epi16(wide, scale));
+  // Bytes of pixels p q r s to 16 bits: p0 q0 p1 q1 p2 q2 p3 q3, and r0 s0 ...
+  const __m256i front =
+      _mm256_broadcastsi128_si256(_mm_setr_epi8(0, -1, 4, -1, 1, -1, 5, -1, 2, -1, 6, -1, 3, -1, 7, -1));
+  const __m256i back = _mm256_broadcastsi128_si256(
+      _mm_setr_epi8(8, -1, 12, -1, 9, -1, 13, -1, 10, -1, 14, -1, 11, -1, 15, -1));
+  const __m256i half = _mm256_set1_epi32(kOne / 2);
+  const int steps = kSteps > 0 ? kSteps : steps_, width = width_;
+  const int16_t* weights = group_weights_.data();
+  const int* first = group_first_.data();
+  const auto add = [&](__m256i sum, const uint8_t* a, const uint8_t* b, const int16_t* scale) {
+    const __m256i both =
+        _mm256_loadu2_m128i(reinterpret_cast<const __m128i*>(b), reinterpret_cast<const __m128i*>(a));
+    const auto* scales = reinterpret_cast<const __m256i*>(scale);
+    sum = _mm256_add_epi32(sum,
+                           _mm256_madd_epi16(_mm256_shuffle_epi8(both, front), _mm256_loadu_si256(scales)));
+    return _mm256_add_epi32(
+        sum, _mm256_madd_epi16(_mm256_shuffle_epi8(both, back), _mm256_loadu_si256(scales + 1)));
+  };
+  for (int x = 0; x < width; x += kGroup, first += kGroup) {
+    __m256i even = half, odd = half;
+    for (int step = 0; step < steps; ++step, weights += kGroup * 16) {
+      const uint8_t* from = pixels + static_cast<ptrdiff_t>(step) * kStep * kPixelBytes;
+      const auto at = [&](int i) { return from + static_cast<ptrdiff_t>(first[i]) * kPixelBytes; };
+      even = add(even, at(0), at(2), weights);
+      odd = add(odd, at(1), at(3), weights + 32);
     }
-    __m128i total = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
-    total = _mm_srai_epi32(_mm_add_epi32(total, half), kWeightBits);
-    total = _mm_packs_epi32(total, total);
-    const int pixel = _mm_cvtsi128_si32(_mm_packus_epi16(total, total));
-    std::memcpy(out + static_cast<size_t>(x) * kPixelBytes, &pixel, sizeof pixel);
+    const __m256i sums =
+        _mm256_packs_epi32(_mm256_srai_epi32(even, kWeightBits), _mm256_srai_epi32(odd, kWeightBits));
+    const __m256i four = _mm256_permute4x64_epi64(_mm256_packus_epi16(sums, sums), 0b1000);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + static_cast<ptrdiff_t>(x) * kPixelBytes),
+                     _mm256_castsi256_si128(four));
   }
 }
 
 void Resampler::combine_rows(int y) {
   const auto row = static_cast<size_t>(y);
-  const int taps = last_row_[row] - vertical_.first[row] + 1;
+  const int taps = vertical_.count[row];
   const int16_t* weights = &vertical_.weights[row * static_cast<size_t>(vertical_.taps)];
   row_pointers_.clear();
   for (int tap = 0; tap < taps; ++tap)
@@ -198,8 +198,14 @@ void Resampler::combine_rows(int y) {
 }
 
 void Resampler::add_row(int y, const uint8_t* pixels, RowSink sink) {
-  resample_row(pixels, ring_.data() + ring_stride_ * static_cast<size_t>(y % ring_rows_));
-  for (; next_row_ < height_ && last_row_[static_cast<size_t>(next_row_)] <= y; ++next_row_) {
+  uint8_t* const row = ring_.data() + ring_stride_ * static_cast<size_t>(y % ring_rows_);
+  if (steps_ == 1)
+    resample_row<1>(pixels, row);
+  else if (steps_ == 2)
+    resample_row<2>(pixels, row);
+  else
+    resample_row<0>(pixels, row);
+  for (; next_row_ < height_ && vertical_.end(static_cast<size_t>(next_row_)) <= y + 1; ++next_row_) {
     combine_rows(next_row_);
     sink(next_row_, out_.data());
   }

@@ -49,23 +49,34 @@ class Resampler {
   void add_row(int y, const uint8_t* pixels, RowSink sink);
 
  private:
-  // For each output pixel of one axis: the first source pixel and the weights, in rising order of the source.
+  // For each output pixel of one axis: the source pixels [first, first + count) and their weights.
   struct Axis {
-    int taps = 0;                  // weights of each pixel, with zeros behind where fewer count
-    std::vector<int> first;        // relative to the needed part
-    std::vector<int16_t> weights;  // kept in the order that the kernels load
-  };
-  struct Span;
+    int taps = 0;  // the largest count: the distance of two pixels' weights
+    std::vector<int> first, count;
+    std::vector<int16_t> weights;
 
-  void prepare_horizontal(const std::vector<Span>& spans, int begin, bool flip);
-  void prepare_vertical(const std::vector<Span>& spans, int begin);
+    int end(size_t i) const { return first[i] + count[i]; }
+  };
+
+  // What fills the axis for outputs [begin, begin + size) of `resized`, from a source that starts at `offset`, within the
+  // first `touched` pixels.
+  void prepare_axis(Axis* axis, Filter filter, double offset, double source_size, int touched, int resized,
+                    int begin, int size);
+  void prepare_groups(bool flip);
+  template <int kSteps>
   void resample_row(const uint8_t* pixels, uint8_t* out) const;
   void combine_rows(int y);  // makes row `y` of the output in `out_`
 
   Box needed_;
   int width_ = 0, height_ = 0;  // of the output
-  Axis horizontal_, vertical_;
-  std::vector<int> last_row_;  // of each output row: the last source row that counts
+  Axis horizontal_, vertical_;  // relative to `needed_`
+
+  // The horizontal axis as the kernel loads it: output pixels in groups of four, weights in steps of four.
+  int steps_ = 0;
+  std::vector<int> group_first_;
+  std::vector<int16_t> group_weights_;
+
+  std::vector<double> exact_weights_;
   int next_row_ = 0;           // of the output
   std::vector<uint8_t> ring_;  // source rows of the output's width
   int ring_rows_ = 0;
