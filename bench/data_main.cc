@@ -169,11 +169,30 @@ Result run_records(const std::vector<std::string>& paths, int threads) {
   return {static_cast<double>(files->size()) / seconds, static_cast<double>(files->bytes()) / seconds};
 }
 
+// What tells a folder from itself with other files in it.
+std::string identity_of(const mox::data::ImageClassificationRaw& folder) {
+  namespace fs = std::filesystem;
+  uintmax_t bytes = 0;
+  fs::file_time_type changed = fs::file_time_type::min();
+  for (const std::string& path : files_of(folder)) {
+    bytes += fs::file_size(path);
+    changed = std::max(changed, fs::last_write_time(path));
+  }
+  return fmt::format("{}: {} files, {} bytes, changed {}\n", fs::absolute(folder.directory()).string(),
+                     folder.files().size(), bytes, changed.time_since_epoch().count());
+}
+
+// The folder as TFRecord files in the scratch directory; those of an earlier run if they are of the same files.
 std::vector<std::string> records_of(const mox::data::ImageClassificationRaw& folder,
                                     const std::string& scratch) {
-  const std::string prefix = scratch + "/photographs";
-  if (std::filesystem::exists(scratch + "/labels.txt")) return mox::data::match_files(prefix + "-*-of-*");
-  return mox::data::convert_image_folder(folder, prefix, {.shards = 4});
+  const std::string prefix = scratch + "/photographs", source = scratch + "/source.txt";
+  const std::string identity = identity_of(folder);
+  if (std::filesystem::exists(source) && mox::read_file(source) == identity)
+    return mox::data::match_files(prefix + "-*-of-*");
+  std::filesystem::remove(source);
+  const auto paths = mox::data::convert_image_folder(folder, prefix, {.shards = 4});
+  mox::write_file_atomically(source, identity);
+  return paths;
 }
 
 Result run(const Options& options) {

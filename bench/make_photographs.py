@@ -4,8 +4,8 @@ lomiri-wallpapers-16.04: an image classification task of the size of tf_flowers,
 
     bench/make_photographs.py FOLDER
 
-writes FOLDER/train/CLASS/NNNN.jpg and FOLDER/validation/CLASS/NNNN.jpg. Validation crops come from horizontal bands of a
-photograph, training crops from the bands between them: no pixel is in both. The same packages give the same files.
+writes FOLDER/train/CLASS/NNNN.jpg and FOLDER/validation/CLASS/NNNN.jpg. Validation crops come from cells of 640 x 480 pixels,
+spread over a photograph, training crops from what is around them: no pixel is in both. The same packages give the same files.
 
 FOLDER/cut.txt says how a folder was cut. One that is cut like this already is left as it is; one of another cut is made anew."""
 
@@ -20,9 +20,9 @@ TRAIN, VALIDATION = 3303, 368
 SOURCES = ["/usr/share/backgrounds/*.jpg", "/usr/share/backgrounds/mate/nature/*.jpg"]
 QUALITY = 92
 NARROW, WIDE = 320, 640
-FLAT, TALL = 0.65, 1.35  # height / width, unless the band is lower
-VALIDATION_BAND = 320
-TRAIN_BAND = 480  # about; what remains is spread over them
+FLAT, TALL = 0.65, 1.35  # height / width; a validation crop is no higher than its cell
+CELL = (640, 480)
+CELL_EVERY = (1500, 1000)  # about so many pixels of a photograph have a cell in them
 SMALLEST = (1200, 1000)  # photographs that have room for both
 
 SPLITS = ("train", "validation")
@@ -47,30 +47,52 @@ def describe(paths):
     """How the photographs are cut: whatever changes a crop changes this."""
     return "".join(f"{line}\n" for line in (
         f"{TRAIN} + {VALIDATION} crops, {NARROW} to {WIDE} pixels wide, height {FLAT} to {TALL} of it, quality {QUALITY}",
-        f"validation from horizontal bands of {VALIDATION_BAND} pixels, training from those between, about {TRAIN_BAND}",
+        f"validation from cells of {CELL} pixels, one for about {CELL_EVERY}, training from around them",
         *(f"{path} {width} x {height}, {path.stat().st_size} bytes" for path, (width, height) in paths.items())))
 
 
-def bands(height, split):
-    """Rows (top, bottom) of the bands of one split. The first and the last band of a photograph are for training."""
-    count = max(1, round((height - TRAIN_BAND) / (TRAIN_BAND + VALIDATION_BAND)))
-    tops = [round((i + 1) * (height - count * VALIDATION_BAND) / (count + 1)) + i * VALIDATION_BAND for i in range(count)]
-    if split == "validation":
-        return [(top, top + VALIDATION_BAND) for top in tops]
-    return list(zip([0, *(top + VALIDATION_BAND for top in tops)], [*tops, height]))
+def cells(width, height):
+    """Boxes (left, top, right, bottom) that validation crops come from: rows of cells, every second row moved aside."""
+    rows = max(1, round((height - CELL[1]) / CELL_EVERY[1]))
+    columns = max(1, round(width / CELL_EVERY[0]))
+    found = []
+    for row in range(rows):
+        side = 0.5 if rows == 1 else (0.25, 0.75)[row % 2]
+        top = min(max(round(height * (row + 0.5) / rows) - CELL[1] // 2, 0), height - CELL[1])
+        for column in range(columns):
+            left = min(max(round(width * (column + side) / columns) - CELL[0] // 2, 0), width - CELL[0])
+            found.append((left, top, left + CELL[0], top + CELL[1]))
+    return found
+
+
+def overlap(a, b):
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+def draw_box(draw, region, width):
+    """A random box of that width inside of the region."""
+    left, top, right, bottom = region
+    height = min(bottom - top, round(width * draw.uniform(FLAT, TALL)))
+    x, y = draw.randint(left, right - width), draw.randint(top, bottom - height)
+    return x, y, x + width, y + height
 
 
 def boxes(name, size, split, count):
     """`count` random boxes (left, top, right, bottom) of one split of a photograph."""
     draw = random.Random(f"{split} {name}")
-    rows = bands(size[1], split)
+    kept_out = cells(*size)
     found = []
-    for i in range(count):
-        top, bottom = rows[i % len(rows)]
+    while len(found) < count:
+        # The width is drawn once, then a place for it: widths are spread evenly although wide boxes find fewer places.
         width = draw.randint(NARROW, WIDE)
-        height = min(bottom - top, round(width * draw.uniform(FLAT, TALL)))
-        x, y = draw.randint(0, size[0] - width), draw.randint(top, bottom - height)
-        found.append((x, y, x + width, y + height))
+        if split == "validation":
+            found.append(draw_box(draw, kept_out[len(found) % len(kept_out)], width))
+            continue
+        for _ in range(1000):
+            box = draw_box(draw, (0, 0, *size), width)
+            if not any(overlap(box, cell) for cell in kept_out):
+                found.append(box)
+                break
     return found
 
 
