@@ -6,8 +6,8 @@
 //   records   TFRecord with both checksums, no decoding (also in bytes a second)
 //   raw       libjpeg-turbo: every image decoded whole, nothing else
 //
-// --cache memory|disk keeps decoded images, --cache bytes the files' bytes in memory, --cache samples what augmentation made of
-// the images (float32, in memory).
+// --cache memory|disk keeps decoded images, or with --cache_content resized|bytes images whose shorter side is resized to 256 or
+// the files' bytes; --cache samples what augmentation made of the images (float32, in memory).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ using Clock = std::chrono::steady_clock;
 struct Options {
   std::string images, name = "images", scratch = "/tmp/mox-bench-data";
   int threads = mox::available_cores(), passes = 2, batch = 32;
-  std::string cache = "none";
+  std::string cache = "none", cache_content = "decoded";
   bool fast_decode = false, json = false;
 };
 
@@ -58,6 +58,8 @@ Options parse(int argc, char** argv) {
       options.passes = std::stoi(value());
     else if (flag == "--cache")
       options.cache = value();
+    else if (flag == "--cache_content")
+      options.cache_content = value();
     else if (flag == "--fast_decode")
       options.fast_decode = true;
     else if (flag == "--json")
@@ -65,10 +67,10 @@ Options parse(int argc, char** argv) {
     else
       throw mox::InvalidArgument(fmt::format("unknown option '{}'", flag));
   }
-  constexpr std::string_view kCaches[] = {"none", "samples", "bytes", "memory", "disk"};
+  constexpr std::string_view kCaches[] = {"none", "samples", "memory", "disk"};
   if (std::ranges::find(kCaches, options.cache) == std::end(kCaches))
     throw mox::InvalidArgument(
-        fmt::format("--cache must be samples, bytes, memory or disk, it is '{}'", options.cache));
+        fmt::format("--cache must be samples, memory or disk, it is '{}'", options.cache));
   if (options.images.empty())
     throw mox::InvalidArgument("--images FOLDER is needed (bench/make_photographs.py)");
   return options;
@@ -103,8 +105,8 @@ mox::data::ImageOptions image_options(const Options& options) {
                          .mean = {0.485f, 0.456f, 0.406f},
                          .stddev = {0.229f, 0.224f, 0.225f},
                          .fast_decode = options.fast_decode};
-  if (options.cache == "memory" || options.cache == "bytes") result.cache = mox::data::ImageCache::kMemory;
-  if (options.cache == "bytes") result.cache_content = mox::data::CacheContent::kBytes;
+  result.cache_content = mox::data::cache_content_from_string(options.cache_content);
+  if (options.cache == "memory") result.cache = mox::data::ImageCache::kMemory;
   if (options.cache == "disk") {
     result.cache = mox::data::ImageCache::kDirectory;
     result.cache_directory = options.scratch + "/decoded";
@@ -223,6 +225,7 @@ int main(int argc, char** argv) try {
   const Options options = parse(argc, argv);
   const Result result = run(options);
   const std::string name = options.name + (options.cache == "none" ? "" : "_cached_" + options.cache) +
+                           (options.cache_content == "decoded" ? "" : "_" + options.cache_content) +
                            (options.fast_decode ? "_fast" : "");
   if (options.json) {
     bench::print_json_line({.bench = "data",

@@ -6,6 +6,8 @@
 namespace image_classifier {
 namespace {
 
+constexpr float kLargestCsvLabel = 1 << 24;  // float32 holds every whole number up to it
+
 struct LabelledImages {
   mox::Array images, labels;  // labels: int32
 };
@@ -42,7 +44,7 @@ mox::Array labels_of(const mox::Array& given, const std::string& path) {
   return labels;
 }
 
-LabelledImages read(const std::string& path) {
+LabelledImages read_npz(const std::string& path) {
   const auto arrays = mox::data::read_npz(path);
   const mox::Array images = array_of(arrays, "images", path), labels = array_of(arrays, "labels", path);
   if (images.shape().rank() != 4 ||
@@ -56,6 +58,34 @@ LabelledImages read(const std::string& path) {
   return {images, labels_of(labels, path)};
 }
 
+LabelledImages read_csv(const ArrayFile& file) {
+  const mox::Array table = mox::data::read_csv(file.path, {.header = file.csv_header});
+  const int64_t lines = table.shape()[0], columns = table.shape()[1], pixels = file.csv_image.elements();
+  if (columns != pixels + 1)
+    throw mox::DataError("'" + file.path + "': a line has " + std::to_string(columns) +
+                         " numbers; a label and an image of " + to_string(file.csv_image) + " are " +
+                         std::to_string(pixels + 1) + " (model.image_size says how large images are)");
+  mox::Array images(mox::DType::kFloat32,
+                    mox::Shape{lines, file.csv_image[0], file.csv_image[1], file.csv_image[2]});
+  mox::Array labels(mox::DType::kInt32, mox::Shape{lines});
+  const float* from = table.values<float>().data();
+  float* to = images.values<float>().data();
+  for (int32_t& label : labels.values<int32_t>()) {
+    label = static_cast<int32_t>(std::clamp(*from, -1.0f, kLargestCsvLabel + 1));
+    if (static_cast<float>(label) != *from || label < 0 || *from > kLargestCsvLabel)
+      throw mox::DataError("'" + file.path + "': " + std::to_string(*from) +
+                           ", the first number of a line, cannot be the number of a class");
+    ++from;
+    to = std::transform(from, from + pixels, to, [&](float pixel) { return pixel / file.csv_maximum; });
+    from += pixels;
+  }
+  return {images, labels};
+}
+
+LabelledImages read(const ArrayFile& file) {
+  return file.path.ends_with(".csv") ? read_csv(file) : read_npz(file.path);
+}
+
 mox::Element to_unit_interval(const mox::Element& sample) {
   mox::Array image(mox::DType::kFloat32, sample[0].shape());
   const auto pixels = sample[0].values<uint8_t>();
@@ -66,18 +96,18 @@ mox::Element to_unit_interval(const mox::Element& sample) {
 
 }  // namespace
 
-int64_t classes_of_arrays(const std::string& path) {
-  const mox::Array labels = read(path).labels;
+int64_t classes_of_arrays(const ArrayFile& file) {
+  const mox::Array labels = read(file).labels;
   const auto values = labels.values<int32_t>();
-  if (values.empty()) throw mox::DataError("'" + path + "' holds no samples");
+  if (values.empty()) throw mox::DataError("'" + file.path + "' holds no samples");
   return int64_t{*std::max_element(values.begin(), values.end())} + 1;
 }
 
-mox::Dataset samples_of_arrays(const std::string& path, int64_t num_classes) {
-  const LabelledImages data = read(path);
+mox::Dataset samples_of_arrays(const ArrayFile& file, int64_t num_classes) {
+  const LabelledImages data = read(file);
   for (int32_t label : data.labels.values<int32_t>())
     if (label >= num_classes)
-      throw mox::DataError("'" + path + "': label " + std::to_string(label) +
+      throw mox::DataError("'" + file.path + "': label " + std::to_string(label) +
                            " is out of range: expected 0 to " + std::to_string(num_classes - 1));
   const mox::Dataset samples = mox::Dataset::from_arrays({data.images, data.labels});
   return data.images.dtype() == mox::DType::kUInt8 ? samples.map(to_unit_interval) : samples;

@@ -4,8 +4,6 @@
 
 #include <filesystem>
 
-#include "models/image_classifier/array_data.h"
-
 namespace image_classifier {
 namespace {
 
@@ -16,7 +14,7 @@ bool is_mnist(const std::string& format) { return format == "mnist"; }
 bool has_files_of_images(const std::string& format) {
   return format == "image_folder" || format == "multilabel_folder" || format == "tfrecord";
 }
-bool is_npz(const std::string& format) { return format == "npz"; }
+bool is_array_file(const std::string& format) { return format == "npz" || format == "csv"; }
 
 std::string inside(const std::string& directory, const std::string& name) {
   return (fs::path(directory) / name).string();
@@ -39,13 +37,17 @@ void define_data_flags() {
       "data.format", "image_folder",
       "What lies in data_url: image_folder (SPLIT/CLASS/*.jpg), multilabel_folder (SPLIT/images/x.jpg with "
       "SPLIT/labels/x.jpg.txt), tfrecord (SPLIT-* and labels.txt), npz (SPLIT.npz with images and labels), "
-      "cifar10, cifar100, mnist.");
+      "csv "
+      "(SPLIT.csv, a line for each image: its label and its pixels), cifar10, cifar100, mnist.");
   mox::define_flag("data.train_split", "train", "The part of the data that is trained on.");
-  mox::define_flag("data.eval_split", "",
-                   "The part that is evaluated on. Empty: validation, or test for cifar, mnist and npz.");
   mox::define_flag(
-      "data.num_classes", 0,
-      "Classes of tfrecord and npz data. 0: as labels.txt in data_url says, or the labels of npz.");
+      "data.eval_split", "",
+      "The part that is evaluated on. Empty: validation, or test for cifar, mnist, npz and csv.");
+  mox::define_flag("data.num_classes", 0,
+                   "Classes of tfrecord, npz and csv data. 0: as labels.txt in data_url says, or the labels "
+                   "of npz and csv.");
+  mox::define_flag("data.csv_header", false, "Whether the first line of csv data names the columns.");
+  mox::define_flag("data.csv_maximum", 255.0, "The value of a pixel in csv data that becomes 1. Above 0.");
   mox::define_flag("data.label_offset", 0, "Subtracted from the labels of tfrecord data.");
   mox::define_flag("data.on_bad_sample", "error",
                    "An image that cannot be read: error ends the run, skip takes the next one, up to "
@@ -54,9 +56,10 @@ void define_data_flags() {
   mox::define_flag("data.cache", "none",
                    "Keep images for later passes: memory (up to data.cache_gigabytes), directory "
                    "(data.cache_directory), or none.");
-  mox::define_flag(
-      "data.cache_content", "decoded",
-      "What is kept: decoded (pixels), or bytes (the files as they are, for those that lie far away).");
+  mox::define_flag("data.cache_content", "decoded",
+                   "What is kept: decoded (pixels), resized (pixels of images made small, ready for "
+                   "augmentation: fastest, with slightly "
+                   "different samples), or bytes (the files as they are, for those that lie far away).");
   mox::define_flag("data.cache_gigabytes", 4.0, "Limit of the cache in memory.");
   mox::define_flag("data.cache_directory", "", "Where the cache in a directory is kept, for later runs too.");
   mox::define_flag("data.remove_cache_on_finish", false, "Remove the cache's files when the run ends.");
@@ -83,14 +86,14 @@ ClassifierData::ClassifierData(std::string network, int64_t image_size)
       eval_split_(mox::flag("data.eval_split")),
       image_size_(image_size),
       mix_up_(mox::get_flag<double>("augmentation.mix_up")) {
-  if (!has_files_of_images(format_) && !is_cifar(format_) && !is_mnist(format_) && !is_npz(format_))
+  if (!has_files_of_images(format_) && !is_cifar(format_) && !is_mnist(format_) && !is_array_file(format_))
     throw mox::InvalidArgument(
         "data.format is '" + format_ +
-        "'; it must be image_folder, multilabel_folder, tfrecord, npz, cifar10, cifar100 or mnist");
+        "'; it must be image_folder, multilabel_folder, tfrecord, npz, csv, cifar10, cifar100 or mnist");
   if (directory_.empty()) throw mox::InvalidArgument("data_url is not set: it says where the images are");
   if (eval_split_.empty()) eval_split_ = has_files_of_images(format_) ? "validation" : "test";
   if (is_cifar(format_) && image_size_ == 0) image_size_ = 32;
-  if (has_files_of_images(format_) && image_size_ == 0)
+  if ((has_files_of_images(format_) || format_ == "csv") && image_size_ == 0)
     image_size_ = mox::get_model_meta(network_).image_size;
   if (has_many_labels() && mixes_up())
     throw mox::InvalidArgument(
@@ -105,9 +108,9 @@ void ClassifierData::find_classes() {
     label_names_ = mox::data::ImageClassificationRaw(inside(directory_, train_split_)).label_names();
   } else if (has_many_labels()) {
     label_names_ = mox::data::MultilabelClassificationRaw(inside(directory_, train_split_)).label_names();
-  } else if (is_npz(format_)) {
+  } else if (is_array_file(format_)) {
     const auto given = mox::get_flag<int64_t>("data.num_classes");
-    const int64_t found = classes_of_arrays(inside(directory_, train_split_ + ".npz"));
+    const int64_t found = classes_of_arrays(array_file(train_split_));
     label_names_ = numbers(given > 0 ? given : found);
   } else if (format_ == "tfrecord") {
     const std::string list = inside(directory_, "labels.txt");
@@ -123,6 +126,16 @@ void ClassifierData::find_classes() {
     label_names_ = numbers(format_ == "cifar100" ? 100 : 10);
   }
   num_classes_ = static_cast<int64_t>(label_names_.size());
+}
+
+ArrayFile ClassifierData::array_file(const std::string& split) const {
+  const auto maximum = mox::get_flag<double>("data.csv_maximum");
+  if (!(maximum > 0))
+    throw mox::InvalidArgument("data.csv_maximum must be above 0, it is " + std::to_string(maximum));
+  return {.path = inside(directory_, split + "." + format_),
+          .csv_image = mox::Shape{mox::get_model_meta(network_).channels, image_size_, image_size_},
+          .csv_header = mox::get_flag<bool>("data.csv_header"),
+          .csv_maximum = static_cast<float>(maximum)};
 }
 
 mox::data::ImageOptions ClassifierData::image_options(mox::ModeKeys mode) const {
@@ -156,7 +169,7 @@ mox::data::ImageOptions ClassifierData::image_options(mox::ModeKeys mode) const 
 mox::Dataset ClassifierData::samples(mox::ModeKeys mode) const {
   const std::string& split = mode == mox::ModeKeys::TRAIN ? train_split_ : eval_split_;
   if (is_mnist(format_)) return mox::data::mnist(directory_, split, {.image_shape = mox::Shape{1, 28, 28}});
-  if (is_npz(format_)) return samples_of_arrays(inside(directory_, split + ".npz"), num_classes_);
+  if (is_array_file(format_)) return samples_of_arrays(array_file(split), num_classes_);
   const mox::data::ImageOptions options = image_options(mode);
   if (format_ == "cifar10")
     return mox::data::cifar10(directory_, split, {.augmentation = options.augmentation});

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "models/image_classifier/array_data.h"
+
 namespace image_classifier {
 
 // Declares the options. Call before mox::init.
@@ -36,6 +38,7 @@ class ClassifierData {
  private:
   mox::Dataset samples(mox::ModeKeys mode) const;
   mox::data::ImageOptions image_options(mox::ModeKeys mode) const;
+  ArrayFile array_file(const std::string& split) const;
   void find_classes();
 
   std::string network_, format_, directory_, train_split_, eval_split_;

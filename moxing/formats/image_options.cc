@@ -21,9 +21,10 @@ ImageCache image_cache_from_string(std::string_view name) {
 
 CacheContent cache_content_from_string(std::string_view name) {
   if (name == "decoded") return CacheContent::kDecoded;
+  if (name == "resized") return CacheContent::kResized;
   if (name == "bytes") return CacheContent::kBytes;
   throw InvalidArgument(
-      fmt::format("the content of the cache is '{}', it must be 'decoded' or 'bytes'", name));
+      fmt::format("the content of the cache is '{}', it must be 'decoded', 'resized' or 'bytes'", name));
 }
 
 OnBadSample on_bad_sample_from_string(std::string_view name) {

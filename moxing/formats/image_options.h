@@ -35,7 +35,7 @@ class BadSamples {
   std::vector<std::string> reasons_;
 };
 
-// Where images are kept for later passes. The samples are the same, bit for bit, with a cache and without.
+// Where images are kept for later passes. The samples are the same, bit for bit, with a cache and without, but for kResized.
 enum class ImageCache {
   kNone,
   kMemory,  // as long as the data set lives, up to cache_bytes; what does not fit is made in every pass
@@ -47,9 +47,13 @@ ImageCache image_cache_from_string(std::string_view name);
 
 enum class CacheContent {
   kDecoded,  // pixels, 4 bytes each: later passes only crop, resize and augment. Not with Augmentation::fast_decode
+  kResized,  // ready for augmentation: pixels of images whose shorter side is resized to `resized_shorter` where it is larger, so
+  // that later passes read, crop and resize a small image. The samples are those of the resized images in every pass, the first
+  // included, whatever fits into the cache; they are smoother than the originals' where a crop is smaller than the network's
+  // image. With Crop::kCentre and resize_shorter = resized_shorter they are the originals'. Not with fast_decode
   kBytes,  // the images as they are encoded: for files that lie far away
 };
-// "decoded" or "bytes"; throws InvalidArgument for another name.
+// "decoded", "resized" or "bytes"; throws InvalidArgument for another name.
 CacheContent cache_content_from_string(std::string_view name);
 
 struct ImageOptions {
@@ -63,6 +67,9 @@ struct ImageOptions {
 
   ImageCache cache = ImageCache::kNone;
   CacheContent cache_content = CacheContent::kDecoded;
+  // kResized. 0: what the recipe resizes to (resize_shorter_max) before kCentre and kRandom, else 8/7 of the larger of height and
+  // width (256 of 224).
+  int resized_shorter = 0;
   int64_t cache_bytes = int64_t{4} << 30;
   std::string cache_directory = {};
   bool remove_cache_on_finish = false;  // kDirectory: when the data set's last copy goes

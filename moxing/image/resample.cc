@@ -92,17 +92,19 @@ void Resampler::prepare_axis(Axis* axis, Filter filter, double offset, double so
     axis->count[i] = std::min(touched, static_cast<int>(centre(i) + support + 0.5)) - axis->first[i];
     axis->taps = std::max(axis->taps, axis->count[i]);
   }
-  axis->weights.resize(outputs * static_cast<size_t>(axis->taps));
+  axis->stride = (axis->taps + 1) / 2 * 2;
+  axis->weights.assign(outputs * static_cast<size_t>(axis->stride), 0);
   for (size_t i = 0; i < outputs; ++i) {
     exact_weights_.clear();
     for (int j = axis->first[i]; j < axis->end(i); ++j)
       exact_weights_.push_back(filter_value(filter, (j + 0.5 - centre(i)) / grown));
-    round_weights(exact_weights_, &axis->weights[i * static_cast<size_t>(axis->taps)]);
+    round_weights(exact_weights_, &axis->weights[i * static_cast<size_t>(axis->stride)]);
   }
 }
 
 void Resampler::prepare_groups(bool flip) {
-  const auto width = static_cast<size_t>(width_), taps = static_cast<size_t>(horizontal_.taps);
+  const auto width = static_cast<size_t>(width_), taps = static_cast<size_t>(horizontal_.taps),
+             stride = static_cast<size_t>(horizontal_.stride);
   const size_t groups = (width + kGroup - 1) / kGroup, steps = (taps + kStep - 1) / kStep;
   steps_ = static_cast<int>(steps);
   group_first_.assign(groups * kGroup, 0);
@@ -121,7 +123,7 @@ void Resampler::prepare_groups(bool flip) {
       const size_t tap = k + shift;
       for (size_t channel = 0; channel < 4; ++channel)
         weights[tap / 4 * kGroup * 16 + tap % 4 / 2 * 16 + channel * 2 + tap % 2] =
-            horizontal_.weights[i * taps + k];
+            horizontal_.weights[i * stride + k];
     }
   }
 }
@@ -163,26 +165,20 @@ void Resampler::resample_row(const uint8_t* pixels, uint8_t* out) const {
   }
 }
 
-void Resampler::combine_rows(int y) {
-  const auto row = static_cast<size_t>(y);
-  const int taps = vertical_.count[row];
-  const int16_t* weights = &vertical_.weights[row * static_cast<size_t>(vertical_.taps)];
-  row_pointers_.clear();
-  for (int tap = 0; tap < taps; ++tap)
-    row_pointers_.push_back(ring_.data() +
-                            ring_stride_ * static_cast<size_t>((vertical_.first[row] + tap) % ring_rows_));
-  const uint8_t* const* rows = row_pointers_.data();
+// kPairs: of rows; 0: as many as `pairs` says.
+template <int kPairs>
+void Resampler::combine(const uint8_t* const* rows, const int16_t* weights, int pairs) {
   const __m256i zero = _mm256_setzero_si256(), half = _mm256_set1_epi32(kOne / 2);
+  const int count = kPairs > 0 ? kPairs : pairs;
   const auto bytes = static_cast<size_t>(width_) * kPixelBytes;
   for (size_t at = 0; at < bytes; at += 32) {
     __m256i sum0 = half, sum1 = half, sum2 = half, sum3 = half;
-    for (int tap = 0; tap < taps; tap += 2) {
-      const bool pair = tap + 1 < taps;
-      const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows[tap] + at));
-      const __m256i b =
-          pair ? _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows[tap + 1] + at)) : zero;
-      const int second = pair ? weights[tap + 1] : 0;
-      const __m256i scale = _mm256_set1_epi32((second << 16) | (weights[tap] & 0xffff));
+    for (int pair = 0; pair < count; ++pair) {
+      const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows[2 * pair] + at));
+      const __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows[2 * pair + 1] + at));
+      int two_weights;
+      std::memcpy(&two_weights, weights + 2 * pair, sizeof two_weights);
+      const __m256i scale = _mm256_set1_epi32(two_weights);
       const __m256i low = _mm256_unpacklo_epi8(a, b), high = _mm256_unpackhi_epi8(a, b);
       sum0 = _mm256_add_epi32(sum0, _mm256_madd_epi16(_mm256_unpacklo_epi8(low, zero), scale));
       sum1 = _mm256_add_epi32(sum1, _mm256_madd_epi16(_mm256_unpackhi_epi8(low, zero), scale));
@@ -195,6 +191,24 @@ void Resampler::combine_rows(int y) {
         _mm256_packs_epi32(_mm256_srai_epi32(sum2, kWeightBits), _mm256_srai_epi32(sum3, kWeightBits));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(out_.data() + at), _mm256_packus_epi16(low, high));
   }
+}
+
+void Resampler::combine_rows(int y) {
+  const auto row = static_cast<size_t>(y);
+  // In pairs: an odd one's partner is itself, with the weight 0 that lies behind its own.
+  const int taps = vertical_.count[row], pairs = (taps + 1) / 2;
+  row_pointers_.clear();
+  for (int tap = 0; tap < 2 * pairs; ++tap)
+    row_pointers_.push_back(
+        ring_.data() +
+        ring_stride_ * static_cast<size_t>((vertical_.first[row] + std::min(tap, taps - 1)) % ring_rows_));
+  const int16_t* weights = &vertical_.weights[row * static_cast<size_t>(vertical_.stride)];
+  if (pairs == 1)
+    combine<1>(row_pointers_.data(), weights, pairs);
+  else if (pairs == 2)
+    combine<2>(row_pointers_.data(), weights, pairs);
+  else
+    combine<0>(row_pointers_.data(), weights, pairs);
 }
 
 void Resampler::add_row(int y, const uint8_t* pixels, RowSink sink) {

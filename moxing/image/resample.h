@@ -51,7 +51,8 @@ class Resampler {
  private:
   // For each output pixel of one axis: the source pixels [first, first + count) and their weights.
   struct Axis {
-    int taps = 0;  // the largest count: the distance of two pixels' weights
+    int taps = 0;    // the largest count
+    int stride = 0;  // from one pixel's weights to the next one's: even, with zeros behind where fewer count
     std::vector<int> first, count;
     std::vector<int16_t> weights;
 
@@ -65,6 +66,8 @@ class Resampler {
   void prepare_groups(bool flip);
   template <int kSteps>
   void resample_row(const uint8_t* pixels, uint8_t* out) const;
+  template <int kPairs>
+  void combine(const uint8_t* const* rows, const int16_t* weights, int pairs);
   void combine_rows(int y);  // makes row `y` of the output in `out_`
 
   Box needed_;

@@ -117,6 +117,32 @@ for split in ('train', 'test'):
                {"none/train.npz"});
 }
 
+TEST_F(ImageClassifier, TrainsOnLinesOfNumbers) {
+  for (const char* split : {"train", "test"}) {
+    std::string lines = "label,pixels\n";
+    for (int i = 0; i < 24; ++i) {
+      lines += std::to_string(i % 2);
+      for (int j = 0; j < 3 * 32 * 32; ++j) lines += "," + std::to_string((i % 2 ? 40 : 200) + i * j % 40);
+      lines += "\n";
+    }
+    write(std::string(split) + ".csv", lines);
+  }
+  const Words csv{"--data.format=csv", "--data.csv_header", "--max_epochs=40"};
+  const ProcessResult result = run_process(job(csv));
+  expect_success(result);
+  EXPECT_THAT(result.out, HasSubstr("test accuracy: 1"));
+  fs::remove_all(log_dir_);
+  expect_error(run_process(job(csv + Words{"--model.image_size=28"})),
+               {"train.csv", "3073 numbers", "2353", "model.image_size"});
+  expect_error(run_process(job(csv + Words{"--data.num_classes=1"})), {"train.csv", "label 1", "0 to 0"});
+  expect_error(run_process(job(csv + Words{"--data.csv_maximum=0"})), {"data.csv_maximum"});
+  for (const char* label : {"0.5", "-1", "16777218"}) {
+    write("train.csv", std::string(label) + ",1\n");
+    expect_error(run_process(job({"--data.format=csv", "--model.name=lenet", "--model.image_size=1"})),
+                 {"train.csv"});
+  }
+}
+
 // What a run computes with and on is said in the YAML like everything else.
 TEST_F(ImageClassifier, TakesPrecisionAndDevicesFromItsYaml) {
   write_images();

@@ -5,15 +5,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 
 #include "moxing/formats/internal/kept_images.h"
 #include "moxing/image/decode.h"
+#include "moxing/image/resample.h"
 #include "runtime/base/error.h"
 
 namespace mox::data::internal {
 namespace {
+
+constexpr int kMostShorter = 1 << 14;
 
 class AugmentedImages : public RandomAccessSource {
  public:
@@ -26,18 +31,18 @@ class AugmentedImages : public RandomAccessSource {
     if (options_.cache == ImageCache::kMemory)
       kept_ = kept_in_memory(size(), static_cast<uint64_t>(options_.cache_bytes));
     else if (options_.cache == ImageCache::kDirectory)
-      kept_ = kept_in_directory(
-          size(),
-          {.directory = options_.cache_directory,
-           .identity = fmt::format("{} {}", keeps_bytes() ? "encoded" : "decoded", images_->identity()),
-           .remove_on_finish = options_.remove_cache_on_finish});
+      kept_ = kept_in_directory(size(),
+                                {.directory = options_.cache_directory,
+                                 .identity = fmt::format("{} {}", describe_content(), images_->identity()),
+                                 .remove_on_finish = options_.remove_cache_on_finish});
   }
 
   int64_t size() const override { return images_->size(); }
   const std::vector<TensorType>& signature() const override { return signature_; }
   void will_read(int64_t index) const override { images_->will_read(index); }
   std::string describe() const override {
-    return fmt::format("{}, augmented {}", images_->describe(), image::describe(options_.augmentation));
+    return fmt::format("{}{}, augmented {}", images_->describe(), resizes() ? ", " + describe_content() : "",
+                       image::describe(options_.augmentation));
   }
 
   void read(int64_t index, const SampleContext& context,
@@ -66,6 +71,7 @@ class AugmentedImages : public RandomAccessSource {
         : reader(options.augmentation, options.limits), decoder(options.limits) {}
     image::ImageReader reader;
     image::Decoder decoder;
+    image::Resampler resampler;
     LoadBuffer buffer;
     KeptImage scratch;
   };
@@ -88,19 +94,60 @@ class AugmentedImages : public RandomAccessSource {
     }
     image::Decoder& decoder = worker.decoder;
     decoder.open(encoded, name);
+    const image::Box size = kept_size(decoder);
+    const bool room = kept_->has_room(uint64_t{image::kPixelBytes} * static_cast<uint64_t>(size.width) *
+                                      static_cast<uint64_t>(size.height));
+    if (!room && !resizes()) return worker.reader.read(encoded, name, context, image);
+    decode_to(size, worker);
+    if (room) kept_->keep(index, worker.scratch, label);
+    worker.reader.read(worker.scratch.pixels, context, image);
+  }
+
+  // The size that pixels are kept in, of the image that is open.
+  image::Box kept_size(const image::Decoder& decoder) const {
+    image::Box size{0, 0, decoder.width(), decoder.height()};
+    const int shorter = std::min(size.width, size.height);
+    if (!resizes() || shorter <= resized_shorter()) return size;
+    const double scale = static_cast<double>(resized_shorter()) / shorter;
+    size.width = static_cast<int>(std::lround(size.width * scale));
+    size.height = static_cast<int>(std::lround(size.height * scale));
+    return size;
+  }
+
+  // Decodes the image that is open into worker.scratch.
+  void decode_to(const image::Box& size, Worker& worker) const {
+    image::Decoder& decoder = worker.decoder;
     const image::Box whole{0, 0, decoder.width(), decoder.height()};
-    if (!kept_->has_room(uint64_t{image::kPixelBytes} * static_cast<uint64_t>(whole.width) *
-                         static_cast<uint64_t>(whole.height)))
-      return worker.reader.read(encoded, name, context, image);
     image::Bitmap& pixels = worker.scratch.pixels;
-    pixels = image::Bitmap(whole.width, whole.height);
-    decoder.decode(whole,
-                   [&](int y, const uint8_t* row) { std::memcpy(pixels.row(y), row, pixels.stride()); });
-    kept_->keep(index, worker.scratch, label);
-    worker.reader.read(pixels, context, image);
+    pixels = image::Bitmap(size.width, size.height);
+    const auto store = [&](int y, const uint8_t* row) { std::memcpy(pixels.row(y), row, pixels.stride()); };
+    if (size == whole) return decoder.decode(whole, store);
+    worker.resampler.prepare({.source = image::Region::of(whole),
+                              .resized_width = size.width,
+                              .resized_height = size.height,
+                              .output = size,
+                              .filter = options_.augmentation.filter});
+    decoder.decode(worker.resampler.needed(),
+                   [&](int y, const uint8_t* row) { worker.resampler.add_row(y, row, store); });
   }
 
   bool keeps_bytes() const { return options_.cache_content == CacheContent::kBytes; }
+  bool resizes() const {
+    return options_.cache != ImageCache::kNone && options_.cache_content == CacheContent::kResized;
+  }
+  int resized_shorter() const {
+    if (options_.resized_shorter > 0) return options_.resized_shorter;
+    const image::Augmentation& recipe = options_.augmentation;
+    if (recipe.crop == image::Crop::kCentre || recipe.crop == image::Crop::kRandom)
+      return recipe.resize_shorter_max;
+    return static_cast<int>(std::lround(std::max(recipe.height, recipe.width) * 8.0 / 7));
+  }
+  std::string describe_content() const {
+    if (keeps_bytes()) return "encoded";
+    return resizes() ? fmt::format("resized to {}, filter {}", resized_shorter(),
+                                   static_cast<int>(options_.augmentation.filter))
+                     : "decoded";
+  }
 
   void keep_encoded(int64_t index, std::span<const std::byte> encoded, Worker& worker,
                     std::span<const std::byte> label) const {
@@ -200,12 +247,15 @@ Dataset augmented_images(std::shared_ptr<const EncodedImages> images, const Imag
   if (options.max_bad_samples < 0)
     throw InvalidArgument(
         fmt::format("{}: max_bad_samples must be at least 0, it is {}", place, options.max_bad_samples));
-  if (options.cache != ImageCache::kNone && options.cache_content == CacheContent::kDecoded &&
+  if (options.cache != ImageCache::kNone && options.cache_content != CacheContent::kBytes &&
       options.augmentation.fast_decode)
-    throw InvalidArgument(
-        fmt::format("{}: a cache of decoded images and fast_decode exclude each other: the cache holds "
-                    "images of full scale",
-                    place));
+    throw InvalidArgument(fmt::format(
+        "{}: a cache of decoded images and fast_decode exclude each other: what the cache holds was "
+        "decoded at full scale",
+        place));
+  if (options.resized_shorter < 0 || options.resized_shorter > kMostShorter)
+    throw InvalidArgument(fmt::format("{}: resized_shorter must be 0 to {}, it is {}", place, kMostShorter,
+                                      options.resized_shorter));
   if (options.cache == ImageCache::kMemory && options.cache_bytes < 0)
     throw InvalidArgument(
         fmt::format("{}: cache_bytes must be at least 0, it is {}", place, options.cache_bytes));

@@ -6,8 +6,8 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/data/pipeline.h"
-#include "tests/support/temporary_directory.h"
 #include "tests/moxing/image/images.h"
+#include "tests/support/temporary_directory.h"
 
 namespace mox::data {
 namespace {
@@ -142,6 +142,56 @@ TEST_F(ImageCacheTest, BytesGiveTheSameSamplesToo) {
   EXPECT_GT(fs::file_size(bin_), 6u * 50 * 60 * 4);
 }
 
+class ResizedCacheTest : public ImageCacheTest {
+ protected:
+  ImageOptions resized(ImageCache place, int shorter) const {
+    ImageOptions result = options(place);
+    result.cache_content = CacheContent::kResized;
+    result.resized_shorter = shorter;
+    return result;
+  }
+};
+
+// Whatever is kept, and wherever: also where two of the images fit.
+TEST_F(ResizedCacheTest, SamplesDoNotDependOnWhatIsKept) {
+  const auto expected = samples(resized(ImageCache::kMemory, 24));
+  EXPECT_NE(expected, samples(options()));
+  ImageOptions small = resized(ImageCache::kMemory, 24);
+  small.cache_bytes = 6'000;
+  EXPECT_EQ(samples(small), expected);
+  small.cache_bytes = 0;
+  EXPECT_EQ(samples(small, 0), expected);
+  EXPECT_EQ(samples(resized(ImageCache::kDirectory, 24)), expected);
+  EXPECT_EQ(samples(resized(ImageCache::kDirectory, 24)), expected);
+  // 60 to 65 x 50 pixels become 29 to 31 x 24.
+  EXPECT_EQ(fs::file_size(bin_), (29u + 29 + 30 + 30 + 31 + 31) * 24 * 4 + 6 * 4);
+}
+
+TEST_F(ResizedCacheTest, OfAnotherSizeIsMadeAnew) {
+  samples(resized(ImageCache::kDirectory, 24));
+  const auto expected = samples(resized(ImageCache::kMemory, 30));
+  EXPECT_EQ(samples(resized(ImageCache::kDirectory, 30)), expected);
+}
+
+TEST_F(ResizedCacheTest, LeavesSmallImagesAlone) {
+  EXPECT_EQ(samples(resized(ImageCache::kMemory, 50)), samples(options()));
+}
+
+TEST_F(ResizedCacheTest, IsExactForTheCentreOfTheSameSize) {
+  ImageOptions centre = resized(ImageCache::kMemory, 0);
+  centre.augmentation.crop = image::Crop::kCentre;
+  centre.augmentation.resize_shorter = centre.augmentation.resize_shorter_max = 24;
+  ImageOptions plain = centre;
+  plain.cache = ImageCache::kNone;
+  EXPECT_EQ(samples(centre), samples(plain));
+}
+
+// The default keeps 8/7 of the network's 16 pixels.
+TEST_F(ResizedCacheTest, KeepsALittleMoreThanTheNetworkTakes) {
+  samples(resized(ImageCache::kDirectory, 0));
+  EXPECT_EQ(fs::file_size(bin_), (22u + 22 + 22 + 23 + 23 + 23) * 18 * 4 + 6 * 4);
+}
+
 // The second pass does not need the files.
 TEST_F(ImageCacheTest, BytesComeFromTheCache) {
   ImageOptions bytes = options(ImageCache::kMemory);
@@ -159,6 +209,11 @@ TEST_F(ImageCacheTest, RefusesWhatCannotBe) {
   ImageOptions fast = options(ImageCache::kMemory);
   fast.augmentation.fast_decode = true;
   EXPECT_THAT(message_of<InvalidArgument>([&] { folder.dataset(fast); }), HasSubstr("fast_decode"));
+  fast.cache_content = CacheContent::kResized;
+  EXPECT_THAT(message_of<InvalidArgument>([&] { folder.dataset(fast); }), HasSubstr("fast_decode"));
+  ImageOptions negative = options(ImageCache::kMemory);
+  negative.resized_shorter = -1;
+  EXPECT_THAT(message_of<InvalidArgument>([&] { folder.dataset(negative); }), HasSubstr("resized_shorter"));
   ImageOptions nowhere = options(ImageCache::kDirectory);
   nowhere.cache_directory = "";
   EXPECT_THAT(message_of<InvalidArgument>([&] { folder.dataset(nowhere); }), HasSubstr("cache_directory"));
