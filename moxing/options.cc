@@ -165,10 +165,13 @@ std::vector<Option> declare() {
        .help = "Print the compiled plan (ops, shapes, layouts, fusions, FLOPs, bytes, memory) and exit."},
 
       {.name = "num_devices",
-       .type = kInteger,
-       .default_value = int64_t{1},
+       .type = OptionType::kNumberOrString,
+       .default_value = 1.0,
        .group = "Distribution",
-       .help = "Devices of a process: sets of cores that each compute batches of their own.",
+       .help = "Devices of a process: sets of cores that each compute batches of their own. auto: the number that trains most "
+               "samples a second, measured before the first step and kept when the run is continued; without "
+               "logical_replicas it also decides how many samples a step takes.",
+       .allowed = {"auto"},
        .minimum = 1,
        .maximum = 4096},
       {.name = "threads_per_device",
@@ -192,6 +195,13 @@ std::vector<Option> declare() {
        .group = "Distribution",
        .help = "Run on a number of devices over which the logical replicas cannot be spread evenly, with one replica a "
                "device: the result is not bit for bit that of the other placements."},
+      {.name = "sync_batch_norm",
+       .type = kBool,
+       .default_value = false,
+       .group = "Distribution",
+       .help = "Batch normalisation takes its mean and variance over the logical replicas of all devices and ranks instead of "
+               "over each replica's own batch. All replicas of a process are then computed at the same time, each with "
+               "memory of its own."},
       {.name = "scale_learning_rate",
        .type = kString,
        .default_value = "none",

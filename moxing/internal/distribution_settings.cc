@@ -19,6 +19,7 @@ Placement placement_of(const RunSettings& settings, const StartingPoint& start,
                 .kept_replicas = continued ? restored.logical_replicas : 0,
                 .kept_threads_per_replica = continued ? restored.threads : 0,
                 .allow_inexact = settings.allow_inexact,
+                .replicas_meet = settings.sync_batch_norm,
                 .checkpoint = start.path});
 }
 

@@ -45,11 +45,17 @@ GradientReduction::GradientReduction(const Placement& placement, Communicator& c
 }
 
 void GradientReduction::plan_buckets(const BucketOptions& options) {
+  int64_t limit = 0;
   for (size_t i = 0; i < parts_.size(); ++i) {
-    const int64_t limit = buckets_.size() <= 1 ? options.first_bucket_elements : options.bucket_elements;
     const int64_t end = i + 1 < parts_.size() ? parts_[i + 1].offset : block_elements_;
-    if (buckets_.empty() || buckets_.back().elements >= limit)
+    if (buckets_.empty() || buckets_.back().elements >= limit) {
+      // What is final last travels when nothing is left to hide it: so buckets shrink towards the end, none being larger
+      // than half of what is left.
+      const int64_t left = block_elements_ - parts_[i].offset;
+      limit = buckets_.empty() ? options.first_bucket_elements
+                               : std::min(options.bucket_elements, std::max(options.first_bucket_elements, left / 2));
       buckets_.push_back({i, i, parts_[i].offset, 0});
+    }
     Bucket& bucket = buckets_.back();
     bucket.last_part = i;
     bucket.elements = end - bucket.offset;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "moxing/internal/layer_support.h"
+#include "moxing/options.h"
 #include "ops/batch_norm.h"
 #include "ops/ops.h"
 #include "runtime/base/error.h"
@@ -18,19 +19,34 @@ Tensor batch_norm(const Tensor& x, ModeKeys mode, const BatchNormOptions& option
     throw InvalidArgument(fmt::format("the layer batch_norm at {}: expected [batch, channels, ...]; given {}",
                                       to_string(where), to_string(x)));
   if (!(options.momentum >= 0 && options.momentum <= 1))
-    throw InvalidArgument(fmt::format("the layer batch_norm at {}: momentum must be in [0, 1], got {}", to_string(where),
-                                      options.momentum));
+    throw InvalidArgument(fmt::format("the layer batch_norm at {}: momentum must be in [0, 1], got {}",
+                                      to_string(where), options.momentum));
   const LocationScope location(where);
   const VarScope scope = var_scope(scope_name(options.name, "batch_norm"));
   const Shape channels{x.shape()[1]};
   const Tensor scale = get_variable("scale", channels, options.scale_initializer, {}, where);
   const Tensor offset = get_variable("offset", channels, options.offset_initializer, {}, where);
   const Tensor moving_mean = get_variable("moving_mean", channels, zeros(), {.trainable = false}, where);
-  const Tensor moving_variance = get_variable("moving_variance", channels, ones(), {.trainable = false}, where);
+  const Tensor moving_variance =
+      get_variable("moving_variance", channels, ones(), {.trainable = false}, where);
   if (mode != ModeKeys::TRAIN)
-    return activated(batch_norm_inference(x, scale, offset, moving_mean, moving_variance, {.epsilon = options.epsilon}),
-                     options.activation, where);
-  const BatchNormResult result = mox::batch_norm(x, scale, offset, {.epsilon = options.epsilon});
+    return activated(
+        batch_norm_inference(x, scale, offset, moving_mean, moving_variance, {.epsilon = options.epsilon}),
+        options.activation, where);
+  BatchNormResult result;
+  Tensor
+      unbiased;  // the moving variance estimates that of all images, the batch's is that of the values that are there
+  if (resolve<bool>("sync_batch_norm", std::nullopt)) {
+    const SyncBatchNormResult all = sync_batch_norm(x, scale, offset, {.epsilon = options.epsilon});
+    result = {all.y, all.mean, all.variance};
+    unbiased = all.variance * (all.values / maximum(all.values - 1.0f, 1.0f));
+  } else {
+    result = mox::batch_norm(x, scale, offset, {.epsilon = options.epsilon});
+    const int64_t values = x.shape().elements() / std::max<int64_t>(1, x.shape()[1]);
+    unbiased = result.variance *
+               (values > 1 ? static_cast<float>(static_cast<double>(values) / static_cast<double>(values - 1))
+                           : 1.0f);
+  }
   // A layer that is shared by several uses counts them in turn.
   Graph& graph = current_graph("batch_norm");
   auto move = [&](const Tensor& moving, const Tensor& batch) {
@@ -39,10 +55,7 @@ Tensor batch_norm(const Tensor& x, ModeKeys mode, const BatchNormOptions& option
     graph.set_update({moving, value * options.momentum + stop_gradient(batch) * (1.0f - options.momentum)});
   };
   move(moving_mean, result.mean);
-  // The batch's variance is that of the values that are there; the moving one estimates that of all images.
-  const int64_t values = x.shape().elements() / std::max<int64_t>(1, x.shape()[1]);
-  const float unbiased = values > 1 ? static_cast<float>(static_cast<double>(values) / static_cast<double>(values - 1)) : 1.0f;
-  move(moving_variance, result.variance * unbiased);
+  move(moving_variance, unbiased);
   return activated(result.y, options.activation, where);
 }
 

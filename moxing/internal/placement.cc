@@ -99,6 +99,11 @@ Placement place(const PlacementRequest& request) {
     log_warning(
         fmt::format("{}; allow_inexact is set, so the run goes on with {}", refusal, result.describe()));
   }
+  if (request.replicas_meet) {
+    result.replicas_meet = true;
+    result.lanes = static_cast<int>(result.logical_replicas / request.ranks);
+    return result;
+  }
   const int64_t replicas_per_device = result.logical_replicas / all_devices;
   result.lanes = request.devices *
                  lanes_of_device(replicas_per_device, result.cores_per_device / result.threads_per_replica);

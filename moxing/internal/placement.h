@@ -26,6 +26,7 @@ struct PlacementRequest {
   int64_t kept_replicas = 0;     // of the checkpoint that is continued; 0: none is
   int kept_threads_per_replica = 0;
   bool allow_inexact = false;
+  bool replicas_meet = false;  // they exchange values while they compute: each has a lane of its own
   std::string checkpoint = {};  // its path, for messages
 };
 
@@ -35,6 +36,7 @@ struct Placement {
   int threads_per_replica = 1;
   int lanes = 1;  // of this process; lanes / devices of each device
   int cores_per_device = 1;
+  bool replicas_meet = false;
 
   LeafRange replicas() const;  // of this process
   LeafRange replicas_of(int lane) const;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "moxing/internal/replicated_step_reductions.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
 
@@ -39,18 +40,6 @@ class PartUpdates : public GradientPartListener {
 
 }  // namespace
 
-// The two reductions of one model: of gradients, and of what is updated after the step.
-struct ReplicatedStep::Reductions {
-  std::vector<std::string> gradient_variables, fetch_names;
-  std::vector<size_t> parameters;
-  std::unique_ptr<GradientReduction> gradients, updates;
-  std::vector<BlockPart> update_parts;
-  std::vector<std::vector<float>> update_blocks;  // of each lane
-  std::vector<std::string> updated_variables;
-  std::vector<bool> is_output,
-      is_number;  // each fetch: one of output_info; else one number, which is averaged
-};
-
 ReplicatedStep::ReplicatedStep(const Placement& placement, Communicator& communicator,
                                ModelCompiler& compiler, const StepVariables& variables, LaneThreads& lanes,
                                const Team& team, int64_t full_batch, const BucketOptions& buckets,
@@ -65,13 +54,19 @@ ReplicatedStep::ReplicatedStep(const Placement& placement, Communicator& communi
       team_(team),
       full_batch_(full_batch),
       bucket_options_(buckets),
-      in_parts_(in_parts) {}
+      in_parts_(in_parts),
+      meeting_(placement, communicator) {}
 
 ReplicatedStep::~ReplicatedStep() = default;
 
 void ReplicatedStep::prepare(CompiledModel& model) {
   reductions_of(model);
-  any_model_ = &model;
+  any_model_ = full_model_ = &model;
+  no_batch_.clear();
+  for (const TensorType& type : model.signature) {
+    no_batch_.emplace_back(type);
+    std::memset(no_batch_.back().data(), 0, no_batch_.back().bytes());
+  }
 }
 
 ReplicatedStep::Reductions& ReplicatedStep::reductions_of(CompiledModel& model) {
@@ -180,7 +175,19 @@ void ReplicatedStep::run(const StepMoment& moment) {
   numbers_.assign(models_.size(), {});
   arrays_.assign(models_.size(), {});
   const auto begun = StepTiming::Clock::now();
-  lanes_.run([&](int lane) { compute_replicas(moment, lane); });
+  if (placement_.logical_replicas > 1) {
+    std::vector<double> shares(models_.size(), 0.0);
+    for (size_t local = 0; local < batches_.size(); ++local) shares[local] = share_of(batches_[local]);
+    meeting_.begin_step(std::move(shares));
+  }
+  lanes_.run([&](int lane) {
+    try {
+      compute_replicas(moment, lane);
+    } catch (...) {
+      meeting_.give_up(std::current_exception());
+      throw;
+    }
+  });
   const auto computed = StepTiming::Clock::now();
   if (placement_.ranks > 1) communicator_.wait(telling_);
   if (current_->gradients) current_->gradients->finish();
@@ -201,9 +208,20 @@ void ReplicatedStep::compute_replicas(const StepMoment& moment, int lane) {
     if (local < batches_.size()) {
       compute_replica(*models_[local], batches_[local], moment, lane, nth);
     } else {
+      if (placement_.replicas_meet) accompany(moment, lane);
       contribute_nothing(lane, nth);
     }
   }
+}
+
+double ReplicatedStep::share_of(const Batch& batch) const {
+  return static_cast<double>(batch.size) / static_cast<double>(full_batch_);
+}
+
+// A replica without a batch takes part in the exchanges of the others, where it counts nothing: what it computes is of no use.
+void ReplicatedStep::accompany(const StepMoment& moment, int lane) {
+  const EnteredExchange entered(&meeting_.of(static_cast<size_t>(lane)));
+  full_model_->of_lane(lane).run({.components = no_batch_, .seed = moment.seed, .step = moment.step});
 }
 
 void ReplicatedStep::compute_replica(CompiledModel& model, const Batch& batch, const StepMoment& moment,
@@ -211,6 +229,8 @@ void ReplicatedStep::compute_replica(CompiledModel& model, const Batch& batch, c
   PlanInstance& instance = model.of_lane(lane);
   const int64_t replica = placement_.replicas_of(lane).first + nth;
   const bool alone = placement_.logical_replicas == 1;
+  const auto local = static_cast<size_t>(lane * placement_.replicas_per_lane() + nth);
+  const EnteredExchange entered(alone ? nullptr : &meeting_.of(local));
   const StepInputs inputs{
       .components = batch.components, .seed = seed_of_replica(moment.seed, replica), .step = moment.step};
   if (in_parts_) {
@@ -219,7 +239,7 @@ void ReplicatedStep::compute_replica(CompiledModel& model, const Batch& batch, c
     };
     return instance.run(inputs, whole, PartUpdates(updater_, current_->parameters));
   }
-  const float share = static_cast<float>(static_cast<double>(batch.size) / static_cast<double>(full_batch_));
+  const auto share = static_cast<float>(share_of(batch));
   const auto weigh = [&](std::span<float> values) {
     if (!alone && batch.size != full_batch_)
       for (float& value : values) value *= share;
@@ -232,7 +252,6 @@ void ReplicatedStep::compute_replica(CompiledModel& model, const Batch& batch, c
   });
   if (alone) return;
 
-  const auto local = static_cast<size_t>(lane * placement_.replicas_per_lane() + nth);
   for (size_t f = 0; f < model.fetch_names.size(); ++f) {
     const Array& value = instance.fetched(f);
     if (current_->is_number[f]) {
@@ -341,67 +360,6 @@ void ReplicatedStep::bring_copies_up_to_date() {
     Array host = copies_.host(name);
     communicator_.broadcast({host.data(), host.bytes()});
   }
-}
-
-void ReplicatedStep::combine_values() {
-  const CompiledModel& model = *any_model_;
-  values_.resize(model.fetch_names.size());
-  if (placement_.logical_replicas == 1) {
-    for (size_t f = 0; f < values_.size(); ++f) values_[f] = model.instance->fetched(f);
-    return;
-  }
-  const auto count = static_cast<size_t>(std::ranges::count(current_->is_number, true));
-  // Of each replica its samples and its numbers.
-  std::vector<double> own(models_.size() * (count + 1), 0.0);
-  for (size_t local = 0; local < batches_.size(); ++local) {
-    own[local * (count + 1)] = static_cast<double>(batches_[local].size);
-    std::ranges::copy(numbers_[local], own.begin() + static_cast<std::ptrdiff_t>(local * (count + 1) + 1));
-  }
-  const auto bytes = std::as_bytes(std::span(own));
-  std::vector<double> sums(count, 0.0);
-  double samples = 0;
-  for (const std::string& text :
-       communicator_.allgather_equal({reinterpret_cast<const char*>(bytes.data()), bytes.size()})) {
-    std::vector<double> theirs(own.size());
-    std::memcpy(theirs.data(), text.data(), text.size());
-    for (size_t local = 0; local < models_.size(); ++local) {
-      const double weight = theirs[local * (count + 1)];
-      if (weight == 0) continue;  // there are no numbers
-      samples += weight;
-      for (size_t i = 0; i < count; ++i) sums[i] += weight * theirs[local * (count + 1) + 1 + i];
-    }
-  }
-  for (size_t f = 0, next = 0; f < values_.size(); ++f)
-    if (current_->is_number[f]) values_[f] = Array::scalar(static_cast<float>(sums[next++] / samples));
-  combine_outputs();
-}
-
-void ReplicatedStep::combine_outputs() {
-  const CompiledModel& model = *any_model_;
-  for (size_t f = 0, next = 0; f < values_.size(); ++f) {
-    if (current_->is_number[f]) continue;
-    const Array& sample = model.instance->fetched(f);
-    const size_t position = next++;
-    if (!current_->is_output[f] || sample.shape().rank() == 0) {
-      values_[f] = batches_.empty() ? Array(sample.type()) : arrays_[0][position];
-      continue;
-    }
-    std::vector<int64_t> extents(sample.shape().begin(), sample.shape().end());
-    extents[0] = 0;
-    for (size_t local = 0; local < batches_.size(); ++local)
-      extents[0] += arrays_[local][position].shape()[0];
-    Array all(sample.dtype(), Shape(extents));
-    std::byte* to = all.data();
-    for (size_t local = 0; local < batches_.size(); ++local) {
-      const auto bytes = arrays_[local][position].as_bytes();
-      to = std::copy(bytes.begin(), bytes.end(), to);
-    }
-    values_[f] = std::move(all);
-  }
-}
-
-const Array& ReplicatedStep::array(std::string_view name) const {
-  return values_[any_model_->fetch_index(name)];
 }
 
 }  // namespace mox::internal

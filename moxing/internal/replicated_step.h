@@ -20,6 +20,7 @@
 #include "moxing/internal/lane_threads.h"
 #include "moxing/internal/parameter_updater.h"
 #include "moxing/internal/placement.h"
+#include "moxing/internal/replica_meeting.h"
 #include "moxing/internal/step_timing.h"
 #include "moxing/internal/variable_copies.h"
 
@@ -77,6 +78,8 @@ class ReplicatedStep : public StepResult {
   void compute_replica(CompiledModel& model, const Batch& batch, const StepMoment& moment, int lane,
                        int64_t nth);
   void contribute_nothing(int lane, int64_t nth);
+  double share_of(const Batch& batch) const;
+  void accompany(const StepMoment& moment, int lane);
   void take_gradient(size_t index, std::span<float> sum);
   void take_update(size_t index, std::span<float> sum);
   void take_waiting_updates();
@@ -102,6 +105,9 @@ class ReplicatedStep : public StepResult {
 
   const bool in_parts_;  // one replica alone: gradients go to the optimizer as they are computed
   std::map<const CompiledModel*, std::shared_ptr<Reductions>> reductions_;
+  ReplicaMeeting meeting_;
+  CompiledModel* full_model_ = nullptr;  // of a batch that is not short
+  std::vector<Array> no_batch_;          // zeros of its signature
   Reductions* current_ = nullptr;  // of the step under way
   std::span<const Batch> batches_;
   std::vector<CompiledModel*> models_;  // of this process's replicas; null for one without a batch

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "moxing/internal/optimizer_options.h"
 #include "moxing/options.h"
 #include "runtime/base/error.h"
@@ -20,6 +22,14 @@ std::optional<std::string> name_of(const std::optional<ModeKeys>& mode) {
 std::string resolve_log_dir(const std::optional<std::string>& from_code) {
   std::string directory = resolve<std::string>("log_dir", from_code);
   return directory.empty() ? resolve<std::string>("train_url", std::nullopt) : directory;
+}
+
+int number_of_devices(const NumberOrString& option) {
+  const double* number = std::get_if<double>(&option);
+  if (!number) return kAutomaticDevices;
+  if (*number != std::floor(*number))
+    throw InvalidArgument(fmt::format("num_devices must be a whole number or auto, got {}", *number));
+  return static_cast<int>(*number);
 }
 
 }  // namespace
@@ -64,10 +74,11 @@ RunSettings resolve_settings(const RunSpec& spec) {
   if (settings.data_threads == 0) settings.data_threads = PipelineOptions::kAutomatic;
   settings.data_memory_bytes = static_cast<size_t>(resolve<int64_t>("data_memory_mb", std::nullopt)) << 20;
 
-  settings.devices = static_cast<int>(resolve<int64_t>("num_devices", std::nullopt));
+  settings.devices = number_of_devices(resolve<NumberOrString>("num_devices", std::nullopt));
   settings.threads_per_device = static_cast<int>(resolve<int64_t>("threads_per_device", std::nullopt));
   settings.logical_replicas = resolve<int64_t>("logical_replicas", std::nullopt);
   settings.allow_inexact = resolve<bool>("allow_inexact", std::nullopt);
+  settings.sync_batch_norm = resolve<bool>("sync_batch_norm", std::nullopt);
   settings.scale_learning_rate = resolve<std::string>("scale_learning_rate", std::nullopt);
   settings.first_bucket_mb = resolve<double>("first_bucket_mb", std::nullopt);
   settings.bucket_mb = resolve<double>("bucket_mb", std::nullopt);

@@ -12,6 +12,9 @@
 
 namespace mox::internal {
 
+// num_devices: auto, which choose_devices makes a number.
+inline constexpr int kAutomaticDevices = 0;
+
 struct RunSettings {
   ModeKeys run_mode = ModeKeys::TRAIN;
   bool evaluates = false;  // inter_mode EVAL
@@ -30,9 +33,10 @@ struct RunSettings {
   NumberOrString loss_scale = 1.0;
   bool print_plan = false;
   OptimizerFn optimizer_fn;
-  int devices = 1, threads_per_device = 0;
+  int devices = 1;  // or kAutomaticDevices
+  int threads_per_device = 0;
   int64_t logical_replicas = 0;
-  bool allow_inexact = false;
+  bool allow_inexact = false, sync_batch_norm = false;
   std::string scale_learning_rate = "none";
   UpdateScheme update_scheme = UpdateScheme::kReplicatedHost;
   double first_bucket_mb = 1, bucket_mb = 25;

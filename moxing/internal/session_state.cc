@@ -62,6 +62,7 @@ std::map<std::string, std::string> to_checkpoint_state(const SessionState& state
           {"seed", std::to_string(state.seed)},
           {"threads", std::to_string(state.threads)},
           {"logical_replicas", std::to_string(state.logical_replicas)},
+          {"devices", std::to_string(state.devices)},
           {"learning_rate_multiplier", nlohmann::json(state.learning_rate_multiplier).dump()},
           {"loss_scale", to_json(state.loss_scale).dump()},
           {"data_cursor", nlohmann::json(state.data_cursor).dump()},
@@ -79,6 +80,8 @@ SessionState from_checkpoint_state(const Checkpoint& checkpoint, const std::stri
     if (checkpoint.state.contains("logical_replicas"))  // there were none before
       state.logical_replicas = nlohmann::json::parse(checkpoint.state.at("logical_replicas")).get<int64_t>();
     if (state.logical_replicas < 1) throw DataError(fmt::format("{} logical replicas", state.logical_replicas));
+    if (checkpoint.state.contains("devices"))  // there were none before
+      state.devices = nlohmann::json::parse(checkpoint.state.at("devices")).get<int>();
     state.learning_rate_multiplier =
         nlohmann::json::parse(checkpoint.state.at("learning_rate_multiplier")).get<double>();
     if (checkpoint.state.contains("loss_scale"))  // there was none before

@@ -28,6 +28,7 @@ struct SessionState {
   uint64_t seed = 0;
   int threads = 0;  // of the team that computed it: of each replica
   int64_t logical_replicas = 1;
+  int devices = 0;  // of a process; 0: not known
   double learning_rate_multiplier = 1;
   LossScaleState loss_scale;
   std::string data_cursor;                        // "" if the data begins anew

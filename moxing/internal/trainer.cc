@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "moxing/hooks.h"
+#include "moxing/internal/device_trial.h"
 #include "moxing/internal/distribution_settings.h"
 #include "moxing/internal/job.h"
 #include "moxing/internal/job_agreement.h"
@@ -39,6 +40,13 @@ uint64_t effective_seed(const StartingPoint& start, const SessionState& restored
   return restored.seed;
 }
 
+// num_devices auto becomes a number.
+const RunSettings& with_devices(const RunSpec& spec, RunSettings& settings, const StartingPoint& start,
+                                const SessionState& restored, Communicator& ranks) {
+  if (settings.devices == kAutomaticDevices) settings.devices = choose_devices(spec, settings, start, restored, ranks);
+  return settings;
+}
+
 bool smaller_is_better(const std::string& metric) {
   return metric.find("loss") != std::string::npos || metric.find("error") != std::string::npos;
 }
@@ -53,7 +61,7 @@ Trainer::Trainer(const RunSpec& spec, const RunSettings& settings, Console& cons
       lock_(saves() ? std::make_unique<RunLock>(settings_.log_dir) : nullptr),
       start_(settings_.print_plan ? StartingPoint() : find_starting_point(settings_)),  // a plan needs no values
       restored_(restored_state(start_)),
-      placement_(placement_of(settings_, start_, restored_)),
+      placement_(placement_of(with_devices(spec_, settings_, start_, restored_, ranks_), start_, restored_)),
       team_(placement_.threads_per_replica),
       entered_(team_),
       store_(settings_.seed = effective_seed(start_, restored_, settings_.seed)),
@@ -372,30 +380,6 @@ void Trainer::end_hooks(std::exception_ptr error) {
   }
   console_.remove_progress();
   if (error) std::rethrow_exception(error);
-}
-
-void Trainer::print_summary() const {
-  console_.print(format_summary({.steps = global_step_ - first_step_,
-                                 .global_step = global_step_,
-                                 .samples = samples_,
-                                 .seconds = total_seconds_,
-                                 .data_seconds = data_seconds_,
-                                 .compute_seconds = compute_seconds_,
-                                 .sending_seconds = ranks_.size() > 1 ? step_->timing().sending_seconds() : 0,
-                                 .exposed_seconds = step_->timing().exposed_seconds(),
-                                 .peak_memory_bytes = peak_memory_bytes(),
-                                 .metrics = metric_summaries_}));
-  if (const int64_t skipped = updater_->loss_scale().skipped_steps(); skipped > 0)
-    console_.print(fmt::format("{} step{} of the run left out: gradients that were not finite", skipped, skipped == 1 ? "" : "s"));
-  console_.print(fmt::format("stopped because {}", stop_reason_));
-  if (!writer_ || !writer_->last_saved()) return;
-  const std::string metrics_file = settings_.save_summary_steps > 0 ? settings_.log_dir + "/metrics.jsonl, " : "";
-  console_.print(fmt::format("logs:        {2}{0}/configuration.yaml\n"
-                             "checkpoint:  {1}\n"
-                             "next:        mox checkpoint show {1}\n"
-                             "             the same program with --run_mode=eval, or with a larger max_number_of_steps or "
-                             "max_epochs to train on",
-                             settings_.log_dir, *writer_->last_saved(), metrics_file));
 }
 
 }  // namespace mox::internal

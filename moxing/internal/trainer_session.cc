@@ -50,6 +50,7 @@ void Trainer::submit_checkpoint() {
                      .seed = settings_.seed,
                      .threads = team_.size(),
                      .logical_replicas = placement_.logical_replicas,
+                     .devices = placement_.devices,
                      .learning_rate_multiplier = learning_rate_multiplier_,
                      .loss_scale = updater_->loss_scale().state(),
                      .data_cursor = pipeline_->cursor(),
@@ -76,8 +77,9 @@ Metrics Trainer::evaluate() {
     throw FailedPrecondition(
         "a hook called Session::evaluate in after_evaluation, which would evaluate without end; use the "
         "metrics it is given");
-  const Metrics metrics = last_evaluation_ = evaluator_->evaluate(
-      [this] { return ending_ && ranks_.size() == 1 && interrupted(); });  // what is saved already can be left
+  const Metrics metrics = last_evaluation_ = evaluator_->evaluate([this] {
+    return ending_ && ranks_.size() == 1 && interrupted();
+  });  // what is saved already can be left
   in_after_evaluation_ = true;
   for (const auto& hook : hooks_) hook->after_evaluation(*this, metrics);
   in_after_evaluation_ = false;
@@ -94,19 +96,22 @@ std::string Trainer::describe_memory(const CompiledModel& model) const {
   for (const NamedArray& variable : store_.all()) variables += variable.value.bytes();
   const auto lanes = static_cast<size_t>(placement_.lanes);
   return fmt::format(
-      "memory {:.1f} MiB: arena {:.1f}, gradients {:.1f}, results {:.1f}{}, variables {:.1f}, optimizer {:.1f}, constants {:.1f}",
-      mebibytes(lanes * (plan.arena_bytes + plan.gradient_bytes + plan.result_bytes) + variables + slots + plan.constant_bytes),
+      "memory {:.1f} MiB: arena {:.1f}, gradients {:.1f}, results {:.1f}{}, variables {:.1f}, optimizer "
+      "{:.1f}, constants {:.1f}",
+      mebibytes(lanes * (plan.arena_bytes + plan.gradient_bytes + plan.result_bytes) + variables + slots +
+                plan.constant_bytes),
       mebibytes(plan.arena_bytes), mebibytes(plan.gradient_bytes), mebibytes(plan.result_bytes),
-      lanes > 1 ? fmt::format(" (these in each of {} lanes)", lanes) : "", mebibytes(variables), mebibytes(slots),
-      mebibytes(plan.constant_bytes));
+      lanes > 1 ? fmt::format(" (these in each of {} lanes)", lanes) : "", mebibytes(variables),
+      mebibytes(slots), mebibytes(plan.constant_bytes));
 }
 
 void Trainer::mention_left_out_step() const {
   if (ranks_.rank() != 0) return;
   const LossScale& scale = updater_->loss_scale();
-  log_warning(fmt::format(
-      "the gradients of global step {} are not finite: the step is left out ({} so far); the loss scale is {} now",
-      global_step_, scale.skipped_steps(), scale.scale()));
+  log_warning(
+      fmt::format("the gradients of global step {} are not finite: the step is left out ({} so far); the "
+                  "loss scale is {} now",
+                  global_step_, scale.skipped_steps(), scale.scale()));
 }
 
 void Trainer::set_variable(std::string_view name, const Array& value) {
@@ -137,7 +142,8 @@ std::vector<std::string> Trainer::variable_names() const {
 
 void Trainer::make_updaters() {
   const bool continued = start_.kind == StartingPoint::Kind::kContinued;
-  const std::vector<NamedArray> slots = continued ? start_.checkpoint.optimizer_slots : std::vector<NamedArray>();
+  const std::vector<NamedArray> slots =
+      continued ? start_.checkpoint.optimizer_slots : std::vector<NamedArray>();
   copies_ = std::make_unique<VariableCopies>(settings_.update_scheme, store_, placement_.lanes);
   const auto make = [&](int lane) {
     std::unique_ptr<Optimizer> optimizer = settings_.optimizer_fn();
@@ -145,8 +151,9 @@ void Trainer::make_updaters() {
     const auto variable = [this, lane](std::string_view name) {
       return lane == 0 ? copies_->host(name) : copies_->of_lane(lane, name);
     };
-    return std::make_unique<ParameterUpdater>(std::move(optimizer), variable, slots, team_,
-                                              lane == 0 ? LossScale(settings_.loss_scale, restored_.loss_scale) : LossScale());
+    return std::make_unique<ParameterUpdater>(
+        std::move(optimizer), variable, slots, team_,
+        lane == 0 ? LossScale(settings_.loss_scale, restored_.loss_scale) : LossScale());
   };
   updater_ = make(0);
   if (settings_.update_scheme != UpdateScheme::kReplicated) return;
@@ -166,6 +173,33 @@ void Trainer::write_step_profile() {
   if (ranks_.rank() != 0) return;
   step_->timing().write_profile(settings_.step_profile, ranks_.size(), step_->samples(),
                                 seconds.empty() ? 0 : seconds[seconds.size() / 2]);
+}
+
+void Trainer::print_summary() const {
+  console_.print(format_summary({.steps = global_step_ - first_step_,
+                                 .global_step = global_step_,
+                                 .samples = samples_,
+                                 .seconds = total_seconds_,
+                                 .data_seconds = data_seconds_,
+                                 .compute_seconds = compute_seconds_,
+                                 .sending_seconds = ranks_.size() > 1 ? step_->timing().sending_seconds() : 0,
+                                 .exposed_seconds = step_->timing().exposed_seconds(),
+                                 .peak_memory_bytes = peak_memory_bytes(),
+                                 .metrics = metric_summaries_}));
+  if (const int64_t skipped = updater_->loss_scale().skipped_steps(); skipped > 0)
+    console_.print(fmt::format("{} step{} of the run left out: gradients that were not finite", skipped,
+                               skipped == 1 ? "" : "s"));
+  console_.print(fmt::format("stopped because {}", stop_reason_));
+  if (!writer_ || !writer_->last_saved()) return;
+  const std::string metrics_file =
+      settings_.save_summary_steps > 0 ? settings_.log_dir + "/metrics.jsonl, " : "";
+  console_.print(fmt::format(
+      "logs:        {2}{0}/configuration.yaml\n"
+      "checkpoint:  {1}\n"
+      "next:        mox checkpoint show {1}\n"
+      "             the same program with --run_mode=eval, or with a larger max_number_of_steps or "
+      "max_epochs to train on",
+      settings_.log_dir, *writer_->last_saved(), metrics_file));
 }
 
 }  // namespace mox::internal

@@ -103,6 +103,28 @@ TEST_F(Placements, ARunMovesInTheMiddleOfAnEpoch) {
   EXPECT_EQ(checkpoint_digest(moved), checkpoint_digest(whole));
 }
 
+TEST_F(Placements, NormalisingTogetherGivesAllTheSameWeights) {
+  std::string expected;
+  for (const TestPlacement& placement : placements_) {
+    const std::string log_dir = fresh(placement.name());
+    // The data end with a full batch, a short one and two that are missing.
+    expect_success(train_on(placement, program(log_dir, 40, {"--endless=false", "--sync_batch_norm=true"})));
+    if (expected.empty()) expected = checkpoint_digest(log_dir);
+    EXPECT_EQ(checkpoint_digest(log_dir), expected) << placement.name();
+  }
+  const std::string apart = fresh("apart");
+  expect_success(train_on({1, 1}, program(apart, 40, {"--endless=false"})));
+  EXPECT_NE(checkpoint_digest(apart), expected);
+}
+
+TEST_F(Placements, RanksAgreeOnANumberOfDevicesThatIsMeasured) {
+  const std::string chosen = fresh("chosen"), given = fresh("given");
+  expect_success(run_process(
+      job_of(2, program(chosen, 5, {"--num_devices=auto", "--logical_replicas=4", "--threads=2"}))));
+  expect_success(train_on({1, 1}, program(given, 5)));
+  EXPECT_EQ(checkpoint_digest(chosen), checkpoint_digest(given));
+}
+
 TEST_F(Placements, AnEvaluationIsTheSameOnAnyNumberOfRanks) {
   expect_success(train_on({1, 1}, program(log_dir_, 10)));
   std::string expected;

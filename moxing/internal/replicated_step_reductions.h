@@ -1,0 +1,20 @@
+// What a ReplicatedStep keeps for each model that it has seen.
+#pragma once
+
+#include "moxing/internal/replicated_step.h"
+
+namespace mox::internal {
+
+// The two reductions of one model: of gradients, and of what is updated after the step.
+struct ReplicatedStep::Reductions {
+  std::vector<std::string> gradient_variables, fetch_names;
+  std::vector<size_t> parameters;
+  std::unique_ptr<GradientReduction> gradients, updates;
+  std::vector<BlockPart> update_parts;
+  std::vector<std::vector<float>> update_blocks;  // of each lane
+  std::vector<std::string> updated_variables;
+  std::vector<bool> is_output,
+      is_number;  // each fetch: one of output_info; else one number, which is averaged
+};
+
+}  // namespace mox::internal
