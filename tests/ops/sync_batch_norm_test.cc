@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "ops/constant.h"
 #include "ops/replica_sum.h"
 #include "runtime/base/error.h"
+#include "runtime/graph/replica_exchange.h"
 #include "tests/ops/kernel_testing.h"
 #include "tests/support/evaluate.h"
 #include "tests/support/gradient_check.h"
@@ -45,14 +47,43 @@ TEST(ReplicaSum, OfOneReplicaIsWhatItIsGivenAndSoIsItsGradient) {
   check_gradients([](std::span<const Tensor> in) { return replica_sum(in[0]); }, {random_array({3, 4}, 1)});
 }
 
-TEST(ReplicaSum, IsNotSharedBetweenCallsOrFoldedAway) {
-  // Two sums of a constant are two exchanges: all replicas must make as many.
+// Three replicas that all give the same.
+class ThreeAlike : public ReplicaExchange {
+ public:
+  void sum(std::string_view, std::span<float> values, Of) override {
+    ++calls;
+    for (float& value : values) value *= 3;
+  }
+  int calls = 0;
+};
+
+TEST(ReplicaSum, IsNeitherSharedBetweenCallsNorFoldedAway) {
+  ThreeAlike replicas;
+  const EnteredExchange entered(&replicas);
+  // All replicas must make as many exchanges, whatever is known of their operands.
   const auto results = evaluate_ops(
       [](std::span<const Tensor> in) -> std::vector<Tensor> {
-        return {replica_sum(in[0]), replica_sum(in[0])};
+        return {replica_sum(in[0]), replica_sum(in[0]), replica_sum(constant(2.0F))};
       },
-      {random_array({2}, 1)});
-  EXPECT_EQ(results[0].values<float>()[1], results[1].values<float>()[1]);
+      {Array::from<float>({2}, {1, 5})});
+  EXPECT_EQ(results[0].values<float>()[1], 15);
+  EXPECT_EQ(results[1].values<float>()[1], 15);
+  EXPECT_EQ(results[2].item(), 6);
+  EXPECT_EQ(replicas.calls, 3 * 3) << "evaluate_ops runs a graph three times";
+}
+
+TEST(SyncBatchNormOp, OfReplicasThatAreAlikeIsThatOfEach) {
+  const std::vector<Array> inputs = arguments_for({4, 3, 2, 3});
+  const auto y = [](std::span<const Tensor> in) -> std::vector<Tensor> {
+    const SyncBatchNormResult all = sync_batch_norm(in[0], in[1], in[2]);
+    return {all.y, all.values};
+  };
+  const std::vector<Array> alone = evaluate_ops(y, inputs);
+  ThreeAlike replicas;
+  const EnteredExchange entered(&replicas);
+  const std::vector<Array> together = evaluate_ops(y, inputs);
+  expect_close(together[0], alone[0], 1e-5, 1e-5);
+  EXPECT_EQ(together[1].item(), 3 * alone[1].item());
 }
 
 TEST(SyncBatchNormOp, RefusesWhatDoesNotFit) {
