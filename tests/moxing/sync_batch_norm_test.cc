@@ -13,18 +13,18 @@
 namespace mox {
 namespace {
 
-constexpr int64_t kSamples = 22, kChannels = 3, kSide = 4;
+constexpr int64_t kAllImages = 22, kChannels = 3, kSide = 4;
 
 // Each image has another mean, so that statistics over a part of the batch are far from those over all of it.
 Dataset images() {
-  std::vector<float> pixels(kSamples * kChannels * kSide * kSide);
+  std::vector<float> pixels(kAllImages * kChannels * kSide * kSide);
   RandomStream(5, 1).fill_normal(pixels, 0, 0, 1);
-  const size_t image = pixels.size() / kSamples;
+  const size_t image = pixels.size() / kAllImages;
   for (size_t i = 0; i < pixels.size(); ++i) pixels[i] += static_cast<float>(i / image % 7);
-  std::vector<int64_t> labels(kSamples);
+  std::vector<int64_t> labels(kAllImages);
   for (size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<int64_t>(i % 5);
-  return Dataset::from_arrays({Array::from<float>({kSamples, kChannels, kSide, kSide}, pixels),
-                               Array::from<int64_t>({kSamples}, labels)});
+  return Dataset::from_arrays({Array::from<float>({kAllImages, kChannels, kSide, kSide}, pixels),
+                               Array::from<int64_t>({kAllImages}, labels)});
 }
 
 ModelSpec network(const Inputs& in, ModeKeys mode) {
