@@ -28,11 +28,12 @@ struct Case {
   std::function<mox::Tensor(const Tensors& in)> build;
 };
 
-Case convolution(int64_t batch, int64_t channels, int64_t size, int64_t filters, int64_t kernel, int64_t stride,
-                 int64_t groups = 1) {
-  const mox::Conv2dOptions options{.strides = {stride, stride}, .groups = groups, .padding = mox::Padding::of((kernel - 1) / 2)};
-  return {fmt::format("conv2d_{}x{}x{}x{}_to_{}_{}x{}_stride{}{}", batch, channels, size, size, filters, kernel, kernel,
-                      stride, groups > 1 ? fmt::format("_groups{}", groups) : ""),
+Case convolution(int64_t batch, int64_t channels, int64_t size, int64_t filters, int64_t kernel,
+                 int64_t stride, int64_t groups = 1) {
+  const mox::Conv2dOptions options{
+      .strides = {stride, stride}, .groups = groups, .padding = mox::Padding::of((kernel - 1) / 2)};
+  return {fmt::format("conv2d_{}x{}x{}x{}_to_{}_{}x{}_stride{}{}", batch, channels, size, size, filters,
+                      kernel, kernel, stride, groups > 1 ? fmt::format("_groups{}", groups) : ""),
           {{batch, channels, size, size}, {filters, channels / groups, kernel, kernel}},
           [options](const Tensors& in) { return mox::conv2d(in[0], in[1], options); }};
 }
@@ -84,7 +85,8 @@ std::map<std::string, double> measure(const Case& of, const mox::Team& team) {
   const auto add_input = [&](const mox::Shape& shape) {
     arrays.emplace_back(mox::DType::kFloat32, shape);
     mox::RandomStream(arrays.size(), 0).fill_uniform(arrays.back().values<float>(), 0, 0.5f, 1.5f);
-    in.push_back(graph.input(static_cast<int>(in.size()), arrays.back().type(), mox::SourceLocation::current()));
+    in.push_back(
+        graph.input(static_cast<int>(in.size()), arrays.back().type(), mox::SourceLocation::current()));
   };
   for (const mox::Shape& shape : of.inputs) add_input(shape);
   const Tensors differentiated = in;
@@ -96,9 +98,11 @@ std::map<std::string, double> measure(const Case& of, const mox::Team& team) {
       fetches.push_back(gradient);
   else
     arrays.pop_back();
-  const auto precision = mox::flag("precision") == "bf16" ? mox::Precision::kBFloat16 : mox::Precision::kFloat32;
-  const auto plan = mox::Plan::compile(graph, {.fetches = fetches, .gradients = {}, .updates = {}},
-                                       {.rules = mox::default_rules({.precision = precision}), .convert = mox::convert_layout}, team);
+  const auto precision =
+      mox::flag("precision") == "bf16" ? mox::Precision::kBFloat16 : mox::Precision::kFloat32;
+  const auto plan = mox::Plan::compile(
+      graph, {.fetches = fetches, .gradients = {}, .updates = {}},
+      {.rules = mox::default_rules({.precision = precision}), .convert = mox::convert_layout}, team);
   std::map<std::string, double> best;
   double spent = 0;
   const double seconds = mox::get_flag<double>("seconds");
@@ -123,7 +127,8 @@ std::map<std::string, double> measure(const Case& of, const mox::Team& team) {
       entry->second = std::min(entry->second, sum);
     }
   }
-  if (best.empty()) throw mox::FailedPrecondition(fmt::format("'{}' has no kernel of its own in its plan", of.name));
+  if (best.empty())
+    throw mox::FailedPrecondition(fmt::format("'{}' has no kernel of its own in its plan", of.name));
   for (auto& [op, time] : best) time *= 1e3;
   return best;
 }
@@ -131,7 +136,8 @@ std::map<std::string, double> measure(const Case& of, const mox::Team& team) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  mox::define_flag("ops", "", "Only cases whose names begin with one of these, separated by commas. Empty: all.");
+  mox::define_flag("ops", "",
+                   "Only cases whose names begin with one of these, separated by commas. Empty: all.");
   mox::define_flag("seconds", 0.3, "About how long each case is repeated.");
   mox::define_flag("json", false, "Print one JSON object a line.");
   mox::init(argc, argv);
@@ -145,7 +151,8 @@ int main(int argc, char** argv) {
       for (const auto& [op, milliseconds] : measure(of, team)) {
         const std::string metric = op == op_of(of) ? "forward" : op.substr(op_of(of).size() + 1);
         if (mox::get_flag<bool>("json"))
-          bench::print_json_line({.bench = "ops", .name = of.name, .metric = metric, .value = milliseconds, .unit = "ms"});
+          bench::print_json_line(
+              {.bench = "ops", .name = of.name, .metric = metric, .value = milliseconds, .unit = "ms"});
         else
           fmt::print("{:<44} {:<18} {:>9.3f} ms\n", of.name, metric, milliseconds);
       }

@@ -39,7 +39,9 @@ int profile(const bench::SmallCase& of, int64_t batch_size, int64_t steps) {
                                       .threads = threads > 0 ? threads : mox::available_cores(),
                                       .data_threads = data_threads > 0 ? data_threads : 1,
                                       .seed = mox::get_flag<uint64_t>("seed")};
-  fmt::print("{}", bench::describe(bench::profile_steps(of.model_fn, of.optimizer_fn, training_data(of), options), options));
+  fmt::print("{}",
+             bench::describe(bench::profile_steps(of.model_fn, of.optimizer_fn, training_data(of), options),
+                             options));
   return 0;
 }
 

@@ -75,8 +75,9 @@ void Console::print(std::string_view text, Style style) {
   }
   // Without the lock, which a log line takes, too.
   if (first_error != 0)
-    log_warning(fmt::format("standard output cannot be written ({}): what is printed there is lost from here on",
-                            std::strerror(first_error)));
+    log_warning(
+        fmt::format("standard output cannot be written ({}): what is printed there is lost from here on",
+                    std::strerror(first_error)));
 }
 
 int Console::output_error() const {

@@ -52,7 +52,8 @@ struct RunSummary {
   double compute_seconds =
       0;  // of these, in the plan and the optimizer; the rest is hooks, logs and checkpoints
   double sending_seconds = 0;  // of these, with gradients on their way to other ranks; 0 if there are none
-  double exposed_seconds = 0;  // of sending_seconds, with nothing else to do: the rest is hidden behind the computation
+  double exposed_seconds =
+      0;  // of sending_seconds, with nothing else to do: the rest is hidden behind the computation
   int64_t peak_memory_bytes = 0;
   std::vector<MetricSummary> metrics{};
 };

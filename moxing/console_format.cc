@@ -103,10 +103,9 @@ std::string format_summary(const RunSummary& summary) {
   add("time", time);
   if (summary.sending_seconds > 0) {
     const double hidden = std::max(0.0, summary.sending_seconds - summary.exposed_seconds);
-    add("network",
-        fmt::format("sending {:.1f} s, of which {}, {}", summary.sending_seconds,
-                    format_share("hidden", hidden, summary.sending_seconds),
-                    format_share("exposed", summary.exposed_seconds, summary.sending_seconds)));
+    add("network", fmt::format("sending {:.1f} s, of which {}, {}", summary.sending_seconds,
+                               format_share("hidden", hidden, summary.sending_seconds),
+                               format_share("exposed", summary.exposed_seconds, summary.sending_seconds)));
   }
   add("peak memory", format_bytes(summary.peak_memory_bytes));
   if (!summary.metrics.empty()) add("metric", fmt::format("{:<{}}  best", "last", last_width));

@@ -66,14 +66,15 @@ class Session {
  public:
   virtual ~Session() = default;
 
-  virtual int64_t global_step() const = 0;  // steps done, earlier starts included; in after_run the step just done counts
-  virtual int64_t first_step() const = 0;   // the global step at which this start began
-  virtual int64_t last_step() const = 0;    // the global step at which the run ends; 0 if there is no limit
+  virtual int64_t global_step()
+      const = 0;  // steps done, earlier starts included; in after_run the step just done counts
+  virtual int64_t first_step() const = 0;  // the global step at which this start began
+  virtual int64_t last_step() const = 0;   // the global step at which the run ends; 0 if there is no limit
   // Steps in one pass over the training data: a fraction where batches run across the ends of passes (10 samples in
   // batches of 4, repeated: 2.5). 0 if the size of the data set is not known.
   virtual double steps_per_epoch() const = 0;
-  virtual int64_t samples() const = 0;      // trained on since this start
-  virtual const std::string& log_dir() const = 0;  // "" if the run keeps nothing
+  virtual int64_t samples() const = 0;                            // trained on since this start
+  virtual const std::string& log_dir() const = 0;                 // "" if the run keeps nothing
   virtual const std::vector<std::string>& log_names() const = 0;  // of ModelSpec::log_info, in order
 
   // Ends the run after this step, in good order. The first reason given is reported.
@@ -99,7 +100,7 @@ class Session {
   virtual bool can_evaluate() const = 0;
 
   virtual std::vector<std::string> variable_names() const = 0;  // sorted
-  virtual Array variable(std::string_view name) const = 0;  // a copy; NotFound names the nearest
+  virtual Array variable(std::string_view name) const = 0;      // a copy; NotFound names the nearest
   virtual void set_variable(std::string_view name, const Array& value) = 0;
 
   virtual double learning_rate() const = 0;  // of the next step, multiplier included

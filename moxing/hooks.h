@@ -26,8 +26,8 @@ std::shared_ptr<Hook> logging_hook(const LoggingHookOptions& options);
 std::shared_ptr<Hook> metrics_file_hook(int64_t every_n_steps);
 
 struct CheckpointHookOptions {
-  int64_t every_n_steps = 0;    // by global step; 0: not by steps
-  double every_seconds = 600;   // 0: not by time
+  int64_t every_n_steps = 0;   // by global step; 0: not by steps
+  double every_seconds = 600;  // 0: not by time
 };
 // Saves by steps, by time, and at the end of a run that did not fail.
 std::shared_ptr<Hook> checkpoint_hook(const CheckpointHookOptions& options);
@@ -48,8 +48,9 @@ std::shared_ptr<Hook> step_timer_hook(
 struct MonitorOptions {
   std::string metric = "loss";
   bool larger_is_better = false;
-  double min_change = 0;  // how much better the value must be to count; >= 0. NaN and infinity are never better
-  int64_t patience = 3;   // evaluations without improvement that are waited for; >= 1
+  double min_change =
+      0;  // how much better the value must be to count; >= 0. NaN and infinity are never better
+  int64_t patience = 3;  // evaluations without improvement that are waited for; >= 1
 };
 // Requests a stop after `patience` evaluations without improvement. A run that was stopped so and is started again stops at
 // once; with more patience it goes on.

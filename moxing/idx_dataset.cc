@@ -97,7 +97,8 @@ TensorType read_header(Content& content, const std::string& path, size_t* header
                      rank, extents.size(), got));
   std::vector<int64_t> dims;
   uint64_t bytes = size_of(dtype);
-  const uint64_t most = static_cast<uint64_t>(Shape::kMostElements) * bytes;  // the Shape counts an extent of 0 as 1, too
+  const uint64_t most =
+      static_cast<uint64_t>(Shape::kMostElements) * bytes;  // the Shape counts an extent of 0 as 1, too
   bool overflow = false, empty = false;
   for (size_t i = 0; i < rank; ++i) {
     dims.push_back(big_endian(&extents[i * kDimensionBytes]));
@@ -199,12 +200,14 @@ Array checked_labels(const Array& file, const std::string& path, const IdxOption
 // The first of the usual spellings of a name that exists in `directory`.
 std::string find_file(const std::string& directory, const std::string& stem, const std::string& type) {
   constexpr const char* kWhereToFind =
-      "Fashion-MNIST comes with the Debian package dataset-fashion-mnist (apt-get install dataset-fashion-mnist), in "
+      "Fashion-MNIST comes with the Debian package dataset-fashion-mnist (apt-get install "
+      "dataset-fashion-mnist), in "
       "/usr/share/datasets/fashion-mnist";
   std::error_code ignored;
   if (!std::filesystem::is_directory(directory, ignored))
-    throw NotFound(fmt::format("the data set's directory '{}' {} (the flag data_url, in most programs). {}", directory,
-                               directory.empty() ? "is not set" : "is no directory", kWhereToFind));
+    throw NotFound(fmt::format("the data set's directory '{}' {} (the flag data_url, in most programs). {}",
+                               directory, directory.empty() ? "is not set" : "is no directory",
+                               kWhereToFind));
   std::string tried;
   for (const std::string& name :
        {stem + "-" + type, stem + "-" + type + ".gz", stem + "." + type, stem + "." + type + ".gz"}) {

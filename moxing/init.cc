@@ -49,7 +49,8 @@ LogLevel level_named(const std::string& name) {
 // into that file.
 void occupy_standard_streams() {
   for (int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    if (::fcntl(descriptor, F_GETFD) == -1 && errno == EBADF) ::open("/dev/null", O_RDWR);  // takes the lowest number
+    if (::fcntl(descriptor, F_GETFD) == -1 && errno == EBADF)
+      ::open("/dev/null", O_RDWR);  // takes the lowest number
 }
 
 // Works on a copy, so that a refused configuration leaves nothing behind.

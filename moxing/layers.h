@@ -51,8 +51,8 @@ struct Conv2dOptions {
 };
 // Convolution with `filters` output channels and a window of kernel[0] x kernel[1].
 // Variables: kernel [filters, channels / groups, kernel[0], kernel[1]], bias [filters].
-Tensor conv2d(const Tensor& x, int64_t filters, std::array<int64_t, 2> kernel, const Conv2dOptions& options = {},
-              SourceLocation where = SourceLocation::current());
+Tensor conv2d(const Tensor& x, int64_t filters, std::array<int64_t, 2> kernel,
+              const Conv2dOptions& options = {}, SourceLocation where = SourceLocation::current());
 
 struct Conv2dTransposeOptions {
   std::string name = {};
@@ -66,7 +66,8 @@ struct Conv2dTransposeOptions {
 };
 // Transposed convolution. Variables: kernel [channels, filters, kernel[0], kernel[1]], bias [filters].
 Tensor conv2d_transpose(const Tensor& x, int64_t filters, std::array<int64_t, 2> kernel,
-                        const Conv2dTransposeOptions& options = {}, SourceLocation where = SourceLocation::current());
+                        const Conv2dTransposeOptions& options = {},
+                        SourceLocation where = SourceLocation::current());
 
 struct BatchNormOptions {
   std::string name = {};

@@ -8,9 +8,12 @@ namespace mox {
 
 std::string_view to_string(ModeKeys mode) {
   switch (mode) {
-    case ModeKeys::TRAIN: return "train";
-    case ModeKeys::EVAL: return "eval";
-    case ModeKeys::PREDICT: return "predict";
+    case ModeKeys::TRAIN:
+      return "train";
+    case ModeKeys::EVAL:
+      return "eval";
+    case ModeKeys::PREDICT:
+      return "predict";
   }
   MOX_ASSERT(false, "every mode has a name");
 }

@@ -98,17 +98,20 @@ std::vector<Option> declare() {
        .type = kInteger,
        .default_value = zero,
        .group = "Data",
-       .help = "Threads that read and prepare data. 0: chosen in the first seconds, as few as keep the training "
-               "from waiting, at most the cores that the process may use; the choice is logged, and given here it is "
-               "pinned.",
+       .help =
+           "Threads that read and prepare data. 0: chosen in the first seconds, as few as keep the training "
+           "from waiting, at most the cores that the process may use; the choice is logged, and given here "
+           "it is "
+           "pinned.",
        .minimum = 0,
        .maximum = 4096},
       {.name = "data_memory_mb",
        .type = kInteger,
        .default_value = zero,
        .group = "Data",
-       .help = "Mebibytes that batches in preparation and Dataset::cache may take together. 0: a quarter of the "
-               "machine's memory.",
+       .help =
+           "Mebibytes that batches in preparation and Dataset::cache may take together. 0: a quarter of the "
+           "machine's memory.",
        .minimum = 0,
        .maximum = 1 << 30},
       {.name = "prefetch_batches",
@@ -130,22 +133,27 @@ std::vector<Option> declare() {
        .type = kString,
        .default_value = "auto",
        .group = "Compute",
-       .help = "auto: convolutions may use Winograd's method, which multiplies less and rounds a little more. direct: "
+       .help = "auto: convolutions may use Winograd's method, which multiplies less and rounds a little "
+               "more. direct: "
                "they sum as the definition says.",
        .allowed = {"auto", "direct"}},
       {.name = "precision",
        .type = kString,
        .default_value = "fp32",
        .group = "Compute",
-       .help = "fp32; or bf16: convolutions and matrix products take bfloat16 numbers and add them up in float32, and what lies "
-               "between convolutions is kept in bfloat16. Variables, gradients of variables, statistics and losses stay float32.",
+       .help = "fp32; or bf16: convolutions and matrix products take bfloat16 numbers and add them up in "
+               "float32, and what lies "
+               "between convolutions is kept in bfloat16. Variables, gradients of variables, statistics and "
+               "losses stay float32.",
        .allowed = {"fp32", "bf16"}},
       {.name = "loss_scale",
        .type = OptionType::kNumberOrString,
        .default_value = 1.0,
        .group = "Compute",
-       .help = "The loss is multiplied by this number for the backward pass, and the gradients are divided by it; a step whose "
-               "gradients are not finite is left out. dynamic: a number that grows until gradients overflow, and shrinks when "
+       .help = "The loss is multiplied by this number for the backward pass, and the gradients are divided "
+               "by it; a step whose "
+               "gradients are not finite is left out. dynamic: a number that grows until gradients overflow, "
+               "and shrinks when "
                "they do. 1: off.",
        .allowed = {"dynamic"},
        .minimum = 1,
@@ -154,8 +162,10 @@ std::vector<Option> declare() {
        .type = kString,
        .default_value = "none",
        .group = "Compute",
-       .help = "normalisation: what a batch normalisation and its activation gave to a convolution is computed again in the "
-               "backward pass instead of kept for it, to the same bits: less memory, a little more time. none: everything is "
+       .help = "normalisation: what a batch normalisation and its activation gave to a convolution is "
+               "computed again in the "
+               "backward pass instead of kept for it, to the same bits: less memory, a little more time. "
+               "none: everything is "
                "kept.",
        .allowed = {"none", "normalisation"}},
       {.name = "print_plan",
@@ -168,7 +178,8 @@ std::vector<Option> declare() {
        .type = OptionType::kNumberOrString,
        .default_value = 1.0,
        .group = "Distribution",
-       .help = "Devices of a process: sets of cores that each compute batches of their own. auto: the number that trains most "
+       .help = "Devices of a process: sets of cores that each compute batches of their own. auto: the number "
+               "that trains most "
                "samples a second, measured before the first step and kept when the run is continued; without "
                "logical_replicas it also decides how many samples a step takes.",
        .allowed = {"auto"},
@@ -185,42 +196,51 @@ std::vector<Option> declare() {
        .type = kInteger,
        .default_value = zero,
        .group = "Distribution",
-       .help = "The parts, of batch_size samples each, that the batch of a step is cut into, whatever computes them; with "
-               "more than one, each is computed by one thread. 0: those of the checkpoint, else one a device.",
+       .help =
+           "The parts, of batch_size samples each, that the batch of a step is cut into, whatever computes "
+           "them; with "
+           "more than one, each is computed by one thread. 0: those of the checkpoint, else one a device.",
        .minimum = 0,
        .maximum = 1 << 20},
       {.name = "allow_inexact",
        .type = kBool,
        .default_value = false,
        .group = "Distribution",
-       .help = "Run on a number of devices over which the logical replicas cannot be spread evenly, with one replica a "
+       .help = "Run on a number of devices over which the logical replicas cannot be spread evenly, with one "
+               "replica a "
                "device: the result is not bit for bit that of the other placements."},
       {.name = "sync_batch_norm",
        .type = kBool,
        .default_value = false,
        .group = "Distribution",
-       .help = "Batch normalisation takes its mean and variance over the logical replicas of all devices and ranks instead of "
-               "over each replica's own batch. All replicas of a process are then computed at the same time, each with "
+       .help = "Batch normalisation takes its mean and variance over the logical replicas of all devices and "
+               "ranks instead of "
+               "over each replica's own batch. All replicas of a process are then computed at the same time, "
+               "each with "
                "memory of its own."},
       {.name = "scale_learning_rate",
        .type = kString,
        .default_value = "none",
        .group = "Distribution",
-       .help = "Multiply the learning rate by the number of logical replicas (linear), by its square root (sqrt), or not.",
+       .help = "Multiply the learning rate by the number of logical replicas (linear), by its square root "
+               "(sqrt), or not.",
        .allowed = {"none", "linear", "sqrt"}},
       {.name = "variable_update",
        .type = kString,
        .default_value = "replicated_host",
        .group = "Distribution",
-       .help = "Who holds the variables: each process one copy for all of its devices (replicated_host), each device one of "
-               "its own (replicated), or rank 0, from whom all devices copy them at each step (parameter_server). The "
+       .help = "Who holds the variables: each process one copy for all of its devices (replicated_host), "
+               "each device one of "
+               "its own (replicated), or rank 0, from whom all devices copy them at each step "
+               "(parameter_server). The "
                "result is the same; the last two are there for comparison.",
        .allowed = {"replicated_host", "replicated", "parameter_server"}},
       {.name = "first_bucket_mb",
        .type = kNumber,
        .default_value = 1.0,
        .group = "Distribution",
-       .help = "Mebibytes of gradients after which the first message to the other ranks is sent, while the backward pass "
+       .help = "Mebibytes of gradients after which the first message to the other ranks is sent, while the "
+               "backward pass "
                "goes on.",
        .minimum = 0,
        .maximum = 4096},
@@ -235,7 +255,8 @@ std::vector<Option> declare() {
        .type = kString,
        .default_value = "float32",
        .group = "Distribution",
-       .help = "How gradients travel between ranks. bfloat16: half of the bytes; results then depend on the placement.",
+       .help = "How gradients travel between ranks. bfloat16: half of the bytes; results then depend on the "
+               "placement.",
        .allowed = {"float32", "bfloat16"}},
       {.name = "step_profile",
        .type = kString,

@@ -51,7 +51,8 @@ int run(const RunSpec& spec) {
   } catch (const std::bad_alloc&) {
     message = "out of memory; use a smaller batch_size or a machine with more memory";
   } catch (const std::exception& error) {
-    message = fmt::format("an exception that is not one of moxing's left the program's own code: {}", error.what());
+    message =
+        fmt::format("an exception that is not one of moxing's left the program's own code: {}", error.what());
   } catch (...) {
     message = "something that is no std::exception was thrown by the program's own code";
   }

@@ -31,16 +31,20 @@ std::vector<ImportedVariable> import_torch_state(std::string_view model, std::sp
     if (tensor.name.ends_with(".num_batches_tracked")) continue;
     const auto known = names.find(tensor.name);
     if (known == names.end())
-      throw DataError(fmt::format("the state has a tensor '{}' ({}), which {} does not have; is it the state of another "
-                                  "network?",
-                                  tensor.name, to_string(tensor.value.type()), model));
+      throw DataError(
+          fmt::format("the state has a tensor '{}' ({}), which {} does not have; is it the state of another "
+                      "network?",
+                      tensor.name, to_string(tensor.value.type()), model));
     if (tensor.value.dtype() != DType::kFloat32)
-      throw DataError(fmt::format("the tensor '{}' is {}; expected float32 (save the state after .float())", tensor.name,
-                                  to_string(tensor.value.type())));
+      throw DataError(fmt::format("the tensor '{}' is {}; expected float32 (save the state after .float())",
+                                  tensor.name, to_string(tensor.value.type())));
     const bool transpose = known->second.is_dense_kernel;
     if (transpose && tensor.value.shape().rank() != 2)
-      throw DataError(fmt::format("the tensor '{}' is {}; expected a matrix [out, in]", tensor.name, to_string(tensor.value.type())));
-    result.push_back({tensor.name, {known->second.variable, transpose ? transposed(tensor.value) : tensor.value}, transpose});
+      throw DataError(fmt::format("the tensor '{}' is {}; expected a matrix [out, in]", tensor.name,
+                                  to_string(tensor.value.type())));
+    result.push_back({tensor.name,
+                      {known->second.variable, transpose ? transposed(tensor.value) : tensor.value},
+                      transpose});
   }
   if (result.size() != names.size()) {
     std::vector<std::string> missing;
@@ -49,8 +53,8 @@ std::vector<ImportedVariable> import_torch_state(std::string_view model, std::sp
       for (const NamedArray& tensor : state) found = found || tensor.name == name;
       if (!found) missing.push_back(name);
     }
-    throw DataError(fmt::format("the state lacks {} of the {} tensors of {}: {}", missing.size(), names.size(), model,
-                                fmt::join(missing, ", ")));
+    throw DataError(fmt::format("the state lacks {} of the {} tensors of {}: {}", missing.size(),
+                                names.size(), model, fmt::join(missing, ", ")));
   }
   return result;
 }

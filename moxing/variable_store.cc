@@ -20,7 +20,8 @@ void VariableStore::declare(const Graph& graph) {
     if (auto existing = variables_.find(spec.name); existing != variables_.end()) {
       if (existing->second.type() != spec.type)
         throw InvalidArgument(fmt::format(
-            "the variable '{}' made at {} is {}, but it is {} elsewhere in this run; model_fn must build the same "
+            "the variable '{}' made at {} is {}, but it is {} elsewhere in this run; model_fn must build the "
+            "same "
             "variables in every mode and for every batch size",
             spec.name, to_string(spec.where), to_string(spec.type), to_string(existing->second.type())));
       continue;
@@ -28,19 +29,20 @@ void VariableStore::declare(const Graph& graph) {
     auto restored = restored_.find(spec.name);
     if (restored == restored_.end()) {
       if (!required_from_.empty())
-        throw NotFound(fmt::format(
-            "the checkpoint '{}' has no value for the variable '{}' made at {}; it has no counterpart in the model for: "
-            "{}. Was it written by another model?",
-            required_from_, spec.name, to_string(spec.where),
-            restored_.empty() ? "(none)" : fmt::format("{}", fmt::join(unclaimed(), ", "))));
+        throw NotFound(
+            fmt::format("the checkpoint '{}' has no value for the variable '{}' made at {}; it has no "
+                        "counterpart in the model for: "
+                        "{}. Was it written by another model?",
+                        required_from_, spec.name, to_string(spec.where),
+                        restored_.empty() ? "(none)" : fmt::format("{}", fmt::join(unclaimed(), ", "))));
       variables_.emplace(spec.name, spec.initial_value(seed_));
       continue;
     }
     if (restored->second.type() != spec.type)
-      throw InvalidArgument(fmt::format("the checkpoint has '{}' as {}, the model (at {}) as {}; start from another "
-                                        "log_dir, or make the model as it was",
-                                        spec.name, to_string(restored->second.type()), to_string(spec.where),
-                                        to_string(spec.type)));
+      throw InvalidArgument(fmt::format(
+          "the checkpoint has '{}' as {}, the model (at {}) as {}; start from another "
+          "log_dir, or make the model as it was",
+          spec.name, to_string(restored->second.type()), to_string(spec.where), to_string(spec.type)));
     variables_.emplace(spec.name, std::move(restored->second));
     restored_.erase(restored);
   }
@@ -51,9 +53,10 @@ Array VariableStore::get(std::string_view name) const {
   if (found == variables_.end()) {
     std::vector<std::string> names;
     for (const auto& [known, value] : variables_) names.push_back(known);
-    throw NotFound(fmt::format("no variable '{}'; {}", name,
-                               names.empty() ? "there are none yet"
-                                             : fmt::format("the nearest name is '{}'", internal::nearest_name(name, names))));
+    throw NotFound(fmt::format(
+        "no variable '{}'; {}", name,
+        names.empty() ? "there are none yet"
+                      : fmt::format("the nearest name is '{}'", internal::nearest_name(name, names))));
   }
   return found->second;
 }

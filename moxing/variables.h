@@ -23,7 +23,7 @@ Regularizer l2_regularizer(float scale);  // scale * sum(v^2) / 2
 Regularizer l1_regularizer(float scale);  // scale * sum(|v|)
 
 struct VariableOptions {
-  bool trainable = true;       // whether optimizers change it
+  bool trainable = true;         // whether optimizers change it
   Regularizer regularizer = {};  // its value goes to the collection "regularization_losses"
 };
 
@@ -31,8 +31,9 @@ struct VariableOptions {
 //
 // Throws InvalidArgument (showing both places) if it exists and the scope does not allow reuse, or if it exists with
 // another shape; NotFound if the scope requires reuse and it does not exist; FailedPrecondition outside of a model function.
-Tensor get_variable(std::string_view name, const Shape& shape, const Initializer& initializer = glorot_uniform(),
-                    const VariableOptions& options = {}, SourceLocation where = SourceLocation::current());
+Tensor get_variable(std::string_view name, const Shape& shape,
+                    const Initializer& initializer = glorot_uniform(), const VariableOptions& options = {},
+                    SourceLocation where = SourceLocation::current());
 
 enum class Reuse {
   kInherit,  // as the scope around it; at the top: forbid

@@ -50,14 +50,15 @@ Kernel compile(const KernelRequest& request) {
 }  // namespace
 
 const Op& batch_norm_inference_op() {
-  static const Op op{.name = "batch_norm_inference", .infer = infer, .gradient = gradient, .compile = compile};
+  static const Op op{
+      .name = "batch_norm_inference", .infer = infer, .gradient = gradient, .compile = compile};
   return op;
 }
 
 Tensor batch_norm_inference(const Tensor& x, const Tensor& scale, const Tensor& offset, const Tensor& mean,
                             const Tensor& variance, const BatchNormOptions& options, SourceLocation where) {
-  return make_tensor(batch_norm_inference_op(), {x, scale, offset, mean, variance}, {{"epsilon", options.epsilon}},
-                     where);
+  return make_tensor(batch_norm_inference_op(), {x, scale, offset, mean, variance},
+                     {{"epsilon", options.epsilon}}, where);
 }
 
 }  // namespace mox

@@ -15,7 +15,8 @@
 
 namespace mox {
 
-Tensor huber_loss(const Tensor& predictions, const Tensor& labels, HuberLossOptions options, SourceLocation where) {
+Tensor huber_loss(const Tensor& predictions, const Tensor& labels, HuberLossOptions options,
+                  SourceLocation where) {
   require_same_type("huber_loss", predictions, labels, where);
   if (!(options.delta > 0))
     throw InvalidArgument("huber_loss at " + to_string(where) + ": expected delta > 0; given " +
@@ -24,8 +25,8 @@ Tensor huber_loss(const Tensor& predictions, const Tensor& labels, HuberLossOpti
   const Tensor error = abs(sub(predictions, labels, where), where);
   const Tensor quadratic = minimum(error, options.delta, where);
   const Tensor linear = sub(error, quadratic, where);
-  return reduce_mean(add(mul(square(quadratic, where), 0.5, where), mul(linear, options.delta, where), where), {},
-                     where);
+  return reduce_mean(add(mul(square(quadratic, where), 0.5, where), mul(linear, options.delta, where), where),
+                     {}, where);
 }
 
 }  // namespace mox

@@ -32,11 +32,12 @@ std::vector<Tensor> gradient(const GradientCall& call) {
 }  // namespace
 
 const Op& matmul_op() {
-  static const Op op{
-      .name = "matmul",
-      .infer = infer_matrix_product,
-      .gradient = gradient,
-      .compile = [](const KernelRequest& request) { return matrix_product_kernel(request.node, false, request.team); }};
+  static const Op op{.name = "matmul",
+                     .infer = infer_matrix_product,
+                     .gradient = gradient,
+                     .compile = [](const KernelRequest& request) {
+                       return matrix_product_kernel(request.node, false, request.team);
+                     }};
   return op;
 }
 

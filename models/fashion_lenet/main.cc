@@ -10,7 +10,8 @@ namespace {
 
 mox::Dataset input_fn(mox::ModeKeys mode) {
   const bool training = mode == mox::ModeKeys::TRAIN;
-  auto images = mox::data::mnist(mox::flag("data_url"), training ? "train" : "t10k", {.image_shape = mox::Shape{1, 28, 28}});
+  auto images = mox::data::mnist(mox::flag("data_url"), training ? "train" : "t10k",
+                                 {.image_shape = mox::Shape{1, 28, 28}});
   return training ? images.shuffle(60000).repeat() : images;
 }
 
@@ -32,12 +33,14 @@ mox::ModelSpec model_fn(const mox::Inputs& in, mox::ModeKeys mode) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  mox::define_flag("dropout", 0.4, "Share of the dense layer's units that are dropped in training, in [0, 1).");
+  mox::define_flag("dropout", 0.4,
+                   "Share of the dense layer's units that are dropped in training, in [0, 1).");
   mox::init(argc, argv);
-  return mox::run({.input_fn = input_fn,
-                   .model_fn = model_fn,
-                   .optimizer_fn = mox::get_optimizer_fn("momentum", {.learning_rate = 0.05, .momentum = 0.9}),
-                   .inter_mode = mox::ModeKeys::EVAL,
-                   .batch_size = 128,
-                   .log_dir = mox::flag("train_url")});
+  return mox::run(
+      {.input_fn = input_fn,
+       .model_fn = model_fn,
+       .optimizer_fn = mox::get_optimizer_fn("momentum", {.learning_rate = 0.05, .momentum = 0.9}),
+       .inter_mode = mox::ModeKeys::EVAL,
+       .batch_size = 128,
+       .log_dir = mox::flag("train_url")});
 }

@@ -4,7 +4,8 @@ namespace mox::zoo {
 
 NetworkOutput alexnet_v2(Network& network, const Tensor& images) {
   const Pool2dOptions overlapping{.window = {3, 3}, .strides = {2, 2}};
-  Tensor x = network.end_point("conv1", network.conv(images, 64, 11, "conv1", {.stride = 4, .padding = Padding::kValid}));
+  Tensor x = network.end_point(
+      "conv1", network.conv(images, 64, 11, "conv1", {.stride = 4, .padding = Padding::kValid}));
   x = network.end_point("pool1", max_pool(x, overlapping));
   x = network.end_point("conv2", network.conv(x, 192, 5, "conv2"));
   x = network.end_point("pool2", max_pool(x, overlapping));

@@ -15,7 +15,8 @@ Tensor local_response_normalization(const Tensor& x) {
   Array band(DType::kFloat32, Shape{channels, channels, 1, 1});
   const auto weights = band.values<float>();
   for (int64_t to = 0; to < channels; ++to)
-    for (int64_t from = std::max<int64_t>(0, to - kRadius); from <= std::min(channels - 1, to + kRadius); ++from)
+    for (int64_t from = std::max<int64_t>(0, to - kRadius); from <= std::min(channels - 1, to + kRadius);
+         ++from)
       weights[static_cast<size_t>(to * channels + from)] = 0.001f / 9;
   return x * pow(conv2d(square(x), constant(band)) + 1, -0.75);
 }

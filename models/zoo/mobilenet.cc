@@ -19,7 +19,8 @@ int64_t multiple_of_8(double channels) {
 
 Tensor depthwise(Network& network, const Tensor& x, int64_t stride) {
   const int64_t channels = x.shape()[1];
-  return network.conv_batch_norm(x, channels, 3, "depthwise", {.stride = stride, .groups = channels, .activation = relu6});
+  return network.conv_batch_norm(x, channels, 3, "depthwise",
+                                 {.stride = stride, .groups = channels, .activation = relu6});
 }
 
 Tensor inverted_residual(Network& network, const Tensor& x, int64_t expansion, int64_t out, int64_t stride) {
@@ -39,14 +40,18 @@ NetworkOutput mobilenet_v1(Network& network, const Tensor& images, double multip
   };
   constexpr Block kBlocks[] = {{1, 64},  {2, 128}, {1, 128}, {2, 256}, {1, 256},  {2, 512}, {1, 512},
                                {1, 512}, {1, 512}, {1, 512}, {1, 512}, {2, 1024}, {1, 1024}};
-  auto width = [&](int64_t filters) { return std::max<int64_t>(8, static_cast<int64_t>(static_cast<double>(filters) * multiplier)); };
-  Tensor x = network.end_point("conv1", network.conv_batch_norm(images, width(32), 3, "conv1", {.stride = 2, .activation = relu6}));
+  auto width = [&](int64_t filters) {
+    return std::max<int64_t>(8, static_cast<int64_t>(static_cast<double>(filters) * multiplier));
+  };
+  Tensor x = network.end_point(
+      "conv1", network.conv_batch_norm(images, width(32), 3, "conv1", {.stride = 2, .activation = relu6}));
   int number = 0;
   for (const auto& [stride, filters] : kBlocks) {
     const std::string name = fmt::format("block{}", ++number);
     const VarScope scope = var_scope(name);
     x = depthwise(network, x, stride);
-    x = network.end_point(name, network.conv_batch_norm(x, width(filters), 1, "pointwise", {.activation = relu6}));
+    x = network.end_point(name,
+                          network.conv_batch_norm(x, width(filters), 1, "pointwise", {.activation = relu6}));
   }
   return network.classify_global_mean(x, true);
 }
@@ -58,13 +63,15 @@ NetworkOutput mobilenet_v2(Network& network, const Tensor& images, double multip
   constexpr Stage kStages[] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
                                {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
   auto width = [&](int64_t filters) { return multiple_of_8(static_cast<double>(filters) * multiplier); };
-  Tensor x = network.end_point("conv1", network.conv_batch_norm(images, width(32), 3, "conv1", {.stride = 2, .activation = relu6}));
+  Tensor x = network.end_point(
+      "conv1", network.conv_batch_norm(images, width(32), 3, "conv1", {.stride = 2, .activation = relu6}));
   int number = 0;
   for (const auto& [expansion, filters, blocks, stride] : kStages)
     for (int64_t i = 0; i < blocks; ++i) {
       const std::string name = fmt::format("block{}", ++number);
       const VarScope scope = var_scope(name);
-      x = network.end_point(name, inverted_residual(network, x, expansion, width(filters), i == 0 ? stride : 1));
+      x = network.end_point(name,
+                            inverted_residual(network, x, expansion, width(filters), i == 0 ? stride : 1));
     }
   const int64_t last = multiple_of_8(1280 * std::max(1.0, multiplier));
   x = network.end_point("conv2", network.conv_batch_norm(x, last, 1, "conv2", {.activation = relu6}));

@@ -1,6 +1,6 @@
-#include <fmt/format.h>
-
 #include "models/zoo/internal/network.h"
+
+#include <fmt/format.h>
 
 namespace mox {
 
@@ -19,7 +19,8 @@ Regularizer Network::regularizer() const {
   return settings_.weight_decay > 0 ? l2_regularizer(settings_.weight_decay) : Regularizer{};
 }
 
-layers::Conv2dOptions Network::conv_options(int64_t kernel, const std::string& name, const ConvolutionOptions& options) const {
+layers::Conv2dOptions Network::conv_options(int64_t kernel, const std::string& name,
+                                            const ConvolutionOptions& options) const {
   return {.name = name,
           .strides = {options.stride, options.stride},
           .groups = options.groups,
@@ -27,7 +28,8 @@ layers::Conv2dOptions Network::conv_options(int64_t kernel, const std::string& n
           .kernel_regularizer = regularizer()};
 }
 
-Tensor Network::conv(const Tensor& x, int64_t filters, int64_t kernel, const std::string& name, const ConvolutionOptions& options) {
+Tensor Network::conv(const Tensor& x, int64_t filters, int64_t kernel, const std::string& name,
+                     const ConvolutionOptions& options) {
   layers::Conv2dOptions layer = conv_options(kernel, name, options);
   layer.activation = options.activation;
   return layers::conv2d(x, filters, {kernel, kernel}, layer);
@@ -42,7 +44,8 @@ Tensor Network::conv_without_bias(const Tensor& x, int64_t filters, int64_t kern
 
 Tensor Network::conv_batch_norm(const Tensor& x, int64_t filters, int64_t kernel, const std::string& name,
                                 const ConvolutionOptions& options) {
-  return batch_norm(conv_without_bias(x, filters, kernel, name, options), name + "/batch_norm", options.activation);
+  return batch_norm(conv_without_bias(x, filters, kernel, name, options), name + "/batch_norm",
+                    options.activation);
 }
 
 Tensor Network::batch_norm(const Tensor& x, const std::string& name, const layers::Activation& activation) {
@@ -53,8 +56,10 @@ Tensor Network::batch_norm(const Tensor& x, const std::string& name, const layer
                              .activation = activation});
 }
 
-Tensor Network::dense(const Tensor& x, int64_t units, const std::string& name, const layers::Activation& activation) {
-  return layers::dense(x, units, {.name = name, .activation = activation, .kernel_regularizer = regularizer()});
+Tensor Network::dense(const Tensor& x, int64_t units, const std::string& name,
+                      const layers::Activation& activation) {
+  return layers::dense(x, units,
+                       {.name = name, .activation = activation, .kernel_regularizer = regularizer()});
 }
 
 Tensor Network::dropout(const Tensor& x) {

@@ -25,7 +25,8 @@ constexpr NetworkEntry resnet_entry(std::string_view name, std::string_view pape
 constexpr NetworkEntry cifar_resnet_entry(std::string_view name, Build* build) {
   return {name, kResidual, 32, 3, 10, {}, true, true, false, build};
 }
-constexpr NetworkEntry mobilenet_entry(std::string_view name, std::string_view paper, float dropout, Build* build) {
+constexpr NetworkEntry mobilenet_entry(std::string_view name, std::string_view paper, float dropout,
+                                       Build* build) {
   return {name, paper, 224, 3, 1000, dropout, true, true, false, build};
 }
 
@@ -55,8 +56,10 @@ NetworkOutput build_mobilenet_v2(Network& network, const Tensor& images) {
 }
 
 constexpr NetworkEntry kEntries[] = {
-    {"lenet", "LeCun et al., Proc. IEEE 86 (1998); TensorFlow's MNIST tutorial", 28, 1, 10, 0.5f, false, false, false, lenet},
-    {"cifarnet", "Krizhevsky's cuda-convnet; TensorFlow's CIFAR-10 tutorial", 32, 3, 10, 0.5f, false, false, false, cifarnet},
+    {"lenet", "LeCun et al., Proc. IEEE 86 (1998); TensorFlow's MNIST tutorial", 28, 1, 10, 0.5f, false,
+     false, false, lenet},
+    {"cifarnet", "Krizhevsky's cuda-convnet; TensorFlow's CIFAR-10 tutorial", 32, 3, 10, 0.5f, false, false,
+     false, cifarnet},
     {"alexnet_v2", kOneWeirdTrick, 224, 3, 1000, 0.5f, false, false, false, alexnet_v2},
     vgg_entry("vgg_a", false, build_vgg<1, 1, 2, 2, 2, false>),
     vgg_entry("vgg_a_bn", true, build_vgg<1, 1, 2, 2, 2, true>),

@@ -7,9 +7,8 @@ namespace {
 
 Tensor unit(Network& network, const Tensor& x, int64_t filters, int64_t stride, bool bottleneck) {
   const int64_t out = bottleneck ? 4 * filters : filters;
-  const Tensor shortcut = stride == 1 && x.shape()[1] == out
-                              ? x
-                              : network.projection_shortcut(x, out, stride);
+  const Tensor shortcut =
+      stride == 1 && x.shape()[1] == out ? x : network.projection_shortcut(x, out, stride);
   Tensor y;
   if (bottleneck) {
     y = network.conv_batch_norm(x, filters, 1, "conv1");
@@ -36,9 +35,11 @@ Tensor unit_cifar(Network& network, const Tensor& x, int64_t filters, int64_t st
 
 }  // namespace
 
-NetworkOutput resnet_v1(Network& network, const Tensor& images, const std::array<int, 4>& units, bool bottleneck) {
+NetworkOutput resnet_v1(Network& network, const Tensor& images, const std::array<int, 4>& units,
+                        bool bottleneck) {
   Tensor x = network.end_point("conv1", network.conv_batch_norm(images, 64, 7, "conv1", {.stride = 2}));
-  x = network.end_point("pool1", max_pool(x, {.window = {3, 3}, .strides = {2, 2}, .padding = Padding::of(1)}));
+  x = network.end_point("pool1",
+                        max_pool(x, {.window = {3, 3}, .strides = {2, 2}, .padding = Padding::of(1)}));
   for (size_t block = 0; block < units.size(); ++block) {
     const VarScope scope = var_scope(fmt::format("block{}", block + 1));
     for (int i = 0; i < units[block]; ++i) {

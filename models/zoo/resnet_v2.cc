@@ -19,7 +19,8 @@ Tensor unit(Network& network, const Tensor& x, int64_t filters, int64_t stride) 
 
 NetworkOutput resnet_v2(Network& network, const Tensor& images, const std::array<int, 4>& units) {
   Tensor x = network.end_point("conv1", network.conv_without_bias(images, 64, 7, "conv1", {.stride = 2}));
-  x = network.end_point("pool1", max_pool(x, {.window = {3, 3}, .strides = {2, 2}, .padding = Padding::of(1)}));
+  x = network.end_point("pool1",
+                        max_pool(x, {.window = {3, 3}, .strides = {2, 2}, .padding = Padding::of(1)}));
   for (size_t block = 0; block < units.size(); ++block) {
     const VarScope scope = var_scope(fmt::format("block{}", block + 1));
     for (int i = 0; i < units[block]; ++i) {

@@ -6,14 +6,16 @@
 
 namespace mox::zoo {
 
-NetworkOutput vgg(Network& network, const Tensor& images, const std::array<int, 5>& convolutions, bool batch_norm) {
+NetworkOutput vgg(Network& network, const Tensor& images, const std::array<int, 5>& convolutions,
+                  bool batch_norm) {
   Tensor x = images;
   for (size_t stage = 0; stage < convolutions.size(); ++stage) {
     const int64_t filters = std::min<int64_t>(64 << stage, 512);
     for (int i = 1; i <= convolutions[stage]; ++i) {
       const std::string name = fmt::format("conv{}/conv{}_{}", stage + 1, stage + 1, i);
       // The bias before a normalisation has no effect; it is there because torchvision's networks have it.
-      x = batch_norm ? network.batch_norm(network.conv(x, filters, 3, name, {.activation = {}}), name + "/batch_norm", relu)
+      x = batch_norm ? network.batch_norm(network.conv(x, filters, 3, name, {.activation = {}}),
+                                          name + "/batch_norm", relu)
                      : network.conv(x, filters, 3, name);
     }
     network.end_point(fmt::format("conv{}", stage + 1), x);

@@ -11,7 +11,8 @@ using zoo::NetworkEntry;
 using zoo::NetworkSettings;
 
 void require(bool condition, const NetworkEntry& entry, std::string_view option, std::string_view expected) {
-  if (!condition) throw InvalidArgument(fmt::format("the network {}: {} must be {}", entry.name, option, expected));
+  if (!condition)
+    throw InvalidArgument(fmt::format("the network {}: {} must be {}", entry.name, option, expected));
 }
 
 NetworkSettings checked_settings(const NetworkEntry& entry, const NetworkOptions& options) {
@@ -20,7 +21,8 @@ NetworkSettings checked_settings(const NetworkEntry& entry, const NetworkOptions
   require(options.weight_decay >= 0, entry, "weight_decay", ">= 0");
   if (options.batch_norm_momentum) {
     require(entry.has_batch_norm, entry, "batch_norm_momentum", "left out: it has no batch normalisation");
-    require(*options.batch_norm_momentum >= 0 && *options.batch_norm_momentum <= 1, entry, "batch_norm_momentum", "in [0, 1]");
+    require(*options.batch_norm_momentum >= 0 && *options.batch_norm_momentum <= 1, entry,
+            "batch_norm_momentum", "in [0, 1]");
   }
   if (options.batch_norm_epsilon) {
     require(entry.has_batch_norm, entry, "batch_norm_epsilon", "left out: it has no batch normalisation");
@@ -31,7 +33,8 @@ NetworkSettings checked_settings(const NetworkEntry& entry, const NetworkOptions
     require(*options.dropout >= 0 && *options.dropout < 1, entry, "dropout", "in [0, 1)");
   }
   if (options.recompute_shortcuts)
-    require(entry.has_projections, entry, "recompute_shortcuts", "left out: its shortcuts are no convolutions with normalisation");
+    require(entry.has_projections, entry, "recompute_shortcuts",
+            "left out: its shortcuts are no convolutions with normalisation");
   return {.num_classes = options.num_classes.value_or(entry.num_classes),
           .weight_decay = options.weight_decay,
           .batch_norm_momentum = options.batch_norm_momentum.value_or(0.9f),
@@ -43,10 +46,11 @@ NetworkSettings checked_settings(const NetworkEntry& entry, const NetworkOptions
 void check_images(const NetworkEntry& entry, const Tensor& images, std::optional<int64_t> size) {
   const bool is_image = images.defined() && images.dtype() == DType::kFloat32 && images.shape().rank() == 4;
   if (is_image && (!size || (images.shape()[2] == *size && images.shape()[3] == *size))) return;
-  const std::string expected = size ? fmt::format("[batch, channels, {}, {}]", *size, *size) : "[batch, channels, height, width]";
-  throw InvalidArgument(fmt::format("the network {}: expected float32 images {}; given {}{}", entry.name, expected,
-                                    to_string(images),
-                                    is_image ? "; the option image_size makes the network for another size" : ""));
+  const std::string expected =
+      size ? fmt::format("[batch, channels, {}, {}]", *size, *size) : "[batch, channels, height, width]";
+  throw InvalidArgument(fmt::format(
+      "the network {}: expected float32 images {}; given {}{}", entry.name, expected, to_string(images),
+      is_image ? "; the option image_size makes the network for another size" : ""));
 }
 
 }  // namespace

@@ -24,9 +24,10 @@ namespace mox {
 
 // What a network makes of a batch of images.
 struct NetworkOutput {
-  Tensor logits;            // float32 [batch, num_classes], not normalised
-  NamedTensors end_points;  // the stages by name, in order ("conv1", "block2", "global_pool", ...); last "logits" and "predictions"
-                            // (softmax(logits)); those that nothing uses cost nothing
+  Tensor logits;  // float32 [batch, num_classes], not normalised
+  NamedTensors
+      end_points;  // the stages by name, in order ("conv1", "block2", "global_pool", ...); last "logits" and "predictions"
+                   // (softmax(logits)); those that nothing uses cost nothing
 
   // Throws NotFound, naming those that exist.
   const Tensor& end_point(std::string_view name) const;
@@ -35,7 +36,8 @@ struct NetworkOutput {
 // Settings that every network takes. Those without a value have the default stated here; one that the network has no
 // use for (dropout for a ResNet, batch_norm_* for a network without batch normalisation) must not be set.
 struct NetworkOptions {
-  std::optional<int64_t> num_classes = {};  // >= 1; default: that of the published network (ModelMeta::num_classes)
+  std::optional<int64_t> num_classes =
+      {};  // >= 1; default: that of the published network (ModelMeta::num_classes)
   // Height and width of the images, which are then required. Default: any size for networks that end with a global mean;
   // ModelMeta::image_size for those whose dense layers are made for one size (lenet, cifarnet, alexnet, vgg).
   std::optional<int64_t> image_size = {};
@@ -47,7 +49,8 @@ struct NetworkOptions {
   // Computes the shortcuts that are convolutions again in the backward pass: less memory, about a hundredth more time
   // (docs/recomputation.md). For ResNets of version 1 whose shortcuts are such.
   bool recompute_shortcuts = false;
-  std::optional<float> dropout = {};              // share of the units dropped in TRAIN; default: ModelMeta::dropout; in [0, 1)
+  std::optional<float> dropout =
+      {};  // share of the units dropped in TRAIN; default: ModelMeta::dropout; in [0, 1)
 };
 
 // images: float32 [batch, channels, height, width]. All variables are made under the scope named after the network.
@@ -61,17 +64,17 @@ NetworkFn get_model_fn(std::string_view name, const NetworkOptions& options = {}
 // The facts of a network in its published form: with default options, one image of image_size.
 struct ModelMeta {
   std::string name;
-  std::string paper;             // where the network is described
-  int64_t image_size = 0;        // height and width that it was published for
-  int64_t channels = 0;          // of the images
+  std::string paper;       // where the network is described
+  int64_t image_size = 0;  // height and width that it was published for
+  int64_t channels = 0;    // of the images
   int64_t num_classes = 0;
   std::optional<float> dropout;  // the default; none: the network has no dropout
   bool has_batch_norm = false;
   bool takes_any_image_size = false;
   // Counted in the graph that get_model_fn builds:
-  int64_t parameters = 0;     // elements of the trainable variables
+  int64_t parameters = 0;       // elements of the trainable variables
   int64_t moving_averages = 0;  // elements of the others
-  int64_t multiply_adds = 0;  // of convolutions and dense layers, for one image forward
+  int64_t multiply_adds = 0;    // of convolutions and dense layers, for one image forward
 };
 
 // Throws InvalidArgument for an unknown name. Builds the graph to count, which takes milliseconds and no tensor memory.

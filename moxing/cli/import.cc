@@ -15,26 +15,31 @@
 namespace mox::cli {
 
 void add_import(CLI::App& mox) {
-  CLI::App* command = mox.add_subcommand(
-      "import",
-      "Turn a torchvision state (safetensors) into a checkpoint of step 0 for the zoo's network, and print the table of names");
+  CLI::App* command = mox.add_subcommand("import",
+                                         "Turn a torchvision state (safetensors) into a checkpoint of step 0 "
+                                         "for the zoo's network, and print the table of names");
   struct Arguments {
     std::string model, file, log_dir;
   };
   auto arguments = std::make_shared<Arguments>();
-  command->add_option("--model", arguments->model, fmt::format("One of: {}", fmt::join(importable_models(), ", ")))->required();
+  command
+      ->add_option("--model", arguments->model,
+                   fmt::format("One of: {}", fmt::join(importable_models(), ", ")))
+      ->required();
   command->add_option("FILE", arguments->file, "The state, a .safetensors file")->required();
-  command->add_option("DIR", arguments->log_dir, "Where the checkpoint goes: a directory without checkpoints")->required();
+  command->add_option("DIR", arguments->log_dir, "Where the checkpoint goes: a directory without checkpoints")
+      ->required();
   command->callback([arguments] {
     const SafetensorsFile state = read_safetensors(arguments->file);
     const auto imported = import_torch_state(arguments->model, state.tensors);
     if (const auto latest = latest_checkpoint(arguments->log_dir))
-      throw FailedPrecondition(fmt::format("'{}' holds a checkpoint already ({}); choose another directory", arguments->log_dir, *latest));
+      throw FailedPrecondition(fmt::format("'{}' holds a checkpoint already ({}); choose another directory",
+                                           arguments->log_dir, *latest));
     Checkpoint checkpoint;
     for (const ImportedVariable& entry : imported) {
       checkpoint.variables.push_back(entry.variable);
-      fmt::print("{} -> {} {}{}\n", entry.torch_name, entry.variable.name, to_string(entry.variable.value.type()),
-                 entry.transposed ? " transposed" : "");
+      fmt::print("{} -> {} {}{}\n", entry.torch_name, entry.variable.name,
+                 to_string(entry.variable.value.type()), entry.transposed ? " transposed" : "");
     }
     fmt::print("{} variables in {}\n", imported.size(), save_checkpoint(arguments->log_dir, checkpoint));
   });

@@ -116,8 +116,8 @@ int launch(const Arguments& arguments) {
   int ranks = wanted;
   for (int attempt = 0;; ++attempt) {
     const int status = run(mpirun_command(arguments, hosts, ranks));
-    if (status == 0 || status == kExitInterrupted || status == kConfigurationRefused || status == kProgramNotStarted ||
-        signals_received.load() > 0 || attempt == arguments.max_restarts)
+    if (status == 0 || status == kExitInterrupted || status == kConfigurationRefused ||
+        status == kProgramNotStarted || signals_received.load() > 0 || attempt == arguments.max_restarts)
       return status;
     ::sleep(kSecondsBetweenAttempts);
     std::vector<HostSlots> left;

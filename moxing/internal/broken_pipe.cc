@@ -6,7 +6,8 @@ namespace mox::internal {
 
 SurviveBrokenPipe::SurviveBrokenPipe() {
   struct sigaction now {};
-  if (sigaction(SIGPIPE, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL) return;
+  if (sigaction(SIGPIPE, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL)
+    return;
   now.sa_handler = SIG_IGN;
   changed_ = sigaction(SIGPIPE, &now, nullptr) == 0;
 }

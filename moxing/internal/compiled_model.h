@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "moxing/hook.h"
-#include "moxing/model_spec.h"
 #include "moxing/internal/arithmetic.h"
+#include "moxing/model_spec.h"
 #include "moxing/variable_store.h"
 #include "runtime/data/pipeline.h"
 #include "runtime/exec/plan_instance.h"
@@ -23,16 +23,18 @@ struct CompiledModel {
   std::unique_ptr<Graph> graph;
   ModelSpec spec;
   std::shared_ptr<const Plan> plan;
-  std::unique_ptr<PlanInstance> instance;  // of lane 0
+  std::unique_ptr<PlanInstance> instance;                        // of lane 0
   std::vector<std::unique_ptr<PlanInstance>> further_instances;  // of the other lanes
-  std::vector<std::string> fetch_names;        // of the plan's fetches; kTrainedLoss first in TRAIN
-  std::vector<std::string> gradient_variables; // of the plan's gradients
+  std::vector<std::string> fetch_names;         // of the plan's fetches; kTrainedLoss first in TRAIN
+  std::vector<std::string> gradient_variables;  // of the plan's gradients
   std::vector<TensorType> signature;
 
   // The index of a fetch; throws NotFound naming those that exist.
   size_t fetch_index(std::string_view name) const;
   const Array& fetched(std::string_view name) const { return instance->fetched(fetch_index(name)); }
-  PlanInstance& of_lane(int lane) { return lane == 0 ? *instance : *further_instances[static_cast<size_t>(lane - 1)]; }
+  PlanInstance& of_lane(int lane) {
+    return lane == 0 ? *instance : *further_instances[static_cast<size_t>(lane - 1)];
+  }
 };
 
 // Compiles on demand and keeps what it has compiled: one model a signature.
@@ -41,9 +43,9 @@ class ModelCompiler {
   // `begin` is called for each graph of a TRAIN model before it is compiled (the hooks' begin).
   // `lanes`: how many instances each model gets. `variable`: what the instances of a lane read as a variable; the store's if it
   // is empty.
-  ModelCompiler(ModelFn model_fn, ModeKeys mode, VariableStore& store, const Team& team, const Arithmetic& arithmetic,
-                std::function<void(ModelBuild&, const ModelSpec&)> begin = {}, int lanes = 1,
-                std::function<Array(int lane, std::string_view name)> variable = {});
+  ModelCompiler(ModelFn model_fn, ModeKeys mode, VariableStore& store, const Team& team,
+                const Arithmetic& arithmetic, std::function<void(ModelBuild&, const ModelSpec&)> begin = {},
+                int lanes = 1, std::function<Array(int lane, std::string_view name)> variable = {});
 
   // Plans from now on are compiled with CompileOptions::gradients_in_parts.
   void take_gradients_in_parts() { gradients_in_parts_ = true; }

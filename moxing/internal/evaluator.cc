@@ -16,10 +16,11 @@ Dataset one_epoch(const RunSpec& spec, const RunSettings& settings, ModeKeys mod
   if (dataset.cardinality() == Dataset::kInfinite) {
     const int64_t epoch = dataset.epoch_size();
     if (epoch < 0)
-      throw FailedPrecondition(fmt::format(
-          "input_fn({}) returns data without end whose epoch has no known size, so one pass over it is not defined: leave "
-          "out .repeat() in this mode, or add .take(n)",
-          to_string(mode)));
+      throw FailedPrecondition(
+          fmt::format("input_fn({}) returns data without end whose epoch has no known size, so one pass over "
+                      "it is not defined: leave "
+                      "out .repeat() in this mode, or add .take(n)",
+                      to_string(mode)));
     dataset = dataset.take(epoch);
   }
   return settings.auto_batch ? dataset.batch(settings.eval_batch_size) : dataset;
@@ -79,7 +80,8 @@ Metrics Evaluator::evaluate(const std::function<bool()>& give_up) {
 
 std::vector<std::string> Evaluator::metric_names() {
   std::vector<std::string> names;
-  for (const auto& [name, tensor] : compiler_.for_signature(dataset_.signature()).spec.log_info) names.push_back(name);
+  for (const auto& [name, tensor] : compiler_.for_signature(dataset_.signature()).spec.log_info)
+    names.push_back(name);
   return names;
 }
 
@@ -100,7 +102,8 @@ Metrics Evaluator::means_of(const std::vector<double>& records, const std::vecto
     samples_ += static_cast<int64_t>(values[0]);
     for (size_t i = 0; i < sums.size(); ++i) sums[i].second += values[i + 1] * values[0];
   }
-  if (samples_ == 0) throw DataError(fmt::format("the data of input_fn(eval) has no samples ({})", dataset_.describe()));
+  if (samples_ == 0)
+    throw DataError(fmt::format("the data of input_fn(eval) has no samples ({})", dataset_.describe()));
   for (auto& [name, sum] : sums) sum /= static_cast<double>(samples_);
   return sums;
 }

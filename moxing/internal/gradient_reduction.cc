@@ -52,8 +52,9 @@ void GradientReduction::plan_buckets(const BucketOptions& options) {
       // What is final last travels when nothing is left to hide it: so buckets shrink towards the end, none being larger
       // than half of what is left.
       const int64_t left = block_elements_ - parts_[i].offset;
-      limit = buckets_.empty() ? options.first_bucket_elements
-                               : std::min(options.bucket_elements, std::max(options.first_bucket_elements, left / 2));
+      limit = buckets_.empty()
+                  ? options.first_bucket_elements
+                  : std::min(options.bucket_elements, std::max(options.first_bucket_elements, left / 2));
       buckets_.push_back({i, i, parts_[i].offset, 0});
     }
     Bucket& bucket = buckets_.back();

@@ -19,8 +19,9 @@ class CheckpointHook : public Hook {
   }
   void after_run(Session& session, const StepResult&) override {
     const bool by_steps = options_.every_n_steps > 0 && session.global_step() % options_.every_n_steps == 0;
-    const bool by_time = options_.every_seconds > 0 &&
-                         std::chrono::duration<double>(Clock::now() - last_).count() >= options_.every_seconds;
+    const bool by_time =
+        options_.every_seconds > 0 &&
+        std::chrono::duration<double>(Clock::now() - last_).count() >= options_.every_seconds;
     if (!by_steps && !by_time) return;
     session.save_checkpoint();
     last_ = Clock::now();

@@ -12,21 +12,22 @@ class EvaluationHook : public Hook {
   explicit EvaluationHook(int64_t every_n_steps) : every_n_steps_(every_n_steps) {}
 
   void after_create_session(Session& session) override {
-    if (!session.can_evaluate())
-      throw FailedPrecondition("evaluation_hook needs a run with inter_mode EVAL");
+    if (!session.can_evaluate()) throw FailedPrecondition("evaluation_hook needs a run with inter_mode EVAL");
   }
   void after_run(Session& session, const StepResult&) override {
     if (every_n_steps_ > 0 && session.global_step() % every_n_steps_ == 0) evaluate(session);
   }
   void end(Session& session) override {
-    if (!session.failed() && !session.interrupted() && evaluated_step_ != session.global_step()) evaluate(session);
+    if (!session.failed() && !session.interrupted() && evaluated_step_ != session.global_step())
+      evaluate(session);
   }
 
  private:
   void evaluate(Session& session) {
     evaluated_step_ = session.global_step();
     std::string line = fmt::format("evaluation at global step {}:", evaluated_step_);
-    for (const auto& [name, value] : session.evaluate()) line += fmt::format("  {}: {}", name, format_value(value));
+    for (const auto& [name, value] : session.evaluate())
+      line += fmt::format("  {}: {}", name, format_value(value));
     session.console().print(line, Console::Style::kStrong);
   }
 
@@ -37,7 +38,8 @@ class EvaluationHook : public Hook {
 }  // namespace
 
 std::shared_ptr<Hook> evaluation_hook(int64_t every_n_steps) {
-  if (every_n_steps < 0) throw InvalidArgument(fmt::format("evaluation_hook: every_n_steps must be >= 0, got {}", every_n_steps));
+  if (every_n_steps < 0)
+    throw InvalidArgument(fmt::format("evaluation_hook: every_n_steps must be >= 0, got {}", every_n_steps));
   return std::make_shared<EvaluationHook>(every_n_steps);
 }
 

@@ -24,7 +24,8 @@ class LoggingHook : public Hook {
       measure();
       NamedValues values;
       for (const std::string& name : session.log_names()) values.emplace_back(name, result.number(name));
-      session.console().print(format_step_line(step - session.first_step(), step, samples_per_second_, values));
+      session.console().print(
+          format_step_line(step - session.first_step(), step, samples_per_second_, values));
     }
     if (options_.live_line && !session.log_names().empty())
       session.console().show_progress({.global_step = step,
@@ -58,7 +59,8 @@ class LoggingHook : public Hook {
 
 std::shared_ptr<Hook> logging_hook(const LoggingHookOptions& options) {
   if (options.every_n_steps < 1)
-    throw InvalidArgument(fmt::format("logging_hook: every_n_steps must be >= 1, got {}", options.every_n_steps));
+    throw InvalidArgument(
+        fmt::format("logging_hook: every_n_steps must be >= 1, got {}", options.every_n_steps));
   return std::make_shared<LoggingHook>(options);
 }
 

@@ -70,7 +70,8 @@ class MetricsFileHook : public Hook {
       for (std::string line; std::getline(old, line);) {
         const auto parsed = nlohmann::json::parse(line, nullptr, false);
         // What is no whole line of ours was cut off by a crash or a full disk.
-        const bool has_step = parsed.is_object() && parsed.contains(kStepField) && parsed[kStepField].is_number();
+        const bool has_step =
+            parsed.is_object() && parsed.contains(kStepField) && parsed[kStepField].is_number();
         if (!has_step || parsed[kStepField].get<double>() > static_cast<double>(step)) continue;
         if (parsed.contains(kEvaluationField)) evaluated_step_ = parsed[kStepField].get<int64_t>();
         kept += line + '\n';
@@ -86,9 +87,11 @@ class MetricsFileHook : public Hook {
     check("write");
   }
   void check(std::string_view doing) const {
-    if (!file_) throw IoError(fmt::format("cannot {} the metrics file '{}': {}. The checkpoints are untouched; make room or make the "
-                                "directory writable, and run again to go on from the latest",
-                                doing, path_, std::strerror(errno)));
+    if (!file_)
+      throw IoError(fmt::format(
+          "cannot {} the metrics file '{}': {}. The checkpoints are untouched; make room or make the "
+          "directory writable, and run again to go on from the latest",
+          doing, path_, std::strerror(errno)));
   }
 
   int64_t every_n_steps_;
@@ -103,7 +106,9 @@ class MetricsFileHook : public Hook {
 }  // namespace
 
 std::shared_ptr<Hook> metrics_file_hook(int64_t every_n_steps) {
-  if (every_n_steps < 1) throw InvalidArgument(fmt::format("metrics_file_hook: every_n_steps must be >= 1, got {}", every_n_steps));
+  if (every_n_steps < 1)
+    throw InvalidArgument(
+        fmt::format("metrics_file_hook: every_n_steps must be >= 1, got {}", every_n_steps));
   return std::make_shared<MetricsFileHook>(every_n_steps);
 }
 

@@ -15,11 +15,13 @@ class NanGuardHook : public Hook {
   void after_run(Session& session, const StepResult& result) override {
     const double loss = result.number(internal::kTrainedLoss);
     if (std::isfinite(loss)) return;
-    throw NumericError(fmt::format(
-        "the loss is {:g} at global step {} (learning rate {:g}); the checkpoints saved before are untouched. Usual causes: a "
-        "learning rate that is too high (try clip_gradient_norm or a warm-up), a logarithm or division of zero, bad input "
-        "values",
-        std::isnan(loss) ? std::abs(loss) : loss, session.global_step(), learning_rate_));
+    throw NumericError(
+        fmt::format("the loss is {:g} at global step {} (learning rate {:g}); the checkpoints saved before "
+                    "are untouched. Usual causes: a "
+                    "learning rate that is too high (try clip_gradient_norm or a warm-up), a logarithm or "
+                    "division of zero, bad input "
+                    "values",
+                    std::isnan(loss) ? std::abs(loss) : loss, session.global_step(), learning_rate_));
   }
 
  private:

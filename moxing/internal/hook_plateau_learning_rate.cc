@@ -36,10 +36,12 @@ class PlateauLearningRateHook : public Hook {
 
 }  // namespace
 
-std::shared_ptr<Hook> plateau_learning_rate_hook(const MonitorOptions& options, double factor, double min_multiplier) {
+std::shared_ptr<Hook> plateau_learning_rate_hook(const MonitorOptions& options, double factor,
+                                                 double min_multiplier) {
   if (!(factor > 0 && factor < 1) || !(min_multiplier >= 0))
-    throw InvalidArgument(fmt::format("plateau_learning_rate_hook: factor must be in (0, 1) and min_multiplier >= 0, got {} and {}",
-                                      factor, min_multiplier));
+    throw InvalidArgument(fmt::format(
+        "plateau_learning_rate_hook: factor must be in (0, 1) and min_multiplier >= 0, got {} and {}", factor,
+        min_multiplier));
   return std::make_shared<PlateauLearningRateHook>(options, factor, min_multiplier);
 }
 

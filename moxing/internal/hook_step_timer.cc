@@ -19,7 +19,8 @@ class StepTimerHook : public Hook {
     if (++steps_ < every_n_steps_) return;
     const auto now = Clock::now();
     const double seconds = std::chrono::duration<double>(now - mark_).count();
-    report_(static_cast<double>(steps_) / seconds, static_cast<double>(samples_) / seconds, session.global_step());
+    report_(static_cast<double>(steps_) / seconds, static_cast<double>(samples_) / seconds,
+            session.global_step());
     mark_ = now;
     steps_ = samples_ = 0;
   }
@@ -34,8 +35,10 @@ class StepTimerHook : public Hook {
 
 }  // namespace
 
-std::shared_ptr<Hook> step_timer_hook(int64_t every_n_steps, std::function<void(double, double, int64_t)> report) {
-  if (every_n_steps < 1) throw InvalidArgument(fmt::format("step_timer_hook: every_n_steps must be >= 1, got {}", every_n_steps));
+std::shared_ptr<Hook> step_timer_hook(int64_t every_n_steps,
+                                      std::function<void(double, double, int64_t)> report) {
+  if (every_n_steps < 1)
+    throw InvalidArgument(fmt::format("step_timer_hook: every_n_steps must be >= 1, got {}", every_n_steps));
   if (!report) throw InvalidArgument("step_timer_hook: report is empty");
   return std::make_shared<StepTimerHook>(every_n_steps, std::move(report));
 }

@@ -14,7 +14,8 @@ class StopAtStepHook : public Hook {
 
  private:
   void check(Session& session) {
-    if (session.global_step() >= last_step_) session.request_stop(fmt::format("step {} was reached", last_step_));
+    if (session.global_step() >= last_step_)
+      session.request_stop(fmt::format("step {} was reached", last_step_));
   }
   int64_t last_step_;
 };
@@ -22,7 +23,8 @@ class StopAtStepHook : public Hook {
 }  // namespace
 
 std::shared_ptr<Hook> stop_at_step_hook(int64_t last_step) {
-  if (last_step < 1) throw InvalidArgument(fmt::format("stop_at_step_hook: last_step must be >= 1, got {}", last_step));
+  if (last_step < 1)
+    throw InvalidArgument(fmt::format("stop_at_step_hook: last_step must be >= 1, got {}", last_step));
   return std::make_shared<StopAtStepHook>(last_step);
 }
 

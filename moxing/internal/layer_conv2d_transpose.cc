@@ -16,13 +16,16 @@ Tensor conv2d_transpose(const Tensor& x, int64_t filters, std::array<int64_t, 2>
                         const Conv2dTransposeOptions& options, SourceLocation where) {
   require_rank(x, 4, "conv2d_transpose", where);
   require_positive(filters, "filters", "conv2d_transpose", where);
-  require_positive(std::min(kernel_size[0], kernel_size[1]), "kernel height and width", "conv2d_transpose", where);
+  require_positive(std::min(kernel_size[0], kernel_size[1]), "kernel height and width", "conv2d_transpose",
+                   where);
   const LocationScope location(where);
   const VarScope scope = var_scope(scope_name(options.name, "conv2d_transpose"));
-  const Tensor kernel = get_variable("kernel", {x.shape()[1], filters, kernel_size[0], kernel_size[1]},
-                                     options.kernel_initializer, {.regularizer = options.kernel_regularizer}, where);
+  const Tensor kernel =
+      get_variable("kernel", {x.shape()[1], filters, kernel_size[0], kernel_size[1]},
+                   options.kernel_initializer, {.regularizer = options.kernel_regularizer}, where);
   const Tensor y = mox::conv2d_transpose(x, kernel, {.strides = options.strides, .padding = options.padding});
-  return activated(biased(y, options.use_bias, filters, options.bias_initializer, where), options.activation, where);
+  return activated(biased(y, options.use_bias, filters, options.bias_initializer, where), options.activation,
+                   where);
 }
 
 }  // namespace mox::layers

@@ -23,20 +23,22 @@ std::string scope_name(const std::string& given, std::string_view kind) {
 
 void require_rank(const Tensor& x, int rank, std::string_view layer, SourceLocation where) {
   if (!x.defined() || x.shape().rank() != rank || x.dtype() != DType::kFloat32)
-    throw InvalidArgument(fmt::format("the layer {} at {}: expected a float32 tensor of rank {}; given {}", layer,
-                                      to_string(where), rank, to_string(x)));
+    throw InvalidArgument(fmt::format("the layer {} at {}: expected a float32 tensor of rank {}; given {}",
+                                      layer, to_string(where), rank, to_string(x)));
 }
 
 void require_positive(int64_t value, std::string_view what, std::string_view layer, SourceLocation where) {
   if (value < 1)
-    throw InvalidArgument(fmt::format("the layer {} at {}: {} must be >= 1, got {}", layer, to_string(where), what, value));
+    throw InvalidArgument(
+        fmt::format("the layer {} at {}: {} must be >= 1, got {}", layer, to_string(where), what, value));
 }
 
 Tensor activated(const Tensor& y, const Activation& activation, SourceLocation where) {
   return activation ? activation(y, where) : y;
 }
 
-Tensor biased(const Tensor& y, bool use_bias, int64_t channels, const Initializer& initializer, SourceLocation where) {
+Tensor biased(const Tensor& y, bool use_bias, int64_t channels, const Initializer& initializer,
+              SourceLocation where) {
   return use_bias ? bias_add(y, get_variable("bias", {channels}, initializer, {}, where), where) : y;
 }
 

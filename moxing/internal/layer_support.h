@@ -18,6 +18,7 @@ void require_positive(int64_t value, std::string_view what, std::string_view lay
 Tensor activated(const Tensor& y, const Activation& activation, SourceLocation where);
 
 // y plus the variable "bias", one value a channel (axis 1), if `use_bias`.
-Tensor biased(const Tensor& y, bool use_bias, int64_t channels, const Initializer& initializer, SourceLocation where);
+Tensor biased(const Tensor& y, bool use_bias, int64_t channels, const Initializer& initializer,
+              SourceLocation where);
 
 }  // namespace mox::layers::internal

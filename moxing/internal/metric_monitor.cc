@@ -11,7 +11,8 @@ namespace mox::internal {
 
 MetricMonitor::MetricMonitor(const MonitorOptions& options) : options_(options) {
   if (options.patience < 1)
-    throw InvalidArgument(fmt::format("a monitor's patience must be >= 1 evaluation, got {}", options.patience));
+    throw InvalidArgument(
+        fmt::format("a monitor's patience must be >= 1 evaluation, got {}", options.patience));
   if (!(options.min_change >= 0))
     throw InvalidArgument(fmt::format("a monitor's min_change must be >= 0, got {}", options.min_change));
 }
@@ -24,16 +25,19 @@ void MetricMonitor::add(const Metrics& metrics) {
     names += (names.empty() ? "" : ", ") + name;
   }
   if (!value)
-    throw NotFound(fmt::format("the monitored metric '{}' is not in the evaluation, which has: {}", options_.metric, names));
-  const bool better = std::isfinite(*value) && (!best_ || (options_.larger_is_better ? *value > *best_ + options_.min_change
-                                                                                      : *value < *best_ - options_.min_change));
+    throw NotFound(fmt::format("the monitored metric '{}' is not in the evaluation, which has: {}",
+                               options_.metric, names));
+  const bool better = std::isfinite(*value) &&
+                      (!best_ || (options_.larger_is_better ? *value > *best_ + options_.min_change
+                                                            : *value < *best_ - options_.min_change));
   if (better) best_ = *value;
   waited_ = better ? 0 : waited_ + 1;
 }
 
 std::string MetricMonitor::describe() const {
   return fmt::format("{} has {} for {} evaluations", options_.metric,
-                     best_ ? fmt::format("not improved on {:g}", *best_) : "not been a finite number", waited_);
+                     best_ ? fmt::format("not improved on {:g}", *best_) : "not been a finite number",
+                     waited_);
 }
 
 std::string MetricMonitor::save_state() const {
@@ -48,8 +52,9 @@ void MetricMonitor::restore_state(const std::string& state) {
     waited_ = parsed.at("waited").get<int64_t>();
     best_ = parsed.contains("best") ? std::optional(parsed.at("best").get<double>()) : std::nullopt;
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("the checkpoint's state of the monitor of '{}' is not what a monitor saves: {}",
-                                options_.metric, error.what()));
+    throw DataError(
+        fmt::format("the checkpoint's state of the monitor of '{}' is not what a monitor saves: {}",
+                    options_.metric, error.what()));
   }
 }
 

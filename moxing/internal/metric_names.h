@@ -10,6 +10,7 @@ inline constexpr std::string_view kSpeedField = "samples_per_second";
 inline constexpr std::string_view kLearningRateField = "learning_rate";
 inline constexpr std::string_view kEvaluationField = "evaluation";
 
-inline constexpr std::string_view kReservedMetricNames[] = {kStepField, kSpeedField, kLearningRateField, kEvaluationField};
+inline constexpr std::string_view kReservedMetricNames[] = {kStepField, kSpeedField, kLearningRateField,
+                                                            kEvaluationField};
 
 }  // namespace mox::internal

@@ -48,10 +48,11 @@ OptimizerFn with_configured_options(const OptimizerFn& from_code) {
   if (from_code && !built_in) {
     const auto names = configured_names();
     if (!names.empty())
-      throw ConfigError(fmt::format(
-          "this program's optimizer_fn is its own, so the configuration cannot change it: {} would have no effect. Remove "
-          "them, or use get_optimizer_fn in the program",
-          fmt::join(names, ", ")));
+      throw ConfigError(
+          fmt::format("this program's optimizer_fn is its own, so the configuration cannot change it: {} "
+                      "would have no effect. Remove "
+                      "them, or use get_optimizer_fn in the program",
+                      fmt::join(names, ", ")));
     return from_code;
   }
   const std::string name = resolve<std::string>("optimizer.name", built_in ? built_in->name : "sgd");
@@ -67,11 +68,16 @@ OptimizerFn with_configured_options(const OptimizerFn& from_code) {
     }
   }
   std::optional<NumberOrString> rate_of_code = NumberOrString(kLearningRate);
-  if (built_in) rate_of_code = to_option(options.learning_rate);  // none: what the configuration cannot express is not shown in it
-  if (const auto rate = resolve_optional<NumberOrString>("optimizer.learning_rate", rate_of_code)) options.learning_rate = to_schedule(*rate);
+  if (built_in)
+    rate_of_code =
+        to_option(options.learning_rate);  // none: what the configuration cannot express is not shown in it
+  if (const auto rate = resolve_optional<NumberOrString>("optimizer.learning_rate", rate_of_code))
+    options.learning_rate = to_schedule(*rate);
   options.weight_decay = resolve<double>("optimizer.weight_decay", options.weight_decay);
-  if (const auto momentum = resolve_optional<double>("optimizer.momentum", options.momentum)) options.momentum = momentum;
-  if (const auto nesterov = resolve_optional<bool>("optimizer.nesterov", options.nesterov)) options.nesterov = nesterov;
+  if (const auto momentum = resolve_optional<double>("optimizer.momentum", options.momentum))
+    options.momentum = momentum;
+  if (const auto nesterov = resolve_optional<bool>("optimizer.nesterov", options.nesterov))
+    options.nesterov = nesterov;
   return get_optimizer_fn(name, options);
 }
 
@@ -81,8 +87,10 @@ OptimizerFn configured_optimizer(const OptimizerFn& from_code) {
   OptimizerFn optimizer = with_configured_options(from_code);
   const double value_limit = resolve<double>("clip_gradient_value", std::nullopt);
   const double norm_limit = resolve<double>("clip_gradient_norm", std::nullopt);
-  if (value_limit > 0) optimizer = get_optimizer_wrapper_fn("clip_by_value", {.limit = value_limit})(optimizer);
-  if (norm_limit > 0) optimizer = get_optimizer_wrapper_fn("clip_by_global_norm", {.limit = norm_limit})(optimizer);
+  if (value_limit > 0)
+    optimizer = get_optimizer_wrapper_fn("clip_by_value", {.limit = value_limit})(optimizer);
+  if (norm_limit > 0)
+    optimizer = get_optimizer_wrapper_fn("clip_by_global_norm", {.limit = norm_limit})(optimizer);
   return optimizer;
 }
 

@@ -5,7 +5,8 @@ namespace {
 
 class OutputHook : public Hook {
  public:
-  OutputHook(OutputFn output_fn, int64_t every_n_steps) : output_fn_(std::move(output_fn)), every_n_steps_(every_n_steps) {}
+  OutputHook(OutputFn output_fn, int64_t every_n_steps)
+      : output_fn_(std::move(output_fn)), every_n_steps_(every_n_steps) {}
 
   void begin(ModelBuild& build) override { names_ = build.output_names(); }
   void after_run(Session& session, const StepResult& result) override {
@@ -39,7 +40,8 @@ std::shared_ptr<Hook> output_hook(OutputFn output_fn, int64_t every_n_steps) {
 
 OutputBatch copy_outputs(const CompiledModel& model) {
   OutputBatch batch;
-  for (const auto& [name, tensor] : model.spec.output_info) batch.emplace_back(name, model.fetched(name).clone());
+  for (const auto& [name, tensor] : model.spec.output_info)
+    batch.emplace_back(name, model.fetched(name).clone());
   return batch;
 }
 

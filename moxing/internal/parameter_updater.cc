@@ -38,8 +38,9 @@ std::vector<size_t> ParameterUpdater::declare(std::span<const std::string> varia
         parameter.slots.push_back(std::move(slot));
       } else {
         if (kept->second.type() != parameter.value.type())
-          throw InvalidArgument(fmt::format("the checkpoint has the optimizer slot '{}' as {}, but the variable is {}",
-                                            kept->first, to_string(kept->second.type()), to_string(parameter.value.type())));
+          throw InvalidArgument(
+              fmt::format("the checkpoint has the optimizer slot '{}' as {}, but the variable is {}",
+                          kept->first, to_string(kept->second.type()), to_string(parameter.value.type())));
         parameter.slots.push_back(std::move(kept->second));
         kept_slots_.erase(kept);
       }
@@ -55,13 +56,15 @@ void ParameterUpdater::begin_step(int64_t step, double steps_per_epoch, double m
   update_number_ = step + 1 - loss_scale_.skipped_steps();
 }
 
-void ParameterUpdater::apply(size_t number, std::span<const float> gradient, double gradient_scale, const Team& team) {
+void ParameterUpdater::apply(size_t number, std::span<const float> gradient, double gradient_scale,
+                             const Team& team) {
   Parameter& parameter = parameters_[number];
   update(parameter, parameter.value.values<float>(), gradient, parameter.slot_spans, gradient_scale, team);
 }
 
-void ParameterUpdater::update(const Parameter& parameter, std::span<float> value, std::span<const float> gradient,
-                              std::span<const std::span<float>> slots, double gradient_scale, const Team& team) const {
+void ParameterUpdater::update(const Parameter& parameter, std::span<float> value,
+                              std::span<const float> gradient, std::span<const std::span<float>> slots,
+                              double gradient_scale, const Team& team) const {
   optimizer_->apply({.name = parameter.name,
                      .value = value,
                      .gradient = gradient,
@@ -79,11 +82,13 @@ bool ParameterUpdater::takes_parts() const {
 
 void ParameterUpdater::apply_part(size_t number, int64_t first, std::span<const float> gradient) {
   Parameter& parameter = parameters_[number];
-  const auto part = [&](std::span<float> whole) { return whole.subspan(static_cast<size_t>(first), gradient.size()); };
+  const auto part = [&](std::span<float> whole) {
+    return whole.subspan(static_cast<size_t>(first), gradient.size());
+  };
   std::array<std::span<float>, kMostSlots> slots;
   for (size_t i = 0; i < parameter.slot_spans.size(); ++i) slots[i] = part(parameter.slot_spans[i]);
-  update(parameter, part(parameter.value.values<float>()), gradient, std::span(slots).first(parameter.slot_spans.size()), 1,
-         Team(1));
+  update(parameter, part(parameter.value.values<float>()), gradient,
+         std::span(slots).first(parameter.slot_spans.size()), 1, Team(1));
 }
 
 void ParameterUpdater::expect_part(size_t number, int64_t first, int64_t count) const {
@@ -96,10 +101,12 @@ void ParameterUpdater::expect_part(size_t number, int64_t first, int64_t count) 
   for (std::span<float> slot : parameter.slot_spans) fetch(slot.data());
 }
 
-std::optional<double> ParameterUpdater::common_scale(std::span<const std::span<const float>> gradients, double gradient_scale) {
+std::optional<double> ParameterUpdater::common_scale(std::span<const std::span<const float>> gradients,
+                                                     double gradient_scale) {
   double scale = gradient_scale / loss_scale_.scale();
   if (loss_scale_.is_on()) {
-    const bool finite = std::ranges::all_of(gradients, [&](const auto& gradient) { return are_finite(gradient, team_); });
+    const bool finite =
+        std::ranges::all_of(gradients, [&](const auto& gradient) { return are_finite(gradient, team_); });
     if (!loss_scale_.accepts(finite)) return std::nullopt;
   }
   if (const std::optional<double> limit = optimizer_->global_norm_limit()) {

@@ -24,8 +24,8 @@ class ParameterUpdater {
 
   // With `loss_scale` the gradients are those of the scaled loss.
   // `slots`: those by "variable/slot" that a checkpoint has kept; the others begin with their initial value.
-  ParameterUpdater(std::unique_ptr<Optimizer> optimizer, VariableOf variable, std::span<const NamedArray> slots,
-                   const Team& team, LossScale loss_scale = {});
+  ParameterUpdater(std::unique_ptr<Optimizer> optimizer, VariableOf variable,
+                   std::span<const NamedArray> slots, const Team& team, LossScale loss_scale = {});
 
   // Declares the variables that a plan has gradients of and returns their numbers, in the same order; may be called again
   // with other plans' lists. Throws InvalidArgument if a kept slot has another shape than its variable.
@@ -50,7 +50,8 @@ class ParameterUpdater {
   // The factor of all gradients of a step: `gradient_scale`, which they still lack, times what clipping by the global norm and
   // loss scaling ask for. None if the step is to be left out. Once a step, if `needs_all_gradients`; throws what
   // LossScale::accepts throws.
-  std::optional<double> common_scale(std::span<const std::span<const float>> gradients, double gradient_scale);
+  std::optional<double> common_scale(std::span<const std::span<const float>> gradients,
+                                     double gradient_scale);
   const LossScale& loss_scale() const { return loss_scale_; }
 
   // The name of a declared variable with a NaN or an infinity, or null.

@@ -26,7 +26,7 @@ struct PlacementRequest {
   int64_t kept_replicas = 0;     // of the checkpoint that is continued; 0: none is
   int kept_threads_per_replica = 0;
   bool allow_inexact = false;
-  bool replicas_meet = false;  // they exchange values while they compute: each has a lane of its own
+  bool replicas_meet = false;   // they exchange values while they compute: each has a lane of its own
   std::string checkpoint = {};  // its path, for messages
 };
 

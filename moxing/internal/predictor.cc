@@ -18,10 +18,11 @@ int64_t restore_or_refuse(const RunSettings& settings, VariableStore& store) {
   if (settings.print_plan) return 0;  // a plan needs no values
   const StartingPoint start = find_starting_point(settings);
   if (start.kind == StartingPoint::Kind::kInitial)
-    throw FailedPrecondition(fmt::format(
-        "run_mode {} needs trained variables, but log_dir ('{}') holds no checkpoint and checkpoint_path is not set; train "
-        "first, or name a checkpoint with --checkpoint_path",
-        to_string(settings.run_mode), settings.log_dir));
+    throw FailedPrecondition(
+        fmt::format("run_mode {} needs trained variables, but log_dir ('{}') holds no checkpoint and "
+                    "checkpoint_path is not set; train "
+                    "first, or name a checkpoint with --checkpoint_path",
+                    to_string(settings.run_mode), settings.log_dir));
   store.restore(start.checkpoint.variables);
   store.require_restored(start.path);
   log_info(fmt::format("variables from '{}' (global step {})", start.path, start.checkpoint.global_step));
@@ -30,7 +31,8 @@ int64_t restore_or_refuse(const RunSettings& settings, VariableStore& store) {
 
 }  // namespace
 
-RunResult run_evaluation(const RunSpec& spec, const RunSettings& settings, const Team& team, Console& console) {
+RunResult run_evaluation(const RunSpec& spec, const RunSettings& settings, const Team& team,
+                         Console& console) {
   VariableStore store(settings.seed);
   const int64_t step = restore_or_refuse(settings, store);
   LaneThreads lane(1, team);
@@ -41,13 +43,18 @@ RunResult run_evaluation(const RunSpec& spec, const RunSettings& settings, const
   }
   const Metrics metrics = evaluator.evaluate();
   const double seconds = evaluator.data_seconds() + evaluator.compute_seconds();
-  log_info(fmt::format("evaluated {} samples in {} ({:.1f} sample/sec)", evaluator.samples(), format_duration(seconds),
+  log_info(fmt::format("evaluated {} samples in {} ({:.1f} sample/sec)", evaluator.samples(),
+                       format_duration(seconds),
                        static_cast<double>(evaluator.samples()) / std::max(seconds, 1e-9)));
   console.print(format_test_lines(metrics), Console::Style::kStrong);
-  return {.global_step = step, .stop_reason = "the data of input_fn ended", .interrupted = false, .evaluation = metrics};
+  return {.global_step = step,
+          .stop_reason = "the data of input_fn ended",
+          .interrupted = false,
+          .evaluation = metrics};
 }
 
-RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, const Team& team, Console& console) {
+RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, const Team& team,
+                         Console& console) {
   VariableStore store(settings.seed);
   const int64_t step = restore_or_refuse(settings, store);
   const Dataset dataset = one_epoch(spec, settings, ModeKeys::PREDICT);

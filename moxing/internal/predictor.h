@@ -8,7 +8,9 @@
 namespace mox::internal {
 
 // Both need a checkpoint (log_dir's latest, else checkpoint_path) and throw FailedPrecondition without one.
-RunResult run_evaluation(const RunSpec& spec, const RunSettings& settings, const Team& team, Console& console);
-RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, const Team& team, Console& console);
+RunResult run_evaluation(const RunSpec& spec, const RunSettings& settings, const Team& team,
+                         Console& console);
+RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, const Team& team,
+                         Console& console);
 
 }  // namespace mox::internal

@@ -108,7 +108,7 @@ class ReplicatedStep : public StepResult {
   ReplicaMeeting meeting_;
   CompiledModel* full_model_ = nullptr;  // of a batch that is not short
   std::vector<Array> no_batch_;          // zeros of its signature
-  Reductions* current_ = nullptr;  // of the step under way
+  Reductions* current_ = nullptr;        // of the step under way
   std::span<const Batch> batches_;
   std::vector<CompiledModel*> models_;  // of this process's replicas; null for one without a batch
   CompiledModel* any_model_ = nullptr;

@@ -35,9 +35,10 @@ std::string owner_of(int descriptor) {
 }
 
 [[noreturn]] void throw_unusable(const std::string& log_dir, const std::string& why) {
-  throw IoError(fmt::format("the log_dir '{}' cannot be used: {}. Make it a directory that this user may write, with room "
-                            "left on its disk, or choose another log_dir.",
-                            log_dir, why));
+  throw IoError(fmt::format(
+      "the log_dir '{}' cannot be used: {}. Make it a directory that this user may write, with room "
+      "left on its disk, or choose another log_dir.",
+      log_dir, why));
 }
 
 }  // namespace
@@ -50,7 +51,8 @@ RunLock::RunLock(const std::string& log_dir) {
   }
   const std::string path = log_dir + "/.lock";
   descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (descriptor_ < 0) throw_unusable(log_dir, fmt::format("cannot create '{}': {}", path, std::strerror(errno)));
+  if (descriptor_ < 0)
+    throw_unusable(log_dir, fmt::format("cannot create '{}': {}", path, std::strerror(errno)));
 
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
@@ -60,7 +62,8 @@ RunLock::RunLock(const std::string& log_dir) {
       const std::string owner = owner_of(descriptor_);
       ::close(descriptor_);
       throw FailedPrecondition(
-          fmt::format("another run ({}) is training in the log_dir '{}', and two would overwrite each other's checkpoints. "
+          fmt::format("another run ({}) is training in the log_dir '{}', and two would overwrite each "
+                      "other's checkpoints. "
                       "Wait for it or end it, then run again; or choose another log_dir.",
                       owner, log_dir));
     }

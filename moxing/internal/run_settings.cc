@@ -41,7 +41,8 @@ RunSettings resolve_settings(const RunSpec& spec) {
   RunSettings settings;
   settings.run_mode = mode_from_string(resolve<std::string>("run_mode", name_of(spec.run_mode)));
   if (spec.inter_mode && *spec.inter_mode != ModeKeys::EVAL)
-    throw InvalidArgument(fmt::format("run: inter_mode can be EVAL (or not set), got {}", to_string(*spec.inter_mode)));
+    throw InvalidArgument(
+        fmt::format("run: inter_mode can be EVAL (or not set), got {}", to_string(*spec.inter_mode)));
   settings.evaluates = resolve<std::string>("inter_mode", name_of(spec.inter_mode)) == "eval";
   settings.batch_size = resolve<int64_t>("batch_size", spec.batch_size);
   settings.eval_batch_size = resolve<int64_t>("eval_batch_size", spec.eval_batch_size);
@@ -61,9 +62,10 @@ RunSettings resolve_settings(const RunSpec& spec) {
   settings.eval_every_n_steps = resolve<int64_t>("eval_every_n_steps", spec.eval_every_n_steps);
   settings.seed = static_cast<uint64_t>(resolve<int64_t>("seed", spec.seed));
   settings.prefetch_batches = static_cast<int>(resolve<int64_t>("prefetch_batches", std::nullopt));
-  settings.arithmetic = {.direct_convolutions = resolve<std::string>("conv_algorithm", std::nullopt) == "direct",
-                         .rules = {.precision = supported_precision(resolve<std::string>("precision", std::nullopt)),
-                                   .recomputes = resolve<std::string>("recompute", std::nullopt) == "normalisation"}};
+  settings.arithmetic = {
+      .direct_convolutions = resolve<std::string>("conv_algorithm", std::nullopt) == "direct",
+      .rules = {.precision = supported_precision(resolve<std::string>("precision", std::nullopt)),
+                .recomputes = resolve<std::string>("recompute", std::nullopt) == "normalisation"}};
   settings.loss_scale = resolve<NumberOrString>("loss_scale", std::nullopt);
   settings.print_plan = resolve<bool>("print_plan", std::nullopt);
 

@@ -188,7 +188,8 @@ TensorEntry checked_entry(const HeaderReader::RawTensor& raw, uint64_t data_begi
   entry.type.dtype = type->dtype;
   std::vector<int64_t> dims;
   for (uint64_t dim : raw.shape) {
-    if (dim > static_cast<uint64_t>(Shape::kMostElements)) throw fail(fmt::format("its shape has an extent of {}", dim));
+    if (dim > static_cast<uint64_t>(Shape::kMostElements))
+      throw fail(fmt::format("its shape has an extent of {}", dim));
     dims.push_back(static_cast<int64_t>(dim));
   }
   try {

@@ -26,15 +26,17 @@ LossScaleState loss_scale_from(const nlohmann::json& json) {
                              .skipped_steps = json.at("skipped_steps").get<int64_t>(),
                              .skipped_in_a_row = json.at("skipped_in_a_row").get<int64_t>()};
   const bool has_scale = state.scale >= 1 && state.scale <= LossScale::kLargest;
-  if ((!has_scale && state.scale != 0) || state.steps_in_a_row < 0 || state.steps_in_a_row >= LossScale::kStepsToDouble ||
-      state.skipped_steps < 0 || state.skipped_in_a_row < 0 || state.skipped_in_a_row >= LossScale::kMostSkippedInARow)
+  if ((!has_scale && state.scale != 0) || state.steps_in_a_row < 0 ||
+      state.steps_in_a_row >= LossScale::kStepsToDouble || state.skipped_steps < 0 ||
+      state.skipped_in_a_row < 0 || state.skipped_in_a_row >= LossScale::kMostSkippedInARow)
     throw DataError(fmt::format("a loss scale of {}", json.dump()));
   return state;
 }
 
 std::string describe(const OptimizerIdentity& optimizer) {
   if (optimizer.slots.empty()) return fmt::format("{} (which remembers nothing)", optimizer.name);
-  return fmt::format("{} (which remembers {} of each variable)", optimizer.name, fmt::join(optimizer.slots, " and "));
+  return fmt::format("{} (which remembers {} of each variable)", optimizer.name,
+                     fmt::join(optimizer.slots, " and "));
 }
 
 }  // namespace
@@ -48,10 +50,11 @@ OptimizerIdentity optimizer_identity(const Optimizer& optimizer) {
 void require_same_optimizer(const OptimizerIdentity& before, const Optimizer& now, const std::string& path) {
   const OptimizerIdentity wanted = optimizer_identity(now);
   if (wanted == before) return;
-  throw FailedPrecondition(fmt::format(
-      "the run in '{0}' was trained with the optimizer {1} and cannot go on with {2}. Go on with {3}; or train its variables "
-      "with {4} from step 0 in another log_dir, with --checkpoint_path={0}",
-      path, describe(before), describe(wanted), before.name, wanted.name));
+  throw FailedPrecondition(
+      fmt::format("the run in '{0}' was trained with the optimizer {1} and cannot go on with {2}. Go on with "
+                  "{3}; or train its variables "
+                  "with {4} from step 0 in another log_dir, with --checkpoint_path={0}",
+                  path, describe(before), describe(wanted), before.name, wanted.name));
 }
 
 std::map<std::string, std::string> to_checkpoint_state(const SessionState& state) {
@@ -74,12 +77,14 @@ SessionState from_checkpoint_state(const Checkpoint& checkpoint, const std::stri
   state.global_step = checkpoint.global_step;
   try {
     const auto optimizer = nlohmann::json::parse(checkpoint.state.at("optimizer"));
-    state.optimizer = {optimizer.at("name").get<std::string>(), optimizer.at("slots").get<std::vector<std::string>>()};
+    state.optimizer = {optimizer.at("name").get<std::string>(),
+                       optimizer.at("slots").get<std::vector<std::string>>()};
     state.seed = nlohmann::json::parse(checkpoint.state.at("seed")).get<uint64_t>();
     state.threads = nlohmann::json::parse(checkpoint.state.at("threads")).get<int>();
     if (checkpoint.state.contains("logical_replicas"))  // there were none before
       state.logical_replicas = nlohmann::json::parse(checkpoint.state.at("logical_replicas")).get<int64_t>();
-    if (state.logical_replicas < 1) throw DataError(fmt::format("{} logical replicas", state.logical_replicas));
+    if (state.logical_replicas < 1)
+      throw DataError(fmt::format("{} logical replicas", state.logical_replicas));
     if (checkpoint.state.contains("devices"))  // there were none before
       state.devices = nlohmann::json::parse(checkpoint.state.at("devices")).get<int>();
     state.learning_rate_multiplier =
@@ -90,10 +95,11 @@ SessionState from_checkpoint_state(const Checkpoint& checkpoint, const std::stri
     state.hook_states =
         nlohmann::json::parse(checkpoint.state.at("hooks")).get<std::map<std::string, std::string>>();
   } catch (const std::exception& error) {
-    throw DataError(fmt::format(
-        "the checkpoint '{}' holds no training state that this program can continue ({}); give it as checkpoint_path "
-        "with another log_dir to start from its variables only",
-        path, error.what()));
+    throw DataError(
+        fmt::format("the checkpoint '{}' holds no training state that this program can continue ({}); give "
+                    "it as checkpoint_path "
+                    "with another log_dir to start from its variables only",
+                    path, error.what()));
   }
   return state;
 }

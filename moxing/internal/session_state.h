@@ -31,7 +31,7 @@ struct SessionState {
   int devices = 0;  // of a process; 0: not known
   double learning_rate_multiplier = 1;
   LossScaleState loss_scale;
-  std::string data_cursor;                        // "" if the data begins anew
+  std::string data_cursor;                         // "" if the data begins anew
   std::map<std::string, std::string> hook_states;  // by Hook::name
 };
 
@@ -47,7 +47,7 @@ void require_same_optimizer(const OptimizerIdentity& before, const Optimizer& no
 struct StartingPoint {
   enum class Kind { kInitial, kContinued, kWarmStart };
   Kind kind = Kind::kInitial;
-  std::string path;       // the checkpoint
+  std::string path;  // the checkpoint
   Checkpoint checkpoint;
 };
 

@@ -24,7 +24,8 @@ class NameTable {
     add(torch + ".running_mean", ours + "/batch_norm/moving_mean");
     add(torch + ".running_var", ours + "/batch_norm/moving_variance");
   }
-  void conv_batch_norm(const std::string& torch_conv, const std::string& torch_norm, const std::string& ours) {
+  void conv_batch_norm(const std::string& torch_conv, const std::string& torch_norm,
+                       const std::string& ours) {
     kernel(torch_conv, ours);
     batch_norm(torch_norm, ours);
   }
@@ -49,7 +50,8 @@ void resnet(NameTable& table, const std::array<int, 4>& units, int convolutions)
       const std::string torch = fmt::format("layer{}.{}", block + 1, unit);
       const std::string ours = fmt::format("block{}/unit_{}", block + 1, unit + 1);
       for (int i = 1; i <= convolutions; ++i)
-        table.conv_batch_norm(fmt::format("{}.conv{}", torch, i), fmt::format("{}.bn{}", torch, i), fmt::format("{}/conv{}", ours, i));
+        table.conv_batch_norm(fmt::format("{}.conv{}", torch, i), fmt::format("{}.bn{}", torch, i),
+                              fmt::format("{}/conv{}", ours, i));
       // Where the number of channels or the size changes; the basic units of the first block change neither.
       if (unit == 0 && (block > 0 || convolutions == 3))
         table.conv_batch_norm(torch + ".downsample.0", torch + ".downsample.1", ours + "/shortcut");
@@ -84,8 +86,10 @@ void mobilenet_v2(NameTable& table) {
       table.conv_batch_norm(fmt::format("{}.0.0", torch), fmt::format("{}.0.1", torch), ours + "/expand");
       ++index;
     }
-    table.conv_batch_norm(fmt::format("{}.{}.0", torch, index), fmt::format("{}.{}.1", torch, index), ours + "/depthwise");
-    table.conv_batch_norm(fmt::format("{}.{}", torch, index + 1), fmt::format("{}.{}", torch, index + 2), ours + "/project");
+    table.conv_batch_norm(fmt::format("{}.{}.0", torch, index), fmt::format("{}.{}.1", torch, index),
+                          ours + "/depthwise");
+    table.conv_batch_norm(fmt::format("{}.{}", torch, index + 1), fmt::format("{}.{}", torch, index + 2),
+                          ours + "/project");
   }
   table.conv_batch_norm("features.18.0", "features.18.1", "conv2");
   table.dense("classifier.1", "logits");
@@ -98,17 +102,50 @@ struct Entry {
 
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> list = {
-      {"vgg_a", [](NameTable& table) { vgg(table, {1, 1, 2, 2, 2}, false); }},
-      {"vgg_a_bn", [](NameTable& table) { vgg(table, {1, 1, 2, 2, 2}, true); }},
-      {"vgg_16", [](NameTable& table) { vgg(table, {2, 2, 3, 3, 3}, false); }},
-      {"vgg_16_bn", [](NameTable& table) { vgg(table, {2, 2, 3, 3, 3}, true); }},
-      {"vgg_19", [](NameTable& table) { vgg(table, {2, 2, 4, 4, 4}, false); }},
-      {"vgg_19_bn", [](NameTable& table) { vgg(table, {2, 2, 4, 4, 4}, true); }},
-      {"resnet_v1_18", [](NameTable& table) { resnet(table, {2, 2, 2, 2}, 2); }},
-      {"resnet_v1_34", [](NameTable& table) { resnet(table, {3, 4, 6, 3}, 2); }},
-      {"resnet_v1_50", [](NameTable& table) { resnet(table, {3, 4, 6, 3}, 3); }},
-      {"resnet_v1_101", [](NameTable& table) { resnet(table, {3, 4, 23, 3}, 3); }},
-      {"resnet_v1_152", [](NameTable& table) { resnet(table, {3, 8, 36, 3}, 3); }},
+      {"vgg_a",
+       [](NameTable& table) {
+         vgg(table, {1, 1, 2, 2, 2}, false);
+       }},
+      {"vgg_a_bn",
+       [](NameTable& table) {
+         vgg(table, {1, 1, 2, 2, 2}, true);
+       }},
+      {"vgg_16",
+       [](NameTable& table) {
+         vgg(table, {2, 2, 3, 3, 3}, false);
+       }},
+      {"vgg_16_bn",
+       [](NameTable& table) {
+         vgg(table, {2, 2, 3, 3, 3}, true);
+       }},
+      {"vgg_19",
+       [](NameTable& table) {
+         vgg(table, {2, 2, 4, 4, 4}, false);
+       }},
+      {"vgg_19_bn",
+       [](NameTable& table) {
+         vgg(table, {2, 2, 4, 4, 4}, true);
+       }},
+      {"resnet_v1_18",
+       [](NameTable& table) {
+         resnet(table, {2, 2, 2, 2}, 2);
+       }},
+      {"resnet_v1_34",
+       [](NameTable& table) {
+         resnet(table, {3, 4, 6, 3}, 2);
+       }},
+      {"resnet_v1_50",
+       [](NameTable& table) {
+         resnet(table, {3, 4, 6, 3}, 3);
+       }},
+      {"resnet_v1_101",
+       [](NameTable& table) {
+         resnet(table, {3, 4, 23, 3}, 3);
+       }},
+      {"resnet_v1_152",
+       [](NameTable& table) {
+         resnet(table, {3, 8, 36, 3}, 3);
+       }},
       {"mobilenet_v2", mobilenet_v2},
       {"mobilenet_v2_140", mobilenet_v2},
       {"mobilenet_v2_035", mobilenet_v2},
@@ -125,8 +162,8 @@ std::map<std::string, TorchName> torch_names(std::string_view model) {
       entry.fill(table);
       return std::move(table.names);
     }
-  throw InvalidArgument(fmt::format("no names of torchvision are known for '{}'; there are names for: {}", model,
-                                    fmt::join(torch_models(), ", ")));
+  throw InvalidArgument(fmt::format("no names of torchvision are known for '{}'; there are names for: {}",
+                                    model, fmt::join(torch_models(), ", ")));
 }
 
 std::vector<std::string> torch_models() {

@@ -28,22 +28,24 @@ double seconds_between(Clock::time_point from, Clock::time_point to) {
 }
 
 SessionState restored_state(const StartingPoint& start) {
-  return start.kind == StartingPoint::Kind::kContinued ? from_checkpoint_state(start.checkpoint, start.path) : SessionState();
+  return start.kind == StartingPoint::Kind::kContinued ? from_checkpoint_state(start.checkpoint, start.path)
+                                                       : SessionState();
 }
 
 // The seed is part of what a run is: a continued run keeps the one it began with.
 uint64_t effective_seed(const StartingPoint& start, const SessionState& restored, uint64_t configured) {
   if (start.kind != StartingPoint::Kind::kContinued) return configured;
   if (restored.seed != configured)
-    log_warning(fmt::format("seed {} is not used: the run in '{}' began with seed {} and goes on with it", configured,
-                            start.path, restored.seed));
+    log_warning(fmt::format("seed {} is not used: the run in '{}' began with seed {} and goes on with it",
+                            configured, start.path, restored.seed));
   return restored.seed;
 }
 
 // num_devices auto becomes a number.
 const RunSettings& with_devices(const RunSpec& spec, RunSettings& settings, const StartingPoint& start,
                                 const SessionState& restored, Communicator& ranks) {
-  if (settings.devices == kAutomaticDevices) settings.devices = choose_devices(spec, settings, start, restored, ranks);
+  if (settings.devices == kAutomaticDevices)
+    settings.devices = choose_devices(spec, settings, start, restored, ranks);
   return settings;
 }
 
@@ -59,7 +61,8 @@ Trainer::Trainer(const RunSpec& spec, const RunSettings& settings, Console& cons
       ranks_(job()),
       console_(console),
       lock_(saves() ? std::make_unique<RunLock>(settings_.log_dir) : nullptr),
-      start_(settings_.print_plan ? StartingPoint() : find_starting_point(settings_)),  // a plan needs no values
+      start_(settings_.print_plan ? StartingPoint()
+                                  : find_starting_point(settings_)),  // a plan needs no values
       restored_(restored_state(start_)),
       placement_(placement_of(with_devices(spec_, settings_, start_, restored_, ranks_), start_, restored_)),
       team_(placement_.threads_per_replica),
@@ -79,21 +82,24 @@ RunResult Trainer::run() {
   make_updaters();
   if (updater_->optimizer().needs_steps_per_epoch() && steps_per_epoch_ == 0)
     throw FailedPrecondition(
-        "the learning-rate schedule is written in epochs, but the size of an epoch of input_fn's data is not known; write "
+        "the learning-rate schedule is written in epochs, but the size of an epoch of input_fn's data is not "
+        "known; write "
         "it in steps, or use a data set of known size");
   compiler_ = std::make_unique<ModelCompiler>(
       spec_.model_fn, ModeKeys::TRAIN, store_, team_, settings_.arithmetic,
       [this](ModelBuild& build, const ModelSpec& model) { begin_graph(build, model); }, placement_.lanes,
       [this](int lane, std::string_view name) { return copies_->of_lane(lane, name); });
   // Parts have no times of their own, and one copy of the variables to go to.
-  const bool in_parts = placement_.logical_replicas == 1 && updater_->takes_parts() && settings_.step_profile.empty() &&
+  const bool in_parts = placement_.logical_replicas == 1 && updater_->takes_parts() &&
+                        settings_.step_profile.empty() &&
                         settings_.update_scheme == UpdateScheme::kReplicatedHost;
   if (in_parts) compiler_->take_gradients_in_parts();
   if (updater_->loss_scale().is_on()) compiler_->scale_loss(updater_->loss_scale().variable());
   CompiledModel& model = compiler_->for_signature(dataset_->signature());
   start_.checkpoint = {};
   for (const std::string& name : store_.unclaimed())
-    log_warning(fmt::format("the checkpoint '{}' has a variable '{}' that the model does not have", start_.path, name));
+    log_warning(fmt::format("the checkpoint '{}' has a variable '{}' that the model does not have",
+                            start_.path, name));
   if (settings_.print_plan) {
     console_.print(model.plan->describe());
     return {.global_step = global_step_, .stop_reason = "print_plan"};
@@ -103,7 +109,8 @@ RunResult Trainer::run() {
   StepVariables variables{.host = updater_.get(), .of_lanes = {}, .copies = copies_.get()};
   for (const auto& updater : lane_updaters_) variables.of_lanes.push_back(updater.get());
   step_ = std::make_unique<ReplicatedStep>(placement_, ranks_, *compiler_, variables, *lanes_, team_,
-                                           dataset_->signature()[0].shape[0], bucket_options(settings_, placement_), in_parts);
+                                           dataset_->signature()[0].shape[0],
+                                           bucket_options(settings_, placement_), in_parts);
   step_->prepare(model);
   if (saves())
     writer_ = std::make_unique<CheckpointWriter>(
@@ -118,14 +125,16 @@ RunResult Trainer::run() {
   const bool finished = is_finished_already();
   if (finished) request_stop("finished already");
   if (!finished) {
-    if (saves())
-      write_file_atomically(settings_.log_dir + "/configuration.yaml", effective_configuration());
+    if (saves()) write_file_atomically(settings_.log_dir + "/configuration.yaml", effective_configuration());
     if (placement_.logical_replicas > 1)
       log_info(fmt::format("{}; a step takes {} samples; the learning rate is {}", placement_.describe(),
                            placement_.logical_replicas * dataset_->signature()[0].shape[0],
-                           learning_rate_scale_ == 1 ? "as given" : fmt::format("{} times what is given", learning_rate_scale_)));
-    log_info(fmt::format("optimizer {}; {} threads; {} steps in the plan; {}", updater_->optimizer().description(),
-                         team_.size(), model.plan->statistics().steps, describe_memory(model)));
+                           learning_rate_scale_ == 1
+                               ? "as given"
+                               : fmt::format("{} times what is given", learning_rate_scale_)));
+    log_info(fmt::format("optimizer {}; {} threads; {} steps in the plan; {}",
+                         updater_->optimizer().description(), team_.size(), model.plan->statistics().steps,
+                         describe_memory(model)));
   }
   train();
   if (!settings_.step_profile.empty() && !finished && !interrupted()) write_step_profile();
@@ -133,16 +142,21 @@ RunResult Trainer::run() {
   if (interrupted())
     console_.print(fmt::format("{} ended this run without its last evaluation; {}",
                                signal_.name().empty() ? "a signal to another rank" : signal_.name(),
-                               writer_ ? "the same command goes on from here" : "nothing of it is saved, for want of a log_dir"),
+                               writer_ ? "the same command goes on from here"
+                                       : "nothing of it is saved, for want of a log_dir"),
                    Console::Style::kStrong);
   else if (!last_evaluation_.empty())
     console_.print(format_test_lines(last_evaluation_), Console::Style::kStrong);
-  return {.global_step = global_step_, .stop_reason = stop_reason_, .interrupted = interrupted(), .evaluation = last_evaluation_};
+  return {.global_step = global_step_,
+          .stop_reason = stop_reason_,
+          .interrupted = interrupted(),
+          .evaluation = last_evaluation_};
 }
 
 void Trainer::restore_variables() {
   switch (start_.kind) {
-    case StartingPoint::Kind::kInitial: break;
+    case StartingPoint::Kind::kInitial:
+      break;
     case StartingPoint::Kind::kContinued:
       global_step_ = first_step_ = saved_step_ = restored_.global_step;
       learning_rate_multiplier_ = restored_.learning_rate_multiplier;
@@ -151,9 +165,10 @@ void Trainer::restore_variables() {
       log_info(fmt::format("continuing from '{}' at global step {}", start_.path, global_step_));
       // Some kernels cut their sums by the number of threads, so the last bits depend on it.
       if (restored_.threads != team_.size() && placement_.logical_replicas == 1)
-        log_warning(fmt::format("'{}' was computed by {} thread(s) and is continued by {}: the result is as good, but not bit "
-                                "for bit that of an uninterrupted run; --threads={} makes it so",
-                                start_.path, restored_.threads, team_.size(), restored_.threads));
+        log_warning(fmt::format(
+            "'{}' was computed by {} thread(s) and is continued by {}: the result is as good, but not bit "
+            "for bit that of an uninterrupted run; --threads={} makes it so",
+            start_.path, restored_.threads, team_.size(), restored_.threads));
       break;
     case StartingPoint::Kind::kWarmStart:
       store_.restore(start_.checkpoint.variables);
@@ -166,49 +181,59 @@ void Trainer::open_data() {
   Dataset dataset = spec_.input_fn(ModeKeys::TRAIN);
   const int64_t epoch = dataset.epoch_size();
   int64_t step_elements = 0;  // that a step takes
-  if (__builtin_mul_overflow(settings_.auto_batch ? settings_.batch_size : 1, placement_.logical_replicas, &step_elements))
-    throw InvalidArgument(fmt::format("batch_size is {}, for each of {} logical replicas: more samples than can be counted",
-                                      settings_.batch_size, placement_.logical_replicas));
+  if (__builtin_mul_overflow(settings_.auto_batch ? settings_.batch_size : 1, placement_.logical_replicas,
+                             &step_elements))
+    throw InvalidArgument(
+        fmt::format("batch_size is {}, for each of {} logical replicas: more samples than can be counted",
+                    settings_.batch_size, placement_.logical_replicas));
   if (epoch > 0) {
     steps_per_epoch_ = static_cast<double>(epoch) / static_cast<double>(step_elements);
-    if (dataset.cardinality() == epoch) steps_per_epoch_ = std::ceil(steps_per_epoch_);  // one pass, whose last batch is smaller
+    if (dataset.cardinality() == epoch)
+      steps_per_epoch_ = std::ceil(steps_per_epoch_);  // one pass, whose last batch is smaller
   }
   if (settings_.max_epochs > 0) {
     if (epoch < 0)
-      throw FailedPrecondition("max_epochs is set, but the size of an epoch of input_fn's data is not known; use max_number_of_steps");
+      throw FailedPrecondition(
+          "max_epochs is set, but the size of an epoch of input_fn's data is not known; use "
+          "max_number_of_steps");
     // Passes over the samples, whether batches cross their borders (repeat before batch) or not.
     int64_t elements = 0;
     if (__builtin_mul_overflow(settings_.max_epochs, epoch, &elements))
-      throw InvalidArgument(fmt::format("max_epochs is {}, more passes over {} samples than can be counted", settings_.max_epochs, epoch));
+      throw InvalidArgument(fmt::format("max_epochs is {}, more passes over {} samples than can be counted",
+                                        settings_.max_epochs, epoch));
     last_step_ = elements / step_elements + (elements % step_elements != 0);
   }
   dataset_ = settings_.auto_batch ? dataset.batch(settings_.batch_size) : dataset;
   const LeafRange replicas = placement_.replicas();
-  const PipelineOptions options{.seed = settings_.seed,
-                                .threads = settings_.data_threads,
-                                .prefetch_batches = static_cast<int>(
-                                    std::max<int64_t>(settings_.prefetch_batches, replicas.size())),
-                                .memory_budget_bytes = settings_.data_memory_bytes,
-                                .group_size = placement_.logical_replicas,
-                                .group_first = replicas.first,
-                                .group_count = replicas.size()};
+  const PipelineOptions options{
+      .seed = settings_.seed,
+      .threads = settings_.data_threads,
+      .prefetch_batches = static_cast<int>(std::max<int64_t>(settings_.prefetch_batches, replicas.size())),
+      .memory_budget_bytes = settings_.data_memory_bytes,
+      .group_size = placement_.logical_replicas,
+      .group_first = replicas.first,
+      .group_count = replicas.size()};
   try {
     pipeline_ = std::make_unique<Pipeline>(*dataset_, options, restored_.data_cursor);
   } catch (const FailedPrecondition& error) {
     if (restored_.data_cursor.empty()) throw;
-    throw FailedPrecondition(fmt::format(
-        "'{}' cannot be continued with what input_fn gives now: {}. Give it the data, the operations and the batch_size of "
-        "before; or train its variables on with these, from step 0 in another log_dir, with --checkpoint_path={}",
-        start_.path, error.what(), start_.path));
+    throw FailedPrecondition(
+        fmt::format("'{}' cannot be continued with what input_fn gives now: {}. Give it the data, the "
+                    "operations and the batch_size of "
+                    "before; or train its variables on with these, from step 0 in another log_dir, with "
+                    "--checkpoint_path={}",
+                    start_.path, error.what(), start_.path));
   }
 }
 
 void Trainer::find_last_step() {
   if (settings_.max_number_of_steps > 0)
-    last_step_ = last_step_ > 0 ? std::min(last_step_, settings_.max_number_of_steps) : settings_.max_number_of_steps;
+    last_step_ =
+        last_step_ > 0 ? std::min(last_step_, settings_.max_number_of_steps) : settings_.max_number_of_steps;
   if (last_step_ == 0 && dataset_->cardinality() == Dataset::kInfinite && !settings_.print_plan)
     throw FailedPrecondition(
-        "this training would never end: input_fn's data repeats without end; set max_number_of_steps or max_epochs");
+        "this training would never end: input_fn's data repeats without end; set max_number_of_steps or "
+        "max_epochs");
 }
 
 void Trainer::begin_graph(ModelBuild& build, const ModelSpec& spec) {
@@ -225,7 +250,8 @@ void Trainer::add_hooks(const std::vector<std::shared_ptr<Hook>>& of_model) {
   hooks_.insert(hooks_.end(), spec_.hooks.begin(), spec_.hooks.end());
   hooks_.push_back(nan_guard_hook());
   if (last_step_ > 0) hooks_.push_back(stop_at_step_hook(last_step_));
-  if (settings_.log_every_n_steps > 0) hooks_.push_back(logging_hook({.every_n_steps = settings_.log_every_n_steps}));
+  if (settings_.log_every_n_steps > 0)
+    hooks_.push_back(logging_hook({.every_n_steps = settings_.log_every_n_steps}));
   if (settings_.save_summary_steps > 0 && saves())
     hooks_.push_back(metrics_file_hook(settings_.save_summary_steps));
   if (spec_.output_fn && settings_.output_every_n_steps > 0)
@@ -238,18 +264,22 @@ void Trainer::add_hooks(const std::vector<std::shared_ptr<Hook>>& of_model) {
   for (const auto& hook : hooks_) {
     if (!hook) throw InvalidArgument("a hook in ModelSpec::hooks or RunSpec::hooks is null");
     if (!hook->name().empty() && !names.insert(hook->name()).second)
-      throw InvalidArgument(fmt::format("two hooks have the name '{}'; a hook with a state needs a name of its own", hook->name()));
+      throw InvalidArgument(fmt::format(
+          "two hooks have the name '{}'; a hook with a state needs a name of its own", hook->name()));
   }
 }
 
 bool Trainer::is_finished_already() const {
-  if (start_.kind != StartingPoint::Kind::kContinued || last_step_ == 0 || global_step_ < last_step_) return false;
+  if (start_.kind != StartingPoint::Kind::kContinued || last_step_ == 0 || global_step_ < last_step_)
+    return false;
   // The run's result, and not a line of the log that a log level could hide.
-  console_.print(fmt::format("nothing to train: '{}' already holds step {} and the run ends at step {}. To train further, "
-                             "raise max_number_of_steps or max_epochs; to begin anew, choose another log_dir or delete "
-                             "this one",
-                             settings_.log_dir, global_step_, last_step_),
-                 Console::Style::kStrong);
+  console_.print(
+      fmt::format(
+          "nothing to train: '{}' already holds step {} and the run ends at step {}. To train further, "
+          "raise max_number_of_steps or max_epochs; to begin anew, choose another log_dir or delete "
+          "this one",
+          settings_.log_dir, global_step_, last_step_),
+      Console::Style::kStrong);
   return true;
 }
 
@@ -269,10 +299,13 @@ void Trainer::train() {
       set_job_step(global_step_ + 1);
       if (!take_batches()) {
         if (global_step_ == 0)
-          throw DataError(fmt::format("the data of input_fn(train) has no samples ({})", dataset_->describe()));
+          throw DataError(
+              fmt::format("the data of input_fn(train) has no samples ({})", dataset_->describe()));
         request_stop("the data of input_fn ended");
         if (last_step_ > 0)
-          log_warning(fmt::format("the data of input_fn ended at step {}, before step {}; add .repeat() to go on", global_step_, last_step_));
+          log_warning(
+              fmt::format("the data of input_fn ended at step {}, before step {}; add .repeat() to go on",
+                          global_step_, last_step_));
         break;
       }
       step();
@@ -314,7 +347,8 @@ void Trainer::step() {
 
   for (size_t i = 0; i < log_names_.size(); ++i) {
     const double value = step_->number(log_names_[i]);
-    if (metric_summaries_.size() <= i) metric_summaries_.push_back({log_names_[i], value, value, global_step_});
+    if (metric_summaries_.size() <= i)
+      metric_summaries_.push_back({log_names_[i], value, value, global_step_});
     MetricSummary& summary = metric_summaries_[i];
     summary.last = value;
     if (smaller_is_better(summary.name) ? value < summary.best : value > summary.best) {
@@ -345,10 +379,11 @@ void Trainer::require_agreement(const CompiledModel& model) const {
   facts.emplace_back("number of steps", fmt::format("{} to {}", global_step_, last_step_));
   facts.emplace_back("batch size", std::to_string(settings_.batch_size));
   facts.emplace_back("optimizer", updater_->optimizer().description());
-  facts.emplace_back("data", fmt::format("{} with {} elements", dataset_->describe(), dataset_->cardinality()));
+  facts.emplace_back("data",
+                     fmt::format("{} with {} elements", dataset_->describe(), dataset_->cardinality()));
   facts.emplace_back("compiled plan", fmt::format("{:016x}", model.plan->fingerprint()));
-  facts.emplace_back("placement", fmt::format("{}, {} of {} replicas", placement_.describe(), placement_.replicas().size(),
-                                              placement_.logical_replicas));
+  facts.emplace_back("placement", fmt::format("{}, {} of {} replicas", placement_.describe(),
+                                              placement_.replicas().size(), placement_.logical_replicas));
   internal::require_agreement(ranks_, facts);
   mention_other_processors(ranks_);
 }

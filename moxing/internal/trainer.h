@@ -42,7 +42,9 @@ class Trainer : private Session {
   void request_stop(std::string reason) override;
   bool stop_requested() const override { return stop_requested_; }
   bool failed() const override { return failed_; }
-  bool interrupted() const override { return interrupted_ || (ranks_.size() == 1 && signal_.received() != 0); }
+  bool interrupted() const override {
+    return interrupted_ || (ranks_.size() == 1 && signal_.received() != 0);
+  }
   Console& console() override { return console_; }
   void save_checkpoint() override;
   Metrics evaluate() override;
@@ -105,7 +107,8 @@ class Trainer : private Session {
   int64_t global_step_ = 0, first_step_ = 0, last_step_ = 0, samples_ = 0;
   double steps_per_epoch_ = 0;
   int64_t saved_step_ = -1;
-  bool in_step_ = false, save_is_due_ = false;  // a save that a hook asks for within a step waits for the step's end
+  bool in_step_ = false,
+       save_is_due_ = false;  // a save that a hook asks for within a step waits for the step's end
   double learning_rate_multiplier_ = 1;
   double learning_rate_scale_ = 1;  // scale_learning_rate
   bool stop_requested_ = false, failed_ = false, ending_ = false, in_after_evaluation_ = false;

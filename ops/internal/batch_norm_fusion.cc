@@ -208,7 +208,8 @@ std::optional<std::vector<Tensor>> fuse_backward(const Node& node, const Rewrite
 }
 
 // At a conv2d_backprop_filter, whose image is then made anew.
-std::optional<std::vector<Tensor>> recompute_image(const Node& node, const RewriteView& view, bool everywhere) {
+std::optional<std::vector<Tensor>> recompute_image(const Node& node, const RewriteView& view,
+                                                   bool everywhere) {
   if (node.op != &conv2d_backprop_filter_op() || (!everywhere && node.traits.recomputed_stretch == 0))
     return std::nullopt;
   const Tensor& image = node.inputs[0];
@@ -233,7 +234,9 @@ std::optional<std::vector<Tensor>> recompute_image(const Node& node, const Rewri
 
 NamedRule batch_norm_recomputation_rule(bool everywhere) {
   return {"batch_norm again for the filter's gradient",
-          [everywhere](const Node& node, const RewriteView& view) { return recompute_image(node, view, everywhere); }};
+          [everywhere](const Node& node, const RewriteView& view) {
+            return recompute_image(node, view, everywhere);
+          }};
 }
 NamedRule batch_norm_activation_rule() { return {"batch_norm with activation", fuse_forward}; }
 NamedRule batch_norm_gradient_rule() { return {"batch_norm gradient with activation's", fuse_backward}; }

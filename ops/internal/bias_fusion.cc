@@ -26,11 +26,12 @@ const Op& conv2d_bias_op() {
 }
 
 const Op& matmul_bias_op() {
-  static const Op op{
-      .name = "matmul_bias",
-      .infer = infer_matrix_product,
-      .gradient = nullptr,
-      .compile = [](const KernelRequest& request) { return matrix_product_kernel(request.node, true, request.team); }};
+  static const Op op{.name = "matmul_bias",
+                     .infer = infer_matrix_product,
+                     .gradient = nullptr,
+                     .compile = [](const KernelRequest& request) {
+                       return matrix_product_kernel(request.node, true, request.team);
+                     }};
   return op;
 }
 

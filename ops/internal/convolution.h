@@ -49,7 +49,8 @@ bool takes_winograd(const KernelRequest& request, const ConvolutionGeometry& geo
 // The kernel of x * w (+ bias): inputs x, w[, bias] of the request's node, output y. Empty values included.
 Kernel forward_kernel(const KernelRequest& request, const ConvolutionGeometry& geometry, bool has_bias);
 // The kernel of the gradient of x: inputs `w_input` and `y_input` of the node.
-Kernel backward_input_kernel(const KernelRequest& request, const ConvolutionGeometry& geometry, int w_input, int y_input);
+Kernel backward_input_kernel(const KernelRequest& request, const ConvolutionGeometry& geometry, int w_input,
+                             int y_input);
 
 }  // namespace onednn
 }  // namespace mox

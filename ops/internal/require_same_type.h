@@ -8,6 +8,7 @@
 namespace mox {
 
 // Throws InvalidArgument, with both types, unless predictions and labels are float32 of one shape.
-void require_same_type(std::string_view loss, const Tensor& predictions, const Tensor& labels, SourceLocation where);
+void require_same_type(std::string_view loss, const Tensor& predictions, const Tensor& labels,
+                       SourceLocation where);
 
 }  // namespace mox

@@ -10,7 +10,8 @@ class SourceLocation {
  public:
   SourceLocation() = default;
   // As a default argument (`SourceLocation where = SourceLocation::current()`) it is the place of the call.
-  static constexpr SourceLocation current(const char* file = __builtin_FILE(), uint32_t line = __builtin_LINE()) {
+  static constexpr SourceLocation current(const char* file = __builtin_FILE(),
+                                          uint32_t line = __builtin_LINE()) {
     SourceLocation where;
     where.file_ = file;
     where.line_ = line;

@@ -46,7 +46,8 @@ class StepBuilder {
 
   // The value of `tensor` in plain layout, with memory of its own that survives the run as `storage`.
   int keep(const Tensor& tensor, Storage storage) {
-    int version = value_in(tensor, Layout::plain(tensor.type()));  // may be another shape of the memory's owner
+    int version =
+        value_in(tensor, Layout::plain(tensor.type()));  // may be another shape of the memory's owner
     int value = plan_.root(version);
     if (at(value).storage != Storage::kArena) {
       if (storage == Storage::kResult && at(value).storage == Storage::kResult &&
@@ -78,8 +79,8 @@ class StepBuilder {
     return static_cast<int>(plan_.values.size()) - 1;
   }
 
-  void add_step(std::string op, std::string name, std::string attributes, Kernel kernel, std::vector<int> inputs,
-                std::vector<int> outputs) {
+  void add_step(std::string op, std::string name, std::string attributes, Kernel kernel,
+                std::vector<int> inputs, std::vector<int> outputs) {
     const int step = static_cast<int>(plan_.steps.size());
     for (int input : inputs) {
       PlanValue& value = at(plan_.root(input));
@@ -87,8 +88,9 @@ class StepBuilder {
     }
     PlanStep result;
     if (kernel.scratch_bytes > 0) {
-      result.scratch = new_value(name + "/scratch", {DType::kUInt8, Shape{static_cast<int64_t>(kernel.scratch_bytes)}},
-                                 Layout::opaque(kernel.scratch_bytes, "scratch", nullptr));
+      result.scratch =
+          new_value(name + "/scratch", {DType::kUInt8, Shape{static_cast<int64_t>(kernel.scratch_bytes)}},
+                    Layout::opaque(kernel.scratch_bytes, "scratch", nullptr));
       at(result.scratch).first_step = at(result.scratch).last_step = step;
     }
     for (int output : outputs) {
@@ -169,8 +171,8 @@ class StepBuilder {
   void add_node(const Node& node) {
     if (node.op->kind != Op::Kind::kCompute && node.op->kind != Op::Kind::kRandom) return add_stored(node);
     if (!node.op->compile)
-      throw InvalidArgument(fmt::format("the op '{}' of '{}' made at {} has no kernel: set Op::compile", node.op->name,
-                                        node.name, to_string(node.where)));
+      throw InvalidArgument(fmt::format("the op '{}' of '{}' made at {} has no kernel: set Op::compile",
+                                        node.op->name, node.name, to_string(node.where)));
     KernelRequest request{node, {}, {}, team_, options_.direct_convolutions};
     for (const Tensor& input : node.inputs) {
       const PlanValue& value = at(versions_.at(key(input)).front());
@@ -179,12 +181,14 @@ class StepBuilder {
       request.input_is_stored.push_back(storage == Storage::kVariable || storage == Storage::kConstant);
     }
     Kernel kernel = node.op->compile(request);
-    if (kernel.input_layouts.size() != node.inputs.size() || kernel.output_layouts.size() != node.outputs.size())
-      throw InvalidArgument(fmt::format(
-          "the kernel of the op '{}' states {} input and {} output layouts, but '{}' made at {} has {} inputs and {} "
-          "outputs; it needs one each (plain_kernel fills them in)",
-          node.op->name, kernel.input_layouts.size(), kernel.output_layouts.size(), node.name, to_string(node.where),
-          node.inputs.size(), node.outputs.size()));
+    if (kernel.input_layouts.size() != node.inputs.size() ||
+        kernel.output_layouts.size() != node.outputs.size())
+      throw InvalidArgument(
+          fmt::format("the kernel of the op '{}' states {} input and {} output layouts, but '{}' made at {} "
+                      "has {} inputs and {} "
+                      "outputs; it needs one each (plain_kernel fills them in)",
+                      node.op->name, kernel.input_layouts.size(), kernel.output_layouts.size(), node.name,
+                      to_string(node.where), node.inputs.size(), node.outputs.size()));
     plan_.statistics.floating_point_operations += kernel.floating_point_operations;
     std::vector<int> inputs, outputs;
     for (size_t i = 0; i < node.inputs.size(); ++i)
@@ -197,8 +201,8 @@ class StepBuilder {
     if (kernel.alias >= 0) {
       at(outputs[0]).alias_of = inputs[static_cast<size_t>(kernel.alias)];
     } else {
-      add_step(std::string(node.op->name), node.name, to_string(node.attributes), std::move(kernel), std::move(inputs),
-               outputs);
+      add_step(std::string(node.op->name), node.name, to_string(node.attributes), std::move(kernel),
+               std::move(inputs), outputs);
     }
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       const Tensor output(const_cast<Node*>(&node), static_cast<int>(i));
@@ -219,7 +223,8 @@ bool may_overwrite(const Plan::Impl& plan, const PlanStep& step, int output, int
   for (size_t i = 0; i < step.inputs.size(); ++i) {
     const std::pair<int, int> pair{output, static_cast<int>(i)};
     if (plan.root(step.inputs[i]) == root &&
-        std::find(step.kernel.in_place.begin(), step.kernel.in_place.end(), pair) == step.kernel.in_place.end())
+        std::find(step.kernel.in_place.begin(), step.kernel.in_place.end(), pair) ==
+            step.kernel.in_place.end())
       return false;
   }
   return true;
@@ -305,7 +310,8 @@ void hand_over_in_parts(Plan::Impl& plan) {
     if (!step.kernel.instantiate_in_parts || step.outputs != std::vector<int>{value} ||
         event.step != plan.values[static_cast<size_t>(value)].first_step ||
         std::ranges::count(plan.gradients, value, [&](int gradient) { return plan.root(gradient); }) != 1 ||
-        std::ranges::any_of(plan.steps, [&](const PlanStep& other) { return std::ranges::any_of(other.inputs, reads); }))
+        std::ranges::any_of(plan.steps,
+                            [&](const PlanStep& other) { return std::ranges::any_of(other.inputs, reads); }))
       continue;
     event.in_parts = true;
     step.gradient_in_parts = static_cast<int>(event.gradient);
@@ -346,7 +352,8 @@ std::shared_ptr<const Plan> Plan::compile(const Graph& graph, const PlanRequest&
   rewriter.apply(fold_constants(options, team));
   rewriter.apply(share_equal_nodes());
   for (const NamedRule& rule : options.rules)
-    if (const int fired = rewriter.apply(rule.rule)) impl->fired_rules.push_back(fmt::format("{}: {}", rule.name, fired));
+    if (const int fired = rewriter.apply(rule.rule))
+      impl->fired_rules.push_back(fmt::format("{}: {}", rule.name, fired));
   outputs = rewriter.outputs();
   impl->graph = rewriter.release();
 
@@ -355,11 +362,13 @@ std::shared_ptr<const Plan> Plan::compile(const Graph& graph, const PlanRequest&
   builder.build(*impl->graph);
   size_t next = 0;
   for (size_t i = 0; i < request.fetches.size(); ++i)
-    impl->fetches.push_back(impl->values[static_cast<size_t>(builder.keep(outputs[next++], Storage::kResult))].index);
+    impl->fetches.push_back(
+        impl->values[static_cast<size_t>(builder.keep(outputs[next++], Storage::kResult))].index);
   for (size_t i = 0; i < request.gradients.size(); ++i) builder.keep(outputs[next++], Storage::kGradient);
   for (const VariableUpdate& update : request.updates) {
     const int value = builder.keep(outputs[next++], Storage::kResult);
-    impl->updates.push_back({graph.spec(update.variable).name, impl->values[static_cast<size_t>(value)].index});
+    impl->updates.push_back(
+        {graph.spec(update.variable).name, impl->values[static_cast<size_t>(value)].index});
   }
   schedule_gradient_events(*impl, gradient_variables);
   impl->gradients_in_parts = options.gradients_in_parts;
@@ -373,13 +382,16 @@ std::shared_ptr<const Plan> Plan::compile(const Graph& graph, const PlanRequest&
   PlanStatistics& statistics = impl->statistics;
   statistics.nodes = impl->graph->nodes().size();
   statistics.steps = impl->steps.size();
-  statistics.conversions = static_cast<size_t>(
-      std::count_if(impl->steps.begin(), impl->steps.end(), [](const PlanStep& step) { return step.is_conversion; }));
+  statistics.conversions = static_cast<size_t>(std::count_if(
+      impl->steps.begin(), impl->steps.end(), [](const PlanStep& step) { return step.is_conversion; }));
   for (int gradient : impl->gradients)
-    if (!options.gradients_in_parts) statistics.gradient_bytes += impl->values[static_cast<size_t>(gradient)].type.bytes();
+    if (!options.gradients_in_parts)
+      statistics.gradient_bytes += impl->values[static_cast<size_t>(gradient)].type.bytes();
   for (const Array& constant : impl->constants) statistics.constant_bytes += constant.bytes();
-  for (int result : impl->results) statistics.result_bytes += impl->values[static_cast<size_t>(result)].type.bytes();
-  statistics.compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  for (int result : impl->results)
+    statistics.result_bytes += impl->values[static_cast<size_t>(result)].type.bytes();
+  statistics.compile_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return std::shared_ptr<const Plan>(new Plan(std::move(impl)));
 }
 

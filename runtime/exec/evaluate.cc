@@ -13,7 +13,8 @@ std::vector<Array> evaluate(std::span<const Tensor> fetches, std::span<const Arr
   const Team team(options.threads);
   const EnteredTeam entered(team);
   const auto plan =
-      Plan::compile(graph, {.fetches = {fetches.begin(), fetches.end()}, .gradients = {}, .updates = {}}, options.compile, team);
+      Plan::compile(graph, {.fetches = {fetches.begin(), fetches.end()}, .gradients = {}, .updates = {}},
+                    options.compile, team);
   PlanInstance instance(plan, team, [&](std::string_view name) {
     auto given = options.variables.find(name);
     if (given != options.variables.end()) return given->second;

@@ -1,8 +1,8 @@
+#include "runtime/exec/internal/memory_plan.h"
+
 #include <algorithm>
 #include <new>
 #include <numeric>
-
-#include "runtime/exec/internal/memory_plan.h"
 
 namespace mox {
 
@@ -21,16 +21,17 @@ size_t plan_memory(std::vector<MemoryBlock>& blocks) {
     for (const MemoryBlock* other : placed) {
       if (other->last_step < block.first_step || other->first_step > block.last_step) continue;
       if (other->offset - offset >= size) break;
-      offset = std::max(offset, other->offset + (static_cast<int64_t>(other->bytes) + kAlignment - 1) / kAlignment *
-                                                    kAlignment);
+      offset = std::max(offset, other->offset + (static_cast<int64_t>(other->bytes) + kAlignment - 1) /
+                                                    kAlignment * kAlignment);
     }
     int64_t end = 0;
     if (__builtin_add_overflow(offset, size, &end)) throw std::bad_alloc();
     block.offset = offset;
     arena = std::max(arena, end);
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), &block,
-                                   [](const MemoryBlock* a, const MemoryBlock* b) { return a->offset < b->offset; }),
-                  &block);
+    placed.insert(
+        std::upper_bound(placed.begin(), placed.end(), &block,
+                         [](const MemoryBlock* a, const MemoryBlock* b) { return a->offset < b->offset; }),
+        &block);
   }
   return static_cast<size_t>(arena);
 }

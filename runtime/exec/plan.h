@@ -41,17 +41,17 @@ struct CompileOptions {
 };
 
 struct PlanStatistics {
-  size_t nodes = 0;                 // of the graph after rewriting
-  size_t steps = 0;                 // kernels that run
-  size_t conversions = 0;           // of the steps, those that only change a layout
-  size_t arena_bytes = 0;           // activations, scratch, and gradients that are used at once
-  size_t live_bytes = 0;            // the most that lives at once in the arena: no arrangement needs less
-  int live_step = 0;                // the first step at which this much lives
-  size_t unplanned_bytes = 0;       // what the same values would take without sharing memory
+  size_t nodes = 0;            // of the graph after rewriting
+  size_t steps = 0;            // kernels that run
+  size_t conversions = 0;      // of the steps, those that only change a layout
+  size_t arena_bytes = 0;      // activations, scratch, and gradients that are used at once
+  size_t live_bytes = 0;       // the most that lives at once in the arena: no arrangement needs less
+  int live_step = 0;           // the first step at which this much lives
+  size_t unplanned_bytes = 0;  // what the same values would take without sharing memory
   size_t variable_bytes = 0;
-  size_t gradient_bytes = 0;        // in buffers of their own
+  size_t gradient_bytes = 0;  // in buffers of their own
   size_t constant_bytes = 0;
-  size_t result_bytes = 0;          // fetches, and values of updates
+  size_t result_bytes = 0;  // fetches, and values of updates
   double floating_point_operations = 0;
   double compile_seconds = 0;
 };

@@ -25,7 +25,9 @@ class PartsOf : public PartListener {
  public:
   PartsOf(const GradientPartListener& listener, size_t gradient) : listener_(listener), gradient_(gradient) {}
   void expect(int64_t first, int64_t count) const override { listener_.expect(gradient_, first, count); }
-  void take(int64_t first, std::span<const float> values) const override { listener_.take(gradient_, first, values); }
+  void take(int64_t first, std::span<const float> values) const override {
+    listener_.take(gradient_, first, values);
+  }
 
  private:
   const GradientPartListener& listener_;
@@ -63,7 +65,8 @@ PlanInstance::PlanInstance(std::shared_ptr<const Plan> plan, const Team& team,
   self.team = &team;
   self.arena = allocate_aligned(compiled.arena_bytes);
   for (const std::string& name : compiled.variables) self.variables.push_back(variable(name));
-  for (int value : compiled.results) self.results.emplace_back(compiled.values[static_cast<size_t>(value)].type);
+  for (int value : compiled.results)
+    self.results.emplace_back(compiled.values[static_cast<size_t>(value)].type);
   std::vector<bool> in_parts(compiled.gradients.size());
   for (const GradientEvent& event : compiled.gradient_events) in_parts[event.gradient] = event.in_parts;
   int64_t block_elements = 0;
@@ -72,7 +75,8 @@ PlanInstance::PlanInstance(std::shared_ptr<const Plan> plan, const Team& team,
     MOX_ASSERT(type.dtype == DType::kFloat32, "a gradient is of the type of what is trained, float32");
     self.gradient_offsets.push_back(block_elements);
     if (compiled.gradients_in_parts) continue;
-    block_elements += (type.shape.elements() + kGradientAlignment - 1) / kGradientAlignment * kGradientAlignment;
+    block_elements +=
+        (type.shape.elements() + kGradientAlignment - 1) / kGradientAlignment * kGradientAlignment;
   }
   self.gradient_block = Array(DType::kFloat32, {block_elements});
   self.gradients.resize(compiled.gradients.size());
@@ -94,12 +98,18 @@ PlanInstance::PlanInstance(std::shared_ptr<const Plan> plan, const Team& team,
     const PlanValue& root = compiled.values[static_cast<size_t>(compiled.root(value))];
     const auto index = static_cast<size_t>(root.index);
     switch (root.storage) {
-      case Storage::kArena: return self.arena.get() + root.offset;
-      case Storage::kVariable: return self.variables[index].data();
-      case Storage::kInput: return nullptr;
-      case Storage::kConstant: return const_cast<std::byte*>(compiled.constants[index].data());  // inputs only
-      case Storage::kResult: return self.results[index].data();
-      case Storage::kGradient: return self.gradients[index].defined() ? self.gradients[index].data() : nullptr;
+      case Storage::kArena:
+        return self.arena.get() + root.offset;
+      case Storage::kVariable:
+        return self.variables[index].data();
+      case Storage::kInput:
+        return nullptr;
+      case Storage::kConstant:
+        return const_cast<std::byte*>(compiled.constants[index].data());  // inputs only
+      case Storage::kResult:
+        return self.results[index].data();
+      case Storage::kGradient:
+        return self.gradients[index].defined() ? self.gradients[index].data() : nullptr;
     }
     return nullptr;
   };
@@ -115,7 +125,8 @@ PlanInstance::PlanInstance(std::shared_ptr<const Plan> plan, const Team& team,
     for (size_t i = 0; i < step.inputs.size(); ++i) {
       bound.inputs.push_back(pointer(step.inputs[i]));
       const PlanValue& root = compiled.values[static_cast<size_t>(compiled.root(step.inputs[i]))];
-      if (root.storage == Storage::kInput) self.component_pointers.push_back({s, i, static_cast<size_t>(root.index)});
+      if (root.storage == Storage::kInput)
+        self.component_pointers.push_back({s, i, static_cast<size_t>(root.index)});
     }
     for (int output : step.outputs) bound.outputs.push_back(pointer(output));
     if (step.scratch >= 0) bound.scratch = pointer(step.scratch);
@@ -132,12 +143,15 @@ void PlanInstance::run(const StepInputs& inputs) {
 }
 
 void PlanInstance::run(const StepInputs& inputs, const GradientListener& listener) {
-  MOX_ASSERT(!impl_->plan->impl().gradients_in_parts, "a plan with gradients in parts is run with a part listener");
+  MOX_ASSERT(!impl_->plan->impl().gradients_in_parts,
+             "a plan with gradients in parts is run with a part listener");
   run_steps(inputs, listener, nullptr);
 }
 
-void PlanInstance::run(const StepInputs& inputs, const GradientListener& listener, const GradientPartListener& part_listener) {
-  MOX_ASSERT(impl_->plan->impl().gradients_in_parts, "only a plan with gradients in parts has a part listener");
+void PlanInstance::run(const StepInputs& inputs, const GradientListener& listener,
+                       const GradientPartListener& part_listener) {
+  MOX_ASSERT(impl_->plan->impl().gradients_in_parts,
+             "only a plan with gradients in parts has a part listener");
   run_steps(inputs, listener, &part_listener);
 }
 
@@ -190,7 +204,9 @@ std::span<float> PlanInstance::gradient_block() { return impl_->gradient_block.v
 int64_t PlanInstance::gradient_offset(size_t index) const { return impl_->gradient_offsets.at(index); }
 
 size_t PlanInstance::update_count() const { return impl_->updates.size(); }
-const Array& PlanInstance::update_value(size_t index) const { return impl_->results[impl_->updates.at(index).second]; }
+const Array& PlanInstance::update_value(size_t index) const {
+  return impl_->results[impl_->updates.at(index).second];
+}
 Array PlanInstance::updated_variable(size_t index) const { return impl_->updates.at(index).first; }
 
 void PlanInstance::apply_updates() {
@@ -214,8 +230,8 @@ std::string PlanInstance::describe_profile() const {
   const std::vector<KernelTime> times = profile();
   double total = 0;
   for (const KernelTime& time : times) total += time.seconds;
-  std::string text = fmt::format("{:>4} {:>10} {:>6} {:>9}  {:<24} {:<34} {}\n", "step", "µs", "%", "GFLOP/s", "op",
-                                 "implementation", "name");
+  std::string text = fmt::format("{:>4} {:>10} {:>6} {:>9}  {:<24} {:<34} {}\n", "step", "µs", "%", "GFLOP/s",
+                                 "op", "implementation", "name");
   for (size_t s = 0; s < times.size(); ++s) {
     const KernelTime& time = times[s];
     text += fmt::format("{:>4} {:>10.1f} {:>6.1f} {:>9.1f}  {:<24} {:<34} {}\n", s, time.seconds * 1e6,

@@ -56,7 +56,8 @@ class PlanInstance {
   void run(const StepInputs& inputs);
   // For plans compiled with `gradients_in_parts`, and only for those. `gradient(index)` is valid while `listener` is called
   // with that index, and not afterwards.
-  void run(const StepInputs& inputs, const GradientListener& listener, const GradientPartListener& part_listener);
+  void run(const StepInputs& inputs, const GradientListener& listener,
+           const GradientPartListener& part_listener);
 
   // Valid until the next run. Fetches and gradients are in the order of the PlanRequest. A gradient that comes in parts is an
   // undefined array.
@@ -81,7 +82,8 @@ class PlanInstance {
   std::string describe_profile() const;
 
  private:
-  void run_steps(const StepInputs& inputs, const GradientListener& listener, const GradientPartListener* part_listener);
+  void run_steps(const StepInputs& inputs, const GradientListener& listener,
+                 const GradientPartListener* part_listener);
 
   struct Impl;
   std::unique_ptr<Impl> impl_;

@@ -26,14 +26,17 @@ std::string memory_text(const Plan::Impl& plan) {
   const PlanStatistics& s = plan.statistics;
   std::string text = "memory:\n";
   const auto line = [&](std::string_view what, size_t bytes, const std::string& remark = "") {
-    text += fmt::format("  {:<10} {:>10}{}{}\n", what, human_bytes(static_cast<double>(bytes)), remark.empty() ? "" : "  ", remark);
+    text += fmt::format("  {:<10} {:>10}{}{}\n", what, human_bytes(static_cast<double>(bytes)),
+                        remark.empty() ? "" : "  ", remark);
   };
   std::string remark = fmt::format("{} without sharing", human_bytes(static_cast<double>(s.unplanned_bytes)));
   if (!plan.steps.empty())
-    remark += fmt::format("; {} live at once, first in step {}", human_bytes(static_cast<double>(s.live_bytes)), s.live_step);
+    remark += fmt::format("; {} live at once, first in step {}",
+                          human_bytes(static_cast<double>(s.live_bytes)), s.live_step);
   line("arena", s.arena_bytes, remark);
   line("variables", s.variable_bytes);
-  line("gradients", s.gradient_bytes, plan.gradients_in_parts ? "in the arena: each is used as soon as it is final" : "");
+  line("gradients", s.gradient_bytes,
+       plan.gradients_in_parts ? "in the arena: each is used as soon as it is final" : "");
   line("constants", s.constant_bytes);
   line("results", s.result_bytes);
   return text;
@@ -61,18 +64,20 @@ std::string Plan::describe() const {
     for (const Row& row : rows) width = std::max(width, (row.*column).size());
     return width;
   };
-  const size_t op = widest(&Row::op), output = widest(&Row::output), implementation = widest(&Row::implementation);
+  const size_t op = widest(&Row::op), output = widest(&Row::output),
+               implementation = widest(&Row::implementation);
   std::string text;
   for (size_t i = 0; i < rows.size(); ++i) {
     const Row& row = rows[i];
-    text += fmt::format("{:>4}  {:<{}}  {:<{}}  {:<{}}  {:>9}  {:>9}  {}\n", i == 0 ? "step" : std::to_string(i - 1), row.op,
-                        op, row.output, output, row.implementation, implementation, row.megaflops, row.bytes, row.name);
+    text += fmt::format("{:>4}  {:<{}}  {:<{}}  {:<{}}  {:>9}  {:>9}  {}\n",
+                        i == 0 ? "step" : std::to_string(i - 1), row.op, op, row.output, output,
+                        row.implementation, implementation, row.megaflops, row.bytes, row.name);
   }
   const PlanStatistics& s = impl_->statistics;
   text += fmt::format("fusions: {}\n", impl_->fired_rules.empty() ? "none" : "");
   for (const std::string& rule : impl_->fired_rules) text += "  " + rule + "\n";
-  text += fmt::format("{} steps ({} layout conversions), {:.2f} GFLOP, compiled in {:.0f} ms\n", s.steps, s.conversions,
-                      s.floating_point_operations / 1e9, s.compile_seconds * 1e3);
+  text += fmt::format("{} steps ({} layout conversions), {:.2f} GFLOP, compiled in {:.0f} ms\n", s.steps,
+                      s.conversions, s.floating_point_operations / 1e9, s.compile_seconds * 1e3);
   return text + memory_text(*impl_);
 }
 

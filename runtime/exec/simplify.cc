@@ -1,9 +1,9 @@
+#include "runtime/exec/internal/simplify.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
-
-#include "runtime/exec/internal/simplify.h"
 
 namespace mox {
 namespace {
@@ -16,15 +16,15 @@ constexpr size_t kLargestMadeBytes = size_t{16} << 10;
 bool is_constant(const Tensor& tensor) { return tensor.node()->op->kind == Op::Kind::kConstant; }
 
 std::optional<std::vector<Array>> run_on_constants(const Node& node, const RewriteView& view,
-                                                  const CompileOptions& options, const Team& team) {
+                                                   const CompileOptions& options, const Team& team) {
   std::vector<Array> inputs;
   std::vector<Layout> plain;
   for (const Tensor& input : node.inputs) {
     inputs.push_back(view.mapped(input).node()->attributes.get<Array>("value"));
     plain.push_back(Layout::plain(input.type()));
   }
-  const Kernel kernel =
-      node.op->compile({node, plain, std::vector<bool>(node.inputs.size(), true), team, options.direct_convolutions});
+  const Kernel kernel = node.op->compile(
+      {node, plain, std::vector<bool>(node.inputs.size(), true), team, options.direct_convolutions});
   for (size_t i = 0; i < inputs.size(); ++i)
     if (!kernel.input_layouts[i].is_plain()) return std::nullopt;
   for (const Layout& layout : kernel.output_layouts)
@@ -82,7 +82,8 @@ RewriteRule fold_constants(const CompileOptions& options, const Team& team) {
     size_t bytes = 0;
     for (const TensorType& type : node.outputs) bytes += type.bytes();
     if (bytes > (node.inputs.empty() ? kLargestMadeBytes : kLargestFoldedBytes)) return std::nullopt;
-    if (!std::all_of(node.inputs.begin(), node.inputs.end(), [&](auto& t) { return is_constant(view.mapped(t)); }))
+    if (!std::all_of(node.inputs.begin(), node.inputs.end(),
+                     [&](auto& t) { return is_constant(view.mapped(t)); }))
       return std::nullopt;
     auto values = run_on_constants(node, view, options, team);
     if (!values) return std::nullopt;

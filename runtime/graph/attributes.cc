@@ -33,8 +33,12 @@ std::string to_string(const Attribute& value) {
     std::string operator()(int64_t v) const { return fmt::format("{}", v); }
     std::string operator()(double v) const { return fmt::format("{}", v); }
     std::string operator()(const std::string& v) const { return v; }
-    std::string operator()(const std::vector<int64_t>& v) const { return fmt::format("[{}]", fmt::join(v, ", ")); }
-    std::string operator()(const std::vector<double>& v) const { return fmt::format("[{}]", fmt::join(v, ", ")); }
+    std::string operator()(const std::vector<int64_t>& v) const {
+      return fmt::format("[{}]", fmt::join(v, ", "));
+    }
+    std::string operator()(const std::vector<double>& v) const {
+      return fmt::format("[{}]", fmt::join(v, ", "));
+    }
     std::string operator()(DType v) const { return std::string(mox::to_string(v)); }
     std::string operator()(const Array& v) const {
       return v.elements() == 1 ? fmt::format("{}", v.item()) : "<" + mox::to_string(v.type()) + ">";

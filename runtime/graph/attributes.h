@@ -13,7 +13,8 @@
 
 namespace mox {
 
-using Attribute = std::variant<bool, int64_t, double, std::string, std::vector<int64_t>, std::vector<double>, DType, Array>;
+using Attribute =
+    std::variant<bool, int64_t, double, std::string, std::vector<int64_t>, std::vector<double>, DType, Array>;
 
 class Attributes {
  public:

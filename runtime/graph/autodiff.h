@@ -13,8 +13,8 @@
 namespace mox {
 
 struct AutodiffVocabulary {
-  std::function<Tensor(const Tensor& a, const Tensor& b)> add;       // a + b, of one type
-  std::function<Tensor(const Tensor& like)> ones_like;               // the seed: 1 for the loss
+  std::function<Tensor(const Tensor& a, const Tensor& b)> add;  // a + b, of one type
+  std::function<Tensor(const Tensor& like)> ones_like;          // the seed: 1 for the loss
 };
 
 // d(loss)/d(w) for every w in `targets`; undefined where the loss does not depend on it through differentiable ops.

@@ -42,11 +42,15 @@ Graph::~Graph() = default;
 
 Node& Graph::add_node(const Op& op, std::vector<Tensor> inputs, Attributes attributes, SourceLocation where) {
   if (context().where) where = *context().where;
-  const std::string wanted = context().graph == this ? context().scope + std::string(op.name) : std::string(op.name);
+  const std::string wanted =
+      context().graph == this ? context().scope + std::string(op.name) : std::string(op.name);
   const OpCall call{op, wanted, inputs, attributes, where};
   for (const Tensor& input : inputs) {
-    if (!input.defined()) throw InvalidArgument(fmt::format("{} '{}' at {}: an input is an undefined tensor", op.name, wanted, to_string(where)));
-    if (input.node()->graph != this) call.fail("inputs of one graph (was a tensor kept from an earlier model_fn call?)");
+    if (!input.defined())
+      throw InvalidArgument(
+          fmt::format("{} '{}' at {}: an input is an undefined tensor", op.name, wanted, to_string(where)));
+    if (input.node()->graph != this)
+      call.fail("inputs of one graph (was a tensor kept from an earlier model_fn call?)");
   }
   auto node = std::make_unique<Node>();
   node->outputs = op.infer(call);
@@ -112,7 +116,8 @@ Tensor Graph::find_variable(std::string_view name) const {
 const VariableSpec& Graph::spec(const Tensor& variable) const {
   MOX_ASSERT(variable.defined() && variable.node()->graph == this && variable.node()->op == &kVariable,
              "the tensor is a variable of this graph");
-  return variable_specs_[variable_index_.find(variable.node()->attributes.get<std::string>("variable"))->second];
+  return variable_specs_[variable_index_.find(variable.node()->attributes.get<std::string>("variable"))
+                             ->second];
 }
 
 void Graph::set_update(VariableUpdate update) {
@@ -168,7 +173,9 @@ NameScope::NameScope(std::string_view name) : previous_length_(context().scope.s
 NameScope::~NameScope() { context().scope.resize(previous_length_); }
 const std::string& current_name_scope() { return context().scope; }
 
-TraitsScope::TraitsScope(const NodeTraits& traits) : previous_(context().traits) { context().traits = traits; }
+TraitsScope::TraitsScope(const NodeTraits& traits) : previous_(context().traits) {
+  context().traits = traits;
+}
 TraitsScope::~TraitsScope() { context().traits = previous_; }
 const NodeTraits& current_traits() { return context().traits; }
 

@@ -50,7 +50,9 @@ class Graph {
   Tensor find_update(const Tensor& variable) const;  // its value, or undefined
   const std::vector<VariableUpdate>& updates() const { return updates_; }
 
-  void add_to_collection(const std::string& key, const Tensor& tensor) { collections_[key].push_back(tensor); }
+  void add_to_collection(const std::string& key, const Tensor& tensor) {
+    collections_[key].push_back(tensor);
+  }
   const std::vector<Tensor>& collection(const std::string& key) const;  // empty if nobody added to it
 
   // A number for NodeTraits::recomputed_stretch that this graph has not given yet.

@@ -28,9 +28,10 @@ namespace mox {
 struct KernelRequest {
   const Node& node;
   std::vector<Layout> input_layouts;  // in which layout each input exists; a kernel may ask for another
-  std::vector<bool> input_is_stored;  // a variable or constant: converting it costs a pass over memory every step
-  const Team& team;                   // the team that will run it
-  bool direct_convolutions = false;   // CompileOptions::direct_convolutions
+  std::vector<bool>
+      input_is_stored;  // a variable or constant: converting it costs a pass over memory every step
+  const Team& team;     // the team that will run it
+  bool direct_convolutions = false;  // CompileOptions::direct_convolutions
 };
 
 // Takes a gradient in parts, elements counted in row-major order. Called by any thread of the team, several at a time.
@@ -49,8 +50,8 @@ struct KernelArguments {
   std::span<std::byte* const> outputs;
   std::byte* scratch;
   const Team& team;
-  uint64_t seed;      // of the run: random ops key their streams by (seed, node, step)
-  int64_t step;       // global step, the same on every device
+  uint64_t seed;                        // of the run: random ops key their streams by (seed, node, step)
+  int64_t step;                         // global step, the same on every device
   const PartListener* parts = nullptr;  // for Kernel::instantiate_in_parts alone
 
   template <typename T>
@@ -75,7 +76,7 @@ struct Kernel {
   std::vector<std::pair<int, int>> in_place;
   // >= 0: output 0 is input `alias` under another shape; nothing runs and `instantiate` stays empty.
   int alias = -1;
-  std::string implementation;          // for the printed plan: "eigen", "jit:avx512_core", "loop"
+  std::string implementation;            // for the printed plan: "eigen", "jit:avx512_core", "loop"
   double floating_point_operations = 0;  // per run, multiply and add counted separately; 0 = not stated
   std::function<KernelFunction()> instantiate;
   // If set: a form of the kernel that hands its only output (float32, plain layout) to KernelArguments::parts while it lies in

@@ -17,8 +17,8 @@ Layout Layout::plain(const TensorType& type) {
   return layout;
 }
 
-Layout Layout::blocked(const TensorType& type, std::vector<int64_t> padded_extents, std::vector<int64_t> strides,
-                       std::vector<Block> blocks) {
+Layout Layout::blocked(const TensorType& type, std::vector<int64_t> padded_extents,
+                       std::vector<int64_t> strides, std::vector<Block> blocks) {
   const size_t rank = static_cast<size_t>(type.shape.rank());
   MOX_ASSERT(padded_extents.size() == rank && strides.size() == rank, "a layout has the rank of its type");
   Layout layout = plain(type);
@@ -28,8 +28,9 @@ Layout Layout::blocked(const TensorType& type, std::vector<int64_t> padded_exten
   if (same_order) return layout;
   layout.kind_ = Kind::kBlocked;
   layout.padded_ = padded_extents != layout.padded_extents_;
-  layout.bytes_ = size_of(type.dtype) * static_cast<size_t>(std::accumulate(padded_extents.begin(), padded_extents.end(),
-                                                                            int64_t{1}, std::multiplies<>()));
+  layout.bytes_ =
+      size_of(type.dtype) * static_cast<size_t>(std::accumulate(padded_extents.begin(), padded_extents.end(),
+                                                                int64_t{1}, std::multiplies<>()));
   layout.padded_extents_ = std::move(padded_extents);
   layout.strides_ = std::move(strides);
   layout.blocks_ = std::move(blocks);
@@ -48,9 +49,12 @@ Layout Layout::opaque(size_t bytes, std::string key, std::shared_ptr<const void>
 bool Layout::operator==(const Layout& other) const {
   if (kind_ != other.kind_ || bytes_ != other.bytes_) return false;
   switch (kind_) {
-    case Kind::kPlain: return true;  // the shape belongs to the value, not to the layout
-    case Kind::kOpaque: return key_ == other.key_;
-    case Kind::kBlocked: break;
+    case Kind::kPlain:
+      return true;  // the shape belongs to the value, not to the layout
+    case Kind::kOpaque:
+      return key_ == other.key_;
+    case Kind::kBlocked:
+      break;
   }
   return padded_extents_ == other.padded_extents_ && strides_ == other.strides_ && blocks_ == other.blocks_;
 }
@@ -65,10 +69,12 @@ std::string Layout::to_string() const {
   });
   std::string text;
   for (int dimension : order) {
-    const bool in_blocks = std::any_of(blocks_.begin(), blocks_.end(), [&](auto& b) { return b.dimension == dimension; });
+    const bool in_blocks =
+        std::any_of(blocks_.begin(), blocks_.end(), [&](auto& b) { return b.dimension == dimension; });
     text += static_cast<char>((in_blocks ? 'A' : 'a') + dimension);
   }
-  for (const Block& block : blocks_) text += fmt::format("{}{}", block.size, static_cast<char>('a' + block.dimension));
+  for (const Block& block : blocks_)
+    text += fmt::format("{}{}", block.size, static_cast<char>('a' + block.dimension));
   return text;
 }
 

@@ -31,8 +31,8 @@ class Layout {
   static Layout plain(const TensorType& type);
   // `strides` in elements, one a dimension, of the outer (block) index; `blocks` from the outermost inner block to
   // the innermost. Becomes plain if it is row-major without blocks or padding.
-  static Layout blocked(const TensorType& type, std::vector<int64_t> padded_extents, std::vector<int64_t> strides,
-                        std::vector<Block> blocks);
+  static Layout blocked(const TensorType& type, std::vector<int64_t> padded_extents,
+                        std::vector<int64_t> strides, std::vector<Block> blocks);
   // `description` is compared by `key`: two opaque layouts are equal if key and size are.
   static Layout opaque(size_t bytes, std::string key, std::shared_ptr<const void> description);
 

@@ -26,9 +26,9 @@ struct NodeTraits {
 
 struct Node {
   Graph* graph = nullptr;
-  int id = 0;          // position in the graph: inputs always have smaller ids
+  int id = 0;  // position in the graph: inputs always have smaller ids
   const Op* op = nullptr;
-  std::string name;    // unique in the graph
+  std::string name;  // unique in the graph
   Attributes attributes;
   std::vector<Tensor> inputs;
   std::vector<TensorType> outputs;

@@ -13,15 +13,16 @@ void OpCall::fail(std::string_view expected) const {
     if (!given.empty()) given += ", ";
     given += to_string(input);
   }
-  std::string text = fmt::format("{} '{}' at {}: expected {}; given ({})", op.name, node_name, to_string(where),
-                                 expected, given);
+  std::string text = fmt::format("{} '{}' at {}: expected {}; given ({})", op.name, node_name,
+                                 to_string(where), expected, given);
   if (const std::string extra = to_string(attributes); !extra.empty()) text += " with " + extra;
   throw InvalidArgument(text);
 }
 
 Node& make_node(const Op& op, std::vector<Tensor> inputs, Attributes attributes, SourceLocation where) {
   for (const Tensor& input : inputs)
-    if (input.defined()) return input.node()->graph->add_node(op, std::move(inputs), std::move(attributes), where);
+    if (input.defined())
+      return input.node()->graph->add_node(op, std::move(inputs), std::move(attributes), where);
   return current_graph(op.name).add_node(op, std::move(inputs), std::move(attributes), where);
 }
 

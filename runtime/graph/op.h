@@ -71,7 +71,8 @@ struct Op {
 // Adds a node to the graph of its inputs (to the current graph if it has none) and returns it. The node's name is the
 // current name scope plus the op's name, made unique. Throws InvalidArgument from the shape rule, or if an input
 // is undefined or the inputs belong to different graphs.
-Node& make_node(const Op& op, std::initializer_list<Tensor> inputs, Attributes attributes, SourceLocation where);
+Node& make_node(const Op& op, std::initializer_list<Tensor> inputs, Attributes attributes,
+                SourceLocation where);
 Node& make_node(const Op& op, std::vector<Tensor> inputs, Attributes attributes, SourceLocation where);
 
 // The first output of a new node: what most op functions return.
@@ -81,6 +82,6 @@ inline Tensor make_tensor(const Op& op, std::initializer_list<Tensor> inputs, At
 }
 
 // Shape rules that many ops share.
-std::vector<TensorType> same_as_input(const OpCall& call);        // output 0 has the type of input 0
+std::vector<TensorType> same_as_input(const OpCall& call);  // output 0 has the type of input 0
 
 }  // namespace mox

@@ -38,7 +38,8 @@ class RewriteView {
 };
 
 // The replacement for every output of `node` (an old node), or nothing to leave it as it is.
-using RewriteRule = std::function<std::optional<std::vector<Tensor>>(const Node& node, const RewriteView& view)>;
+using RewriteRule =
+    std::function<std::optional<std::vector<Tensor>>(const Node& node, const RewriteView& view)>;
 
 struct NamedRule {
   std::string name;  // for the printed plan

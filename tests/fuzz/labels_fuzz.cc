@@ -7,8 +7,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
-    const auto names =
-        mox::data::parse_label_names({reinterpret_cast<const char*>(data), size}, "input");
+    const auto names = mox::data::parse_label_names({reinterpret_cast<const char*>(data), size}, "input");
     MOX_ASSERT(!names.empty() && names.size() <= size, "each label takes a line");
   } catch (const mox::DataError&) {
   }

@@ -27,7 +27,8 @@ using testing::ThrowsMessage;
 std::vector<NamedArray> small_state(std::string_view model) {
   std::vector<NamedArray> state;
   for (const auto& [torch, ours] : torch_variable_names(model)) {
-    const bool is_dense_kernel = ours.find("/fc") != std::string::npos || ours.find("/logits") != std::string::npos;
+    const bool is_dense_kernel =
+        ours.find("/fc") != std::string::npos || ours.find("/logits") != std::string::npos;
     const Shape shape = is_dense_kernel && ours.ends_with("/kernel") ? Shape{2, 3} : Shape{4};
     state.push_back({torch, formula_uniform(torch, shape, 0, 1)});
   }
@@ -36,7 +37,9 @@ std::vector<NamedArray> small_state(std::string_view model) {
 }
 
 // A name under the temporary directory that no other run of this test has.
-std::string of_this_process(const std::string& name) { return testing::TempDir() + name + std::to_string(getpid()); }
+std::string of_this_process(const std::string& name) {
+  return testing::TempDir() + name + std::to_string(getpid());
+}
 
 std::string shell(const std::string& arguments, int expected_status) {
   const std::string output = of_this_process("mox_import_output");
@@ -52,7 +55,8 @@ TEST(Import, NamesAreThoseOfTheZoosVariables) {
     Graph graph;
     const GraphScope scope(graph);
     const ModelMeta meta = get_model_meta(model);
-    get_model_fn(model)(graph.input(0, {DType::kFloat32, {1, 3, meta.image_size, meta.image_size}}, {}), ModeKeys::TRAIN);
+    get_model_fn(model)(graph.input(0, {DType::kFloat32, {1, 3, meta.image_size, meta.image_size}}, {}),
+                        ModeKeys::TRAIN);
     std::set<std::string> expected, named;
     for (const Tensor& variable : graph.variables()) expected.insert(graph.spec(variable).name);
     for (const auto& [torch, ours] : torch_variable_names(model)) named.insert(ours);
@@ -67,9 +71,12 @@ TEST(Import, CommandWritesACheckpointAndPrintsTheNames) {
   const std::vector<NamedArray> state = small_state("vgg_16_bn");
   write_safetensors(folder + "/state.safetensors", state);
   const std::string command = "import --model vgg_16_bn " + folder + "/state.safetensors " + folder + "/log";
-  EXPECT_THAT(shell(command, 0), AllOf(HasSubstr("features.1.running_var -> vgg_16_bn/conv1/conv1_1/batch_norm/moving_variance float32[4]\n"),
-                                       HasSubstr("classifier.6.weight -> vgg_16_bn/logits/kernel float32[3, 2] transposed\n"),
-                                       HasSubstr("84 variables in ")));
+  EXPECT_THAT(
+      shell(command, 0),
+      AllOf(HasSubstr(
+                "features.1.running_var -> vgg_16_bn/conv1/conv1_1/batch_norm/moving_variance float32[4]\n"),
+            HasSubstr("classifier.6.weight -> vgg_16_bn/logits/kernel float32[3, 2] transposed\n"),
+            HasSubstr("84 variables in ")));
   const Checkpoint checkpoint = load_checkpoint(folder + "/log");
   EXPECT_EQ(checkpoint.global_step, 0);
   ASSERT_EQ(checkpoint.variables.size(), state.size() - 1);
@@ -92,7 +99,8 @@ TEST(Import, StatesThatDoNotFitAreRefused) {
   std::vector<NamedArray> state = small_state("resnet_v1_18");
   EXPECT_EQ(import_torch_state("resnet_v1_18", state).size(), 102u);
   auto refuses = [&](const std::string& text) {
-    EXPECT_THAT([&] { import_torch_state("resnet_v1_18", state); }, ThrowsMessage<DataError>(HasSubstr(text)));
+    EXPECT_THAT([&] { import_torch_state("resnet_v1_18", state); },
+                ThrowsMessage<DataError>(HasSubstr(text)));
   };
   std::erase_if(state, [](const NamedArray& tensor) { return tensor.name == "layer4.1.bn2.running_mean"; });
   refuses("lacks 1 of the 102 tensors of resnet_v1_18: layer4.1.bn2.running_mean");

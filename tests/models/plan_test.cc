@@ -32,9 +32,10 @@ Training compile_training(const std::string& network, Precision precision, const
   for (size_t i = 0; i < targets.size(); ++i) request.gradients.push_back({targets[i], found[i]});
   VariableStore store(0);
   store.declare(graph);
-  const auto plan =
-      Plan::compile(graph, request, {.rules = default_rules({.precision = precision}), .convert = convert_layout}, team);
-  return {PlanInstance(plan, team, [&](std::string_view name) { return store.get(name); }).profile(), plan->statistics()};
+  const auto plan = Plan::compile(
+      graph, request, {.rules = default_rules({.precision = precision}), .convert = convert_layout}, team);
+  return {PlanInstance(plan, team, [&](std::string_view name) { return store.get(name); }).profile(),
+          plan->statistics()};
 }
 
 std::vector<KernelTime> training_steps(const std::string& network, Precision precision) {
@@ -67,7 +68,8 @@ TEST(ZooPlan, NothingBetweenTheConvolutionsOfAResNetIsLeftAlone) {
 
 TEST(ZooPlan, ProjectionShortcutsCanBeComputedAgain) {
   const Training kept = compile_training("resnet_v1_18", Precision::kFloat32, {}, 224),
-                 again = compile_training("resnet_v1_18", Precision::kFloat32, {.recompute_shortcuts = true}, 224);
+                 again = compile_training("resnet_v1_18", Precision::kFloat32, {.recompute_shortcuts = true},
+                                          224);
   const auto convolutions = [](const Training& of) {
     return std::ranges::count(of.steps, std::string("conv2d"), &KernelTime::op);
   };

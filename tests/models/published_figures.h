@@ -34,7 +34,8 @@ inline constexpr std::string_view kSlimMobileNetV2 = "TF-Slim's table of MobileN
 inline constexpr std::string_view kMobileNet = "Keras; Howard et al. 2017, table 6";
 // param_count and infer_gmacs in results/benchmark-infer-amp-nchw-pt210-cu121-rtx3090.csv of
 // github.com/huggingface/pytorch-image-models. Its gmacs are up to 0.6 % more than those of convolutions and dense layers.
-inline constexpr std::string_view kTimm = "timm's benchmark results, which also count multiply-adds outside of convolutions";
+inline constexpr std::string_view kTimm =
+    "timm's benchmark results, which also count multiply-adds outside of convolutions";
 // Parameters: He et al., "Deep Residual Learning" (arXiv 1512.03385), table 6. Multiply-adds of a network of 6n + 2 layers:
 // 442,368 + 2n * 2,359,296 + 2 * (1,179,648 + (2n - 1) * 2,359,296) + 640.
 inline constexpr std::string_view kSmallResNet = "He et al. 2015, table 6; multiply-adds by hand";
@@ -73,9 +74,12 @@ inline constexpr PublishedFigure kPublishedFigures[] = {
 
 inline int64_t counted_parameters(const ModelMeta& meta, Counted counted) {
   switch (counted) {
-    case Counted::kTrainable: return meta.parameters;
-    case Counted::kAll: return meta.parameters + meta.moving_averages;
-    case Counted::kWithoutNormalisation: return meta.parameters - meta.moving_averages;  // as many averages as scales and offsets
+    case Counted::kTrainable:
+      return meta.parameters;
+    case Counted::kAll:
+      return meta.parameters + meta.moving_averages;
+    case Counted::kWithoutNormalisation:
+      return meta.parameters - meta.moving_averages;  // as many averages as scales and offsets
   }
   return 0;
 }

@@ -30,7 +30,8 @@ Array formula_uniform(std::string_view name, const Shape& shape, float low, floa
   uint32_t position = 0;
   for (float& value : array.values<float>()) {
     const float fraction = static_cast<float>(bits(hash, position++) >> 8) * 0x1p-24f;
-    const volatile float product = fraction * (high - low);  // rounded before the sum, as in NumPy: never a fused operation
+    const volatile float product =
+        fraction * (high - low);  // rounded before the sum, as in NumPy: never a fused operation
     value = low + product;
   }
   return array;
@@ -54,7 +55,8 @@ Array formula_labels(int64_t batch, int64_t classes) {
   Array labels(DType::kInt64, {batch});
   const uint32_t hash = name_hash("labels");
   uint32_t position = 0;
-  for (int64_t& label : labels.values<int64_t>()) label = static_cast<int64_t>(bits(hash, position++) % static_cast<uint32_t>(classes));
+  for (int64_t& label : labels.values<int64_t>())
+    label = static_cast<int64_t>(bits(hash, position++) % static_cast<uint32_t>(classes));
   return labels;
 }
 
@@ -69,7 +71,8 @@ Digest digest_of(std::string_view name, std::span<const float> values) {
   const std::string prefix(name);
   for (size_t k = 0; k < kDigestProjections; ++k) {
     const uint32_t hash = name_hash(prefix + '#' + std::to_string(k));
-    for (size_t i = 0; i < values.size(); ++i) digest[2 + k] += bits(hash, static_cast<uint32_t>(i)) >> 31 ? values[i] : -values[i];
+    for (size_t i = 0; i < values.size(); ++i)
+      digest[2 + k] += bits(hash, static_cast<uint32_t>(i)) >> 31 ? values[i] : -values[i];
   }
   const uint32_t hash = name_hash(prefix + "#positions");
   for (size_t k = 0; k < kDigestElements; ++k)

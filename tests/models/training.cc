@@ -2,15 +2,15 @@
 
 namespace mox {
 
-Training::Training(std::string_view network, const NetworkOptions& options, Array images, Array labels, ModeKeys mode,
-                   std::span<const NamedArray> values, int threads, Precision precision)
+Training::Training(std::string_view network, const NetworkOptions& options, Array images, Array labels,
+                   ModeKeys mode, std::span<const NamedArray> values, int threads, Precision precision)
     : team_(threads), batch_{std::move(images), std::move(labels)} {
   team_.enter();
   const GraphScope scope(graph_);
   const NetworkOutput output =
       get_model_fn(network, options)(graph_.input(0, batch_[0].type(), SourceLocation::current()), mode);
-  const Tensor loss = reduce_mean(
-      sparse_softmax_cross_entropy(output.logits, graph_.input(1, batch_[1].type(), SourceLocation::current())));
+  const Tensor loss = reduce_mean(sparse_softmax_cross_entropy(
+      output.logits, graph_.input(1, batch_[1].type(), SourceLocation::current())));
   PlanRequest request{.fetches = {loss, output.logits}, .gradients = {}, .updates = graph_.updates()};
   store_.restore(values);
   store_.require_restored("the state");
@@ -26,8 +26,9 @@ Training::Training(std::string_view network, const NetworkOptions& options, Arra
     }
   }
   instance_ = std::make_unique<PlanInstance>(
-      Plan::compile(graph_, request, {.rules = default_rules({.precision = precision}), .convert = convert_layout}, team_), team_,
-      [&](std::string_view name) { return store_.get(name); });
+      Plan::compile(graph_, request,
+                    {.rules = default_rules({.precision = precision}), .convert = convert_layout}, team_),
+      team_, [&](std::string_view name) { return store_.get(name); });
   optimizer_ = get_optimizer_fn("momentum", {.learning_rate = 1, .momentum = 0.9})();
 }
 

@@ -12,7 +12,8 @@ namespace {
 
 std::string grouped(int64_t number) {  // 25557032 -> "25,557,032"
   std::string digits = std::to_string(number);
-  for (auto at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<size_t>(at), ",");
+  for (auto at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<size_t>(at), ",");
   return digits;
 }
 
@@ -24,26 +25,30 @@ std::string published(double number, double rounding) {
 
 std::string_view words_of(Counted counted) {
   switch (counted) {
-    case Counted::kTrainable: return "";
-    case Counted::kAll: return " with moving averages";
-    case Counted::kWithoutNormalisation: return " without normalisations";
+    case Counted::kTrainable:
+      return "";
+    case Counted::kAll:
+      return " with moving averages";
+    case Counted::kWithoutNormalisation:
+      return " without normalisations";
   }
   return "";
 }
 
 std::string table() {
   std::string text =
-      "| name | image | classes | parameters | moving averages | multiply-adds | published: parameters | published: "
+      "| name | image | classes | parameters | moving averages | multiply-adds | published: parameters | "
+      "published: "
       "multiply-adds | source |\n|---|---|---:|---:|---:|---:|---:|---:|---|\n";
   for (const std::string& name : model_names()) {
     const ModelMeta meta = get_model_meta(name);
     const PublishedFigure* figure = nullptr;
     for (const PublishedFigure& candidate : kPublishedFigures)
       if (candidate.name == name) figure = &candidate;
-    text += fmt::format("| `{}` | {}×{}×{} | {} | {} | {} | {} | {}{} | {} | {} |\n", name, meta.channels, meta.image_size,
-                        meta.image_size, meta.num_classes, grouped(meta.parameters), grouped(meta.moving_averages),
-                        grouped(meta.multiply_adds), published(figure->parameters, figure->parameters_rounding),
-                        words_of(figure->counted),
+    text += fmt::format("| `{}` | {}×{}×{} | {} | {} | {} | {} | {}{} | {} | {} |\n", name, meta.channels,
+                        meta.image_size, meta.image_size, meta.num_classes, grouped(meta.parameters),
+                        grouped(meta.moving_averages), grouped(meta.multiply_adds),
+                        published(figure->parameters, figure->parameters_rounding), words_of(figure->counted),
                         published(figure->multiply_adds, figure->multiply_adds_rounding), figure->source);
   }
   return text;

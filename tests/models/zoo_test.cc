@@ -20,7 +20,8 @@ using testing::ThrowsMessage;
 NetworkOutput build(std::string_view name, const Shape& images, const NetworkOptions& options = {},
                     ModeKeys mode = ModeKeys::TRAIN) {
   Graph& graph = current_graph("build");
-  return get_model_fn(name, options)(graph.input(0, {DType::kFloat32, images}, SourceLocation::current()), mode);
+  return get_model_fn(name, options)(graph.input(0, {DType::kFloat32, images}, SourceLocation::current()),
+                                     mode);
 }
 
 TEST(Zoo, ParametersAreThePublishedOnes) {
@@ -32,11 +33,14 @@ TEST(Zoo, ParametersAreThePublishedOnes) {
     EXPECT_LE(std::abs(static_cast<double>(counted) - figure.parameters), figure.parameters_rounding)
         << figure.name << " has " << counted << ", " << figure.source << " says " << figure.parameters;
     if (figure.multiply_adds > 0) {
-      EXPECT_LE(std::abs(static_cast<double>(meta.multiply_adds) - figure.multiply_adds), figure.multiply_adds_rounding)
-          << figure.name << " has " << meta.multiply_adds << ", " << figure.source << " says " << figure.multiply_adds;
+      EXPECT_LE(std::abs(static_cast<double>(meta.multiply_adds) - figure.multiply_adds),
+                figure.multiply_adds_rounding)
+          << figure.name << " has " << meta.multiply_adds << ", " << figure.source << " says "
+          << figure.multiply_adds;
     }
   }
-  for (const std::string& name : model_names()) EXPECT_TRUE(names.contains(name)) << name << " has no published figure";
+  for (const std::string& name : model_names())
+    EXPECT_TRUE(names.contains(name)) << name << " has no published figure";
 }
 
 TEST(Zoo, CifarnetHasTheTutorialsParametersOnItsCrops) {
@@ -54,12 +58,14 @@ TEST(Zoo, EveryNetworkGivesLogitsAndEndPointsInEveryMode) {
       Graph graph;
       const GraphScope scope(graph);
       const ModelMeta meta = get_model_meta(name);
-      const NetworkOutput output = build(name, {2, meta.channels, meta.image_size, meta.image_size}, {.num_classes = 7}, mode);
+      const NetworkOutput output =
+          build(name, {2, meta.channels, meta.image_size, meta.image_size}, {.num_classes = 7}, mode);
       EXPECT_EQ(output.logits.shape(), (Shape{2, 7})) << name;
       EXPECT_EQ(output.end_point("logits"), output.logits) << name;
       EXPECT_EQ(output.end_point("predictions").shape(), (Shape{2, 7})) << name;
       EXPECT_EQ(output.end_points.front().first, "conv1") << name;
-      for (const Tensor& variable : graph.variables()) EXPECT_TRUE(is_in_scope(variable.name(), name)) << variable.name();
+      for (const Tensor& variable : graph.variables())
+        EXPECT_TRUE(is_in_scope(variable.name(), name)) << variable.name();
       EXPECT_EQ(graph.updates().empty(), mode != ModeKeys::TRAIN || !meta.has_batch_norm) << name;
       EXPECT_TRUE(get_collection("regularization_losses").empty()) << name;
     }
@@ -87,7 +93,8 @@ TEST(Zoo, TheStrideOfABottleneckIsOnIts3x3Convolution) {
   build("resnet_v1_50", {1, 3, 64, 64});
   std::map<std::string, std::vector<int64_t>> strides;
   for (const auto& node : graph.nodes())
-    if (node->op->name == "conv2d") strides[node->inputs[1].name()] = node->attributes.get<std::vector<int64_t>>("strides");
+    if (node->op->name == "conv2d")
+      strides[node->inputs[1].name()] = node->attributes.get<std::vector<int64_t>>("strides");
   EXPECT_EQ(strides.at("resnet_v1_50/block2/unit_1/conv1/kernel"), (std::vector<int64_t>{1, 1}));
   EXPECT_EQ(strides.at("resnet_v1_50/block2/unit_1/conv2/kernel"), (std::vector<int64_t>{2, 2}));
 }
@@ -133,7 +140,9 @@ TEST(Zoo, DropoutCanBeChangedAndSwitchedOff) {
 }
 
 TEST(Zoo, MistakesAreExplained) {
-  auto message = [](auto call, const std::string& text) { EXPECT_THAT(call, ThrowsMessage<InvalidArgument>(HasSubstr(text))); };
+  auto message = [](auto call, const std::string& text) {
+    EXPECT_THAT(call, ThrowsMessage<InvalidArgument>(HasSubstr(text)));
+  };
   message([] { get_model_fn("resnet50"); }, "there is no network 'resnet50' in the zoo; there are: lenet, ");
   message([] { get_model_meta(""); }, "there is no network ''");
   message([] { get_model_fn("lenet", {.num_classes = 0}); }, "lenet: num_classes must be >= 1");
@@ -142,20 +151,31 @@ TEST(Zoo, MistakesAreExplained) {
   message([] { get_model_fn("lenet", {.weight_decay = NAN}); }, "weight_decay must be >= 0");
   message([] { get_model_fn("vgg_16", {.batch_norm_epsilon = 1e-3f}); }, "it has no batch normalisation");
   message([] { get_model_fn("vgg_16_bn", {.batch_norm_epsilon = 0.0f}); }, "batch_norm_epsilon must be > 0");
-  message([] { get_model_fn("vgg_16_bn", {.batch_norm_momentum = 1.5f}); }, "batch_norm_momentum must be in [0, 1]");
+  message([] { get_model_fn("vgg_16_bn", {.batch_norm_momentum = 1.5f}); },
+          "batch_norm_momentum must be in [0, 1]");
   message([] { get_model_fn("resnet_v1_50", {.dropout = 0.5f}); }, "it has no dropout");
   message([] { get_model_fn("lenet", {.dropout = 1.0f}); }, "dropout must be in [0, 1)");
   Graph graph;
   const GraphScope scope(graph);
-  message([] { build("vgg_16", {1, 3, 256, 256}); },
-          "vgg_16: expected float32 images [batch, channels, 224, 224]; given input: float32[1, 3, 256, 256]; the option image_size");
-  message([&] { get_model_fn("resnet_v1_18")(graph.input(1, {DType::kUInt8, {1, 3, 64, 64}}, {}), ModeKeys::TRAIN); },
-          "expected float32 images [batch, channels, height, width]");
+  message(
+      [] {
+        build("vgg_16", {1, 3, 256, 256});
+      },
+      "vgg_16: expected float32 images [batch, channels, 224, 224]; given input: float32[1, 3, 256, 256]; "
+      "the option image_size");
+  message(
+      [&] {
+        get_model_fn("resnet_v1_18")(graph.input(1, {DType::kUInt8, {1, 3, 64, 64}}, {}), ModeKeys::TRAIN);
+      },
+      "expected float32 images [batch, channels, height, width]");
   message([] { get_model_fn("resnet_v1_18")({}, ModeKeys::TRAIN); }, "expected float32 images");
   Graph another;
   const GraphScope another_scope(another);
-  EXPECT_THAT([] { build("lenet", {1, 1, 28, 28}).end_point("fc9"); },
-              ThrowsMessage<NotFound>(HasSubstr("no end point 'fc9'; it has: conv1, pool1, ")));
+  EXPECT_THAT(
+      [] {
+        build("lenet", {1, 1, 28, 28}).end_point("fc9");
+      },
+      ThrowsMessage<NotFound>(HasSubstr("no end point 'fc9'; it has: conv1, pool1, ")));
 }
 
 }  // namespace

@@ -45,7 +45,8 @@ std::string digest(const std::vector<std::string>& flags) {
 }
 
 TEST(DeterminismTest, TheSameSeedAndThreadsGiveTheSameBits) {
-  for (const char* threads : {"--threads=1", "--threads=2"}) EXPECT_EQ(digest({threads}), digest({threads})) << threads;
+  for (const char* threads : {"--threads=1", "--threads=2"})
+    EXPECT_EQ(digest({threads}), digest({threads})) << threads;
 }
 
 TEST(DeterminismTest, AnotherSeedGivesOtherBits) {

@@ -215,9 +215,11 @@ TEST(Flags, HelpListsEveryOptionByGroup) {
   define_flag("hidden_units", 128, "Units of the hidden layer.");
   const std::string help = configure({.program = "lenet", .arguments = {"--seed=1", "--help"}}).value();
   EXPECT_THAT(help, HasSubstr("Usage: lenet [--flag=value ...]\n"));
-  EXPECT_THAT(help,
-              HasSubstr("\nData\n  --batch_size=<integer>\n      Samples in a batch of each device. Accepted: at least 1. "
-                        "Default: 32.\n"));
+  EXPECT_THAT(
+      help,
+      HasSubstr(
+          "\nData\n  --batch_size=<integer>\n      Samples in a batch of each device. Accepted: at least 1. "
+          "Default: 32.\n"));
   EXPECT_THAT(help, HasSubstr("\n  --auto_batch, --no-auto_batch\n"));
   EXPECT_THAT(
       help, HasSubstr("\nFlags of this program\n  --hidden_units=<integer>\n      Units of the hidden layer. "

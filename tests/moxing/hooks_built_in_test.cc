@@ -15,12 +15,12 @@
 namespace mox {
 namespace {
 
+using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-using nlohmann::json;
 
 class BuiltInHooks : public SmallRun {
  protected:
@@ -63,8 +63,11 @@ TEST_F(BuiltInHooks, LoggingPrintsTheFirstStepAndEveryNth) {
   s.log_every_n_steps = 3;
   s.max_number_of_steps = 7;
   const std::string first = output_of(s);
-  for (int step : {1, 3, 6}) EXPECT_THAT(first, HasSubstr("step: " + std::to_string(step) + "(global step: " + std::to_string(step) + ")"));
-  for (int step : {2, 4, 5, 7}) EXPECT_THAT(first, Not(HasSubstr("global step: " + std::to_string(step) + ")")));
+  for (int step : {1, 3, 6})
+    EXPECT_THAT(first,
+                HasSubstr("step: " + std::to_string(step) + "(global step: " + std::to_string(step) + ")"));
+  for (int step : {2, 4, 5, 7})
+    EXPECT_THAT(first, Not(HasSubstr("global step: " + std::to_string(step) + ")")));
   EXPECT_THAT(first, AllOf(HasSubstr("loss: 0.000  mean: 0.500"), HasSubstr("loss: -5.000  mean: 0.500")));
   s.max_number_of_steps = 9;
   const std::string resumed = output_of(s);
@@ -78,8 +81,9 @@ TEST_F(BuiltInHooks, LoggingIsQuietWhenAskedTo) {
 
 TEST_F(BuiltInHooks, TheSummaryNamesTheReasonAndTheCheckpoint) {
   const std::string output = output_of(spec());
-  EXPECT_THAT(output, AllOf(HasSubstr("Finished at global step 4"), HasSubstr("stopped because step 4 was reached"),
-                            HasSubstr(log_dir_ + "/checkpoint-4\n"), HasSubstr(log_dir_ + "/configuration.yaml\n")));
+  EXPECT_THAT(output,
+              AllOf(HasSubstr("Finished at global step 4"), HasSubstr("stopped because step 4 was reached"),
+                    HasSubstr(log_dir_ + "/checkpoint-4\n"), HasSubstr(log_dir_ + "/configuration.yaml\n")));
   EXPECT_THAT(output, Not(HasSubstr("metrics.jsonl"))) << "no such file is written in this run";
   auto s = spec();
   s.save_summary_steps = 1;
@@ -148,7 +152,8 @@ TEST_F(BuiltInHooks, NanGuardNamesStepValueAndRate) {
   s.optimizer_fn = get_optimizer_fn("sgd", {.learning_rate = piecewise_constant({3}, {0.25, 0.125})});
   s.model_fn = [](const Inputs& in, ModeKeys mode) {
     auto model = constant_slope_model(in, mode);
-    model.loss = model.loss + reduce_sum(maximum(in[0] - 4.0f, 0.0f)) * std::numeric_limits<float>::infinity() * 1.0f;
+    model.loss =
+        model.loss + reduce_sum(maximum(in[0] - 4.0f, 0.0f)) * std::numeric_limits<float>::infinity() * 1.0f;
     return model;
   };
   const std::string message = message_of_run<NumericError>(s);  // 0 * infinity, in the first step
@@ -195,7 +200,8 @@ TEST_F(BuiltInHooks, EvaluationComesAtItsStepsAndOnceAtTheEnd) {
     s.hooks = {hook};
     const std::string output = output_of(s);
     EXPECT_THAT(output, AllOf(HasSubstr("evaluation at global step 2:  loss: -2.000  mean: 1.500"),
-                              HasSubstr("test loss: -" + std::to_string(last) + ".0000\n"), HasSubstr("test mean: 1.5000\n")));
+                              HasSubstr("test loss: -" + std::to_string(last) + ".0000\n"),
+                              HasSubstr("test mean: 1.5000\n")));
     EXPECT_EQ(steps, last == 4 ? std::vector<int64_t>({2, 4}) : std::vector<int64_t>({2, 4, 5}));
   }
   auto s = spec();
@@ -210,7 +216,8 @@ TEST_F(BuiltInHooks, AnEvaluationDoesNotDisturbTheTrainingData) {
     auto s = spec();
     s.log_dir = "";
     if (turn == 1) s.inter_mode = ModeKeys::EVAL, s.eval_every_n_steps = 1;
-    s.hooks = {after_run_hook([&](Session&, const StepResult& result) { means[turn].push_back(result.number("mean")); })};
+    s.hooks = {after_run_hook(
+        [&](Session&, const StepResult& result) { means[turn].push_back(result.number("mean")); })};
     run_or_throw(s);
   }
   EXPECT_EQ(means[0], means[1]);

@@ -62,8 +62,8 @@ class HookOrder : public SmallRun {
 
 TEST_F(HookOrder, IsThatOfThePseudoCode) {
   run_or_throw(recorded());
-  EXPECT_THAT(calls_, ElementsAre("m.begin", "a.begin", "b.begin",                   //
-                                  "m.create", "a.create", "b.create",                //
+  EXPECT_THAT(calls_, ElementsAre("m.begin", "a.begin", "b.begin",     //
+                                  "m.create", "a.create", "b.create",  //
                                   "m.before", "a.before", "b.before", "m.after", "a.after", "b.after",
                                   "m.before", "a.before", "b.before", "m.after", "a.after", "b.after",
                                   "b.end", "a.end", "m.end"));
@@ -74,10 +74,11 @@ TEST_F(HookOrder, EvaluationsAreToldToAll) {
   s.max_number_of_steps = 1;
   s.inter_mode = ModeKeys::EVAL;
   run_or_throw(s);
-  EXPECT_THAT(calls_, ElementsAre("m.begin", "a.begin", "b.begin", "m.create", "a.create", "b.create", "m.before", "a.before",
-                                  "b.before", "m.after", "a.after", "b.after",
-                                  "m.evaluation", "a.evaluation", "b.evaluation",  // the engine's hook ends first
-                                  "b.end", "a.end", "m.end"));
+  EXPECT_THAT(calls_,
+              ElementsAre("m.begin", "a.begin", "b.begin", "m.create", "a.create", "b.create", "m.before",
+                          "a.before", "b.before", "m.after", "a.after", "b.after", "m.evaluation",
+                          "a.evaluation", "b.evaluation",  // the engine's hook ends first
+                          "b.end", "a.end", "m.end"));
 }
 
 TEST_F(HookOrder, BeginIsCalledForEachGraph) {
@@ -96,19 +97,21 @@ TEST_F(HookOrder, AnErrorInBeginEndsNobody) {
 
 TEST_F(HookOrder, AnErrorInAfterCreateSessionEndsThoseThatWereEntered) {
   EXPECT_THAT(message_of_run<DataError>(recorded("create")), HasSubstr("a.create"));
-  EXPECT_THAT(calls_, ElementsAre("m.begin", "a.begin", "b.begin", "m.create", "a.create", "a.end(failed)", "m.end(failed)"));
+  EXPECT_THAT(calls_, ElementsAre("m.begin", "a.begin", "b.begin", "m.create", "a.create", "a.end(failed)",
+                                  "m.end(failed)"));
 }
 
 TEST_F(HookOrder, AnErrorInBeforeRunEndsAll) {
   EXPECT_THAT(message_of_run<DataError>(recorded("before")), HasSubstr("a.before"));
-  EXPECT_THAT(calls_, ElementsAre("m.begin", "a.begin", "b.begin", "m.create", "a.create", "b.create", "m.before", "a.before",
-                                  "b.end(failed)", "a.end(failed)", "m.end(failed)"));
+  EXPECT_THAT(calls_, ElementsAre("m.begin", "a.begin", "b.begin", "m.create", "a.create", "b.create",
+                                  "m.before", "a.before", "b.end(failed)", "a.end(failed)", "m.end(failed)"));
   EXPECT_EQ(load_checkpoint(log_dir_).global_step, 0) << "a failed run saves nothing at its end";
 }
 
 TEST_F(HookOrder, AnErrorInAfterRunEndsAll) {
   EXPECT_THAT(message_of_run<DataError>(recorded("after")), HasSubstr("a.after"));
-  EXPECT_THAT(std::vector(calls_.end() - 3, calls_.end()), ElementsAre("b.end(failed)", "a.end(failed)", "m.end(failed)"));
+  EXPECT_THAT(std::vector(calls_.end() - 3, calls_.end()),
+              ElementsAre("b.end(failed)", "a.end(failed)", "m.end(failed)"));
 }
 
 TEST_F(HookOrder, AnErrorInAnEvaluationEndsAll) {
@@ -116,7 +119,8 @@ TEST_F(HookOrder, AnErrorInAnEvaluationEndsAll) {
   s.inter_mode = ModeKeys::EVAL;
   s.eval_every_n_steps = 1;
   EXPECT_THAT(message_of_run<DataError>(s), HasSubstr("a.evaluation"));
-  EXPECT_THAT(std::vector(calls_.end() - 3, calls_.end()), ElementsAre("b.end(failed)", "a.end(failed)", "m.end(failed)"));
+  EXPECT_THAT(std::vector(calls_.end() - 3, calls_.end()),
+              ElementsAre("b.end(failed)", "a.end(failed)", "m.end(failed)"));
 }
 
 TEST_F(HookOrder, AnErrorOfTheStepEndsAll) {
@@ -128,12 +132,14 @@ TEST_F(HookOrder, AnErrorOfTheStepEndsAll) {
     });
   };
   EXPECT_THAT(message_of_run<DataError>(s), HasSubstr("bad sample"));
-  EXPECT_THAT(std::vector(calls_.end() - 3, calls_.end()), ElementsAre("b.end(failed)", "a.end(failed)", "m.end(failed)"));
+  EXPECT_THAT(std::vector(calls_.end() - 3, calls_.end()),
+              ElementsAre("b.end(failed)", "a.end(failed)", "m.end(failed)"));
 }
 
 TEST_F(HookOrder, AnErrorInEndIsTheRunsErrorAndTheOthersStillEnd) {
   EXPECT_THAT(message_of_run<DataError>(recorded("", "end")), HasSubstr("b.end"));
-  EXPECT_THAT(std::vector(calls_.end() - 3, calls_.end()), ElementsAre("b.end", "a.end(failed)", "m.end(failed)"));
+  EXPECT_THAT(std::vector(calls_.end() - 3, calls_.end()),
+              ElementsAre("b.end", "a.end(failed)", "m.end(failed)"));
   EXPECT_EQ(load_checkpoint(log_dir_).global_step, 2) << "the checkpoint hook ended before it";
 }
 
@@ -142,7 +148,8 @@ TEST_F(HookOrder, AnErrorInEndAfterAnotherIsLoggedAndTheFirstReported) {
   const std::string message = message_of_run<DataError>(recorded("after", "end(failed)"));
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("thrown in b.end(failed)"));
   EXPECT_THAT(message, HasSubstr("a.after"));
-  EXPECT_THAT(std::vector(calls_.end() - 3, calls_.end()), ElementsAre("b.end(failed)", "a.end(failed)", "m.end(failed)"));
+  EXPECT_THAT(std::vector(calls_.end() - 3, calls_.end()),
+              ElementsAre("b.end(failed)", "a.end(failed)", "m.end(failed)"));
 }
 
 // What is thrown need not be an exception class.
@@ -152,7 +159,8 @@ TEST_F(HookOrder, AnythingMayBeThrown) {
   thrower->on_end = [](Session&) { throw 42; };
   s.hooks.push_back(thrower);
   EXPECT_THROW(run_or_throw(s), int);
-  EXPECT_THAT(std::vector(calls_.end() - 3, calls_.end()), ElementsAre("b.end(failed)", "a.end(failed)", "m.end(failed)"));
+  EXPECT_THAT(std::vector(calls_.end() - 3, calls_.end()),
+              ElementsAre("b.end(failed)", "a.end(failed)", "m.end(failed)"));
   s.log_dir = fresh_directory("hook_order_again");
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(run(s), 1);
@@ -166,7 +174,8 @@ class SlowStart : public Hook {
  public:
   explicit SlowStart(int64_t steps) : steps_(steps) {}
   void before_run(Session& session) override {
-    session.set_learning_rate_multiplier(std::min(1.0, static_cast<double>(session.global_step() + 1) / static_cast<double>(steps_)));
+    session.set_learning_rate_multiplier(
+        std::min(1.0, static_cast<double>(session.global_step() + 1) / static_cast<double>(steps_)));
   }
 
  private:
@@ -180,7 +189,8 @@ TEST_F(HookTest, OneOfOnesOwnChangesTheLearningRate) {
              before_run_hook([&](Session& session) { rates.push_back(session.learning_rate()); })};
   run_or_throw(s);
   EXPECT_THAT(rates, ElementsAre(0.25, 0.5, 0.75, 1.0));
-  EXPECT_FLOAT_EQ(static_cast<float>(saved("w").item()), -2.5f) << "the rate set before a step is that step's";
+  EXPECT_FLOAT_EQ(static_cast<float>(saved("w").item()), -2.5f)
+      << "the rate set before a step is that step's";
 }
 
 TEST_F(HookTest, SeesTheRunAsItIs) {
@@ -343,7 +353,9 @@ TEST_F(HookTest, EvaluateMayBeCalledByAHook) {
   s.max_number_of_steps = 2;
   std::vector<double> means, told;
   auto hook = std::make_shared<CallbackHook>();
-  hook->on_after = [&](Session& session, const StepResult&) { means.push_back(session.evaluate().at(1).second); };
+  hook->on_after = [&](Session& session, const StepResult&) {
+    means.push_back(session.evaluate().at(1).second);
+  };
   hook->on_evaluation = [&](Session&, const Metrics& metrics) { told.push_back(metrics.at(0).second); };
   s.hooks = {hook};
   run_or_throw(s);

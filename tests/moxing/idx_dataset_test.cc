@@ -107,7 +107,8 @@ TEST(Idx, RefusesAWrongLength) {
 }
 
 TEST(Idx, RefusesDimensionsThatTheFileCannotHoldBeforeAllocating) {
-  EXPECT_THAT(refusal(idx_file(0x08, {0xffffffff, 0xffffffff, 0xffffffff}, "")), HasSubstr("over 72057594037927936"));
+  EXPECT_THAT(refusal(idx_file(0x08, {0xffffffff, 0xffffffff, 0xffffffff}, "")),
+              HasSubstr("over 72057594037927936"));
   // Found by fuzzing: no values, but extents whose product no shape can hold.
   EXPECT_THAT(refusal(idx_file(0x08, {0, 0xfaffffff, 0xffffffff}, "")), HasSubstr("over 72057594037927936"));
   EXPECT_THAT(refusal(idx_file(0x08, {0xffffffff, 1000}, "")),

@@ -39,7 +39,8 @@ class LayersTest : public ::testing::Test {
   }
   std::vector<std::string> variables() const {
     std::vector<std::string> text;
-    for (const Tensor& v : graph_.variables()) text.push_back(graph_.spec(v).name + " " + to_string(v.shape()));
+    for (const Tensor& v : graph_.variables())
+      text.push_back(graph_.spec(v).name + " " + to_string(v.shape()));
     return text;
   }
 
@@ -51,7 +52,8 @@ class LayersTest : public ::testing::Test {
 TEST_F(LayersTest, NameTheirVariablesByKindAndNumber) {
   const Tensor image = input({2, 4, 6, 6});
   EXPECT_EQ(layers::conv2d(image, 8, {3, 5}).shape(), (Shape{2, 8, 6, 6}));
-  EXPECT_EQ(layers::conv2d(image, 8, {3, 3}, {.strides = {2, 2}, .groups = 2, .use_bias = false}).shape(), (Shape{2, 8, 3, 3}));
+  EXPECT_EQ(layers::conv2d(image, 8, {3, 3}, {.strides = {2, 2}, .groups = 2, .use_bias = false}).shape(),
+            (Shape{2, 8, 3, 3}));
   EXPECT_EQ(layers::conv2d_transpose(image, 3, {2, 2}, {.strides = {2, 2}}).shape(), (Shape{2, 3, 12, 12}));
   const Tensor row = input({2, 5});
   layers::dense(layers::dense(row, 7), 3, {.use_bias = false});
@@ -61,12 +63,13 @@ TEST_F(LayersTest, NameTheirVariablesByKindAndNumber) {
   }
   layers::batch_norm(image, ModeKeys::TRAIN, {.name = "norm"});
   EXPECT_EQ(layers::embedding(input({2, 3}, DType::kInt64), 10, 4).shape(), (Shape{2, 3, 4}));
-  EXPECT_THAT(variables(),
-              ElementsAre("conv2d/kernel [8, 4, 3, 5]", "conv2d/bias [8]", "conv2d_1/kernel [8, 2, 3, 3]",
-                          "conv2d_transpose/kernel [4, 3, 2, 2]", "conv2d_transpose/bias [3]", "dense/kernel [5, 7]",
-                          "dense/bias [7]", "dense_1/kernel [7, 3]", "block/dense/kernel [5, 2]", "block/dense/bias [2]",
-                          "norm/scale [4]", "norm/offset [4]", "norm/moving_mean [4]", "norm/moving_variance [4]",
-                          "embedding/table [10, 4]"));
+  EXPECT_THAT(
+      variables(),
+      ElementsAre("conv2d/kernel [8, 4, 3, 5]", "conv2d/bias [8]", "conv2d_1/kernel [8, 2, 3, 3]",
+                  "conv2d_transpose/kernel [4, 3, 2, 2]", "conv2d_transpose/bias [3]", "dense/kernel [5, 7]",
+                  "dense/bias [7]", "dense_1/kernel [7, 3]", "block/dense/kernel [5, 2]",
+                  "block/dense/bias [2]", "norm/scale [4]", "norm/offset [4]", "norm/moving_mean [4]",
+                  "norm/moving_variance [4]", "embedding/table [10, 4]"));
   EXPECT_FALSE(graph_.spec(graph_.find_variable("norm/moving_mean")).trainable);
   EXPECT_TRUE(graph_.spec(graph_.find_variable("norm/scale")).trainable);
 }
@@ -76,13 +79,15 @@ TEST_F(LayersTest, ShareTheirVariablesUnderReuse) {
   layers::dense(x, 4, {.name = "shared"});
   const int first = __LINE__ - 1, second = __LINE__ + 1;
   const std::string message = message_of<InvalidArgument>([&] { layers::dense(y, 4, {.name = "shared"}); });
-  EXPECT_THAT(message, AllOf(HasSubstr("shared/kernel"), HasSubstr(in_layers(first)), HasSubstr(in_layers(second))));
+  EXPECT_THAT(message,
+              AllOf(HasSubstr("shared/kernel"), HasSubstr(in_layers(first)), HasSubstr(in_layers(second))));
   {
     auto scope = var_scope("both", Reuse::kAuto);
     layers::dense(x, 4, {.name = "fc"});
     layers::dense(y, 4, {.name = "fc"});
   }
-  EXPECT_THAT(variables(), ElementsAre("shared/kernel [5, 4]", "shared/bias [4]", "both/fc/kernel [5, 4]", "both/fc/bias [4]"));
+  EXPECT_THAT(variables(), ElementsAre("shared/kernel [5, 4]", "shared/bias [4]", "both/fc/kernel [5, 4]",
+                                       "both/fc/bias [4]"));
 }
 
 TEST_F(LayersTest, ErrorsNameTheLayerAndTheCallersLine) {
@@ -90,6 +95,7 @@ TEST_F(LayersTest, ErrorsNameTheLayerAndTheCallersLine) {
   const auto expect = [](const std::string& message, const std::string& layer, int line) {
     EXPECT_THAT(message, AllOf(HasSubstr(layer), HasSubstr(in_layers(line)))) << message;
   };
+  // clang-format off: a call and its __LINE__ share a line
   expect(message_of<InvalidArgument>([&] { layers::dense(image, 3); }), "dense", __LINE__);
   expect(message_of<InvalidArgument>([&] { layers::dense(Tensor(), 3); }), "dense", __LINE__);
   expect(message_of<InvalidArgument>([&] { layers::dense(row, 0); }), "units must be >= 1, got 0", __LINE__);
@@ -97,20 +103,45 @@ TEST_F(LayersTest, ErrorsNameTheLayerAndTheCallersLine) {
   expect(message_of<InvalidArgument>([&] { layers::conv2d(image, -1, {3, 3}); }), "filters", __LINE__);
   expect(message_of<InvalidArgument>([&] { layers::conv2d(image, 3, {0, 3}); }), "kernel", __LINE__);
   expect(message_of<InvalidArgument>([&] { layers::conv2d(image, 3, {3, -3}); }), "kernel", __LINE__);
-  expect(message_of<InvalidArgument>([&] { layers::conv2d(image, 6, {3, 3}, {.groups = 3}); }), "groups (3)", __LINE__);
-  expect(message_of<InvalidArgument>([&] { layers::conv2d(image, 6, {3, 3}, {.groups = 0}); }), "groups", __LINE__);
-  expect(message_of<InvalidArgument>([&] { layers::conv2d(image, 6, {3, 3}, {.strides = {0, 1}}); }), "strides", __LINE__);
-  expect(message_of<InvalidArgument>([&] { layers::conv2d(image, 6, {9, 9}, {.padding = Padding::kValid}); }), "conv2d", __LINE__);
-  expect(message_of<InvalidArgument>([&] { layers::conv2d_transpose(row, 3, {3, 3}); }), "conv2d_transpose", __LINE__);
-  expect(message_of<InvalidArgument>([&] { layers::conv2d_transpose(image, 3, {3, 0}); }), "kernel", __LINE__);
-  expect(message_of<InvalidArgument>([&] { layers::batch_norm(ids, ModeKeys::TRAIN); }), "batch_norm", __LINE__);
-  expect(message_of<InvalidArgument>([&] { layers::batch_norm(input({2, 3}, DType::kInt64), ModeKeys::EVAL); }), "batch_norm", __LINE__);
-  expect(message_of<InvalidArgument>([&] { layers::batch_norm(row, ModeKeys::TRAIN, {.momentum = 1.5f}); }), "momentum", __LINE__);
-  expect(message_of<InvalidArgument>([&] { layers::dropout(row, 1.0f, ModeKeys::TRAIN); }), "dropout", __LINE__);
+  expect(message_of<InvalidArgument>([&] {
+           layers::conv2d(image, 6, {3, 3}, {.groups = 3});
+         }),
+         "groups (3)", __LINE__);
+  expect(message_of<InvalidArgument>([&] {
+           layers::conv2d(image, 6, {3, 3}, {.groups = 0});
+         }),
+         "groups", __LINE__);
+  expect(message_of<InvalidArgument>([&] {
+           layers::conv2d(image, 6, {3, 3}, {.strides = {0, 1}});
+         }),
+         "strides", __LINE__);
+  expect(message_of<InvalidArgument>([&] {
+           layers::conv2d(image, 6, {9, 9}, {.padding = Padding::kValid});
+         }),
+         "conv2d", __LINE__);
+  expect(message_of<InvalidArgument>([&] {
+           layers::conv2d_transpose(row, 3, {3, 3});
+         }),
+         "conv2d_transpose", __LINE__);
+  expect(message_of<InvalidArgument>([&] {
+           layers::conv2d_transpose(image, 3, {3, 0});
+         }),
+         "kernel", __LINE__);
+  expect(message_of<InvalidArgument>([&] { layers::batch_norm(ids, ModeKeys::TRAIN); }), "batch_norm",
+         __LINE__);
+  expect(message_of<InvalidArgument>([&] {
+           layers::batch_norm(input({2, 3}, DType::kInt64), ModeKeys::EVAL);
+         }),
+         "batch_norm", __LINE__);
+  expect(message_of<InvalidArgument>([&] { layers::batch_norm(row, ModeKeys::TRAIN, {.momentum = 1.5f}); }),
+         "momentum", __LINE__);
+  expect(message_of<InvalidArgument>([&] { layers::dropout(row, 1.0f, ModeKeys::TRAIN); }), "dropout",
+         __LINE__);
   expect(message_of<InvalidArgument>([&] { layers::embedding(row, 10, 4); }), "embedding", __LINE__);
   expect(message_of<InvalidArgument>([&] { layers::embedding(Tensor(), 10, 4); }), "embedding", __LINE__);
   expect(message_of<InvalidArgument>([&] { layers::embedding(ids, 0, 4); }), "vocabulary", __LINE__);
   expect(message_of<InvalidArgument>([&] { layers::embedding(ids, 10, 0); }), "width", __LINE__);
+  // clang-format on
 }
 
 TEST_F(LayersTest, ARateOfDropoutIsRefusedInEveryMode) {
@@ -120,7 +151,8 @@ TEST_F(LayersTest, ARateOfDropoutIsRefusedInEveryMode) {
 TEST_F(LayersTest, DenseIsAProductAndABias) {
   const Array x = random_array({3, 4}, 1), kernel = random_array({4, 2}, 2), bias = random_array({2}, 3);
   const Tensor y = layers::dense(input(x.shape()), 2, {.name = "fc", .activation = relu});
-  const Array result = run_graph(y, std::vector{x}, {.variables = {{"fc/kernel", kernel}, {"fc/bias", bias}}});
+  const Array result =
+      run_graph(y, std::vector{x}, {.variables = {{"fc/kernel", kernel}, {"fc/bias", bias}}});
   Array expected(DType::kFloat32, {3, 2});
   for (int64_t n = 0; n < 3; ++n)
     for (int64_t j = 0; j < 2; ++j) {
@@ -132,7 +164,8 @@ TEST_F(LayersTest, DenseIsAProductAndABias) {
 }
 
 TEST_F(LayersTest, Conv2dIsASumOverTheWindow) {
-  const Array x = random_array({2, 4, 5, 6}, 1), kernel = random_array({6, 2, 3, 3}, 2), bias = random_array({6}, 3);
+  const Array x = random_array({2, 4, 5, 6}, 1), kernel = random_array({6, 2, 3, 3}, 2),
+              bias = random_array({6}, 3);
   const Tensor y = layers::conv2d(input(x.shape()), 6, {3, 3}, {.name = "c", .strides = {2, 1}, .groups = 2});
   const Array result = run_graph(y, std::vector{x}, {.variables = {{"c/kernel", kernel}, {"c/bias", bias}}});
   ASSERT_EQ(result.shape(), (Shape{2, 6, 3, 6}));
@@ -148,7 +181,8 @@ TEST_F(LayersTest, Conv2dIsASumOverTheWindow) {
               for (int64_t q = 0; q < 3; ++q) {
                 const int64_t row = 2 * r + p - 1, column = c + q - 1;
                 if (row >= 0 && row < 5 && column >= 0 && column < 6)
-                  sum += static_cast<double>(at(x, {n, f / 3 * 2 + i, row, column})) * at(kernel, {f, i, p, q});
+                  sum +=
+                      static_cast<double>(at(x, {n, f / 3 * 2 + i, row, column})) * at(kernel, {f, i, p, q});
               }
           expected.values<float>()[position++] = static_cast<float>(sum);
         }
@@ -172,8 +206,8 @@ TEST_F(LayersTest, EmbeddingTakesRows) {
   Array ids(DType::kInt64, {2});
   ids.values<int64_t>()[0] = 3, ids.values<int64_t>()[1] = 0;
   const Array table = random_array({4, 3}, 1);
-  const Array rows = run_graph(layers::embedding(input({2}, DType::kInt64), 4, 3, {.name = "e"}), std::vector{ids},
-                               {.variables = {{"e/table", table}}});
+  const Array rows = run_graph(layers::embedding(input({2}, DType::kInt64), 4, 3, {.name = "e"}),
+                               std::vector{ids}, {.variables = {{"e/table", table}}});
   for (int64_t i = 0; i < 3; ++i) {
     EXPECT_EQ(at(rows, {0, i}), at(table, {3, i}));
     EXPECT_EQ(at(rows, {1, i}), at(table, {0, i}));
@@ -201,7 +235,8 @@ TEST_F(BatchNormRun, MovingAveragesFollowTheBatches) {
   for (int step = 0; step < 4; ++step) {  // of (0, 1), (2, 3), (4, 5), (6, 7)
     mean = 0.75 * mean + 0.25 * (2 * step + 0.5);
     variance = 0.75 * variance + 0.25 * 0.5;  // unbiased: divided by the number of values less one
-    EXPECT_NEAR(normalised[static_cast<size_t>(step)], 0.5 / std::sqrt(0.25 + 0.5), 1e-5) << "TRAIN uses the batch's own";
+    EXPECT_NEAR(normalised[static_cast<size_t>(step)], 0.5 / std::sqrt(0.25 + 0.5), 1e-5)
+        << "TRAIN uses the batch's own";
   }
   EXPECT_NEAR(saved("norm/moving_mean").item(), mean, 1e-5);
   EXPECT_NEAR(saved("norm/moving_variance").item(), variance, 1e-5);
@@ -218,13 +253,16 @@ TEST_F(BatchNormRun, ASharedLayerFollowsAllItsUsesInTurn) {
   s.max_number_of_steps = 1;  // of (0, 1)
   s.model_fn = [](const Inputs& in, ModeKeys mode) {
     auto scope = var_scope("both", Reuse::kAuto);
-    const auto norm = [&](const Tensor& x) { return layers::batch_norm(x, mode, {.name = "norm", .momentum = 0.5f}); };
+    const auto norm = [&](const Tensor& x) {
+      return layers::batch_norm(x, mode, {.name = "norm", .momentum = 0.5f});
+    };
     const Tensor first = norm(in[0]);
     const Tensor second = norm(in[0] + 10.0f);
     return ModelSpec{.loss = reduce_sum(first) + reduce_sum(second)};
   };
   run_or_throw(s);
-  EXPECT_FLOAT_EQ(saved("both/norm/moving_mean").values<float>()[0], 0.5f * (0.5f * 0 + 0.5f * 0.5f) + 0.5f * 10.5f);
+  EXPECT_FLOAT_EQ(saved("both/norm/moving_mean").values<float>()[0],
+                  0.5f * (0.5f * 0 + 0.5f * 0.5f) + 0.5f * 10.5f);
 }
 
 }  // namespace

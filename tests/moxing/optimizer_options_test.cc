@@ -26,8 +26,11 @@ std::string described(const OptimizerFn& from_code, const std::vector<std::strin
 }
 
 TEST(ConfiguredOptimizerTest, IsTheProgramsWhereNothingIsConfigured) {
-  EXPECT_EQ(described(get_optimizer_fn("momentum", {.learning_rate = 0.3, .weight_decay = 0.5, .momentum = 0.7}), {}),
-            get_optimizer_fn("momentum", {.learning_rate = 0.3, .weight_decay = 0.5, .momentum = 0.7})()->description());
+  EXPECT_EQ(
+      described(get_optimizer_fn("momentum", {.learning_rate = 0.3, .weight_decay = 0.5, .momentum = 0.7}),
+                {}),
+      get_optimizer_fn("momentum", {.learning_rate = 0.3, .weight_decay = 0.5, .momentum = 0.7})()
+          ->description());
 }
 
 TEST(ConfiguredOptimizerTest, IsPlainSgdWhereNobodySaysAnything) {
@@ -35,16 +38,21 @@ TEST(ConfiguredOptimizerTest, IsPlainSgdWhereNobodySaysAnything) {
 }
 
 TEST(ConfiguredOptimizerTest, FlagsAndYamlWinOverTheProgram) {
-  const auto in_code = get_optimizer_fn("momentum", {.learning_rate = 0.3, .weight_decay = 0.5, .momentum = 0.7});
+  const auto in_code =
+      get_optimizer_fn("momentum", {.learning_rate = 0.3, .weight_decay = 0.5, .momentum = 0.7});
   EXPECT_EQ(described(in_code, {"--optimizer.learning_rate=0.2", "--optimizer.momentum=0.8"}),
-            get_optimizer_fn("momentum", {.learning_rate = 0.2, .weight_decay = 0.5, .momentum = 0.8})()->description());
-  const TemporaryFile yaml("optimizer:\n  learning_rate: \"5:0.1->0.4\"\n  weight_decay: 0\n  nesterov: true\n");
+            get_optimizer_fn("momentum", {.learning_rate = 0.2, .weight_decay = 0.5, .momentum = 0.8})()
+                ->description());
+  const TemporaryFile yaml(
+      "optimizer:\n  learning_rate: \"5:0.1->0.4\"\n  weight_decay: 0\n  nesterov: true\n");
   EXPECT_EQ(described(in_code, {"--config", yaml.path()}),
-            get_optimizer_fn("momentum", {.learning_rate = "5:0.1->0.4", .momentum = 0.7, .nesterov = true})()->description());
+            get_optimizer_fn("momentum", {.learning_rate = "5:0.1->0.4", .momentum = 0.7, .nesterov = true})()
+                ->description());
 }
 
 TEST(ConfiguredOptimizerTest, AnotherRuleDropsWhatIsParticularToTheOldOne) {
-  const auto in_code = get_optimizer_fn("momentum", {.learning_rate = 0.3, .weight_decay = 0.5, .momentum = 0.7});
+  const auto in_code =
+      get_optimizer_fn("momentum", {.learning_rate = 0.3, .weight_decay = 0.5, .momentum = 0.7});
   EXPECT_EQ(described(in_code, {"--optimizer.name=adam"}),
             get_optimizer_fn("adam", {.learning_rate = 0.3, .weight_decay = 0.5})()->description());
   // But what the configuration asks for and the rule does not have is refused.
@@ -54,13 +62,18 @@ TEST(ConfiguredOptimizerTest, AnotherRuleDropsWhatIsParticularToTheOldOne) {
 TEST(ConfiguredOptimizerTest, AProgramsOwnOptimizerCannotBeConfigured) {
   const OptimizerFn own = [] { return get_optimizer_fn("adam")(); };
   EXPECT_THAT(described(own, {}), HasSubstr("adam"));
-  const std::string message = message_of<ConfigError>([&] { described(own, {"--optimizer.name=sgd", "--optimizer.weight_decay=0"}); });
-  EXPECT_THAT(message, AllOf(HasSubstr("optimizer.name (command line)"), HasSubstr("optimizer.weight_decay"), HasSubstr("no effect")));
-  EXPECT_THAT(described(own, {"--clip_gradient_norm=2"}), HasSubstr("2")) << "clipping goes around any optimizer";
+  const std::string message = message_of<ConfigError>([&] {
+    described(own, {"--optimizer.name=sgd", "--optimizer.weight_decay=0"});
+  });
+  EXPECT_THAT(message, AllOf(HasSubstr("optimizer.name (command line)"), HasSubstr("optimizer.weight_decay"),
+                             HasSubstr("no effect")));
+  EXPECT_THAT(described(own, {"--clip_gradient_norm=2"}), HasSubstr("2"))
+      << "clipping goes around any optimizer";
 }
 
 TEST(ConfiguredOptimizerTest, ClippingIsAdded) {
-  const ScopedConfiguration configuration(std::vector<std::string>{"--clip_gradient_norm=2", "--clip_gradient_value=0.5"});
+  const ScopedConfiguration configuration(
+      std::vector<std::string>{"--clip_gradient_norm=2", "--clip_gradient_value=0.5"});
   const auto optimizer = internal::configured_optimizer({})();
   EXPECT_EQ(optimizer->global_norm_limit(), 2);
   EXPECT_THAT(optimizer->description(), HasSubstr("0.5"));
@@ -95,7 +108,8 @@ TEST_F(OptimizerRun, ConfigurationYamlGivesTheSameRunAgain) {
   const std::string digest = checkpoint_digest(log_dir_);
   const TemporaryFile file(read_file(log_dir_ + "/configuration.yaml"));
   const std::string directory = fresh_directory("again");
-  const ScopedConfiguration configuration(std::vector<std::string>{"--config", file.path(), "--log_dir", directory});
+  const ScopedConfiguration configuration(
+      std::vector<std::string>{"--config", file.path(), "--log_dir", directory});
   run_or_throw(s);
   EXPECT_EQ(checkpoint_digest(directory), digest);
 }
@@ -131,8 +145,8 @@ TEST_F(OptimizerRun, ARunGoesOnWithItsOptimizerOnly) {
   s.max_number_of_steps = 4;
   s.optimizer_fn = get_optimizer_fn("momentum", {.learning_rate = 0.5});
   EXPECT_THAT(message_of_run<FailedPrecondition>(s),
-              AllOf(HasSubstr("trained with the optimizer adam"), HasSubstr("cannot go on with momentum"), HasSubstr(log_dir_),
-                    HasSubstr("--checkpoint_path")));
+              AllOf(HasSubstr("trained with the optimizer adam"), HasSubstr("cannot go on with momentum"),
+                    HasSubstr(log_dir_), HasSubstr("--checkpoint_path")));
   s.optimizer_fn = get_optimizer_fn("adam", {.learning_rate = 0.25, .beta1 = 0.5});
   EXPECT_EQ(run_or_throw(s).global_step, 4) << "other settings of the same rule are a matter of the user's";
   const std::string other = fresh_directory("other_rule");
@@ -147,8 +161,8 @@ TEST_F(OptimizerRun, ConfigurationYamlOfAnOptimizerOfOnesOwnIsAccepted) {
   s.optimizer_fn = [] { return get_optimizer_fn("sgd", {.learning_rate = 0.5})(); };
   run_or_throw(s);
   const TemporaryFile file(read_file(log_dir_ + "/configuration.yaml"));
-  const ScopedConfiguration configuration(
-      std::vector<std::string>{"--config", file.path(), "--log_dir", fresh_directory("again"), "--threads=1", "--log_level=error"});
+  const ScopedConfiguration configuration(std::vector<std::string>{
+      "--config", file.path(), "--log_dir", fresh_directory("again"), "--threads=1", "--log_level=error"});
   EXPECT_EQ(run_or_throw(s).global_step, 4);
 }
 
@@ -169,7 +183,9 @@ TEST_F(OptimizerRun, AScheduleInEpochsIsSeenStepByStep) {
 TEST_F(OptimizerRun, AScheduleInEpochsNeedsTheirSize) {
   auto s = spec();
   s.optimizer_fn = get_optimizer_fn("sgd", {.learning_rate = "1:1->2"});
-  s.input_fn = [](ModeKeys) { return counting_data(10).filter([](const Element&) { return true; }).repeat(); };
+  s.input_fn = [](ModeKeys) {
+    return counting_data(10).filter([](const Element&) { return true; }).repeat();
+  };
   EXPECT_THAT(message_of_run<FailedPrecondition>(s), HasSubstr("write it in steps"));
 }
 
@@ -190,7 +206,8 @@ TEST_F(OptimizerRun, ClippingByTheGlobalNormLeavesSmallGradientsAlone) {
   s.max_number_of_steps = 1;
   s.model_fn = two_variables;
   s.optimizer_fn = get_optimizer_fn("sgd", {.learning_rate = 1});
-  const ScopedConfiguration configuration(std::vector<std::string>{"--threads=1", "--log_level=error", "--clip_gradient_norm=13.5"});
+  const ScopedConfiguration configuration(
+      std::vector<std::string>{"--threads=1", "--log_level=error", "--clip_gradient_norm=13.5"});
   run_or_throw(s);
   EXPECT_FLOAT_EQ(saved("b").values<float>()[0], 1 - 12.0f);
 }
@@ -200,7 +217,8 @@ TEST_F(OptimizerRun, ClippingByValueCutsEachElement) {
   s.max_number_of_steps = 1;
   s.model_fn = two_variables;
   s.optimizer_fn = get_optimizer_fn("sgd", {.learning_rate = 1});
-  const ScopedConfiguration configuration(std::vector<std::string>{"--threads=1", "--log_level=error", "--clip_gradient_value=3.5"});
+  const ScopedConfiguration configuration(
+      std::vector<std::string>{"--threads=1", "--log_level=error", "--clip_gradient_value=3.5"});
   run_or_throw(s);
   EXPECT_FLOAT_EQ(saved("a").values<float>()[0], 1 - 3.0f);
   EXPECT_FLOAT_EQ(saved("a").values<float>()[1], 1 - 3.5f);
@@ -212,12 +230,13 @@ TEST_F(OptimizerRun, ParameterGroupsDecideByName) {
   s.max_number_of_steps = 1;
   s.model_fn = two_variables;
   s.optimizer_fn = get_optimizer_fn(
-      "sgd", {.learning_rate = 0.5,
-              .weight_decay = 2,
-              .parameter_groups = {{.name = "slow",
-                                    .matches = [](std::string_view name, const Shape&) { return name == "a"; },
-                                    .learning_rate_multiplier = 0.1,
-                                    .weight_decay = 0}}});
+      "sgd",
+      {.learning_rate = 0.5,
+       .weight_decay = 2,
+       .parameter_groups = {{.name = "slow",
+                             .matches = [](std::string_view name, const Shape&) { return name == "a"; },
+                             .learning_rate_multiplier = 0.1,
+                             .weight_decay = 0}}});
   run_or_throw(s);
   EXPECT_FLOAT_EQ(saved("a").values<float>()[0], 1 - 0.5f * 0.1f * 3);
   EXPECT_FLOAT_EQ(saved("b").values<float>()[0], 1 - 0.5f * (12 + 2));

@@ -237,9 +237,9 @@ TEST(Options, TheEffectiveConfigurationShowsOriginsAndCanBeReadAgain) {
     text = effective_configuration();
   }
   EXPECT_THAT(text, AllOf(HasSubstr("batch_size: 77                            # code\n"),
-                          HasSubstr("\noptimizer:\n  momentum: 0.1 "),
-                          HasSubstr("# command line\n"), HasSubstr("# " + yaml.path() + ":1\n"),
-                          HasSubstr("# default\n"), Not(HasSubstr("\nconfig:"))));
+                          HasSubstr("\noptimizer:\n  momentum: 0.1 "), HasSubstr("# command line\n"),
+                          HasSubstr("# " + yaml.path() + ":1\n"), HasSubstr("# default\n"),
+                          Not(HasSubstr("\nconfig:"))));
   const TemporaryFile again(text);
   ScopedConfiguration scope;
   define_flag("hidden.units", std::vector<int64_t>{}, "Units.");

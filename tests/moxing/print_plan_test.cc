@@ -21,7 +21,9 @@ class PrintPlanTest : public SmallRun {
     auto s = spec();
     s.run_mode = mode;
     s.max_number_of_steps = 0;  // a plan needs no end
-    s.input_fn = [](ModeKeys) { return Dataset::from_arrays({Array(DType::kFloat32, {8, 3, 10, 10})}).repeat(); };
+    s.input_fn = [](ModeKeys) {
+      return Dataset::from_arrays({Array(DType::kFloat32, {8, 3, 10, 10})}).repeat();
+    };
     s.model_fn = [](const Inputs& in, ModeKeys mode) {
       const Tensor h = layers::conv2d(in[0], 16, {3, 3}, {.name = "conv", .activation = relu});
       const Tensor y = layers::dense(flatten(h), 4, {.name = "fc"});
@@ -33,7 +35,8 @@ class PrintPlanTest : public SmallRun {
     return s;
   }
   static std::string plan_of(const RunSpec& s) {
-    const ScopedConfiguration configuration(std::vector<std::string>{"--threads=1", "--log_level=error", "--print_plan"});
+    const ScopedConfiguration configuration(
+        std::vector<std::string>{"--threads=1", "--log_level=error", "--print_plan"});
     ::testing::internal::CaptureStdout();
     const RunResult result = run_or_throw(s);
     EXPECT_EQ(result.stop_reason, "print_plan");
@@ -44,8 +47,9 @@ class PrintPlanTest : public SmallRun {
 TEST_F(PrintPlanTest, ShowsOpsShapesLayoutsFusionsAndMemoryInEveryMode) {
   for (const ModeKeys mode : {ModeKeys::TRAIN, ModeKeys::EVAL, ModeKeys::PREDICT}) {
     const std::string plan = plan_of(images(mode));
-    EXPECT_THAT(plan, AllOf(HasSubstr("step  op"), HasSubstr("MFLOP"), HasSubstr("conv2d"), HasSubstr("float32[2, 16, 10, 10]"),
-                            HasSubstr("fusions:"), HasSubstr("memory:\n  arena "), HasSubstr("layout conversions")))
+    EXPECT_THAT(plan, AllOf(HasSubstr("step  op"), HasSubstr("MFLOP"), HasSubstr("conv2d"),
+                            HasSubstr("float32[2, 16, 10, 10]"), HasSubstr("fusions:"),
+                            HasSubstr("memory:\n  arena "), HasSubstr("layout conversions")))
         << to_string(mode);
     EXPECT_EQ(plan.find("backprop") != std::string::npos, mode == ModeKeys::TRAIN) << plan;
     EXPECT_FALSE(std::filesystem::exists(log_dir_)) << to_string(mode);

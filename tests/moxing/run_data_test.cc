@@ -20,7 +20,8 @@ class RunDataTest : public SmallRun {
   // The sizes of the batches that were trained on.
   std::vector<int64_t> sizes_of(RunSpec s) {
     std::vector<int64_t> sizes;
-    s.hooks.push_back(after_run_hook([&](Session&, const StepResult& result) { sizes.push_back(result.samples()); }));
+    s.hooks.push_back(
+        after_run_hook([&](Session&, const StepResult& result) { sizes.push_back(result.samples()); }));
     run_or_throw(s);
     return sizes;
   }
@@ -71,7 +72,9 @@ TEST_F(RunDataTest, NoSamplesAreAnError) {
   s.log_dir = "";
   s.input_fn = [](ModeKeys) { return counting_data(10).take(0); };
   EXPECT_THAT(message_of_run<DataError>(s), HasSubstr("no samples"));
-  s.input_fn = [](ModeKeys mode) { return mode == ModeKeys::TRAIN ? counting_data(10) : counting_data(10).take(0); };
+  s.input_fn = [](ModeKeys mode) {
+    return mode == ModeKeys::TRAIN ? counting_data(10) : counting_data(10).take(0);
+  };
   s.inter_mode = ModeKeys::EVAL;
   EXPECT_THAT(message_of_run<DataError>(s), HasSubstr("no samples"));
 }
@@ -88,7 +91,8 @@ TEST_F(RunDataTest, OtherDataThanThatOfTheCheckpointAreRefusedWithAWayToGoOn) {
   run_or_throw(s);
   s.max_number_of_steps = 8;
   s.input_fn = [](ModeKeys) { return counting_data(12).repeat(); };
-  EXPECT_THAT(message_of_run<FailedPrecondition>(s), AllOf(HasSubstr(log_dir_), HasSubstr("checkpoint_path")));
+  EXPECT_THAT(message_of_run<FailedPrecondition>(s),
+              AllOf(HasSubstr(log_dir_), HasSubstr("checkpoint_path")));
   s.checkpoint_path = log_dir_;
   s.log_dir = fresh_directory("other_data");
   EXPECT_EQ(run_or_throw(s).global_step, 8);
@@ -105,7 +109,8 @@ TEST_F(RunDataTest, InputFnMayBatchByItself) {
     return mode == ModeKeys::TRAIN ? batches.repeat() : batches;
   };
   std::vector<double> steps_per_epoch;
-  s.hooks = {before_run_hook([&](Session& session) { steps_per_epoch.push_back(session.steps_per_epoch()); })};
+  s.hooks = {
+      before_run_hook([&](Session& session) { steps_per_epoch.push_back(session.steps_per_epoch()); })};
   EXPECT_THAT(sizes_of(s), ElementsAre(3, 3, 1, 3, 3, 1));
   EXPECT_EQ(steps_per_epoch.at(0), 3);
   EXPECT_DOUBLE_EQ(run_or_throw(s).evaluation.at(1).second, 3) << "each of 0 to 6 counts once";
@@ -116,7 +121,8 @@ TEST_F(RunDataTest, AnEpochNeedNotBeAWholeNumberOfSteps) {
   s.batch_size = 4;
   s.max_number_of_steps = 10;
   s.log_dir = "";
-  s.optimizer_fn = get_optimizer_fn("sgd", {.learning_rate = "2:1,4:0.5"});  // ten samples: five steps are two epochs
+  s.optimizer_fn =
+      get_optimizer_fn("sgd", {.learning_rate = "2:1,4:0.5"});  // ten samples: five steps are two epochs
   std::vector<double> rates;
   double steps_per_epoch = 0;
   s.hooks = {before_run_hook([&](Session& session) {
@@ -139,7 +145,9 @@ TEST_F(RunDataTest, MaxEpochsCountsPassesOfDataThatRepeatsThatOften) {
     s.max_number_of_steps = 0;
     s.max_epochs = 2;
     s.batch_size = 4;
-    s.input_fn = [endless](ModeKeys) { return endless ? counting_data(10).repeat() : counting_data(10).repeat(2); };
+    s.input_fn = [endless](ModeKeys) {
+      return endless ? counting_data(10).repeat() : counting_data(10).repeat(2);
+    };
     const RunResult result = run_or_throw(s);
     EXPECT_EQ(result.global_step, 5);
     EXPECT_EQ(result.stop_reason, "step 5 was reached");
@@ -162,10 +170,13 @@ TEST_F(RunDataTest, WhicheverEndComesFirstCounts) {
 }
 
 TEST_F(RunDataTest, ComponentsMayBeOfAnyNumberAndType) {
-  Array x(DType::kFloat32, {6, 4}), mask(DType::kUInt8, {6, 4}), label(DType::kInt64, {6}), id(DType::kInt32, {6});
+  Array x(DType::kFloat32, {6, 4}), mask(DType::kUInt8, {6, 4}), label(DType::kInt64, {6}),
+      id(DType::kInt32, {6});
   RandomStream(1, 2).fill_uniform(x.values<float>(), 0, -1, 1);
   for (size_t i = 0; i < 24; ++i) mask.values<uint8_t>()[i] = i % 2;
-  for (size_t i = 0; i < 6; ++i) label.values<int64_t>()[i] = static_cast<int64_t>(i % 3), id.values<int32_t>()[i] = static_cast<int32_t>(i);
+  for (size_t i = 0; i < 6; ++i)
+    label.values<int64_t>()[i] = static_cast<int64_t>(i % 3),
+    id.values<int32_t>()[i] = static_cast<int32_t>(i);
   auto s = spec();
   s.input_fn = [&](ModeKeys) { return Dataset::from_arrays({x, mask, label, id}).repeat(); };
   s.max_number_of_steps = 60;

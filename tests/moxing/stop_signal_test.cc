@@ -1,7 +1,8 @@
+#include "moxing/internal/stop_signal.h"
+
 #include <gmock/gmock-more-matchers.h>
 #include <signal.h>
 
-#include "moxing/internal/stop_signal.h"
 #include "tests/moxing/small_run.h"
 
 namespace mox {

@@ -209,7 +209,8 @@ TEST(ElementwiseLayout, GivesIntegersAndTruthValuesToWhomeverWantsThem) {
   test::evaluate_ops(
       [](std::span<const Tensor> in) {
         const Tensor y = conv2d(in[0], in[1]);
-        return std::vector<Tensor>{cast(y * 10.0f, DType::kInt64), cast(y * 10.0f, DType::kInt32), greater(y, 0)};
+        return std::vector<Tensor>{cast(y * 10.0f, DType::kInt64), cast(y * 10.0f, DType::kInt32),
+                                   greater(y, 0)};
       },
       {x, w});
 }

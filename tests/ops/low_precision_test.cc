@@ -32,9 +32,9 @@ std::vector<Array> evaluate_in(Precision precision, const BuildMany& build, cons
   for (const Array& array : inputs)
     tensors.push_back(graph.input(static_cast<int>(tensors.size()), array.type(), SourceLocation::current()));
   const std::vector<Tensor> fetches = build(tensors);
-  return evaluate(
-      fetches, inputs,
-      {.threads = threads, .compile = {.rules = default_rules({.precision = precision}), .convert = convert_layout}});
+  return evaluate(fetches, inputs,
+                  {.threads = threads,
+                   .compile = {.rules = default_rules({.precision = precision}), .convert = convert_layout}});
 }
 
 // |a - b| / |b|, as vectors.
@@ -111,20 +111,27 @@ struct Layer {
 
 // One layer at a time, on numbers that bfloat16 has: result, gradient of the image and of the filter are float32's, rounded.
 TEST_F(LowPrecision, ALayerIsFloat32sRounded) {
-  for (const Layer& layer : {Layer{{3, 16, 12, 12}, {32, 16, 3, 3}, {}}, Layer{{3, 16, 12, 12}, {32, 16, 1, 1}, {}},
-                             Layer{{3, 8, 13, 13}, {24, 8, 5, 5}, {.strides = {2, 2}, .padding = Padding::of(2)}},
-                             Layer{{2, 16, 10, 10}, {16, 1, 3, 3}, {.groups = 16}}}) {
+  for (const Layer& layer :
+       {Layer{{3, 16, 12, 12}, {32, 16, 3, 3}, {}}, Layer{{3, 16, 12, 12}, {32, 16, 1, 1}, {}},
+        Layer{{3, 8, 13, 13}, {24, 8, 5, 5}, {.strides = {2, 2}, .padding = Padding::of(2)}},
+        Layer{{2, 16, 10, 10}, {16, 1, 3, 3}, {.groups = 16}}}) {
     SCOPED_TRACE(to_string(layer.filter));
     const auto build = [&](Inputs in) {
       const Tensor y = conv2d(in[0], in[1], layer.options);
       std::vector<Tensor> results = {y};
-      for (const Tensor& gradient : gradients(reduce_sum(mul(y, in[2])), in.first(2))) results.push_back(gradient);
+      for (const Tensor& gradient : gradients(reduce_sum(mul(y, in[2])), in.first(2)))
+        results.push_back(gradient);
       return results;
     };
-    std::vector<Array> inputs = {rounded(random_array(layer.image, 1)), rounded(random_array(layer.filter, 2))};
-    const auto shape_only = [&](Inputs in) { return std::vector<Tensor>{conv2d(in[0], in[1], layer.options)}; };
-    inputs.push_back(rounded(random_array(evaluate_in(Precision::kFloat32, shape_only, inputs)[0].shape(), 3)));
-    const auto exact = evaluate_in(Precision::kFloat32, build, inputs), low = evaluate_in(Precision::kBFloat16, build, inputs);
+    std::vector<Array> inputs = {rounded(random_array(layer.image, 1)),
+                                 rounded(random_array(layer.filter, 2))};
+    const auto shape_only = [&](Inputs in) {
+      return std::vector<Tensor>{conv2d(in[0], in[1], layer.options)};
+    };
+    inputs.push_back(
+        rounded(random_array(evaluate_in(Precision::kFloat32, shape_only, inputs)[0].shape(), 3)));
+    const auto exact = evaluate_in(Precision::kFloat32, build, inputs),
+               low = evaluate_in(Precision::kBFloat16, build, inputs);
     for (size_t i = 0; i < exact.size(); ++i) {
       SCOPED_TRACE(i);
       expect_within_a_rounding(low[i], exact[i]);
@@ -136,12 +143,14 @@ TEST_F(LowPrecision, AMatrixProductSumsInFloat32) {
   const auto build = [](Inputs in) {
     const Tensor y = matmul(in[0], in[1]);
     std::vector<Tensor> results = {y};
-    for (const Tensor& gradient : gradients(reduce_sum(mul(y, in[2])), in.first(2))) results.push_back(gradient);
+    for (const Tensor& gradient : gradients(reduce_sum(mul(y, in[2])), in.first(2)))
+      results.push_back(gradient);
     return results;
   };
   const std::vector<Array> inputs = {rounded(random_array({20, 300}, 1)), rounded(random_array({300, 40}, 2)),
                                      rounded(random_array({20, 40}, 3))};
-  const auto exact = evaluate_in(Precision::kFloat32, build, inputs), low = evaluate_in(Precision::kBFloat16, build, inputs);
+  const auto exact = evaluate_in(Precision::kFloat32, build, inputs),
+             low = evaluate_in(Precision::kBFloat16, build, inputs);
   for (size_t i = 0; i < exact.size(); ++i) EXPECT_LT(relative_distance(low[i], exact[i]), 1e-6) << i;
 }
 
@@ -161,7 +170,8 @@ std::vector<Tensor> rounded_network(Inputs in) {
 TEST_F(LowPrecision, ANetworkAndItsGradientsAreFloat32sRoundedAtTheSamePlaces) {
   const auto exact = evaluate_in(Precision::kFloat32, rounded_network, network_inputs());
   const auto low = evaluate_in(Precision::kBFloat16, network, network_inputs());
-  for (size_t i = 0; i < exact.size(); ++i) EXPECT_LT(relative_distance(low[i], exact[i]), i == 0 ? 1e-3 : 1e-2) << i;
+  for (size_t i = 0; i < exact.size(); ++i)
+    EXPECT_LT(relative_distance(low[i], exact[i]), i == 0 ? 1e-3 : 1e-2) << i;
 }
 
 TEST_F(LowPrecision, RunsWhatIsDenseInBFloat16AndKeepsTheRest) {

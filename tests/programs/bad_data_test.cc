@@ -42,14 +42,20 @@ void zip(const std::string& path, size_t keep) {
 const std::string kImages = "/train-images-idx3-ubyte", kLabels = "/train-labels-idx1-ubyte";
 
 const BadData kBadData[] = {
-    {"MissingFile", [](const std::string& d) { std::filesystem::remove(d + kImages); },
+    {"MissingFile",
+     [](const std::string& d) { std::filesystem::remove(d + kImages); },
      {"no train-images file in", "tried train-images-idx3-ubyte", "dataset-fashion-mnist"}},
-    {"MissingLabels", [](const std::string& d) { std::filesystem::remove(d + kLabels); }, {"no train-labels file in"}},
-    {"MissingTestData", [](const std::string& d) { std::filesystem::remove(d + "/t10k-images-idx3-ubyte"); },
+    {"MissingLabels",
+     [](const std::string& d) { std::filesystem::remove(d + kLabels); },
+     {"no train-labels file in"}},
+    {"MissingTestData",
+     [](const std::string& d) { std::filesystem::remove(d + "/t10k-images-idx3-ubyte"); },
      {"no t10k-images file in"}},
-    {"MissingDirectory", [](const std::string& d) { std::filesystem::remove_all(d); },
+    {"MissingDirectory",
+     [](const std::string& d) { std::filesystem::remove_all(d); },
      {"data set's directory", "is no directory", "data_url"}},
-    {"TruncatedGzip", [](const std::string& d) { zip(d + kImages, 100000); },
+    {"TruncatedGzip",
+     [](const std::string& d) { zip(d + kImages, 100000); },
      {"train-images-idx3-ubyte.gz", "offset", "cut off"}},
     {"DamagedGzip",
      [](const std::string& d) {
@@ -57,7 +63,8 @@ const BadData kBadData[] = {
        flip_byte(d + kImages + ".gz", 70000);
      },
      {"train-images-idx3-ubyte.gz", "damaged"}},
-    {"TruncatedFile", [](const std::string& d) { resize(d + kImages, 200000); },
+    {"TruncatedFile",
+     [](const std::string& d) { resize(d + kImages, 200000); },
      {"train-images-idx3-ubyte'", "[300, 28, 28] of uint8 need 235200 bytes"}},
     {"CutInsideTheCompressedImages",
      [](const std::string& d) {
@@ -66,13 +73,18 @@ const BadData kBadData[] = {
        std::filesystem::remove(d + kImages);
      },
      {"train-images-idx3-ubyte.gz'", "the decompressed file is cut off", "235200"}},
-    {"TruncatedHeader", [](const std::string& d) { resize(d + kImages, 6); }, {"ends inside the 3 dimensions"}},
+    {"TruncatedHeader",
+     [](const std::string& d) { resize(d + kImages, 6); },
+     {"ends inside the 3 dimensions"}},
     {"EmptyFile", [](const std::string& d) { resize(d + kLabels, 0); }, {"ends inside the magic number"}},
     {"WrongMagicNumber", [](const std::string& d) { flip_byte(d + kImages, 0); }, {"wrong magic number"}},
-    {"LabelOutOfRange", [](const std::string& d) { flip_byte(d + kLabels, 8 + 123); },
+    {"LabelOutOfRange",
+     [](const std::string& d) { flip_byte(d + kLabels, 8 + 123); },
      {"train-labels-idx1-ubyte', offset 131", "of sample 123 is out of range: expected 0 to 9"}},
     {"FewerLabelsThanImages",
-     [](const std::string& d) { write_file_atomically(d + kLabels, idx_file(8, {10}, std::string(10, '\1'))); },
+     [](const std::string& d) {
+       write_file_atomically(d + kLabels, idx_file(8, {10}, std::string(10, '\1')));
+     },
      {"holds 300 images", "holds 10 labels"}},
     {"DataIsADirectory",
      [](const std::string& d) {
@@ -105,11 +117,13 @@ TEST_F(TrainingTest, OtherDataThanBeforeIsRefusedWithTheWayToGoOn) {
   expect_success(train("mnist_softmax", log_dir_, 20));
   const std::string before = latest_content(log_dir_);
   expect_error(train("mnist_softmax", log_dir_, 40, {"--batch_size=8"}),
-               {"cannot be continued", "'batch(7)'", "'batch(8)'", "--checkpoint_path=" + log_dir_ + "/checkpoint-20"});
+               {"cannot be continued", "'batch(7)'", "'batch(8)'",
+                "--checkpoint_path=" + log_dir_ + "/checkpoint-20"});
   flip_byte(data_ + kImages, 5000);
   expect_error(train("mnist_softmax", log_dir_, 40), {"cannot be continued", "crc", "--checkpoint_path="});
   EXPECT_TRUE(latest_content(log_dir_) == before);
-  expect_success(train("mnist_softmax", fresh("warm"), 40, {"--checkpoint_path=" + log_dir_ + "/checkpoint-20"}));
+  expect_success(
+      train("mnist_softmax", fresh("warm"), 40, {"--checkpoint_path=" + log_dir_ + "/checkpoint-20"}));
 }
 
 TEST_F(TrainingTest, ImagesOfAnotherSizeAreRefusedByTheModel) {

@@ -17,7 +17,8 @@ class Configuration : public TrainingTest {
     make_directories(folder_);
     const std::string path = folder_ + "/run.yaml";
     write_file_atomically(path, yaml);
-    expect_error(run_process({"fashion_lenet", "--config=" + path, "--train_url=" + log_dir_}), says, kRefused);
+    expect_error(run_process({"fashion_lenet", "--config=" + path, "--train_url=" + log_dir_}), says,
+                 kRefused);
     EXPECT_FALSE(std::filesystem::exists(log_dir_));
   }
   void expect_flag_refused(const std::string& flag, const std::vector<std::string>& says) {
@@ -29,8 +30,8 @@ class Configuration : public TrainingTest {
 
 TEST_F(Configuration, UnknownKeyIsNamedWithItsLineAndTheNearest) {
   expect_refused("data_url: x\nbatch_sise: 3\n", {"run.yaml:2: unknown key 'batch_sise'", "batch_size"});
-  expect_refused("optimizer:\n  name: sgd\n  learning_rat: 3\n", {"run.yaml:3: unknown key 'optimizer.learning_rat'",
-                                                                  "optimizer.learning_rate"});
+  expect_refused("optimizer:\n  name: sgd\n  learning_rat: 3\n",
+                 {"run.yaml:3: unknown key 'optimizer.learning_rat'", "optimizer.learning_rate"});
   expect_refused("drop_out: 0.3\n", {"run.yaml:1: unknown key 'drop_out'", "dropout"});
 }
 
@@ -74,7 +75,8 @@ TEST_F(Configuration, HelpAndVersionEndWithStatusZeroAndNothingElse) {
 }
 
 TEST_F(Configuration, MissingDataUrlIsSaid) {
-  expect_error(run_process({"mnist_softmax", "--train_url=" + log_dir_, "--max_number_of_steps=1"}), {"'' is not set", "data_url"});
+  expect_error(run_process({"mnist_softmax", "--train_url=" + log_dir_, "--max_number_of_steps=1"}),
+               {"'' is not set", "data_url"});
 }
 
 }  // namespace

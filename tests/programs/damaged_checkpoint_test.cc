@@ -11,7 +11,8 @@ namespace {
 class DamagedCheckpoint : public TrainingTest, public testing::WithParamInterface<const char*> {
  protected:
   void SetUp() override {
-    expect_success(train("mnist_softmax", log_dir_, 10, {"--save_model_steps=5", "--optimizer.name=momentum"}));
+    expect_success(
+        train("mnist_softmax", log_dir_, 10, {"--save_model_steps=5", "--optimizer.name=momentum"}));
     older_ = log_dir_ + "/checkpoint-5";
     newest_ = log_dir_ + "/checkpoint-10";
     file_ = newest_ + "/" + GetParam();
@@ -19,14 +20,16 @@ class DamagedCheckpoint : public TrainingTest, public testing::WithParamInterfac
   }
   void expect_refused() {
     const std::string before = checkpoint_digest(older_);
-    const std::vector<std::string> says = {newest_, GetParam(), "newest older checkpoint that is intact is '" + older_};
+    const std::vector<std::string> says = {newest_, GetParam(),
+                                           "newest older checkpoint that is intact is '" + older_};
     expect_error(go_on(), says);
     expect_error(go_on({"--run_mode=eval"}), says);
     EXPECT_EQ(checkpoint_digest(older_), before);
     EXPECT_TRUE(std::filesystem::exists(newest_)) << "the damaged one is kept for its owner to look at";
   }
   ProcessResult go_on(const Words& flags = {}) const {
-    return train("mnist_softmax", log_dir_, 20, Words{"--save_model_steps=5", "--optimizer.name=momentum"} + flags);
+    return train("mnist_softmax", log_dir_, 20,
+                 Words{"--save_model_steps=5", "--optimizer.name=momentum"} + flags);
   }
   std::string older_, newest_, file_, good_;
 };

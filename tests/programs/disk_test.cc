@@ -60,7 +60,8 @@ TEST_F(Disk, FullWhileWritingMetricsKeepsTheCheckpointAndTearsNoLine) {
 TEST_F(Disk, FullFromTheBeginning) {
   const SmallDisk disk("size=16k");
   SKIP_UNLESS_MOUNTED(disk);
-  expect_error(train("mnist_softmax", disk.path() + "/run", 20), {"No space left on device", disk.path() + "/run"});
+  expect_error(train("mnist_softmax", disk.path() + "/run", 20),
+               {"No space left on device", disk.path() + "/run"});
 }
 
 TEST_F(Disk, ReadOnly) {
@@ -70,8 +71,10 @@ TEST_F(Disk, ReadOnly) {
   expect_success(train("mnist_softmax", log_dir, 10));
   const std::string before = latest_content(log_dir);
   ASSERT_TRUE(disk.make_read_only());
-  expect_error(train("mnist_softmax", log_dir, 20), {log_dir, "Read-only file system", "choose another log_dir"});
-  expect_error(train("mnist_softmax", disk.path() + "/new", 20), {disk.path() + "/new", "Read-only file system"});
+  expect_error(train("mnist_softmax", log_dir, 20),
+               {log_dir, "Read-only file system", "choose another log_dir"});
+  expect_error(train("mnist_softmax", disk.path() + "/new", 20),
+               {disk.path() + "/new", "Read-only file system"});
   EXPECT_TRUE(latest_content(log_dir) == before);
   expect_success(train("mnist_softmax", log_dir, 20, {"--run_mode=eval"}));  // reads only
 }

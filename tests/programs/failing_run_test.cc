@@ -12,19 +12,22 @@ using FailingRun = TrainingTest;
 TEST_F(FailingRun, ALossThatIsNotFiniteEndsTheRunAndKeepsTheGoodCheckpoints) {
   expect_success(train("fashion_lenet", log_dir_, 4, {"--save_model_steps=2"}));
   const std::string before = latest_content(log_dir_);
-  expect_error(train("fashion_lenet", log_dir_, 40, {"--optimizer.learning_rate=1e10"}),
-               {"the loss is nan at global step", "learning rate 1e+10", "checkpoints saved before are untouched"});
+  expect_error(
+      train("fashion_lenet", log_dir_, 40, {"--optimizer.learning_rate=1e10"}),
+      {"the loss is nan at global step", "learning rate 1e+10", "checkpoints saved before are untouched"});
   EXPECT_TRUE(latest_content(log_dir_) == before);
   for (const NamedArray& variable : load_checkpoint(log_dir_).variables)
     for (float value : variable.value.values<float>()) ASSERT_TRUE(std::isfinite(value)) << variable.name;
 
   // The same from the start: the initial checkpoint is all there is, and the run goes on from it.
   const std::string anew = fresh("anew"), whole = fresh("whole");
-  expect_error(train("fashion_lenet", anew, 40, {"--optimizer.learning_rate=1e10", "--save_model_steps=1"}), {"the loss is"});
+  expect_error(train("fashion_lenet", anew, 40, {"--optimizer.learning_rate=1e10", "--save_model_steps=1"}),
+               {"the loss is"});
   expect_all_intact(anew, 1);
   for (const CheckpointEntry& entry : list_checkpoints(anew))
     for (const NamedArray& variable : load_checkpoint(entry.path).variables)
-      for (float value : variable.value.values<float>()) ASSERT_TRUE(std::isfinite(value)) << entry.path << variable.name;
+      for (float value : variable.value.values<float>())
+        ASSERT_TRUE(std::isfinite(value)) << entry.path << variable.name;
 }
 
 TEST_F(FailingRun, AShapeThatDoesNotFitIsNamedWithThePlaceInTheProgram) {

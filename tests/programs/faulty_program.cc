@@ -21,8 +21,9 @@ mox::ModelSpec model_fn(const mox::Inputs& in, mox::ModeKeys) {
 int main(int argc, char** argv) {
   mox::define_flag("fault", std::string("none"), "The mistake to make: shape, exception, optimizer or none.");
   mox::init(argc, argv);
-  return mox::run({.input_fn = input_fn,
-                   .model_fn = model_fn,
-                   .optimizer_fn = mox::get_optimizer_fn(mox::flag("fault") == "optimizer" ? "momentun" : "sgd"),
-                   .log_dir = mox::flag("train_url")});
+  return mox::run(
+      {.input_fn = input_fn,
+       .model_fn = model_fn,
+       .optimizer_fn = mox::get_optimizer_fn(mox::flag("fault") == "optimizer" ? "momentun" : "sgd"),
+       .log_dir = mox::flag("train_url")});
 }

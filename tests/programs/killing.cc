@@ -20,8 +20,9 @@ bool is_saving(const std::string& log_dir) {
 
 }  // namespace
 
-Killings kill_and_restart(const std::function<Words(const std::string& log_dir)>& command, const std::string& reference,
-                          const ProcessResult& uninterrupted, int kills, uint64_t seed) {
+Killings kill_and_restart(const std::function<Words(const std::string& log_dir)>& command,
+                          const std::string& reference, const ProcessResult& uninterrupted, int kills,
+                          uint64_t seed) {
   constexpr int kKinds = 4;
   constexpr int kEarly = 1, kSaving = 3;  // the others: at any moment
   constexpr double kShareOfStart = 0.15;
@@ -65,8 +66,8 @@ Killings kill_and_restart(const std::function<Words(const std::string& log_dir)>
     if (testing::Test::HasFailure()) return seen;
   }
   testing::Test::RecordProperty("kills", seen.kills);
-  std::printf("%d kills, %d before the first checkpoint, %d while saving; %d trainings came to their end\n", seen.kills,
-              seen.before_the_first_checkpoint, seen.while_saving, seen.completions);
+  std::printf("%d kills, %d before the first checkpoint, %d while saving; %d trainings came to their end\n",
+              seen.kills, seen.before_the_first_checkpoint, seen.while_saving, seen.completions);
   return seen;
 }
 

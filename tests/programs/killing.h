@@ -21,7 +21,8 @@ struct Killings {
 // checkpoint that is being saved, and two come at any moment of the program's life. Each training that comes to its end must equal `reference` (an uninterrupted
 // run's log_dir) in every byte of the last checkpoint, in its metrics file and in the lines of its last evaluation; after
 // it the next kills hit a new one.
-Killings kill_and_restart(const std::function<Words(const std::string& log_dir)>& command, const std::string& reference,
-                          const ProcessResult& uninterrupted, int kills, uint64_t seed);
+Killings kill_and_restart(const std::function<Words(const std::string& log_dir)>& command,
+                          const std::string& reference, const ProcessResult& uninterrupted, int kills,
+                          uint64_t seed);
 
 }  // namespace mox

@@ -12,7 +12,8 @@ class LostOutput : public TrainingTest {
   // The command of a training that prints much, followed by a redirection or a pipe of the shell.
   ProcessResult in_shell(const std::string& rest, const Words& flags = {}) const {
     std::string line;
-    for (const std::string& word : training("mnist_softmax", log_dir_, 200, Words{"--log_every_n_steps=1"} + flags))
+    for (const std::string& word :
+         training("mnist_softmax", log_dir_, 200, Words{"--log_every_n_steps=1"} + flags))
       line += (line.empty() ? MOX_BINARY_DIR "/bin/" : " ") + word;
     return run_process({"/bin/bash", "-c", line + " " + rest + "; exit ${PIPESTATUS[0]}"});
   }

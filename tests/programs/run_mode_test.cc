@@ -26,7 +26,8 @@ TEST_F(RunMode, TheLastEvaluationIsTheLastLineOfStdout) {
     if (line.starts_with("evaluation at global step 20:")) last_evaluation = line;
   std::smatch line, evaluation;
   ASSERT_TRUE(std::regex_match(last, line, std::regex("test accuracy: (0\\.[0-9]{3})[0-9]"))) << result.out;
-  ASSERT_TRUE(std::regex_search(last_evaluation, evaluation, std::regex("accuracy: (0\\.[0-9]{3})"))) << result.out;
+  ASSERT_TRUE(std::regex_search(last_evaluation, evaluation, std::regex("accuracy: (0\\.[0-9]{3})")))
+      << result.out;
   EXPECT_NEAR(std::stod(line[1]), std::stod(evaluation[1]), 0.0011);
 }
 
@@ -36,8 +37,8 @@ TEST_F(RunMode, EvalFromAFlagGivesTheSameNumbers) {
   const ProcessResult evaluated = train("mnist_softmax", log_dir_, 20, {"--run_mode=eval"});
   expect_success(evaluated);
   EXPECT_EQ(test_lines(evaluated.out), test_lines(trained.out));
-  const ProcessResult named = train("mnist_softmax", fresh("other"), 20,
-                                    {"--run_mode=eval", "--checkpoint_path=" + log_dir_});
+  const ProcessResult named =
+      train("mnist_softmax", fresh("other"), 20, {"--run_mode=eval", "--checkpoint_path=" + log_dir_});
   EXPECT_EQ(test_lines(named.out), test_lines(trained.out));
   EXPECT_TRUE(latest_content(log_dir_) == before);
 }
@@ -46,8 +47,9 @@ TEST_F(RunMode, EvalAndPredictRefuseWithoutACheckpoint) {
   expect_error(train("mnist_softmax", log_dir_, 20, {"--run_mode=eval"}),
                {"run_mode eval needs trained variables", log_dir_, "--checkpoint_path"});
   EXPECT_FALSE(std::filesystem::exists(log_dir_)) << "nothing is made by reading";
-  expect_error(train("mnist_softmax", log_dir_, 20, {"--run_mode=eval", "--checkpoint_path=" + log_dir_ + "/none"}),
-               {"no checkpoint '" + log_dir_ + "/none'"});
+  expect_error(
+      train("mnist_softmax", log_dir_, 20, {"--run_mode=eval", "--checkpoint_path=" + log_dir_ + "/none"}),
+      {"no checkpoint '" + log_dir_ + "/none'"});
   expect_error(train("mnist_softmax", log_dir_, 20, {"--run_mode=predict"}), {"output_fn is missing"});
 }
 
@@ -57,7 +59,8 @@ TEST_F(RunMode, AFinishedLogDirIsSaidWithTheWayToGoOn) {
   for (const Words& flags : {Words{}, Words{"--log_level=error"}}) {
     const ProcessResult again = train("mnist_softmax", log_dir_, 20, flags);
     expect_success(again);
-    for (const char* says : {"nothing to train", "already holds step 20", "raise max_number_of_steps", "another log_dir"})
+    for (const char* says :
+         {"nothing to train", "already holds step 20", "raise max_number_of_steps", "another log_dir"})
       EXPECT_THAT(again.out + again.err, HasSubstr(says));
     EXPECT_THAT(again.out + again.err, HasSubstr(log_dir_));
     EXPECT_EQ(test_lines(again.out), test_lines(first.out));
@@ -83,8 +86,10 @@ TEST_F(RunMode, ATornLineOfMetricsIsDroppedWhenTheRunGoesOn) {
 TEST_F(RunMode, ASecondRunOnTheSameLogDirIsRefusedWhileTheFirstRuns) {
   constexpr int64_t kEndless = 1'000'000'000;
   Process first(training("mnist_softmax", log_dir_, kEndless, {"--save_model_steps=50"}));
-  ASSERT_TRUE(first.wait_until([&] { return latest_checkpoint(log_dir_).has_value(); }));  // the evaluation needs one
-  expect_error(train("mnist_softmax", log_dir_, 20), {"another run (process ", log_dir_, "choose another log_dir"});
+  ASSERT_TRUE(
+      first.wait_until([&] { return latest_checkpoint(log_dir_).has_value(); }));  // the evaluation needs one
+  expect_error(train("mnist_softmax", log_dir_, 20),
+               {"another run (process ", log_dir_, "choose another log_dir"});
   EXPECT_TRUE(first.running());
   expect_success(train("mnist_softmax", log_dir_, 20, {"--run_mode=eval"}));  // reading is no conflict
   expect_success(train("mnist_softmax", log_dir_, 20, {"--print_plan"}));

@@ -29,10 +29,12 @@ std::string noise(size_t bytes, uint64_t seed, int limit) {
 
 void write_split(const std::string& directory, const std::string& prefix, int samples, uint64_t seed) {
   const auto count = static_cast<size_t>(samples);
-  write_file_atomically(directory + "/" + prefix + "-images-idx3-ubyte",
-                        idx_file(kUnsignedByte, {static_cast<uint32_t>(samples), 28, 28}, noise(count * kPixels, seed, 256)));
-  write_file_atomically(directory + "/" + prefix + "-labels-idx1-ubyte",
-                        idx_file(kUnsignedByte, {static_cast<uint32_t>(samples)}, noise(count, seed + 1, kClasses)));
+  write_file_atomically(
+      directory + "/" + prefix + "-images-idx3-ubyte",
+      idx_file(kUnsignedByte, {static_cast<uint32_t>(samples), 28, 28}, noise(count * kPixels, seed, 256)));
+  write_file_atomically(
+      directory + "/" + prefix + "-labels-idx1-ubyte",
+      idx_file(kUnsignedByte, {static_cast<uint32_t>(samples)}, noise(count, seed + 1, kClasses)));
 }
 
 }  // namespace
@@ -65,7 +67,8 @@ std::string latest_content(const std::string& log_dir) {
   const auto latest = latest_checkpoint(log_dir);
   if (!latest) return "no checkpoint in " + log_dir;
   std::string all = std::filesystem::path(*latest).filename().string();
-  for (const std::string& name : names_in(*latest)) all += "\n" + name + "\n" + read_file(*latest + "/" + name);
+  for (const std::string& name : names_in(*latest))
+    all += "\n" + name + "\n" + read_file(*latest + "/" + name);
   return all;
 }
 
@@ -105,7 +108,8 @@ void expect_error(const ProcessResult& result, const std::vector<std::string>& p
   EXPECT_TRUE(result.err.ends_with('\n')) << result.err;
   EXPECT_LT(last.size(), 900u) << last;
   for (const std::string& part : parts) EXPECT_THAT(last, testing::HasSubstr(part));
-  for (const char* noise : {"std::", "terminate called", "what():", "mox::internal", "Assertion", "basic_string"})
+  for (const char* noise :
+       {"std::", "terminate called", "what():", "mox::internal", "Assertion", "basic_string"})
     EXPECT_THAT(result.err, testing::Not(testing::HasSubstr(noise)));
 }
 
@@ -119,9 +123,15 @@ TrainingTest::TrainingTest() : data_(fresh("data")), log_dir_(fresh("log_dir")) 
 
 std::string TrainingTest::fresh(const std::string& name) { return fresh_directory(name); }
 
-Words TrainingTest::training(const std::string& program, const std::string& log_dir, int64_t steps, const Words& flags) const {
-  return Words{program, "--data_url=" + data_, "--train_url=" + log_dir, "--batch_size=7",
-               "--max_number_of_steps=" + std::to_string(steps), "--log_every_n_steps=0", "--save_model_secs=0"} +
+Words TrainingTest::training(const std::string& program, const std::string& log_dir, int64_t steps,
+                             const Words& flags) const {
+  return Words{program,
+               "--data_url=" + data_,
+               "--train_url=" + log_dir,
+               "--batch_size=7",
+               "--max_number_of_steps=" + std::to_string(steps),
+               "--log_every_n_steps=0",
+               "--save_model_secs=0"} +
          flags;
 }
 

@@ -33,7 +33,8 @@ class Network {
   Network(const NetworkSettings& settings, ModeKeys mode) : settings_(settings), mode_(mode) {}
 
   // Convolution with bias; variables "<name>/kernel", "<name>/bias".
-  Tensor conv(const Tensor& x, int64_t filters, int64_t kernel, const std::string& name, const ConvolutionOptions& options = {});
+  Tensor conv(const Tensor& x, int64_t filters, int64_t kernel, const std::string& name,
+              const ConvolutionOptions& options = {});
   // Convolution without bias, where it is followed by a normalisation; "<name>/kernel".
   Tensor conv_without_bias(const Tensor& x, int64_t filters, int64_t kernel, const std::string& name,
                            const ConvolutionOptions& options = {});
@@ -41,7 +42,8 @@ class Network {
   Tensor conv_batch_norm(const Tensor& x, int64_t filters, int64_t kernel, const std::string& name,
                          const ConvolutionOptions& options = {});
   Tensor batch_norm(const Tensor& x, const std::string& name, const layers::Activation& activation = {});
-  Tensor dense(const Tensor& x, int64_t units, const std::string& name, const layers::Activation& activation = {});
+  Tensor dense(const Tensor& x, int64_t units, const std::string& name,
+               const layers::Activation& activation = {});
   Tensor dropout(const Tensor& x);
   // conv_batch_norm with a 1x1 kernel and no activation.
   Tensor projection_shortcut(const Tensor& x, int64_t filters, int64_t stride);
@@ -54,7 +56,8 @@ class Network {
   NetworkOutput classify_global_mean(const Tensor& x, bool with_dropout = false);
 
  private:
-  layers::Conv2dOptions conv_options(int64_t kernel, const std::string& name, const ConvolutionOptions& options) const;
+  layers::Conv2dOptions conv_options(int64_t kernel, const std::string& name,
+                                     const ConvolutionOptions& options) const;
   Regularizer regularizer() const;
 
   NetworkSettings settings_;

@@ -22,11 +22,13 @@ NetworkOutput alexnet_v2(Network& network, const Tensor& images);
 
 // Simonyan & Zisserman, "Very deep convolutional networks for large-scale image recognition" (ICLR 2015).
 // `convolutions`: their number in each of the five stages.
-NetworkOutput vgg(Network& network, const Tensor& images, const std::array<int, 5>& convolutions, bool batch_norm);
+NetworkOutput vgg(Network& network, const Tensor& images, const std::array<int, 5>& convolutions,
+                  bool batch_norm);
 
 // He et al., "Deep residual learning for image recognition" (CVPR 2016). `units`: their number in each of the four blocks.
 // The stride of a bottleneck is on its 3x3 convolution.
-NetworkOutput resnet_v1(Network& network, const Tensor& images, const std::array<int, 4>& units, bool bottleneck);
+NetworkOutput resnet_v1(Network& network, const Tensor& images, const std::array<int, 4>& units,
+                        bool bottleneck);
 
 // The networks for 32x32 images of the same paper, section 4.2: depth 6 * units + 2, shortcuts without parameters.
 NetworkOutput resnet_v1_cifar(Network& network, const Tensor& images, int units);

@@ -46,8 +46,7 @@ class FilterNode : public UnaryNode {
 
 }  // namespace
 
-NodePtr make_filter(NodePtr child, std::function<bool(const Element&)> predicate,
-                    SourceLocation where) {
+NodePtr make_filter(NodePtr child, std::function<bool(const Element&)> predicate, SourceLocation where) {
   return std::make_shared<FilterNode>(std::move(child), std::move(predicate), where);
 }
 

@@ -18,11 +18,11 @@ struct PlanValue {
   TensorType type;
   Layout layout;
   Storage storage = Storage::kArena;
-  int index = -1;        // which variable, component, constant, result or gradient
-  int64_t offset = 0;    // in the arena
-  int alias_of = -1;     // the value whose memory this one is; -1 for a value with memory of its own
-  int first_step = -1;   // the step that writes it; -1 if it exists before the run
-  int last_step = -1;    // the last step that reads it
+  int index = -1;       // which variable, component, constant, result or gradient
+  int64_t offset = 0;   // in the arena
+  int alias_of = -1;    // the value whose memory this one is; -1 for a value with memory of its own
+  int first_step = -1;  // the step that writes it; -1 if it exists before the run
+  int last_step = -1;   // the last step that reads it
 };
 
 struct PlanStep {
@@ -46,27 +46,28 @@ struct Plan::Impl {
   std::unique_ptr<Graph> graph;
   std::vector<PlanValue> values;
   std::vector<PlanStep> steps;
-  std::vector<std::string> variables;      // names
-  std::vector<TensorType> components;      // of the batch; DType and shape the plan was compiled for
+  std::vector<std::string> variables;  // names
+  std::vector<TensorType> components;  // of the batch; DType and shape the plan was compiled for
   std::vector<bool> component_is_used;
   std::vector<Array> constants;
-  std::vector<int> results;                // values with storage kResult
-  std::vector<int> gradients;              // values, in the order of the request
-  std::vector<int> fetches;                // index into results, in the order of the request
+  std::vector<int> results;    // values with storage kResult
+  std::vector<int> gradients;  // values, in the order of the request
+  std::vector<int> fetches;    // index into results, in the order of the request
   struct Update {
     std::string variable;
     int result;
   };
   std::vector<Update> updates;
   std::vector<GradientEvent> gradient_events;  // sorted by step
-  bool gradients_in_parts = false;  // CompileOptions::gradients_in_parts
+  bool gradients_in_parts = false;             // CompileOptions::gradients_in_parts
   size_t arena_bytes = 0;
   PlanStatistics statistics;
-  std::vector<std::string> fired_rules;    // "conv2d + bias_add: 2"
+  std::vector<std::string> fired_rules;  // "conv2d + bias_add: 2"
 
   // The value whose memory `value` lives in.
   int root(int value) const {
-    while (values[static_cast<size_t>(value)].alias_of >= 0) value = values[static_cast<size_t>(value)].alias_of;
+    while (values[static_cast<size_t>(value)].alias_of >= 0)
+      value = values[static_cast<size_t>(value)].alias_of;
     return value;
   }
 };

@@ -18,7 +18,8 @@ namespace {
 using Json = nlohmann::json;
 
 const Json& fixtures() {
-  static const Json document = Json::parse(read_file(MOX_SOURCE_DIR "/tests/fixtures/torchvision_fixtures.json"));
+  static const Json document =
+      Json::parse(read_file(MOX_SOURCE_DIR "/tests/fixtures/torchvision_fixtures.json"));
   return document;
 }
 
@@ -33,7 +34,8 @@ Array transposed(const Array& matrix) {
 
 Array difference(const Array& a, const Array& b) {
   Array result(a.type());
-  for (size_t i = 0; i < result.values<float>().size(); ++i) result.values<float>()[i] = a.values<float>()[i] - b.values<float>()[i];
+  for (size_t i = 0; i < result.values<float>().size(); ++i)
+    result.values<float>()[i] = a.values<float>()[i] - b.values<float>()[i];
   return result;
 }
 
@@ -89,7 +91,8 @@ void Agreement::train(Precision precision) {
   const int64_t batch = fixture_["batch"], size = fixture_["image_size"], classes = fixture_["classes"];
   NetworkOptions options{.num_classes = classes, .image_size = size};
   if (get_model_meta(GetParam()).dropout) options.dropout = 0.0f;
-  const Array images = formula_uniform("images", {batch, 3, size, size}, -1, 1), labels = formula_labels(batch, classes);
+  const Array images = formula_uniform("images", {batch, 3, size, size}, -1, 1),
+              labels = formula_labels(batch, classes);
 
   {
     Training inference(GetParam(), options, images, labels, ModeKeys::EVAL, values, 2, precision);
@@ -119,7 +122,8 @@ void Agreement::train(Precision precision) {
     const Array change = difference(training.variable(entry.variable.name), before);
     // The updates round the weight, not its change, which is smaller by orders of magnitude.
     const std::string key = "change/" + entry.torch_name;
-    const Digest scale = digest_of(key, before.values<float>()), truth = fixture_["digests"].at(key).get<Digest>();
+    const Digest scale = digest_of(key, before.values<float>()),
+                 truth = fixture_["digests"].at(key).get<Digest>();
     const double rounding = 3 * steps * 0x1p-24 * std::max(scale[0] / truth[0], scale[1] / truth[1]);
     compare(key, entry.transposed ? transposed(change) : change, rounding);
   }
@@ -136,15 +140,19 @@ TEST_P(Agreement, OfLossGradientsMovingAveragesAndTrainedWeights) {
 class LowPrecisionAgreement : public Agreement {};
 
 TEST_P(LowPrecisionAgreement, IsAsCloseAsAutocast) {
-  if (bfloat16_support() == BFloat16Support::kNone) GTEST_SKIP() << "this processor computes nothing in bfloat16";
+  if (bfloat16_support() == BFloat16Support::kNone)
+    GTEST_SKIP() << "this processor computes nothing in bfloat16";
   train(Precision::kBFloat16);
-  for (const auto& [kind, worst] : worst_) expect_within(kind, 2 * fixture_["bfloat16_deviation"].at(kind).get<double>());
+  for (const auto& [kind, worst] : worst_)
+    expect_within(kind, 2 * fixture_["bfloat16_deviation"].at(kind).get<double>());
 }
 
 INSTANTIATE_TEST_SUITE_P(Torchvision, LowPrecisionAgreement, testing::Values("resnet_v1_18", "resnet_v1_50"),
                          [](const auto& test) { return std::string(test.param); });
 
-INSTANTIATE_TEST_SUITE_P(Torchvision, Agreement, testing::Values("resnet_v1_18", "resnet_v1_50", "vgg_a", "vgg_16_bn", "mobilenet_v2"),
+INSTANTIATE_TEST_SUITE_P(Torchvision, Agreement,
+                         testing::Values("resnet_v1_18", "resnet_v1_50", "vgg_a", "vgg_16_bn",
+                                         "mobilenet_v2"),
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace

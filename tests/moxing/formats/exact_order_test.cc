@@ -6,8 +6,8 @@
 #include "moxing/formats/image_records.h"
 #include "runtime/base/random.h"
 #include "runtime/data/pipeline.h"
-#include "tests/support/temporary_directory.h"
 #include "tests/moxing/image/images.h"
+#include "tests/support/temporary_directory.h"
 
 namespace mox::data {
 namespace {

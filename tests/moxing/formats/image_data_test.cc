@@ -8,8 +8,8 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/data/pipeline.h"
-#include "tests/support/temporary_directory.h"
 #include "tests/moxing/image/images.h"
+#include "tests/support/temporary_directory.h"
 
 namespace mox::data {
 namespace {

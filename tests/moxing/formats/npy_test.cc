@@ -53,7 +53,8 @@ TEST(Npy, GivesSamples) {
                 data::npy({images, fewer});
               }),
               AllOf(HasSubstr("x.npy' has 3 rows"), HasSubstr("z.npy' has 2")));
-  EXPECT_THAT(message_of<DataError>([&] { data::npy(std::vector<std::string>{number}); }), HasSubstr("n.npy"));
+  EXPECT_THAT(message_of<DataError>([&] { data::npy(std::vector<std::string>{number}); }),
+              HasSubstr("n.npy"));
   EXPECT_THROW(data::npy(std::vector<std::string>{}), InvalidArgument);
 }
 
@@ -89,7 +90,10 @@ TEST(Npz, GivesSamples) {
   ASSERT_TRUE(pipeline.next(&batch));
   EXPECT_THAT(batch.components[0].values<int64_t>(), ElementsAre(1, 2));
   EXPECT_THAT(batch.components[1].values<float>(), ElementsAre(0, 1, 2, 3, 4, 5));
-  EXPECT_THAT(message_of<NotFound>([&] { npz(path, {"a", "images"}); }), HasSubstr("no array 'images'; it has a, b"));
+  EXPECT_THAT(message_of<NotFound>([&] {
+                npz(path, {"a", "images"});
+              }),
+              HasSubstr("no array 'images'; it has a, b"));
 }
 
 TEST(Npz, RefusesDamage) {

@@ -28,7 +28,8 @@ TEST(MemoryPlan, BlocksThatMeetInTimeNeverMeetInMemory) {
     std::vector<MemoryBlock> blocks;
     for (uint64_t i = 0; i < 40; ++i) {
       const int first = static_cast<int>(random.below(3 * i, 50));
-      blocks.push_back({random.below(3 * i + 1, 5000), first, first + static_cast<int>(random.below(3 * i + 2, 10))});
+      blocks.push_back(
+          {random.below(3 * i + 1, 5000), first, first + static_cast<int>(random.below(3 * i + 2, 10))});
     }
     const size_t arena = plan_memory(blocks);
     EXPECT_GE(arena, lower_bound_of(blocks, 60));
@@ -36,9 +37,11 @@ TEST(MemoryPlan, BlocksThatMeetInTimeNeverMeetInMemory) {
       EXPECT_EQ(blocks[a].offset % 64, 0);
       EXPECT_LE(static_cast<size_t>(blocks[a].offset) + blocks[a].bytes, arena);
       for (size_t b = 0; b < a; ++b) {
-        const bool meet_in_time = blocks[a].first_step <= blocks[b].last_step && blocks[b].first_step <= blocks[a].last_step;
-        const bool meet_in_memory = blocks[a].offset < blocks[b].offset + static_cast<int64_t>(blocks[b].bytes) &&
-                                    blocks[b].offset < blocks[a].offset + static_cast<int64_t>(blocks[a].bytes);
+        const bool meet_in_time =
+            blocks[a].first_step <= blocks[b].last_step && blocks[b].first_step <= blocks[a].last_step;
+        const bool meet_in_memory =
+            blocks[a].offset < blocks[b].offset + static_cast<int64_t>(blocks[b].bytes) &&
+            blocks[b].offset < blocks[a].offset + static_cast<int64_t>(blocks[a].bytes);
         EXPECT_FALSE(meet_in_time && meet_in_memory) << a << " and " << b;
       }
     }

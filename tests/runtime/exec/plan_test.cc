@@ -39,13 +39,14 @@ const Op kView{.name = "test_view", .infer = same_as_input, .compile = [](const 
                  return alias_kernel(request.node);
                }};
 // Works on matrices that lie column by column only.
-const Op kColumns{.name = "test_columns", .infer = same_as_input, .compile = [](const KernelRequest& request) {
-                    const TensorType& type = request.node.outputs[0];
-                    Kernel kernel = elementwise_kernel(request, [](float a, float) { return a + 1; });
-                    const Layout columns = Layout::blocked(type, {type.shape[0], type.shape[1]}, {1, type.shape[0]}, {});
-                    kernel.input_layouts = kernel.output_layouts = {columns};
-                    return kernel;
-                  }};
+const Op kColumns{
+    .name = "test_columns", .infer = same_as_input, .compile = [](const KernelRequest& request) {
+      const TensorType& type = request.node.outputs[0];
+      Kernel kernel = elementwise_kernel(request, [](float a, float) { return a + 1; });
+      const Layout columns = Layout::blocked(type, {type.shape[0], type.shape[1]}, {1, type.shape[0]}, {});
+      kernel.input_layouts = kernel.output_layouts = {columns};
+      return kernel;
+    }};
 
 Tensor add(const Tensor& a, const Tensor& b) { return make_tensor(kAdd, {a, b}, {}, here()); }
 Tensor twice(const Tensor& a) { return make_tensor(kDouble, {a}, {}, here()); }
@@ -64,7 +65,8 @@ Kernel convert(const TensorType& type, const Layout& from, const Layout& to, con
       for (int64_t r = 0; r < rows; ++r)
         for (int64_t c = 0; c < width; ++c) {
           const int64_t by_row = r * width + c, by_column = c * rows + r;
-          args.output<float>(0)[to_columns ? by_column : by_row] = args.input<float>(0)[to_columns ? by_row : by_column];
+          args.output<float>(0)[to_columns ? by_column : by_row] =
+              args.input<float>(0)[to_columns ? by_row : by_column];
         }
     };
   };
@@ -134,20 +136,29 @@ TEST_F(PlanTest, SharesEqualNodesAndFoldsConstants) {
 TEST_F(PlanTest, WhatIsMadeFromNothingIsFoldedIfItIsSmall) {
   static const Op ones_of_shape{
       .name = "test_ones",
-      .infer = [](const OpCall& call) {
-        return std::vector<TensorType>{{DType::kFloat32, Shape(call.attributes.get<std::vector<int64_t>>("shape"))}};
-      },
-      .compile = [](const KernelRequest& request) {
-        const int64_t count = request.node.outputs[0].shape.elements();
-        return plain_kernel(request.node, [count](const KernelArguments& args) {
-          std::fill_n(args.output<float>(0), count, 1.0f);
-        });
-      }};
+      .infer =
+          [](const OpCall& call) {
+            return std::vector<TensorType>{
+                {DType::kFloat32, Shape(call.attributes.get<std::vector<int64_t>>("shape"))}};
+          },
+      .compile =
+          [](const KernelRequest& request) {
+            const int64_t count = request.node.outputs[0].shape.elements();
+            return plain_kernel(request.node, [count](const KernelArguments& args) {
+              std::fill_n(args.output<float>(0), count, 1.0f);
+            });
+          }};
   auto ones_tensor = [&](int64_t rows) {
-    return make_node(ones_of_shape, std::vector<Tensor>{}, {{"shape", std::vector<int64_t>{rows, 3}}}, here()).output();
+    return make_node(ones_of_shape, std::vector<Tensor>{}, {{"shape", std::vector<int64_t>{rows, 3}}}, here())
+        .output();
   };
-  EXPECT_EQ(compile({.fetches = {add(input(0), twice(ones_tensor(2)))}, .gradients = {}, .updates = {}})->statistics().steps, 1u);
-  EXPECT_EQ(compile({.fetches = {twice(ones_tensor(100000))}, .gradients = {}, .updates = {}})->statistics().steps, 2u);
+  EXPECT_EQ(compile({.fetches = {add(input(0), twice(ones_tensor(2)))}, .gradients = {}, .updates = {}})
+                ->statistics()
+                .steps,
+            1u);
+  EXPECT_EQ(
+      compile({.fetches = {twice(ones_tensor(100000))}, .gradients = {}, .updates = {}})->statistics().steps,
+      2u);
 }
 
 TEST_F(PlanTest, AChainRunsInOneBuffer) {
@@ -159,7 +170,8 @@ TEST_F(PlanTest, AChainRunsInOneBuffer) {
 
 TEST_F(PlanTest, TheBatchAndTheVariablesAreNeverOverwritten) {
   const Tensor w = variable("w", 7);
-  const auto plan = compile({.fetches = {twice(input(0)), twice(w), view(w)}, .gradients = {}, .updates = {}});
+  const auto plan =
+      compile({.fetches = {twice(input(0)), twice(w), view(w)}, .gradients = {}, .updates = {}});
   auto instance = instantiate(plan);
   const Array batch = batch_.clone();
   instance->run({.components = std::span(&batch, 1)});
@@ -193,7 +205,8 @@ TEST_F(PlanTest, ConvertsLayoutsWhereKernelsDisagreeAndOnlyThere) {
 TEST_F(PlanTest, ConvertsConstantsOnce) {
   const Tensor y = add(columns(graph_.constant(batch_, here())), input(0));
   const auto plan = compile({.fetches = {y}, .gradients = {}, .updates = {}});
-  EXPECT_EQ(plan->statistics().conversions, 1u) << plan->describe();  // back to plain; the constant itself at compile time
+  EXPECT_EQ(plan->statistics().conversions, 1u)
+      << plan->describe();  // back to plain; the constant itself at compile time
   auto instance = instantiate(plan);
   instance->run({.components = std::span(&batch_, 1)});
   EXPECT_THAT(values(instance->fetched(0)), ElementsAre(3, 5, 7, 9, 11, 13));
@@ -204,8 +217,8 @@ TEST_F(PlanTest, TellsOfAGradientWhenItIsFinalAndItsVariableIsFree) {
   const Tensor gradient_w = twice(input(0));
   const Tensor gradient_v = twice(gradient_w);
   const Tensor last_reader_of_w = add(w, gradient_v);
-  const auto plan =
-      compile({.fetches = {last_reader_of_w}, .gradients = {{w, gradient_w}, {v, gradient_v}}, .updates = {}});
+  const auto plan = compile(
+      {.fetches = {last_reader_of_w}, .gradients = {{w, gradient_w}, {v, gradient_v}}, .updates = {}});
   auto instance = instantiate(plan);
   std::vector<size_t> order;
   instance->run({.components = std::span(&batch_, 1)}, [&](size_t index) {
@@ -223,7 +236,9 @@ TEST_F(PlanTest, TellsOfAGradientWhenItIsFinalAndItsVariableIsFree) {
 // Takes whole gradients alone.
 struct NoParts : GradientPartListener {
   void expect(size_t, int64_t, int64_t) const override { ADD_FAILURE() << "no kernel here gives parts"; }
-  void take(size_t, int64_t, std::span<const float>) const override { ADD_FAILURE() << "no kernel here gives parts"; }
+  void take(size_t, int64_t, std::span<const float>) const override {
+    ADD_FAILURE() << "no kernel here gives parts";
+  }
 };
 
 TEST_F(PlanTest, GradientsThatAreUsedAtOnceShareMemory) {
@@ -238,19 +253,21 @@ TEST_F(PlanTest, GradientsThatAreUsedAtOnceShareMemory) {
   const PlanRequest request{.fetches = {}, .gradients = gradients, .updates = {}};
   const auto kept = compile(request);
   EXPECT_EQ(kept->statistics().gradient_bytes, kCount * 24u);
-  const auto plan = Plan::compile(graph_, request, {.rules = {}, .convert = convert, .gradients_in_parts = true}, team_);
+  const auto plan =
+      Plan::compile(graph_, request, {.rules = {}, .convert = convert, .gradients_in_parts = true}, team_);
   EXPECT_EQ(plan->statistics().gradient_bytes, 0u);
   EXPECT_LE(plan->statistics().arena_bytes, kept->statistics().arena_bytes + 2 * 64);
   auto expected = instantiate(kept);
   expected->run({.components = std::span(&batch_, 1)});
   auto instance = instantiate(plan);
   std::vector<size_t> order;
-  instance->run({.components = std::span(&batch_, 1)},
-                [&](size_t index) {
-                  order.push_back(index);
-                  EXPECT_EQ(values(instance->gradient(index)), values(expected->gradient(index))) << index;
-                },
-                NoParts());
+  instance->run(
+      {.components = std::span(&batch_, 1)},
+      [&](size_t index) {
+        order.push_back(index);
+        EXPECT_EQ(values(instance->gradient(index)), values(expected->gradient(index))) << index;
+      },
+      NoParts());
   EXPECT_EQ(order.size(), static_cast<size_t>(kCount));
 }
 
@@ -263,12 +280,13 @@ TEST_F(PlanTest, NothingTakesTheMemoryOfAGradientBeforeItIsUsed) {
                                   {.rules = {}, .convert = convert, .gradients_in_parts = true}, team_);
   auto instance = instantiate(plan);
   int calls = 0;
-  instance->run({.components = std::span(&batch_, 1)},
-                [&](size_t) {
-                  ++calls;
-                  EXPECT_THAT(values(instance->gradient(0)), ElementsAre(2, 4, 6, 8, 10, 12));
-                },
-                NoParts());
+  instance->run(
+      {.components = std::span(&batch_, 1)},
+      [&](size_t) {
+        ++calls;
+        EXPECT_THAT(values(instance->gradient(0)), ElementsAre(2, 4, 6, 8, 10, 12));
+      },
+      NoParts());
   EXPECT_EQ(calls, 1);
 }
 
@@ -292,7 +310,8 @@ TEST_F(PlanTest, TwoGradientsThatAreOneTensorHaveBuffersOfTheirOwn) {
 
 TEST_F(PlanTest, GradientsLieInOneBlockWithZerosBetween) {
   const Tensor w = variable("w", 1), v = variable("v", 2);
-  const auto plan = compile({.fetches = {}, .gradients = {{w, twice(input(0))}, {v, input(0)}}, .updates = {}});
+  const auto plan =
+      compile({.fetches = {}, .gradients = {{w, twice(input(0))}, {v, input(0)}}, .updates = {}});
   auto instance = instantiate(plan);
   instance->run({.components = std::span(&batch_, 1)});
   const std::span<float> block = instance->gradient_block();
@@ -353,8 +372,9 @@ TEST_F(PlanTest, TheFingerprintFollowsTheModel) {
 TEST_F(PlanTest, EvaluateRunsAGraphOnce) {
   const Tensor w = variable("w", 1);
   const std::vector<Tensor> fetches = {add(input(0), w)};
-  EXPECT_THAT(values(evaluate(fetches, std::span(&batch_, 1), {.compile = {.rules = {}, .convert = convert}})[0]),
-              ElementsAre(2, 3, 4, 5, 6, 7));
+  EXPECT_THAT(
+      values(evaluate(fetches, std::span(&batch_, 1), {.compile = {.rules = {}, .convert = convert}})[0]),
+      ElementsAre(2, 3, 4, 5, 6, 7));
 }
 
 }  // namespace

@@ -52,7 +52,8 @@ Tensor units(Graph& graph, Inputs in, bool recompute, bool with_dropout) {
 }
 
 Compiled compile_units(bool recompute, bool with_dropout, const RuleOptions& options = {}) {
-  const std::vector<Array> inputs = {random_array({2, 16, 24, 24}, 1), random_array({16, 16, 3, 3}, 2, -0.2f, 0.2f),
+  const std::vector<Array> inputs = {random_array({2, 16, 24, 24}, 1),
+                                     random_array({16, 16, 3, 3}, 2, -0.2f, 0.2f),
                                      random_array({16}, 3, 0.5f, 1.5f), random_array({16}, 4)};
   Graph graph;
   const GraphScope scope(graph);
@@ -91,8 +92,10 @@ TEST(Recomputation, GivesTheSameBitsInLessMemory) {
 
 TEST(Recomputation, GoesWithTheOtherOptions) {
   const RuleOptions normalisation{.recomputes = true};
-  expect_same_bits(compile_units(true, true, normalisation).values, compile_units(false, true, normalisation).values);
-  if (bfloat16_support() == BFloat16Support::kNone) GTEST_SKIP() << "this processor computes nothing in bfloat16";
+  expect_same_bits(compile_units(true, true, normalisation).values,
+                   compile_units(false, true, normalisation).values);
+  if (bfloat16_support() == BFloat16Support::kNone)
+    GTEST_SKIP() << "this processor computes nothing in bfloat16";
   const RuleOptions low{.precision = Precision::kBFloat16};
   expect_same_bits(compile_units(true, true, low).values, compile_units(false, true, low).values);
 }
