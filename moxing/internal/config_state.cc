@@ -45,6 +45,12 @@ void with_configured(std::string_view function, const std::function<void(ConfigS
   });
 }
 
+bool is_configured() {
+  bool configured = false;
+  with_config([&](const ConfigState* state) { configured = state->configured; });
+  return configured;
+}
+
 void push_config() {
   const std::lock_guard lock(stack().mutex);
   current(&stack());  // keeps the outermost one below

@@ -20,6 +20,9 @@ void with_config(const std::function<void(ConfigState*)>& use);
 // The same for a configured one; otherwise throws FailedPrecondition, which names the caller (`function`).
 void with_configured(std::string_view function, const std::function<void(ConfigStore*)>& use);
 
+// Whether mox::init or mox::configure has been called.
+bool is_configured();
+
 // A fresh configuration that hides the current one until it is popped.
 void push_config();
 void pop_config();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "moxing/internal/config_state.h"
 #include "moxing/internal/layer_support.h"
 #include "moxing/options.h"
 #include "ops/batch_norm.h"
@@ -34,9 +35,10 @@ Tensor batch_norm(const Tensor& x, ModeKeys mode, const BatchNormOptions& option
         batch_norm_inference(x, scale, offset, moving_mean, moving_variance, {.epsilon = options.epsilon}),
         options.activation, where);
   BatchNormResult result;
-  Tensor
-      unbiased;  // the moving variance estimates that of all images, the batch's is that of the values that are there
-  if (resolve<bool>("sync_batch_norm", std::nullopt)) {
+  // The moving variance estimates that of all images; the batch's is that of the values that are there.
+  Tensor unbiased;
+  // A graph may be built without mox::init: then there are no options, and no other replicas.
+  if (mox::internal::is_configured() && resolve<bool>("sync_batch_norm", std::nullopt)) {
     const SyncBatchNormResult all = sync_batch_norm(x, scale, offset, {.epsilon = options.epsilon});
     result = {all.y, all.mean, all.variance};
     unbiased = all.variance * (all.values / maximum(all.values - 1.0f, 1.0f));
