@@ -95,7 +95,8 @@ TEST_F(LayersTest, ErrorsNameTheLayerAndTheCallersLine) {
   const auto expect = [](const std::string& message, const std::string& layer, int line) {
     EXPECT_THAT(message, AllOf(HasSubstr(layer), HasSubstr(in_layers(line)))) << message;
   };
-  // clang-format off: a call and its __LINE__ share a line
+  // A call and its __LINE__ share a line.
+  // clang-format off
   expect(message_of<InvalidArgument>([&] { layers::dense(image, 3); }), "dense", __LINE__);
   expect(message_of<InvalidArgument>([&] { layers::dense(Tensor(), 3); }), "dense", __LINE__);
   expect(message_of<InvalidArgument>([&] { layers::dense(row, 0); }), "units must be >= 1, got 0", __LINE__);
@@ -103,40 +104,16 @@ TEST_F(LayersTest, ErrorsNameTheLayerAndTheCallersLine) {
   expect(message_of<InvalidArgument>([&] { layers::conv2d(image, -1, {3, 3}); }), "filters", __LINE__);
   expect(message_of<InvalidArgument>([&] { layers::conv2d(image, 3, {0, 3}); }), "kernel", __LINE__);
   expect(message_of<InvalidArgument>([&] { layers::conv2d(image, 3, {3, -3}); }), "kernel", __LINE__);
-  expect(message_of<InvalidArgument>([&] {
-           layers::conv2d(image, 6, {3, 3}, {.groups = 3});
-         }),
-         "groups (3)", __LINE__);
-  expect(message_of<InvalidArgument>([&] {
-           layers::conv2d(image, 6, {3, 3}, {.groups = 0});
-         }),
-         "groups", __LINE__);
-  expect(message_of<InvalidArgument>([&] {
-           layers::conv2d(image, 6, {3, 3}, {.strides = {0, 1}});
-         }),
-         "strides", __LINE__);
-  expect(message_of<InvalidArgument>([&] {
-           layers::conv2d(image, 6, {9, 9}, {.padding = Padding::kValid});
-         }),
-         "conv2d", __LINE__);
-  expect(message_of<InvalidArgument>([&] {
-           layers::conv2d_transpose(row, 3, {3, 3});
-         }),
-         "conv2d_transpose", __LINE__);
-  expect(message_of<InvalidArgument>([&] {
-           layers::conv2d_transpose(image, 3, {3, 0});
-         }),
-         "kernel", __LINE__);
-  expect(message_of<InvalidArgument>([&] { layers::batch_norm(ids, ModeKeys::TRAIN); }), "batch_norm",
-         __LINE__);
-  expect(message_of<InvalidArgument>([&] {
-           layers::batch_norm(input({2, 3}, DType::kInt64), ModeKeys::EVAL);
-         }),
-         "batch_norm", __LINE__);
-  expect(message_of<InvalidArgument>([&] { layers::batch_norm(row, ModeKeys::TRAIN, {.momentum = 1.5f}); }),
-         "momentum", __LINE__);
-  expect(message_of<InvalidArgument>([&] { layers::dropout(row, 1.0f, ModeKeys::TRAIN); }), "dropout",
-         __LINE__);
+  expect(message_of<InvalidArgument>([&] { layers::conv2d(image, 6, {3, 3}, {.groups = 3}); }), "groups (3)", __LINE__);
+  expect(message_of<InvalidArgument>([&] { layers::conv2d(image, 6, {3, 3}, {.groups = 0}); }), "groups", __LINE__);
+  expect(message_of<InvalidArgument>([&] { layers::conv2d(image, 6, {3, 3}, {.strides = {0, 1}}); }), "strides", __LINE__);
+  expect(message_of<InvalidArgument>([&] { layers::conv2d(image, 6, {9, 9}, {.padding = Padding::kValid}); }), "conv2d", __LINE__);
+  expect(message_of<InvalidArgument>([&] { layers::conv2d_transpose(row, 3, {3, 3}); }), "conv2d_transpose", __LINE__);
+  expect(message_of<InvalidArgument>([&] { layers::conv2d_transpose(image, 3, {3, 0}); }), "kernel", __LINE__);
+  expect(message_of<InvalidArgument>([&] { layers::batch_norm(ids, ModeKeys::TRAIN); }), "batch_norm", __LINE__);
+  expect(message_of<InvalidArgument>([&] { layers::batch_norm(input({2, 3}, DType::kInt64), ModeKeys::EVAL); }), "batch_norm", __LINE__);
+  expect(message_of<InvalidArgument>([&] { layers::batch_norm(row, ModeKeys::TRAIN, {.momentum = 1.5f}); }), "momentum", __LINE__);
+  expect(message_of<InvalidArgument>([&] { layers::dropout(row, 1.0f, ModeKeys::TRAIN); }), "dropout", __LINE__);
   expect(message_of<InvalidArgument>([&] { layers::embedding(row, 10, 4); }), "embedding", __LINE__);
   expect(message_of<InvalidArgument>([&] { layers::embedding(Tensor(), 10, 4); }), "embedding", __LINE__);
   expect(message_of<InvalidArgument>([&] { layers::embedding(ids, 0, 4); }), "vocabulary", __LINE__);
