@@ -177,8 +177,8 @@ TEST_F(VariablesTest, UpdateAfterStepRefusesWhatCannotBe) {
   update_after_step(v, x);
   EXPECT_EQ(graph_.updates().size(), 1u);
   const auto here = line_text(__LINE__ + 1);
-  EXPECT_THAT(message_of<InvalidArgument>([&] { update_after_step(x, v); }),
-              AllOf(HasSubstr("needs a variable"), HasSubstr(here)));
+  const std::string message = message_of<InvalidArgument>([&] { update_after_step(x, v); });
+  EXPECT_THAT(message, AllOf(HasSubstr("needs a variable"), HasSubstr(here)));
   EXPECT_THROW(update_after_step(Tensor(), v), InvalidArgument);
   EXPECT_THROW(update_after_step(v, Tensor()), InvalidArgument);
   EXPECT_THAT(message_of<InvalidArgument>([&] { update_after_step(v, fill({3}, 1.0f)); }),
