@@ -8,6 +8,7 @@ function(mox_compile_options target)
   # GCC 12 reports std::string's operator+ as overlapping memcpy (GCC bug 105651).
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
   # The release build compiles several files as one (CMAKE_UNITY_BUILD), because most of a file's time is its headers.
+  # So names at the top of a folder's files must differ, those in anonymous namespaces too; `debug` compiles each by itself.
   # What lies in a file's anonymous namespace is then part of an "included" file, which GCC warns about in vain.
   if(CMAKE_UNITY_BUILD)
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)

@@ -49,11 +49,11 @@ struct RunSummary {
   int64_t samples = 0;      // that this run has trained (or evaluated) on
   double seconds = 0;       // from the first step to the end
   double data_seconds = 0;  // of these, waiting for data
-  double compute_seconds =
-      0;  // of these, in the plan and the optimizer; the rest is hooks, logs and checkpoints
+  // of these, in the plan and the optimizer; the rest is hooks, logs and checkpoints
+  double compute_seconds = 0;
   double sending_seconds = 0;  // of these, with gradients on their way to other ranks; 0 if there are none
-  double exposed_seconds =
-      0;  // of sending_seconds, with nothing else to do: the rest is hidden behind the computation
+  // of sending_seconds, with nothing else to do: the rest is hidden behind the computation
+  double exposed_seconds = 0;
   int64_t peak_memory_bytes = 0;
   std::vector<MetricSummary> metrics{};
 };

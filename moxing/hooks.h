@@ -48,8 +48,8 @@ std::shared_ptr<Hook> step_timer_hook(
 struct MonitorOptions {
   std::string metric = "loss";
   bool larger_is_better = false;
-  double min_change =
-      0;  // how much better the value must be to count; >= 0. NaN and infinity are never better
+  // how much better the value must be to count; >= 0. NaN and infinity are never better
+  double min_change = 0;
   int64_t patience = 3;  // evaluations without improvement that are waited for; >= 1
 };
 // Requests a stop after `patience` evaluations without improvement. A run that was stopped so and is started again stops at

@@ -78,10 +78,10 @@ struct BatchNormOptions {
   Initializer offset_initializer = zeros();
 };
 // Batch normalisation over the channels (axis 1) of [batch, channels, ...]. In TRAIN it uses the batch's mean and
-// variance (with the option sync_batch_norm those of all replicas' batches) and updates the moving averages after the step; in
-// the other modes it uses the moving averages. The moving
-// variance averages unbiased variances (divided by the number of values less one), as PyTorch and TensorFlow do. Shared by
-// several uses in one model (Reuse), the averages take the batches of all of them, in the order of the calls.
+// variance (with the option sync_batch_norm those of all replicas' batches) and updates the moving averages after the
+// step; in the other modes it uses the moving averages. The moving variance averages unbiased variances (divided by the
+// number of values less one), as PyTorch and TensorFlow do. Shared by several uses in one model (Reuse), the averages
+// take the batches of all of them, in the order of the calls. Before mox::init there are no options, and no replicas.
 // Variables: scale, offset [channels]; moving_mean, moving_variance [channels], not trainable.
 // Ioffe & Szegedy, "Batch Normalization" (ICML 2015).
 Tensor batch_norm(const Tensor& x, ModeKeys mode, const BatchNormOptions& options = {},

@@ -35,8 +35,8 @@ struct SafetensorsStamp {
 struct SafetensorsFile {
   std::vector<NamedArray> tensors;              // sorted by name
   std::map<std::string, std::string> metadata;  // without the keys that begin with "moxing."
-  bool checksummed =
-      false;  // true: written here, and every byte was verified; false: there was nothing to verify
+  // true: written here, and every byte was verified; false: there was nothing to verify
+  bool checksummed = false;
   SafetensorsStamp stamp;
 };
 

@@ -111,8 +111,8 @@ struct CosineDecayOptions {
   double end = 0;                // the value that a period ends with
   bool restarts = false;         // begin anew after each period; otherwise `end` holds after the first one
   double period_multiplier = 1;  // each period is this much longer than the one before, >= 1; needs restarts
-  double initial_multiplier =
-      1;  // each period begins at this much of the previous start, in (0, 1]; needs restarts
+  // each period begins at this much of the previous start, in (0, 1]; needs restarts
+  double initial_multiplier = 1;
 };
 // end + (initial - end) * (1 + cos(pi * t)) / 2, t the elapsed part of the period, whose first length is
 // `length`. Loshchilov and Hutter, "SGDR: Stochastic Gradient Descent with Warm Restarts" (ICLR 2017).

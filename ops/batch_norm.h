@@ -12,8 +12,8 @@ struct BatchNormOptions {
 struct BatchNormResult {
   Tensor y;     // of x's type
   Tensor mean;  // [channels]: over batch and pixels
-  Tensor
-      variance;  // [channels]: the biased one (divided by the number of values), which y was normalised with
+  // [channels]: the biased one (divided by the number of values), which y was normalised with
+  Tensor variance;
 };
 
 // Training: y = (x - mean) / sqrt(variance + epsilon) * scale + offset, with mean and variance of this batch,

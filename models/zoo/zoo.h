@@ -25,9 +25,9 @@ namespace mox {
 // What a network makes of a batch of images.
 struct NetworkOutput {
   Tensor logits;  // float32 [batch, num_classes], not normalised
-  NamedTensors
-      end_points;  // the stages by name, in order ("conv1", "block2", "global_pool", ...); last "logits" and "predictions"
-                   // (softmax(logits)); those that nothing uses cost nothing
+  // The stages by name, in order ("conv1", "block2", "global_pool", ...); last "logits" and "predictions"
+  // (softmax(logits)). Those that nothing uses cost nothing.
+  NamedTensors end_points;
 
   // Throws NotFound, naming those that exist.
   const Tensor& end_point(std::string_view name) const;
@@ -36,8 +36,8 @@ struct NetworkOutput {
 // Settings that every network takes. Those without a value have the default stated here; one that the network has no
 // use for (dropout for a ResNet, batch_norm_* for a network without batch normalisation) must not be set.
 struct NetworkOptions {
-  std::optional<int64_t> num_classes =
-      {};  // >= 1; default: that of the published network (ModelMeta::num_classes)
+  // >= 1; default: that of the published network (ModelMeta::num_classes)
+  std::optional<int64_t> num_classes = {};
   // Height and width of the images, which are then required. Default: any size for networks that end with a global mean;
   // ModelMeta::image_size for those whose dense layers are made for one size (lenet, cifarnet, alexnet, vgg).
   std::optional<int64_t> image_size = {};
@@ -49,8 +49,8 @@ struct NetworkOptions {
   // Computes the shortcuts that are convolutions again in the backward pass: less memory, about a hundredth more time
   // (docs/recomputation.md). For ResNets of version 1 whose shortcuts are such.
   bool recompute_shortcuts = false;
-  std::optional<float> dropout =
-      {};  // share of the units dropped in TRAIN; default: ModelMeta::dropout; in [0, 1)
+  // share of the units dropped in TRAIN; default: ModelMeta::dropout; in [0, 1)
+  std::optional<float> dropout = {};
 };
 
 // images: float32 [batch, channels, height, width]. All variables are made under the scope named after the network.

@@ -25,8 +25,8 @@
 namespace mox::cli {
 namespace {
 
-constexpr int kConfigurationRefused =
-    2;  // exit status of mox::init: another attempt would end in the same way
+// exit status of mox::init: another attempt would end in the same way
+constexpr int kConfigurationRefused = 2;
 constexpr int kProgramNotStarted = 127;
 constexpr unsigned kSecondsBetweenAttempts = 1;
 

@@ -13,8 +13,8 @@ struct ReplicatedStep::Reductions {
   std::vector<BlockPart> update_parts;
   std::vector<std::vector<float>> update_blocks;  // of each lane
   std::vector<std::string> updated_variables;
-  std::vector<bool> is_output,
-      is_number;  // each fetch: one of output_info; else one number, which is averaged
+  // each fetch: one of output_info; else one number, which is averaged
+  std::vector<bool> is_output, is_number;
 };
 
 }  // namespace mox::internal

@@ -77,9 +77,10 @@ Metrics Trainer::evaluate() {
     throw FailedPrecondition(
         "a hook called Session::evaluate in after_evaluation, which would evaluate without end; use the "
         "metrics it is given");
-  const Metrics metrics = last_evaluation_ = evaluator_->evaluate([this] {
+  const auto may_leave = [this] {  // what is saved already
     return ending_ && ranks_.size() == 1 && interrupted();
-  });  // what is saved already can be left
+  };
+  const Metrics metrics = last_evaluation_ = evaluator_->evaluate(may_leave);
   in_after_evaluation_ = true;
   for (const auto& hook : hooks_) hook->after_evaluation(*this, metrics);
   in_after_evaluation_ = false;

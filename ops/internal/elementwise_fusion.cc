@@ -12,8 +12,8 @@ using elementwise::Opcode;
 using elementwise::Program;
 
 constexpr size_t kMaxInputs = 10;  // streams of memory that are read side by side
-constexpr int kMaxValues =
-    32;  // inputs and instructions: what a register file in the first level of cache holds
+// inputs and instructions: what a register file in the first level of cache holds
+constexpr int kMaxValues = 32;
 
 // Puts programs together. Until the number of inputs is known, input i is called -1 - i in the operands.
 class ProgramBuilder {

@@ -70,8 +70,8 @@ void narrow_matmul_by_rows(const float* a, const float* b_transposed, float* y, 
 
 void narrow_matmul_transposed(const float* a, const float* b, float* y, int64_t m, int64_t k, int64_t n,
                               const Team& team) {
-  constexpr int64_t kRows =
-      32;  // the tiles' borders, and so the order of each sum, do not depend on the team
+  // the tiles' borders, and so the order of each sum, do not depend on the team
+  constexpr int64_t kRows = 32;
   team.parallel_for(
       (m + kRows - 1) / kRows, 1 + kProductsPerThread / (kRows * k * n), [&](int64_t begin, int64_t end) {
         kernels().multiply_transposed(a, b, y, begin * kRows, std::min(m, end * kRows), m, k, n);

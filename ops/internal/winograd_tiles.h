@@ -76,8 +76,8 @@ const Kernels& kernels_avx512(int tile, int window);  // of a Problem's `tile` a
 // says; its results do not depend on the cut.
 struct WideChunk {
   int64_t first_tile = 0;
-  int64_t rows =
-      0;  // tiles, a multiple of 6 for multiply and of 16 for accumulate_filter; rows past the last tile of the problem are zero
+  // tiles, a multiple of 6 for multiply and of 16 for accumulate_filter; rows past the last tile of the problem are zero
+  int64_t rows = 0;
 };
 struct WideKernels {
   // filters -> u [points][in][out], for in-channels; as in Kernels.

@@ -10,8 +10,8 @@ namespace {
 
 constexpr int kTile = 6, kWindow = 3, kOutputs = 4;
 constexpr int64_t kBlock = kLanes * kLanes;  // 16 rows of a block of 16 columns
-constexpr int64_t kDepth =
-    4;  // such blocks of the right matrix at a time: with four columns of them, half an L1 cache
+// such blocks of the right matrix at a time: with four columns of them, half an L1 cache
+constexpr int64_t kDepth = 4;
 
 // All matrices are blocked: [columns / 16][rows][16]. Every stream of the products is contiguous so.
 Strides blocked(int64_t rows, int64_t columns) {
@@ -46,8 +46,8 @@ inline void multiply_block(const float* a, int64_t a_row, int64_t a_term, int64_
 struct Left {
   const float* values;
   int64_t term, block;  // strides of its terms and of their blocks of 16
-  int64_t rows_a_block,
-      row_block;  // rows that lie 16 or 1 floats apart, and the stride from one group of them to the next
+  // rows that lie 16 or 1 floats apart, and the stride from one group of them to the next
+  int64_t rows_a_block, row_block;
   int64_t row;
   const float* at(int64_t r) const { return values + r / rows_a_block * row_block + r % rows_a_block * row; }
 };

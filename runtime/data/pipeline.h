@@ -57,8 +57,8 @@ struct Batch {
 struct PipelineStatistics {
   int64_t batches = 0, samples = 0, bytes = 0;  // delivered
   double wait_seconds = 0;                      // that the consumer spent in `next`
-  double mean_queue_fill =
-      0;  // finished batches found waiting at a call of `next`, on average (threaded part only)
+  // finished batches found waiting at a call of `next`, on average (threaded part only)
+  double mean_queue_fill = 0;
   int in_flight_limit = 0;  // batches in flight at most
   int threads = 0;          // beside the consumer's, at present
   bool threaded = false;    // whether the flow graph is running (false: batches are made in `next`)

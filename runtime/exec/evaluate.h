@@ -11,8 +11,8 @@
 namespace mox {
 
 struct EvaluateOptions {
-  std::map<std::string, Array, std::less<>> variables =
-      {};  // values by name; others take their initial value
+  // values by name; others take their initial value
+  std::map<std::string, Array, std::less<>> variables = {};
   uint64_t seed = 0;
   int64_t step = 0;
   int threads = 1;

@@ -28,9 +28,9 @@ namespace mox {
 struct KernelRequest {
   const Node& node;
   std::vector<Layout> input_layouts;  // in which layout each input exists; a kernel may ask for another
-  std::vector<bool>
-      input_is_stored;  // a variable or constant: converting it costs a pass over memory every step
-  const Team& team;     // the team that will run it
+  // a variable or constant: converting it costs a pass over memory every step
+  std::vector<bool> input_is_stored;
+  const Team& team;                  // the team that will run it
   bool direct_convolutions = false;  // CompileOptions::direct_convolutions
 };
 

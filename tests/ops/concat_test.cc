@@ -72,7 +72,7 @@ TEST(Concat, RefusesInputsThatDisagree) {
   EXPECT_THAT(error({DType::kFloat32, {}}, {DType::kFloat32, {}}, 0), HasSubstr("at least one axis"));
   Graph graph;
   GraphScope scope(graph);
-  EXPECT_THAT(error_of([] { concat({}, 0); }), HasSubstr("at least one input"));
+  EXPECT_THAT(message_of<InvalidArgument>([] { concat({}, 0); }), HasSubstr("at least one input"));
 }
 
 TEST(Split, CutsIntoEqualParts) {

@@ -113,7 +113,7 @@ TEST(CrossEntropy, LetsMasksAndNaNThrough) {
 
 TEST(SparseSoftmaxCrossEntropy, NamesALabelOutOfRange) {
   const auto error = [](Array labels) {
-    return error_of([&] {
+    return message_of<InvalidArgument>([&] {
       run_op([](Tensors in) { return sparse_softmax_cross_entropy(in[0], in[1]); },
              {counting({3, 4}), labels});
     });

@@ -38,7 +38,7 @@ TEST(Fill, LikeTakesTheType) {
   EXPECT_THAT(
       values_of<uint8_t>(run_op([](Tensors in) { return ones_like(in[0]); }, {counting<uint8_t>({2})})),
       ElementsAre(1, 1));
-  EXPECT_THAT(error_of([] { zeros_like(Tensor()); }), HasSubstr("undefined tensor"));
+  EXPECT_THAT(message_of<InvalidArgument>([] { zeros_like(Tensor()); }), HasSubstr("undefined tensor"));
 }
 
 TEST(Constant, KeepsTheArrayAsItWas) {

@@ -110,7 +110,7 @@ TEST(InTopK, LetsTiesStay) {
 }
 
 TEST(InTopK, RefusesTargetsOutOfRange) {
-  EXPECT_THAT(error_of([] {
+  EXPECT_THAT(message_of<InvalidArgument>([] {
                 run_op([](Tensors in) { return in_top_k(in[0], in[1], 1); },
                        {counting({2, 2}), counting<int64_t>({2})});
                 run_op([](Tensors in) { return in_top_k(in[0], in[1], 1); },
@@ -161,7 +161,7 @@ TEST(Accuracy, IsNaNForNothingAndRefusesWrongLabels) {
       run_op([](Tensors in) { return accuracy(in[0], in[1]); }, {counting({0, 2}), counting<int32_t>({0})})
           .item()));
   EXPECT_THAT(
-      error_of([] {
+      message_of<InvalidArgument>([] {
         run_op([](Tensors in) { return accuracy(in[0], in[1]); }, {counting({3, 2}), counting<int32_t>({3})});
       }),
       AllOf(HasSubstr("every label in [0, 2), as there are 2 classes"), HasSubstr("position [2] is 2")));

@@ -11,6 +11,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/exec/evaluate.h"
+#include "tests/support/message_of.h"
 
 namespace mox::test {
 
@@ -60,20 +61,9 @@ Array counting(Shape shape) {
   return array;
 }
 
-// The text of the InvalidArgument that `action` throws; fails the test if it throws none.
-inline std::string error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "expected InvalidArgument";
-  return "";
-}
-
-// The same for building an op on inputs of the given types.
+// The text of the InvalidArgument that building an op throws on inputs of the given types.
 inline std::string build_error(const BuildMany& build, const std::vector<TensorType>& types) {
-  return error_of([&] {
+  return message_of<InvalidArgument>([&] {
     Graph graph;
     GraphScope scope(graph);
     std::vector<Tensor> tensors;

@@ -39,6 +39,8 @@ std::vector<SharedCase> shared_cases() {
   };
 }
 
+void PrintTo(const SharedCase& value, std::ostream* out) { *out << value.name; }
+
 class Shares : public testing::TestWithParam<SharedCase> {};
 
 TEST_P(Shares, TogetherAreTheWhole) {

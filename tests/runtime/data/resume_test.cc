@@ -16,6 +16,7 @@ struct ResumedCase {
   const char* name;
   std::function<Dataset()> make;
 };
+void PrintTo(const ResumedCase& value, std::ostream* out) { *out << value.name; }
 
 Element slow_random(const SampleContext& context, const Element& e) {
   work();
