@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <mutex>
 #include <set>
 
@@ -40,6 +41,15 @@ std::string host_name() {
   return name;
 }
 
+// All threads that the process has by now, and with them those that they start: a thread that sends gradients on another
+// rank's cores would take time from that rank.
+void bind_process(const cpu_set_t& cores) {
+  std::error_code error;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", error))
+    sched_setaffinity(std::atoi(task.path().filename().c_str()), sizeof cores, &cores);
+  if (error) sched_setaffinity(0, sizeof cores, &cores);
+}
+
 // Ranks of one machine that may all use the same cores take a share each; where mpirun has bound them, they differ already.
 void take_share_of_cores(Communicator& communicator) {
   cpu_set_t allowed;
@@ -62,7 +72,7 @@ void take_share_of_cores(Communicator& communicator) {
     if (seen >= first && seen < last) CPU_SET(core, &share);
     ++seen;
   }
-  sched_setaffinity(0, sizeof share, &share);
+  bind_process(share);
 }
 
 // Who holds the others up, and what is known of it. `statuses[own]` says what this rank waits for.

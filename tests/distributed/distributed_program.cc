@@ -1,11 +1,13 @@
 // A small network with all that could depend on where it is computed: batch normalisation, dropout, shuffled data whose last
 // batch is short, clipping. One rank of a job can be made to fail, by --fault, --fault_rank and --fault_step.
 #include <moxing/moxing.h>
+#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <stdexcept>
 
 namespace {
@@ -54,6 +56,17 @@ class FaultHook : public mox::Hook {
   }
 };
 
+// Whether all threads of this process may use the same cores.
+bool threads_share_cores() {
+  cpu_set_t cores, own;
+  if (sched_getaffinity(0, sizeof own, &own) != 0) return false;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task"))
+    if (sched_getaffinity(std::atoi(task.path().filename().c_str()), sizeof cores, &cores) != 0 ||
+        !CPU_EQUAL(&cores, &own))
+      return false;
+  return true;
+}
+
 // What a program may do beside mox::run. Returns whether all is as documented.
 bool functions_work() {
   const int rank = mox::rank(), size = mox::size();
@@ -67,6 +80,7 @@ bool functions_work() {
   int calls = 0;
   mox::mpi_local_sync_barrier([&] { ++calls; });
   good = good && calls == (mox::local_rank() == 0 ? 1 : 0) && mox::local_size() == size;
+  good = good && threads_share_cores();
   mox::barrier();
   if (rank == 0) std::printf("ranks: %d\n", size);
   return good;
