@@ -11,7 +11,7 @@
 namespace mox {
 namespace {
 
-constexpr int64_t kElementsPerThread = 1 << 15;
+constexpr int64_t kAccuracyElementsPerThread = 1 << 15;
 
 std::vector<TensorType> infer_accuracy(const OpCall& call) {
   internal::require_logits_and_labels(call, "logits", "labels");
@@ -26,7 +26,7 @@ Kernel compile_accuracy(const KernelRequest& request) {
     const internal::IndexReader labels = check.checked(args);
     const float* logits = args.input<float>(0);
     std::atomic<int64_t> correct = 0;  // a sum of integers: its order does not matter
-    const int64_t grain = std::max<int64_t>(1, kElementsPerThread / classes);
+    const int64_t grain = std::max<int64_t>(1, kAccuracyElementsPerThread / classes);
     args.team.parallel_for(batch, grain, [&](int64_t begin, int64_t end) {
       int64_t count = 0;
       for (int64_t row = begin; row < end; ++row)

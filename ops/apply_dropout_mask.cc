@@ -9,9 +9,7 @@
 namespace mox {
 namespace {
 
-double rate_of(const Node& node) { return node.attributes.get<double>("rate"); }
-
-std::vector<TensorType> infer(const OpCall& call) {
+std::vector<TensorType> infer_apply_dropout_mask(const OpCall& call) {
   internal::require_float32(call, 0, "an input");
   const double rate = call.attributes.get<double>("rate");
   call.require(rate >= 0 && rate < 1, "a rate in [0, 1)");
@@ -20,13 +18,14 @@ std::vector<TensorType> infer(const OpCall& call) {
   return same_as_input(call);
 }
 
-std::vector<Tensor> gradient(const GradientCall& call) {
-  return {apply_dropout_mask(call.gradient(), call.input(1), rate_of(call.node)), Tensor()};
+std::vector<Tensor> gradient_of_apply_dropout_mask(const GradientCall& call) {
+  return {apply_dropout_mask(call.gradient(), call.input(1), call.node.attributes.get<double>("rate")),
+          Tensor()};
 }
 
-Kernel compile(const KernelRequest& request) {
+Kernel compile_apply_dropout_mask(const KernelRequest& request) {
   const int64_t elements = request.node.outputs[0].shape.elements();
-  const float scale = internal::dropout_scale(rate_of(request.node));
+  const float scale = internal::dropout_scale(request.node.attributes.get<double>("rate"));
   Kernel kernel = plain_kernel(request.node, [elements, scale](const KernelArguments& args) {
     internal::apply_dropout(args.input<float>(0), args.input<uint8_t>(1), args.output<float>(0), elements,
                             scale, args.team);
@@ -35,8 +34,10 @@ Kernel compile(const KernelRequest& request) {
   return kernel;
 }
 
-const Op kApplyDropoutMask{
-    .name = "apply_dropout_mask", .infer = infer, .gradient = gradient, .compile = compile};
+const Op kApplyDropoutMask{.name = "apply_dropout_mask",
+                           .infer = infer_apply_dropout_mask,
+                           .gradient = gradient_of_apply_dropout_mask,
+                           .compile = compile_apply_dropout_mask};
 
 }  // namespace
 

@@ -9,7 +9,7 @@
 namespace mox {
 namespace {
 
-constexpr int64_t kElementsPerThread = 1 << 14;
+constexpr int64_t kArgmaxElementsPerThread = 1 << 14;
 
 std::vector<TensorType> infer_argmax(const OpCall& call) {
   const int axis = internal::checked_axis(call, call.attributes.get<int64_t>("axis"), call.shape(0).rank());
@@ -31,7 +31,7 @@ template <typename T>
 void find_largest(const KernelArguments& args, const internal::AxisView& view) {
   const T* source = args.input<T>(0);
   int64_t* target = args.output<int64_t>(0);
-  const int64_t grain = std::max<int64_t>(1, kElementsPerThread / view.extent);
+  const int64_t grain = std::max<int64_t>(1, kArgmaxElementsPerThread / view.extent);
   args.team.parallel_for(view.outer * view.inner, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const T* from = source + i / view.inner * view.extent * view.inner + i % view.inner;

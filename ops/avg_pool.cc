@@ -6,13 +6,13 @@
 namespace mox {
 namespace {
 
-std::vector<TensorType> infer(const OpCall& call) { return {check_pooling(call, call.type(0))}; }
+std::vector<TensorType> infer_avg_pool(const OpCall& call) { return {check_pooling(call, call.type(0))}; }
 
-std::vector<Tensor> gradient(const GradientCall& call) {
+std::vector<Tensor> gradient_of_avg_pool(const GradientCall& call) {
   return {avg_pool_backprop(call.input(0).shape(), call.gradient(), pooling_options(call.node.attributes))};
 }
 
-Kernel compile(const KernelRequest& request) {
+Kernel compile_avg_pool(const KernelRequest& request) {
   const Node& node = request.node;
   if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);
   const TensorType& x = node.inputs[0].type();
@@ -25,7 +25,10 @@ Kernel compile(const KernelRequest& request) {
                                    onednn::primitive_output(DNNL_ARG_DST, 0, description.dst_desc())});
 }
 
-const Op kAvgPool{.name = "avg_pool", .infer = infer, .gradient = gradient, .compile = compile};
+const Op kAvgPool{.name = "avg_pool",
+                  .infer = infer_avg_pool,
+                  .gradient = gradient_of_avg_pool,
+                  .compile = compile_avg_pool};
 
 }  // namespace
 

@@ -7,26 +7,22 @@
 namespace mox {
 namespace {
 
-TensorType image_type(const Attributes& attributes) {
-  return {DType::kFloat32, Shape(attributes.get<std::vector<int64_t>>("x_shape"))};
-}
-
-std::vector<TensorType> infer(const OpCall& call) {
-  const TensorType x = image_type(call.attributes);
+std::vector<TensorType> infer_avg_pool_backprop(const OpCall& call) {
+  const TensorType x = forward_image_type(call.attributes);
   const TensorType y = check_pooling(call, x);
   if (call.type(0) != y) call.fail(fmt::format("dy of the pooling's output type {}", to_string(y)));
   return {x};
 }
 
-std::vector<Tensor> gradient(const GradientCall& call) {
+std::vector<Tensor> gradient_of_avg_pool_backprop(const GradientCall& call) {
   return {avg_pool(call.gradient(), pooling_options(call.node.attributes))};
 }
 
 // The image takes the layout of dy. oneDNN wants the forward description for that, which has the layout of x.
-Kernel compile(const KernelRequest& request) {
+Kernel compile_avg_pool_backprop(const KernelRequest& request) {
   const Node& node = request.node;
   if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);
-  const TensorType x = image_type(node.attributes);
+  const TensorType x = forward_image_type(node.attributes);
   const TensorType& y = node.inputs[0].type();
   const Layout dy_layout = request.input_layouts[0].is_opaque() ? Layout::plain(y) : request.input_layouts[0];
   const dnnl::algorithm algorithm = onednn::average_algorithm(node.attributes);
@@ -40,8 +36,10 @@ Kernel compile(const KernelRequest& request) {
        onednn::primitive_output(DNNL_ARG_DIFF_SRC, 0, description.diff_src_desc())});
 }
 
-const Op kAvgPoolBackprop{
-    .name = "avg_pool_backprop", .infer = infer, .gradient = gradient, .compile = compile};
+const Op kAvgPoolBackprop{.name = "avg_pool_backprop",
+                          .infer = infer_avg_pool_backprop,
+                          .gradient = gradient_of_avg_pool_backprop,
+                          .compile = compile_avg_pool_backprop};
 
 }  // namespace
 

@@ -12,14 +12,12 @@
 namespace mox {
 namespace {
 
-double epsilon_of(const Node& node) { return node.attributes.get<double>("epsilon"); }
-
-std::vector<TensorType> infer(const OpCall& call) {
+std::vector<TensorType> infer_batch_norm(const OpCall& call) {
   check_batch_norm(call, {1, 2});
   return {call.type(0), call.type(1), call.type(1)};
 }
 
-std::vector<Tensor> gradient(const GradientCall& call) {
+std::vector<Tensor> gradient_of_batch_norm(const GradientCall& call) {
   const Tensor &x = call.input(0), &scale = call.input(1);
   const Tensor mean = call.output(1), variance = call.output(2);
   Tensor dx, dscale, doffset;
@@ -43,7 +41,7 @@ std::vector<Tensor> gradient(const GradientCall& call) {
 }
 
 // Images keep their layout if it is one in blocks of channels. A matrix is oneDNN's.
-Kernel compile(const KernelRequest& request) {
+Kernel compile_batch_norm(const KernelRequest& request) {
   const Node& node = request.node;
   if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);
   if (node.inputs[0].shape().rank() == 4) return normalisation::forward_kernel(request, epsilon_of(node), {});
@@ -62,7 +60,10 @@ Kernel compile(const KernelRequest& request) {
 }  // namespace
 
 const Op& batch_norm_op() {
-  static const Op op{.name = "batch_norm", .infer = infer, .gradient = gradient, .compile = compile};
+  static const Op op{.name = "batch_norm",
+                     .infer = infer_batch_norm,
+                     .gradient = gradient_of_batch_norm,
+                     .compile = compile_batch_norm};
   return op;
 }
 

@@ -10,13 +10,13 @@
 namespace mox {
 namespace {
 
-std::vector<TensorType> infer(const OpCall& call) {
+std::vector<TensorType> infer_batch_norm_backprop(const OpCall& call) {
   check_batch_norm(call, {1, 2, 3});
   call.require(call.type(4) == call.type(0), "dy of x's type");
   return {call.type(0), call.type(1), call.type(1)};
 }
 
-std::vector<Tensor> gradient(const GradientCall& call) {
+std::vector<Tensor> gradient_of_batch_norm_backprop(const GradientCall& call) {
   throw InvalidArgument(
       fmt::format("{}: batch_norm is differentiable once, but a second derivative was asked for. Normalise "
                   "with public ops "
@@ -25,7 +25,7 @@ std::vector<Tensor> gradient(const GradientCall& call) {
 }
 
 // dy is taken in the layout of x, and dx comes out in it. Images in blocks of channels; a matrix is oneDNN's.
-Kernel compile(const KernelRequest& request) {
+Kernel compile_batch_norm_backprop(const KernelRequest& request) {
   const Node& node = request.node;
   if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);
   const double epsilon = node.attributes.get<double>("epsilon");
@@ -52,7 +52,10 @@ Kernel compile(const KernelRequest& request) {
 }  // namespace
 
 const Op& batch_norm_backprop_op() {
-  static const Op op{.name = "batch_norm_backprop", .infer = infer, .gradient = gradient, .compile = compile};
+  static const Op op{.name = "batch_norm_backprop",
+                     .infer = infer_batch_norm_backprop,
+                     .gradient = gradient_of_batch_norm_backprop,
+                     .compile = compile_batch_norm_backprop};
   return op;
 }
 

@@ -12,9 +12,7 @@
 namespace mox {
 namespace {
 
-double epsilon_of(const Node& node) { return node.attributes.get<double>("epsilon"); }
-
-std::vector<TensorType> infer(const OpCall& call) {
+std::vector<TensorType> infer_batch_norm_inference(const OpCall& call) {
   check_batch_norm(call, {1, 2, 3, 4});
   return same_as_input(call);
 }
@@ -22,7 +20,7 @@ std::vector<TensorType> infer(const OpCall& call) {
 // With r = 1 / sqrt(variance + epsilon) and n = (x - mean) * r, all linear in dy:
 // dx = dy * scale * r, dscale = sum(dy * n), doffset = sum(dy), dmean = -sum(dx), dvariance = -scale * dscale
 // * r^2 / 2.
-std::vector<Tensor> gradient(const GradientCall& call) {
+std::vector<Tensor> gradient_of_batch_norm_inference(const GradientCall& call) {
   const Tensor &x = call.input(0), &scale = call.input(1), &mean = call.input(3), &dy = call.gradient();
   const Tensor r = rsqrt(add(call.input(4), static_cast<float>(epsilon_of(call.node))));
   auto spread = [&](const Tensor& per_channel) { return bias_broadcast(per_channel, x.shape()); };
@@ -32,7 +30,7 @@ std::vector<Tensor> gradient(const GradientCall& call) {
           mul(mul(mul(scale, dscale), mul(r, r)), -0.5f)};
 }
 
-Kernel compile(const KernelRequest& request) {
+Kernel compile_batch_norm_inference(const KernelRequest& request) {
   const Node& node = request.node;
   if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);
   const onednn::BatchNormDescriptors d(node.inputs[0].type(), request.input_layouts[0]);
@@ -50,8 +48,10 @@ Kernel compile(const KernelRequest& request) {
 }  // namespace
 
 const Op& batch_norm_inference_op() {
-  static const Op op{
-      .name = "batch_norm_inference", .infer = infer, .gradient = gradient, .compile = compile};
+  static const Op op{.name = "batch_norm_inference",
+                     .infer = infer_batch_norm_inference,
+                     .gradient = gradient_of_batch_norm_inference,
+                     .compile = compile_batch_norm_inference};
   return op;
 }
 

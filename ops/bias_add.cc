@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kGrain = 16384;  // elements that are worth a thread
 
-std::vector<TensorType> infer(const OpCall& call) {
+std::vector<TensorType> infer_bias_add(const OpCall& call) {
   call.require(call.dtype(0) == DType::kFloat32 && call.dtype(1) == DType::kFloat32, "float32 inputs");
   call.require(call.shape(0).rank() >= 2, "x of rank 2 or more");
   const int64_t channels = call.shape(0)[channel_axis(call.shape(0))];
@@ -23,7 +23,7 @@ std::vector<TensorType> infer(const OpCall& call) {
   return same_as_input(call);
 }
 
-std::vector<Tensor> gradient(const GradientCall& call) {
+std::vector<Tensor> gradient_of_bias_add(const GradientCall& call) {
   return {call.gradient(), bias_add_gradient(call.gradient())};
 }
 
@@ -47,7 +47,7 @@ void add_to_pixels(const float* x, const float* bias, float* y, int64_t pixels, 
   }
 }
 
-Kernel compile(const KernelRequest& request) {
+Kernel compile_bias_add(const KernelRequest& request) {
   const auto [layout, view] = follow_layout(request.node.outputs[0], request.input_layouts[0]);
   Kernel kernel = plain_kernel(request.node, [view = view](const KernelArguments& arguments) {
     const float* x = arguments.input<float>(0);
@@ -73,7 +73,10 @@ Kernel compile(const KernelRequest& request) {
 }  // namespace
 
 const Op& bias_add_op() {
-  static const Op op{.name = "bias_add", .infer = infer, .gradient = gradient, .compile = compile};
+  static const Op op{.name = "bias_add",
+                     .infer = infer_bias_add,
+                     .gradient = gradient_of_bias_add,
+                     .compile = compile_bias_add};
   return op;
 }
 

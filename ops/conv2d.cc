@@ -8,18 +8,18 @@
 namespace mox {
 namespace {
 
-std::vector<TensorType> infer(const OpCall& call) {
+std::vector<TensorType> infer_conv2d(const OpCall& call) {
   return {check_convolution(call, call.type(0), call.type(1)).y};
 }
 
-std::vector<Tensor> gradient(const GradientCall& call) {
+std::vector<Tensor> gradient_of_conv2d(const GradientCall& call) {
   const Tensor &x = call.input(0), &w = call.input(1), &dy = call.gradient();
   const Conv2dOptions options = convolution_options(call.node.attributes);
   return {conv2d_backprop_input(x.shape(), w, dy, options),
           conv2d_backprop_filter(x, w.shape(), dy, options)};
 }
 
-Kernel compile(const KernelRequest& request) {
+Kernel compile_conv2d(const KernelRequest& request) {
   const Node& node = request.node;
   const ConvolutionGeometry geometry =
       resolve_convolution(node.attributes, node.inputs[0].type(), node.inputs[1].type());
@@ -29,7 +29,8 @@ Kernel compile(const KernelRequest& request) {
 }  // namespace
 
 const Op& conv2d_op() {
-  static const Op op{.name = "conv2d", .infer = infer, .gradient = gradient, .compile = compile};
+  static const Op op{
+      .name = "conv2d", .infer = infer_conv2d, .gradient = gradient_of_conv2d, .compile = compile_conv2d};
   return op;
 }
 

@@ -14,7 +14,7 @@ TensorType filter_type(const Attributes& attributes) {
   return {DType::kFloat32, Shape(attributes.get<std::vector<int64_t>>("w_shape"))};
 }
 
-std::vector<TensorType> infer(const OpCall& call) {
+std::vector<TensorType> infer_conv2d_backprop_filter(const OpCall& call) {
   const TensorType w = filter_type(call.attributes);
   const ConvolutionGeometry geometry = check_convolution(call, call.type(0), w);
   if (call.type(1) != geometry.y)
@@ -22,7 +22,7 @@ std::vector<TensorType> infer(const OpCall& call) {
   return {w};
 }
 
-std::vector<Tensor> gradient(const GradientCall& call) {
+std::vector<Tensor> gradient_of_conv2d_backprop_filter(const GradientCall& call) {
   const Tensor &x = call.input(0), &dy = call.input(1), &g = call.gradient();
   const Conv2dOptions options = convolution_options(call.node.attributes);
   return {conv2d_backprop_input(x.shape(), g, dy, options), conv2d(x, g, options)};
@@ -30,7 +30,7 @@ std::vector<Tensor> gradient(const GradientCall& call) {
 
 // The gradient comes out in the layout that the primitive chooses; the compiler adds one reorder to the plain
 // layout of the variable, which is small beside the sum over the batch.
-Kernel compile(const KernelRequest& request) {
+Kernel compile_conv2d_backprop_filter(const KernelRequest& request) {
   const Node& node = request.node;
   if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);
   const ConvolutionGeometry geometry =
@@ -58,8 +58,10 @@ Kernel compile(const KernelRequest& request) {
 }  // namespace
 
 const Op& conv2d_backprop_filter_op() {
-  static const Op op{
-      .name = "conv2d_backprop_filter", .infer = infer, .gradient = gradient, .compile = compile};
+  static const Op op{.name = "conv2d_backprop_filter",
+                     .infer = infer_conv2d_backprop_filter,
+                     .gradient = gradient_of_conv2d_backprop_filter,
+                     .compile = compile_conv2d_backprop_filter};
   return op;
 }
 

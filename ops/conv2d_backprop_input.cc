@@ -9,25 +9,21 @@
 namespace mox {
 namespace {
 
-TensorType image_type(const Attributes& attributes) {
-  return {DType::kFloat32, Shape(attributes.get<std::vector<int64_t>>("x_shape"))};
-}
-
-std::vector<TensorType> infer(const OpCall& call) {
-  const TensorType x = image_type(call.attributes);
+std::vector<TensorType> infer_conv2d_backprop_input(const OpCall& call) {
+  const TensorType x = forward_image_type(call.attributes);
   const ConvolutionGeometry geometry = check_convolution(call, x, call.type(0));
   if (call.type(1) != geometry.y)
     call.fail(fmt::format("dy of the convolution's output type {}", to_string(geometry.y)));
   return {x};
 }
 
-std::vector<Tensor> gradient(const GradientCall& call) {
+std::vector<Tensor> gradient_of_conv2d_backprop_input(const GradientCall& call) {
   const Tensor &w = call.input(0), &dy = call.input(1), &g = call.gradient();
   const Conv2dOptions options = convolution_options(call.node.attributes);
   return {conv2d_backprop_filter(g, w.shape(), dy, options), conv2d(g, w, options)};
 }
 
-Kernel compile(const KernelRequest& request) {
+Kernel compile_conv2d_backprop_input(const KernelRequest& request) {
   const Node& node = request.node;
   const ConvolutionGeometry geometry =
       resolve_convolution(node.attributes, node.outputs[0], node.inputs[0].type());
@@ -37,8 +33,10 @@ Kernel compile(const KernelRequest& request) {
 }  // namespace
 
 const Op& conv2d_backprop_input_op() {
-  static const Op op{
-      .name = "conv2d_backprop_input", .infer = infer, .gradient = gradient, .compile = compile};
+  static const Op op{.name = "conv2d_backprop_input",
+                     .infer = infer_conv2d_backprop_input,
+                     .gradient = gradient_of_conv2d_backprop_input,
+                     .compile = compile_conv2d_backprop_input};
   return op;
 }
 

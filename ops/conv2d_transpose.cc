@@ -47,7 +47,7 @@ void check_ranges(const OpCall& call, const TensorType& x, const TensorType& w) 
   call.require(in_range(call.attributes.get<int64_t>("groups"), 1), "at least one group");
 }
 
-std::vector<TensorType> infer(const OpCall& call) {
+std::vector<TensorType> infer_conv2d_transpose(const OpCall& call) {
   const TensorType &x = call.type(0), &w = call.type(1);
   call.require(x.dtype == DType::kFloat32 && w.dtype == DType::kFloat32, "float32 images and filters");
   call.require(x.shape.rank() == 4, "images [batch, channels, height, width]");
@@ -72,21 +72,23 @@ std::vector<TensorType> infer(const OpCall& call) {
   return {y};
 }
 
-std::vector<Tensor> gradient(const GradientCall& call) {
+std::vector<Tensor> gradient_of_conv2d_transpose(const GradientCall& call) {
   const Tensor &x = call.input(0), &w = call.input(1), &dy = call.gradient();
   const Conv2dOptions options = convolution_options(call.node.attributes);
   return {conv2d(dy, w, options), conv2d_backprop_filter(dy, w.shape(), x, options)};
 }
 
-Kernel compile(const KernelRequest& request) {
+Kernel compile_conv2d_transpose(const KernelRequest& request) {
   const Node& node = request.node;
   const ConvolutionGeometry geometry =
       resolve_convolution(node.attributes, node.outputs[0], node.inputs[1].type());
   return onednn::backward_input_kernel(request, geometry, 1, 0);
 }
 
-const Op kConv2dTranspose{
-    .name = "conv2d_transpose", .infer = infer, .gradient = gradient, .compile = compile};
+const Op kConv2dTranspose{.name = "conv2d_transpose",
+                          .infer = infer_conv2d_transpose,
+                          .gradient = gradient_of_conv2d_transpose,
+                          .compile = compile_conv2d_transpose};
 
 }  // namespace
 

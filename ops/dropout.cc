@@ -12,23 +12,21 @@
 namespace mox {
 namespace {
 
-double rate_of(const Node& node) { return node.attributes.get<double>("rate"); }
-
-std::vector<TensorType> infer(const OpCall& call) {
+std::vector<TensorType> infer_dropout(const OpCall& call) {
   internal::require_float32(call, 0, "an input");
   const double rate = call.attributes.get<double>("rate");
   call.require(rate >= 0 && rate < 1, "a rate in [0, 1)");
   return {call.type(0), {DType::kUInt8, Shape{internal::dropout_mask_bytes(call.shape(0).elements())}}};
 }
 
-std::vector<Tensor> gradient(const GradientCall& call) {
-  return {apply_dropout_mask(call.gradient(), call.output(1), rate_of(call.node))};
+std::vector<Tensor> gradient_of_dropout(const GradientCall& call) {
+  return {apply_dropout_mask(call.gradient(), call.output(1), call.node.attributes.get<double>("rate"))};
 }
 
-Kernel compile(const KernelRequest& request) {
+Kernel compile_dropout(const KernelRequest& request) {
   const Node& node = request.node;
   const int64_t elements = node.outputs[0].shape.elements();
-  const double rate = rate_of(node);
+  const double rate = node.attributes.get<double>("rate");
   const uint64_t node_key = stable_hash(node.name);
   Kernel kernel = plain_kernel(
       node,
@@ -42,8 +40,11 @@ Kernel compile(const KernelRequest& request) {
   return kernel;
 }
 
-const Op kDropout{
-    .name = "dropout", .kind = Op::Kind::kRandom, .infer = infer, .gradient = gradient, .compile = compile};
+const Op kDropout{.name = "dropout",
+                  .kind = Op::Kind::kRandom,
+                  .infer = infer_dropout,
+                  .gradient = gradient_of_dropout,
+                  .compile = compile_dropout};
 
 }  // namespace
 

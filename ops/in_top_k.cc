@@ -9,7 +9,7 @@
 namespace mox {
 namespace {
 
-constexpr int64_t kElementsPerThread = 1 << 15;
+constexpr int64_t kInTopKElementsPerThread = 1 << 15;
 
 std::vector<TensorType> infer_in_top_k(const OpCall& call) {
   internal::require_logits_and_labels(call, "predictions", "targets");
@@ -26,7 +26,7 @@ Kernel compile_in_top_k(const KernelRequest& request) {
     const internal::IndexReader targets = check.checked(args);
     const float* predictions = args.input<float>(0);
     bool* result = args.output<bool>(0);
-    const int64_t grain = std::max<int64_t>(1, kElementsPerThread / classes);
+    const int64_t grain = std::max<int64_t>(1, kInTopKElementsPerThread / classes);
     args.team.parallel_for(batch, grain, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const int64_t before =

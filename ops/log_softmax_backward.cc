@@ -4,27 +4,24 @@
 #include "ops/internal/softmax_kernels.h"
 #include "ops/mul.h"
 #include "ops/neg.h"
-#include "ops/reduce_sum.h"
 #include "ops/sub.h"
 #include "runtime/graph/op.h"
 
 namespace mox {
 namespace {
 
-Tensor sum_along(const Tensor& x, int64_t axis) { return reduce_sum(x, {.axes = {axis}, .keep_dims = true}); }
-
 // With s = sum(dy): d/d(y) of h . (dy - exp(y) * s) is -h * exp(y) * s; d/d(dy) is h - sum(h * exp(y)).
-std::vector<Tensor> gradient(const GradientCall& call) {
+std::vector<Tensor> gradient_of_log_softmax_backward(const GradientCall& call) {
   const int64_t axis = internal::softmax_axis(call.node);
   const Tensor &y = call.input(0), &dy = call.input(1), &h = call.gradient();
   const Tensor weighted = mul(h, exp(y));
-  return {neg(mul(weighted, sum_along(dy, axis))), sub(h, sum_along(weighted, axis))};
+  return {neg(mul(weighted, internal::sum_along(dy, axis))), sub(h, internal::sum_along(weighted, axis))};
 }
 
 const Op kLogSoftmaxBackward{
     .name = "log_softmax_backward",
     .infer = internal::infer_softmax,
-    .gradient = gradient,
+    .gradient = gradient_of_log_softmax_backward,
     .compile = [](const KernelRequest& request) { return internal::compile_softmax_backward(request, true); },
 };
 

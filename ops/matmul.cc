@@ -16,7 +16,7 @@ Tensor rows_of(const Tensor& x) {
 
 // d op(a) = dy op(b)^T and d op(b) = op(a)^T dy; where op transposes, the transposed product is taken
 // instead.
-std::vector<Tensor> gradient(const GradientCall& call) {
+std::vector<Tensor> gradient_of_matmul(const GradientCall& call) {
   const Tensor &a = call.input(0), &b = call.input(1), &dy = call.gradient();
   const bool ta = call.node.attributes.get<bool>("transpose_a"),
              tb = call.node.attributes.get<bool>("transpose_b");
@@ -34,7 +34,7 @@ std::vector<Tensor> gradient(const GradientCall& call) {
 const Op& matmul_op() {
   static const Op op{.name = "matmul",
                      .infer = infer_matrix_product,
-                     .gradient = gradient,
+                     .gradient = gradient_of_matmul,
                      .compile = [](const KernelRequest& request) {
                        return matrix_product_kernel(request.node, false, request.team);
                      }};

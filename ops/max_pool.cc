@@ -13,12 +13,12 @@ namespace {
 
 constexpr int kWinner = 1;  // which element won each window; made only if a gradient asks for it
 
-std::vector<TensorType> infer(const OpCall& call) {
+std::vector<TensorType> infer_max_pool(const OpCall& call) {
   const TensorType y = check_pooling(call, call.type(0));
   return {y, winner_type(call.attributes, y.shape)};
 }
 
-std::vector<Tensor> gradient(const GradientCall& call) {
+std::vector<Tensor> gradient_of_max_pool(const GradientCall& call) {
   return {max_pool_backprop(call.input(0).shape(), call.gradient(), call.output(kWinner),
                             pooling_options(call.node.attributes))};
 }
@@ -38,7 +38,7 @@ KernelFunction forward(const MaxPooling& pooling, bool with_winner) {
   };
 }
 
-Kernel compile(const KernelRequest& request) {
+Kernel compile_max_pool(const KernelRequest& request) {
   const Node& node = request.node;
   const TensorType& x = node.inputs[0].type();
   const auto [layout, view] = follow_layout(x, request.input_layouts[0]);
@@ -54,7 +54,10 @@ Kernel compile(const KernelRequest& request) {
   return kernel;
 }
 
-const Op kMaxPool{.name = "max_pool", .infer = infer, .gradient = gradient, .compile = compile};
+const Op kMaxPool{.name = "max_pool",
+                  .infer = infer_max_pool,
+                  .gradient = gradient_of_max_pool,
+                  .compile = compile_max_pool};
 
 }  // namespace
 

@@ -7,42 +7,38 @@
 namespace mox {
 namespace {
 
-TensorType image_type(const Attributes& attributes) {
-  return {DType::kFloat32, Shape(attributes.get<std::vector<int64_t>>("x_shape"))};
-}
-
 void check_winner(const OpCall& call, const TensorType& y) {
   const TensorType winner = winner_type(call.attributes, y.shape);
   if (call.type(1) != winner) call.fail(fmt::format("the winners of the pooling, {}", to_string(winner)));
 }
 
-std::vector<TensorType> infer_backprop(const OpCall& call) {
-  const TensorType x = image_type(call.attributes);
+std::vector<TensorType> infer_max_pool_backprop(const OpCall& call) {
+  const TensorType x = forward_image_type(call.attributes);
   const TensorType y = check_pooling(call, x);
   if (call.type(0) != y) call.fail(fmt::format("dy of the pooling's output type {}", to_string(y)));
   check_winner(call, y);
   return {x};
 }
 
-std::vector<TensorType> infer_gather(const OpCall& call) {
+std::vector<TensorType> infer_max_pool_gather(const OpCall& call) {
   const TensorType y = check_pooling(call, call.type(0));
   check_winner(call, y);
   return {y};
 }
 
-std::vector<Tensor> gradient_of_backprop(const GradientCall& call) {
+std::vector<Tensor> gradient_of_max_pool_backprop(const GradientCall& call) {
   return {max_pool_gather(call.gradient(), call.input(1), pooling_options(call.node.attributes)), {}};
 }
 
-std::vector<Tensor> gradient_of_gather(const GradientCall& call) {
+std::vector<Tensor> gradient_of_max_pool_gather(const GradientCall& call) {
   return {max_pool_backprop(call.input(0).shape(), call.gradient(), call.input(1),
                             pooling_options(call.node.attributes)),
           {}};
 }
 
 // Everything follows the layout of the winners, which is that of the forward image.
-struct Layouts {
-  Layouts(const KernelRequest& request, const TensorType& image, const TensorType& pooled) {
+struct MaxPoolLayouts {
+  MaxPoolLayouts(const KernelRequest& request, const TensorType& image, const TensorType& pooled) {
     const TensorType& winners = request.node.inputs[1].type();
     const Layout followed = follow_layout(winners, request.input_layouts[1]).layout;
     x = onednn::image_layout_like(image, winners, followed);
@@ -55,46 +51,48 @@ struct Layouts {
 };
 
 template <typename Winner>
-KernelFunction scatter(const MaxPooling& pooling) {
+KernelFunction scatter_to_winners(const MaxPooling& pooling) {
   return [pooling](const KernelArguments& a) {
     max_pool_scatter(pooling, a.input<float>(0), a.input<Winner>(1), a.output<float>(0), a.team);
   };
 }
 template <typename Winner>
-KernelFunction gather(const MaxPooling& pooling) {
+KernelFunction gather_from_winners(const MaxPooling& pooling) {
   return [pooling](const KernelArguments& a) {
     max_pool_gather(pooling, a.input<float>(0), a.input<Winner>(1), a.output<float>(0), a.team);
   };
 }
 
-Kernel compile_backprop(const KernelRequest& request) {
+Kernel compile_max_pool_backprop(const KernelRequest& request) {
   const Node& node = request.node;
-  const Layouts layouts(request, node.outputs[0], node.inputs[0].type());
-  Kernel kernel = plain_kernel(node, has_small_window(node.attributes) ? scatter<uint8_t>(layouts.pooling)
-                                                                       : scatter<int32_t>(layouts.pooling));
+  const MaxPoolLayouts layouts(request, node.outputs[0], node.inputs[0].type());
+  Kernel kernel =
+      plain_kernel(node, has_small_window(node.attributes) ? scatter_to_winners<uint8_t>(layouts.pooling)
+                                                           : scatter_to_winners<int32_t>(layouts.pooling));
   kernel.input_layouts = {layouts.y, layouts.winner};
   kernel.output_layouts = {layouts.x};
   return kernel;
 }
 
-Kernel compile_gather(const KernelRequest& request) {
+Kernel compile_max_pool_gather(const KernelRequest& request) {
   const Node& node = request.node;
-  const Layouts layouts(request, node.inputs[0].type(), node.outputs[0]);
-  Kernel kernel = plain_kernel(node, has_small_window(node.attributes) ? gather<uint8_t>(layouts.pooling)
-                                                                       : gather<int32_t>(layouts.pooling));
+  const MaxPoolLayouts layouts(request, node.inputs[0].type(), node.outputs[0]);
+  Kernel kernel =
+      plain_kernel(node, has_small_window(node.attributes) ? gather_from_winners<uint8_t>(layouts.pooling)
+                                                           : gather_from_winners<int32_t>(layouts.pooling));
   kernel.input_layouts = {layouts.x, layouts.winner};
   kernel.output_layouts = {layouts.y};
   return kernel;
 }
 
 const Op kMaxPoolBackprop{.name = "max_pool_backprop",
-                          .infer = infer_backprop,
-                          .gradient = gradient_of_backprop,
-                          .compile = compile_backprop};
+                          .infer = infer_max_pool_backprop,
+                          .gradient = gradient_of_max_pool_backprop,
+                          .compile = compile_max_pool_backprop};
 const Op kMaxPoolGather{.name = "max_pool_gather",
-                        .infer = infer_gather,
-                        .gradient = gradient_of_gather,
-                        .compile = compile_gather};
+                        .infer = infer_max_pool_gather,
+                        .gradient = gradient_of_max_pool_gather,
+                        .compile = compile_max_pool_gather};
 
 }  // namespace
 

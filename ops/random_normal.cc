@@ -6,7 +6,7 @@
 namespace mox {
 namespace {
 
-Kernel compile(const KernelRequest& request) {
+Kernel compile_random_normal(const KernelRequest& request) {
   const auto mean = static_cast<float>(request.node.attributes.get<double>("mean"));
   const auto stddev = static_cast<float>(request.node.attributes.get<double>("stddev"));
   return internal::random_kernel(
@@ -15,8 +15,10 @@ Kernel compile(const KernelRequest& request) {
       });
 }
 
-const Op kRandomNormal{
-    .name = "random_normal", .kind = Op::Kind::kRandom, .infer = internal::infer_normal, .compile = compile};
+const Op kRandomNormal{.name = "random_normal",
+                       .kind = Op::Kind::kRandom,
+                       .infer = internal::infer_normal,
+                       .compile = compile_random_normal};
 
 }  // namespace
 

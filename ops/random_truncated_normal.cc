@@ -6,7 +6,7 @@
 namespace mox {
 namespace {
 
-Kernel compile(const KernelRequest& request) {
+Kernel compile_random_truncated_normal(const KernelRequest& request) {
   const auto mean = static_cast<float>(request.node.attributes.get<double>("mean"));
   const auto stddev = static_cast<float>(request.node.attributes.get<double>("stddev"));
   return internal::random_kernel(
@@ -18,7 +18,7 @@ Kernel compile(const KernelRequest& request) {
 const Op kRandomTruncatedNormal{.name = "random_truncated_normal",
                                 .kind = Op::Kind::kRandom,
                                 .infer = internal::infer_normal,
-                                .compile = compile};
+                                .compile = compile_random_truncated_normal};
 
 }  // namespace
 

@@ -11,14 +11,14 @@ namespace {
 float low_of(const Attributes& attributes) { return static_cast<float>(attributes.get<double>("low")); }
 float high_of(const Attributes& attributes) { return static_cast<float>(attributes.get<double>("high")); }
 
-std::vector<TensorType> infer(const OpCall& call) {
+std::vector<TensorType> infer_random_uniform(const OpCall& call) {
   const float low = low_of(call.attributes), high = high_of(call.attributes);
   call.require(std::isfinite(low) && std::isfinite(high) && std::isfinite(high - low) && low < high,
                "finite low < high");
   return internal::random_type(call);
 }
 
-Kernel compile(const KernelRequest& request) {
+Kernel compile_random_uniform(const KernelRequest& request) {
   const float low = low_of(request.node.attributes), high = high_of(request.node.attributes);
   return internal::random_kernel(
       request.node, [low, high](const RandomStream& stream, std::span<float> elements, uint64_t first) {
@@ -26,8 +26,10 @@ Kernel compile(const KernelRequest& request) {
       });
 }
 
-const Op kRandomUniform{
-    .name = "random_uniform", .kind = Op::Kind::kRandom, .infer = infer, .compile = compile};
+const Op kRandomUniform{.name = "random_uniform",
+                        .kind = Op::Kind::kRandom,
+                        .infer = infer_random_uniform,
+                        .compile = compile_random_uniform};
 
 }  // namespace
 

@@ -11,7 +11,7 @@ namespace {
 // Like a random op it is no function of its inputs alone: the compiler neither folds it nor makes one of two.
 constexpr Op::Kind kNotPure = Op::Kind::kRandom;
 
-std::vector<TensorType> infer(const OpCall& call) {
+std::vector<TensorType> infer_replica_sum(const OpCall& call) {
   call.require(call.dtype(0) == DType::kFloat32, "float32 [...]");
   return {call.type(0)};
 }
@@ -31,21 +31,21 @@ Kernel compile_exchange(const KernelRequest& request, ReplicaExchange::Of of) {
 const Op& gradient_op() {
   static const Op op{.name = "replica_sum_gradient",
                      .kind = kNotPure,
-                     .infer = infer,
+                     .infer = infer_replica_sum,
                      .compile = [](const KernelRequest& request) {
                        return compile_exchange(request, ReplicaExchange::Of::kGradients);
                      }};
   return op;
 }
 
-std::vector<Tensor> gradient(const GradientCall& call) {
+std::vector<Tensor> gradient_of_replica_sum(const GradientCall& call) {
   return {make_tensor(gradient_op(), {call.gradient()}, {}, call.node.where)};
 }
 
 const Op kReplicaSum{.name = "replica_sum",
                      .kind = kNotPure,
-                     .infer = infer,
-                     .gradient = gradient,
+                     .infer = infer_replica_sum,
+                     .gradient = gradient_of_replica_sum,
                      .compile = [](const KernelRequest& request) {
                        return compile_exchange(request, ReplicaExchange::Of::kValues);
                      }};

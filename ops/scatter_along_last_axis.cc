@@ -11,7 +11,7 @@
 namespace mox {
 namespace {
 
-constexpr int64_t kElementsPerThread = 1 << 14;
+constexpr int64_t kScatterElementsPerThread = 1 << 14;
 
 std::vector<TensorType> infer_scatter(const OpCall& call) {
   internal::require_row_indices(call);
@@ -32,7 +32,8 @@ void scatter(const KernelArguments& args, const internal::IndexReader& indices,
              const internal::RowExtents& extents) {
   const T* source = args.input<T>(0);
   T* target = args.output<T>(0);
-  const int64_t grain = std::max<int64_t>(1, kElementsPerThread / std::max<int64_t>(1, extents.length));
+  const int64_t grain =
+      std::max<int64_t>(1, kScatterElementsPerThread / std::max<int64_t>(1, extents.length));
   args.team.parallel_for(extents.rows, grain, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       T* to = target + row * extents.length;

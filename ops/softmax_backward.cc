@@ -2,28 +2,25 @@
 
 #include "ops/internal/softmax_kernels.h"
 #include "ops/mul.h"
-#include "ops/reduce_sum.h"
 #include "ops/sub.h"
 #include "runtime/graph/op.h"
 
 namespace mox {
 namespace {
 
-Tensor sum_along(const Tensor& x, int64_t axis) { return reduce_sum(x, {.axes = {axis}, .keep_dims = true}); }
-
 // With s = sum(y * dy): d/d(y) of h . (y * (dy - s)) is h * (dy - s) - dy * sum(h * y); d/d(dy) is y * (h -
 // sum(y * h)).
-std::vector<Tensor> gradient(const GradientCall& call) {
+std::vector<Tensor> gradient_of_softmax_backward(const GradientCall& call) {
   const int64_t axis = internal::softmax_axis(call.node);
   const Tensor &y = call.input(0), &dy = call.input(1), &h = call.gradient();
-  const Tensor centered = sub(dy, sum_along(mul(y, dy), axis));
-  return {sub(mul(h, centered), mul(dy, sum_along(mul(h, y), axis))), softmax_backward(y, h, axis)};
+  const Tensor centered = sub(dy, internal::sum_along(mul(y, dy), axis));
+  return {sub(mul(h, centered), mul(dy, internal::sum_along(mul(h, y), axis))), softmax_backward(y, h, axis)};
 }
 
 const Op kSoftmaxBackward{
     .name = "softmax_backward",
     .infer = internal::infer_softmax,
-    .gradient = gradient,
+    .gradient = gradient_of_softmax_backward,
     .compile =
         [](const KernelRequest& request) { return internal::compile_softmax_backward(request, false); },
 };

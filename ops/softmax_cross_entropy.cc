@@ -12,18 +12,16 @@
 namespace mox {
 namespace {
 
-double smoothing_of(const Attributes& attributes) { return attributes.get<double>("label_smoothing"); }
-
 // Two outputs, as those of sparse_softmax_cross_entropy and for the same reason.
-std::vector<TensorType> infer(const OpCall& call) {
+std::vector<TensorType> infer_softmax_cross_entropy(const OpCall& call) {
   internal::require_logits_and_distributions(call);
   internal::require_smoothing(call);
   const int64_t batch = call.shape(0)[0];
   return {{DType::kFloat32, Shape{batch}}, {DType::kFloat32, Shape{2, batch}}};
 }
 
-std::vector<Tensor> gradient(const GradientCall& call) {
-  const double smoothing = smoothing_of(call.node.attributes);
+std::vector<Tensor> gradient_of_softmax_cross_entropy(const GradientCall& call) {
+  const double smoothing = internal::smoothing_of(call.node.attributes);
   const Tensor &logits = call.input(0), &labels = call.input(1), &g = call.gradient();
   return {softmax_cross_entropy_backward(logits, labels, call.output(1), g, {.label_smoothing = smoothing}),
           mul(log_softmax(logits), expand_dims(mul(g, smoothing - 1), 1))};
@@ -38,10 +36,10 @@ float weighted_loss(const float* x, const float* labels, int64_t classes, float 
   return internal::reduce_row(classes, 0.0f, add_term, internal::add);
 }
 
-Kernel compile(const KernelRequest& request) {
+Kernel compile_softmax_cross_entropy(const KernelRequest& request) {
   const Node& node = request.node;
   const int64_t batch = node.inputs[0].shape()[0], classes = node.inputs[0].shape()[1];
-  const auto smoothing = static_cast<float>(smoothing_of(node.attributes));
+  const auto smoothing = static_cast<float>(internal::smoothing_of(node.attributes));
   return plain_kernel(node, [batch, classes, smoothing](const KernelArguments& args) {
     const float* logits = args.input<float>(0);
     const float* labels = args.input<float>(1);
@@ -62,8 +60,10 @@ Kernel compile(const KernelRequest& request) {
   });
 }
 
-const Op kSoftmaxCrossEntropy{
-    .name = "softmax_cross_entropy", .infer = infer, .gradient = gradient, .compile = compile};
+const Op kSoftmaxCrossEntropy{.name = "softmax_cross_entropy",
+                              .infer = infer_softmax_cross_entropy,
+                              .gradient = gradient_of_softmax_cross_entropy,
+                              .compile = compile_softmax_cross_entropy};
 
 }  // namespace
 

@@ -15,9 +15,7 @@
 namespace mox {
 namespace {
 
-double smoothing_of(const Attributes& attributes) { return attributes.get<double>("label_smoothing"); }
-
-std::vector<TensorType> infer(const OpCall& call) {
+std::vector<TensorType> infer_softmax_cross_entropy_backward(const OpCall& call) {
   internal::require_logits_and_distributions(call);
   internal::require_smoothing(call);
   internal::require_statistics_and_loss_gradient(call);
@@ -27,8 +25,8 @@ std::vector<TensorType> infer(const OpCall& call) {
 Tensor sum_of_rows(const Tensor& x) { return reduce_sum(x, {.axes = {1}, .keep_dims = true}); }
 
 // Of h . ((p * sum(t) - t) * dy), with p the softmax and t the smoothed labels.
-std::vector<Tensor> gradient(const GradientCall& call) {
-  const double smoothing = smoothing_of(call.node.attributes);
+std::vector<Tensor> gradient_of_softmax_cross_entropy_backward(const GradientCall& call) {
+  const double smoothing = internal::smoothing_of(call.node.attributes);
   const Tensor &logits = call.input(0), &h = call.gradient();
   const Tensor dy = expand_dims(call.input(3), 1), p = softmax(logits),
                t = smooth_labels(call.input(1), smoothing);
@@ -38,10 +36,10 @@ std::vector<Tensor> gradient(const GradientCall& call) {
           reduce_sum(mul(h, sub(mul(p, mass), t)), {.axes = {1}})};
 }
 
-Kernel compile(const KernelRequest& request) {
+Kernel compile_softmax_cross_entropy_backward(const KernelRequest& request) {
   const Node& node = request.node;
   const int64_t batch = node.inputs[0].shape()[0], classes = node.inputs[0].shape()[1];
-  const auto smoothing = static_cast<float>(smoothing_of(node.attributes));
+  const auto smoothing = static_cast<float>(internal::smoothing_of(node.attributes));
   const float everywhere = smoothing / static_cast<float>(classes);  // what smoothing adds to each label
   Kernel kernel = plain_kernel(node, [=](const KernelArguments& args) {
     const float* logits = args.input<float>(0);
@@ -65,8 +63,10 @@ Kernel compile(const KernelRequest& request) {
   return kernel;
 }
 
-const Op kSoftmaxCrossEntropyBackward{
-    .name = "softmax_cross_entropy_backward", .infer = infer, .gradient = gradient, .compile = compile};
+const Op kSoftmaxCrossEntropyBackward{.name = "softmax_cross_entropy_backward",
+                                      .infer = infer_softmax_cross_entropy_backward,
+                                      .gradient = gradient_of_softmax_cross_entropy_backward,
+                                      .compile = compile_softmax_cross_entropy_backward};
 
 }  // namespace
 

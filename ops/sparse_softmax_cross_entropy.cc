@@ -12,29 +12,28 @@
 namespace mox {
 namespace {
 
-double smoothing_of(const Attributes& attributes) { return attributes.get<double>("label_smoothing"); }
-
 // The second output holds each row's maximum and, behind all maxima, each row's logarithm of the sum: from
 // these the backward pass computes the softmax again, which costs one exp an element. Keeping the softmax
 // itself would write and read [batch, classes] once more, and would be for nothing where no gradient is
 // taken.
-std::vector<TensorType> infer(const OpCall& call) {
+std::vector<TensorType> infer_sparse_softmax_cross_entropy(const OpCall& call) {
   internal::require_logits_and_labels(call, "logits", "labels");
   internal::require_smoothing(call);
   const int64_t batch = call.shape(0)[0];
   return {{DType::kFloat32, Shape{batch}}, {DType::kFloat32, Shape{2, batch}}};
 }
 
-std::vector<Tensor> gradient(const GradientCall& call) {
-  return {sparse_softmax_cross_entropy_backward(call.input(0), call.input(1), call.output(1), call.gradient(),
-                                                {.label_smoothing = smoothing_of(call.node.attributes)}),
+std::vector<Tensor> gradient_of_sparse_softmax_cross_entropy(const GradientCall& call) {
+  return {sparse_softmax_cross_entropy_backward(
+              call.input(0), call.input(1), call.output(1), call.gradient(),
+              {.label_smoothing = internal::smoothing_of(call.node.attributes)}),
           Tensor()};
 }
 
-Kernel compile(const KernelRequest& request) {
+Kernel compile_sparse_softmax_cross_entropy(const KernelRequest& request) {
   const Node& node = request.node;
   const int64_t batch = node.inputs[0].shape()[0], classes = node.inputs[0].shape()[1];
-  const auto smoothing = static_cast<float>(smoothing_of(node.attributes));
+  const auto smoothing = static_cast<float>(internal::smoothing_of(node.attributes));
   internal::IndexCheck check(node, 1, classes, "label", "classes");
   return plain_kernel(
       node, [batch, classes, smoothing, check = std::move(check)](const KernelArguments& args) {
@@ -57,8 +56,10 @@ Kernel compile(const KernelRequest& request) {
       });
 }
 
-const Op kSparseSoftmaxCrossEntropy{
-    .name = "sparse_softmax_cross_entropy", .infer = infer, .gradient = gradient, .compile = compile};
+const Op kSparseSoftmaxCrossEntropy{.name = "sparse_softmax_cross_entropy",
+                                    .infer = infer_sparse_softmax_cross_entropy,
+                                    .gradient = gradient_of_sparse_softmax_cross_entropy,
+                                    .compile = compile_sparse_softmax_cross_entropy};
 
 }  // namespace
 

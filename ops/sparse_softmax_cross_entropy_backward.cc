@@ -16,9 +16,7 @@
 namespace mox {
 namespace {
 
-double smoothing_of(const Attributes& attributes) { return attributes.get<double>("label_smoothing"); }
-
-std::vector<TensorType> infer(const OpCall& call) {
+std::vector<TensorType> infer_sparse_softmax_cross_entropy_backward(const OpCall& call) {
   internal::require_logits_and_labels(call, "logits", "labels");
   internal::require_smoothing(call);
   internal::require_statistics_and_loss_gradient(call);
@@ -26,19 +24,19 @@ std::vector<TensorType> infer(const OpCall& call) {
 }
 
 // Of h . ((p - t) * dy), with p the softmax and t the (smoothed) one-hot labels.
-std::vector<Tensor> gradient(const GradientCall& call) {
+std::vector<Tensor> gradient_of_sparse_softmax_cross_entropy_backward(const GradientCall& call) {
   const Tensor &logits = call.input(0), &dy = call.input(3), &h = call.gradient();
   const Tensor p = softmax(logits);
   const Tensor t =
-      smooth_labels(one_hot(call.input(1), logits.shape()[1]), smoothing_of(call.node.attributes));
+      smooth_labels(one_hot(call.input(1), logits.shape()[1]), internal::smoothing_of(call.node.attributes));
   return {softmax_backward(p, mul(h, expand_dims(dy, 1))), Tensor(), Tensor(),
           reduce_sum(mul(h, sub(p, t)), {.axes = {1}})};
 }
 
-Kernel compile(const KernelRequest& request) {
+Kernel compile_sparse_softmax_cross_entropy_backward(const KernelRequest& request) {
   const Node& node = request.node;
   const int64_t batch = node.inputs[0].shape()[0], classes = node.inputs[0].shape()[1];
-  const auto smoothing = static_cast<float>(smoothing_of(node.attributes));
+  const auto smoothing = static_cast<float>(internal::smoothing_of(node.attributes));
   const float elsewhere = smoothing / static_cast<float>(classes);  // what t holds for the other classes
   internal::IndexCheck check(node, 1, classes, "label", "classes");
   Kernel kernel = plain_kernel(node, [=, check = std::move(check)](const KernelArguments& args) {
@@ -63,9 +61,9 @@ Kernel compile(const KernelRequest& request) {
 }
 
 const Op kSparseSoftmaxCrossEntropyBackward{.name = "sparse_softmax_cross_entropy_backward",
-                                            .infer = infer,
-                                            .gradient = gradient,
-                                            .compile = compile};
+                                            .infer = infer_sparse_softmax_cross_entropy_backward,
+                                            .gradient = gradient_of_sparse_softmax_cross_entropy_backward,
+                                            .compile = compile_sparse_softmax_cross_entropy_backward};
 
 }  // namespace
 

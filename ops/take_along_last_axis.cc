@@ -9,7 +9,7 @@
 namespace mox {
 namespace {
 
-constexpr int64_t kElementsPerThread = 1 << 14;
+constexpr int64_t kTakeElementsPerThread = 1 << 14;
 
 std::vector<TensorType> infer_take(const OpCall& call) {
   internal::require_row_indices(call);
@@ -27,9 +27,11 @@ void take(const KernelArguments& args, const internal::IndexReader& indices,
           const internal::RowExtents& extents) {
   const T* source = args.input<T>(0);
   T* target = args.output<T>(0);
-  args.team.parallel_for(extents.rows * extents.taken, kElementsPerThread, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) target[i] = source[i / extents.taken * extents.length + indices[i]];
-  });
+  args.team.parallel_for(extents.rows * extents.taken, kTakeElementsPerThread,
+                         [&](int64_t begin, int64_t end) {
+                           for (int64_t i = begin; i < end; ++i)
+                             target[i] = source[i / extents.taken * extents.length + indices[i]];
+                         });
 }
 
 Kernel compile_take(const KernelRequest& request) {

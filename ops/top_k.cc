@@ -12,7 +12,7 @@
 namespace mox {
 namespace {
 
-constexpr int64_t kElementsPerThread = 1 << 13;
+constexpr int64_t kTopKElementsPerThread = 1 << 13;
 
 std::vector<TensorType> infer_top_k(const OpCall& call) {
   const Shape& shape = call.shape(0);
@@ -68,7 +68,7 @@ void top_k_of_rows(const KernelArguments& args, int64_t rows, int64_t length, in
   T* values = args.output<T>(0);
   int32_t* indices = args.output<int32_t>(1);
   args.team.parallel_for(
-      rows, std::max<int64_t>(1, kElementsPerThread / length), [&](int64_t begin, int64_t end) {
+      rows, std::max<int64_t>(1, kTopKElementsPerThread / length), [&](int64_t begin, int64_t end) {
         for (int64_t row = begin; row < end; ++row)
           select_largest(source + row * length, length, k, values + row * k, indices + row * k);
       });

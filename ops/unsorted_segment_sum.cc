@@ -10,7 +10,7 @@
 namespace mox {
 namespace {
 
-constexpr int64_t kElementsPerThread = 1 << 14;
+constexpr int64_t kSegmentSumElementsPerThread = 1 << 14;
 
 std::vector<TensorType> infer_segment_sum(const OpCall& call) {
   const Shape& shape = call.shape(0);
@@ -36,18 +36,18 @@ std::vector<Tensor> segment_sum_gradient(const GradientCall& call) {
   return {gather(call.gradient(), call.input(1), call.node.attributes.get<int64_t>("axis")), Tensor()};
 }
 
-struct Extents {
+struct SegmentExtents {
   int64_t outer, slices, segments, inner;
 };
 
 // Each thread owns a range of segments and walks all slices: every segment is summed by one thread, in order.
 template <typename T>
 void sum_segments(const KernelArguments& args, const internal::IndexReader& segment_of,
-                  const Extents& extents) {
+                  const SegmentExtents& extents) {
   const T* source = args.input<T>(0);
   T* target = args.output<T>(0);
-  const int64_t grain =
-      std::max<int64_t>(1, kElementsPerThread / std::max<int64_t>(1, extents.outer * extents.inner));
+  const int64_t grain = std::max<int64_t>(
+      1, kSegmentSumElementsPerThread / std::max<int64_t>(1, extents.outer * extents.inner));
   args.team.parallel_for(extents.segments, grain, [&](int64_t begin, int64_t end) {
     for (int64_t outer = 0; outer < extents.outer; ++outer) {
       T* sums = target + outer * extents.segments * extents.inner;
@@ -68,7 +68,8 @@ Kernel compile_segment_sum(const KernelRequest& request) {
   const Shape& shape = node.inputs[0].shape();
   const int axis = static_cast<int>(node.attributes.get<int64_t>("axis"));
   const int last = axis + node.inputs[1].shape().rank();
-  Extents extents{1, node.inputs[1].shape().elements(), node.attributes.get<int64_t>("segment_count"), 1};
+  SegmentExtents extents{1, node.inputs[1].shape().elements(), node.attributes.get<int64_t>("segment_count"),
+                         1};
   for (int i = 0; i < axis; ++i) extents.outer *= shape[i];
   for (int i = last; i < shape.rank(); ++i) extents.inner *= shape[i];
   internal::IndexCheck check(node, 1, extents.segments, "segment", "segments");

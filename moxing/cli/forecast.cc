@@ -17,7 +17,7 @@
 namespace mox::cli {
 namespace {
 
-struct Arguments {
+struct ForecastArguments {
   std::string profile;
   std::vector<int> nodes = {2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
   std::vector<std::string> links = {"10G", "25G", "100G"};
@@ -39,8 +39,8 @@ double rate_of(const std::string& text) {
   return number * unit;
 }
 
-void print_lines(const Arguments& arguments, const StepProfile& profile, const std::vector<double>& rates,
-                 double latency) {
+void print_lines(const ForecastArguments& arguments, const StepProfile& profile,
+                 const std::vector<double>& rates, double latency) {
   for (const double rate : rates)
     for (const int nodes : arguments.nodes) {
       const Forecast result =
@@ -58,7 +58,7 @@ void print_lines(const Arguments& arguments, const StepProfile& profile, const s
     }
 }
 
-void forecast(const Arguments& arguments) {
+void forecast(const ForecastArguments& arguments) {
   const StepProfile profile = read_step_profile(arguments.profile);
   std::vector<double> rates;
   for (const std::string& text : arguments.links) rates.push_back(rate_of(text));
@@ -89,7 +89,7 @@ void add_forecast(CLI::App& mox) {
       "forecast",
       "Simulate what a training would reach on more nodes, from the profile that a run with "
       "--step_profile=FILE has written");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ForecastArguments>();
   command->add_option("PROFILE", arguments->profile, "The file of --step_profile")->required();
   command
       ->add_option("--nodes", arguments->nodes, "Numbers of nodes, each as fast as one rank of the profile")

@@ -30,7 +30,7 @@ constexpr int kConfigurationRefused = 2;
 constexpr int kProgramNotStarted = 127;
 constexpr unsigned kSecondsBetweenAttempts = 1;
 
-struct Arguments {
+struct LaunchArguments {
   int ranks = 0;
   std::string hosts_file, rank_table;
   int max_restarts = 0;
@@ -87,7 +87,7 @@ bool answers(const std::string& host) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-std::vector<std::string> mpirun_command(const Arguments& arguments, const std::vector<HostSlots>& hosts,
+std::vector<std::string> mpirun_command(const LaunchArguments& arguments, const std::vector<HostSlots>& hosts,
                                         int ranks) {
   // The ranks of a machine share its cores among themselves (docs/distributed.md).
   std::vector<std::string> command = {"mpirun", "-n", std::to_string(ranks), "--bind-to", "none"};
@@ -104,7 +104,7 @@ std::vector<std::string> mpirun_command(const Arguments& arguments, const std::v
   return command;
 }
 
-int launch(const Arguments& arguments) {
+int launch(const LaunchArguments& arguments) {
   std::vector<HostSlots> hosts;
   if (!arguments.rank_table.empty()) hosts = read_rank_table(arguments.rank_table);
   if (!arguments.hosts_file.empty()) hosts = read_hosts(arguments.hosts_file);
@@ -144,7 +144,7 @@ void add_launch(CLI::App& mox, int* exit_status) {
   CLI::App* command = mox.add_subcommand("launch",
                                          "Run a program as a job of several processes: mox launch -n 4 -- "
                                          "PROGRAM ARGUMENTS. The exit status is that of the job");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<LaunchArguments>();
   command->add_option("-n", arguments->ranks, "Processes; not given: one for each slot of the hosts")
       ->check(CLI::Range(1, 1 << 20));
   auto* hosts =

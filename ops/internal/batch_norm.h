@@ -9,6 +9,8 @@ namespace mox {
 // Checks that input 0 is an image or a matrix and that each of the inputs `per_channel` is float32
 // [channels].
 void check_batch_norm(const OpCall& call, std::initializer_list<int> per_channel);
+// The attribute "epsilon".
+inline double epsilon_of(const Node& node) { return node.attributes.get<double>("epsilon"); }
 
 namespace onednn {
 

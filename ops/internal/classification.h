@@ -18,6 +18,8 @@ void require_statistics_and_loss_gradient(const OpCall& call);
 
 // Fails the call unless the attribute "label_smoothing" lies in [0, 1).
 void require_smoothing(const OpCall& call);
+// The attribute "label_smoothing".
+inline double smoothing_of(const Attributes& attributes) { return attributes.get<double>("label_smoothing"); }
 
 // How many of a row's elements come before element `target` in a ranking by size, or -1 if one of them is not
 // finite. Equal elements do not come before it; with `first_wins`, equal elements of lower index do.

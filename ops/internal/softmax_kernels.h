@@ -2,11 +2,16 @@
 // "axis" whose inputs and output are float32 tensors of one shape.
 #pragma once
 
+#include "ops/reduce_sum.h"
 #include "runtime/graph/op.h"
 
 namespace mox::internal {
 
 int64_t softmax_axis(const Node& node);
+// The sum along the axis, which stays as an axis of length 1.
+inline Tensor sum_along(const Tensor& x, int64_t axis) {
+  return reduce_sum(x, {.axes = {axis}, .keep_dims = true});
+}
 
 // The rule of shapes: as the inputs. Fails the call for other dtypes, two types, or an axis outside of the shape.
 std::vector<TensorType> infer_softmax(const OpCall& call);

@@ -80,4 +80,8 @@ WindowGeometry check_window(const OpCall& call, std::array<int64_t, 2> input, st
   return geometry;
 }
 
+TensorType forward_image_type(const Attributes& attributes) {
+  return {DType::kFloat32, Shape(attributes.get<std::vector<int64_t>>("x_shape"))};
+}
+
 }  // namespace mox

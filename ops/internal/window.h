@@ -33,4 +33,7 @@ WindowGeometry resolve_window(const Attributes& attributes, std::array<int64_t, 
 // sense, or the window is larger than the padded image.
 WindowGeometry check_window(const OpCall& call, std::array<int64_t, 2> input, std::array<int64_t, 2> size);
 
+// The type of the image whose gradient a node computes, by its attribute "x_shape".
+TensorType forward_image_type(const Attributes& attributes);
+
 }  // namespace mox

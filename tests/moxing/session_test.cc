@@ -22,12 +22,12 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr int64_t kSamples = 50;
+constexpr int64_t kSessionSamples = 50;
 
 std::vector<Array> samples() {
-  Array x(DType::kFloat32, {kSamples, 2}), y(DType::kFloat32, {kSamples, 1});
+  Array x(DType::kFloat32, {kSessionSamples, 2}), y(DType::kFloat32, {kSessionSamples, 1});
   RandomStream(3, 4).fill_uniform(x.values<float>(), 0, -1, 1);
-  for (size_t i = 0; i < kSamples; ++i)
+  for (size_t i = 0; i < kSessionSamples; ++i)
     y.values<float>()[i] = 2 * x.values<float>()[2 * i] - x.values<float>()[2 * i + 1];
   return {x, y};
 }
