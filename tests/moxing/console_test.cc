@@ -130,6 +130,7 @@ std::string output_of(bool terminal, const std::function<void()>& body) {
     ::dup2(writing, STDERR_FILENO);
     ::setenv("TERM", "xterm", 1);
     ::unsetenv("NO_COLOR");
+    set_log_level(LogLevel::kInfo);  // whatever tests of this process have set before
     body();
     ::_exit(0);
   }
