@@ -78,13 +78,13 @@ void define_data_flags() {
                    "Decode large JPEG images at a reduced scale: faster, with slightly different pixels.");
 }
 
-ClassifierData::ClassifierData(std::string network, int64_t image_size)
+ClassifierData::ClassifierData(std::string network, ImageSizes sizes)
     : network_(std::move(network)),
       format_(mox::flag("data.format")),
       directory_(mox::flag("data_url")),
       train_split_(mox::flag("data.train_split")),
       eval_split_(mox::flag("data.eval_split")),
-      image_size_(image_size),
+      image_size_(sizes.train),
       mix_up_(mox::get_flag<double>("augmentation.mix_up")) {
   if (!has_files_of_images(format_) && !is_cifar(format_) && !is_mnist(format_) && !is_array_file(format_))
     throw mox::InvalidArgument(
@@ -95,10 +95,23 @@ ClassifierData::ClassifierData(std::string network, int64_t image_size)
   if (is_cifar(format_) && image_size_ == 0) image_size_ = 32;
   if ((has_files_of_images(format_) || format_ == "csv") && image_size_ == 0)
     image_size_ = mox::get_model_meta(network_).image_size;
+  set_eval_image_size(sizes.eval);
   if (has_many_labels() && mixes_up())
     throw mox::InvalidArgument(
         "augmentation.mix_up mixes classes: it cannot go with data.format multilabel_folder");
   find_classes();
+}
+
+void ClassifierData::set_eval_image_size(int64_t size) {
+  eval_image_size_ = size == 0 ? image_size_ : size;
+  if (eval_image_size_ == image_size_) return;
+  if (!has_files_of_images(format_) && !is_cifar(format_))
+    throw mox::InvalidArgument("model.eval_image_size is " + std::to_string(size) +
+                               ", but images of data.format " + format_ + " are not resized: it must be 0");
+  if (!mox::get_model_meta(network_).takes_any_image_size)
+    throw mox::InvalidArgument("model.eval_image_size is " + std::to_string(size) + ", but " + network_ +
+                               " has weights for one size of images, in training " +
+                               std::to_string(image_size_) + ": it must be 0");
 }
 
 bool ClassifierData::has_many_labels() const { return format_ == "multilabel_folder"; }
@@ -141,7 +154,7 @@ ArrayFile ClassifierData::array_file(const std::string& split) const {
 mox::data::ImageOptions ClassifierData::image_options(mox::ModeKeys mode) const {
   const std::string recipe =
       mox::flag("augmentation.recipe").empty() ? network_ : mox::flag("augmentation.recipe");
-  const int size = static_cast<int>(image_size_);
+  const int size = static_cast<int>(mode == mox::ModeKeys::TRAIN ? image_size_ : eval_image_size_);
   mox::data::ImageOptions options;
   options.augmentation = mox::get_data_augmentation_fn(recipe, mode, size, size);
   options.augmentation.channels = static_cast<int>(mox::get_model_meta(network_).channels);

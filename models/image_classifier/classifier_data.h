@@ -13,13 +13,19 @@ namespace image_classifier {
 // Declares the options. Call before mox::init.
 void define_data_flags();
 
+// Height and width of the images. 0: in training that of the data (for formats of one size) or of the network, in
+// evaluation as in training.
+struct ImageSizes {
+  int64_t train = 0, eval = 0;
+};
+
 // Training and evaluation data of one run.
 class ClassifierData {
  public:
-  // Reads the options and lists the data. `network` decides the recipe of the augmentation, `image_size` the size of
-  // the images (0: that of the data, for formats of one size). Throws InvalidArgument for options that do not fit
-  // together, DataError for training and evaluation folders whose classes differ, and what the readers throw.
-  ClassifierData(std::string network, int64_t image_size);
+  // Reads the options and lists the data. `network` decides the recipe of the augmentation. Throws
+  // InvalidArgument for options that do not fit together, DataError for training and evaluation folders whose classes
+  // differ, and what the readers throw.
+  ClassifierData(std::string network, ImageSizes sizes);
 
   // Elements {image, label}; in TRAIN shuffled and repeated without end. With MixUp, batches (see batches()).
   mox::Dataset dataset(mox::ModeKeys mode) const;
@@ -40,9 +46,10 @@ class ClassifierData {
   mox::data::ImageOptions image_options(mox::ModeKeys mode) const;
   ArrayFile array_file(const std::string& split) const;
   void find_classes();
+  void set_eval_image_size(int64_t size);
 
   std::string network_, format_, directory_, train_split_, eval_split_;
-  int64_t image_size_, num_classes_ = 0;
+  int64_t image_size_, eval_image_size_ = 0, num_classes_ = 0;
   double mix_up_ = 0;
   std::vector<std::string> label_names_;
 };

@@ -57,12 +57,18 @@ int main(int argc, char** argv) {
   mox::define_flag("model.name", "resnet_v1_18", "The network: a name of docs/zoo.md.");
   mox::define_flag("model.image_size", 0,
                    "Height and width of the images. 0: the network's, or the data's if it has one.");
+  mox::define_flag(
+      "model.eval_image_size", 0,
+      "Height and width of the images in evaluation: a little larger than in training helps after "
+      "random-resized crops. 0: as in training.");
   mox::define_flag("label_smoothing", 0.0,
                    "Share of each label that is spread over all classes in training, in [0, 1).");
   image_classifier::define_data_flags();
   mox::init(argc, argv);
   const std::string network = mox::flag("model.name");
-  const image_classifier::ClassifierData data(network, mox::get_flag<int64_t>("model.image_size"));
+  const image_classifier::ClassifierData data(network,
+                                              {.train = mox::get_flag<int64_t>("model.image_size"),
+                                               .eval = mox::get_flag<int64_t>("model.eval_image_size")});
   return mox::run({.input_fn = [&](mox::ModeKeys mode) { return data.dataset(mode); },
                    .model_fn =
                        [&](const mox::Inputs& in, mox::ModeKeys mode) {

@@ -51,6 +51,26 @@ TEST_F(ImageClassifier, TrainsFromFlagsAloneAndWritesItsLabels) {
   EXPECT_EQ(read_file(log_dir_ + "/labels.txt"), "0: dark\n1: light\n");
 }
 
+TEST_F(ImageClassifier, EvaluatesAtAnotherSizeThanItTrains) {
+  write_images();
+  const Words resnet{"--model.name=resnet_v1_20", "--max_epochs=1"};
+  expect_success(run_process(job(resnet)));
+  const auto loss_with = [&](const Words& sizes) {
+    const ProcessResult result = run_process(job(resnet + Words{"--run_mode=eval"} + sizes));
+    expect_success(result);
+    const size_t at = result.out.find("test loss: ");
+    EXPECT_NE(at, std::string::npos) << result.out;
+    return result.out.substr(at, result.out.find('\n', at) - at);
+  };
+  const std::string larger = loss_with({"--model.image_size=48"});
+  EXPECT_EQ(loss_with({"--model.eval_image_size=48"}), larger);
+  EXPECT_NE(loss_with({}), larger);
+  expect_error(run_process(job({"--model.eval_image_size=48"})), {"model.eval_image_size", "cifarnet", "32"});
+  expect_error(
+      run_process(job({"--data.format=mnist", "--model.name=resnet_v1_20", "--model.eval_image_size=48"})),
+      {"model.eval_image_size", "mnist"});
+}
+
 TEST_F(ImageClassifier, TakesMixUpSmoothingAndACacheAndGoesOn) {
   write_images();
   const Words flags{"--augmentation.mix_up=0.2", "--label_smoothing=0.1", "--data.cache=directory",
