@@ -59,13 +59,18 @@ std::string describe(const Augmentation& recipe) {
 
 namespace {
 
+// Samples of at least this size are written past the caches: a batch of them is larger than those are, so that its first
+// samples would be gone from them anyway before somebody reads the batch.
+constexpr size_t kPastCachesBytes = size_t{1} << 18;
+
 // How far ahead of the row that is resampled the pixels of a bitmap are asked for: parts of rows are too short for the
-// processor to see by itself where they go on.
-constexpr int kRowsAhead = 4;
+// processor to see by itself where they go on. They go to the second-level cache; the first would not hold so many.
+constexpr int kRowsAhead = 16;
 
 void prefetch(const uint8_t* from, size_t bytes) {
   constexpr size_t kLine = 64;
-  for (size_t at = 0; at < bytes; at += kLine) __builtin_prefetch(from + at);
+  constexpr int kSecondLevel = 2;
+  for (size_t at = 0; at < bytes; at += kLine) __builtin_prefetch(from + at, 0, kSecondLevel);
 }
 
 }  // namespace
@@ -74,6 +79,8 @@ class ImageReader::Implementation {
  public:
   Implementation(const Augmentation& recipe, DecodeLimits limits) : recipe_(recipe), decoder_(limits) {
     validate(recipe, "image augmentation");
+    const size_t bytes = static_cast<size_t>(recipe.channels) * plane_pixels() * sizeof(float);
+    if (bytes >= kPastCachesBytes && !recipe.jitter.any()) stores_ = internal::Stores::kPastCaches;
     for (size_t c = 0; c < 3; ++c) {
       scale_[c] = 1 / (255 * recipe.stddev[c]);
       offset_[c] = -recipe.mean[c] / recipe.stddev[c];
@@ -98,6 +105,7 @@ class ImageReader::Implementation {
   void read(const Bitmap& bitmap, const SampleContext& context, float* out) {
     const RandomStream random = context.random();
     const internal::CropPlan plan = internal::plan_crop(recipe_, bitmap.width, bitmap.height, random);
+    prefetch_start(bitmap, plan.resampling.source);
     begin(plan, out);
     const Box needed = resampler_.needed();
     const size_t bytes = static_cast<size_t>(needed.width) * kPixelBytes;
@@ -118,6 +126,15 @@ class ImageReader::Implementation {
  private:
   size_t plane_pixels() const {
     return static_cast<size_t>(recipe_.height) * static_cast<size_t>(recipe_.width);
+  }
+
+  // The first rows of what is resampled, while the weights are being computed.
+  static void prefetch_start(const Bitmap& bitmap, const Region& source) {
+    const int left = static_cast<int>(source.x), top = static_cast<int>(source.y);
+    const int rows = std::min(kRowsAhead, bitmap.height - top);
+    for (int y = 0; y < rows; ++y)
+      prefetch(bitmap.row(top + y) + static_cast<size_t>(left) * kPixelBytes,
+               static_cast<size_t>(source.width) * kPixelBytes);
   }
 
   // Colours change before they are normalised: with jitter, the planes hold [0, 1] at first.
@@ -144,7 +161,7 @@ class ImageReader::Implementation {
       }
       const float scales[] = {scale(0), scale(1), scale(2)}, offsets[] = {offset(0), offset(1), offset(2)};
       float* const planes[] = {first, first + plane_pixels(), first + 2 * plane_pixels()};
-      internal::row_to_planes(row, width, scales, offsets, planes);
+      internal::row_to_planes(row, width, scales, offsets, planes, stores_);
     });
   }
 
@@ -156,6 +173,7 @@ class ImageReader::Implementation {
         for (size_t i = 0; i < plane_pixels(); ++i)
           planes[c][i] = planes[c][i] * (255 * scale_[c]) + offset_[c];
     }
+    if (stores_ == internal::Stores::kPastCaches) internal::finish_stores();
     if (recipe_.cut_out > 0) cut_out(random, out);
   }
 
@@ -178,6 +196,7 @@ class ImageReader::Implementation {
   Decoder decoder_;
   Resampler resampler_;
   std::array<float, 3> scale_, offset_;
+  internal::Stores stores_ = internal::Stores::kCached;
   std::vector<uint8_t> row_;
 };
 

@@ -64,22 +64,47 @@ void change_hue(float turn, size_t pixels, float* const planes[3]) {
 
 }  // namespace
 
-void row_to_planes(const uint8_t* pixels, int width, const float scale[3], const float offset[3],
-                   float* const planes[3]) {
+namespace {
+
+// The pixels in whole groups of 16, which fill a line of the cache in each plane; returns how many those are.
+template <Stores kStores>
+int groups_to_planes(const uint8_t* pixels, int width, const float scale[3], const float offset[3],
+                     float* const planes[3]) {
+  constexpr int kGroup = 16;
   const __m256i byte = _mm256_set1_epi32(0xff);
   const auto store = [&](__m256i values, int c, int x) {
     const __m256 scaled = _mm256_fmadd_ps(_mm256_cvtepi32_ps(_mm256_and_si256(values, byte)),
                                           _mm256_set1_ps(scale[c]), _mm256_set1_ps(offset[c]));
-    _mm256_storeu_ps(planes[c] + x, scaled);
+    if constexpr (kStores == Stores::kPastCaches)
+      _mm256_stream_ps(planes[c] + x, scaled);
+    else
+      _mm256_storeu_ps(planes[c] + x, scaled);
   };
   int x = 0;
-  for (; x + 8 <= width; x += 8) {
-    const __m256i eight =
-        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(pixels + static_cast<size_t>(x) * kPixelBytes));
-    store(eight, 0, x);
-    store(_mm256_srli_epi32(eight, 8), 1, x);
-    store(_mm256_srli_epi32(eight, 16), 2, x);
+  for (; x + kGroup <= width; x += kGroup) {
+    const auto* from = reinterpret_cast<const __m256i*>(pixels + static_cast<size_t>(x) * kPixelBytes);
+    const __m256i first = _mm256_loadu_si256(from), second = _mm256_loadu_si256(from + 1);
+    store(first, 0, x);
+    store(second, 0, x + 8);
+    store(_mm256_srli_epi32(first, 8), 1, x);
+    store(_mm256_srli_epi32(second, 8), 1, x + 8);
+    store(_mm256_srli_epi32(first, 16), 2, x);
+    store(_mm256_srli_epi32(second, 16), 2, x + 8);
   }
+  return x;
+}
+
+bool is_aligned(const float* plane) { return reinterpret_cast<uintptr_t>(plane) % sizeof(__m256) == 0; }
+
+}  // namespace
+
+void finish_stores() { _mm_sfence(); }
+
+void row_to_planes(const uint8_t* pixels, int width, const float scale[3], const float offset[3],
+                   float* const planes[3], Stores stores) {
+  const bool past_caches = stores == Stores::kPastCaches && std::all_of(planes, planes + 3, is_aligned);
+  int x = past_caches ? groups_to_planes<Stores::kPastCaches>(pixels, width, scale, offset, planes)
+                      : groups_to_planes<Stores::kCached>(pixels, width, scale, offset, planes);
   for (; x < width; ++x)
     for (int c = 0; c < 3; ++c)
       planes[c][x] = std::fma(static_cast<float>(pixels[x * kPixelBytes + c]), scale[c], offset[c]);

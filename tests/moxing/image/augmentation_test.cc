@@ -3,6 +3,7 @@
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <set>
 
 #include "runtime/base/error.h"
@@ -197,6 +198,31 @@ TEST(Augmentation, RefusesWhatCannotBe) {
   EXPECT_THAT(message({.padding = 224}), HasSubstr("padding"));
   EXPECT_THAT(message({.min_proportion = 0}), HasSubstr("min_proportion"));
   EXPECT_EQ(message({}), "accepted");
+}
+
+// Large samples are written past the caches where their rows are aligned.
+TEST(ImageReader, GivesTheSameBitsWhereverTheSampleLies) {
+  const Bitmap source = picture(301, 277, 5);
+  for (const int width : {224, 230, 7}) {
+    SCOPED_TRACE(width);
+    const Augmentation recipe{.height = 400,
+                              .width = width,
+                              .crop = Crop::kRandomResized,
+                              .flip = true,
+                              .mean = {0.5f, 0.4f, 0.3f},
+                              .stddev = {0.2f, 0.3f, 0.4f}};
+    const size_t values = 3 * 400 * static_cast<size_t>(width);
+    std::vector<float> memory(values + 32, -7.0f);
+    const auto address = reinterpret_cast<uintptr_t>(memory.data());
+    float* const aligned = memory.data() + (64 - address % 64) % 64 / sizeof(float);
+    ImageReader reader(recipe);
+    const SampleContext context{.seed = 3, .epoch = 1, .sample = 9};
+    reader.read(source, context, aligned);
+    const std::vector<float> expected(aligned, aligned + values);
+    reader.read(source, context, aligned + 1);
+    EXPECT_EQ(std::memcmp(aligned + 1, expected.data(), values * sizeof(float)), 0);
+    EXPECT_EQ(aligned[values + 1], -7.0f);
+  }
 }
 
 }  // namespace
