@@ -15,8 +15,6 @@ ConvolutionGeometry geometry_of(const Attributes& attributes, const TensorType& 
   return {x, w, {x.dtype, y}, attributes.get<int64_t>("groups"), window};
 }
 
-std::array<int64_t, 2> pair_of(const std::vector<int64_t>& values) { return {values[0], values[1]}; }
-
 }  // namespace
 
 double ConvolutionGeometry::floating_point_operations() const {

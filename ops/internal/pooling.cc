@@ -7,8 +7,6 @@
 namespace mox {
 namespace {
 
-std::array<int64_t, 2> pair_of(const std::vector<int64_t>& values) { return {values[0], values[1]}; }
-
 struct PoolingArguments {
   dnnl::memory::dims strides, window, dilations = {0, 0}, before, after;
 };

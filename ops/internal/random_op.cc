@@ -5,7 +5,7 @@
 namespace mox::internal {
 namespace {
 
-constexpr int64_t kElementsPerThread = 1 << 11;  // a number costs some ten nanoseconds
+constexpr int64_t kNumbersPerThread = 1 << 11;  // a number costs some ten nanoseconds
 
 }  // namespace
 
@@ -29,7 +29,7 @@ Kernel random_kernel(const Node& node,
       [elements, node_key, fill = std::move(fill)](const KernelArguments& args) {
         const RandomStream stream = stream_of(node_key, args);
         float* out = args.output<float>(0);
-        args.team.parallel_for(elements, kElementsPerThread, [&](int64_t begin, int64_t end) {
+        args.team.parallel_for(elements, kNumbersPerThread, [&](int64_t begin, int64_t end) {
           fill(stream, {out + begin, out + end}, static_cast<uint64_t>(begin));
         });
       },

@@ -17,6 +17,9 @@ struct WindowAxis {
 // Height and width.
 using WindowGeometry = std::array<WindowAxis, 2>;
 
+// An attribute of two numbers, height's and width's.
+inline std::array<int64_t, 2> pair_of(const std::vector<int64_t>& values) { return {values[0], values[1]}; }
+
 // The attributes "strides", "dilations", "padding" and "padding_sizes" that `resolve_window` reads.
 Attributes window_attributes(const std::array<int64_t, 2>& strides, const std::array<int64_t, 2>& dilations,
                              const Padding& padding);
