@@ -47,11 +47,12 @@ function(mox_program name)
   target_link_libraries(${name} PRIVATE moxing)
 endfunction()
 
-# mox_tests(NAME LIBS lib... [LABEL quick|slow] [THREADS] [TIMEOUT seconds] [DEPENDS target...]): the *_test.cc files
-# of this folder as one GoogleTest program. THREADS: ./dev test tsan runs it under ThreadSanitizer, too.
+# mox_tests(NAME LIBS lib... [LABEL quick|slow] [THREADS] [COMPUTES] [TIMEOUT seconds] [DEPENDS target...]): the
+# *_test.cc files of this folder as one GoogleTest program. THREADS: ./dev test tsan runs it under ThreadSanitizer, too.
+# COMPUTES: its own references take long where they are not optimised.
 add_custom_target(mox_threads_tests)
 function(mox_tests name)
-  cmake_parse_arguments(ARG "THREADS" "LABEL;TIMEOUT" "LIBS;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "THREADS;COMPUTES" "LABEL;TIMEOUT" "LIBS;DEPENDS" ${ARGN})
   if(NOT ARG_LABEL)
     set(ARG_LABEL quick)
   endif()
@@ -65,7 +66,8 @@ function(mox_tests name)
   file(GLOB sources CONFIGURE_DEPENDS *_test.cc)
   add_executable(${name} ${sources})
   mox_compile_options(${name})
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)  # for build time: what is tested has its own flags
+  # For build time; what is tested has its own flags.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:$<IF:$<BOOL:${ARG_COMPUTES}>,-O1,-O0>>)
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE MOX_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                              MOX_BINARY_DIR="${CMAKE_BINARY_DIR}")
