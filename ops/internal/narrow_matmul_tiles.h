@@ -25,7 +25,9 @@ struct NarrowTiles {
   static void dot_tile(const float* a, const float* b_transposed, float* y, int64_t k, int64_t stride,
                        int64_t n) {
     Vector sums[kRows][kColumns];
+#pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 16
       for (int c = 0; c < kColumns; ++c) sums[r][c] = Simd::zero();
     int64_t p = 0;
     for (; p + Simd::kLanes <= k; p += Simd::kLanes) {
@@ -36,7 +38,9 @@ struct NarrowTiles {
         for (int r = 0; r < kRows; ++r) sums[r][c] = Simd::multiply_add(left[r], right, sums[r][c]);
       }
     }
+#pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 16
       for (int c = 0; c < kColumns; ++c) {
         float total = Simd::sum(sums[r][c]);
         for (int64_t q = p; q < k; ++q) total += a[r * k + q] * b_transposed[c * stride + q];
@@ -57,7 +61,9 @@ struct NarrowTiles {
   template <int kVectors, int kColumns>
   static void outer_tile(const float* a, const float* b, float* y, int64_t m, int64_t k, int64_t n) {
     Vector sums[kVectors][kColumns];
+#pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v)
+#pragma GCC unroll 16
       for (int c = 0; c < kColumns; ++c) sums[v][c] = Simd::zero();
     for (int64_t p = 0; p < k; ++p) {
       Vector left[kVectors];
@@ -67,8 +73,10 @@ struct NarrowTiles {
         for (int v = 0; v < kVectors; ++v) sums[v][c] = Simd::multiply_add(left[v], right, sums[v][c]);
       }
     }
+#pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) {
       alignas(64) float columns[kColumns][Simd::kLanes];
+#pragma GCC unroll 16
       for (int c = 0; c < kColumns; ++c) Simd::store(columns[c], sums[v][c]);
       for (int lane = 0; lane < Simd::kLanes; ++lane)
         for (int c = 0; c < kColumns; ++c) y[(v * Simd::kLanes + lane) * n + c] = columns[c][lane];

@@ -14,7 +14,9 @@ template <int Rows, int Vectors>
 inline void compute_tile(const float* a, int64_t a_row, const float* b, int64_t b_row, int64_t k,
                          float* panel) {
   Vector sum[Rows][Vectors];
+#pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v) sum[r][v] = _mm512_setzero_ps();
   for (int64_t i = 0; i < k; ++i, a += a_row, b += b_row) {
     Vector line[Vectors];
@@ -24,7 +26,9 @@ inline void compute_tile(const float* a, int64_t a_row, const float* b, int64_t 
       for (int v = 0; v < Vectors; ++v) sum[r][v] = _mm512_fmadd_ps(scalar, line[v], sum[r][v]);
     }
   }
+#pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v) _mm512_storeu_ps(panel + r * b_row + v * kLanes, sum[r][v]);
 }
 

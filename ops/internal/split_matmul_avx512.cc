@@ -17,7 +17,9 @@ template <int Rows, int Vectors>
 inline void multiply_tile(const float* a, int64_t a_row, const float* b, int64_t b_row, float* y,
                           int64_t depth, bool accumulate) {
   Vector sum[Rows][Vectors];
+#pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v)
       sum[r][v] = accumulate ? _mm512_loadu_ps(y + r * b_row + v * kLanes) : _mm512_setzero_ps();
   for (int64_t i = 0; i < depth; ++i, ++a, b += b_row) {
@@ -28,7 +30,9 @@ inline void multiply_tile(const float* a, int64_t a_row, const float* b, int64_t
       for (int v = 0; v < Vectors; ++v) sum[r][v] = _mm512_fmadd_ps(scalar, line[v], sum[r][v]);
     }
   }
+#pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v) _mm512_storeu_ps(y + r * b_row + v * kLanes, sum[r][v]);
 }
 

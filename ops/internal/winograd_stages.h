@@ -87,8 +87,10 @@ void transform_images(const Problem& p, const Element* x, const Part& part, cons
   transform_tiles<kWriting, Tile * Tile>(
       p, part, strides, v,
       [&](const TilePosition& at, int64_t b, Vector* d) {
-        load_pixels<Tile>(x + (at.image * blocks + b) * pixels * kLanes, p.in_height, p.in_width,
-                          at.row * outputs - p.before_y, at.column * outputs - p.before_x, d);
+        const Element* block = x + (at.image * blocks + b) * pixels * kLanes;
+        const int64_t top = at.row * outputs - p.before_y, left = at.column * outputs - p.before_x;
+        load_pixels<Tile>(block, p.in_height, p.in_width, top, left, d);
+        fetch_pixels<Tile>(block, p.in_width, top, left + Tile, outputs);
       },
       [](Vector* d, const auto& store) {
         for (int j = 0; j < Tile; ++j) transform_line<Tile>(d + j, Tile);
@@ -107,8 +109,9 @@ void transform_gradients(const Problem& p, const Element* dy, const Part& part, 
   transform_tiles<kWriting, M * M>(
       p, part, strides, out,
       [&](const TilePosition& at, int64_t b, Vector* d) {
-        load_pixels<M>(dy + (at.image * blocks + b) * pixels * kLanes, p.out_height, p.out_width, at.row * M,
-                       at.column * M, d);
+        const Element* block = dy + (at.image * blocks + b) * pixels * kLanes;
+        load_pixels<M>(block, p.out_height, p.out_width, at.row * M, at.column * M, d);
+        fetch_pixels<M>(block, p.out_width, at.row * M, (at.column + 1) * M, M);
       },
       [](const Vector* d, const auto& store) { expand<Tile, M>(d, store); });
 }

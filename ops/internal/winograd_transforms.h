@@ -162,6 +162,15 @@ inline void load_pixels(const Element* block, int64_t height, int64_t width, int
   }
 }
 
+// Begins to fetch the pixels that the tile to the right of one needs besides: neighbours lie in as many places as a tile has
+// rows, too many for the processor to follow by itself. Where there is no such tile, what lies there is of no use and no harm.
+template <int Rows, typename Element>
+inline void fetch_pixels(const Element* block, int64_t width, int64_t top, int64_t left, int64_t columns) {
+  for (int i = 0; i < Rows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      _mm_prefetch(block + ((top + i) * width + left + j) * kLanes, _MM_HINT_T0);
+}
+
 // store(point, value) of G d G^T, for a square of N x N values.
 template <int Tile, int N, typename Store>
 inline void expand(const Vector* d, const Store& store) {

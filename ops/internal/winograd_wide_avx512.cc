@@ -24,7 +24,9 @@ template <int Rows, int Vectors>
 inline void multiply_block(const float* a, int64_t a_row, int64_t a_term, int64_t a_block, const float* b,
                            int64_t b_column, float* c, int64_t c_column, int64_t blocks, bool accumulate) {
   Vector sum[Rows][Vectors];
+#pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v)
       sum[r][v] = accumulate ? _mm512_loadu_ps(c + v * c_column + r * kLanes) : _mm512_setzero_ps();
   for (int64_t i = 0; i < blocks; ++i, a += a_block) {
@@ -38,7 +40,9 @@ inline void multiply_block(const float* a, int64_t a_row, int64_t a_term, int64_
       }
     }
   }
+#pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v) _mm512_storeu_ps(c + v * c_column + r * kLanes, sum[r][v]);
 }
 

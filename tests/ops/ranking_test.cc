@@ -9,6 +9,7 @@
 #include "ops/in_top_k.h"
 #include "ops/top_k.h"
 #include "tests/ops/run_op.h"
+#include "tests/support/evaluate.h"
 
 namespace mox::test {
 namespace {
