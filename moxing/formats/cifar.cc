@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <mutex>
@@ -28,10 +29,10 @@ void require_label(int64_t label, int classes, const std::string& place) {
     throw DataError(fmt::format("{}: label {} is out of range: expected 0 to {}", place, label, classes - 1));
 }
 
-image::Bitmap to_bitmap(const uint8_t* planes) {
-  image::Bitmap bitmap(kSide, kSide);
-  for (size_t i = 0; i < kPlane; ++i)
-    for (size_t c = 0; c < 3; ++c) bitmap.pixels[i * image::kPixelBytes + c] = planes[c * kPlane + i];
+image::PlanarBitmap to_bitmap(const uint8_t* planes) {
+  image::PlanarBitmap bitmap(kSide, kSide);
+  for (int c = 0; c < image::kPlanes; ++c)
+    for (int y = 0; y < kSide; ++y, planes += kSide) std::copy_n(planes, kSide, bitmap.plane(y, c));
   return bitmap;
 }
 
@@ -54,8 +55,8 @@ class CifarSource : public RandomAccessSource {
             std::span<std::byte* const> components) const override {
     const auto at = static_cast<size_t>(index);
     std::unique_ptr<image::ImageReader> reader = take_reader();
-    reader->read(to_bitmap(std::as_const(data_.images).values<uint8_t>().data() + at * kImage), context,
-                 reinterpret_cast<float*>(components[0]));
+    reader->read(to_bitmap(std::as_const(data_.images).values<uint8_t>().data() + at * kImage).view(),
+                 context, reinterpret_cast<float*>(components[0]));
     std::memcpy(components[1], &data_.labels.values<int32_t>()[at], sizeof(int32_t));
     const std::lock_guard lock(mutex_);
     readers_.push_back(std::move(reader));

@@ -46,7 +46,7 @@ enum class ImageCache {
 ImageCache image_cache_from_string(std::string_view name);
 
 enum class CacheContent {
-  kDecoded,  // pixels, 4 bytes each: later passes only crop, resize and augment. Not with Augmentation::fast_decode
+  kDecoded,  // pixels, 3 bytes each: later passes only crop, resize and augment. Not with Augmentation::fast_decode
   kResized,  // ready for augmentation: pixels of images whose shorter side is resized to `resized_shorter` where it is larger, so
   // that later passes read, crop and resize a small image. The samples are those of the resized images in every pass, the first
   // included, whatever fits into the cache; they are smoother than the originals' where a crop is smaller than the network's

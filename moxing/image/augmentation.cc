@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "moxing/image/internal/colour.h"
 #include "moxing/image/internal/crop.h"
+#include "moxing/image/internal/prefetch.h"
 #include "runtime/base/error.h"
 
 namespace mox::image {
@@ -63,16 +63,6 @@ namespace {
 // samples would be gone from them anyway before somebody reads the batch.
 constexpr size_t kPastCachesBytes = size_t{1} << 18;
 
-// How far ahead of the row that is resampled the pixels of a bitmap are asked for: parts of rows are too short for the
-// processor to see by itself where they go on. They go to the second-level cache; the first would not hold so many.
-constexpr int kRowsAhead = 16;
-
-void prefetch(const uint8_t* from, size_t bytes) {
-  constexpr size_t kLine = 64;
-  constexpr int kSecondLevel = 2;
-  for (size_t at = 0; at < bytes; at += kLine) __builtin_prefetch(from + at, 0, kSecondLevel);
-}
-
 }  // namespace
 
 class ImageReader::Implementation {
@@ -80,7 +70,7 @@ class ImageReader::Implementation {
   Implementation(const Augmentation& recipe, DecodeLimits limits) : recipe_(recipe), decoder_(limits) {
     validate(recipe, "image augmentation");
     const size_t bytes = static_cast<size_t>(recipe.channels) * plane_pixels() * sizeof(float);
-    if (bytes >= kPastCachesBytes && !recipe.jitter.any()) stores_ = internal::Stores::kPastCaches;
+    past_caches_ = bytes >= kPastCachesBytes && !recipe.jitter.any();
     for (size_t c = 0; c < 3; ++c) {
       scale_[c] = 1 / (255 * recipe.stddev[c]);
       offset_[c] = -recipe.mean[c] / recipe.stddev[c];
@@ -97,44 +87,32 @@ class ImageReader::Implementation {
       plan.resampling = internal::reduced(plan.resampling, reduction);
     }
     begin(plan, out);
-    decoder_.decode(resampler_.needed(),
-                    [&](int y, const uint8_t* pixels) { add_row(plan, y, pixels, out); });
+    resample_to(plan, out, [&](const auto& rows) {
+      decoder_.decode(resampler_.needed(),
+                      [&](int y, const uint8_t* pixels) { resampler_.add_row(y, pixels, rows); });
+    });
     finish(random, out);
   }
 
-  void read(const Bitmap& bitmap, const SampleContext& context, float* out) {
+  void read(const PlanarView& image, const SampleContext& context, float* out) {
     const RandomStream random = context.random();
-    const internal::CropPlan plan = internal::plan_crop(recipe_, bitmap.width, bitmap.height, random);
-    prefetch_start(bitmap, plan.resampling.source);
+    const internal::CropPlan plan = internal::plan_crop(recipe_, image.width, image.height, random);
+    // The first rows come while the weights are being computed.
+    const Box needed = image::needed_pixels(plan.resampling);
+    for (int y = 0; y < std::min(needed.height, internal::kRowsAhead); ++y)
+      internal::prefetch_row(image, needed, needed.y + y);
     begin(plan, out);
-    const Box needed = resampler_.needed();
-    const size_t bytes = static_cast<size_t>(needed.width) * kPixelBytes;
-    const uint8_t* const end = bitmap.pixels.data() + bitmap.pixels.size();
-    for (int y = 0; y < needed.height; ++y) {
-      const uint8_t* row = bitmap.row(needed.y + y) + static_cast<size_t>(needed.x) * kPixelBytes;
-      if (y + kRowsAhead < needed.height) prefetch(row + kRowsAhead * bitmap.stride(), bytes);
-      if (static_cast<size_t>(end - row) < bytes + kRowSlackBytes) {  // nothing behind it that may be read
-        row_.resize(bytes + kRowSlackBytes);
-        std::memcpy(row_.data(), row, bytes);
-        row = row_.data();
-      }
-      add_row(plan, y, row, out);
-    }
+    resample_to(plan, out, [&](const auto& rows) { resampler_.add_image(image, rows); });
     finish(random, out);
+  }
+
+  Box needed_pixels(int width, int height, const SampleContext& context) const {
+    return image::needed_pixels(internal::plan_crop(recipe_, width, height, context.random()).resampling);
   }
 
  private:
   size_t plane_pixels() const {
     return static_cast<size_t>(recipe_.height) * static_cast<size_t>(recipe_.width);
-  }
-
-  // The first rows of what is resampled, while the weights are being computed.
-  static void prefetch_start(const Bitmap& bitmap, const Region& source) {
-    const int left = static_cast<int>(source.x), top = static_cast<int>(source.y);
-    const int rows = std::min(kRowsAhead, bitmap.height - top);
-    for (int y = 0; y < rows; ++y)
-      prefetch(bitmap.row(top + y) + static_cast<size_t>(left) * kPixelBytes,
-               static_cast<size_t>(source.width) * kPixelBytes);
   }
 
   // Colours change before they are normalised: with jitter, the planes hold [0, 1] at first.
@@ -150,19 +128,23 @@ class ImageReader::Implementation {
                   offset(static_cast<size_t>(c)));
   }
 
-  void add_row(const internal::CropPlan& plan, int y, const uint8_t* pixels, float* out) {
-    resampler_.add_row(y, pixels, [&](int out_y, const uint8_t* row) {
-      const int width = plan.resampling.output.width;
-      float* first = out + static_cast<size_t>(plan.y + out_y) * static_cast<size_t>(recipe_.width) +
-                     static_cast<size_t>(plan.x);
-      if (recipe_.channels == 1) {
-        internal::row_to_grey(row, width, scale(0), offset(0), first);
-        return;
-      }
-      const float scales[] = {scale(0), scale(1), scale(2)}, offsets[] = {offset(0), offset(1), offset(2)};
-      float* const planes[] = {first, first + plane_pixels(), first + 2 * plane_pixels()};
-      internal::row_to_planes(row, width, scales, offsets, planes, stores_);
-    });
+  // resample(rows): gives the resampler its input, and `rows` as where its output goes.
+  template <typename Resample>
+  void resample_to(const internal::CropPlan& plan, float* out, Resample&& resample) {
+    const auto stride = static_cast<size_t>(recipe_.width);
+    float* const first = out + static_cast<size_t>(plan.y) * stride + static_cast<size_t>(plan.x);
+    if (recipe_.channels == 1) {
+      resample([&](int y, const uint8_t* const* planes) {
+        internal::row_to_grey(planes, plan.resampling.output.width, scale(0), offset(0),
+                              first + static_cast<size_t>(y) * stride);
+      });
+      return;
+    }
+    resample(FloatPlanes{.planes = {first, first + plane_pixels(), first + 2 * plane_pixels()},
+                         .stride = stride,
+                         .scale = {scale(0), scale(1), scale(2)},
+                         .offset = {offset(0), offset(1), offset(2)},
+                         .past_caches = past_caches_});
   }
 
   void finish(const RandomStream& random, float* out) const {
@@ -173,7 +155,6 @@ class ImageReader::Implementation {
         for (size_t i = 0; i < plane_pixels(); ++i)
           planes[c][i] = planes[c][i] * (255 * scale_[c]) + offset_[c];
     }
-    if (stores_ == internal::Stores::kPastCaches) internal::finish_stores();
     if (recipe_.cut_out > 0) cut_out(random, out);
   }
 
@@ -196,8 +177,7 @@ class ImageReader::Implementation {
   Decoder decoder_;
   Resampler resampler_;
   std::array<float, 3> scale_, offset_;
-  internal::Stores stores_ = internal::Stores::kCached;
-  std::vector<uint8_t> row_;
+  bool past_caches_ = false;
 };
 
 ImageReader::ImageReader(const Augmentation& augmentation, DecodeLimits limits)
@@ -207,8 +187,11 @@ void ImageReader::read(std::span<const std::byte> encoded, const std::string& na
                        const SampleContext& context, float* out) {
   implementation_->read(encoded, name, context, out);
 }
-void ImageReader::read(const Bitmap& pixels, const SampleContext& context, float* out) {
+void ImageReader::read(const PlanarView& pixels, const SampleContext& context, float* out) {
   implementation_->read(pixels, context, out);
+}
+Box ImageReader::needed_pixels(int width, int height, const SampleContext& context) const {
+  return implementation_->needed_pixels(width, height, context);
 }
 
 }  // namespace mox::image

@@ -13,6 +13,7 @@
 
 #include "moxing/image/bitmap.h"
 #include "moxing/image/decode.h"
+#include "moxing/image/planar_bitmap.h"
 #include "moxing/image/resample.h"
 #include "runtime/data/source.h"
 
@@ -76,8 +77,11 @@ class ImageReader {
   void read(std::span<const std::byte> encoded, const std::string& name, const SampleContext& context,
             float* out);
 
-  // The same from pixels.
-  void read(const Bitmap& pixels, const SampleContext& context, float* out);
+  // The same from pixels; all of needed_pixels must be there.
+  void read(const PlanarView& pixels, const SampleContext& context, float* out);
+
+  // The part of an image of this size that `read` looks at.
+  Box needed_pixels(int width, int height, const SampleContext& context) const;
 
  private:
   class Implementation;

@@ -96,7 +96,7 @@ class Decoder::Implementation {
     format.decode(stored, [this](int y, const uint8_t* pixels) {
       std::memcpy(stored_.row(y), pixels, stored_.stride());
     });
-    row_.resize(static_cast<size_t>(box.width) * kPixelBytes + kRowSlackBytes);
+    row_.resize(static_cast<size_t>(box.width) * kPixelBytes);
     for (int y = 0; y < box.height; ++y) {
       for (int x = 0; x < box.width; ++x) {
         int from_x = turn_.swap ? y : x, from_y = turn_.swap ? x : y;

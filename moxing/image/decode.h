@@ -25,10 +25,8 @@ struct DecodeLimits {
   int64_t pixels = int64_t{1} << 27;
 };
 
-// What a decoder gives its rows to: row `y` of the box, as many pixels as the box is wide, followed by kRowSlackBytes
-// that may be read (vector code does). Valid during the call.
-constexpr int kRowSlackBytes = 64;
-using RowSink = FunctionRef<void(int y, uint8_t* pixels)>;
+// What a decoder gives its rows to: row `y` of the box, as many pixels as the box is wide. Valid during the call.
+using RowSink = FunctionRef<void(int y, const uint8_t* pixels)>;
 
 // Decodes one image after another; keeps the library's tables and buffers between them. Used by one thread.
 class Decoder {

@@ -4,245 +4,192 @@
 #include <immintrin.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
+#include <vector>
 
+#include "moxing/image/internal/aligned_buffer.h"
+#include "moxing/image/internal/prefetch.h"
+#include "moxing/image/internal/resample_axis.h"
+#include "moxing/image/internal/row_kernels.h"
+#include "moxing/image/internal/row_taps.h"
 #include "runtime/base/error.h"
 
 namespace mox::image {
-
 namespace {
 
-constexpr int kWeightBits = 14;
-constexpr int kOne = 1 << kWeightBits;
-constexpr int kStep = 4;   // source pixels that one vector holds
-constexpr int kGroup = 4;  // output pixels that are made together
+using internal::AxisGeometry;
 
-double filter_value(Filter filter, double t) {
-  if (filter == Filter::kBilinear) return std::max(0.0, 1.0 - std::abs(t));
-  return t > -0.5 && t <= 0.5 ? 1.0 : 0.0;
+bool has_avx512() {
+  static const bool has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw");
+  return has;
 }
 
-// Weights as integers that sum to one exactly: what is rounded is their running sum, so that errors cancel between
-// neighbours, however many there are.
-void round_weights(const std::vector<double>& exact, int16_t* weights) {
-  double sum = 0;
-  for (double weight : exact) sum += weight;
-  double running = 0;
-  int before = 0;
-  for (size_t i = 0; i < exact.size(); ++i) {
-    running += exact[i];
-    const int now = static_cast<int>(running / sum * kOne + 0.5);
-    weights[i] = static_cast<int16_t>(now - before);
-    before = now;
-  }
-}
+struct Geometry {
+  explicit Geometry(const Resampling& wanted)
+      : horizontal(wanted.filter, wanted.source.x, wanted.source.width, wanted.resized_width),
+        vertical(wanted.filter, wanted.source.y, wanted.source.height, wanted.resized_height) {}
+  AxisGeometry horizontal, vertical;
+};
 
-}  // namespace
-
-void Resampler::prepare(const Resampling& resampling) {
-  const Box& output = resampling.output;
-  const Region& source = resampling.source;
+void require_possible(const Resampling& wanted) {
+  const Box& output = wanted.output;
+  const Region& source = wanted.source;
   if (!(source.width >= 1) || !(source.height >= 1) || output.width < 1 || output.height < 1 ||
-      output.x < 0 || output.y < 0 || output.x + output.width > resampling.resized_width ||
-      output.y + output.height > resampling.resized_height)
+      output.x < 0 || output.y < 0 || output.x + output.width > wanted.resized_width ||
+      output.y + output.height > wanted.resized_height)
     throw InvalidArgument(
         fmt::format("resample: [{}, {}) x [{}, {}) of an image of {} x {} pixels that is resized to {} x {} "
                     "cannot be made",
                     output.x, output.x + output.width, output.y, output.y + output.height, source.width,
-                    source.height, resampling.resized_width, resampling.resized_height));
+                    source.height, wanted.resized_width, wanted.resized_height));
+}
 
-  // Positions in the source count from its first pixel that is touched, then from the first that is needed.
-  const auto touched = [](double begin, double size) {
-    return static_cast<int>(std::ceil(begin + size)) - static_cast<int>(std::floor(begin));
+Box needed_of(const Geometry& geometry, const Box& output) {
+  const auto span = [](const AxisGeometry& axis, int begin, int size, int* start, int* length) {
+    *start = axis.origin() + axis.first(begin);
+    *length = axis.end(begin + size - 1) - axis.first(begin);
   };
-  const int origin_x = static_cast<int>(std::floor(source.x)),
-            origin_y = static_cast<int>(std::floor(source.y));
-  width_ = output.width;
-  height_ = output.height;
-  next_row_ = 0;
-  prepare_axis(&horizontal_, resampling.filter, source.x - origin_x, source.width,
-               touched(source.x, source.width), resampling.resized_width, output.x, width_);
-  prepare_axis(&vertical_, resampling.filter, source.y - origin_y, source.height,
-               touched(source.y, source.height), resampling.resized_height, output.y, height_);
-  const int left = horizontal_.first.front(), top = vertical_.first.front();
-  for (int& first : horizontal_.first) first -= left;
-  for (int& first : vertical_.first) first -= top;
-  needed_ = {origin_x + left, origin_y + top, horizontal_.end(static_cast<size_t>(width_ - 1)),
-             vertical_.end(static_cast<size_t>(height_ - 1))};
-  prepare_groups(resampling.flip);
-  // Vectors of eight pixels read and write past the width.
-  ring_stride_ = (static_cast<size_t>(width_) * kPixelBytes + kRowSlackBytes) / 32 * 32 + 32;
-  ring_rows_ = vertical_.taps;
-  ring_.resize(ring_stride_ * static_cast<size_t>(ring_rows_));
-  out_.resize(ring_stride_);
+  Box needed;
+  span(geometry.horizontal, output.x, output.width, &needed.x, &needed.width);
+  span(geometry.vertical, output.y, output.height, &needed.y, &needed.height);
+  return needed;
 }
 
-void Resampler::prepare_axis(Axis* axis, Filter filter, double offset, double source_size, int touched,
-                             int resized, int begin, int size) {
-  const double scale = source_size / resized, grown = std::max(scale, 1.0);
-  const double support = (filter == Filter::kBilinear ? 1.0 : 0.5) * grown;
-  const auto outputs = static_cast<size_t>(size);
-  axis->first.resize(outputs);
-  axis->count.resize(outputs);
-  axis->taps = 0;
-  const auto centre = [&](size_t i) { return offset + (begin + static_cast<double>(i) + 0.5) * scale; };
-  for (size_t i = 0; i < outputs; ++i) {
-    axis->first[i] = std::max(0, static_cast<int>(centre(i) - support + 0.5));
-    axis->count[i] = std::min(touched, static_cast<int>(centre(i) + support + 0.5)) - axis->first[i];
-    axis->taps = std::max(axis->taps, axis->count[i]);
-  }
-  axis->stride = (axis->taps + 1) / 2 * 2;
-  axis->weights.assign(outputs * static_cast<size_t>(axis->stride), 0);
-  for (size_t i = 0; i < outputs; ++i) {
-    exact_weights_.clear();
-    for (int j = axis->first[i]; j < axis->end(i); ++j)
-      exact_weights_.push_back(filter_value(filter, (j + 0.5 - centre(i)) / grown));
-    round_weights(exact_weights_, &axis->weights[i * static_cast<size_t>(axis->stride)]);
-  }
+size_t rounded_up(size_t count, size_t multiple) { return (count + multiple - 1) / multiple * multiple; }
+
+}  // namespace
+
+Box needed_pixels(const Resampling& resampling) {
+  require_possible(resampling);
+  return needed_of(Geometry(resampling), resampling.output);
 }
 
-void Resampler::prepare_groups(bool flip) {
-  const auto width = static_cast<size_t>(width_), taps = static_cast<size_t>(horizontal_.taps),
-             stride = static_cast<size_t>(horizontal_.stride);
-  const size_t groups = (width + kGroup - 1) / kGroup, steps = (taps + kStep - 1) / kStep;
-  steps_ = static_cast<int>(steps);
-  group_first_.assign(groups * kGroup, 0);
-  // A step of a group is four vectors: weights a b of output pixels 0 and 2 (a b a b a b a b of each, as multiply-add takes
-  // them for four channels), weights c d of the same, then both of pixels 1 and 3.
-  group_weights_.assign(groups * steps * kGroup * 16, 0);
-  for (size_t i = 0; i < width; ++i) {
-    const size_t x = flip ? width - 1 - i : i;
-    // Where zeros behind the weights would reach past the row, the window moves left: zeros in front, then.
-    const int start = horizontal_.first[i];
-    group_first_[x] = std::max(0, std::min(start, needed_.width - steps_ * kStep));
-    const auto shift = static_cast<size_t>(start - group_first_[x]);
-    const size_t pixel = x % kGroup;
-    int16_t* weights = &group_weights_[x / kGroup * steps * kGroup * 16 + pixel % 2 * 32 + pixel / 2 * 8];
-    for (size_t k = 0; k < static_cast<size_t>(horizontal_.count[i]); ++k) {
-      const size_t tap = k + shift;
-      for (size_t channel = 0; channel < 4; ++channel)
-        weights[tap / 4 * kGroup * 16 + tap % 4 / 2 * 16 + channel * 2 + tap % 2] =
-            horizontal_.weights[i * stride + k];
+class Resampler::Implementation {
+ public:
+  explicit Implementation(Vectors vectors) : avx512_(vectors == Vectors::kBest && has_avx512()) {}
+
+  void prepare(const Resampling& wanted) {
+    require_possible(wanted);
+    const Geometry geometry(wanted);
+    const Box& output = wanted.output;
+    needed_ = needed_of(geometry, output);
+    next_row_ = 0;
+    horizontal_.prepare(wanted.filter, geometry.horizontal, output.x, output.width);
+    vertical_.prepare(wanted.filter, geometry.vertical, output.y, output.height);
+    kernels_ = &taps_.prepare(horizontal_, wanted.flip, avx512_);
+    // The kernels read past the last column as many as the last output's weights and a vector cover.
+    const auto columns = static_cast<size_t>(needed_.width + horizontal_.taps() + internal::kColumnSlack);
+    const size_t stride = rounded_up(columns, internal::kColumnSlack);
+    columns_ = {columns_memory_.take(kPlanes * stride), static_cast<ptrdiff_t>(stride)};
+    row_pointers_.resize(static_cast<size_t>(2 * vertical_.pairs()));
+  }
+
+  Box needed() const { return needed_; }
+
+  template <typename Output>
+  void add_row(int y, const uint8_t* pixels, const Output& out) {
+    const size_t plane = rounded_up(static_cast<size_t>(needed_.width), kRowSlackBytes) + kRowSlackBytes;
+    const int rows = vertical_.taps();
+    uint8_t* const ring = ring_.take(kPlanes * plane * static_cast<size_t>(rows));
+    const auto row = [&](int i) { return ring + kPlanes * plane * static_cast<size_t>(i % rows); };
+    uint8_t* const planes[kPlanes] = {row(y), row(y) + plane, row(y) + 2 * plane};
+    split_pixels(pixels, needed_.width, planes);
+    for (; next_row_ < vertical_.size() && vertical_.end(next_row_) <= y + 1; ++next_row_)
+      make_row(row, static_cast<ptrdiff_t>(plane), out);
+  }
+
+  template <typename Output>
+  void add_image(const PlanarView& image, const Output& out) {
+    MOX_ASSERT(image.first_row <= needed_.y && needed_.y + needed_.height <= image.first_row + image.rows &&
+                   needed_.x + needed_.width <= image.width,
+               "the image has the pixels that are needed");
+    const auto row = [&](int i) { return image.row(needed_.y + i) + needed_.x; };
+    int asked = internal::kRowsAhead;
+    for (; next_row_ < vertical_.size(); ++next_row_) {
+      const int ahead = std::min(vertical_.end(next_row_) + internal::kRowsAhead, needed_.height);
+      for (; asked < ahead; ++asked) internal::prefetch_row(image, needed_, needed_.y + asked);
+      make_row(row, image.width, out);
     }
   }
-}
 
-// kSteps 0: as many as `steps_` says.
-template <int kSteps>
-void Resampler::resample_row(const uint8_t* pixels, uint8_t* out) const {
-  // Bytes of pixels p q r s to 16 bits: p0 q0 p1 q1 p2 q2 p3 q3, and r0 s0 ...
-  const __m256i front =
-      _mm256_broadcastsi128_si256(_mm_setr_epi8(0, -1, 4, -1, 1, -1, 5, -1, 2, -1, 6, -1, 3, -1, 7, -1));
-  const __m256i back = _mm256_broadcastsi128_si256(
-      _mm_setr_epi8(8, -1, 12, -1, 9, -1, 13, -1, 10, -1, 14, -1, 11, -1, 15, -1));
-  const __m256i half = _mm256_set1_epi32(kOne / 2);
-  const int steps = kSteps > 0 ? kSteps : steps_, width = width_;
-  const int16_t* weights = group_weights_.data();
-  const int* first = group_first_.data();
-  const auto add = [&](__m256i sum, const uint8_t* a, const uint8_t* b, const int16_t* scale) {
-    const __m256i both =
-        _mm256_loadu2_m128i(reinterpret_cast<const __m128i*>(b), reinterpret_cast<const __m128i*>(a));
-    const auto* scales = reinterpret_cast<const __m256i*>(scale);
-    sum = _mm256_add_epi32(sum,
-                           _mm256_madd_epi16(_mm256_shuffle_epi8(both, front), _mm256_loadu_si256(scales)));
-    return _mm256_add_epi32(
-        sum, _mm256_madd_epi16(_mm256_shuffle_epi8(both, back), _mm256_loadu_si256(scales + 1)));
-  };
-  for (int x = 0; x < width; x += kGroup, first += kGroup) {
-    __m256i even = half, odd = half;
-    for (int step = 0; step < steps; ++step, weights += kGroup * 16) {
-      const uint8_t* from = pixels + static_cast<ptrdiff_t>(step) * kStep * kPixelBytes;
-      const auto at = [&](int i) { return from + static_cast<ptrdiff_t>(first[i]) * kPixelBytes; };
-      even = add(even, at(0), at(2), weights);
-      odd = add(odd, at(1), at(3), weights + 32);
+ private:
+  // Makes row `next_row_` of the output; row(i): the red plane of row i of what is needed.
+  template <typename Row, typename Output>
+  void make_row(Row&& row, ptrdiff_t plane_stride, const Output& out) {
+    // In pairs: an odd one's partner is itself, with the weight 0 that lies behind its own.
+    const int first = vertical_.first(next_row_), last = vertical_.end(next_row_) - 1;
+    const int pairs = (last - first + 2) / 2;
+    for (int i = 0; i < 2 * pairs; ++i)
+      row_pointers_[static_cast<size_t>(i)] = row(std::min(first + i, last));
+    kernels_->combine({row_pointers_.data(), plane_stride, vertical_.weights(next_row_), pairs},
+                      needed_.width, columns_);
+    give(out);
+  }
+
+  void give(const PlaneSink& sink) {
+    const size_t plane = rounded_up(static_cast<size_t>(horizontal_.size()), kRowSlackBytes);
+    uint8_t* const bytes = bytes_.take(kPlanes * plane);
+    uint8_t* const planes[kPlanes] = {bytes, bytes + plane, bytes + 2 * plane};
+    kernels_->to_bytes(columns_, taps_.view(), planes);
+    sink(next_row_, planes);
+  }
+
+  void give(const FloatPlanes& out) {
+    internal::FloatRow row{};
+    row.streamed = out.past_caches;
+    for (size_t c = 0; c < kPlanes; ++c) {
+      row.planes[c] = out.planes[c] + static_cast<size_t>(next_row_) * out.stride;
+      row.scale[c] = out.scale[c];
+      row.offset[c] = out.offset[c];
+      if (reinterpret_cast<uintptr_t>(row.planes[c]) % 64 != 0) row.streamed = false;
     }
-    const __m256i sums =
-        _mm256_packs_epi32(_mm256_srai_epi32(even, kWeightBits), _mm256_srai_epi32(odd, kWeightBits));
-    const __m256i four = _mm256_permute4x64_epi64(_mm256_packus_epi16(sums, sums), 0b1000);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + static_cast<ptrdiff_t>(x) * kPixelBytes),
-                     _mm256_castsi256_si128(four));
+    kernels_->to_floats(columns_, taps_.view(), row);
+    // What went past the caches is there for others before anything that is written later.
+    if (out.past_caches && next_row_ + 1 == vertical_.size()) _mm_sfence();
   }
+
+  const bool avx512_;
+  Box needed_;
+  internal::Axis horizontal_, vertical_;  // relative to `needed_`
+  internal::RowTaps taps_;
+  const internal::RowKernels* kernels_ = nullptr;
+  int next_row_ = 0;                       // of the output
+  internal::AlignedBuffer<uint8_t> ring_;  // the source rows that count in it, in planes
+  std::vector<const uint8_t*> row_pointers_;
+  internal::AlignedBuffer<int16_t> columns_memory_;
+  internal::Columns columns_{};
+  internal::AlignedBuffer<uint8_t> bytes_;
+};
+
+Resampler::Resampler(Vectors vectors) : implementation_(std::make_unique<Implementation>(vectors)) {}
+Resampler::~Resampler() = default;
+void Resampler::prepare(const Resampling& resampling) { implementation_->prepare(resampling); }
+Box Resampler::needed() const { return implementation_->needed(); }
+void Resampler::add_row(int y, const uint8_t* pixels, PlaneSink out) {
+  implementation_->add_row(y, pixels, out);
+}
+void Resampler::add_row(int y, const uint8_t* pixels, const FloatPlanes& out) {
+  implementation_->add_row(y, pixels, out);
+}
+void Resampler::add_image(const PlanarView& image, PlaneSink out) { implementation_->add_image(image, out); }
+void Resampler::add_image(const PlanarView& image, const FloatPlanes& out) {
+  implementation_->add_image(image, out);
 }
 
-// kPairs: of rows; 0: as many as `pairs` says.
-template <int kPairs>
-void Resampler::combine(const uint8_t* const* rows, const int16_t* weights, int pairs) {
-  const __m256i zero = _mm256_setzero_si256(), half = _mm256_set1_epi32(kOne / 2);
-  const int count = kPairs > 0 ? kPairs : pairs;
-  const auto bytes = static_cast<size_t>(width_) * kPixelBytes;
-  for (size_t at = 0; at < bytes; at += 32) {
-    __m256i sum0 = half, sum1 = half, sum2 = half, sum3 = half;
-    for (int pair = 0; pair < count; ++pair) {
-      const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows[2 * pair] + at));
-      const __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows[2 * pair + 1] + at));
-      int two_weights;
-      std::memcpy(&two_weights, weights + 2 * pair, sizeof two_weights);
-      const __m256i scale = _mm256_set1_epi32(two_weights);
-      const __m256i low = _mm256_unpacklo_epi8(a, b), high = _mm256_unpackhi_epi8(a, b);
-      sum0 = _mm256_add_epi32(sum0, _mm256_madd_epi16(_mm256_unpacklo_epi8(low, zero), scale));
-      sum1 = _mm256_add_epi32(sum1, _mm256_madd_epi16(_mm256_unpackhi_epi8(low, zero), scale));
-      sum2 = _mm256_add_epi32(sum2, _mm256_madd_epi16(_mm256_unpacklo_epi8(high, zero), scale));
-      sum3 = _mm256_add_epi32(sum3, _mm256_madd_epi16(_mm256_unpackhi_epi8(high, zero), scale));
-    }
-    const __m256i low =
-        _mm256_packs_epi32(_mm256_srai_epi32(sum0, kWeightBits), _mm256_srai_epi32(sum1, kWeightBits));
-    const __m256i high =
-        _mm256_packs_epi32(_mm256_srai_epi32(sum2, kWeightBits), _mm256_srai_epi32(sum3, kWeightBits));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out_.data() + at), _mm256_packus_epi16(low, high));
-  }
-}
-
-void Resampler::combine_rows(int y) {
-  const auto row = static_cast<size_t>(y);
-  // In pairs: an odd one's partner is itself, with the weight 0 that lies behind its own.
-  const int taps = vertical_.count[row], pairs = (taps + 1) / 2;
-  row_pointers_.clear();
-  for (int tap = 0; tap < 2 * pairs; ++tap)
-    row_pointers_.push_back(
-        ring_.data() +
-        ring_stride_ * static_cast<size_t>((vertical_.first[row] + std::min(tap, taps - 1)) % ring_rows_));
-  const int16_t* weights = &vertical_.weights[row * static_cast<size_t>(vertical_.stride)];
-  if (pairs == 1)
-    combine<1>(row_pointers_.data(), weights, pairs);
-  else if (pairs == 2)
-    combine<2>(row_pointers_.data(), weights, pairs);
-  else
-    combine<0>(row_pointers_.data(), weights, pairs);
-}
-
-void Resampler::add_row(int y, const uint8_t* pixels, RowSink sink) {
-  uint8_t* const row = ring_.data() + ring_stride_ * static_cast<size_t>(y % ring_rows_);
-  if (steps_ == 1)
-    resample_row<1>(pixels, row);
-  else if (steps_ == 2)
-    resample_row<2>(pixels, row);
-  else
-    resample_row<0>(pixels, row);
-  for (; next_row_ < height_ && vertical_.end(static_cast<size_t>(next_row_)) <= y + 1; ++next_row_) {
-    combine_rows(next_row_);
-    sink(next_row_, out_.data());
-  }
-}
-
-Bitmap resample(const Bitmap& source, const Resampling& resampling) {
+Bitmap resample(const Bitmap& source, const Resampling& resampling, Vectors vectors) {
   const Region& box = resampling.source;
   if (box.x < 0 || box.y < 0 || box.x + box.width > source.width || box.y + box.height > source.height)
     throw InvalidArgument(
         fmt::format("resample: the box [{}, {}) x [{}, {}) is not inside the image of {} x {}", box.x,
                     box.x + box.width, box.y, box.y + box.height, source.width, source.height));
-  Resampler resampler;
+  Resampler resampler(vectors);
   resampler.prepare(resampling);
   Bitmap result(resampling.output.width, resampling.output.height);
-  const Box needed = resampler.needed();
-  std::vector<uint8_t> row(static_cast<size_t>(needed.width) * kPixelBytes + kRowSlackBytes);
-  for (int y = 0; y < needed.height; ++y) {
-    std::memcpy(row.data(), source.row(needed.y + y) + static_cast<size_t>(needed.x) * kPixelBytes,
-                static_cast<size_t>(needed.width) * kPixelBytes);
-    resampler.add_row(y, row.data(), [&](int out_y, const uint8_t* pixels) {
-      std::memcpy(result.row(out_y), pixels, result.stride());
-    });
-  }
+  const PlanarBitmap pixels = planar(source);
+  resampler.add_image(pixels.view(), [&](int y, const uint8_t* const* planes) {
+    for (int x = 0; x < result.width; ++x)
+      for (int c = 0; c < kPlanes; ++c) result.row(y)[x * kPixelBytes + c] = planes[c][x];
+  });
   return result;
 }
 

@@ -1,17 +1,25 @@
 // Resampling with antialiasing: when an image is made smaller, the filter grows with the scale, so that every pixel of the
-// source counts. The filters, their borders and the rounding to 8 bits are Pillow's (Image.resize with BILINEAR and
-// BOX); weights have 14 bits here, so that a result may differ from Pillow's by 1.
+// source counts. The filters and their borders are Pillow's (Image.resize with BILINEAR and BOX).
 //
 // An output pixel i of n, from m source pixels, has its centre at c = (i + 0.5) m / n and weighs source pixel j by
 // filter((j + 0.5 - c) / s), s = max(m / n, 1); the weights of the pixels inside the source sum to one. Bilinear:
 // filter(t) = max(0, 1 - |t|). Area: 1 for -0.5 < t <= 0.5, else 0.
+//
+// Rows are combined first, to 16 bits with 7 of fraction, then columns; the result is rounded to 8 bits once. Weights have 14 bits,
+// and it is their running sums that are rounded. So a result of h columns and v rows is within
+//   0.5 + 2^-8 + 255 (h + v - 2) 2^-15
+// of the exact one. Pillow, which rounds after each direction, is within 1; hence the two differ by 1 at most where
+// h + v <= 64: for reductions up to 15 in both directions. The bits are the same on every processor.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <memory>
 
 #include "moxing/image/bitmap.h"
-#include "moxing/image/decode.h"
+#include "moxing/image/planar_bitmap.h"
+#include "runtime/base/function_ref.h"
 
 namespace mox::image {
 
@@ -35,60 +43,54 @@ struct Resampling {
   Filter filter = Filter::kBilinear;
 };
 
-// Resamples images row by row, as a decoder produces them. Keeps its memory between images. Used by one thread.
+// The part of the source image that counts. Throws InvalidArgument for sizes below 1 or an output outside of the resized
+// image.
+Box needed_pixels(const Resampling& resampling);
+
+// Takes the output as bytes: row `y`, one plane for each channel. Valid during the call.
+using PlaneSink = FunctionRef<void(int y, const uint8_t* const* planes)>;
+
+// Takes the output as float32: a value v, 0 to 255, of channel c becomes v * scale[c] + offset[c], rounded once.
+struct FloatPlanes {
+  std::array<float*, kPlanes> planes{};  // of the output's first row
+  size_t stride = 0;                     // numbers from one row to the next
+  std::array<float, kPlanes> scale{}, offset{};
+  // Faster for what is not read again soon, in particular for more than the caches hold: rows that begin on 64-byte boundaries are
+  // written to memory without it having been read. The bits are the same.
+  bool past_caches = false;
+};
+
+// Whose instructions are used: kAvx2 takes no others where the processor has more. The bits are the same.
+enum class Vectors { kBest, kAvx2 };
+
+// Resamples one image after another: row by row, as a decoder produces it, or out of memory. Keeps its memory between
+// images. Used by one thread.
 class Resampler {
  public:
-  // Throws InvalidArgument for sizes below 1 or an output outside of the resized image.
+  explicit Resampler(Vectors vectors = Vectors::kBest);
+  ~Resampler();
+
+  // Begins an image. Throws InvalidArgument as needed_pixels does.
   void prepare(const Resampling& resampling);
 
-  // The part of the source image whose rows are needed.
-  Box needed() const { return needed_; }
+  // The part of the source image that counts.
+  Box needed() const;
 
-  // Takes row `y` of `needed()` (in order from 0, followed by kRowSlackBytes), and hands over those rows of the output
-  // that are ready by then: each row once, in order.
-  void add_row(int y, const uint8_t* pixels, RowSink sink);
+  // Takes row `y` of `needed()` (in order from 0), pixels as Bitmap has them, and gives out those rows of the output that are ready by
+  // then: each row once, in order.
+  void add_row(int y, const uint8_t* pixels, PlaneSink out);
+  void add_row(int y, const uint8_t* pixels, const FloatPlanes& out);
+
+  // The same of all rows at once. `image` has all of `needed()`.
+  void add_image(const PlanarView& image, PlaneSink out);
+  void add_image(const PlanarView& image, const FloatPlanes& out);
 
  private:
-  // For each output pixel of one axis: the source pixels [first, first + count) and their weights.
-  struct Axis {
-    int taps = 0;    // the largest count
-    int stride = 0;  // from one pixel's weights to the next one's: even, with zeros behind where fewer count
-    std::vector<int> first, count;
-    std::vector<int16_t> weights;
-
-    int end(size_t i) const { return first[i] + count[i]; }
-  };
-
-  // What fills the axis for outputs [begin, begin + size) of `resized`, from a source that starts at `offset`, within the
-  // first `touched` pixels.
-  void prepare_axis(Axis* axis, Filter filter, double offset, double source_size, int touched, int resized,
-                    int begin, int size);
-  void prepare_groups(bool flip);
-  template <int kSteps>
-  void resample_row(const uint8_t* pixels, uint8_t* out) const;
-  template <int kPairs>
-  void combine(const uint8_t* const* rows, const int16_t* weights, int pairs);
-  void combine_rows(int y);  // makes row `y` of the output in `out_`
-
-  Box needed_;
-  int width_ = 0, height_ = 0;  // of the output
-  Axis horizontal_, vertical_;  // relative to `needed_`
-
-  // The horizontal axis as the kernel loads it: output pixels in groups of four, weights in steps of four.
-  int steps_ = 0;
-  std::vector<int> group_first_;
-  std::vector<int16_t> group_weights_;
-
-  std::vector<double> exact_weights_;
-  int next_row_ = 0;           // of the output
-  std::vector<uint8_t> ring_;  // source rows of the output's width
-  int ring_rows_ = 0;
-  size_t ring_stride_ = 0;
-  std::vector<const uint8_t*> row_pointers_;
-  std::vector<uint8_t> out_;
+  class Implementation;
+  std::unique_ptr<Implementation> implementation_;
 };
 
 // A whole bitmap.
-Bitmap resample(const Bitmap& source, const Resampling& resampling);
+Bitmap resample(const Bitmap& source, const Resampling& resampling, Vectors vectors = Vectors::kBest);
 
 }  // namespace mox::image

@@ -73,7 +73,8 @@ class AugmentedImages : public RandomAccessSource {
     image::Decoder decoder;
     image::Resampler resampler;
     LoadBuffer buffer;
-    KeptImage scratch;
+    KeptImage scratch;           // an image that is made to be kept
+    std::vector<uint8_t> found;  // memory for one that was
   };
 
   void make(int64_t index, const SampleContext& context, Worker& worker, float* image,
@@ -82,10 +83,13 @@ class AugmentedImages : public RandomAccessSource {
       const auto encoded = images_->load(index, &worker.buffer, label.data());
       return worker.reader.read(encoded, images_->locate(index), context, image);
     }
-    const KeptImage* kept = kept_->find(index, &worker.scratch, label);
+    const auto needed = [&](int width, int height) {
+      return worker.reader.needed_pixels(width, height, context);
+    };
+    const std::optional<FoundImage> kept = kept_->find(index, needed, &worker.found, label);
     if (kept && kept->is_decoded()) return worker.reader.read(kept->pixels, context, image);
     const std::string name = images_->locate(index);
-    if (kept) return worker.reader.read(std::as_bytes(std::span(kept->encoded)), name, context, image);
+    if (kept) return worker.reader.read(std::as_bytes(kept->encoded), name, context, image);
     const auto encoded = images_->load(index, &worker.buffer, label.data());
     if (keeps_bytes()) {
       worker.reader.read(encoded, name, context, image);
@@ -95,12 +99,12 @@ class AugmentedImages : public RandomAccessSource {
     image::Decoder& decoder = worker.decoder;
     decoder.open(encoded, name);
     const image::Box size = kept_size(decoder);
-    const bool room = kept_->has_room(uint64_t{image::kPixelBytes} * static_cast<uint64_t>(size.width) *
+    const bool room = kept_->has_room(uint64_t{image::kPlanes} * static_cast<uint64_t>(size.width) *
                                       static_cast<uint64_t>(size.height));
     if (!room && !resizes()) return worker.reader.read(encoded, name, context, image);
     decode_to(size, worker);
     if (room) kept_->keep(index, worker.scratch, label);
-    worker.reader.read(worker.scratch.pixels, context, image);
+    worker.reader.read(worker.scratch.pixels.view(), context, image);
   }
 
   // The size that pixels are kept in, of the image that is open.
@@ -118,15 +122,18 @@ class AugmentedImages : public RandomAccessSource {
   void decode_to(const image::Box& size, Worker& worker) const {
     image::Decoder& decoder = worker.decoder;
     const image::Box whole{0, 0, decoder.width(), decoder.height()};
-    image::Bitmap& pixels = worker.scratch.pixels;
-    pixels = image::Bitmap(size.width, size.height);
-    const auto store = [&](int y, const uint8_t* row) { std::memcpy(pixels.row(y), row, pixels.stride()); };
-    if (size == whole) return decoder.decode(whole, store);
+    image::PlanarBitmap& pixels = worker.scratch.pixels;
+    pixels = image::PlanarBitmap(size.width, size.height);
+    if (size == whole)
+      return decoder.decode(whole, [&](int y, const uint8_t* row) { pixels.set_row(y, row); });
     worker.resampler.prepare({.source = image::Region::of(whole),
                               .resized_width = size.width,
                               .resized_height = size.height,
                               .output = size,
                               .filter = options_.augmentation.filter});
+    const auto store = [&](int y, const uint8_t* const* planes) {
+      for (int c = 0; c < image::kPlanes; ++c) std::copy_n(planes[c], size.width, pixels.plane(y, c));
+    };
     decoder.decode(worker.resampler.needed(),
                    [&](int y, const uint8_t* row) { worker.resampler.add_row(y, row, store); });
   }

@@ -1,39 +1,58 @@
 // Images that are kept, in memory or in a directory, so that later passes need not read or decode them again.
 //
+// Pixels are kept as PlanarBitmap has them: any rows are one piece.
+//
 // A directory holds a numbered copy for each process that uses it at the same time: copy-1, copy-2 and so on. A copy is
 // images.bin, the labels and images one after another, and manifest.txt (kept_manifest.h), which is written last: a copy without
-// a manifest, with one that is damaged, or with one of other images (identity) is made anew. Every image has a CRC-32C,
-// verified whenever it is read; one that fails is made again. A cache is a help and no more: where it cannot be written, that is
-// said once and the run goes on without.
+// a manifest, with one that is damaged, or with one of other images (identity) or another version is made anew. Every image has a
+// CRC-32C. It is verified when a KeptImages that did not write the image itself reads it for the first time; later reads trust
+// the file, which is locked, and fetch no more than the rows they need. An image that fails is made again. So is one whose file has
+// been cut meanwhile; then nothing more is kept in it, and all images are verified again. A cache is a help and no more: where it
+// cannot be written, that is said once and the run goes on without.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "moxing/image/bitmap.h"
+#include "moxing/image/planar_bitmap.h"
+#include "runtime/base/function_ref.h"
 
 namespace mox::data::internal {
 
-// One of the two: pixels, or the bytes of an encoded image (then the bitmap is empty).
+// An image that is to be kept: pixels, or the bytes of an encoded image (then the bitmap is empty).
 struct KeptImage {
-  image::Bitmap pixels;
+  image::PlanarBitmap pixels;
   std::vector<uint8_t> encoded;
 
-  bool is_decoded() const { return pixels.width > 0; }
-  const std::vector<uint8_t>& bytes() const { return is_decoded() ? pixels.pixels : encoded; }
+  std::span<const uint8_t> bytes() const {
+    return pixels.width > 0 ? pixels.content() : std::span<const uint8_t>(encoded);
+  }
 };
+
+// An image that was kept: rows of pixels, or the bytes of an encoded image (then the view is empty).
+struct FoundImage {
+  image::PlanarView pixels;
+  std::span<const uint8_t> encoded;
+
+  bool is_decoded() const { return pixels.width > 0; }
+};
+
+// Which part of an image of some size is needed.
+using NeededPixels = FunctionRef<image::Box(int width, int height)>;
 
 class KeptImages {
  public:
   virtual ~KeptImages() = default;
 
-  // Image `index`, and its label in `label`, if it is kept; else null. It lives in `scratch`, which the caller keeps
-  // unchanged while it uses it, or in the cache. Safe from any thread.
-  virtual const KeptImage* find(int64_t index, KeptImage* scratch, std::span<std::byte> label) = 0;
+  // Image `index`, and its label in `label`, if it is kept; of pixels, all rows of `needed` at least. It lives in `scratch`,
+  // which the caller keeps unchanged while it uses it, or in the cache. Safe from any thread.
+  virtual std::optional<FoundImage> find(int64_t index, NeededPixels needed, std::vector<uint8_t>* scratch,
+                                         std::span<std::byte> label) = 0;
 
   // Whether `keep` would take an image of so many bytes.
   virtual bool has_room(uint64_t bytes) = 0;

@@ -25,8 +25,8 @@ namespace fs = std::filesystem;
 // More processes than this do not share one directory.
 constexpr int kMostCopies = 4096;
 
-uint32_t checksum_of(std::span<const std::byte> label, const KeptImage& image) {
-  return crc32c(std::as_bytes(std::span(image.bytes())), crc32c(label));
+uint32_t checksum_of(std::span<const std::byte> label, std::span<const uint8_t> image) {
+  return crc32c(std::as_bytes(image), crc32c(label));
 }
 
 // True if all bytes are there.
@@ -59,7 +59,7 @@ bool write_at(int file, uint64_t offset, const void* data, size_t bytes) {
 class KeptInDirectory : public KeptImages {
  public:
   KeptInDirectory(int64_t images, const KeptDirectory& options)
-      : options_(options), entries_(static_cast<size_t>(images)) {
+      : options_(options), entries_(static_cast<size_t>(images)), verified_(entries_.size()) {
     take_a_free_copy();
     load_manifest();
     // What an interrupted run wrote behind the images that the manifest lists is of no use.
@@ -79,27 +79,43 @@ class KeptInDirectory : public KeptImages {
     ::close(file_);
   }
 
-  const KeptImage* find(int64_t index, KeptImage* scratch, std::span<std::byte> label) override {
-    KeptEntry entry;
+  std::optional<FoundImage> find(int64_t index, NeededPixels needed, std::vector<uint8_t>* scratch,
+                                 std::span<std::byte> label) override {
+    Place place;
     {
       const std::lock_guard lock(mutex_);
-      if (!entries_[static_cast<size_t>(index)]) return nullptr;
-      entry = *entries_[static_cast<size_t>(index)];
+      if (!entries_[static_cast<size_t>(index)]) return std::nullopt;
+      place = {*entries_[static_cast<size_t>(index)], verified_[static_cast<size_t>(index)]};
     }
-    scratch->pixels.width = entry.width;
-    scratch->pixels.height = entry.height;
-    auto& bytes = entry.width > 0 ? scratch->pixels.pixels : scratch->encoded;
-    bytes.resize(entry.bytes);
+    const KeptEntry& entry = place.entry;
+    FoundImage found;
+    found.pixels = {entry.width, entry.height, 0, entry.height, nullptr};
+    uint64_t skipped = 0, bytes = entry.bytes;
+    if (place.verified && found.is_decoded()) {
+      const image::Box box = needed(entry.width, entry.height);
+      found.pixels.first_row = box.y;
+      found.pixels.rows = box.height;
+      const auto stride = uint64_t{image::kPlanes} * static_cast<uint64_t>(entry.width);
+      skipped = stride * static_cast<uint64_t>(box.y);
+      bytes = stride * static_cast<uint64_t>(box.height);
+    }
+    if (scratch->size() < bytes + image::kRowSlackBytes) scratch->resize(bytes + image::kRowSlackBytes);
+    found.pixels.pixels = scratch->data();
+    const std::span<const uint8_t> content(scratch->data(), bytes);
+    if (!found.is_decoded()) found.encoded = content;
     if (entry.label_bytes == label.size() && read_at(file_, entry.offset, label.data(), label.size()) &&
-        read_at(file_, entry.offset + entry.label_bytes, bytes.data(), bytes.size()) &&
-        checksum_of(label, *scratch) == entry.checksum)
-      return scratch;
+        read_at(file_, entry.offset + entry.label_bytes + skipped, scratch->data(), bytes) &&
+        (place.verified || checksum_of(label, content) == entry.checksum)) {
+      if (!place.verified) mark_as_verified(index, entry);
+      return found;
+    }
     log_warning(fmt::format("'{}', offset {}: image {} of the cache is damaged and is made again",
                             path("images.bin"), entry.offset, index));
     const std::lock_guard lock(mutex_);
     entries_[static_cast<size_t>(index)].reset();
     changed_ = true;
-    return nullptr;
+    if (place.verified) distrust();
+    return std::nullopt;
   }
 
   bool has_room(uint64_t) override {
@@ -108,13 +124,13 @@ class KeptInDirectory : public KeptImages {
   }
 
   void keep(int64_t index, const KeptImage& image, std::span<const std::byte> label) override {
-    const std::vector<uint8_t>& bytes = image.bytes();
+    const std::span<const uint8_t> bytes = image.bytes();
     KeptEntry entry{.offset = 0,
                     .bytes = bytes.size(),
                     .width = image.pixels.width,
                     .height = image.pixels.height,
                     .label_bytes = static_cast<uint32_t>(label.size()),
-                    .checksum = checksum_of(label, image)};
+                    .checksum = checksum_of(label, bytes)};
     {
       const std::lock_guard lock(mutex_);
       if (!keeping_ || entries_[static_cast<size_t>(index)]) return;
@@ -126,10 +142,32 @@ class KeptInDirectory : public KeptImages {
     const std::lock_guard lock(mutex_);
     if (!written) return stop_keeping("write to");
     entries_[static_cast<size_t>(index)] = entry;
+    verified_[static_cast<size_t>(index)] = true;
     changed_ = true;
   }
 
  private:
+  struct Place {
+    KeptEntry entry;
+    bool verified = false;
+  };
+
+  // What was right when it was read first is no longer there: somebody has cut the file. Nothing more is written to it, for behind
+  // its end that would leave a gap of zeros, which later reads could not tell from images.
+  void distrust() {
+    if (keeping_)
+      log_warning(
+          fmt::format("'{}' has been cut by somebody else; nothing more is kept in it", path("images.bin")));
+    keeping_ = false;
+    verified_.assign(verified_.size(), false);
+  }
+
+  void mark_as_verified(int64_t index, const KeptEntry& entry) {
+    const std::lock_guard lock(mutex_);
+    const auto& now = entries_[static_cast<size_t>(index)];
+    if (now && now->offset == entry.offset) verified_[static_cast<size_t>(index)] = true;
+  }
+
   std::string path(const char* name) const { return (fs::path(copy_) / name).string(); }
 
   // The first copy that no other process (or data set of this one) uses: it stays locked as long as the file is open.
@@ -192,7 +230,8 @@ class KeptInDirectory : public KeptImages {
   int file_ = -1;
   std::mutex mutex_;
   KeptEntries entries_;
-  uint64_t end_ = 0;  // of the part of the file that is in use
+  std::vector<bool> verified_;  // entries whose checksum has been found right, or that were written here
+  uint64_t end_ = 0;            // of the part of the file that is in use
   bool keeping_ = true, changed_ = false;
 };
 

@@ -6,12 +6,12 @@
 #include <sstream>
 
 #include "moxing/formats/tfrecord.h"
-#include "moxing/image/bitmap.h"
+#include "moxing/image/planar_bitmap.h"
 
 namespace mox::data::internal {
 namespace {
 
-constexpr std::string_view kTitle = "kept images of moxing, version 2";
+constexpr std::string_view kTitle = "kept images of moxing, version 3";
 constexpr std::string_view kChecksum = "checksum ";
 constexpr uint32_t kMostLabelBytes = 1 << 24;
 
@@ -25,8 +25,7 @@ bool is_sound(const KeptEntry& entry, uint64_t file_bytes) {
       entry.end() > file_bytes || entry.width < 0 || entry.height < 0)
     return false;
   const uint64_t pixels = static_cast<uint64_t>(entry.width) * static_cast<uint64_t>(entry.height);
-  return (entry.width == 0 && entry.height == 0) ||
-         (pixels > 0 && entry.bytes == pixels * image::kPixelBytes);
+  return (entry.width == 0 && entry.height == 0) || (pixels > 0 && entry.bytes == pixels * image::kPlanes);
 }
 
 }  // namespace
@@ -54,7 +53,11 @@ KeptEntries parse_manifest(std::string_view text, const std::string& identity, s
   std::string title, given;
   std::getline(lines, title);
   std::getline(lines, given);
-  if (title != kTitle || given != identity) {
+  if (title != kTitle) {
+    *problem = fmt::format("it is '{}', not '{}'", title, kTitle);
+    return entries;
+  }
+  if (given != identity) {
     *problem = fmt::format("it belongs to other images ({}; these are {})", given, identity);
     return entries;
   }

@@ -1,11 +1,8 @@
 #include "moxing/image/internal/colour.h"
 
-#include <immintrin.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 
 #include "moxing/image/internal/crop.h"
 
@@ -64,57 +61,11 @@ void change_hue(float turn, size_t pixels, float* const planes[3]) {
 
 }  // namespace
 
-namespace {
-
-// The pixels in whole groups of 16, which fill a line of the cache in each plane; returns how many those are.
-template <Stores kStores>
-int groups_to_planes(const uint8_t* pixels, int width, const float scale[3], const float offset[3],
-                     float* const planes[3]) {
-  constexpr int kGroup = 16;
-  const __m256i byte = _mm256_set1_epi32(0xff);
-  const auto store = [&](__m256i values, int c, int x) {
-    const __m256 scaled = _mm256_fmadd_ps(_mm256_cvtepi32_ps(_mm256_and_si256(values, byte)),
-                                          _mm256_set1_ps(scale[c]), _mm256_set1_ps(offset[c]));
-    if constexpr (kStores == Stores::kPastCaches)
-      _mm256_stream_ps(planes[c] + x, scaled);
-    else
-      _mm256_storeu_ps(planes[c] + x, scaled);
-  };
-  int x = 0;
-  for (; x + kGroup <= width; x += kGroup) {
-    const auto* from = reinterpret_cast<const __m256i*>(pixels + static_cast<size_t>(x) * kPixelBytes);
-    const __m256i first = _mm256_loadu_si256(from), second = _mm256_loadu_si256(from + 1);
-    store(first, 0, x);
-    store(second, 0, x + 8);
-    store(_mm256_srli_epi32(first, 8), 1, x);
-    store(_mm256_srli_epi32(second, 8), 1, x + 8);
-    store(_mm256_srli_epi32(first, 16), 2, x);
-    store(_mm256_srli_epi32(second, 16), 2, x + 8);
-  }
-  return x;
-}
-
-bool is_aligned(const float* plane) { return reinterpret_cast<uintptr_t>(plane) % sizeof(__m256) == 0; }
-
-}  // namespace
-
-void finish_stores() { _mm_sfence(); }
-
-void row_to_planes(const uint8_t* pixels, int width, const float scale[3], const float offset[3],
-                   float* const planes[3], Stores stores) {
-  const bool past_caches = stores == Stores::kPastCaches && std::all_of(planes, planes + 3, is_aligned);
-  int x = past_caches ? groups_to_planes<Stores::kPastCaches>(pixels, width, scale, offset, planes)
-                      : groups_to_planes<Stores::kCached>(pixels, width, scale, offset, planes);
-  for (; x < width; ++x)
-    for (int c = 0; c < 3; ++c)
-      planes[c][x] = std::fma(static_cast<float>(pixels[x * kPixelBytes + c]), scale[c], offset[c]);
-}
-
-void row_to_grey(const uint8_t* pixels, int width, float scale, float offset, float* plane) {
+void row_to_grey(const uint8_t* const* planes, int width, float scale, float offset, float* out) {
   for (int x = 0; x < width; ++x) {
-    const uint8_t* pixel = pixels + static_cast<size_t>(x) * kPixelBytes;
-    const uint32_t grey = (19595u * pixel[0] + 38470u * pixel[1] + 7471u * pixel[2] + 0x8000u) >> 16;
-    plane[x] = std::fma(static_cast<float>(grey), scale, offset);
+    const uint32_t grey =
+        (19595u * planes[0][x] + 38470u * planes[1][x] + 7471u * planes[2][x] + 0x8000u) >> 16;
+    out[x] = std::fma(static_cast<float>(grey), scale, offset);
   }
 }
 

@@ -23,9 +23,6 @@ namespace {
 // Past this, a progressive file of a few kilobytes could keep the decoder busy for hours.
 constexpr int kMostScans = 200;
 
-// A row may be read this far behind its end (see RowSink).
-constexpr size_t kSlack = kRowSlackBytes;
-
 struct ErrorManager {
   jpeg_error_mgr base;  // first: the library hands out a pointer to it
   std::jmp_buf jump;
@@ -131,8 +128,8 @@ class JpegDecoder : public FormatDecoder {
       guarded([&] { jpeg_crop_scanline(&info_, &begin, &columns); });
     else
       begin = 0;
-    uint8_t* const row = row_beside_alignment(size_t{info_.output_width} * 4 + kSlack);
-    if (inks_) pixels_.resize(static_cast<size_t>(box.width) * kPixelBytes + kSlack);
+    uint8_t* const row = row_beside_alignment(size_t{info_.output_width} * 4);
+    if (inks_) pixels_.resize(static_cast<size_t>(box.width) * kPixelBytes);
     const size_t skipped = (static_cast<size_t>(box.x) - begin) * 4;
     guarded([&] {
       if (box.y > 0) jpeg_skip_scanlines(&info_, static_cast<JDIMENSION>(box.y));

@@ -79,7 +79,7 @@ class PngDecoder : public FormatDecoder {
 
  private:
   void decode_rows(const Box& box, size_t stride, RowSink sink) {
-    pixels_.resize(stride + kRowSlackBytes);
+    pixels_.resize(stride);
     for (int y = 0; y < box.y + box.height; ++y) {
       guarded([this] { png_read_row(png_, pixels_.data(), nullptr); });
       if (y >= box.y) sink(y - box.y, pixels_.data() + static_cast<size_t>(box.x) * kPixelBytes);
@@ -89,7 +89,7 @@ class PngDecoder : public FormatDecoder {
   // Each pass refines all rows, so that all must be kept.
   void decode_interlaced(const Box& box, size_t stride, int passes, RowSink sink) {
     const int rows = height();
-    pixels_.assign(stride * static_cast<size_t>(rows) + kRowSlackBytes, 0);
+    pixels_.assign(stride * static_cast<size_t>(rows), 0);
     for (int pass = 0; pass < passes; ++pass) {
       for (int y = 0; y < rows; ++y)
         guarded([&] { png_read_row(png_, pixels_.data() + stride * static_cast<size_t>(y), nullptr); });

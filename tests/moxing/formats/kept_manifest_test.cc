@@ -4,6 +4,10 @@
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
+#include <span>
+
+#include "moxing/formats/tfrecord.h"
+
 namespace mox::data::internal {
 namespace {
 
@@ -14,8 +18,8 @@ constexpr uint64_t kFileBytes = 1000;
 
 KeptEntries two_entries() {
   KeptEntries entries(3);
-  entries[0] = {.offset = 0, .bytes = 80, .width = 5, .height = 4, .label_bytes = 4, .checksum = 7};
-  entries[2] = {.offset = 84, .bytes = 33, .width = 0, .height = 0, .label_bytes = 4, .checksum = 8};
+  entries[0] = {.offset = 0, .bytes = 60, .width = 5, .height = 4, .label_bytes = 4, .checksum = 7};
+  entries[2] = {.offset = 64, .bytes = 33, .width = 0, .height = 0, .label_bytes = 4, .checksum = 8};
   return entries;
 }
 
@@ -36,7 +40,7 @@ TEST(KeptManifest, ReadsWhatItWrote) {
   EXPECT_FALSE(entries[1]);
   ASSERT_TRUE(entries[0] && entries[2]);
   EXPECT_EQ(entries[0]->height, 4);
-  EXPECT_EQ(entries[2]->end(), 121u);
+  EXPECT_EQ(entries[2]->end(), 101u);
 }
 
 TEST(KeptManifest, RefusesDamageAndOtherImages) {
@@ -51,6 +55,15 @@ TEST(KeptManifest, RefusesDamageAndOtherImages) {
               HasSubstr("other images (those; these are these)"));
 }
 
+// Version 2 had four bytes a pixel.
+TEST(KeptManifest, RefusesAnotherVersion) {
+  std::string text = manifest_text("these", two_entries());
+  text.replace(text.find("version 3"), 9, "version 2");
+  text.erase(text.find("checksum"));
+  const uint32_t checksum = crc32c(std::as_bytes(std::span(text.data(), text.size())));
+  EXPECT_THAT(problem_of(text + "checksum " + std::to_string(checksum) + "\n"), HasSubstr("version 2"));
+}
+
 // A checksum can be made to fit by whoever writes the file.
 TEST(KeptManifest, RefusesEntriesThatCannotBe) {
   const KeptEntry good = *two_entries()[0];
@@ -62,8 +75,8 @@ TEST(KeptManifest, RefusesEntriesThatCannotBe) {
   };
   EXPECT_THAT(changed([](KeptEntry&) {}), IsEmpty());
   for (const auto& problem : {
-           changed([](KeptEntry& entry) { entry.offset = 917; }),
-           changed([](KeptEntry& entry) { entry.offset = UINT64_MAX - 80; }),
+           changed([](KeptEntry& entry) { entry.offset = 937; }),
+           changed([](KeptEntry& entry) { entry.offset = UINT64_MAX - 60; }),
            changed([](KeptEntry& entry) { entry.bytes = uint64_t{1} << 60; }),
            changed([](KeptEntry& entry) { entry.width = 65535, entry.height = 65535; }),
            changed([](KeptEntry& entry) { entry.width = -5, entry.height = -4; }),

@@ -73,7 +73,7 @@ TEST(ImageReader, RandomResizedCropIsACropThenAResize) {
     const auto out = read(recipe, encoded, context);
     ImageReader reader(recipe);
     std::vector<float> from_pixels(out.size());
-    reader.read(whole, context, from_pixels.data());
+    reader.read(planar(whole).view(), context, from_pixels.data());
     EXPECT_EQ(out, from_pixels) << sample;
     EXPECT_EQ(out, read(recipe, encoded, context));
     firsts.insert(out[0]);
@@ -202,7 +202,7 @@ TEST(Augmentation, RefusesWhatCannotBe) {
 
 // Large samples are written past the caches where their rows are aligned.
 TEST(ImageReader, GivesTheSameBitsWhereverTheSampleLies) {
-  const Bitmap source = picture(301, 277, 5);
+  const PlanarBitmap source = planar(picture(301, 277, 5));
   for (const int width : {224, 230, 7}) {
     SCOPED_TRACE(width);
     const Augmentation recipe{.height = 400,
@@ -217,9 +217,9 @@ TEST(ImageReader, GivesTheSameBitsWhereverTheSampleLies) {
     float* const aligned = memory.data() + (64 - address % 64) % 64 / sizeof(float);
     ImageReader reader(recipe);
     const SampleContext context{.seed = 3, .epoch = 1, .sample = 9};
-    reader.read(source, context, aligned);
+    reader.read(source.view(), context, aligned);
     const std::vector<float> expected(aligned, aligned + values);
-    reader.read(source, context, aligned + 1);
+    reader.read(source.view(), context, aligned + 1);
     EXPECT_EQ(std::memcmp(aligned + 1, expected.data(), values * sizeof(float)), 0);
     EXPECT_EQ(aligned[values + 1], -7.0f);
   }

@@ -1,0 +1,130 @@
+#include <immintrin.h>
+
+#include <cstring>
+
+#include "moxing/image/internal/resample_axis.h"
+#include "moxing/image/internal/row_kernels.h"
+
+namespace mox::image::internal {
+namespace {
+
+constexpr int kGroupAvx2 = 8;
+
+// kPairs: of rows; 0: as many as the source says.
+template <int kPairs>
+void combine_avx2(const SourceRows& source, int width, const Columns& out) {
+  constexpr int kShift = kWeightBits - kFractionBits;
+  const __m256i zero = _mm256_setzero_si256(), half = _mm256_set1_epi32(1 << (kShift - 1));
+  const int pairs = kPairs > 0 ? kPairs : source.pairs;
+  for (int plane = 0; plane < kPlanes; ++plane) {
+    const ptrdiff_t offset = plane * source.plane_stride;
+    int16_t* const columns = out.first + plane * out.plane_stride;
+    for (int x = 0; x < width; x += 32) {
+      __m256i sum0 = half, sum1 = half, sum2 = half, sum3 = half;
+      for (int pair = 0; pair < pairs; ++pair) {
+        const auto load = [&](int row) {
+          return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(source.rows[row] + offset + x));
+        };
+        const __m256i a = load(2 * pair), b = load(2 * pair + 1);
+        int two_weights;
+        std::memcpy(&two_weights, source.weights + 2 * pair, sizeof two_weights);
+        const __m256i scale = _mm256_set1_epi32(two_weights);
+        const __m256i low = _mm256_unpacklo_epi8(a, b), high = _mm256_unpackhi_epi8(a, b);
+        const auto add = [&](__m256i sum, __m256i both) {
+          return _mm256_add_epi32(sum, _mm256_madd_epi16(both, scale));
+        };
+        sum0 = add(sum0, _mm256_unpacklo_epi8(low, zero));
+        sum1 = add(sum1, _mm256_unpackhi_epi8(low, zero));
+        sum2 = add(sum2, _mm256_unpacklo_epi8(high, zero));
+        sum3 = add(sum3, _mm256_unpackhi_epi8(high, zero));
+      }
+      const auto pack = [](__m256i a, __m256i b) {
+        return _mm256_packs_epi32(_mm256_srai_epi32(a, kShift), _mm256_srai_epi32(b, kShift));
+      };
+      const __m256i low = pack(sum0, sum1), high = pack(sum2, sum3);
+      auto* const to = reinterpret_cast<__m256i*>(columns + x);
+      _mm256_storeu_si256(to, _mm256_permute2x128_si256(low, high, 0x20));
+      _mm256_storeu_si256(to + 1, _mm256_permute2x128_si256(low, high, 0x31));
+    }
+  }
+}
+
+void combine_rows_avx2(const SourceRows& source, int width, const Columns& out) {
+  if (source.pairs == 1) return combine_avx2<1>(source, width, out);
+  if (source.pairs == 2) return combine_avx2<2>(source, width, out);
+  combine_avx2<0>(source, width, out);
+}
+
+// Columns `start` to `start` + 3 of two outputs.
+__m128i eight_columns(const int16_t* from, int32_t start, int32_t next) {
+  return _mm_unpacklo_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from + start)),
+                            _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from + next)));
+}
+
+// store(x, plane, pixels): 8 pixels, 32 bits each.
+template <int kSteps, typename Store>
+void resample_avx2(const Columns& columns, const TapsView& taps, Store&& store) {
+  constexpr int kShift = kWeightBits + kFractionBits;
+  const __m256i half = _mm256_set1_epi32(1 << (kShift - 1)), zero = _mm256_setzero_si256();
+  const int steps = kSteps > 0 ? kSteps : taps.steps;
+  const int16_t* weights = taps.weights;
+  const int32_t* start = taps.starts;
+  for (int x = 0; x < taps.outputs; x += kGroupAvx2, start += kGroupAvx2) {
+    __m256i sums[kPlanes][2] = {{zero, zero}, {zero, zero}, {zero, zero}};
+    for (int step = 0; step < steps; ++step, weights += 32) {
+      const __m256i first = _mm256_load_si256(reinterpret_cast<const __m256i*>(weights));
+      const __m256i second = _mm256_load_si256(reinterpret_cast<const __m256i*>(weights + 16));
+      for (int plane = 0; plane < kPlanes; ++plane) {
+        const int16_t* const from = columns.first + plane * columns.plane_stride + 4 * step;
+        const __m256i a = _mm256_set_m128i(eight_columns(from, start[4], start[5]),
+                                           eight_columns(from, start[0], start[1]));
+        const __m256i b = _mm256_set_m128i(eight_columns(from, start[6], start[7]),
+                                           eight_columns(from, start[2], start[3]));
+        sums[plane][0] = _mm256_add_epi32(sums[plane][0], _mm256_madd_epi16(a, first));
+        sums[plane][1] = _mm256_add_epi32(sums[plane][1], _mm256_madd_epi16(b, second));
+      }
+    }
+    for (int plane = 0; plane < kPlanes; ++plane)
+      store(x, plane,
+            _mm256_srai_epi32(_mm256_add_epi32(_mm256_hadd_epi32(sums[plane][0], sums[plane][1]), half),
+                              kShift));
+  }
+}
+
+template <typename Store>
+void resample_any_avx2(const Columns& columns, const TapsView& taps, Store&& store) {
+  if (taps.steps == 1) return resample_avx2<1>(columns, taps, store);
+  if (taps.steps == 2) return resample_avx2<2>(columns, taps, store);
+  resample_avx2<0>(columns, taps, store);
+}
+
+void to_bytes_avx2(const Columns& columns, const TapsView& taps, uint8_t* const planes[kPlanes]) {
+  resample_any_avx2(columns, taps, [planes](int x, int plane, __m256i pixels) {
+    const __m128i words =
+        _mm_packs_epi32(_mm256_castsi256_si128(pixels), _mm256_extracti128_si256(pixels, 1));
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(planes[plane] + x), _mm_packus_epi16(words, words));
+  });
+}
+
+void to_floats_avx2(const Columns& columns, const TapsView& taps, const FloatRow& row) {
+  resample_any_avx2(columns, taps, [&](int x, int plane, __m256i pixels) {
+    const __m256 values = _mm256_fmadd_ps(_mm256_cvtepi32_ps(pixels), _mm256_set1_ps(row.scale[plane]),
+                                          _mm256_set1_ps(row.offset[plane]));
+    float* const to = row.planes[plane] + x;
+    if (x + kGroupAvx2 > taps.outputs) {
+      float all[kGroupAvx2];
+      _mm256_storeu_ps(all, values);
+      std::memcpy(to, all, static_cast<size_t>(taps.outputs - x) * sizeof(float));
+    } else if (row.streamed) {
+      _mm256_stream_ps(to, values);
+    } else {
+      _mm256_storeu_ps(to, values);
+    }
+  });
+}
+
+}  // namespace
+
+const RowKernels kAvx2RowKernels{combine_rows_avx2, to_bytes_avx2, to_floats_avx2};
+
+}  // namespace mox::image::internal
