@@ -6,7 +6,6 @@
 
 #include "moxing/image/internal/colour.h"
 #include "moxing/image/internal/crop.h"
-#include "moxing/image/internal/prefetch.h"
 #include "runtime/base/error.h"
 
 namespace mox::image {
@@ -97,10 +96,6 @@ class ImageReader::Implementation {
   void read(const PlanarView& image, const SampleContext& context, float* out) {
     const RandomStream random = context.random();
     const internal::CropPlan plan = internal::plan_crop(recipe_, image.width, image.height, random);
-    // The first rows come while the weights are being computed.
-    const Box needed = image::needed_pixels(plan.resampling);
-    for (int y = 0; y < std::min(needed.height, internal::kRowsAhead); ++y)
-      internal::prefetch_row(image, needed, needed.y + y);
     begin(plan, out);
     resample_to(plan, out, [&](const auto& rows) { resampler_.add_image(image, rows); });
     finish(random, out);

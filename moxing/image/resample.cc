@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "moxing/image/internal/aligned_buffer.h"
-#include "moxing/image/internal/prefetch.h"
 #include "moxing/image/internal/resample_axis.h"
 #include "moxing/image/internal/row_kernels.h"
 #include "moxing/image/internal/row_taps.h"
@@ -55,6 +54,9 @@ Box needed_of(const Geometry& geometry, const Box& output) {
   return needed;
 }
 
+// How many rows ahead pixels in memory are fetched: parts of rows are too short for the processor to see by itself where they go on.
+constexpr int kRowsAhead = 8;
+
 size_t rounded_up(size_t count, size_t multiple) { return (count + multiple - 1) / multiple * multiple; }
 
 }  // namespace
@@ -80,8 +82,10 @@ class Resampler::Implementation {
     // The kernels read past the last column as many as the last output's weights and a vector cover.
     const auto columns = static_cast<size_t>(needed_.width + horizontal_.taps() + internal::kColumnSlack);
     const size_t stride = rounded_up(columns, internal::kColumnSlack);
-    columns_ = {columns_memory_.take(kPlanes * stride), static_cast<ptrdiff_t>(stride)};
-    row_pointers_.resize(static_cast<size_t>(2 * vertical_.pairs()));
+    int16_t* const memory = columns_memory_.take(2 * kPlanes * stride);
+    for (size_t i = 0; i < 2; ++i)
+      columns_[i] = {memory + i * kPlanes * stride, static_cast<ptrdiff_t>(stride)};
+    rows_.resize(static_cast<size_t>(vertical_.taps() + 1));
   }
 
   Box needed() const { return needed_; }
@@ -94,8 +98,10 @@ class Resampler::Implementation {
     const auto row = [&](int i) { return ring + kPlanes * plane * static_cast<size_t>(i % rows); };
     uint8_t* const planes[kPlanes] = {row(y), row(y) + plane, row(y) + 2 * plane};
     split_pixels(pixels, needed_.width, planes);
-    for (; next_row_ < vertical_.size() && vertical_.end(next_row_) <= y + 1; ++next_row_)
-      make_row(row, static_cast<ptrdiff_t>(plane), out);
+    for (; next_row_ < vertical_.size() && vertical_.end(next_row_) <= y + 1; ++next_row_) {
+      combine(next_row_, row, static_cast<ptrdiff_t>(plane), {});
+      give(next_row_, out);
+    }
   }
 
   template <typename Output>
@@ -104,48 +110,52 @@ class Resampler::Implementation {
                    needed_.x + needed_.width <= image.width,
                "the image has the pixels that are needed");
     const auto row = [&](int i) { return image.row(needed_.y + i) + needed_.x; };
-    int asked = internal::kRowsAhead;
+    // A row of columns is finished long before it is read: what is written to the output, past the caches perhaps, would otherwise
+    // stand between the two.
+    int asked = 0;
     for (; next_row_ < vertical_.size(); ++next_row_) {
-      const int ahead = std::min(vertical_.end(next_row_) + internal::kRowsAhead, needed_.height);
-      for (; asked < ahead; ++asked) internal::prefetch_row(image, needed_, needed_.y + asked);
-      make_row(row, image.width, out);
+      ahead_.clear();
+      for (const int end = std::min(vertical_.end(next_row_) + kRowsAhead, needed_.height); asked < end;
+           ++asked)
+        ahead_.push_back(row(asked));
+      combine(next_row_, row, image.width, ahead_);
+      if (next_row_ > 0) give(next_row_ - 1, out);
     }
+    give(next_row_ - 1, out);
   }
 
  private:
-  // Makes row `next_row_` of the output; row(i): the red plane of row i of what is needed.
-  template <typename Row, typename Output>
-  void make_row(Row&& row, ptrdiff_t plane_stride, const Output& out) {
-    // In pairs: an odd one's partner is itself, with the weight 0 that lies behind its own.
-    const int first = vertical_.first(next_row_), last = vertical_.end(next_row_) - 1;
-    const int pairs = (last - first + 2) / 2;
-    for (int i = 0; i < 2 * pairs; ++i)
-      row_pointers_[static_cast<size_t>(i)] = row(std::min(first + i, last));
-    kernels_->combine({row_pointers_.data(), plane_stride, vertical_.weights(next_row_), pairs},
-                      needed_.width, columns_);
-    give(out);
+  // Row i of the output in columns; row(i): the red plane of row i of what is needed.
+  template <typename Row>
+  void combine(int i, Row&& row, ptrdiff_t plane_stride, const std::vector<const uint8_t*>& ahead) {
+    const int first = vertical_.first(i), count = vertical_.count(i);
+    for (int k = 0; k < count; ++k) rows_[static_cast<size_t>(k)] = row(first + k);
+    rows_[static_cast<size_t>(count)] = row(first + count - 1);
+    kernels_->combine({rows_.data(), vertical_.weights(i), count, plane_stride, ahead.data(),
+                       static_cast<int>(ahead.size())},
+                      needed_.width, columns_[i % 2]);
   }
 
-  void give(const PlaneSink& sink) {
+  void give(int y, const PlaneSink& sink) {
     const size_t plane = rounded_up(static_cast<size_t>(horizontal_.size()), kRowSlackBytes);
     uint8_t* const bytes = bytes_.take(kPlanes * plane);
     uint8_t* const planes[kPlanes] = {bytes, bytes + plane, bytes + 2 * plane};
-    kernels_->to_bytes(columns_, taps_.view(), planes);
-    sink(next_row_, planes);
+    kernels_->to_bytes(columns_[y % 2], taps_.view(), planes);
+    sink(y, planes);
   }
 
-  void give(const FloatPlanes& out) {
+  void give(int y, const FloatPlanes& out) {
     internal::FloatRow row{};
     row.streamed = out.past_caches;
     for (size_t c = 0; c < kPlanes; ++c) {
-      row.planes[c] = out.planes[c] + static_cast<size_t>(next_row_) * out.stride;
+      row.planes[c] = out.planes[c] + static_cast<size_t>(y) * out.stride;
       row.scale[c] = out.scale[c];
       row.offset[c] = out.offset[c];
       if (reinterpret_cast<uintptr_t>(row.planes[c]) % 64 != 0) row.streamed = false;
     }
-    kernels_->to_floats(columns_, taps_.view(), row);
+    kernels_->to_floats(columns_[y % 2], taps_.view(), row);
     // What went past the caches is there for others before anything that is written later.
-    if (out.past_caches && next_row_ + 1 == vertical_.size()) _mm_sfence();
+    if (out.past_caches && y + 1 == vertical_.size()) _mm_sfence();
   }
 
   const bool avx512_;
@@ -155,9 +165,9 @@ class Resampler::Implementation {
   const internal::RowKernels* kernels_ = nullptr;
   int next_row_ = 0;                       // of the output
   internal::AlignedBuffer<uint8_t> ring_;  // the source rows that count in it, in planes
-  std::vector<const uint8_t*> row_pointers_;
+  std::vector<const uint8_t*> rows_, ahead_;
   internal::AlignedBuffer<int16_t> columns_memory_;
-  internal::Columns columns_{};
+  internal::Columns columns_[2] = {};  // of output rows in turn
   internal::AlignedBuffer<uint8_t> bytes_;
 };
 

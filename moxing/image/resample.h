@@ -7,9 +7,9 @@
 //
 // Rows are combined first, to 16 bits with 7 of fraction, then columns; the result is rounded to 8 bits once. Weights have 14 bits,
 // and it is their running sums that are rounded. So a result of h columns and v rows is within
-//   0.5 + 2^-8 + 255 (h + v - 2) 2^-15
+//   0.5 + 2^-7 + min(v, 16) 2^-9 + 255 (h + v - 2) 2^-15
 // of the exact one. Pillow, which rounds after each direction, is within 1; hence the two differ by 1 at most where
-// h + v <= 64: for reductions up to 15 in both directions. The bits are the same on every processor.
+// h + v <= 60: for reductions up to 14 in both directions. The bits are the same on every processor.
 #pragma once
 
 #include <array>

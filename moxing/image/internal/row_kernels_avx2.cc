@@ -10,24 +10,58 @@ namespace {
 
 constexpr int kGroupAvx2 = 8;
 
-// kPairs: of rows; 0: as many as the source says.
-template <int kPairs>
-void combine_avx2(const SourceRows& source, int width, const Columns& out) {
+// Columns 0 - 7 and 8 - 15 of each 16, in order.
+void store_columns(__m256i low, __m256i high, int16_t* columns) {
+  auto* const to = reinterpret_cast<__m256i*>(columns);
+  _mm256_storeu_si256(to, _mm256_permute2x128_si256(low, high, 0x20));
+  _mm256_storeu_si256(to + 1, _mm256_permute2x128_si256(low, high, 0x31));
+}
+
+__m256i load_pixels(const uint8_t* from) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+}
+
+// kRows: 0: as many as the source says.
+template <int kRows>
+void combine_few_avx2(const SourceRows& source, int width, const Columns& out) {
+  const int rows = kRows > 0 ? kRows : source.count;
+  const __m256i upper = _mm256_set1_epi16(static_cast<int16_t>(0xff00));
+  const __m256i half = _mm256_set1_epi16(static_cast<int16_t>((rows + 1) / 2));
+  __m256i weights[kFewRows];
+  for (int i = 0; i < rows; ++i)
+    weights[i] = _mm256_set1_epi16(static_cast<int16_t>(few_rows_weight(source.weights[i])));
+  for (int plane = 0; plane < kPlanes; ++plane) {
+    const ptrdiff_t offset = plane * source.plane_stride;
+    int16_t* const columns = out.first + plane * out.plane_stride;
+    for (int x = 0; x < width; x += 32) {
+      for (int i = 0; x % 64 == 0 && i < source.ahead_count; ++i)
+        __builtin_prefetch(source.ahead[i] + offset + x);
+      __m256i even = half, odd = half;
+      for (int i = 0; i < rows; ++i) {
+        const __m256i pixels = load_pixels(source.rows[i] + offset + x);
+        even = _mm256_add_epi16(even, _mm256_mulhi_epu16(_mm256_slli_epi16(pixels, 8), weights[i]));
+        odd = _mm256_add_epi16(odd, _mm256_mulhi_epu16(_mm256_and_si256(pixels, upper), weights[i]));
+      }
+      even = _mm256_srli_epi16(even, 1);
+      odd = _mm256_srli_epi16(odd, 1);
+      store_columns(_mm256_unpacklo_epi16(even, odd), _mm256_unpackhi_epi16(even, odd), columns + x);
+    }
+  }
+}
+
+void combine_many_avx2(const SourceRows& source, int width, const Columns& out) {
   constexpr int kShift = kWeightBits - kFractionBits;
   const __m256i zero = _mm256_setzero_si256(), half = _mm256_set1_epi32(1 << (kShift - 1));
-  const int pairs = kPairs > 0 ? kPairs : source.pairs;
   for (int plane = 0; plane < kPlanes; ++plane) {
     const ptrdiff_t offset = plane * source.plane_stride;
     int16_t* const columns = out.first + plane * out.plane_stride;
     for (int x = 0; x < width; x += 32) {
       __m256i sum0 = half, sum1 = half, sum2 = half, sum3 = half;
-      for (int pair = 0; pair < pairs; ++pair) {
-        const auto load = [&](int row) {
-          return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(source.rows[row] + offset + x));
-        };
-        const __m256i a = load(2 * pair), b = load(2 * pair + 1);
+      for (int row = 0; row < source.count; row += 2) {
+        const __m256i a = load_pixels(source.rows[row] + offset + x);
+        const __m256i b = load_pixels(source.rows[row + 1] + offset + x);
         int two_weights;
-        std::memcpy(&two_weights, source.weights + 2 * pair, sizeof two_weights);
+        std::memcpy(&two_weights, source.weights + row, sizeof two_weights);
         const __m256i scale = _mm256_set1_epi32(two_weights);
         const __m256i low = _mm256_unpacklo_epi8(a, b), high = _mm256_unpackhi_epi8(a, b);
         const auto add = [&](__m256i sum, __m256i both) {
@@ -41,18 +75,17 @@ void combine_avx2(const SourceRows& source, int width, const Columns& out) {
       const auto pack = [](__m256i a, __m256i b) {
         return _mm256_packs_epi32(_mm256_srai_epi32(a, kShift), _mm256_srai_epi32(b, kShift));
       };
-      const __m256i low = pack(sum0, sum1), high = pack(sum2, sum3);
-      auto* const to = reinterpret_cast<__m256i*>(columns + x);
-      _mm256_storeu_si256(to, _mm256_permute2x128_si256(low, high, 0x20));
-      _mm256_storeu_si256(to + 1, _mm256_permute2x128_si256(low, high, 0x31));
+      store_columns(pack(sum0, sum1), pack(sum2, sum3), columns + x);
     }
   }
 }
 
 void combine_rows_avx2(const SourceRows& source, int width, const Columns& out) {
-  if (source.pairs == 1) return combine_avx2<1>(source, width, out);
-  if (source.pairs == 2) return combine_avx2<2>(source, width, out);
-  combine_avx2<0>(source, width, out);
+  if (source.count == 2) return combine_few_avx2<2>(source, width, out);
+  if (source.count == 3) return combine_few_avx2<3>(source, width, out);
+  if (source.count == 4) return combine_few_avx2<4>(source, width, out);
+  if (source.count <= kFewRows) return combine_few_avx2<0>(source, width, out);
+  combine_many_avx2(source, width, out);
 }
 
 // Columns `start` to `start` + 3 of two outputs.

@@ -32,7 +32,7 @@ bool RowTaps::prepare_avx512(const Axis& axis, bool flip) {
     starts[group] = std::min(axis.first(output(0)), axis.first(output(here - 1)));
     farthest =
         std::max(farthest, std::max(axis.first(output(0)), axis.first(output(here - 1))) + 1 - starts[group]);
-    if (farthest >= 2 * kVector) return false;
+    if (farthest + kTap * (steps - 1) >= 2 * kVector) return false;
     if (here < kOutputs) {
       std::fill_n(places, kVector, int16_t{0});
       std::fill_n(weights, steps * kStepWeights, int16_t{0});
@@ -46,7 +46,7 @@ bool RowTaps::prepare_avx512(const Axis& axis, bool flip) {
                     kTap * sizeof(int16_t));
     }
   }
-  view_ = {outputs, steps, starts, weights_.data(), places_.data(), farthest >= kVector};
+  view_ = {outputs, steps, starts, weights_.data(), places_.data(), farthest + kTap * (steps - 1) >= kVector};
   return true;
 }
 
