@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
+#include "moxing/internal/gradient_reduction.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/random.h"
@@ -32,18 +33,33 @@ struct SimulatedStep {
   double computed_s = 0, finished_s = 0;
 };
 
+// A walk through a step of which computing takes `slowness` times what it takes in the profile.
 SimulatedStep simulate(const StepProfile& profile, int nodes, const ForecastLink& link, double slowness) {
   SimulatedStep step;
-  step.computed_s = step.finished_s = profile.compute_s * slowness;
-  if (nodes == 1) return step;
-  const double seconds_per_byte = 2.0 * (nodes - 1) / nodes * 8 / (link.bits_per_second * link.efficiency);
-  const double latency = link.latency_s * kLatenciesOfASum;
-  double link_free_s = 0;
-  for (const ProfiledBucket& bucket : profile.buckets) {
-    link_free_s = std::max(link_free_s, bucket.ready_s * slowness) +
-                  static_cast<double>(bucket.bytes) * seconds_per_byte;
-    step.finished_s = std::max(step.finished_s, link_free_s + latency);
-  }
+  const double all = profile.compute_s * slowness;
+  double now = 0, computed = 0;  // of `all`, in its seconds
+  const auto pass = [&](double seconds, double forward) {
+    if (computed < all && computed + forward >= all)
+      step.computed_s = now + seconds * (all - computed) / forward;
+    computed += forward;
+    now += seconds;
+  };
+  const SendingWork work = profile.sending_work.value_or(SendingWork());
+  if (nodes > 1)
+    for (const ProfiledBucket& bucket : profile.buckets) {
+      const double ready = bucket.ready_s * slowness;
+      if (ready > computed) pass(ready - computed, ready - computed);
+      const double bytes = 2.0 * (nodes - 1) / nodes * static_cast<double>(bucket.bytes);
+      const auto elements = bucket.bytes / static_cast<int64_t>(sizeof(float));
+      const double working =
+          bytes * work.seconds_per_byte +
+          static_cast<double>(internal::bucket_messages(elements, nodes)) * work.seconds_per_message;
+      const double sending = std::max(bytes * 8 / (link.bits_per_second * link.efficiency), working);
+      pass(sending, work.shares_cores ? sending - working : sending);
+      step.finished_s = std::max(step.finished_s, now + link.latency_s * kLatenciesOfASum);
+    }
+  if (computed < all) pass(all - computed, all - computed);
+  step.finished_s = std::max(step.finished_s, step.computed_s);
   return step;
 }
 
@@ -87,6 +103,12 @@ StepProfile read_step_profile(const std::string& path) {
     profile.compute_s = json.at("compute_s").get<double>();
     profile.jitter = json.at("jitter").get<std::vector<double>>();
     profile.latency_s = json.value("latency_s", 0.0);
+    if (json.contains("sending_work")) {
+      const auto& work = json.at("sending_work");
+      profile.sending_work = {work.at("seconds_per_byte").get<double>(),
+                              work.at("seconds_per_message").get<double>(),
+                              work.at("shares_cores").get<bool>()};
+    }
     for (const auto& bucket : json.at("buckets"))
       profile.buckets.push_back({bucket.at("bytes").get<int64_t>(), bucket.at("ready_s").get<double>()});
     if (profile.ranks < 1 || samples < profile.ranks) refuse("ranks and samples_per_step must be at least 1");
@@ -97,6 +119,9 @@ StepProfile read_step_profile(const std::string& path) {
   const auto is_time = [](double value) { return std::isfinite(value) && value >= 0; };
   if (!is_time(profile.compute_s) || profile.compute_s == 0) refuse("compute_s must be above 0");
   if (!is_time(profile.latency_s)) refuse("latency_s must be at least 0");
+  const SendingWork work = profile.sending_work.value_or(SendingWork());
+  if (!is_time(work.seconds_per_byte) || !is_time(work.seconds_per_message))
+    refuse("sending_work has seconds_per_byte and seconds_per_message of at least 0");
   if (profile.jitter.empty() || !std::ranges::is_sorted(profile.jitter) ||
       !std::ranges::all_of(profile.jitter, [&](double value) { return is_time(value) && value > 0; }))
     refuse("jitter must be a list of ascending numbers above 0");
@@ -114,16 +139,22 @@ Forecast forecast_step(const StepProfile& profile, int nodes, const ForecastLink
   result.samples_per_second = static_cast<double>(profile.node_samples) * nodes / step.finished_s;
   result.speed_up = nodes * alone.finished_s / step.finished_s;
   result.exposed_s = step.finished_s - step.computed_s;
+  // What each of the others costs, by leaving it out.
+  StepProfile without_work = profile;
+  without_work.sending_work.reset();
+  const SimulatedStep no_work = mean_step(without_work, nodes, link);
   ForecastLink immediate = link;
   immediate.latency_s = 0;
-  const double without_latency = mean_step(profile, nodes, immediate).finished_s;
-  const double jitter = step.computed_s - alone.computed_s, latency = step.finished_s - without_latency,
-               bandwidth = result.exposed_s - latency;
-  const double largest = std::max({jitter, latency, bandwidth});
+  const double processor = step.finished_s - no_work.finished_s,
+               jitter = no_work.computed_s - alone.computed_s,
+               latency = no_work.finished_s - mean_step(without_work, nodes, immediate).finished_s,
+               bandwidth = no_work.finished_s - no_work.computed_s - latency;
+  const double largest = std::max({jitter, latency, bandwidth, processor});
   result.limit = largest < kNotable * step.finished_s ? "compute"
                  : largest == bandwidth               ? "bandwidth"
                  : largest == latency                 ? "latency"
-                                                      : "jitter";
+                 : largest == jitter                  ? "jitter"
+                                                      : "processor";
   return result;
 }
 

@@ -13,23 +13,35 @@ import time
 STEP = re.compile(r"^step: \d+\b")  # what a program prints at the end of a step
 START_S = 300  # until the first step has ended
 END_S = 30  # for a job to end by itself
+LAST_WORDS_S = 2  # for what a command that has failed has printed to arrive
 
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that no job is left behind, stopped or at work
 
 
-def descendants(pid):
-    """The process and all that it and its children started."""
-    children = {}
+def running():
+    """Of each process on this machine that has not ended: its parent, its session, and when it began, by its id."""
+    found = {}
     for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
-            text = stat.read_text(encoding="utf-8", errors="replace")
+            fields = stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
         except OSError:
             continue  # it has ended
-        children.setdefault(int(text.rpartition(")")[2].split()[1]), []).append(int(stat.parent.name))
-    found = [pid]
-    for parent in found:
-        found.extend(children.get(parent, []))
+        if fields[0] not in "ZX":
+            found[int(stat.parent.name)] = int(fields[1]), int(fields[3]), int(fields[19])
     return found
+
+
+def family(leaders):
+    """The processes that these and their children started, and when each began, by its id: those whose parents have ended too,
+    unless they have made a session of their own."""
+    processes = running()
+    children = {}
+    for pid, (parent, _, _) in processes.items():
+        children.setdefault(parent, []).append(pid)
+    found = [pid for pid, (_, session, _) in processes.items() if pid in leaders or session in leaders]
+    for parent in found:
+        found.extend(child for child in children.get(parent, []) if child not in found)
+    return {pid: processes[pid][2] for pid in found}
 
 
 def below_this_process():
@@ -49,7 +61,7 @@ class Process:
         self.steps, self.output = [], []
         self.popen = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                       stderr=subprocess.STDOUT, text=True, env=environment, start_new_session=True)
-        self.reader = threading.Thread(target=self.read)
+        self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
 
     def read(self):
@@ -61,7 +73,7 @@ class Process:
 
     def fail_if_ended(self):
         if self.popen.poll() is not None:
-            self.reader.join()
+            self.reader.join(LAST_WORDS_S)  # what it has started may still hold its output
             sys.exit(f"bench: '{' '.join(self.command)}' ended with status {self.popen.returncode}:\n{''.join(self.output)}")
 
 
@@ -72,7 +84,8 @@ class Job:
     def __init__(self, commands, samples_of_a_step, environments=None):
         self.samples_of_a_step = samples_of_a_step  # of each command
         self.ran, self.since = 0.0, time.monotonic()  # seconds of the turns before this one; when this one began
-        self.processes, self.pids = [], []
+        self.processes = []
+        self.pids = {}  # of all that belongs to the job, as far as it is known: when each began
         try:
             for command, environment in zip(commands, environments or [None] * len(commands)):
                 self.processes.append(Process(command, environment, self.clock))
@@ -82,7 +95,7 @@ class Job:
                     sys.exit(f"bench: no step of '{' '.join(self.processes[0].command)}' within {START_S} s")
                 time.sleep(0.01)
                 self.check()
-            self.pids = self.descendants()
+            self.find_all()
             self.let_mpirun_report()
             self.stop()
         except BaseException:
@@ -98,8 +111,13 @@ class Job:
         for process in self.processes:
             process.fail_if_ended()
 
-    def descendants(self):
-        return [pid for process in self.processes for pid in descendants(process.popen.pid)]
+    def find_all(self):
+        self.pids.update(family({process.popen.pid for process in self.processes}))
+
+    def alive(self):
+        """The ids, as far as they have not ended (and another process has got the number)."""
+        processes = running()
+        return [pid for pid, began in self.pids.items() if pid in processes and processes[pid][2] == began]
 
     def let_mpirun_report(self):
         """Through it comes what a rank prints: in a real-time class its threads must not wait for those who compute."""
@@ -111,24 +129,25 @@ class Job:
                     priority = os.sched_getparam(thread).sched_priority + 1
                     os.sched_setscheduler(thread, os.SCHED_RR, os.sched_param(priority))
 
-    def signal(self, number):
-        for pid in self.pids:
+    @staticmethod
+    def signal(pids, number):
+        for pid in pids:
             try:
                 os.kill(pid, number)
             except ProcessLookupError:
                 pass
 
     def stop(self):
-        self.signal(signal.SIGSTOP)
+        self.signal(self.alive(), signal.SIGSTOP)
         self.ran, self.since = self.clock(), None
 
     def turn(self, seconds):
         """Lets the job run for so long, and on until each command has made at least two steps in it. Returns the samples a
         second of all commands together in this turn, between the ends of its first and of its last step."""
         before = [len(process.steps) for process in self.processes]
-        self.since = time.monotonic()
-        self.signal(signal.SIGCONT)
-        begun = time.monotonic()
+        pids = self.alive()
+        self.since = begun = time.monotonic()
+        self.signal(pids, signal.SIGCONT)
         while (time.monotonic() - begun < seconds or
                any(len(process.steps) < count + 2 for process, count in zip(self.processes, before))):
             time.sleep(0.005)
@@ -142,16 +161,20 @@ class Job:
         return rate
 
     def end(self):
-        self.pids = self.descendants()
+        self.find_all()
         for number in (signal.SIGCONT, signal.SIGTERM):
-            self.signal(number)
+            self.signal(self.alive(), number)
+        latest = time.monotonic() + END_S
+        while self.alive():
+            if time.monotonic() > latest:
+                self.find_all()
+                self.signal(self.alive(), signal.SIGKILL)
+            time.sleep(0.01)
+            for process in self.processes:
+                process.popen.poll()
         for process in self.processes:
-            try:
-                process.popen.wait(END_S)
-            except subprocess.TimeoutExpired:
-                self.signal(signal.SIGKILL)
-                process.popen.wait()
-            process.reader.join()  # the end of its output is that of all it has started
+            process.popen.wait()
+            process.reader.join(LAST_WORDS_S)
 
     def __enter__(self):
         return self

@@ -53,7 +53,8 @@ void print_lines(const ForecastArguments& arguments, const StepProfile& profile,
                                            {"samples_per_second", result.samples_per_second},
                                            {"speed_up", result.speed_up},
                                            {"exposed_s", result.exposed_s},
-                                           {"limit", result.limit}};
+                                           {"limit", result.limit},
+                                           {"has_sending_work", profile.sending_work.has_value()}};
       fmt::print("{}\n", line.dump());
     }
 }
@@ -67,8 +68,15 @@ void forecast(const ForecastArguments& arguments) {
                                                    : kUsualLatency;
   if (arguments.json) return print_lines(arguments, profile, rates, latency);
   fmt::print("SIMULATED from '{}' (times: {})\n", arguments.profile, profile.source);
-  fmt::print("assumed: {:.0f} us one way, {:.0f} % of each link's rate, nothing else on the network\n\n",
+  fmt::print("assumed: {:.0f} us one way, {:.0f} % of each link's rate, nothing else on the network\n",
              latency * 1e6, arguments.efficiency * 100);
+  if (const auto& work = profile.sending_work) {
+    fmt::print("sending: {:.3g} ns of a processor a byte, {:.3g} us a message, {}\n\n",
+               work->seconds_per_byte * 1e9, work->seconds_per_message * 1e6,
+               work->shares_cores ? "taken from the computing" : "on cores that do not compute");
+  } else {
+    fmt::print("sending: its work is not in this profile, and taken to be none\n\n");
+  }
   fmt::print("{:>6} {:>8} {:>10} {:>12} {:>10} {:>11} {:>11}  {}\n", "nodes", "link", "step ms", "samples/s",
              "speed-up", "efficiency", "exposed ms", "limit");
   for (size_t i = 0; i < rates.size(); ++i)

@@ -21,6 +21,11 @@ int64_t sending_parts(int64_t elements) {
 
 }  // namespace
 
+int64_t bucket_messages(int64_t elements, int ranks) {
+  const int64_t parts = sending_parts(elements);
+  return parts * tree_sum_messages((elements + parts - 1) / parts, ranks);
+}
+
 GradientReduction::GradientReduction(const Placement& placement, Communicator& communicator,
                                      std::vector<BlockPart> parts, int64_t block_elements,
                                      const BucketOptions& options, Deliver deliver)
@@ -40,7 +45,7 @@ GradientReduction::GradientReduction(const Placement& placement, Communicator& c
   parts_under_way_.resize(buckets_.size());
   scratch_.resize(buckets_.size() * kSendingParts);
   pending_.resize(buckets_.size() * kSendingParts);
-  times_.resize(buckets_.size());
+  for (const Bucket& bucket : buckets_) times_.push_back({.elements = bucket.elements});
   lanes_left_ = std::vector<std::atomic<int>>(buckets_.size());
 }
 
@@ -113,9 +118,11 @@ void GradientReduction::combine(size_t b) {
   times_[b].ready = std::chrono::steady_clock::now();
   if (placement_.ranks == 1) {
     MOX_ASSERT(stack.size() == 1, "one rank has all leaves");
-    deliver(b, stack.front().value);
+    deliver(b, 0, {stack.front().value, static_cast<size_t>(bucket.elements)});
+    times_[b].delivered = std::chrono::steady_clock::now();
     return;
   }
+  times_[b].communication_s = communicator_.work().processor_seconds;
   const int64_t parts = sending_parts(bucket.elements);
   parts_under_way_[b] = static_cast<int>(parts);
   for (int64_t part = 0; part < parts; ++part) {
@@ -128,22 +135,31 @@ void GradientReduction::combine(size_t b) {
                 .wire = options_.wire,
                 .root = options_.root,
                 .tag = options_.first_tag + static_cast<int>(slot),
-                .scratch = &scratch_[slot]};
+                .scratch = &scratch_[slot],
+                .arrived = [this, b, result = stack.front().value](std::span<float> range) {
+                  deliver(b, range.data() - result, range);
+                }};
     for (const PartialSum<float*>& partial : stack) sum.partial_sums.push_back(partial.value + begin);
-    pending_[slot] = communicator_.start(make_tree_sum(sum), fmt::format("{} {}", options_.name, b),
-                                         [this, b, result = stack.front().value] {
-                                           if (--parts_under_way_[b] == 0) deliver(b, result);
-                                         });
+    pending_[slot] =
+        communicator_.start(make_tree_sum(sum), fmt::format("{} {}", options_.name, b), [this, b] {
+          if (--parts_under_way_[b] == 0) times_[b].delivered = std::chrono::steady_clock::now();
+        });
   }
 }
 
 int GradientReduction::tags() const { return static_cast<int>(pending_.size()); }
 
-void GradientReduction::deliver(size_t b, float* sum) {
+void GradientReduction::deliver(size_t b, int64_t first, std::span<float> sum) {
   const Bucket& bucket = buckets_[b];
-  for (size_t i = bucket.first_part; i <= bucket.last_part; ++i)
-    deliver_(i, {sum + (parts_[i].offset - bucket.offset), static_cast<size_t>(parts_[i].elements)});
-  times_[b].delivered = std::chrono::steady_clock::now();
+  const int64_t begin = bucket.offset + first, end = begin + static_cast<int64_t>(sum.size());
+  for (size_t i = bucket.first_part; i <= bucket.last_part; ++i) {
+    // Between parts there may be elements of none.
+    const int64_t from = std::max(begin, parts_[i].offset),
+                  to = std::min(end, parts_[i].offset + parts_[i].elements);
+    if (from < to)
+      deliver_(i, from - parts_[i].offset,
+               sum.subspan(static_cast<size_t>(from - begin), static_cast<size_t>(to - from)));
+  }
 }
 
 void GradientReduction::finish() {

@@ -40,14 +40,20 @@ struct BlockPart {
 
 // When a bucket of the last step was final in this process, and when its sum over all ranks was delivered.
 struct BucketTimes {
-  std::chrono::steady_clock::time_point ready, delivered;
+  std::chrono::steady_clock::time_point ready = {}, delivered = {};
+  int64_t elements = 0;
+  double communication_s = 0;  // what the communication thread had computed in all when it was ready
 };
+
+// Messages that each rank sends for a bucket of so many elements.
+int64_t bucket_messages(int64_t elements, int ranks);
 
 class GradientReduction {
  public:
-  // `deliver` gets the sum of part `index` over all replicas, once a step: on a lane's thread if there is one rank,
-  // else on the thread that drives the communicator. It is valid until the next step begins.
-  using Deliver = std::function<void(size_t index, std::span<float> sum)>;
+  // `deliver` gets the sum of part `index` over all replicas, each element once a step: if there is one rank whole, on a lane's
+  // thread; else in ranges, of which `sum` begins with element `first`, in any order, on the thread that drives the
+  // communicator. The sums of a part lie one behind the other and are valid until the next step begins.
+  using Deliver = std::function<void(size_t index, int64_t first, std::span<float> sum)>;
 
   // `parts` lie one behind the other in blocks of `block_elements`.
   GradientReduction(const Placement& placement, Communicator& communicator, std::vector<BlockPart> parts,
@@ -80,7 +86,8 @@ class GradientReduction {
 
   void plan_buckets(const BucketOptions& options);
   void combine(size_t bucket);
-  void deliver(size_t bucket, float* sum);
+  // Elements of the bucket from `first` on.
+  void deliver(size_t bucket, int64_t first, std::span<float> sum);
 
   const Placement placement_;
   Communicator& communicator_;

@@ -81,8 +81,8 @@ void require_agreement(Communicator& communicator, const JobFacts& facts) {
                   shown(left, first), shown(right, second)));
 }
 
-void mention_other_processors(Communicator& communicator) {
-  const auto models = communicator.allgather(processor_model());
+void mention_other_processors(Communicator& communicator, const std::string& own) {
+  const auto models = communicator.allgather(own);
   for (int rank = 1; rank < communicator.size(); ++rank) {
     const std::string& model = models[static_cast<size_t>(rank)];
     if (model == models[0] || communicator.rank() != 0) continue;
@@ -92,6 +92,14 @@ void mention_other_processors(Communicator& communicator) {
         rank, communicator.host(rank), model, models[0]));
     return;
   }
+}
+
+void mention_processor_of(const std::string& path, const std::string& before, const std::string& now) {
+  if (before.empty() || before == now) return;
+  log_warning(fmt::format(
+      "'{}' was computed on '{}' and is continued on '{}': the result is as good, but its last bits may not "
+      "be those of an uninterrupted run",
+      path, before, now));
 }
 
 }  // namespace mox::internal

@@ -21,7 +21,9 @@ std::string processor_model();
 // ranks and the first difference, and does not return on the others, which end with the job.
 void require_agreement(Communicator& communicator, const JobFacts& facts);
 
-// Logs, on rank 0, which ranks have another processor than rank 0: their kernels may round differently.
-void mention_other_processors(Communicator& communicator);
+// Logs, on rank 0, which rank has another processor than rank 0: its kernels may round differently. `own`: this rank's.
+void mention_other_processors(Communicator& communicator, const std::string& own);
+// Logs that the checkpoint `path` was computed on another processor than `now`, if `before` is known and differs.
+void mention_processor_of(const std::string& path, const std::string& before, const std::string& now);
 
 }  // namespace mox::internal

@@ -80,7 +80,8 @@ bool ParameterUpdater::takes_parts() const {
   return optimizer_->is_elementwise() && !needs_all_gradients() && slot_specs_.size() <= kMostSlots;
 }
 
-void ParameterUpdater::apply_part(size_t number, int64_t first, std::span<const float> gradient) {
+void ParameterUpdater::apply_part(size_t number, int64_t first, std::span<const float> gradient,
+                                  double gradient_scale) {
   Parameter& parameter = parameters_[number];
   const auto part = [&](std::span<float> whole) {
     return whole.subspan(static_cast<size_t>(first), gradient.size());
@@ -88,7 +89,7 @@ void ParameterUpdater::apply_part(size_t number, int64_t first, std::span<const 
   std::array<std::span<float>, kMostSlots> slots;
   for (size_t i = 0; i < parameter.slot_spans.size(); ++i) slots[i] = part(parameter.slot_spans[i]);
   update(parameter, part(parameter.value.values<float>()), gradient,
-         std::span(slots).first(parameter.slot_spans.size()), 1, Team(1));
+         std::span(slots).first(parameter.slot_spans.size()), gradient_scale, Team(1));
 }
 
 void ParameterUpdater::expect_part(size_t number, int64_t first, int64_t count) const {

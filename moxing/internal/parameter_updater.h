@@ -44,7 +44,7 @@ class ParameterUpdater {
   // Different parameters may be updated from different threads at the same time.
   void apply(size_t parameter, std::span<const float> gradient, double gradient_scale, const Team& team);
   // Elements [first, first + gradient.size()) of the parameter, on the calling thread; several parts may be applied at once.
-  void apply_part(size_t parameter, int64_t first, std::span<const float> gradient);
+  void apply_part(size_t parameter, int64_t first, std::span<const float> gradient, double gradient_scale);
   // Fetches what `apply_part` will read into the calling core's cache.
   void expect_part(size_t parameter, int64_t first, int64_t count) const;
   // The factor of all gradients of a step: `gradient_scale`, which they still lack, times what clipping by the global norm and

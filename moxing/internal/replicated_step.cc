@@ -30,7 +30,7 @@ class PartUpdates : public GradientPartListener {
     updater_.expect_part(numbers_[index], first, count);
   }
   void take(size_t index, int64_t first, std::span<const float> gradient) const override {
-    updater_.apply_part(numbers_[index], first, gradient);
+    updater_.apply_part(numbers_[index], first, gradient, 1);
   }
 
  private:
@@ -55,7 +55,8 @@ ReplicatedStep::ReplicatedStep(const Placement& placement, Communicator& communi
       full_batch_(full_batch),
       bucket_options_(buckets),
       in_parts_(in_parts),
-      meeting_(placement, communicator) {}
+      meeting_(placement, communicator),
+      timing_(available_cores() <= lanes.size() * team.size()) {}
 
 ReplicatedStep::~ReplicatedStep() = default;
 
@@ -96,11 +97,15 @@ ReplicatedStep::Reductions& ReplicatedStep::reductions_of(CompiledModel& model) 
   }
   if (in_parts_) return *reductions_.emplace(&model, std::move(made)).first->second;
   std::vector<BlockPart> parts;
-  for (size_t i = 0; i < model.gradient_variables.size(); ++i)
+  for (size_t i = 0; i < model.gradient_variables.size(); ++i) {
     parts.push_back({instance.gradient_offset(i), instance.gradient(i).elements()});
+    made->gradient_elements.push_back(parts.back().elements);
+  }
   made->gradients = std::make_unique<GradientReduction>(
       placement_, communicator_, std::move(parts), static_cast<int64_t>(instance.gradient_block().size()),
-      bucket_options_, [this](size_t index, std::span<float> sum) { take_gradient(index, sum); });
+      bucket_options_, [this](size_t index, int64_t first, std::span<float> sum) {
+        take_gradient({index, first, sum});
+      });
 
   if (placement_.logical_replicas > 1) {
     int64_t elements = 0;
@@ -122,9 +127,11 @@ ReplicatedStep::Reductions& ReplicatedStep::reductions_of(CompiledModel& model) 
                           .wire = WireType::kFloat32,
                           .first_tag = bucket_options_.first_tag + made->gradients->tags(),
                           .name = "moving averages"};
-      made->updates = std::make_unique<GradientReduction>(
-          placement_, communicator_, made->update_parts, elements, whole,
-          [this](size_t index, std::span<float> sum) { take_update(index, sum); });
+      made->updates =
+          std::make_unique<GradientReduction>(placement_, communicator_, made->update_parts, elements, whole,
+                                              [this](size_t index, int64_t first, std::span<float> sum) {
+                                                take_update({index, first, sum});
+                                              });
     }
   }
   return *reductions_.emplace(&model, std::move(made)).first->second;
@@ -141,6 +148,7 @@ bool ReplicatedStep::begin(std::span<const Batch> batches) {
   }
   current_ = &reductions_of(*any_model_);
   sums_.assign(current_->parameters.size(), {});
+  elements_left_ = current_->gradient_elements;
   scale_is_known_ = was_left_out_ = false;
   updates_may_be_taken_ = !updater_.may_leave_out();
 
@@ -174,7 +182,7 @@ void ReplicatedStep::run(const StepMoment& moment) {
   if (current_->updates) current_->updates->begin_step();
   numbers_.assign(models_.size(), {});
   arrays_.assign(models_.size(), {});
-  const auto begun = StepTiming::Clock::now();
+  const StepTiming::Moment begun{StepTiming::Clock::now(), communicator_.work()};
   if (placement_.logical_replicas > 1) {
     std::vector<double> shares(models_.size(), 0.0);
     for (size_t local = 0; local < batches_.size(); ++local) shares[local] = share_of(batches_[local]);
@@ -188,13 +196,14 @@ void ReplicatedStep::run(const StepMoment& moment) {
       throw;
     }
   });
-  const auto computed = StepTiming::Clock::now();
+  const StepTiming::Moment computed{StepTiming::Clock::now(), communicator_.work()};
   if (placement_.ranks > 1) communicator_.wait(telling_);
   if (current_->gradients) current_->gradients->finish();
   if (applies_at_the_end()) apply_together();
   if (current_->updates) current_->updates->finish();
   take_waiting_updates();
-  if (current_->gradients) timing_.add(begun, computed, StepTiming::Clock::now(), *current_->gradients);
+  if (current_->gradients)
+    timing_.add(begun, computed, StepTiming::Clock::now(), current_->gradients->times());
   if (placement_.logical_replicas == 1 && !was_left_out_) any_model_->instance->apply_updates();
   bring_copies_up_to_date();
   combine_values();
@@ -288,8 +297,8 @@ void ReplicatedStep::know_samples(int64_t samples) {
                ? 1
                : static_cast<double>(full_batch_) / static_cast<double>(samples);
   scale_is_known_ = true;
-  for (const auto& [index, sum] : std::exchange(waiting_gradients_, {})) apply_gradient(index, sum);
-  for (const auto& [index, sum] : std::exchange(waiting_updates_, {})) take_update(index, sum);
+  for (const SumRange& range : std::exchange(waiting_gradients_, {})) apply_gradient(range);
+  for (const SumRange& range : std::exchange(waiting_updates_, {})) take_update(range);
 }
 
 // After all have been delivered.
@@ -297,32 +306,41 @@ void ReplicatedStep::take_waiting_updates() {
   const auto waiting = std::exchange(waiting_updates_, {});
   updates_may_be_taken_ = true;
   if (was_left_out_) return;
-  for (const auto& [index, sum] : waiting) take_update(index, sum);
+  for (const SumRange& range : waiting) take_update(range);
 }
 
-void ReplicatedStep::take_gradient(size_t index, std::span<float> sum) {
-  sums_[index] = sum;
-  if (applies_at_the_end()) return;
+void ReplicatedStep::take_gradient(SumRange range) {
+  if (applies_at_the_end() || !updater_.takes_parts()) {
+    const int64_t elements = current_->gradient_elements[range.index];
+    sums_[range.index] = {range.sum.data() - range.first, static_cast<size_t>(elements)};
+    elements_left_[range.index] -= static_cast<int64_t>(range.sum.size());
+    if (applies_at_the_end() || elements_left_[range.index] > 0) return;
+    range = {range.index, 0, sums_[range.index]};
+  }
   if (scale_is_known_) {
-    apply_gradient(index, sum);
+    apply_gradient(range);
   } else {
-    waiting_gradients_.emplace_back(index, sum);
+    waiting_gradients_.push_back(range);
   }
 }
 
-void ReplicatedStep::apply_gradient(size_t index, std::span<float> sum) {
+void ReplicatedStep::apply_gradient(const SumRange& range) {
+  const size_t parameter = current_->parameters[range.index];
+  if (placement_.ranks == 1) return updater_.apply(parameter, range.sum, scale_, team_);
   // The communication thread has no team: the lanes' are computing.
-  updater_.apply(current_->parameters[index], sum, scale_, placement_.ranks > 1 ? single_thread_ : team_);
+  if (static_cast<int64_t>(range.sum.size()) == current_->gradient_elements[range.index])
+    return updater_.apply(parameter, range.sum, scale_, single_thread_);
+  updater_.apply_part(parameter, range.first, range.sum, scale_);
 }
 
-void ReplicatedStep::take_update(size_t index, std::span<float> sum) {
+void ReplicatedStep::take_update(const SumRange& range) {
   if (!scale_is_known_ || !updates_may_be_taken_) {
-    waiting_updates_.emplace_back(index, sum);
+    waiting_updates_.push_back(range);
     return;
   }
   const auto scale = static_cast<float>(scale_);
-  Array variable = copies_.host(current_->updated_variables[index]);
-  std::ranges::transform(sum, variable.values<float>().begin(),
+  Array variable = copies_.host(current_->updated_variables[range.index]);
+  std::ranges::transform(range.sum, variable.values<float>().begin() + range.first,
                          [scale](float value) { return value * scale; });
 }
 

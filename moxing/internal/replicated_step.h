@@ -80,10 +80,16 @@ class ReplicatedStep : public StepResult {
   void contribute_nothing(int lane, int64_t nth);
   double share_of(const Batch& batch) const;
   void accompany(const StepMoment& moment, int lane);
-  void take_gradient(size_t index, std::span<float> sum);
-  void take_update(size_t index, std::span<float> sum);
+  // Elements from `first` on of the sum of a gradient or of a value that is updated after the step.
+  struct SumRange {
+    size_t index;
+    int64_t first;
+    std::span<float> sum;
+  };
+  void take_gradient(SumRange range);
+  void take_update(const SumRange& range);
   void take_waiting_updates();
-  void apply_gradient(size_t index, std::span<float> sum);
+  void apply_gradient(const SumRange& range);
   void know_samples(int64_t samples);
   bool applies_at_the_end() const;
   void apply_together();
@@ -128,8 +134,10 @@ class ReplicatedStep : public StepResult {
   bool updates_may_be_taken_ = false;  // false while the step may still be left out
   bool scale_is_known_ = false;
   double scale_ = 1;
-  std::vector<std::pair<size_t, std::span<float>>> waiting_gradients_, waiting_updates_;
-  std::vector<std::span<float>> sums_;  // of all gradients, where the updates wait for the last of them
+  std::vector<SumRange> waiting_gradients_, waiting_updates_;
+  // Of all gradients, where updates wait for their last element or for the last of them:
+  std::vector<std::span<float>> sums_;
+  std::vector<int64_t> elements_left_;
 };
 
 }  // namespace mox::internal

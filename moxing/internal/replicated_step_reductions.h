@@ -9,6 +9,7 @@ namespace mox::internal {
 struct ReplicatedStep::Reductions {
   std::vector<std::string> gradient_variables, fetch_names;
   std::vector<size_t> parameters;
+  std::vector<int64_t> gradient_elements;
   std::unique_ptr<GradientReduction> gradients, updates;
   std::vector<BlockPart> update_parts;
   std::vector<std::vector<float>> update_blocks;  // of each lane

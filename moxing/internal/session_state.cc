@@ -66,6 +66,7 @@ std::map<std::string, std::string> to_checkpoint_state(const SessionState& state
           {"threads", std::to_string(state.threads)},
           {"logical_replicas", std::to_string(state.logical_replicas)},
           {"devices", std::to_string(state.devices)},
+          {"processor", nlohmann::json(state.processor).dump()},
           {"learning_rate_multiplier", nlohmann::json(state.learning_rate_multiplier).dump()},
           {"loss_scale", to_json(state.loss_scale).dump()},
           {"data_cursor", nlohmann::json(state.data_cursor).dump()},
@@ -87,6 +88,8 @@ SessionState from_checkpoint_state(const Checkpoint& checkpoint, const std::stri
       throw DataError(fmt::format("{} logical replicas", state.logical_replicas));
     if (checkpoint.state.contains("devices"))  // there were none before
       state.devices = nlohmann::json::parse(checkpoint.state.at("devices")).get<int>();
+    if (checkpoint.state.contains("processor"))  // there was none before
+      state.processor = nlohmann::json::parse(checkpoint.state.at("processor")).get<std::string>();
     state.learning_rate_multiplier =
         nlohmann::json::parse(checkpoint.state.at("learning_rate_multiplier")).get<double>();
     if (checkpoint.state.contains("loss_scale"))  // there was none before

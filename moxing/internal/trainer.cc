@@ -163,6 +163,7 @@ void Trainer::restore_variables() {
       store_.restore(start_.checkpoint.variables);
       store_.require_restored(start_.path);
       log_info(fmt::format("continuing from '{}' at global step {}", start_.path, global_step_));
+      mention_processor_of(start_.path, restored_.processor, processor_model());
       // Some kernels cut their sums by the number of threads, so the last bits depend on it.
       if (restored_.threads != team_.size() && placement_.logical_replicas == 1)
         log_warning(fmt::format(
@@ -385,7 +386,7 @@ void Trainer::require_agreement(const CompiledModel& model) const {
   facts.emplace_back("placement", fmt::format("{}, {} of {} replicas", placement_.describe(),
                                               placement_.replicas().size(), placement_.logical_replicas));
   internal::require_agreement(ranks_, facts);
-  mention_other_processors(ranks_);
+  mention_other_processors(ranks_, processor_model());
 }
 
 void Trainer::end_hooks(std::exception_ptr error) {

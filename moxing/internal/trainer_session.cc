@@ -7,11 +7,27 @@
 #include <cstring>
 
 #include "moxing/internal/job.h"
+#include "moxing/internal/job_agreement.h"
 #include "moxing/internal/trainer.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 
 namespace mox::internal {
+namespace {
+
+template <typename Body>
+double median_seconds(int rounds, const Body& body) {
+  std::vector<double> seconds;
+  for (int round = 0; round < rounds; ++round) {
+    const auto before = StepTiming::Clock::now();
+    body();
+    seconds.push_back(std::chrono::duration<double>(StepTiming::Clock::now() - before).count());
+  }
+  std::ranges::sort(seconds);
+  return seconds[seconds.size() / 2];
+}
+
+}  // namespace
 
 void Trainer::request_stop(std::string reason) {
   if (stop_requested_) return;
@@ -51,6 +67,7 @@ void Trainer::submit_checkpoint() {
                      .threads = team_.size(),
                      .logical_replicas = placement_.logical_replicas,
                      .devices = placement_.devices,
+                     .processor = processor_model(),
                      .learning_rate_multiplier = learning_rate_multiplier_,
                      .loss_scale = updater_->loss_scale().state(),
                      .data_cursor = pipeline_->cursor(),
@@ -161,19 +178,30 @@ void Trainer::make_updaters() {
   for (int lane = 1; lane < placement_.lanes; ++lane) lane_updaters_.push_back(make(lane));
 }
 
-// All ranks measure together how long a short message takes.
+// All ranks measure together how long a short message takes, and how much work it is.
 void Trainer::write_step_profile() {
-  constexpr int kMessages = 51;
-  std::vector<double> seconds;
-  for (int i = 0; i < kMessages && ranks_.size() > 1; ++i) {
-    const auto before = StepTiming::Clock::now();
-    ranks_.allgather_equal("x");
-    seconds.push_back(std::chrono::duration<double>(StepTiming::Clock::now() - before).count());
+  StepTiming::Job job{.ranks = ranks_.size(), .samples = step_->samples()};
+  if (ranks_.size() > 1) {
+    constexpr int kRounds = 51, kAtOnce = 32;
+    const auto all = [&] { return std::vector<std::string>(static_cast<size_t>(ranks_.size())); };
+    job.latency_s = median_seconds(kRounds, [&] { ranks_.allgather_equal("x"); });
+    // With many under way none is waited for: what it takes then is work.
+    job.message_work_s =
+        median_seconds(kRounds,
+                       [&] {
+                         std::vector<std::vector<std::string>> texts(kAtOnce, all());
+                         std::vector<std::shared_ptr<Communicator::Pending>> under_way;
+                         const char letter = 'x';
+                         for (int i = 0; i < kAtOnce; ++i)
+                           under_way.push_back(
+                               ranks_.start(make_allgather(std::as_bytes(std::span(&letter, 1)),
+                                                           &texts[static_cast<size_t>(i)], kFirstFreeTag + i),
+                                            "short messages"));
+                         for (const auto& one : under_way) ranks_.wait(one);
+                       }) /
+        (kAtOnce * (ranks_.size() - 1));
   }
-  std::ranges::sort(seconds);
-  if (ranks_.rank() != 0) return;
-  step_->timing().write_profile(settings_.step_profile, ranks_.size(), step_->samples(),
-                                seconds.empty() ? 0 : seconds[seconds.size() / 2]);
+  if (ranks_.rank() == 0) step_->timing().write_profile(settings_.step_profile, job);
 }
 
 void Trainer::print_summary() const {

@@ -4,8 +4,10 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstring>
+#include <ctime>
 #include <deque>
 #include <exception>
 #include <list>
@@ -51,15 +53,20 @@ class Communicator::Pending {
   bool finished = false;
   std::exception_ptr error;
 
-  // Works on the operation as far as it goes without waiting; true when it is finished.
-  bool advance(Transport& transport) {
-    for (;;) {
-      std::erase_if(requests, [&](const Transport::Request& request) { return transport.test(request); });
-      if (!requests.empty()) return false;
-      if (!operation->advance(transport, requests)) break;
-    }
+  enum class State { kWaiting, kMoved, kFinished };
+
+  // Works on the operation as far as it goes with what `transport` has moved. `sent` grows by the messages that have left.
+  State advance(Transport& transport, Work& sent) {
+    std::erase_if(requests, [&](const Transport::Request& request) {
+      if (!transport.test(request)) return false;
+      if (request.bytes_sent > 0) ++sent.messages_sent;
+      sent.bytes_sent += static_cast<int64_t>(request.bytes_sent);
+      return true;
+    });
+    if (!requests.empty()) return State::kWaiting;
+    if (operation->advance(transport, requests)) return State::kMoved;
     if (done) done();
-    return true;
+    return State::kFinished;
   }
 };
 
@@ -124,6 +131,16 @@ class Communicator::Thread {
     listener_ = std::move(listener);
   }
 
+  Work work() {
+    Work work{.messages_sent = messages_sent_.load(std::memory_order_relaxed),
+              .bytes_sent = bytes_sent_.load(std::memory_order_relaxed)};
+    clockid_t clock{};
+    timespec spent{};
+    if (pthread_getcpuclockid(thread_.native_handle(), &clock) == 0 && clock_gettime(clock, &spent) == 0)
+      work.processor_seconds = static_cast<double>(spent.tv_sec) + 1e-9 * static_cast<double>(spent.tv_nsec);
+    return work;
+  }
+
  private:
   // `pending` is one of blocked_, and no longer after this.
   void drive_to_end(Pending& pending) {
@@ -131,7 +148,8 @@ class Communicator::Thread {
       bool moved = false;
       {
         std::lock_guard driving(driving_);
-        moved = drive();
+        Work sent;  // by another thread than the communication thread: not its work
+        moved = drive(sent);
       }
       if (!moved) sched_yield();
     }
@@ -159,7 +177,10 @@ class Communicator::Thread {
       bool moved = false;
       {
         std::lock_guard driving(driving_);
-        moved = drive();
+        Work sent;
+        moved = drive(sent);
+        messages_sent_.fetch_add(sent.messages_sent, std::memory_order_relaxed);
+        bytes_sent_.fetch_add(sent.bytes_sent, std::memory_order_relaxed);
       }
       pause = moved ? kShortestPause : std::min(pause * 2, kLongestPause);
       if (moved) continue;
@@ -168,31 +189,44 @@ class Communicator::Thread {
     }
   }
 
-  // Works on all operations as far as they go without waiting; whether one was finished. The caller holds `driving_`.
-  bool drive() {
+  // Works on all operations as far as they go without waiting; whether one of them went on. The caller holds `driving_`.
+  bool drive(Work& sent) {
     {
       std::lock_guard lock(mutex_);
       if (stop_) return false;
       std::move(added_.begin(), added_.end(), std::back_inserter(active_));
       added_.clear();
     }
-    const size_t before = active_.size();
-    active_.remove_if([&](const auto& pending) { return finish_if_possible(*pending); });
+    bool moved = false;
+    std::exception_ptr broken;
+    try {
+      transport_->progress();
+    } catch (...) {
+      broken = std::current_exception();
+    }
+    active_.remove_if([&](const auto& pending) {
+      if (broken) return finish(*pending, broken);
+      return finish_if_possible(*pending, sent, moved);
+    });
     std::lock_guard lock(mutex_);
     under_way_ = !active_.empty();
-    return active_.size() < before;
+    return moved;
   }
 
-  bool finish_if_possible(Pending& pending) {
+  bool finish_if_possible(Pending& pending, Work& sent, bool& moved) {
     std::exception_ptr error;
     try {
-      if (!pending.advance(*transport_)) {
-        report_stall(pending);
-        return false;
-      }
+      const auto state = pending.advance(*transport_, sent);
+      if (state == Pending::State::kWaiting) report_stall(pending);
+      moved |= state != Pending::State::kWaiting;
+      if (state != Pending::State::kFinished) return false;
     } catch (...) {
       error = std::current_exception();
     }
+    return finish(pending, error);
+  }
+
+  bool finish(Pending& pending, const std::exception_ptr& error) {
     std::lock_guard lock(mutex_);
     pending.finished = true;
     pending.error = error;
@@ -229,7 +263,8 @@ class Communicator::Thread {
   std::vector<const Pending*> blocked_;  // of the threads in `wait` and in blocking calls
   bool stop_ = false;
   StallListener listener_;
-  std::thread thread_;  // last: it uses the others
+  std::atomic<int64_t> messages_sent_ = 0, bytes_sent_ = 0;  // while thread_ drove
+  std::thread thread_;                                       // last: it uses the others
 };
 
 Communicator::Communicator() : Communicator(std::move(make_thread_transports(1)[0])) {}
@@ -266,8 +301,10 @@ std::shared_ptr<Communicator::Pending> Communicator::start(std::unique_ptr<Opera
     thread_->add(pending);
     return pending;
   }
-  const bool finished = pending->advance(*alone_);
-  MOX_ASSERT(finished, "an operation of one rank waits for nobody");
+  Work sent;
+  auto state = Pending::State::kMoved;
+  while (state == Pending::State::kMoved) state = pending->advance(*alone_, sent);
+  MOX_ASSERT(state == Pending::State::kFinished, "an operation of one rank waits for nobody");
   return pending;
 }
 
@@ -282,6 +319,8 @@ void Communicator::abandon() {
 void Communicator::set_stall_listener(StallListener listener) {
   if (thread_) thread_->set_stall_listener(std::move(listener));
 }
+
+Communicator::Work Communicator::work() const { return thread_ ? thread_->work() : Work(); }
 
 std::optional<Communicator::Wait> Communicator::longest_wait() const {
   return thread_ ? thread_->longest_wait() : std::nullopt;

@@ -67,6 +67,14 @@ class Communicator {
   // Returns when the operation and its `done` are through; rethrows what they threw.
   void wait(const std::shared_ptr<Pending>& pending);
 
+  // What the communication thread has done so far: not what a thread that waits has driven. With one rank nothing. Any thread,
+  // until `abandon`.
+  struct Work {
+    double processor_seconds = 0;
+    int64_t messages_sent = 0, bytes_sent = 0;  // of messages that have left
+  };
+  Work work() const;
+
   // Ends all operations that are under way, at once and for good; whoever waits gets an IoError. After it the memory of
   // operations may be freed. For the end of a job that has failed.
   void abandon();

@@ -26,10 +26,11 @@ struct MpiLibrary {
   decltype(&::MPI_Error_string) error_string;
   decltype(&::MPI_Isend) isend;
   decltype(&::MPI_Irecv) irecv;
-  decltype(&::MPI_Test) test;
+  decltype(&::MPI_Testsome) testsome;
   MPI_Comm world;
   MPI_Datatype byte;
   MPI_Errhandler errors_return;
+  MPI_Request null_request;
 
   MpiLibrary() {
     if (!dlopen("libmpi.so.40", RTLD_NOW | RTLD_GLOBAL))
@@ -44,10 +45,11 @@ struct MpiLibrary {
     find(error_string, "MPI_Error_string");
     find(isend, "MPI_Isend");
     find(irecv, "MPI_Irecv");
-    find(test, "MPI_Test");
+    find(testsome, "MPI_Testsome");
     find(world, "ompi_mpi_comm_world");  // what the header's macros stand for
     find(byte, "ompi_mpi_byte");
     find(errors_return, "ompi_mpi_errors_return");
+    find(null_request, "ompi_request_null");
   }
 
  private:
@@ -77,7 +79,12 @@ struct MpiTransport::Implementation {
   int rank = 0, size = 1;
   bool finalize = true;
   uint64_t last_id = 0;
-  std::map<uint64_t, std::vector<MPI_Request>> requests;
+  // Messages under way: the requests of MPI side by side, as MPI_Testsome takes them, and for each the id of ours.
+  std::vector<MPI_Request> requests;
+  std::vector<uint64_t> owners;
+  std::map<uint64_t, int> incomplete;  // by id: how many of its messages are under way
+  std::vector<int> completed;          // as MPI_Testsome gives them, like the next
+  std::vector<MPI_Status> statuses;
 
   void check(int code, const char* what) const {
     if (code == MPI_SUCCESS) return;
@@ -90,15 +97,22 @@ struct MpiTransport::Implementation {
   // One request for a message of any length.
   template <typename Byte, typename Post>
   Request post(int peer, std::span<Byte> data, const char* what, Post one) {
-    std::vector<MPI_Request> parts;
+    const uint64_t id = ++last_id;
     size_t begin = 0;
     do {
       const size_t count = std::min(kLargestMessage, data.size() - begin);
-      check(one(data.data() + begin, static_cast<int>(count), &parts.emplace_back()), what);
+      check(one(data.data() + begin, static_cast<int>(count), &requests.emplace_back()), what);
+      owners.push_back(id);
+      ++incomplete[id];
       begin += count;
     } while (begin < data.size());
-    requests.emplace(++last_id, std::move(parts));
-    return {.peer = peer, .id = last_id};
+    return {.peer = peer, .id = id};
+  }
+
+  // Throws what has gone wrong with one of the requests.
+  void check_each(int code, int count) const {
+    if (code != MPI_ERR_IN_STATUS) return check(code, "MPI_Testsome");
+    for (int i = 0; i < count; ++i) check(statuses[static_cast<size_t>(i)].MPI_ERROR, "MPI_Testsome");
   }
 };
 
@@ -124,30 +138,53 @@ void MpiTransport::abandon() { implementation_->finalize = false; }
 
 Transport::Request MpiTransport::send(int to, int tag, std::span<const std::byte> data) {
   Implementation& self = *implementation_;
-  return self.post(to, data, "MPI_Isend", [&](const std::byte* part, int count, MPI_Request* request) {
-    return self.mpi.isend(part, count, self.mpi.byte, to, tag, self.mpi.world, request);
-  });
+  Request request =
+      self.post(to, data, "MPI_Isend", [&](const std::byte* part, int count, MPI_Request* posted) {
+        return self.mpi.isend(part, count, self.mpi.byte, to, tag, self.mpi.world, posted);
+      });
+  request.bytes_sent = data.size();
+  return request;
 }
 
 Transport::Request MpiTransport::receive(int from, int tag, std::span<std::byte> data) {
   Implementation& self = *implementation_;
-  return self.post(from, data, "MPI_Irecv", [&](std::byte* part, int count, MPI_Request* request) {
-    return self.mpi.irecv(part, count, self.mpi.byte, from, tag, self.mpi.world, request);
+  return self.post(from, data, "MPI_Irecv", [&](std::byte* part, int count, MPI_Request* posted) {
+    return self.mpi.irecv(part, count, self.mpi.byte, from, tag, self.mpi.world, posted);
   });
+}
+
+void MpiTransport::progress() {
+  Implementation& self = *implementation_;
+  if (self.requests.empty()) return;
+  self.completed.resize(self.requests.size());
+  self.statuses.resize(self.requests.size());
+  int count = 0;
+  // Open MPI looks first and moves messages only if it found none complete: what has then arrived is seen by the next call.
+  for (int call = 0; call < 2 && count == 0; ++call) {
+    const int code = self.mpi.testsome(static_cast<int>(self.requests.size()), self.requests.data(), &count,
+                                       self.completed.data(), self.statuses.data());
+    self.check_each(code, count);
+  }
+  if (count == 0) return;
+  for (int i = 0; i < count; ++i)
+    --self.incomplete.at(self.owners[static_cast<size_t>(self.completed[static_cast<size_t>(i)])]);
+  // MPI has set those that are complete to the null request.
+  size_t kept = 0;
+  for (size_t i = 0; i < self.requests.size(); ++i) {
+    if (self.requests[i] == self.mpi.null_request) continue;
+    self.requests[kept] = self.requests[i];
+    self.owners[kept++] = self.owners[i];
+  }
+  self.requests.resize(kept);
+  self.owners.resize(kept);
 }
 
 bool MpiTransport::test(const Request& request) {
   Implementation& self = *implementation_;
-  auto found = self.requests.find(request.id);
-  MOX_ASSERT(found != self.requests.end(), "a request is tested until it is complete, and not after that");
-  std::vector<MPI_Request>& parts = found->second;
-  while (!parts.empty()) {
-    int complete = 0;
-    self.check(self.mpi.test(&parts.back(), &complete, MPI_STATUS_IGNORE), "MPI_Test");
-    if (!complete) return false;
-    parts.pop_back();
-  }
-  self.requests.erase(found);
+  auto found = self.incomplete.find(request.id);
+  MOX_ASSERT(found != self.incomplete.end(), "a request is tested until it is complete, and not after that");
+  if (found->second > 0) return false;
+  self.incomplete.erase(found);
   return true;
 }
 

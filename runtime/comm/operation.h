@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -52,8 +53,12 @@ struct TreeSum {
   int root = -1;  // the only rank that needs the sum; -1: all do. Elsewhere `result` is undefined
   int tag = kCollectiveTag;
   TreeSumScratch* scratch = nullptr;  // of one sum at a time; without one the operation has its own
+  // Called with each range of `result` when it is final, while the next ones travel: every element once. It may change them.
+  std::function<void(std::span<float> range)> arrived = {};
 };
 std::unique_ptr<Operation> make_tree_sum(const TreeSum& sum);
+// Messages that a rank sends for a sum of so many elements that all need, if its leaves fill one subtree.
+int64_t tree_sum_messages(int64_t elements, int ranks);
 
 // Everybody's `data`, of one length, to everybody: `results` has one string for each rank. Both belong to the caller and
 // outlive the operation.

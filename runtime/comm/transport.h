@@ -1,8 +1,8 @@
 // Transport: messages between the ranks of a job, the ground that every collective operation stands on.
 //
 // Messages between two ranks with the same tag arrive in the order in which they were sent; a message and the receive
-// that takes it have the same length. Nothing blocks: `test` is asked until it says that a request is complete, and
-// makes progress meanwhile.
+// that takes it have the same length. Nothing blocks: `progress` lets messages move, and `test` says which of them have
+// arrived by then.
 //
 // Threads: one thread at a time.
 #pragma once
@@ -21,6 +21,7 @@ class Transport {
   struct Request {
     int peer = 0;
     uint64_t id = 0;
+    size_t bytes_sent = 0;  // of a send
   };
 
   virtual ~Transport() = default;
@@ -28,7 +29,10 @@ class Transport {
   virtual int size() const = 0;
   virtual Request send(int to, int tag, std::span<const std::byte> data) = 0;
   virtual Request receive(int from, int tag, std::span<std::byte> data) = 0;
-  // True once the request is complete; it is gone then. Throws IoError if the network gave up.
+  // Moves what can be moved without waiting. One call for all requests: it asks the kernel about every connection, which for
+  // each request by itself would take longer than the messages do. Throws IoError if the network gave up.
+  virtual void progress() = 0;
+  // True if the request was complete when `progress` returned last; it is gone then.
   virtual bool test(const Request& request) = 0;
 };
 
@@ -50,6 +54,7 @@ class MpiTransport : public Transport {
   int size() const override;
   Request send(int to, int tag, std::span<const std::byte> data) override;
   Request receive(int from, int tag, std::span<std::byte> data) override;
+  void progress() override;
   bool test(const Request& request) override;
   void abandon();  // the destructor does not call MPI_Finalize
 

@@ -63,6 +63,11 @@ class TreeSumOperation : public Operation {
       fold(chunk(step - 1), stage(step - 1));
       if (!is_direct_) distribute(chunk(step - 1), stage(step - 1), transport, requests);
     }
+    const int64_t arrived = is_direct_ ? step - 1 : step - 2;
+    if (sum_.arrived && arrived >= 0 && arrived < chunks_) {
+      const Range range = chunk(arrived);
+      sum_.arrived({sum_.result + range.begin, static_cast<size_t>(range.elements)});
+    }
     return step <= chunks_;
   }
 
@@ -227,6 +232,12 @@ LeafRange block_of(int64_t leaves, int rank, int ranks) {
   MOX_ASSERT(leaves % ranks == 0, "every rank has as many leaves");
   const int64_t share = leaves / ranks;
   return {share * rank, share * (rank + 1)};
+}
+
+int64_t tree_sum_messages(int64_t elements, int ranks) {
+  if (elements <= kShortElements) return ranks - 1;
+  const int64_t chunk = kSegmentElements * ranks;
+  return (elements + chunk - 1) / chunk * 2 * (ranks - 1);
 }
 
 std::unique_ptr<Operation> make_tree_sum(const TreeSum& sum) {

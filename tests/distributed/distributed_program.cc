@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
 
 namespace {
@@ -56,6 +57,26 @@ class FaultHook : public mox::Hook {
   }
 };
 
+// Begins with other variables on one rank.
+class OtherVariablesHook : public mox::Hook {
+ public:
+  void after_create_session(mox::Session& session) override {
+    if (mox::rank() != mox::get_flag<int64_t>("fault_rank")) return;
+    for (const std::string& name : session.variable_names()) {
+      mox::Array value = session.variable(name).clone();
+      for (float& number : value.values<float>()) number += 1;
+      session.set_variable(name, value);
+    }
+  }
+};
+
+bool has_loaded_mpi() {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);)
+    if (line.find("libmpi.so") != std::string::npos) return true;
+  return false;
+}
+
 // Whether all threads of this process may use the same cores.
 bool threads_share_cores() {
   cpu_set_t cores, own;
@@ -80,7 +101,7 @@ bool functions_work() {
   int calls = 0;
   mox::mpi_local_sync_barrier([&] { ++calls; });
   good = good && calls == (mox::local_rank() == 0 ? 1 : 0) && mox::local_size() == size;
-  good = good && threads_share_cores();
+  good = good && threads_share_cores() && has_loaded_mpi() == (size > 1);
   mox::barrier();
   if (rank == 0) std::printf("ranks: %d\n", size);
   return good;
@@ -89,9 +110,10 @@ bool functions_work() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  mox::define_flag(
-      "fault", std::string("none"),
-      "exception, kill, kill_after (the start), stop, sleep, terminate, leave, batch, functions or none.");
+  mox::define_flag("fault", std::string("none"),
+                   "exception, kill, kill_after (the start), stop, sleep, terminate, leave, batch, variables "
+                   "(other ones), "
+                   "horovod (the same, in its words), functions or none.");
   mox::define_flag("fault_rank", int64_t{1}, "The rank that has the fault.");
   mox::define_flag("fault_step", int64_t{5}, "The steps before it.");
   mox::define_flag("endless", true, "Whether the training data repeat.");
@@ -99,13 +121,20 @@ int main(int argc, char** argv) {
   if (mox::flag("fault") == "functions") return functions_work() ? 0 : 3;
   const bool other_batch =
       mox::flag("fault") == "batch" && mox::rank() == mox::get_flag<int64_t>("fault_rank");
-  return mox::run(
-      {.input_fn = input_fn,
-       .model_fn = model_fn,
-       .optimizer_fn = mox::get_optimizer_fn("momentum", {.learning_rate = 0.05, .momentum = 0.9}),
-       .inter_mode = mox::ModeKeys::EVAL,
-       .batch_size = other_batch ? 9 : 8,
-       .log_dir = mox::flag("train_url"),
-       .max_number_of_steps = 40,
-       .hooks = {std::make_shared<FaultHook>()}});
+  mox::OptimizerFn optimizer_fn = mox::get_optimizer_fn("momentum", {.learning_rate = 0.05, .momentum = 0.9});
+  std::vector<std::shared_ptr<mox::Hook>> hooks = {std::make_shared<FaultHook>()};
+  const bool horovod = mox::flag("fault") == "horovod";
+  if (horovod || mox::flag("fault") == "variables") hooks.push_back(std::make_shared<OtherVariablesHook>());
+  if (horovod) {
+    hooks.push_back(mox::BroadcastGlobalVariablesHook(0));
+    optimizer_fn = mox::distributed(optimizer_fn);
+  }
+  return mox::run({.input_fn = input_fn,
+                   .model_fn = model_fn,
+                   .optimizer_fn = optimizer_fn,
+                   .inter_mode = mox::ModeKeys::EVAL,
+                   .batch_size = other_batch ? 9 : 8,
+                   .log_dir = mox::flag("train_url"),
+                   .max_number_of_steps = 40,
+                   .hooks = hooks});
 }

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
+
 #include "moxing/checkpoint.h"
 #include "moxing/run.h"
 #include "runtime/base/file.h"
@@ -86,6 +88,30 @@ TEST_F(Launch, StartsAFailedJobAgainFromItsCheckpoint) {
   EXPECT_LT(load_checkpoint(log_dir_).global_step, 12);
   const ProcessResult result = run_process(launch({"-n", "2", "--max-restarts", "6"}, faulty));
   expect_success(result);
+  EXPECT_EQ(checkpoint_digest(log_dir_), checkpoint_digest(whole));
+}
+
+// Of two hosts one is gone: nothing can be started there.
+TEST_F(Launch, GoesOnWithFewerRanksWhereAHostIsLost) {
+  const Words program = {"distributed_program", "--log_every_n_steps=0", "--logical_replicas=2",
+                         "--threads=2"};
+  const std::string whole = fresh("whole");
+  expect_success(run_process(program + Words{"--train_url=" + whole, "--max_number_of_steps=12"}));
+  expect_success(run_process(
+      launch({"-n", "2"}, program + Words{"--train_url=" + log_dir_, "--max_number_of_steps=6"})));
+
+  const std::string agent = fresh("agent");
+  write_file_atomically(agent, "#!/bin/bash\n[ \"$1\" = 127.0.0.1 ] || exit 1\nshift\nexec bash -c \"$*\"\n");
+  std::filesystem::permissions(agent, std::filesystem::perms::owner_all);
+  const std::string hosts = file_of("127.0.0.1 slots=1\n192.0.2.1 slots=1  # an address of nobody\n");
+  Words command = launch({"--hosts", hosts, "--max-restarts", "1"},
+                         program + Words{"--train_url=" + log_dir_, "--max_number_of_steps=12"});
+  command[0] = MOX_BINARY_DIR "/bin/mox";
+  const ProcessResult result =
+      run_process(Words{"/usr/bin/env", "OMPI_MCA_plm_rsh_agent=" + agent} + command);
+  expect_success(result);
+  EXPECT_THAT(result.err, HasSubstr("the host '192.0.2.1' does not answer and is left out"));
+  EXPECT_THAT(result.err, HasSubstr("restart 1 of 1 with 1 ranks"));
   EXPECT_EQ(checkpoint_digest(log_dir_), checkpoint_digest(whole));
 }
 

@@ -117,6 +117,20 @@ TEST_F(Placements, NormalisingTogetherGivesAllTheSameWeights) {
   EXPECT_NE(checkpoint_digest(apart), expected);
 }
 
+TEST_F(Placements, TheWordsOfHorovodMakeVariablesEqual) {
+  const Words flags = {"--logical_replicas=2", "--threads=2", "--max_number_of_steps=4",
+                       "--log_every_n_steps=0"};
+  const auto digest_with = [&](const std::string& fault) {
+    const std::string log_dir = fresh(fault);
+    expect_success(run_process(
+        job_of(2, Words{"distributed_program", "--train_url=" + log_dir, "--fault=" + fault} + flags)));
+    return checkpoint_digest(log_dir);
+  };
+  const std::string expected = digest_with("none");
+  EXPECT_EQ(digest_with("horovod"), expected);
+  EXPECT_NE(digest_with("variables"), expected) << "the hook has nothing to do in this test";
+}
+
 TEST_F(Placements, RanksAgreeOnANumberOfDevicesThatIsMeasured) {
   const std::string chosen = fresh("chosen"), given = fresh("given");
   expect_success(run_process(

@@ -75,6 +75,59 @@ TEST(Forecast, AllWaitForTheSlowest) {
   EXPECT_NEAR(many.speed_up, 1000 * one.step_s / many.step_s, 1e-6);
 }
 
+// 0.5 ns a byte: 20 ms of a processor for each half.
+StepProfile profile_with_work(bool shares_cores) {
+  StepProfile profile = steady_profile();
+  profile.sending_work = {.seconds_per_byte = 0.5e-9, .shares_cores = shares_cores};
+  return profile;
+}
+
+TEST(Forecast, WhatSendingComputesIsLostToTheComputing) {
+  // ms    0 -  50  computes 50; the first half is ready
+  //      50 -  90  sends it; computes 20 beside it
+  //      90 - 120  computes the last 30; the second half is ready
+  //     120 - 160  sends it
+  const Forecast result = forecast_step(profile_with_work(true), 2, kLink);
+  EXPECT_NEAR(result.step_s, 0.16, 1e-6);
+  EXPECT_NEAR(result.exposed_s, 0.04, 1e-6);
+  EXPECT_NEAR(result.speed_up, 2 * 0.1 / 0.16, 1e-6);
+}
+
+TEST(Forecast, ComputingThatEndsWhileABucketIsSentLosesItsShare) {
+  StepProfile profile = profile_with_work(true);
+  profile.buckets = {{40'000'000, 0.09}};
+  // From 90 ms on computing goes at half its speed: its last 10 ms take 20.
+  const Forecast result = forecast_step(profile, 2, kLink);
+  EXPECT_NEAR(result.step_s, 0.13, 1e-6);
+  EXPECT_NEAR(result.exposed_s, 0.02, 1e-6);
+}
+
+TEST(Forecast, SendingOnCoresOfItsOwnTakesNothing) {
+  EXPECT_NEAR(forecast_step(profile_with_work(false), 2, kLink).step_s, 0.14, 1e-6);
+}
+
+TEST(Forecast, NoLinkIsFasterThanTheProcessorThatSends) {
+  ForecastLink endless = kLink;
+  endless.bits_per_second = 1e18;
+  // 20 ms each, in which nothing is computed: 50 + 20 + 50 + 20.
+  const Forecast shared = forecast_step(profile_with_work(true), 2, endless);
+  EXPECT_NEAR(shared.step_s, 0.14, 1e-6);
+  EXPECT_EQ(shared.limit, "processor");
+  EXPECT_NEAR(forecast_step(profile_with_work(false), 2, endless).step_s, 0.12, 1e-6);
+}
+
+TEST(Forecast, MorePeersAreMoreMessages) {
+  StepProfile profile = steady_profile();
+  profile.buckets = {{40'000'000, 0.1}};
+  profile.sending_work = {.seconds_per_message = 1e-3, .shares_cores = true};
+  ForecastLink endless = kLink;
+  endless.bits_per_second = 1e18;
+  // Four parts of 2.5 million elements. Two nodes: each in five chunks, of which a message goes out and one comes back.
+  EXPECT_NEAR(forecast_step(profile, 2, endless).step_s, 0.1 + 4 * 5 * 2 * 1e-3, 1e-6);
+  // 100 nodes: each in one chunk.
+  EXPECT_NEAR(forecast_step(profile, 100, endless).step_s, 0.1 + 4 * 2 * 99 * 1e-3, 1e-6);
+}
+
 TEST(Forecast, RefusesWhatIsNoLink) {
   EXPECT_THROW(forecast_step(steady_profile(), 0, kLink), InvalidArgument);
   EXPECT_THROW(forecast_step(steady_profile(), 2, {.bits_per_second = 0}), InvalidArgument);
@@ -99,6 +152,17 @@ TEST_F(Profiles, AreReadInTheOrderOfTime) {
   EXPECT_EQ(profile.node_samples, 16);
   EXPECT_EQ(profile.buckets[0].bytes, 4);
   EXPECT_THAT(profile.jitter, testing::ElementsAre(0.9, 1, 1.2));
+  EXPECT_FALSE(profile.sending_work);
+}
+
+TEST_F(Profiles, SayWhatSendingTakes) {
+  const StepProfile profile =
+      read(R"({"source": "x", "ranks": 1, "samples_per_step": 1, "compute_s": 1, "jitter": [1],
+      "buckets": [], "sending_work": {"seconds_per_byte": 2e-9, "seconds_per_message": 3e-6, "shares_cores": true}})");
+  ASSERT_TRUE(profile.sending_work);
+  EXPECT_EQ(profile.sending_work->seconds_per_byte, 2e-9);
+  EXPECT_EQ(profile.sending_work->seconds_per_message, 3e-6);
+  EXPECT_TRUE(profile.sending_work->shares_cores);
 }
 
 TEST_F(Profiles, ThatAreNoneAreRefused) {
@@ -107,7 +171,11 @@ TEST_F(Profiles, ThatAreNoneAreRefused) {
        {std::string("{"), std::string("[]"), "{" + good + "}",
         "{" + good + R"(, "compute_s": 0, "jitter": [1]})", "{" + good + R"(, "compute_s": 1, "jitter": []})",
         "{" + good + R"(, "compute_s": 1, "jitter": [2, 1]})",
-        "{" + good + R"(, "compute_s": "x", "jitter": [1]})"})
+        "{" + good + R"(, "compute_s": "x", "jitter": [1]})",
+        "{" + good + R"(, "compute_s": 1, "jitter": [1], "sending_work": 1})",
+        "{" + good + R"(, "compute_s": 1, "jitter": [1], "sending_work": {"seconds_per_byte": 1}})",
+        "{" + good + R"(, "compute_s": 1, "jitter": [1], "sending_work":
+            {"seconds_per_byte": -1, "seconds_per_message": 0, "shares_cores": true}})"})
     EXPECT_THROW(read(content), DataError) << content;
   EXPECT_THROW(read_step_profile("/nowhere"), Error);
 }

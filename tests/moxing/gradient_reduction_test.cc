@@ -51,14 +51,14 @@ void reduce_as_rank(const Case& c, Communicator& communicator) {
   const std::vector<BlockPart> parts = {{0, 5000}, {5008, 10}, {5024, 3976}};
   std::vector<float> sums(kElements);
   std::mutex mutex;
-  int delivered = 0;
+  int64_t delivered = 0;  // elements
   GradientReduction reduction(
       placement, communicator, parts, kElements,
       {.first_bucket_elements = c.bucket_elements, .bucket_elements = c.bucket_elements},
-      [&](size_t index, std::span<float> sum) {
+      [&](size_t index, int64_t first, std::span<float> sum) {
         std::lock_guard lock(mutex);
-        ++delivered;
-        std::ranges::copy(sum, sums.begin() + parts[index].offset);
+        delivered += static_cast<int64_t>(sum.size());
+        std::ranges::copy(sum, sums.begin() + parts[index].offset + first);
       });
   const Team team(1);
   LaneThreads lanes(c.lanes, team);
@@ -73,7 +73,7 @@ void reduce_as_rank(const Case& c, Communicator& communicator) {
       }
     });
     reduction.finish();
-    EXPECT_EQ(delivered, 3 * (step + 1));
+    EXPECT_EQ(delivered, (5000 + 10 + 3976) * (step + 1));
     const std::vector<float> expected = expected_sum({0, c.replicas}, step);
     for (const BlockPart& part : parts)
       for (int64_t i = part.offset; i < part.offset + part.elements; ++i)
@@ -127,7 +127,7 @@ TEST(GradientReductionBuckets, ShrinkTowardsTheEnd) {
   Communicator alone;
   const GradientReduction reduction(Placement{}, alone, parts, 32000,
                                     {.first_bucket_elements = 1000, .bucket_elements = 10000},
-                                    [](size_t, std::span<float>) {});
+                                    [](size_t, int64_t, std::span<float>) {});
   std::vector<int64_t> sizes;
   for (size_t b = 0; b < reduction.buckets(); ++b) sizes.push_back(reduction.bucket_elements(b));
   EXPECT_EQ(sizes, (std::vector<int64_t>{1000, 10000, 10000, 6000, 3000, 1000, 1000}));

@@ -143,6 +143,54 @@ TEST_P(TreeSums, HaveTheBitsOfTheTreeOnEveryRank) {
   }
 }
 
+// Long enough for several chunks.
+TEST(TreeSum, HandsOutEachRangeOnceItIsFinal) {
+  for (const int64_t elements : {100, 1'300'001}) {
+    const std::vector<float> expected = expected_sum({0, 2}, elements);
+    run_ranks(2, [&](Communicator& communicator) {
+      std::vector<float> values = leaf_values(communicator.rank(), elements);
+      std::vector<int> seen(values.size());
+      int calls = 0;
+      const auto arrived = [&](std::span<float> range) {
+        ++calls;
+        for (const float& value : range) {
+          const auto i = static_cast<size_t>(&value - values.data());
+          ++seen[i];
+          ASSERT_EQ(std::bit_cast<uint32_t>(value), std::bit_cast<uint32_t>(expected[i]));
+        }
+      };
+      communicator.wait(communicator.start(make_tree_sum({.leaves = 2,
+                                                          .elements = elements,
+                                                          .partial_sums = {values.data()},
+                                                          .result = values.data(),
+                                                          .arrived = arrived}),
+                                           "sum"));
+      EXPECT_THAT(seen, testing::Each(1));
+      EXPECT_EQ(calls, elements == 100 ? 1 : 3);
+    });
+  }
+}
+
+TEST(TreeSum, SendsAsManyMessagesAsItSays) {
+  for (const int64_t elements : {100, 5000, 1'300'001})
+    for (const int ranks : {1, 2, 3}) {
+      run_ranks(ranks, [&](Communicator& communicator) {
+        std::vector<float> values(static_cast<size_t>(elements), 1.0F);
+        std::atomic<bool> done = false;
+        const int64_t before = communicator.work().messages_sent;
+        // Not `wait`, which would do the work itself.
+        communicator.start(make_tree_sum({.leaves = ranks,
+                                          .elements = elements,
+                                          .partial_sums = {values.data()},
+                                          .result = values.data()}),
+                           "sum", [&] { done = true; });
+        const auto sent = [&] { return communicator.work().messages_sent - before; };
+        while (!done || sent() < tree_sum_messages(elements, ranks)) std::this_thread::yield();
+        EXPECT_EQ(sent(), tree_sum_messages(elements, ranks));
+      });
+    }
+}
+
 TEST_P(TreeSums, OverANarrowWireAgreeOnEveryRank) {
   const int64_t elements = 5000;
   const int64_t leaves = GetParam().leaves;
