@@ -8,26 +8,12 @@
 
 #include "moxing/internal/job.h"
 #include "moxing/internal/job_agreement.h"
+#include "moxing/internal/network_probe.h"
 #include "moxing/internal/trainer.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 
 namespace mox::internal {
-namespace {
-
-template <typename Body>
-double median_seconds(int rounds, const Body& body) {
-  std::vector<double> seconds;
-  for (int round = 0; round < rounds; ++round) {
-    const auto before = StepTiming::Clock::now();
-    body();
-    seconds.push_back(std::chrono::duration<double>(StepTiming::Clock::now() - before).count());
-  }
-  std::ranges::sort(seconds);
-  return seconds[seconds.size() / 2];
-}
-
-}  // namespace
 
 void Trainer::request_stop(std::string reason) {
   if (stop_requested_) return;
@@ -178,30 +164,13 @@ void Trainer::make_updaters() {
   for (int lane = 1; lane < placement_.lanes; ++lane) lane_updaters_.push_back(make(lane));
 }
 
-// All ranks measure together how long a short message takes, and how much work it is.
 void Trainer::write_step_profile() {
-  StepTiming::Job job{.ranks = ranks_.size(), .samples = step_->samples()};
-  if (ranks_.size() > 1) {
-    constexpr int kRounds = 51, kAtOnce = 32;
-    const auto all = [&] { return std::vector<std::string>(static_cast<size_t>(ranks_.size())); };
-    job.latency_s = median_seconds(kRounds, [&] { ranks_.allgather_equal("x"); });
-    // With many under way none is waited for: what it takes then is work.
-    job.message_work_s =
-        median_seconds(kRounds,
-                       [&] {
-                         std::vector<std::vector<std::string>> texts(kAtOnce, all());
-                         std::vector<std::shared_ptr<Communicator::Pending>> under_way;
-                         const char letter = 'x';
-                         for (int i = 0; i < kAtOnce; ++i)
-                           under_way.push_back(
-                               ranks_.start(make_allgather(std::as_bytes(std::span(&letter, 1)),
-                                                           &texts[static_cast<size_t>(i)], kFirstFreeTag + i),
-                                            "short messages"));
-                         for (const auto& one : under_way) ranks_.wait(one);
-                       }) /
-        (kAtOnce * (ranks_.size() - 1));
-  }
-  if (ranks_.rank() == 0) step_->timing().write_profile(settings_.step_profile, job);
+  const NetworkCosts costs = measure_network(ranks_);
+  if (ranks_.rank() != 0) return;
+  step_->timing().write_profile(settings_.step_profile, {.ranks = ranks_.size(),
+                                                         .samples = step_->samples(),
+                                                         .latency_s = costs.latency_s,
+                                                         .message_work_s = costs.message_work_s});
 }
 
 void Trainer::print_summary() const {
