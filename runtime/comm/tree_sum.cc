@@ -127,15 +127,15 @@ class TreeSumOperation : public Operation {
   }
 
   // Also what stays here is rounded, so that a result does not depend on who sums a segment.
-  void round_partial_sums(Range chunk) {
+  void round_partial_sums(Range own) {
     for (float* partial : sum_.partial_sums)
-      for (int64_t i = chunk.begin; i < chunk.begin + chunk.elements; ++i)
+      for (int64_t i = own.begin; i < own.begin + own.elements; ++i)
         partial[i] = from_bfloat16(to_bfloat16(partial[i]));
   }
 
   void exchange(Range chunk, Stage& stage, Transport& transport, std::vector<Transport::Request>& requests) {
-    if (sum_.wire == WireType::kBfloat16 && ranks_ > 1) round_partial_sums(chunk);
     const Range own = segment(chunk, rank_);
+    if (sum_.wire == WireType::kBfloat16 && ranks_ > 1) round_partial_sums(own);
     stage = {};
     size_t array = static_cast<size_t>(&stage - stages_.data()) * arrivals();
     // Peers in an order of each rank's own, so that not all of them call on rank 0 first.

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -34,10 +35,30 @@ mox::ModelSpec model_fn(const mox::Inputs& in, mox::ModeKeys mode) {
   auto x = mox::layers::conv2d(images, 4, {3, 3}, {.name = "conv"});
   x = mox::relu(mox::layers::batch_norm(x, mode));
   x = mox::layers::dropout(mox::flatten(x), 0.3F, mode);
+  // Its gradient travels in several messages.
+  if (mox::get_flag<bool>("wide")) x = mox::relu(mox::layers::dense(x, 3000, {.name = "wide"}));
   auto logits = mox::layers::dense(x, 10, {.name = "logits"});
   auto loss = mox::reduce_mean(mox::sparse_softmax_cross_entropy(logits, labels));
   return {.loss = loss, .log_info = {{"loss", loss}, {"accuracy", mox::accuracy(logits, labels)}}};
 }
+
+// A rule that needs the whole gradient of a variable: its length.
+class NormalisedGradient : public mox::Optimizer {
+ public:
+  std::string_view name() const override { return "normalised"; }
+  std::string description() const override { return "normalised"; }
+  std::vector<mox::SlotSpec> slots() const override { return {}; }
+  double learning_rate(int64_t, double) const override { return 0.01; }
+  bool needs_steps_per_epoch() const override { return false; }
+  mox::ParameterSettings parameter_settings(std::string_view, const mox::Shape&) const override { return {}; }
+  void apply(const mox::ParameterUpdate& update, const mox::Team&) const override {
+    double squares = 0;
+    for (const float number : update.gradient) squares += static_cast<double>(number) * number;
+    const double rate = update.learning_rate / (std::sqrt(squares) + 1e-6);
+    for (size_t i = 0; i < update.value.size(); ++i)
+      update.value[i] -= static_cast<float>(rate * update.gradient[i]);
+  }
+};
 
 class FaultHook : public mox::Hook {
  public:
@@ -117,11 +138,14 @@ int main(int argc, char** argv) {
   mox::define_flag("fault_rank", int64_t{1}, "The rank that has the fault.");
   mox::define_flag("fault_step", int64_t{5}, "The steps before it.");
   mox::define_flag("endless", true, "Whether the training data repeat.");
+  mox::define_flag("wide", false, "Whether the network has a wide layer, too.");
+  mox::define_flag("normalised", false, "Whether the optimizer is one that needs whole gradients.");
   mox::init(argc, argv);
   if (mox::flag("fault") == "functions") return functions_work() ? 0 : 3;
   const bool other_batch =
       mox::flag("fault") == "batch" && mox::rank() == mox::get_flag<int64_t>("fault_rank");
   mox::OptimizerFn optimizer_fn = mox::get_optimizer_fn("momentum", {.learning_rate = 0.05, .momentum = 0.9});
+  if (mox::get_flag<bool>("normalised")) optimizer_fn = [] { return std::make_unique<NormalisedGradient>(); };
   std::vector<std::shared_ptr<mox::Hook>> hooks = {std::make_shared<FaultHook>()};
   const bool horovod = mox::flag("fault") == "horovod";
   if (horovod || mox::flag("fault") == "variables") hooks.push_back(std::make_shared<OtherVariablesHook>());

@@ -117,6 +117,19 @@ TEST_F(Placements, NormalisingTogetherGivesAllTheSameWeights) {
   EXPECT_NE(checkpoint_digest(apart), expected);
 }
 
+// A long gradient arrives in ranges, and only some rules can be applied to them one by one.
+TEST_F(Placements, GradientsOfManyMessagesGiveTheSameWeightsWithAnyRule) {
+  for (const std::string rule : {"--normalised=false", "--normalised=true"}) {
+    std::string expected;
+    for (const TestPlacement& placement : {TestPlacement{1, 4}, {2, 2}, {4, 1}}) {
+      const std::string log_dir = fresh(placement.name());
+      expect_success(train_on(placement, program(log_dir, 4, {"--wide=true", rule})));
+      if (expected.empty()) expected = checkpoint_digest(log_dir);
+      EXPECT_EQ(checkpoint_digest(log_dir), expected) << placement.name() << ' ' << rule;
+    }
+  }
+}
+
 TEST_F(Placements, TheWordsOfHorovodMakeVariablesEqual) {
   const Words flags = {"--logical_replicas=2", "--threads=2", "--max_number_of_steps=4",
                        "--log_every_n_steps=0"};
