@@ -36,58 +36,6 @@ void expect_throws(Function&& function, const std::vector<std::string>& texts) {
   }
 }
 
-// Long enough for several numbers of threads to be tried.
-TEST(AutomaticThreads, ChangeNeitherOrderNorPositions) {
-  const Dataset dataset =
-      numbers(37)
-          .shuffle(37)
-          .map(kScalar,
-               [](const SampleContext& context, const Element& e) {
-                 std::this_thread::sleep_for(std::chrono::microseconds(500));
-                 return scalar_element(value_of(e) + static_cast<int32_t>(context.random().below(0, 1000)));
-               })
-          .repeat(100)
-          .batch(5);
-  PipelineOptions automatic{.threads = PipelineOptions::kAutomatic, .most_threads = 3};
-  Pipeline expected(dataset, {.threads = 2}), pipeline(dataset, automatic);
-  Batch batch, other;
-  for (int i = 0; expected.next(&other); ++i) {
-    ASSERT_TRUE(pipeline.next(&batch));
-    ASSERT_EQ(rows_of(batch), rows_of(other)) << i;
-    ASSERT_EQ(pipeline.cursor(), expected.cursor()) << i;
-    const PipelineStatistics statistics = pipeline.statistics();
-    ASSERT_GE(statistics.threads, 1);
-    ASSERT_LE(statistics.threads, 3);
-    ASSERT_LE(statistics.in_flight_limit, 2 + statistics.threads);
-  }
-  EXPECT_FALSE(pipeline.next(&batch));
-}
-
-TEST(AutomaticThreads, StayWithinTheMemory) {
-  Pipeline pipeline(slow(numbers(2000)).batch(1), {.threads = PipelineOptions::kAutomatic,
-                                                   .most_threads = 8,
-                                                   .prefetch_batches = 9,
-                                                   .memory_budget_bytes = 2 * sizeof(int32_t)});
-  for (Batch batch; pipeline.next(&batch);) {
-    ASSERT_EQ(pipeline.statistics().threads, 1);
-    ASSERT_LE(pipeline.statistics().in_flight_limit, 2);
-  }
-}
-
-TEST(AutomaticThreads, CanBeStoppedFromAnotherThreadAtAnyTime) {
-  const Dataset dataset = slow(numbers(100)).repeat().batch(20);
-  for (int i = 0; i < 20; ++i) {
-    Pipeline pipeline(dataset, {.threads = PipelineOptions::kAutomatic, .most_threads = 4});
-    std::thread stopper([&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20 * (i % 5)));
-      pipeline.stop();
-    });
-    for (Batch batch; pipeline.next(&batch);) {
-    }
-    stopper.join();
-  }
-}
-
 TEST(Memory, RowsInTheirOrderAreViews) {
   const Array array = numbers_array(range(0, 10));
   Pipeline pipeline(Dataset::from_arrays({array}).repeat(2).batch(4), {});
