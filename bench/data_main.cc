@@ -115,7 +115,7 @@ mox::data::ImageOptions image_options(const Options& options) {
   return result;
 }
 
-// The rate of the last of the passes (the first warms the page cache, or fills ours).
+// The rate of the passes after the first, which warms the page cache, or fills ours.
 Result run_pipeline(mox::Dataset dataset, const Options& options) {
   const int64_t samples = dataset.cardinality();
   if (options.cache == "samples") dataset = dataset.cache();
@@ -126,7 +126,7 @@ Result run_pipeline(mox::Dataset dataset, const Options& options) {
   Clock::time_point start = Clock::now();
   while (pipeline.next(&batch)) {
     seen += batch.size;
-    if (seen <= samples * (options.passes - 1))
+    if (seen <= samples)
       start = Clock::now();
     else
       counted += batch.size;
