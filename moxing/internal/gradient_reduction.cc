@@ -15,6 +15,9 @@ namespace {
 constexpr int64_t kSendingParts = 4;
 constexpr int64_t kLeastElementsOfAPart = int64_t{1} << 18;
 
+// Of the first bucket; smaller ones cost more in messages than they hide.
+constexpr int64_t kSmallestShare = 4;
+
 int64_t sending_parts(int64_t elements) {
   return std::clamp<int64_t>(elements / kLeastElementsOfAPart, 1, kSendingParts);
 }
@@ -57,9 +60,9 @@ void GradientReduction::plan_buckets(const BucketOptions& options) {
       // What is final last travels when nothing is left to hide it: so buckets shrink towards the end, none being larger
       // than half of what is left.
       const int64_t left = block_elements_ - parts_[i].offset;
-      limit = buckets_.empty()
-                  ? options.first_bucket_elements
-                  : std::min(options.bucket_elements, std::max(options.first_bucket_elements, left / 2));
+      limit = buckets_.empty() ? options.first_bucket_elements
+                               : std::min(options.bucket_elements,
+                                          std::max(options.first_bucket_elements / kSmallestShare, left / 2));
       buckets_.push_back({i, i, parts_[i].offset, 0});
     }
     Bucket& bucket = buckets_.back();

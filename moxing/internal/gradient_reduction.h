@@ -24,8 +24,8 @@
 namespace mox::internal {
 
 struct BucketOptions {
-  // A bucket is full with this many elements; towards the end with fewer, half of what is left, down to those of the first
-  // one. 0: every gradient by itself, which is best where nothing is sent.
+  // A bucket is full with this many elements; towards the end with fewer, half of what is left, down to a quarter of the first
+  // one's. 0: every gradient by itself, which is best where nothing is sent.
   int64_t first_bucket_elements = 0, bucket_elements = 0;
   WireType wire = WireType::kFloat32;
   int root = -1;  // the only rank that needs the sums; -1: all do

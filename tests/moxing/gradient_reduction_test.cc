@@ -126,11 +126,11 @@ TEST(GradientReductionBuckets, ShrinkTowardsTheEnd) {
   for (int64_t i = 0; i < 32; ++i) parts.push_back({i * 1000, 1000});
   Communicator alone;
   const GradientReduction reduction(Placement{}, alone, parts, 32000,
-                                    {.first_bucket_elements = 1000, .bucket_elements = 10000},
+                                    {.first_bucket_elements = 4000, .bucket_elements = 10000},
                                     [](size_t, int64_t, std::span<float>) {});
   std::vector<int64_t> sizes;
   for (size_t b = 0; b < reduction.buckets(); ++b) sizes.push_back(reduction.bucket_elements(b));
-  EXPECT_EQ(sizes, (std::vector<int64_t>{1000, 10000, 10000, 6000, 3000, 1000, 1000}));
+  EXPECT_EQ(sizes, (std::vector<int64_t>{4000, 10000, 9000, 5000, 2000, 1000, 1000}));
 }
 
 }  // namespace
