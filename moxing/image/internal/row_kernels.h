@@ -4,9 +4,8 @@
 // First source rows are combined into 16-bit columns with 7 bits of fraction (255 * 2^7 < 2^15, and with weights of 14 bits all sums
 // stay below 2^31), then columns into pixels. All three planes share the weights.
 //
-// Up to kFewRows rows, as nearly all images have, are combined in 16 bits: a pixel v counts as floor(v 2^8 w / 2^16) with a weight w
-// of 2^16 (2^16 - 1 at most), and half of the number of rows is added to make up for what that cuts off. More rows
-// are summed exactly.
+// Up to kFewRows rows, as nearly all images have, are combined in 16 bits: a pixel v of weight w (in 2^-16, 2^16 - 1 at most) counts
+// as floor(v 2^8 w 2^-16), and half of the number of rows is added to make up for what that cuts off. More rows are summed exactly.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +23,9 @@ constexpr int kColumnSlack = 64;
 constexpr int kFewRows = 16;
 
 // A weight of kWeightBits as it counts there.
-constexpr int few_rows_weight(int weight) { return weight << 2 < 0xffff ? weight << 2 : 0xffff; }
+[[gnu::always_inline]] constexpr int few_rows_weight(int weight) {
+  return weight << 2 < 0xffff ? weight << 2 : 0xffff;
+}
 
 // The `count` source rows of one output row: rows[i] is the red plane's, the others lie `plane_stride` bytes behind each other.
 // They are followed by one more pointer to a row, and their weights by a 0, where `count` is odd. Of the rows `ahead`
