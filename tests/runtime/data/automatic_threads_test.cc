@@ -18,13 +18,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-Dataset slow(const Dataset& dataset) {
-  return dataset.map(kScalar, [](const SampleContext&, const Element& e) {
-    work();
-    return e;
-  });
-}
-
 // Long enough for several numbers of threads to be tried.
 TEST(AutomaticThreads, ChangeNeitherOrderNorPositions) {
   const Dataset dataset =

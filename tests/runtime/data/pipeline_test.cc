@@ -19,13 +19,6 @@ using namespace data_testing;
 using testing::AllOf;
 using testing::HasSubstr;
 
-Dataset slow(const Dataset& dataset) {
-  return dataset.map(kScalar, [](const SampleContext&, const Element& e) {
-    work();
-    return e;
-  });
-}
-
 template <typename Type, typename Function>
 void expect_throws(Function&& function, const std::vector<std::string>& texts) {
   try {

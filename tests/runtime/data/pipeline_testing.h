@@ -71,4 +71,12 @@ inline Numbers elements(const Dataset& dataset, PipelineOptions options = {}, si
 // Long enough that a pipeline hands its batches to the flow graph.
 inline void work() { std::this_thread::sleep_for(std::chrono::microseconds(30)); }
 
+// The same elements, each after some work.
+inline Dataset slow(const Dataset& dataset) {
+  return dataset.map(kScalar, [](const SampleContext&, const Element& e) {
+    work();
+    return e;
+  });
+}
+
 }  // namespace mox::data_testing
