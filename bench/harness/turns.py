@@ -122,7 +122,11 @@ class Job:
     def let_mpirun_report(self):
         """Through it comes what a rank prints: in a real-time class its threads must not wait for those who compute."""
         for pid in self.pids:
-            if pathlib.Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip() != "mpirun":
+            try:
+                name = pathlib.Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
+            except OSError:
+                continue  # it has ended
+            if name != "mpirun":
                 continue
             for thread in map(int, os.listdir(f"/proc/{pid}/task")):
                 if os.sched_getscheduler(thread) == os.SCHED_RR:
