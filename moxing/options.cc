@@ -206,9 +206,10 @@ std::vector<Option> declare() {
        .type = kBool,
        .default_value = false,
        .group = "Distribution",
-       .help = "Run on a number of devices over which the logical replicas cannot be spread evenly, with one "
-               "replica a "
-               "device: the result is not bit for bit that of the other placements."},
+       .help =
+           "Run on a number of devices over which the logical replicas cannot be spread evenly, with one "
+           "replica a device, and with all vector instructions that there are, whatever the checkpoint was "
+           "computed with: the result is not bit for bit that of the other placements."},
       {.name = "sync_batch_norm",
        .type = kBool,
        .default_value = false,

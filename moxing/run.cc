@@ -16,7 +16,7 @@
 namespace mox {
 
 RunResult run_or_throw(const RunSpec& spec) {
-  const internal::RunSettings settings = internal::resolve_settings(spec);
+  internal::RunSettings settings = internal::resolve_settings(spec);
   // Rank 0 shows what all ranks know.
   const internal::NowhereToPrint nowhere(internal::job().rank() != 0);
   Console console(nowhere.or_else(1), nowhere.or_else(2), internal::job().size() == 1);
@@ -30,6 +30,8 @@ RunResult run_or_throw(const RunSpec& spec) {
       throw;
     }
   }
+  settings.arithmetic =
+      internal::settle_arithmetic(internal::job(), settings.arithmetic, {}, settings.allow_inexact);
   const Team team(settings.threads);
   const EnteredTeam entered(team);
   const RunResult result = settings.run_mode == ModeKeys::EVAL

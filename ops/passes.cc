@@ -1,5 +1,6 @@
 #include "ops/passes.h"
 
+#include "ops/instruction_set.h"
 #include "ops/internal/batch_norm_folding.h"
 #include "ops/internal/batch_norm_fusion.h"
 #include "ops/internal/bias_fusion.h"
@@ -20,10 +21,9 @@ std::vector<NamedRule> default_rules(const RuleOptions& options) {
 }
 
 BFloat16Support bfloat16_support() {
-  if (!__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vl") ||
-      !__builtin_cpu_supports("avx512dq"))
-    return BFloat16Support::kNone;
-  return __builtin_cpu_supports("avx512bf16") ? BFloat16Support::kNative : BFloat16Support::kEmulated;
+  if (instruction_set() < InstructionSet::kAvx512) return BFloat16Support::kNone;
+  return instruction_set() < InstructionSet::kAvx512BFloat16 ? BFloat16Support::kEmulated
+                                                             : BFloat16Support::kNative;
 }
 
 }  // namespace mox

@@ -20,10 +20,11 @@ struct RuleOptions {
 };
 
 // Every fusion, in the order in which they should be applied: first the patterns around convolutions, matrix
-// products and normalisations, then the choice of precision, then chains of elementwise ops.
+// products and normalisations, then the choice of precision, where instruction_set() has one, then chains of
+// elementwise ops.
 std::vector<NamedRule> default_rules(const RuleOptions& options = {});
 
-// What this processor has for products of bfloat16 numbers.
+// What instruction_set() has for products of bfloat16 numbers.
 enum class BFloat16Support {
   kNone,      // Precision::kBFloat16 cannot be compiled
   kEmulated,  // by conversions: slower than float32

@@ -201,7 +201,7 @@ std::unique_ptr<CompiledModel> ModelCompiler::compile(const std::vector<TensorTy
   check_spec(model->spec, mode_);
   check_rows(model->spec, signature);
   if (arithmetic_.rules.precision != Precision::kBFloat16 && forces_bfloat16(*model->graph))
-    supported_precision("bf16");
+    supported_precision(Precision::kBFloat16);
 
   PlanRequest request;
   FetchList fetches(*model->graph,

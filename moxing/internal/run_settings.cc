@@ -64,7 +64,8 @@ RunSettings resolve_settings(const RunSpec& spec) {
   settings.prefetch_batches = static_cast<int>(resolve<int64_t>("prefetch_batches", std::nullopt));
   settings.arithmetic = {
       .direct_convolutions = resolve<std::string>("conv_algorithm", std::nullopt) == "direct",
-      .rules = {.precision = supported_precision(resolve<std::string>("precision", std::nullopt)),
+      .rules = {.precision = resolve<std::string>("precision", std::nullopt) == "bf16" ? Precision::kBFloat16
+                                                                                       : Precision::kFloat32,
                 .recomputes = resolve<std::string>("recompute", std::nullopt) == "normalisation"}};
   settings.loss_scale = resolve<NumberOrString>("loss_scale", std::nullopt);
   settings.print_plan = resolve<bool>("print_plan", std::nullopt);

@@ -29,7 +29,7 @@ struct RunSettings {
   int threads = 1, prefetch_batches = 2;
   int data_threads = 1;  // or PipelineOptions::kAutomatic
   size_t data_memory_bytes = 0;
-  Arithmetic arithmetic;  // conv_algorithm, precision, recompute
+  Arithmetic arithmetic;  // conv_algorithm, precision, recompute: what is wanted, until settle_arithmetic
   NumberOrString loss_scale = 1.0;
   bool print_plan = false;
   OptimizerFn optimizer_fn;

@@ -33,6 +33,12 @@ LossScaleState loss_scale_from(const nlohmann::json& json) {
   return state;
 }
 
+InstructionSet instruction_set_from(const nlohmann::json& json) {
+  const auto set = instruction_set_from_string(json.get<std::string>());
+  if (!set) throw DataError(fmt::format("a set of instructions named {}", json.dump()));
+  return *set;
+}
+
 std::string describe(const OptimizerIdentity& optimizer) {
   if (optimizer.slots.empty()) return fmt::format("{} (which remembers nothing)", optimizer.name);
   return fmt::format("{} (which remembers {} of each variable)", optimizer.name,
@@ -61,16 +67,21 @@ std::map<std::string, std::string> to_checkpoint_state(const SessionState& state
   nlohmann::json hooks = nlohmann::json::object();
   for (const auto& [name, text] : state.hook_states) hooks[name] = text;
   const nlohmann::json optimizer = {{"name", state.optimizer.name}, {"slots", state.optimizer.slots}};
-  return {{"optimizer", optimizer.dump()},
-          {"seed", std::to_string(state.seed)},
-          {"threads", std::to_string(state.threads)},
-          {"logical_replicas", std::to_string(state.logical_replicas)},
-          {"devices", std::to_string(state.devices)},
-          {"processor", nlohmann::json(state.processor).dump()},
-          {"learning_rate_multiplier", nlohmann::json(state.learning_rate_multiplier).dump()},
-          {"loss_scale", to_json(state.loss_scale).dump()},
-          {"data_cursor", nlohmann::json(state.data_cursor).dump()},
-          {"hooks", hooks.dump()}};
+  std::map<std::string, std::string> result = {
+      {"optimizer", optimizer.dump()},
+      {"seed", std::to_string(state.seed)},
+      {"threads", std::to_string(state.threads)},
+      {"logical_replicas", std::to_string(state.logical_replicas)},
+      {"devices", std::to_string(state.devices)},
+      {"processor", nlohmann::json(state.processor).dump()},
+      {"arithmetic", nlohmann::json(state.arithmetic).dump()},
+      {"learning_rate_multiplier", nlohmann::json(state.learning_rate_multiplier).dump()},
+      {"loss_scale", to_json(state.loss_scale).dump()},
+      {"data_cursor", nlohmann::json(state.data_cursor).dump()},
+      {"hooks", hooks.dump()}};
+  if (state.instruction_set)
+    result["instruction_set"] = nlohmann::json(to_string(*state.instruction_set)).dump();
+  return result;
 }
 
 SessionState from_checkpoint_state(const Checkpoint& checkpoint, const std::string& path) {
@@ -90,6 +101,11 @@ SessionState from_checkpoint_state(const Checkpoint& checkpoint, const std::stri
       state.devices = nlohmann::json::parse(checkpoint.state.at("devices")).get<int>();
     if (checkpoint.state.contains("processor"))  // there was none before
       state.processor = nlohmann::json::parse(checkpoint.state.at("processor")).get<std::string>();
+    if (checkpoint.state.contains("instruction_set"))  // there was none before
+      state.instruction_set =
+          instruction_set_from(nlohmann::json::parse(checkpoint.state.at("instruction_set")));
+    if (checkpoint.state.contains("arithmetic"))  // there was none before
+      state.arithmetic = nlohmann::json::parse(checkpoint.state.at("arithmetic")).get<std::string>();
     state.learning_rate_multiplier =
         nlohmann::json::parse(checkpoint.state.at("learning_rate_multiplier")).get<double>();
     if (checkpoint.state.contains("loss_scale"))  // there was none before

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,8 +29,10 @@ struct SessionState {
   uint64_t seed = 0;
   int threads = 0;  // of the team that computed it: of each replica
   int64_t logical_replicas = 1;
-  int devices = 0;        // of a process; 0: not known
-  std::string processor;  // of rank 0; "": not known
+  int devices = 0;                                // of a process; 0: not known
+  std::string processor;                          // of rank 0; "": not known
+  std::optional<InstructionSet> instruction_set;  // of all ranks, if it is known
+  std::string arithmetic;                         // see KeptArithmetic
   double learning_rate_multiplier = 1;
   LossScaleState loss_scale;
   std::string data_cursor;                         // "" if the data begins anew

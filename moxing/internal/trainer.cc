@@ -41,9 +41,12 @@ uint64_t effective_seed(const StartingPoint& start, const SessionState& restored
   return restored.seed;
 }
 
-// num_devices auto becomes a number.
-const RunSettings& with_devices(const RunSpec& spec, RunSettings& settings, const StartingPoint& start,
-                                const SessionState& restored, Communicator& ranks) {
+// What ranks agree on before anything is compiled; then num_devices auto becomes a number.
+const RunSettings& settled(const RunSpec& spec, RunSettings& settings, const StartingPoint& start,
+                           const SessionState& restored, Communicator& ranks) {
+  settings.arithmetic =
+      settle_arithmetic(ranks, settings.arithmetic,
+                        {start.path, restored.instruction_set, restored.arithmetic}, settings.allow_inexact);
   if (settings.devices == kAutomaticDevices)
     settings.devices = choose_devices(spec, settings, start, restored, ranks);
   return settings;
@@ -64,7 +67,7 @@ Trainer::Trainer(const RunSpec& spec, const RunSettings& settings, Console& cons
       start_(settings_.print_plan ? StartingPoint()
                                   : find_starting_point(settings_)),  // a plan needs no values
       restored_(restored_state(start_)),
-      placement_(placement_of(with_devices(spec_, settings_, start_, restored_, ranks_), start_, restored_)),
+      placement_(placement_of(settled(spec_, settings_, start_, restored_, ranks_), start_, restored_)),
       team_(placement_.threads_per_replica),
       entered_(team_),
       store_(settings_.seed = effective_seed(start_, restored_, settings_.seed)),
@@ -382,6 +385,7 @@ void Trainer::require_agreement(const CompiledModel& model) const {
   facts.emplace_back("optimizer", updater_->optimizer().description());
   facts.emplace_back("data",
                      fmt::format("{} with {} elements", dataset_->describe(), dataset_->cardinality()));
+  facts.emplace_back("instructions in use", to_string(instruction_set()));
   facts.emplace_back("compiled plan", fmt::format("{:016x}", model.plan->fingerprint()));
   facts.emplace_back("placement", fmt::format("{}, {} of {} replicas", placement_.describe(),
                                               placement_.replicas().size(), placement_.logical_replicas));

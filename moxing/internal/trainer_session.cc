@@ -54,6 +54,8 @@ void Trainer::submit_checkpoint() {
                      .logical_replicas = placement_.logical_replicas,
                      .devices = placement_.devices,
                      .processor = processor_model(),
+                     .instruction_set = instruction_set(),
+                     .arithmetic = description_of(settings_.arithmetic),
                      .learning_rate_multiplier = learning_rate_multiplier_,
                      .loss_scale = updater_->loss_scale().state(),
                      .data_cursor = pipeline_->cursor(),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/instruction_set.h"
 #include "ops/internal/channel_view.h"
 #include "runtime/base/error.h"
 
@@ -11,7 +12,7 @@ namespace {
 
 constexpr int64_t kWidest = 16;
 
-bool has_avx512() { return __builtin_cpu_supports("avx512f"); }
+bool has_avx512() { return instruction_set() >= InstructionSet::kAvx512; }
 
 template <typename T>
 const Loops<T>& loops(int64_t width) {

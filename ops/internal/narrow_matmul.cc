@@ -4,12 +4,13 @@
 
 #include <algorithm>
 
+#include "ops/instruction_set.h"
 #include "ops/internal/narrow_matmul_kernels.h"
 
 namespace mox {
 namespace {
 
-bool has_avx512() { return __builtin_cpu_supports("avx512f"); }
+bool has_avx512() { return instruction_set() >= InstructionSet::kAvx512; }
 
 const NarrowMatmulKernels& kernels() {
   static const NarrowMatmulKernels& chosen = has_avx512() ? kNarrowMatmulAvx512 : kNarrowMatmulAvx2;

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "ops/instruction_set.h"
+
 namespace mox {
 
 using outer_product::kPanelRows;
 
 bool outer_product_pays(int64_t m, int64_t k, int64_t n) {
-  static const bool has_avx512 = __builtin_cpu_supports("avx512f");
+  const bool has_avx512 = instruction_set() >= InstructionSet::kAvx512;
   return has_avx512 && n % 16 == 0 && k >= 1 && k <= 512 && m >= 1 && n >= 1 && m * n >= 256 * 1024;
 }
 

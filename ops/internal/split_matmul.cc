@@ -1,11 +1,13 @@
 #include "ops/internal/split_matmul.h"
 
+#include "ops/instruction_set.h"
+
 namespace mox {
 
 using split_matmul_detail::kParts;
 
 bool split_matmul_pays(int64_t m, int64_t k, int64_t n, const Team& team) {
-  static const bool has_avx512 = __builtin_cpu_supports("avx512f");
+  const bool has_avx512 = instruction_set() >= InstructionSet::kAvx512;
   return has_avx512 && n % 16 == 0 && m >= 1 && m <= 128 && k >= 64 * kParts && k * n >= 1024 * 1024 &&
          team.size() <= kParts;
 }

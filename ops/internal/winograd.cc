@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/instruction_set.h"
 #include "ops/internal/winograd_problem.h"
 
 namespace mox {
@@ -69,7 +70,7 @@ Kernel correlation_kernel(const Node& node, const Problem& problem, int image, i
 }  // namespace
 
 bool winograd_pays(const ConvolutionGeometry& g) {
-  static const bool has_avx512 = __builtin_cpu_supports("avx512f");
+  const bool has_avx512 = instruction_set() >= InstructionSet::kAvx512;
   if (!has_avx512 || g.groups != 1 || g.x.shape.elements() == 0 || g.y.shape.elements() == 0) return false;
   const int64_t window = g.w.shape[2];
   if (g.w.shape[3] != window || (window != 3 && window != 5)) return false;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 
+#include "ops/instruction_set.h"
 #include "ops/ops.h"
 #include "runtime/base/error.h"
 #include "runtime/exec/plan_instance.h"
@@ -12,7 +13,7 @@
 namespace mox {
 namespace {
 
-const bool kHasAvx512 = __builtin_cpu_supports("avx512f");
+bool has_kernels() { return instruction_set() >= InstructionSet::kAvx512; }
 
 struct DenseCase {
   int64_t batch, in, out;
@@ -59,7 +60,7 @@ TEST_P(DenseTrainingTest, TheProductIsTheSumAndDoesNotDependOnTheTeam) {
               bias = test::random_array({out}, 3);
   std::string plan_text;
   const Array y = product(x, w, bias, 1, &plan_text);
-  EXPECT_EQ(plan_text.find("split:avx512") != std::string::npos, kHasAvx512) << plan_text;
+  EXPECT_EQ(plan_text.find("split:avx512") != std::string::npos, has_kernels()) << plan_text;
   std::vector<float> without_bias(y.values<float>().begin(), y.values<float>().end());
   for (int64_t i = 0; i < batch * out; ++i)
     without_bias[static_cast<size_t>(i)] -= bias.values<float>()[static_cast<size_t>(i % out)];
@@ -67,7 +68,7 @@ TEST_P(DenseTrainingTest, TheProductIsTheSumAndDoesNotDependOnTheTeam) {
   expect_product(
       without_bias, batch, out, in, [&](int64_t i, int64_t k) { return xs[static_cast<size_t>(i * in + k)]; },
       [&](int64_t k, int64_t j) { return ws[static_cast<size_t>(k * out + j)]; });
-  if (!kHasAvx512) return;
+  if (!has_kernels()) return;
   for (int threads : {2, 3}) {
     const Array other = product(x, w, bias, threads, &plan_text);
     const auto bytes = y.as_bytes(), same = other.as_bytes();
@@ -96,7 +97,7 @@ class Collector : public GradientPartListener {
 };
 
 TEST_P(DenseTrainingTest, TheWeightsGradientComesInPartsOnce) {
-  if (!kHasAvx512) GTEST_SKIP() << "needs AVX-512";
+  if (!has_kernels()) GTEST_SKIP() << "needs AVX-512";
   const int64_t batch = GetParam().batch, in = GetParam().in, out = GetParam().out;
   const std::vector<Array> inputs = {test::random_array({batch, in}, 1), test::random_array({batch, out}, 2)};
   Graph graph;

@@ -6,6 +6,7 @@
 #include "ops/conv2d.h"
 #include "ops/conv2d_backprop_filter.h"
 #include "ops/conv2d_backprop_input.h"
+#include "ops/instruction_set.h"
 #include "ops/ops.h"
 #include "ops/passes.h"
 #include "runtime/exec/plan_instance.h"
@@ -58,7 +59,7 @@ TEST_P(WinogradTest, AgreesWithTheDirectSumAndDoesNotDependOnTheTeam) {
   EXPECT_EQ(direct.plan.find("winograd"), std::string::npos);
   size_t kernels = 0;
   for (size_t at = 0; (at = fast.plan.find("winograd", at)) != std::string::npos; ++at) ++kernels;
-  if (!__builtin_cpu_supports("avx512f")) {
+  if (instruction_set() < InstructionSet::kAvx512) {
     EXPECT_EQ(kernels, 0u);
   } else {
     EXPECT_EQ(kernels, 3u) << fast.plan;
@@ -112,7 +113,7 @@ WinogradResults filter_gradient_in_bf16(const WinogradCase& c, int threads) {
 }
 
 TEST(WinogradInBf16Test, TheFiltersGradientAgreesWithTheDirectSum) {
-  if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "Winograd's kernels need AVX-512";
+  if (instruction_set() < InstructionSet::kAvx512) GTEST_SKIP() << "Winograd's kernels need AVX-512";
   const WinogradCase c{6, 80, 96, 13, 18, 3, Padding::kSame};
   const WinogradResults fast = filter_gradient_in_bf16(c, 1), shared = filter_gradient_in_bf16(c, 3);
   EXPECT_NE(fast.plan.find("winograd"), std::string::npos) << fast.plan;
