@@ -1,38 +1,66 @@
 #include "moxing/internal/lane_threads.h"
 
 #include <pthread.h>
-#include <sched.h>
 
 namespace mox::internal {
 namespace {
 
-// The `lane`-th group of `cores` cores of `allowed`, or none if there are not as many.
-bool cores_of_lane(const cpu_set_t& allowed, int lane, int cores, cpu_set_t* result) {
-  CPU_ZERO(result);
-  int seen = 0, taken = 0;
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
+// The `lane`-th group of `cores` cores of `allowed`.
+cpu_set_t cores_of_lane(const cpu_set_t& allowed, int lane, int cores) {
+  cpu_set_t result;
+  CPU_ZERO(&result);
+  for (int core = 0, seen = 0; core < CPU_SETSIZE; ++core) {
     if (!CPU_ISSET(core, &allowed)) continue;
-    if (seen >= lane * cores && seen < (lane + 1) * cores) {
-      CPU_SET(core, result);
-      ++taken;
-    }
+    if (seen >= lane * cores && seen < (lane + 1) * cores) CPU_SET(core, &result);
     ++seen;
   }
-  return taken == cores;
+  return result;
+}
+
+void bind_thread(const cpu_set_t& cores) { sched_setaffinity(0, sizeof cores, &cores); }
+
+// The calling thread on these cores, for as long as this lives; without any, where it was.
+class BoundThread {
+ public:
+  explicit BoundThread(const cpu_set_t* cores) {
+    CPU_ZERO(&before_);
+    is_bound_ = cores && sched_getaffinity(0, sizeof before_, &before_) == 0;
+    if (is_bound_) bind_thread(*cores);
+  }
+  ~BoundThread() {
+    if (is_bound_) bind_thread(before_);
+  }
+  BoundThread(const BoundThread&) = delete;
+  BoundThread& operator=(const BoundThread&) = delete;
+
+ private:
+  cpu_set_t before_;
+  bool is_bound_ = false;
+};
+
+// The team's threads, but not the calling one.
+void bind_others(const Team& team, const cpu_set_t& cores) {
+  if (team.size() == 1) return;
+  const pthread_t self = pthread_self();
+  team.parallel_for(team.size(), 1, [&](int64_t, int64_t) {
+    if (pthread_equal(pthread_self(), self) == 0) bind_thread(cores);
+  });
 }
 
 }  // namespace
 
-LaneThreads::LaneThreads(int lanes, const Team& team) : errors_(static_cast<size_t>(lanes)) {
-  cpu_set_t allowed;
-  const bool known = sched_getaffinity(0, sizeof allowed, &allowed) == 0;
+LaneThreads::LaneThreads(int lanes, const Team& team) : team_(team), errors_(static_cast<size_t>(lanes)) {
+  const bool is_known = sched_getaffinity(0, sizeof allowed_, &allowed_) == 0;
+  is_bound_ = lanes > 1 && is_known && CPU_COUNT(&allowed_) >= int64_t{lanes} * team.size();
   for (int lane = 1; lane < lanes; ++lane) {
-    threads_.emplace_back([this, lane, &team] { loop(lane, team); });
-    // Lane 0 is not bound: the threads that it starts later would all inherit its cores.
-    cpu_set_t own;
-    if (known && cores_of_lane(allowed, lane, team.size(), &own))
-      pthread_setaffinity_np(threads_.back().native_handle(), sizeof own, &own);
+    threads_.emplace_back([this, lane] { loop(lane); });
+    if (!is_bound_) continue;
+    const cpu_set_t own = cores_of_lane(allowed_, lane, team.size());
+    pthread_setaffinity_np(threads_.back().native_handle(), sizeof own, &own);
   }
+  if (!is_bound_) return;
+  first_cores_ = cores_of_lane(allowed_, 0, team.size());
+  bind_others(team_, first_cores_);
 }
 
 LaneThreads::~LaneThreads() {
@@ -42,6 +70,7 @@ LaneThreads::~LaneThreads() {
   }
   start_.notify_all();
   for (std::thread& thread : threads_) thread.join();
+  if (is_bound_) bind_others(team_, allowed_);
 }
 
 void LaneThreads::run(FunctionRef<void(int)> body) {
@@ -57,12 +86,7 @@ void LaneThreads::run(FunctionRef<void(int)> body) {
     for (auto& error : errors_) error = nullptr;
   }
   start_.notify_all();
-  std::exception_ptr own;
-  try {
-    body(0);
-  } catch (...) {
-    own = std::current_exception();
-  }
+  const std::exception_ptr own = run_first(body);
   std::unique_lock lock(mutex_);
   finished_.wait(lock, [&] { return running_ == 0; });
   errors_[0] = own;
@@ -70,8 +94,19 @@ void LaneThreads::run(FunctionRef<void(int)> body) {
     if (error) std::rethrow_exception(error);
 }
 
-void LaneThreads::loop(int lane, const Team& team) {
-  team.enter();
+std::exception_ptr LaneThreads::run_first(FunctionRef<void(int)> body) {
+  // Only meanwhile: the threads that the caller starts between two runs would inherit these cores.
+  const BoundThread bound(is_bound_ ? &first_cores_ : nullptr);
+  try {
+    body(0);
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
+void LaneThreads::loop(int lane) {
+  team_.enter();
   int64_t done = 0;
   for (;;) {
     FunctionRef<void(int)>* body = nullptr;

@@ -1,6 +1,8 @@
 // The lanes of a process: lane 0 is the calling thread, the others are threads that wait for work. See placement.h.
 #pragma once
 
+#include <sched.h>
+
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -14,21 +16,27 @@ namespace mox::internal {
 
 class LaneThreads {
  public:
-  // The caller has entered `team`, which is the size of every lane's. Lanes after the first are bound to cores of their own
-  // where there are enough.
+  // The caller has entered `team`, which is the size of every lane's. Each of several lanes is bound to cores of its own, as
+  // many as `team` has threads, if the caller may use enough for all of them; otherwise none is bound.
   LaneThreads(int lanes, const Team& team);
+  // Of the thread that has made it.
   ~LaneThreads();
   LaneThreads(const LaneThreads&) = delete;
   LaneThreads& operator=(const LaneThreads&) = delete;
 
   int size() const { return static_cast<int>(threads_.size()) + 1; }
   // body(lane) on every lane at the same time; returns when all have returned. Of several exceptions that of the lowest
-  // lane is rethrown.
+  // lane is rethrown. The calling thread is bound to its lane's cores while its body runs, and may use what it could before
+  // afterwards.
   void run(FunctionRef<void(int lane)> body);
 
  private:
-  void loop(int lane, const Team& team);
+  std::exception_ptr run_first(FunctionRef<void(int)> body);
+  void loop(int lane);
 
+  const Team team_;
+  bool is_bound_ = false;
+  cpu_set_t allowed_, first_cores_;  // of all lanes, of lane 0; only where lanes are bound
   std::mutex mutex_;
   std::condition_variable start_, finished_;
   FunctionRef<void(int)>* body_ = nullptr;  // guarded by mutex_, as all below
