@@ -8,6 +8,7 @@
 
 #include "moxing/internal/broken_pipe.h"
 #include "moxing/internal/job.h"
+#include "moxing/internal/job_agreement.h"
 #include "moxing/internal/nowhere_to_print.h"
 #include "moxing/internal/predictor.h"
 #include "moxing/internal/trainer.h"
@@ -16,6 +17,7 @@
 namespace mox {
 
 RunResult run_or_throw(const RunSpec& spec) {
+  internal::require_agreement(internal::job(), internal::facts_of_build());
   internal::RunSettings settings = internal::resolve_settings(spec);
   // Rank 0 shows what all ranks know.
   const internal::NowhereToPrint nowhere(internal::job().rank() != 0);

@@ -9,6 +9,7 @@
 
 #include "moxing/init.h"
 #include "moxing/options.h"
+#include "runtime/base/build_id.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include "runtime/base/random.h"
@@ -36,8 +37,15 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 }  // namespace
 
+JobFacts facts_of_build() {
+  return {{"version of moxing", std::string(version())},
+          {"compiler", __VERSION__},
+          {"build of the program", program_build_id()},
+          {"build of moxing", library_build_id()}};
+}
+
 JobFacts facts_of_configuration() {
-  JobFacts facts = {{"version of moxing", std::string(version())}, {"compiler", __VERSION__}};
+  JobFacts facts;
   for (std::string line : lines_of(effective_configuration())) {
     line = line.substr(0, line.find("  # "));  // where the value comes from
     line.erase(line.find_last_not_of(' ') + 1);

@@ -12,7 +12,10 @@ namespace mox::internal {
 // What decides the result of a run, by name: "configuration" -> "batch_size: 32", ...; several may have the same name.
 using JobFacts = std::vector<std::pair<std::string, std::string>>;
 
-// The facts that are the same in every process that runs the same program with the same options on the same data.
+// The facts that are the same in every process that runs the same build of the same program. Compared before anything else:
+// other builds may do other things together.
+JobFacts facts_of_build();
+// The facts that are the same in every process that runs with the same options.
 JobFacts facts_of_configuration();
 // The processor; that of another rank may be another one, which is worth a word.
 std::string processor_model();
