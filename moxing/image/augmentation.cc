@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <type_traits>
+#include <vector>
 
 #include "moxing/image/internal/colour.h"
 #include "moxing/image/internal/crop.h"
 #include "runtime/base/error.h"
+#include "runtime/tensor/round_to_bfloat16.h"
 
 namespace mox::image {
 
@@ -45,6 +48,12 @@ void validate(const Augmentation& recipe, const std::string& where) {
     require(stddev > 0, fmt::format("stddev must be above 0, it is {}", stddev));
 }
 
+void validate_sample_dtype(DType dtype, const std::string& where) {
+  if (dtype != DType::kFloat32 && dtype != DType::kBFloat16)
+    throw InvalidArgument(
+        fmt::format("{}: dtype must be float32 or bfloat16, it is {}", where, to_string(dtype)));
+}
+
 std::string describe(const Augmentation& recipe) {
   return fmt::format(
       "[{}, {}, {}] crop {} {}-{} {}-{} {}-{} {} flip {} jitter {} {} {} {} cut {} mean {} stddev {} "
@@ -62,22 +71,24 @@ namespace {
 // samples would be gone from them anyway before somebody reads the batch.
 constexpr size_t kPastCachesBytes = size_t{1} << 18;
 
+// 0 to 255 becomes 0 to 1.
+constexpr std::array<float, 3> kUnitScale{1.0f / 255, 1.0f / 255, 1.0f / 255}, kNoOffset{};
+
 }  // namespace
 
 class ImageReader::Implementation {
  public:
   Implementation(const Augmentation& recipe, DecodeLimits limits) : recipe_(recipe), decoder_(limits) {
     validate(recipe, "image augmentation");
-    const size_t bytes = static_cast<size_t>(recipe.channels) * plane_pixels() * sizeof(float);
-    past_caches_ = bytes >= kPastCachesBytes && !recipe.jitter.any();
     for (size_t c = 0; c < 3; ++c) {
       scale_[c] = 1 / (255 * recipe.stddev[c]);
       offset_[c] = -recipe.mean[c] / recipe.stddev[c];
     }
   }
 
+  template <typename Value>
   void read(std::span<const std::byte> encoded, const std::string& name, const SampleContext& context,
-            float* out) {
+            Value* out) {
     const RandomStream random = context.random();
     decoder_.open(encoded, name);
     internal::CropPlan plan = internal::plan_crop(recipe_, decoder_.width(), decoder_.height(), random);
@@ -85,20 +96,17 @@ class ImageReader::Implementation {
       const int reduction = decoder_.reduce(internal::possible_reduction(plan.resampling));
       plan.resampling = internal::reduced(plan.resampling, reduction);
     }
-    begin(plan, out);
-    resample_to(plan, out, [&](const auto& rows) {
+    make(plan, random, out, [&](const auto& rows) {
       decoder_.decode(resampler_.needed(),
                       [&](int y, const uint8_t* pixels) { resampler_.add_row(y, pixels, rows); });
     });
-    finish(random, out);
   }
 
-  void read(const PlanarView& image, const SampleContext& context, float* out) {
+  template <typename Value>
+  void read(const PlanarView& image, const SampleContext& context, Value* out) {
     const RandomStream random = context.random();
     const internal::CropPlan plan = internal::plan_crop(recipe_, image.width, image.height, random);
-    begin(plan, out);
-    resample_to(plan, out, [&](const auto& rows) { resampler_.add_image(image, rows); });
-    finish(random, out);
+    make(plan, random, out, [&](const auto& rows) { resampler_.add_image(image, rows); });
   }
 
   Box needed_pixels(int width, int height, const SampleContext& context) const {
@@ -109,52 +117,62 @@ class ImageReader::Implementation {
   size_t plane_pixels() const {
     return static_cast<size_t>(recipe_.height) * static_cast<size_t>(recipe_.width);
   }
-
-  // Colours change before they are normalised: with jitter, the planes hold [0, 1] at first.
-  float scale(size_t c) const { return recipe_.jitter.any() ? 1.0f / 255 : scale_[c]; }
-  float offset(size_t c) const { return recipe_.jitter.any() ? 0 : offset_[c]; }
-
-  void begin(const internal::CropPlan& plan, float* out) {
-    resampler_.prepare(plan.resampling);
-    const Box& output = plan.resampling.output;
-    if (output.width == recipe_.width && output.height == recipe_.height) return;
-    for (int c = 0; c < recipe_.channels; ++c)  // black around it
-      std::fill_n(out + static_cast<size_t>(c) * plane_pixels(), plane_pixels(),
-                  offset(static_cast<size_t>(c)));
-  }
+  size_t values() const { return static_cast<size_t>(recipe_.channels) * plane_pixels(); }
 
   // resample(rows): gives the resampler its input, and `rows` as where its output goes.
-  template <typename Resample>
-  void resample_to(const internal::CropPlan& plan, float* out, Resample&& resample) {
-    const auto stride = static_cast<size_t>(recipe_.width);
-    float* const first = out + static_cast<size_t>(plan.y) * stride + static_cast<size_t>(plan.x);
-    if (recipe_.channels == 1) {
-      resample([&](int y, const uint8_t* const* planes) {
-        internal::row_to_grey(planes, plan.resampling.output.width, scale(0), offset(0),
-                              first + static_cast<size_t>(y) * stride);
-      });
-      return;
-    }
-    resample(FloatPlanes{.planes = {first, first + plane_pixels(), first + 2 * plane_pixels()},
-                         .stride = stride,
-                         .scale = {scale(0), scale(1), scale(2)},
-                         .offset = {offset(0), offset(1), offset(2)},
-                         .past_caches = past_caches_});
-  }
-
-  void finish(const RandomStream& random, float* out) const {
-    if (recipe_.jitter.any()) {
-      float* const planes[] = {out, out + plane_pixels(), out + 2 * plane_pixels()};
-      internal::jitter_colours(recipe_.jitter, random, plane_pixels(), planes);
-      for (size_t c = 0; c < 3; ++c)
-        for (size_t i = 0; i < plane_pixels(); ++i)
-          planes[c][i] = planes[c][i] * (255 * scale_[c]) + offset_[c];
+  template <typename Value, typename Resample>
+  void make(const internal::CropPlan& plan, const RandomStream& random, Value* out, Resample&& resample) {
+    resampler_.prepare(plan.resampling);
+    if (!recipe_.jitter.any()) {
+      fill_and_resample(plan, scale_, offset_, out, resample);
+    } else if constexpr (std::is_same_v<Value, float>) {
+      fill_and_resample(plan, kUnitScale, kNoOffset, out, resample);
+      jitter_and_normalise(random, out);
+    } else {
+      jittered_.resize(values());
+      fill_and_resample(plan, kUnitScale, kNoOffset, jittered_.data(), resample);
+      jitter_and_normalise(random, jittered_.data());
+      round_to_bfloat16(jittered_, out);
     }
     if (recipe_.cut_out > 0) cut_out(random, out);
   }
 
+  // Of colours in [0, 1]: they change before they are normalised.
+  void jitter_and_normalise(const RandomStream& random, float* out) const {
+    float* const planes[] = {out, out + plane_pixels(), out + 2 * plane_pixels()};
+    internal::jitter_colours(recipe_.jitter, random, plane_pixels(), planes);
+    for (size_t c = 0; c < 3; ++c)
+      for (size_t i = 0; i < plane_pixels(); ++i)
+        planes[c][i] = planes[c][i] * (255 * scale_[c]) + offset_[c];
+  }
+
+  template <typename Value, typename Resample>
+  void fill_and_resample(const internal::CropPlan& plan, const std::array<float, 3>& scale,
+                         const std::array<float, 3>& offset, Value* out, Resample&& resample) {
+    const Box& output = plan.resampling.output;
+    if (output.width != recipe_.width || output.height != recipe_.height)
+      for (size_t c = 0; c < static_cast<size_t>(recipe_.channels); ++c)  // black around it
+        std::fill_n(out + c * plane_pixels(), plane_pixels(), static_cast<Value>(offset[c]));
+    const auto stride = static_cast<size_t>(recipe_.width);
+    Value* const first = out + static_cast<size_t>(plan.y) * stride + static_cast<size_t>(plan.x);
+    if (recipe_.channels == 1) {
+      resample([&](int y, const uint8_t* const* planes) {
+        internal::row_to_grey(planes, output.width, scale[0], offset[0],
+                              first + static_cast<size_t>(y) * stride);
+      });
+      return;
+    }
+    resample(NumberPlanes<Value>{
+        .planes = {first, first + plane_pixels(), first + 2 * plane_pixels()},
+        .stride = stride,
+        .scale = scale,
+        .offset = offset,
+        .past_caches = values() * sizeof(Value) >= kPastCachesBytes && !recipe_.jitter.any()});
+  }
+
   // The square's centre lies in the image; what of it lies outside is cut off.
-  void cut_out(const RandomStream& random, float* out) const {
+  template <typename Value>
+  void cut_out(const RandomStream& random, Value* out) const {
     const int x =
         static_cast<int>(random.below(internal::kCutOutXPosition, static_cast<uint64_t>(recipe_.width)));
     const int y =
@@ -165,14 +183,15 @@ class ImageReader::Implementation {
     for (int c = 0; c < recipe_.channels; ++c)
       for (int row = top; row < bottom; ++row)
         std::fill(out + static_cast<size_t>(c) * plane_pixels() + row * recipe_.width + left,
-                  out + static_cast<size_t>(c) * plane_pixels() + row * recipe_.width + right, 0.0f);
+                  out + static_cast<size_t>(c) * plane_pixels() + row * recipe_.width + right,
+                  static_cast<Value>(0.0f));
   }
 
   Augmentation recipe_;
   Decoder decoder_;
   Resampler resampler_;
   std::array<float, 3> scale_, offset_;
-  bool past_caches_ = false;
+  std::vector<float> jittered_;  // a sample that is rounded afterwards
 };
 
 ImageReader::ImageReader(const Augmentation& augmentation, DecodeLimits limits)
@@ -182,7 +201,14 @@ void ImageReader::read(std::span<const std::byte> encoded, const std::string& na
                        const SampleContext& context, float* out) {
   implementation_->read(encoded, name, context, out);
 }
+void ImageReader::read(std::span<const std::byte> encoded, const std::string& name,
+                       const SampleContext& context, BFloat16* out) {
+  implementation_->read(encoded, name, context, out);
+}
 void ImageReader::read(const PlanarView& pixels, const SampleContext& context, float* out) {
+  implementation_->read(pixels, context, out);
+}
+void ImageReader::read(const PlanarView& pixels, const SampleContext& context, BFloat16* out) {
   implementation_->read(pixels, context, out);
 }
 Box ImageReader::needed_pixels(int width, int height, const SampleContext& context) const {

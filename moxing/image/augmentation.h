@@ -16,6 +16,7 @@
 #include "moxing/image/planar_bitmap.h"
 #include "moxing/image/resample.h"
 #include "runtime/data/source.h"
+#include "runtime/tensor/dtype.h"
 
 namespace mox::image {
 
@@ -63,22 +64,31 @@ struct Augmentation {
 // Throws InvalidArgument for a recipe that cannot be followed; `where` starts the message.
 void validate(const Augmentation& augmentation, const std::string& where);
 
+// Throws InvalidArgument for a dtype that samples cannot have: they are kFloat32 or kBFloat16.
+void validate_sample_dtype(DType dtype, const std::string& where);
+
 // The recipe in a line, for fingerprints of caches and cursors.
 std::string describe(const Augmentation& augmentation);
 
 // Makes samples. Used by one thread; keep one for each.
+//
+// A sample of bfloat16 is the one of float32, each number rounded once, to nearest even, as the last thing that happens to it.
+// The resampler writes bfloat16 at once; with jitter, colours change in float32 first, in memory of the reader.
 class ImageReader {
  public:
   explicit ImageReader(const Augmentation& augmentation, DecodeLimits limits = {});
   ~ImageReader();
 
-  // From a JPEG or PNG image (see Decoder; `name` stands for it in messages) to `out`: [channels, height, width]
-  // float32. Throws DataError.
+  // From a JPEG or PNG image (see Decoder; `name` stands for it in messages) to `out`: [channels, height, width].
+  // Throws DataError.
   void read(std::span<const std::byte> encoded, const std::string& name, const SampleContext& context,
             float* out);
+  void read(std::span<const std::byte> encoded, const std::string& name, const SampleContext& context,
+            BFloat16* out);
 
   // The same from pixels; all of needed_pixels must be there.
   void read(const PlanarView& pixels, const SampleContext& context, float* out);
+  void read(const PlanarView& pixels, const SampleContext& context, BFloat16* out);
 
   // The part of an image of this size that `read` looks at.
   Box needed_pixels(int width, int height, const SampleContext& context) const;

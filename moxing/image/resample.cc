@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "moxing/image/internal/aligned_buffer.h"
@@ -144,8 +145,9 @@ class Resampler::Implementation {
     sink(y, planes);
   }
 
-  void give(int y, const FloatPlanes& out) {
-    internal::FloatRow row{};
+  template <typename Value>
+  void give(int y, const NumberPlanes<Value>& out) {
+    internal::NumberRow<Value> row{};
     row.streamed = out.past_caches;
     for (size_t c = 0; c < kPlanes; ++c) {
       row.planes[c] = out.planes[c] + static_cast<size_t>(y) * out.stride;
@@ -153,7 +155,10 @@ class Resampler::Implementation {
       row.offset[c] = out.offset[c];
       if (reinterpret_cast<uintptr_t>(row.planes[c]) % 64 != 0) row.streamed = false;
     }
-    kernels_->to_floats(columns_[y % 2], taps_.view(), row);
+    if constexpr (std::is_same_v<Value, float>)
+      kernels_->to_floats(columns_[y % 2], taps_.view(), row);
+    else
+      kernels_->to_bfloat16s(columns_[y % 2], taps_.view(), row);
     // What went past the caches is there for others before anything that is written later.
     if (out.past_caches && y + 1 == vertical_.size()) _mm_sfence();
   }
@@ -181,8 +186,14 @@ void Resampler::add_row(int y, const uint8_t* pixels, PlaneSink out) {
 void Resampler::add_row(int y, const uint8_t* pixels, const FloatPlanes& out) {
   implementation_->add_row(y, pixels, out);
 }
+void Resampler::add_row(int y, const uint8_t* pixels, const BFloat16Planes& out) {
+  implementation_->add_row(y, pixels, out);
+}
 void Resampler::add_image(const PlanarView& image, PlaneSink out) { implementation_->add_image(image, out); }
 void Resampler::add_image(const PlanarView& image, const FloatPlanes& out) {
+  implementation_->add_image(image, out);
+}
+void Resampler::add_image(const PlanarView& image, const BFloat16Planes& out) {
   implementation_->add_image(image, out);
 }
 

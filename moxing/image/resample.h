@@ -20,6 +20,7 @@
 #include "moxing/image/bitmap.h"
 #include "moxing/image/planar_bitmap.h"
 #include "runtime/base/function_ref.h"
+#include "runtime/tensor/dtype.h"
 
 namespace mox::image {
 
@@ -50,15 +51,19 @@ Box needed_pixels(const Resampling& resampling);
 // Takes the output as bytes: row `y`, one plane for each channel. Valid during the call.
 using PlaneSink = FunctionRef<void(int y, const uint8_t* const* planes)>;
 
-// Takes the output as float32: a value v, 0 to 255, of channel c becomes v * scale[c] + offset[c], rounded once.
-struct FloatPlanes {
-  std::array<float*, kPlanes> planes{};  // of the output's first row
+// Takes the output as numbers: a value v, 0 to 255, of channel c becomes v * scale[c] + offset[c], rounded once to float32.
+// Value is float, or BFloat16, to which that float32 is rounded to nearest even.
+template <typename Value>
+struct NumberPlanes {
+  std::array<Value*, kPlanes> planes{};  // of the output's first row
   size_t stride = 0;                     // numbers from one row to the next
   std::array<float, kPlanes> scale{}, offset{};
   // Faster for what is not read again soon, in particular for more than the caches hold: rows that begin on 64-byte boundaries are
   // written to memory without it having been read. The bits are the same.
   bool past_caches = false;
 };
+using FloatPlanes = NumberPlanes<float>;
+using BFloat16Planes = NumberPlanes<BFloat16>;
 
 // Whose instructions are used: kAvx2 takes no others where the processor has more. The bits are the same.
 enum class Vectors { kBest, kAvx2 };
@@ -80,10 +85,12 @@ class Resampler {
   // then: each row once, in order.
   void add_row(int y, const uint8_t* pixels, PlaneSink out);
   void add_row(int y, const uint8_t* pixels, const FloatPlanes& out);
+  void add_row(int y, const uint8_t* pixels, const BFloat16Planes& out);
 
   // The same of all rows at once. `image` has all of `needed()`.
   void add_image(const PlanarView& image, PlaneSink out);
   void add_image(const PlanarView& image, const FloatPlanes& out);
+  void add_image(const PlanarView& image, const BFloat16Planes& out);
 
  private:
   class Implementation;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "moxing/image/internal/crop.h"
+#include "runtime/tensor/round_to_bfloat16.h"
 
 namespace mox::image::internal {
 namespace {
@@ -66,6 +67,17 @@ void row_to_grey(const uint8_t* const* planes, int width, float scale, float off
     const uint32_t grey =
         (19595u * planes[0][x] + 38470u * planes[1][x] + 7471u * planes[2][x] + 0x8000u) >> 16;
     out[x] = std::fma(static_cast<float>(grey), scale, offset);
+  }
+}
+
+void row_to_grey(const uint8_t* const* planes, int width, float scale, float offset, BFloat16* out) {
+  constexpr int kPart = 256;
+  float values[kPart];
+  for (int x = 0; x < width; x += kPart) {
+    const int count = std::min(kPart, width - x);
+    const uint8_t* const part[] = {planes[0] + x, planes[1] + x, planes[2] + x};
+    row_to_grey(part, count, scale, offset, values);
+    round_to_bfloat16({values, static_cast<size_t>(count)}, out + x);
   }
 }
 

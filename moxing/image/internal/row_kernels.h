@@ -61,9 +61,10 @@ struct TapsView {
   bool wide;  // AVX-512: places of 32 to 63 occur in some step
 };
 
-// Where a row goes as float32 (see FloatPlanes). `streamed`: past the caches; the planes are on 64-byte boundaries then.
-struct FloatRow {
-  float* planes[kPlanes];
+// Where a row goes as numbers (see NumberPlanes). `streamed`: past the caches; the planes are on 64-byte boundaries then.
+template <typename Value>
+struct NumberRow {
+  Value* planes[kPlanes];
   float scale[kPlanes], offset[kPlanes];
   bool streamed;
 };
@@ -73,8 +74,9 @@ struct RowKernels {
   void (*combine)(const SourceRows& source, int width, const Columns& out);
   // As bytes: up to 15 more than outputs are written.
   void (*to_bytes)(const Columns& columns, const TapsView& taps, uint8_t* const planes[kPlanes]);
-  // As floats, exactly as many as outputs.
-  void (*to_floats)(const Columns& columns, const TapsView& taps, const FloatRow& row);
+  // As numbers, exactly as many as outputs.
+  void (*to_floats)(const Columns& columns, const TapsView& taps, const NumberRow<float>& row);
+  void (*to_bfloat16s)(const Columns& columns, const TapsView& taps, const NumberRow<BFloat16>& row);
 };
 
 extern const RowKernels kAvx2RowKernels;

@@ -139,10 +139,15 @@ void to_bytes_avx2(const Columns& columns, const TapsView& taps, uint8_t* const 
   });
 }
 
-void to_floats_avx2(const Columns& columns, const TapsView& taps, const FloatRow& row) {
+template <typename Value>
+__m256 normalised_avx2(__m256i pixels, const NumberRow<Value>& row, int plane) {
+  return _mm256_fmadd_ps(_mm256_cvtepi32_ps(pixels), _mm256_set1_ps(row.scale[plane]),
+                         _mm256_set1_ps(row.offset[plane]));
+}
+
+void to_floats_avx2(const Columns& columns, const TapsView& taps, const NumberRow<float>& row) {
   resample_any_avx2(columns, taps, [&](int x, int plane, __m256i pixels) {
-    const __m256 values = _mm256_fmadd_ps(_mm256_cvtepi32_ps(pixels), _mm256_set1_ps(row.scale[plane]),
-                                          _mm256_set1_ps(row.offset[plane]));
+    const __m256 values = normalised_avx2(pixels, row, plane);
     float* const to = row.planes[plane] + x;
     if (x + kGroupAvx2 > taps.outputs) {
       float all[kGroupAvx2];
@@ -156,8 +161,33 @@ void to_floats_avx2(const Columns& columns, const TapsView& taps, const FloatRow
   });
 }
 
+// As BFloat16's constructor rounds: to nearest even; NaN stays NaN.
+__m128i bfloat16_avx2(__m256 values) {
+  const __m256i raw = _mm256_castps_si256(values), upper = _mm256_srli_epi32(raw, 16);
+  const __m256i half =
+      _mm256_add_epi32(_mm256_and_si256(upper, _mm256_set1_epi32(1)), _mm256_set1_epi32(0x7fff));
+  const __m256i nearest = _mm256_srli_epi32(_mm256_add_epi32(raw, half), 16);
+  const __m256i quiet = _mm256_or_si256(upper, _mm256_set1_epi32(0x40));
+  const __m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(values, values, _CMP_UNORD_Q));
+  const __m256i bits = _mm256_blendv_epi8(nearest, quiet, is_nan);
+  return _mm_packus_epi32(_mm256_castsi256_si128(bits), _mm256_extracti128_si256(bits, 1));
+}
+
+void to_bfloat16s_avx2(const Columns& columns, const TapsView& taps, const NumberRow<BFloat16>& row) {
+  resample_any_avx2(columns, taps, [&](int x, int plane, __m256i pixels) {
+    const __m128i bits = bfloat16_avx2(normalised_avx2(pixels, row, plane));
+    auto* const to = reinterpret_cast<__m128i*>(row.planes[plane] + x);
+    if (x + kGroupAvx2 > taps.outputs)
+      std::memcpy(to, &bits, static_cast<size_t>(taps.outputs - x) * sizeof(BFloat16));
+    else if (row.streamed)
+      _mm_stream_si128(to, bits);
+    else
+      _mm_storeu_si128(to, bits);
+  });
+}
+
 }  // namespace
 
-const RowKernels kAvx2RowKernels{combine_rows_avx2, to_bytes_avx2, to_floats_avx2};
+const RowKernels kAvx2RowKernels{combine_rows_avx2, to_bytes_avx2, to_floats_avx2, to_bfloat16s_avx2};
 
 }  // namespace mox::image::internal

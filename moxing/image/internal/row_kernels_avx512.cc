@@ -92,14 +92,22 @@ void to_bytes_avx512(const Columns& columns, const TapsView& taps, uint8_t* cons
   });
 }
 
-void to_floats_avx512(const Columns& columns, const TapsView& taps, const FloatRow& row) {
+template <typename Value>
+__m512 normalised_avx512(__m512i pixels, const NumberRow<Value>& row, int plane) {
+  return _mm512_fmadd_ps(_mm512_cvtepi32_ps(pixels), _mm512_set1_ps(row.scale[plane]),
+                         _mm512_set1_ps(row.offset[plane]));
+}
+
+// Of the outputs of a group, those that are wanted.
+__mmask16 first_outputs(int count) { return static_cast<__mmask16>((1u << count) - 1); }
+
+void to_floats_avx512(const Columns& columns, const TapsView& taps, const NumberRow<float>& row) {
   resample_any_avx512(columns, taps, [&](int x, int plane, __m512i pixels) {
-    const __m512 values = _mm512_fmadd_ps(_mm512_cvtepi32_ps(pixels), _mm512_set1_ps(row.scale[plane]),
-                                          _mm512_set1_ps(row.offset[plane]));
+    const __m512 values = normalised_avx512(pixels, row, plane);
     float* const to = row.planes[plane] + x;
     const int left = taps.outputs - x;
     if (left < kGroupAvx512)
-      _mm512_mask_storeu_ps(to, static_cast<__mmask16>((1u << left) - 1), values);
+      _mm512_mask_storeu_ps(to, first_outputs(left), values);
     else if (row.streamed)
       _mm512_stream_ps(to, values);
     else
@@ -107,8 +115,34 @@ void to_floats_avx512(const Columns& columns, const TapsView& taps, const FloatR
   });
 }
 
+// As BFloat16's constructor rounds, in the lower half of each 32 bits. (AVX512_BF16 has a conversion, but not every processor with
+// AVX-512, and it makes zeros of denormal numbers.)
+__m512i bfloat16_avx512(__m512 values) {
+  const __m512i raw = _mm512_castps_si512(values), upper = _mm512_srli_epi32(raw, 16);
+  const __m512i half =
+      _mm512_add_epi32(_mm512_and_si512(upper, _mm512_set1_epi32(1)), _mm512_set1_epi32(0x7fff));
+  const __m512i nearest = _mm512_srli_epi32(_mm512_add_epi32(raw, half), 16);
+  return _mm512_mask_or_epi32(nearest, _mm512_cmp_ps_mask(values, values, _CMP_UNORD_Q), upper,
+                              _mm512_set1_epi32(0x40));
+}
+
+void to_bfloat16s_avx512(const Columns& columns, const TapsView& taps, const NumberRow<BFloat16>& row) {
+  resample_any_avx512(columns, taps, [&](int x, int plane, __m512i pixels) {
+    const __m512i bits = bfloat16_avx512(normalised_avx512(pixels, row, plane));
+    BFloat16* const to = row.planes[plane] + x;
+    const int left = taps.outputs - x;
+    if (left < kGroupAvx512)
+      _mm512_mask_cvtepi32_storeu_epi16(to, first_outputs(left), bits);
+    else if (row.streamed)
+      _mm256_stream_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtepi32_epi16(bits));
+    else
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtepi32_epi16(bits));
+  });
+}
+
 }  // namespace
 
-const RowKernels kAvx512RowKernels{combine_rows_avx512, to_bytes_avx512, to_floats_avx512};
+const RowKernels kAvx512RowKernels{combine_rows_avx512, to_bytes_avx512, to_floats_avx512,
+                                   to_bfloat16s_avx512};
 
 }  // namespace mox::image::internal

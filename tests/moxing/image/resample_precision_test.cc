@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <vector>
 
 #include "moxing/image/resample.h"
+#include "runtime/tensor/round_to_bfloat16.h"
 #include "tests/moxing/image/images.h"
 
 namespace mox::image {
@@ -194,6 +197,41 @@ TEST(ResamplePrecision, FloatsAreTheBytesScaled) {
         });
         ASSERT_EQ(std::memcmp(memory.data(), expected.data(), memory.size() * sizeof(float)), 0);
       }
+}
+
+// Of all widths, aligned and not, and of scales that give numbers of every kind: what floats are, rounded.
+TEST(ResamplePrecision, BFloat16sAreTheFloatsRounded) {
+  const PlanarBitmap source = planar(noise(150, 20, 9));
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const std::array<float, 3> scales[] = {
+      {0.5f, 0.003f, 1.0f / 3}, {0x1p-140f, 0x1p-133f, 1e37f}, {kInfinity, 3e38f, 0}};
+  for (const Vectors vectors : {Vectors::kBest, Vectors::kAvx2})
+    for (int width = 1; width <= 70; ++width)
+      for (const size_t shift : {size_t{0}, size_t{1}})
+        for (const auto& scale : scales) {
+          SCOPED_TRACE(width);
+          Resampler resampler(vectors);
+          const size_t stride = shift == 0 ? 96 : 75, plane = 4 * stride;
+          FloatPlanes floats{.stride = stride, .scale = scale, .offset = {-1, 0, -30}, .past_caches = true};
+          BFloat16Planes narrow{
+              .stride = stride, .scale = scale, .offset = {-1, 0, -30}, .past_caches = true};
+          std::vector<float> exact(3 * plane, -7.0f);
+          std::vector<BFloat16> memory(3 * plane + 64, BFloat16(-7.0f));
+          const auto past = reinterpret_cast<uintptr_t>(memory.data()) % 64 / sizeof(BFloat16);
+          BFloat16* const first = memory.data() + (32 - past) % 32 + shift;
+          for (size_t c = 0; c < kPlanes; ++c) {
+            floats.planes[c] = exact.data() + c * plane;
+            narrow.planes[c] = first + c * plane;
+          }
+          const Resampling wanted = whole(150, 20, width, 4);
+          resampler.prepare(wanted);
+          resampler.add_image(source.view(), floats);
+          resampler.prepare(wanted);
+          resampler.add_image(source.view(), narrow);
+          std::vector<BFloat16> expected(memory.size(), BFloat16(-7.0f));
+          round_to_bfloat16(exact, expected.data() + (first - memory.data()));
+          ASSERT_EQ(std::memcmp(memory.data(), expected.data(), memory.size() * sizeof(BFloat16)), 0);
+        }
 }
 
 // Row by row, and with no more of the image in memory than the rows that are needed: pixels outside have no influence.
