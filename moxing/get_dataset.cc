@@ -60,7 +60,7 @@ Dataset get_dataset(std::string_view name, std::string_view split, const std::st
                                       name, split, fmt::join(meta.splits, ", ")));
   if (meta.channels == 1) return data::mnist(directory, split, {.image_shape = Shape{1, 28, 28}}, where);
   if (meta.num_classes == 10 || meta.num_classes == 100) {
-    data::CifarOptions cifar{.augmentation = options.augmentation};
+    const data::CifarOptions cifar{.augmentation = options.augmentation, .dtype = options.dtype};
     return meta.num_classes == 10 ? data::cifar10(directory, split, cifar, where)
                                   : data::cifar100(directory, split, cifar, where);
   }

@@ -6,6 +6,7 @@
 
 #include "runtime/base/source_location.h"
 #include "runtime/data/dataset.h"
+#include "runtime/tensor/dtype.h"
 
 namespace mox::data {
 
@@ -14,9 +15,12 @@ struct MixUpOptions {
   // uniform for 1. In (0, 1].
   double alpha = 0.2;
   int64_t num_classes = 0;  // >= 2, required
+  // Of the mixtures: kFloat32, or kBFloat16: the same numbers rounded to nearest even, once; so the images that are mixed
+  // are float32.
+  DType dtype = DType::kFloat32;
 };
 
-// `batches`: elements {images, labels}, float32 [batch, ...] and int32 [batch]. The result has {images, labels}, float32
+// `batches`: elements {images, labels}, float32 [batch, ...] and int32 [batch]. The result has {images, labels}, options.dtype
 // [batch, ...] and float32 [batch, num_classes]: each sample mixed with another one of its batch, and the shares of both
 // classes. What is drawn depends on the seed, the epoch and the batch's first sample alone. Train on it with
 // softmax_cross_entropy, which takes label_smoothing as well. Throws InvalidArgument for batches of other types or options

@@ -40,7 +40,7 @@ class CifarSource : public RandomAccessSource {
  public:
   CifarSource(CifarBatch data, const CifarOptions& options) : data_(std::move(data)), options_(options) {
     const auto& recipe = options_.augmentation;
-    signature_ = {{DType::kFloat32, Shape{recipe.channels, recipe.height, recipe.width}},
+    signature_ = {{options_.dtype, Shape{recipe.channels, recipe.height, recipe.width}},
                   {DType::kInt32, Shape{}}};
     checksum_ = crc32c(data_.labels.as_bytes(), crc32c(data_.images.as_bytes()));
   }
@@ -55,8 +55,12 @@ class CifarSource : public RandomAccessSource {
             std::span<std::byte* const> components) const override {
     const auto at = static_cast<size_t>(index);
     std::unique_ptr<image::ImageReader> reader = take_reader();
-    reader->read(to_bitmap(std::as_const(data_.images).values<uint8_t>().data() + at * kImage).view(),
-                 context, reinterpret_cast<float*>(components[0]));
+    const image::PlanarBitmap pixels =
+        to_bitmap(std::as_const(data_.images).values<uint8_t>().data() + at * kImage);
+    if (options_.dtype == DType::kBFloat16)
+      reader->read(pixels.view(), context, reinterpret_cast<BFloat16*>(components[0]));
+    else
+      reader->read(pixels.view(), context, reinterpret_cast<float*>(components[0]));
     std::memcpy(components[1], &data_.labels.values<int32_t>()[at], sizeof(int32_t));
     const std::lock_guard lock(mutex_);
     readers_.push_back(std::move(reader));
@@ -91,7 +95,9 @@ std::vector<std::string> file_names(int classes, bool train) {
 
 Dataset cifar(const std::string& directory, int classes, std::string_view split, const CifarOptions& options,
               SourceLocation where) {
-  image::validate(options.augmentation, fmt::format("cifar{} ({})", classes, to_string(where)));
+  const std::string place = fmt::format("cifar{} ({})", classes, to_string(where));
+  image::validate(options.augmentation, place);
+  image::validate_sample_dtype(options.dtype, place);
   return Dataset::from_source(std::make_shared<CifarSource>(read_cifar(directory, classes, split), options),
                               where);
 }

@@ -28,6 +28,7 @@ CifarBatch parse_cifar_python(std::span<const std::byte> content, int classes, c
 
 struct CifarOptions {
   image::Augmentation augmentation{.height = 32, .width = 32};
+  DType dtype = DType::kFloat32;  // of the images, or kBFloat16: see ImageOptions::dtype
 };
 
 // The whole of one split ("train" or "test") from `directory`, or from its usual sub-directory (cifar-10-batches-bin,
@@ -35,7 +36,7 @@ struct CifarOptions {
 // Throws NotFound, naming what was looked for, and DataError.
 CifarBatch read_cifar(const std::string& directory, int classes, std::string_view split);
 
-// Elements {image, label}: float32[channels, height, width] and int32[]. All images are held in memory.
+// Elements {image, label}: options.dtype[channels, height, width] and int32[]. All images are held in memory.
 Dataset cifar10(const std::string& directory, std::string_view split, const CifarOptions& options = {},
                 SourceLocation where = SourceLocation::current());
 Dataset cifar100(const std::string& directory, std::string_view split, const CifarOptions& options = {},

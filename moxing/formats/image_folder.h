@@ -31,7 +31,7 @@ class ImageClassificationRaw {
   // what is missing and what is too many.
   explicit ImageClassificationRaw(std::string directory);
 
-  // Elements {image, label}: float32[channels, height, width] and int32[].
+  // Elements {image, label}: options.dtype[channels, height, width] and int32[].
   Dataset dataset(const ImageOptions& options, SourceLocation where = SourceLocation::current()) const;
 
   const std::string& directory() const { return directory_; }
@@ -55,7 +55,7 @@ class MultilabelClassificationRaw {
   // a label (file and line) that labels.txt does not have.
   explicit MultilabelClassificationRaw(std::string directory);
 
-  // Elements {image, labels}: float32[channels, height, width] and float32[classes], 1 for the labels that the
+  // Elements {image, labels}: options.dtype[channels, height, width] and float32[classes], 1 for the labels that the
   // image has and 0 for the others.
   Dataset dataset(const ImageOptions& options, SourceLocation where = SourceLocation::current()) const;
 

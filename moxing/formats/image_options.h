@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "moxing/image/augmentation.h"
+#include "runtime/tensor/dtype.h"
 
 namespace mox::data {
 
@@ -59,6 +60,11 @@ CacheContent cache_content_from_string(std::string_view name);
 struct ImageOptions {
   image::Augmentation augmentation = {};
   image::DecodeLimits limits = {};
+
+  // Of the images: kFloat32, or kBFloat16: the same numbers rounded to nearest even, written so into the batch (see
+  // ImageReader). What a cache holds does not depend on it, nor does the position of a run in its data.
+  // preferred_image_dtype() is what the run wants.
+  DType dtype = DType::kFloat32;
 
   // With kSkip, a position always holds the same sample, so that order and resuming stay exact; a substitute is counted
   // in its own place as well.

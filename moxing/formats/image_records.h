@@ -27,7 +27,7 @@ struct ImageRecordOptions {
   int64_t num_classes = 0;
 };
 
-// Elements {image, label}: float32[channels, height, width] and int32[]. `patterns` as for match_files.
+// Elements {image, label}: options.image.dtype[channels, height, width] and int32[]. `patterns` as for match_files.
 Dataset image_classification_tfrecord(const std::string& patterns, const ImageRecordOptions& options,
                                       SourceLocation where = SourceLocation::current());
 

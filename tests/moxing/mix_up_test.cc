@@ -3,11 +3,14 @@
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "runtime/base/error.h"
 #include "runtime/data/pipeline.h"
+#include "tests/support/message_of.h"
 
 namespace mox::data {
 namespace {
@@ -96,8 +99,34 @@ TEST(MixUp, DependsOnTheSeedAloneAndTakesPartialBatches) {
   EXPECT_EQ(alone, values_in(data, 4));
 }
 
+TEST(MixUp, MixturesOfBFloat16AreThoseOfFloat32Rounded) {
+  constexpr int64_t kSize = 2500;
+  Array images(DType::kFloat32, Shape{13, kSize}), labels(DType::kInt32, Shape{13});
+  for (size_t i = 0; i < images.values<float>().size(); ++i)
+    images.values<float>()[i] = std::sin(static_cast<float>(i)) * static_cast<float>(i % 7);
+  const Dataset batches = Dataset::from_arrays({images, labels}).shuffle(13).repeat(3).batch(4);
+  Pipeline exact(mix_up(batches, {.num_classes = 2}), {.seed = 3});
+  Pipeline narrow(mix_up(batches, {.num_classes = 2, .dtype = DType::kBFloat16}), {.seed = 3, .threads = 2});
+  for (Batch batch, rounded; exact.next(&batch);) {
+    ASSERT_TRUE(narrow.next(&rounded));
+    ASSERT_EQ(rounded.components[0].type(), (TensorType{DType::kBFloat16, batch.components[0].shape()}));
+    const auto expected = std::as_const(batch.components[0]).values<float>();
+    const auto given = std::as_const(rounded.components[0]).values<BFloat16>();
+    for (size_t i = 0; i < expected.size(); ++i) ASSERT_EQ(given[i].bits, BFloat16(expected[i]).bits) << i;
+    EXPECT_TRUE(std::ranges::equal(std::as_const(batch.components[1]).values<float>(),
+                                   std::as_const(rounded.components[1]).values<float>()));
+  }
+}
+
 TEST(MixUp, RefusesWhatCannotBe) {
   const Dataset batches = samples(8).batch(4);
+  const Dataset rounded =
+      Dataset::from_arrays({Array(DType::kBFloat16, {8, 2}), Array(DType::kInt32, {8})}).batch(4);
+  EXPECT_THAT(message_of<InvalidArgument>([&] { mix_up(rounded, {.num_classes = 4}); }),
+              testing::HasSubstr("MixUpOptions::dtype"));
+  EXPECT_THAT(
+      message_of<InvalidArgument>([&] { mix_up(batches, {.num_classes = 4, .dtype = DType::kInt32}); }),
+      testing::HasSubstr("float32 or bfloat16"));
   EXPECT_THROW(mix_up(batches, {.alpha = 0, .num_classes = 4}), InvalidArgument);
   EXPECT_THROW(mix_up(batches, {.alpha = 1.5, .num_classes = 4}), InvalidArgument);
   EXPECT_THROW(mix_up(batches, {.num_classes = 1}), InvalidArgument);

@@ -26,7 +26,7 @@ class AugmentedImages : public RandomAccessSource {
       : images_(std::move(images)), options_(options) {
     if (!options_.bad_samples) options_.bad_samples = std::make_shared<BadSamples>();
     const auto& recipe = options_.augmentation;
-    signature_ = {{DType::kFloat32, Shape{recipe.channels, recipe.height, recipe.width}},
+    signature_ = {{options_.dtype, Shape{recipe.channels, recipe.height, recipe.width}},
                   images_->label_type()};
     if (options_.cache == ImageCache::kMemory)
       kept_ = kept_in_memory(size(), static_cast<uint64_t>(options_.cache_bytes));
@@ -52,8 +52,11 @@ class AugmentedImages : public RandomAccessSource {
     for (int64_t attempt = 0;; ++attempt) {
       std::string reason;
       try {
-        make(at, context, *worker, reinterpret_cast<float*>(components[0]),
-             {components[1], signature_[1].bytes()});
+        const std::span<std::byte> label(components[1], signature_[1].bytes());
+        if (options_.dtype == DType::kBFloat16)
+          make(at, context, *worker, reinterpret_cast<BFloat16*>(components[0]), label);
+        else
+          make(at, context, *worker, reinterpret_cast<float*>(components[0]), label);
         return;
       } catch (const Error& error) {
         if (options_.on_bad_sample == OnBadSample::kError || !about_data(error)) throw;
@@ -77,7 +80,8 @@ class AugmentedImages : public RandomAccessSource {
     std::vector<uint8_t> found;  // memory for one that was
   };
 
-  void make(int64_t index, const SampleContext& context, Worker& worker, float* image,
+  template <typename Value>
+  void make(int64_t index, const SampleContext& context, Worker& worker, Value* image,
             std::span<std::byte> label) const {
     if (!kept_) {
       const auto encoded = images_->load(index, &worker.buffer, label.data());
@@ -251,6 +255,7 @@ Dataset augmented_images(std::shared_ptr<const EncodedImages> images, const Imag
                          const std::string& function, SourceLocation where) {
   const std::string place = fmt::format("{} ({})", function, to_string(where));
   image::validate(options.augmentation, place);
+  image::validate_sample_dtype(options.dtype, place);
   if (options.max_bad_samples < 0)
     throw InvalidArgument(
         fmt::format("{}: max_bad_samples must be at least 0, it is {}", place, options.max_bad_samples));
