@@ -33,6 +33,7 @@ Case photographs() {
   const auto classes = static_cast<int64_t>(folder.label_names().size());
   mox::data::ImageOptions options;
   options.augmentation = mox::get_data_augmentation_fn(network, mox::ModeKeys::TRAIN, size, size);
+  options.dtype = mox::preferred_image_dtype();
   return {.model_fn = [=](const mox::Inputs& in, mox::ModeKeys mode) -> mox::ModelSpec {
             auto [images, labels] = in.take<2>();
             const mox::Tensor logits =

@@ -4,6 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string>
+
+#include "moxing/options.h"
+#include "ops/passes.h"
 
 namespace mox {
 namespace {
@@ -51,6 +56,12 @@ image::Augmentation get_data_augmentation_fn(std::string_view model_name, ModeKe
   }
   image::validate(recipe, fmt::format("get_data_augmentation_fn('{}')", model_name));
   return recipe;
+}
+
+DType preferred_image_dtype() {
+  const bool rounds = resolve<std::string>("precision", std::nullopt) == "bf16" &&
+                      bfloat16_support() != BFloat16Support::kNone;
+  return rounds ? DType::kBFloat16 : DType::kFloat32;
 }
 
 }  // namespace mox

@@ -1,10 +1,11 @@
-// The usual augmentation of each network.
+// The usual augmentation of each network, and the type of its images.
 #pragma once
 
 #include <string_view>
 
 #include "moxing/image/augmentation.h"
 #include "moxing/mode_keys.h"
+#include "runtime/tensor/dtype.h"
 
 namespace mox {
 
@@ -21,5 +22,12 @@ namespace mox {
 // jitter, and its values lie in [-1, 1]. Throws InvalidArgument for a size below 1.
 image::Augmentation get_data_augmentation_fn(std::string_view model_name, ModeKeys run_mode, int height,
                                              int width);
+
+// The dtype in which a run wants its images (ImageOptions::dtype): kBFloat16 with `precision: bf16` on a processor that can
+// compute in it, else kFloat32. A convolution or matrix product that is given float32 images rounds them to the same bits,
+// in a pass of its own over the batch; layers and the zoo's networks take either. A model that does something else with its
+// images, or whose first layer stands in a scope of force_dtype kFloat32, computes with the rounded ones.
+// Throws FailedPrecondition before mox::init.
+DType preferred_image_dtype();
 
 }  // namespace mox

@@ -16,12 +16,12 @@ namespace mox::layers {
 
 using internal::activated;
 using internal::biased;
+using internal::float32_of_rank;
 using internal::require_positive;
-using internal::require_rank;
 using internal::scope_name;
 
-Tensor dense(const Tensor& x, int64_t units, const DenseOptions& options, SourceLocation where) {
-  require_rank(x, 2, "dense", where);
+Tensor dense(const Tensor& given, int64_t units, const DenseOptions& options, SourceLocation where) {
+  const Tensor x = float32_of_rank(given, 2, "dense", where);
   require_positive(units, "units", "dense", where);
   const LocationScope location(where);
   const VarScope scope = var_scope(scope_name(options.name, "dense"));
@@ -31,9 +31,9 @@ Tensor dense(const Tensor& x, int64_t units, const DenseOptions& options, Source
   return activated(y, options.activation, where);
 }
 
-Tensor conv2d(const Tensor& x, int64_t filters, std::array<int64_t, 2> kernel_size,
+Tensor conv2d(const Tensor& given, int64_t filters, std::array<int64_t, 2> kernel_size,
               const Conv2dOptions& options, SourceLocation where) {
-  require_rank(x, 4, "conv2d", where);
+  const Tensor x = float32_of_rank(given, 4, "conv2d", where);
   require_positive(filters, "filters", "conv2d", where);
   require_positive(options.groups, "groups", "conv2d", where);
   require_positive(std::min(kernel_size[0], kernel_size[1]), "kernel height and width", "conv2d", where);

@@ -6,6 +6,9 @@
 // taken ("dense", "dense_1"), in the order in which the model makes them; give names to what should keep them when the
 // model changes. To share the variables of a layer, call it again under the same name in a scope that allows reuse
 // (var_scope). All throw InvalidArgument as the ops and get_variable do, with the caller's file and line.
+//
+// dense, conv2d and conv2d_transpose take x as float32 or bfloat16 and give float32; others take what their ops take. Where
+// `precision: bf16` lets a product take bfloat16, such an x goes in as it is, without a cast (docs/precision.md).
 #pragma once
 
 #include <array>

@@ -15,7 +15,8 @@ mox::Dataset input_fn(mox::ModeKeys mode) {
   const bool training = mode == mox::ModeKeys::TRAIN;
   auto images = mox::data::cifar10(
       mox::flag("data_url"), training ? "train" : "test",
-      {.augmentation = mox::get_data_augmentation_fn(mox::flag("model_name"), mode, 32, 32)});
+      {.augmentation = mox::get_data_augmentation_fn(mox::flag("model_name"), mode, 32, 32),
+       .dtype = mox::preferred_image_dtype()});
   return training ? images.shuffle(images.cardinality()).repeat() : images;
 }
 

@@ -159,6 +159,7 @@ mox::data::ImageOptions ClassifierData::image_options(mox::ModeKeys mode) const 
   options.augmentation = mox::get_data_augmentation_fn(recipe, mode, size, size);
   options.augmentation.channels = static_cast<int>(mox::get_model_meta(network_).channels);
   options.augmentation.fast_decode = mox::get_flag<bool>("augmentation.fast_decode");
+  options.dtype = is_mixed_up(mode) ? mox::DType::kFloat32 : mox::preferred_image_dtype();
   options.on_bad_sample = mox::data::on_bad_sample_from_string(mox::flag("data.on_bad_sample"));
   options.max_bad_samples = mox::get_flag<int64_t>("data.max_bad_samples");
   options.cache = mox::data::image_cache_from_string(mox::flag("data.cache"));
@@ -184,10 +185,9 @@ mox::Dataset ClassifierData::samples(mox::ModeKeys mode) const {
   if (is_mnist(format_)) return mox::data::mnist(directory_, split, {.image_shape = mox::Shape{1, 28, 28}});
   if (is_array_file(format_)) return samples_of_arrays(array_file(split), num_classes_);
   const mox::data::ImageOptions options = image_options(mode);
-  if (format_ == "cifar10")
-    return mox::data::cifar10(directory_, split, {.augmentation = options.augmentation});
-  if (format_ == "cifar100")
-    return mox::data::cifar100(directory_, split, {.augmentation = options.augmentation});
+  const mox::data::CifarOptions cifar{.augmentation = options.augmentation, .dtype = options.dtype};
+  if (format_ == "cifar10") return mox::data::cifar10(directory_, split, cifar);
+  if (format_ == "cifar100") return mox::data::cifar100(directory_, split, cifar);
   if (format_ == "tfrecord") {
     mox::data::ImageRecordOptions records;
     records.image = options;
@@ -214,7 +214,9 @@ mox::Dataset ClassifierData::dataset(mox::ModeKeys mode) const {
   if (!batches()) return data;
   const auto batch_size = mox::get_flag<int64_t>("batch_size");
   if (training)
-    return mox::data::mix_up(data.batch(batch_size), {.alpha = mix_up_, .num_classes = num_classes_});
+    return mox::data::mix_up(
+        data.batch(batch_size),
+        {.alpha = mix_up_, .num_classes = num_classes_, .dtype = mox::preferred_image_dtype()});
   const auto eval_batch_size = mox::get_flag<int64_t>("eval_batch_size");
   return data.batch(eval_batch_size > 0 ? eval_batch_size : batch_size);
 }

@@ -27,7 +27,8 @@ class ClassifierData {
   // differ, and what the readers throw.
   ClassifierData(std::string network, ImageSizes sizes);
 
-  // Elements {image, label}; in TRAIN shuffled and repeated without end. With MixUp, batches (see batches()).
+  // Elements {image, label}; in TRAIN shuffled and repeated without end. With MixUp, batches (see batches()). Images that are read from
+  // files of images, and mixtures, are of mox::preferred_image_dtype(), others float32.
   mox::Dataset dataset(mox::ModeKeys mode) const;
 
   int64_t num_classes() const { return num_classes_; }
@@ -43,6 +44,7 @@ class ClassifierData {
 
  private:
   mox::Dataset samples(mox::ModeKeys mode) const;
+  bool is_mixed_up(mox::ModeKeys mode) const { return mixes_up() && mode == mox::ModeKeys::TRAIN; }
   mox::data::ImageOptions image_options(mox::ModeKeys mode) const;
   ArrayFile array_file(const std::string& split) const;
   void find_classes();

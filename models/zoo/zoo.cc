@@ -44,13 +44,13 @@ NetworkSettings checked_settings(const NetworkEntry& entry, const NetworkOptions
 }
 
 void check_images(const NetworkEntry& entry, const Tensor& images, std::optional<int64_t> size) {
-  const bool is_image = images.defined() && images.dtype() == DType::kFloat32 && images.shape().rank() == 4;
+  const bool is_image = images.defined() && is_floating(images.dtype()) && images.shape().rank() == 4;
   if (is_image && (!size || (images.shape()[2] == *size && images.shape()[3] == *size))) return;
   const std::string expected =
       size ? fmt::format("[batch, channels, {}, {}]", *size, *size) : "[batch, channels, height, width]";
   throw InvalidArgument(fmt::format(
-      "the network {}: expected float32 images {}; given {}{}", entry.name, expected, to_string(images),
-      is_image ? "; the option image_size makes the network for another size" : ""));
+      "the network {}: expected float32 or bfloat16 images {}; given {}{}", entry.name, expected,
+      to_string(images), is_image ? "; the option image_size makes the network for another size" : ""));
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ NetworkFn get_model_fn(std::string_view name, const NetworkOptions& options) {
     check_images(entry, images, size);
     const VarScope scope = var_scope(entry.name);
     zoo::Network network(settings, mode);
-    return entry.build(network, images);
+    return entry.build(network, cast(images, DType::kFloat32));
   };
 }
 

@@ -53,7 +53,8 @@ struct NetworkOptions {
   std::optional<float> dropout = {};
 };
 
-// images: float32 [batch, channels, height, width]. All variables are made under the scope named after the network.
+// images: float32 or bfloat16 [batch, channels, height, width]; with `precision: bf16`, the first convolution takes bfloat16 images
+// (preferred_image_dtype) without a cast. All variables are made under the scope named after the network.
 // Throws InvalidArgument for images of the wrong type or size, naming what the network takes.
 using NetworkFn = std::function<NetworkOutput(const Tensor& images, ModeKeys mode)>;
 

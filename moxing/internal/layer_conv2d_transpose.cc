@@ -8,13 +8,13 @@ namespace mox::layers {
 
 using internal::activated;
 using internal::biased;
+using internal::float32_of_rank;
 using internal::require_positive;
-using internal::require_rank;
 using internal::scope_name;
 
-Tensor conv2d_transpose(const Tensor& x, int64_t filters, std::array<int64_t, 2> kernel_size,
+Tensor conv2d_transpose(const Tensor& given, int64_t filters, std::array<int64_t, 2> kernel_size,
                         const Conv2dTransposeOptions& options, SourceLocation where) {
-  require_rank(x, 4, "conv2d_transpose", where);
+  const Tensor x = float32_of_rank(given, 4, "conv2d_transpose", where);
   require_positive(filters, "filters", "conv2d_transpose", where);
   require_positive(std::min(kernel_size[0], kernel_size[1]), "kernel height and width", "conv2d_transpose",
                    where);

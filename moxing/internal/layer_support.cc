@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ops/bias_add.h"
+#include "ops/cast.h"
 #include "runtime/base/error.h"
 #include "runtime/graph/graph.h"
 
@@ -21,10 +22,12 @@ std::string scope_name(const std::string& given, std::string_view kind) {
   return name;
 }
 
-void require_rank(const Tensor& x, int rank, std::string_view layer, SourceLocation where) {
-  if (!x.defined() || x.shape().rank() != rank || x.dtype() != DType::kFloat32)
-    throw InvalidArgument(fmt::format("the layer {} at {}: expected a float32 tensor of rank {}; given {}",
-                                      layer, to_string(where), rank, to_string(x)));
+Tensor float32_of_rank(const Tensor& x, int rank, std::string_view layer, SourceLocation where) {
+  if (!x.defined() || x.shape().rank() != rank || !is_floating(x.dtype()))
+    throw InvalidArgument(
+        fmt::format("the layer {} at {}: expected a float32 or bfloat16 tensor of rank {}; given {}", layer,
+                    to_string(where), rank, to_string(x)));
+  return cast(x, DType::kFloat32, where);
 }
 
 void require_positive(int64_t value, std::string_view what, std::string_view layer, SourceLocation where) {

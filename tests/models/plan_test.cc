@@ -1,8 +1,10 @@
 // What a compiled network still converts between layouts.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
+#include <sstream>
 
 #include "models/zoo/zoo.h"
 #include "moxing/variable_store.h"
@@ -15,15 +17,17 @@ namespace {
 struct Training {
   std::vector<KernelTime> steps;
   PlanStatistics statistics;
+  std::string text;
 };
 
 Training compile_training(const std::string& network, Precision precision, const NetworkOptions& options = {},
-                          int64_t size = 64) {
+                          int64_t size = 64, DType image_dtype = DType::kFloat32) {
   const Team team(1);
   team.enter();
   Graph graph;
   const GraphScope scope(graph);
-  const Tensor images = graph.input(0, {DType::kFloat32, {2, 3, size, size}}, SourceLocation::current()),
+  const Tensor images = graph.input(0, {image_dtype, {2, get_model_meta(network).channels, size, size}},
+                                    SourceLocation::current()),
                labels = graph.input(1, {DType::kInt64, {2}}, SourceLocation::current());
   const Tensor logits = get_model_fn(network, options)(images, ModeKeys::TRAIN).logits;
   const Tensor loss = reduce_mean(sparse_softmax_cross_entropy(logits, labels));
@@ -35,7 +39,7 @@ Training compile_training(const std::string& network, Precision precision, const
   const auto plan = Plan::compile(
       graph, request, {.rules = default_rules({.precision = precision}), .convert = convert_layout}, team);
   return {PlanInstance(plan, team, [&](std::string_view name) { return store.get(name); }).profile(),
-          plan->statistics()};
+          plan->statistics(), plan->describe()};
 }
 
 std::vector<KernelTime> training_steps(const std::string& network, Precision precision) {
@@ -75,6 +79,31 @@ TEST(ZooPlan, ProjectionShortcutsCanBeComputedAgain) {
   };
   EXPECT_EQ(convolutions(again), convolutions(kept) + 3);
   EXPECT_LT(again.statistics.live_bytes, kept.statistics.live_bytes);
+}
+
+// The lines of the plan that cast the batch of images.
+std::vector<std::string> image_casts(const std::string& network, Precision precision, DType image_dtype) {
+  const ModelMeta meta = get_model_meta(network);
+  const int64_t size = meta.takes_any_image_size ? 32 : meta.image_size;
+  const std::string plan = compile_training(network, precision, {}, size, image_dtype).text;
+  const std::string image = fmt::format("[2, {}, {}, {}]", meta.channels, size, size);
+  std::vector<std::string> found;
+  std::istringstream lines(plan);
+  for (std::string line; std::getline(lines, line);)
+    if (line.find(" cast ") != std::string::npos && line.find(image) != std::string::npos)
+      found.push_back(line);
+  return found;
+}
+
+TEST(ZooPlan, TakesTheBatchInItsPrecisionWithoutACast) {
+  for (const char* network : {"lenet", "cifarnet", "resnet_v1_20", "resnet_v1_18", "mobilenet_v1_025"}) {
+    SCOPED_TRACE(network);
+    EXPECT_TRUE(image_casts(network, Precision::kFloat32, DType::kFloat32).empty());
+    EXPECT_EQ(image_casts(network, Precision::kFloat32, DType::kBFloat16).size(), 1u);
+    if (bfloat16_support() == BFloat16Support::kNone) continue;
+    EXPECT_EQ(image_casts(network, Precision::kBFloat16, DType::kFloat32).size(), 1u);
+    EXPECT_TRUE(image_casts(network, Precision::kBFloat16, DType::kBFloat16).empty());
+  }
 }
 
 }  // namespace

@@ -49,6 +49,17 @@ class LayersTest : public ::testing::Test {
   int inputs_ = 0;
 };
 
+TEST_F(LayersTest, TakeBFloat16AndGiveFloat32) {
+  const Tensor image = input({2, 4, 6, 6}, DType::kBFloat16), row = input({2, 5}, DType::kBFloat16);
+  EXPECT_EQ(layers::conv2d(image, 8, {3, 5}).dtype(), DType::kFloat32);
+  EXPECT_EQ(layers::conv2d_transpose(image, 3, {2, 2}).dtype(), DType::kFloat32);
+  EXPECT_EQ(layers::dense(row, 7).dtype(), DType::kFloat32);
+  EXPECT_THAT(message_of<InvalidArgument>([&] {
+                layers::dense(input({2, 5}, DType::kInt32), 7);
+              }),
+              HasSubstr("expected a float32 or bfloat16 tensor of rank 2"));
+}
+
 TEST_F(LayersTest, NameTheirVariablesByKindAndNumber) {
   const Tensor image = input({2, 4, 6, 6});
   EXPECT_EQ(layers::conv2d(image, 8, {3, 5}).shape(), (Shape{2, 8, 6, 6}));

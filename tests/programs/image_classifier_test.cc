@@ -1,7 +1,9 @@
 // The pre-set jobs on small data, as processes: what somebody who writes no C++ sees.
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
+#include "ops/passes.h"
 #include "runtime/base/file.h"
 #include "tests/moxing/image/images.h"
 #include "tests/programs/training.h"
@@ -176,6 +178,36 @@ TEST_F(ImageClassifier, TakesPrecisionAndDevicesFromItsYaml) {
   EXPECT_THAT(used, HasSubstr("num_devices: 2"));
 }
 
+// The lines of a printed plan that cast a batch of images of this size.
+int image_casts_in(const std::string& plan, int size) {
+  const std::string image = ", 3, " + std::to_string(size) + ", " + std::to_string(size) + "]";
+  int count = 0;
+  std::istringstream lines(plan);
+  for (std::string line; std::getline(lines, line);)
+    count += line.find(" cast ") != std::string::npos && line.find(image) != std::string::npos;
+  return count;
+}
+
+// Images come in bfloat16 where the first convolution takes that, from files of images and from mixtures.
+TEST_F(ImageClassifier, MakesImagesInThePrecisionOfTheRun) {
+  if (bfloat16_support() == BFloat16Support::kNone)
+    GTEST_SKIP() << "this processor computes nothing in bfloat16";
+  write_images();
+  for (const Words& flags : {Words{}, Words{"--augmentation.mix_up=0.2"}, Words{"--run_mode=eval"},
+                             Words{"--augmentation.colour_jitter=0.1,0.1,0.1,0.1"}}) {
+    const ProcessResult narrow = run_process(job(flags + Words{"--precision=bf16", "--print_plan"}));
+    expect_success(narrow);
+    EXPECT_THAT(narrow.out, HasSubstr("bfloat16[64, 3, 5, 5]")) << "the filters are cast";
+    EXPECT_EQ(image_casts_in(narrow.out, 32), 0) << narrow.out;
+    const ProcessResult wide = run_process(job(flags + Words{"--print_plan"}));
+    expect_success(wide);
+    EXPECT_THAT(wide.out, testing::Not(HasSubstr("bfloat16")));
+  }
+  const Words trained{"--max_number_of_steps=4", "--augmentation.mix_up=0.2"};
+  expect_success(run_process(job(trained + Words{"--precision=bf16"})));
+  expect_success(run_process(job(Words{"--max_number_of_steps=6", "--augmentation.mix_up=0.2"})));  // goes on
+}
+
 TEST_F(ImageClassifier, SaysWhatIsWrongWithItsData) {
   write_images();
   expect_error(run_process(job({"--data.format=zip"})), {"data.format", "'zip'", "image_folder"});
@@ -215,6 +247,12 @@ TEST_F(CifarResnet, TrainsOnFilesMadeFromFashionMnist) {
   const ProcessResult python = run_process(Words{"cifar_resnet", "--data_url=" + folder_} + common);
   expect_success(python);
   EXPECT_EQ(test_lines(python.out), test_lines(binary.out));  // the two versions hold the same images
+  if (bfloat16_support() == BFloat16Support::kNone) return;
+  const ProcessResult narrow = run_process(
+      Words{"cifar_resnet", "--data_url=" + folder_, "--precision=bf16", "--print_plan"} + common);
+  expect_success(narrow);
+  EXPECT_THAT(narrow.out, HasSubstr("bfloat16[20, 16, 32, 32]"));
+  EXPECT_EQ(image_casts_in(narrow.out, 32), 0) << narrow.out;
 }
 
 }  // namespace
