@@ -114,6 +114,10 @@ std::vector<std::string> flag_as_string_list(std::string_view name) {
 
 }  // namespace internal
 
+void reset_flag(std::string_view name) {
+  internal::with_configured("reset_flag", [&](internal::ConfigStore* store) { store->at(name).set.reset(); });
+}
+
 std::string flag(std::string_view name) { return internal::to_text(value_of("flag", name)); }
 
 template <typename T>

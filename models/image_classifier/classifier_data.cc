@@ -95,23 +95,30 @@ ClassifierData::ClassifierData(std::string network, ImageSizes sizes)
   if (is_cifar(format_) && image_size_ == 0) image_size_ = 32;
   if ((has_files_of_images(format_) || format_ == "csv") && image_size_ == 0)
     image_size_ = mox::get_model_meta(network_).image_size;
-  set_eval_image_size(sizes.eval);
+  eval_image_size_ = sizes.eval == 0 ? image_size_ : sizes.eval;
+  check_other_image_size("model.eval_image_size", eval_image_size_);
   if (has_many_labels() && mixes_up())
     throw mox::InvalidArgument(
         "augmentation.mix_up mixes classes: it cannot go with data.format multilabel_folder");
   find_classes();
 }
 
-void ClassifierData::set_eval_image_size(int64_t size) {
-  eval_image_size_ = size == 0 ? image_size_ : size;
-  if (eval_image_size_ == image_size_) return;
+void ClassifierData::check_other_image_size(const std::string& option, int64_t size) const {
+  if (size == image_size_) return;
   if (!has_files_of_images(format_) && !is_cifar(format_))
-    throw mox::InvalidArgument("model.eval_image_size is " + std::to_string(size) +
-                               ", but images of data.format " + format_ + " are not resized: it must be 0");
+    throw mox::InvalidArgument(option + " is " + std::to_string(size) + ", but images of data.format " +
+                               format_ + " are not resized: it must be 0");
   if (!mox::get_model_meta(network_).takes_any_image_size)
-    throw mox::InvalidArgument("model.eval_image_size is " + std::to_string(size) + ", but " + network_ +
-                               " has weights for one size of images, in training " +
-                               std::to_string(image_size_) + ": it must be 0");
+    throw mox::InvalidArgument(option + " is " + std::to_string(size) + ", but " + network_ +
+                               " has weights for one size of images, here " + std::to_string(image_size_) +
+                               ": it must be 0");
+}
+
+ClassifierData ClassifierData::with_image_size(const std::string& option, int64_t size) const {
+  check_other_image_size(option, size);
+  ClassifierData other = *this;
+  other.image_size_ = other.eval_image_size_ = size;
+  return other;
 }
 
 bool ClassifierData::has_many_labels() const { return format_ == "multilabel_folder"; }

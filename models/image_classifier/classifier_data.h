@@ -31,6 +31,10 @@ class ClassifierData {
   // files of images, and mixtures, are of mox::preferred_image_dtype(), others float32.
   mox::Dataset dataset(mox::ModeKeys mode) const;
 
+  // The same data with images of this height and width in both modes. `option` has asked for it: InvalidArgument names it
+  // where the format's images or the network's weights are for one size.
+  ClassifierData with_image_size(const std::string& option, int64_t size) const;
+
   int64_t num_classes() const { return num_classes_; }
   const std::vector<std::string>& label_names() const {
     return label_names_;
@@ -48,7 +52,7 @@ class ClassifierData {
   mox::data::ImageOptions image_options(mox::ModeKeys mode) const;
   ArrayFile array_file(const std::string& split) const;
   void find_classes();
-  void set_eval_image_size(int64_t size);
+  void check_other_image_size(const std::string& option, int64_t size) const;
 
   std::string network_, format_, directory_, train_split_, eval_split_;
   int64_t image_size_, eval_image_size_ = 0, num_classes_ = 0;

@@ -7,6 +7,7 @@
 #include <moxing/moxing.h>
 
 #include "models/image_classifier/classifier_data.h"
+#include "models/image_classifier/pretraining.h"
 
 namespace {
 
@@ -51,6 +52,18 @@ mox::ModelSpec build_model(const mox::Inputs& in, mox::ModeKeys mode, const std:
                           {"probabilities", output.end_point("predictions")}}};
 }
 
+int run(const image_classifier::ClassifierData& data, const std::string& network) {
+  return mox::run({.input_fn = [&](mox::ModeKeys mode) { return data.dataset(mode); },
+                   .model_fn =
+                       [&](const mox::Inputs& in, mox::ModeKeys mode) {
+                         return build_model(in, mode, network, data.num_classes(), data.has_many_labels());
+                       },
+                   .inter_mode = mox::ModeKeys::EVAL,
+                   .auto_batch = !data.batches(),
+                   .log_dir = mox::flag("train_url"),
+                   .hooks = {mox::label_names_hook(data.label_names())}});
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -64,18 +77,16 @@ int main(int argc, char** argv) {
   mox::define_flag("label_smoothing", 0.0,
                    "Share of each label that is spread over all classes in training, in [0, 1).");
   image_classifier::define_data_flags();
+  image_classifier::define_pretraining_flags();
   mox::init(argc, argv);
   const std::string network = mox::flag("model.name");
   const image_classifier::ClassifierData data(network,
                                               {.train = mox::get_flag<int64_t>("model.image_size"),
                                                .eval = mox::get_flag<int64_t>("model.eval_image_size")});
-  return mox::run({.input_fn = [&](mox::ModeKeys mode) { return data.dataset(mode); },
-                   .model_fn =
-                       [&](const mox::Inputs& in, mox::ModeKeys mode) {
-                         return build_model(in, mode, network, data.num_classes(), data.has_many_labels());
-                       },
-                   .inter_mode = mox::ModeKeys::EVAL,
-                   .auto_batch = !data.batches(),
-                   .log_dir = mox::flag("train_url"),
-                   .hooks = {mox::label_names_hook(data.label_names())}});
+  if (const int64_t size = image_classifier::pretraining_image_size(); size > 0) {
+    const auto small = data.with_image_size("pretraining.image_size", size);
+    if (const int status = image_classifier::pretrain([&] { return run(small, network); }); status != 0)
+      return status;
+  }
+  return run(data, network);
 }

@@ -182,6 +182,11 @@ TEST(Flags, SetFlagWinsAndIsChecked) {
   EXPECT_EQ(message_of<ConfigError>([] { set_flag("batch_size", 0); }),
             "set_flag: batch_size must be at least 1, got 0.");
   EXPECT_EQ(flag("seed"), "4");
+  reset_flag("seed");
+  reset_flag("batch_size");
+  EXPECT_EQ(resolve<int64_t>("seed", 5), 3);
+  EXPECT_EQ(option_origin("seed"), "command line");
+  EXPECT_THROW(reset_flag("sed"), NotFound);
 }
 
 TEST(Flags, ScopesHideEachOther) {

@@ -73,6 +73,35 @@ TEST_F(ImageClassifier, EvaluatesAtAnotherSizeThanItTrains) {
       {"model.eval_image_size", "mnist"});
 }
 
+TEST_F(ImageClassifier, TrainsOnSmallImagesFirst) {
+  write_images();
+  const Words small{"--model.name=resnet_v1_20", "--pretraining.image_size=24"};
+  const Words flags = small + Words{"--pretraining.epochs=2", "--pretraining.learning_rate=1:0.001,2:0.0005",
+                                    "--max_epochs=1", "--log_level=info"};
+  const ProcessResult first = run_process(job(flags));
+  expect_success(first);
+  EXPECT_THAT(first.out, HasSubstr("test accuracy"));
+  EXPECT_TRUE(fs::exists(log_dir_ + "/pretraining/checkpoint-6"));
+  EXPECT_TRUE(fs::exists(log_dir_ + "/checkpoint-3"));
+  EXPECT_THAT(read_file(log_dir_ + "/pretraining/configuration.yaml"), HasSubstr("1:0.001,2:0.0005"));
+  EXPECT_THAT(read_file(log_dir_ + "/configuration.yaml"),
+              testing::AllOf(HasSubstr("learning_rate: 0.001"),
+                             HasSubstr("checkpoint_path: \"" + log_dir_ + "/pretraining\"")));
+  // Once the second training has begun there is nothing to begin with.
+  fs::remove_all(log_dir_ + "/pretraining");
+  const ProcessResult longer = run_process(job(flags + Words{"--max_epochs=2"}));
+  expect_success(longer);
+  EXPECT_FALSE(fs::exists(log_dir_ + "/pretraining"));
+  EXPECT_TRUE(fs::exists(log_dir_ + "/checkpoint-6"));
+
+  const Words elsewhere{"--train_url=" + fresh("refused")};
+  expect_error(run_process(job(small + elsewhere)), {"pretraining.epochs is 0"});
+  expect_error(run_process(job(elsewhere + Words{"--pretraining.image_size=24", "--pretraining.epochs=1"})),
+               {"pretraining.image_size is 24", "cifarnet", "32"});
+  expect_error(run_process(job(flags + elsewhere + Words{"--data.format=mnist"})),
+               {"pretraining.image_size", "mnist"});
+}
+
 TEST_F(ImageClassifier, TakesMixUpSmoothingAndACacheAndGoesOn) {
   write_images();
   const Words flags{"--augmentation.mix_up=0.2", "--label_smoothing=0.1", "--data.cache=directory",

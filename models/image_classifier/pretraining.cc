@@ -1,0 +1,84 @@
+#include "models/image_classifier/pretraining.h"
+
+#include <moxing/moxing.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace image_classifier {
+namespace {
+
+std::string log_dir() { return mox::flag("log_dir").empty() ? mox::flag("train_url") : mox::flag("log_dir"); }
+
+// Sets options for as long as it lives.
+class TemporaryFlags {
+ public:
+  TemporaryFlags() = default;
+  TemporaryFlags(const TemporaryFlags&) = delete;
+  TemporaryFlags& operator=(const TemporaryFlags&) = delete;
+  ~TemporaryFlags() {
+    for (const std::string& name : names_) mox::reset_flag(name);
+  }
+
+  template <typename T>
+  void set(const std::string& name, const T& value) {
+    names_.push_back(name);
+    mox::set_flag(name, value);
+  }
+
+ private:
+  std::vector<std::string> names_;
+};
+
+}  // namespace
+
+void define_pretraining_flags() {
+  mox::define_flag(
+      "pretraining.image_size", 0,
+      "Train on images of this height and width first, and then, from what was learnt, on those of "
+      "model.image_size. 0: do not.");
+  mox::define_flag("pretraining.epochs", 0, "Passes over the small images.");
+  mox::define_flag("pretraining.learning_rate", "",
+                   "The learning rate on the small images: a number or a schedule. Empty: "
+                   "optimizer.learning_rate.");
+}
+
+int64_t pretraining_image_size() {
+  const auto size = mox::get_flag<int64_t>("pretraining.image_size"),
+             epochs = mox::get_flag<int64_t>("pretraining.epochs");
+  if (size == 0) return 0;
+  if (size < 0)
+    throw mox::InvalidArgument("pretraining.image_size must be at least 1, or 0 for no pretraining; it is " +
+                               std::to_string(size));
+  if (epochs < 1)
+    throw mox::InvalidArgument("pretraining.image_size is " + std::to_string(size) +
+                               ", but pretraining.epochs is " + std::to_string(epochs) +
+                               ": it must be at least 1");
+  if (log_dir().empty())
+    throw mox::InvalidArgument(
+        "pretraining.image_size is set, but train_url is not: what is learnt is kept there");
+  if (!mox::flag("pretraining.learning_rate").empty() && mox::flag("optimizer.learning_rate").empty())
+    throw mox::InvalidArgument(
+        "pretraining.learning_rate is set, but optimizer.learning_rate, for the training after it, is not");
+  const bool begins = mox::flag("run_mode") == "train" && !mox::latest_checkpoint(log_dir());
+  return mox::broadcast(begins ? "yes" : "no") == "yes" ? size : 0;
+}
+
+int pretrain(const std::function<int()>& train) {
+  const std::string directory = (std::filesystem::path(log_dir()) / "pretraining").string();
+  int status = 0;
+  {
+    TemporaryFlags flags;
+    flags.set("log_dir", directory);
+    flags.set("inter_mode", "none");
+    flags.set("max_epochs", mox::get_flag<int64_t>("pretraining.epochs"));
+    if (const std::string rate = mox::flag("pretraining.learning_rate"); !rate.empty())
+      flags.set("optimizer.learning_rate", rate);
+    status = train();
+  }
+  mox::set_flag("checkpoint_path", directory);
+  return status;
+}
+
+}  // namespace image_classifier
