@@ -74,7 +74,9 @@ void GradientReduction::plan_buckets(const BucketOptions& options) {
 
 void GradientReduction::begin_step() {
   for (auto& left : lanes_left_) left.store(placement_.lanes, std::memory_order_relaxed);
+  lanes_under_way_ = placement_.lanes;
   // A step that an exception ended may have left something.
+  waiting_.clear();
   for (Lane& lane : lanes_) {
     std::ranges::fill(lane.reported, 0);
     for (Stack& stack : lane.stacks) stack.clear();
@@ -105,26 +107,76 @@ void GradientReduction::add(int lane_number, int64_t nth, size_t index, std::spa
     }
     return;
   }
-  if (lanes_left_[b].fetch_sub(1, std::memory_order_acq_rel) == 1) combine(b);
+  const bool is_last = lanes_left_[b].fetch_sub(1, std::memory_order_acq_rel) == 1;
+  if (placement_.ranks > 1) {
+    if (is_last) send(b);
+  } else if (placement_.lanes == 1) {
+    deliver_in_process(b);
+  } else {
+    std::unique_lock lock(mutex_);
+    if (is_last) {
+      waiting_.push_back(b);
+      changed_.notify_one();
+    } else {
+      deliver_waiting(lock);
+    }
+  }
 }
 
-void GradientReduction::combine(size_t b) {
-  const Bucket& bucket = buckets_[b];
+const GradientReduction::Stack& GradientReduction::sum_lanes(size_t b, int64_t first, int64_t elements) {
   Stack& stack = combined_[b];
   stack.clear();
-  for (Lane& lane : lanes_) {
+  for (const Lane& lane : lanes_)
     for (const PartialSum<float*>& partial : lane.stacks[b])
-      push_partial_sum(placement_.logical_replicas, stack, partial,
-                       [&](float* left, const float* right) { add_to(left, right, bucket.elements); });
-    lane.stacks[b].clear();
-  }
+      push_partial_sum(placement_.logical_replicas, stack, {partial.leaves, partial.value + first},
+                       [&](float* left, const float* right) { add_to(left, right, elements); });
+  return stack;
+}
+
+void GradientReduction::deliver_in_process(size_t b) {
+  const int64_t elements = buckets_[b].elements;
+  const int64_t range = options_.range_elements > 0 ? options_.range_elements : elements;
   times_[b].ready = std::chrono::steady_clock::now();
-  if (placement_.ranks == 1) {
-    MOX_ASSERT(stack.size() == 1, "one rank has all leaves");
-    deliver(b, 0, {stack.front().value, static_cast<size_t>(bucket.elements)});
-    times_[b].delivered = std::chrono::steady_clock::now();
-    return;
+  for (int64_t first = 0; first < elements; first += range) {
+    const int64_t count = std::min(range, elements - first);
+    const Stack& sum = sum_lanes(b, first, count);
+    MOX_ASSERT(sum.size() == 1, "one rank has all leaves");
+    deliver(b, first, {sum.front().value, static_cast<size_t>(count)});
   }
+  for (Lane& lane : lanes_) lane.stacks[b].clear();
+  times_[b].delivered = std::chrono::steady_clock::now();
+}
+
+void GradientReduction::deliver_waiting(std::unique_lock<std::mutex>& lock) {
+  while (!waiting_.empty()) {
+    const size_t bucket = waiting_.back();
+    waiting_.pop_back();
+    lock.unlock();
+    deliver_in_process(bucket);
+    lock.lock();
+  }
+}
+
+void GradientReduction::finish_lane() {
+  if (placement_.ranks > 1 || placement_.lanes == 1) return;
+  std::unique_lock lock(mutex_);
+  if (--lanes_under_way_ == 0) changed_.notify_all();
+  while (lanes_under_way_ > 0 || !waiting_.empty()) {
+    changed_.wait(lock, [&] { return lanes_under_way_ == 0 || !waiting_.empty(); });
+    deliver_waiting(lock);
+  }
+}
+
+void GradientReduction::abandon_lane() {
+  const std::lock_guard lock(mutex_);
+  if (--lanes_under_way_ == 0) changed_.notify_all();
+}
+
+void GradientReduction::send(size_t b) {
+  const Bucket& bucket = buckets_[b];
+  const Stack& stack = sum_lanes(b, 0, bucket.elements);
+  for (Lane& lane : lanes_) lane.stacks[b].clear();
+  times_[b].ready = std::chrono::steady_clock::now();
   times_[b].communication_s = communicator_.work().processor_seconds;
   const int64_t parts = sending_parts(bucket.elements);
   parts_under_way_[b] = static_cast<int>(parts);

@@ -2,18 +2,21 @@
 // always in the order of the summation tree, each as soon as it is final.
 //
 // Gradients are planned into buckets of neighbours in memory, which are also neighbours in the order in which the backward
-// pass finishes them. A lane that has made a bucket's last gradient adds it to what its earlier replicas gave; the last
-// lane sums over the lanes and, where there are other ranks, hands the bucket to the communication thread, without a copy,
-// while all lanes go on with the backward pass.
+// pass finishes them. A lane that has made a bucket's last gradient adds it to what its earlier replicas gave; with the last
+// lane a bucket is complete. Where there are other ranks that lane hands it to the communication thread, without a copy, while
+// all lanes go on with the backward pass. Where there are none, the lanes' gradients are summed and delivered by a lane that
+// is ahead: the last one has more left to compute than the others, and all of them end when it does.
 //
-// Threads: `add` from every lane at the same time; the others from the thread that owns the object.
+// Threads: `add`, `finish_lane` and `abandon_lane` from every lane at the same time; the others from the thread that owns the object.
 #pragma once
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,6 +33,8 @@ struct BucketOptions {
   WireType wire = WireType::kFloat32;
   int root = -1;  // the only rank that needs the sums; -1: all do
   int first_tag = kFirstFreeTag;
+  // With one rank a sum is made and delivered in ranges of so many elements, while they are in the cache. 0: whole.
+  int64_t range_elements = 0;
   std::string name = "bucket";  // in reports
 };
 
@@ -50,9 +55,9 @@ int64_t bucket_messages(int64_t elements, int ranks);
 
 class GradientReduction {
  public:
-  // `deliver` gets the sum of part `index` over all replicas, each element once a step: if there is one rank whole, on a lane's
-  // thread; else in ranges, of which `sum` begins with element `first`, in any order, on the thread that drives the
-  // communicator. The sums of a part lie one behind the other and are valid until the next step begins.
+  // `deliver` gets the sum of part `index` over all replicas in ranges, of which `sum` begins with element `first`: each element
+  // once a step. If there is one rank, those of a part come in their order, on one lane's thread; else in any order, on the
+  // thread that drives the communicator. The sums of a part lie one behind the other and are valid until the next step begins.
   using Deliver = std::function<void(size_t index, int64_t first, std::span<float> sum)>;
 
   // `parts` lie one behind the other in blocks of `block_elements`.
@@ -63,7 +68,11 @@ class GradientReduction {
   // Part `index` of the `nth` replica of `lane` is final in `block`, which stays untouched until the replica's end (of the
   // lane's last replica: until the step's end) and may be overwritten by sums.
   void add(int lane, int64_t nth, size_t index, std::span<float> block);
-  // After all lanes have added all parts: waits until everything is delivered.
+  // The lane has added all parts of all its replicas: until all lanes have, it sums and delivers what they leave to it.
+  void finish_lane();
+  // The lane's step has failed: the others do not wait for it.
+  void abandon_lane();
+  // After all lanes have finished: waits until everything is delivered.
   void finish();
 
   size_t buckets() const { return buckets_.size(); }
@@ -85,7 +94,11 @@ class GradientReduction {
   };
 
   void plan_buckets(const BucketOptions& options);
-  void combine(size_t bucket);
+  void deliver_waiting(std::unique_lock<std::mutex>& lock);
+  // Over the lanes of this process, elements from `first` on: complete partial sums in the tree's order.
+  const Stack& sum_lanes(size_t bucket, int64_t first, int64_t elements);
+  void deliver_in_process(size_t bucket);
+  void send(size_t bucket);
   // Elements of the bucket from `first` on.
   void deliver(size_t bucket, int64_t first, std::span<float> sum);
 
@@ -100,6 +113,11 @@ class GradientReduction {
   std::vector<Lane> lanes_;
   std::vector<Stack> combined_;  // of each bucket
   std::vector<std::atomic<int>> lanes_left_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_: complete buckets that wait for a lane, and the lanes that may still complete some.
+  std::vector<size_t> waiting_;
+  int lanes_under_way_ = 0;
   // Of each bucket and each of the parts in which it is sent:
   std::vector<int> parts_under_way_;  // per bucket; of the thread that drives
   std::vector<TreeSumScratch> scratch_;

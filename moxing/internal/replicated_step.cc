@@ -193,8 +193,12 @@ void ReplicatedStep::run(const StepMoment& moment) {
       compute_replicas(moment, lane);
     } catch (...) {
       meeting_.give_up(std::current_exception());
+      for (GradientReduction* reduction : {current_->gradients.get(), current_->updates.get()})
+        if (reduction) reduction->abandon_lane();
       throw;
     }
+    for (GradientReduction* reduction : {current_->gradients.get(), current_->updates.get()})
+      if (reduction) reduction->finish_lane();
   });
   const StepTiming::Moment computed{StepTiming::Clock::now(), communicator_.work()};
   if (placement_.ranks > 1) communicator_.wait(telling_);
@@ -326,10 +330,9 @@ void ReplicatedStep::take_gradient(SumRange range) {
 
 void ReplicatedStep::apply_gradient(const SumRange& range) {
   const size_t parameter = current_->parameters[range.index];
-  if (placement_.ranks == 1) return updater_.apply(parameter, range.sum, scale_, team_);
   // The communication thread has no team: the lanes' are computing.
   if (static_cast<int64_t>(range.sum.size()) == current_->gradient_elements[range.index])
-    return updater_.apply(parameter, range.sum, scale_, single_thread_);
+    return updater_.apply(parameter, range.sum, scale_, placement_.ranks == 1 ? team_ : single_thread_);
   updater_.apply_part(parameter, range.first, range.sum, scale_);
 }
 

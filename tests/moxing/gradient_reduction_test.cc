@@ -36,7 +36,7 @@ std::vector<float> expected_sum(LeafRange node, int step) {
 struct Case {
   int64_t replicas;
   int ranks, lanes;
-  int64_t bucket_elements;
+  int64_t bucket_elements, range_elements = 0;
 };
 
 class GradientReductions : public testing::TestWithParam<Case> {};
@@ -52,14 +52,15 @@ void reduce_as_rank(const Case& c, Communicator& communicator) {
   std::vector<float> sums(kElements);
   std::mutex mutex;
   int64_t delivered = 0;  // elements
-  GradientReduction reduction(
-      placement, communicator, parts, kElements,
-      {.first_bucket_elements = c.bucket_elements, .bucket_elements = c.bucket_elements},
-      [&](size_t index, int64_t first, std::span<float> sum) {
-        std::lock_guard lock(mutex);
-        delivered += static_cast<int64_t>(sum.size());
-        std::ranges::copy(sum, sums.begin() + parts[index].offset + first);
-      });
+  GradientReduction reduction(placement, communicator, parts, kElements,
+                              {.first_bucket_elements = c.bucket_elements,
+                               .bucket_elements = c.bucket_elements,
+                               .range_elements = c.range_elements},
+                              [&](size_t index, int64_t first, std::span<float> sum) {
+                                std::lock_guard lock(mutex);
+                                delivered += static_cast<int64_t>(sum.size());
+                                std::ranges::copy(sum, sums.begin() + parts[index].offset + first);
+                              });
   const Team team(1);
   LaneThreads lanes(c.lanes, team);
   std::vector<std::vector<float>> blocks(static_cast<size_t>(c.lanes), std::vector<float>(kElements));
@@ -71,6 +72,7 @@ void reduce_as_rank(const Case& c, Communicator& communicator) {
         block = leaf_values(placement.replicas_of(lane).first + nth, step);
         for (const size_t index : {0, 2, 1}) reduction.add(lane, nth, index, block);
       }
+      reduction.finish_lane();
     });
     reduction.finish();
     EXPECT_EQ(delivered, (5000 + 10 + 3976) * (step + 1));
@@ -100,13 +102,60 @@ INSTANTIATE_TEST_SUITE_P(Placements, GradientReductions,
                                          Case{4, 1, 4, 0}, Case{7, 1, 1, 0}, Case{6, 1, 2, 0},
                                          Case{4, 2, 1, 100}, Case{4, 2, 2, 100000}, Case{4, 4, 1, 6000},
                                          Case{12, 2, 2, 0}, Case{12, 2, 1, 100}, Case{6, 3, 2, 100},
-                                         Case{10, 2, 1, 0}),
+                                         Case{10, 2, 1, 0}, Case{4, 1, 2, 0, 512}, Case{12, 1, 4, 0, 100},
+                                         Case{12, 1, 2, 9000, 1000}),
                          [](const auto& info) {
                            const Case& c = info.param;
                            return "Replicas" + std::to_string(c.replicas) + "Ranks" +
                                   std::to_string(c.ranks) + "Lanes" + std::to_string(c.lanes) + "Bucket" +
-                                  std::to_string(c.bucket_elements);
+                                  std::to_string(c.bucket_elements) + "Range" +
+                                  std::to_string(c.range_elements);
                          });
+
+class LanesThatAreNotAlike : public testing::Test {
+ protected:
+  LanesThatAreNotAlike() { reduction_.begin_step(); }
+  void add(int lane, size_t index) { reduction_.add(lane, 0, index, blocks_[static_cast<size_t>(lane)]); }
+
+  Communicator alone_;
+  std::vector<std::vector<float>> blocks_ = {std::vector<float>(30, 1), std::vector<float>(30, 2)};
+  std::mutex mutex_;
+  std::vector<size_t> delivered_;
+  GradientReduction reduction_{Placement{.devices = 2, .logical_replicas = 2, .lanes = 2},
+                               alone_,
+                               {{0, 10}, {10, 10}, {20, 10}},
+                               30,
+                               {},
+                               [this](size_t index, int64_t, std::span<float> sum) {
+                                 EXPECT_THAT(sum, testing::Each(3.0F));
+                                 const std::lock_guard lock(mutex_);
+                                 delivered_.push_back(index);
+                               }};
+};
+
+TEST_F(LanesThatAreNotAlike, TheOneAheadDeliversWhatTheOtherCompletes) {
+  add(0, 0);
+  add(1, 0);
+  EXPECT_THAT(delivered_, testing::IsEmpty());
+  add(0, 1);
+  EXPECT_THAT(delivered_, testing::ElementsAre(0));
+  add(0, 2);
+  std::thread ahead([&] { reduction_.finish_lane(); });
+  add(1, 1);
+  add(1, 2);
+  reduction_.finish_lane();
+  ahead.join();
+  EXPECT_THAT(delivered_, testing::UnorderedElementsAre(0, 1, 2));
+}
+
+TEST_F(LanesThatAreNotAlike, DoNotWaitForOneThatHasFailed) {
+  add(0, 0);
+  reduction_.abandon_lane();
+  add(1, 0);
+  add(1, 1);
+  reduction_.finish_lane();
+  EXPECT_THAT(delivered_, testing::ElementsAre(0));
+}
 
 TEST(LaneThreads, RethrowTheExceptionOfTheLowestLaneAndGoOn) {
   const Team team(1);
