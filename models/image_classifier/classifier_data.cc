@@ -217,13 +217,15 @@ mox::Dataset ClassifierData::samples(mox::ModeKeys mode) const {
 mox::Dataset ClassifierData::dataset(mox::ModeKeys mode) const {
   mox::Dataset data = samples(mode);
   const bool training = mode == mox::ModeKeys::TRAIN;
-  if (training) data = data.shuffle(data.cardinality()).repeat();
-  if (!batches()) return data;
+  if (training) data = data.shuffle(data.cardinality());
+  if (!batches()) return training ? data.repeat() : data;
   const auto batch_size = mox::get_flag<int64_t>("batch_size");
+  // Batches end with a pass: one of two passes would leave no whole number of batches to a pass, as max_epochs counts them.
   if (training)
     return mox::data::mix_up(
-        data.batch(batch_size),
-        {.alpha = mix_up_, .num_classes = num_classes_, .dtype = mox::preferred_image_dtype()});
+               data.batch(batch_size),
+               {.alpha = mix_up_, .num_classes = num_classes_, .dtype = mox::preferred_image_dtype()})
+        .repeat();
   const auto eval_batch_size = mox::get_flag<int64_t>("eval_batch_size");
   return data.batch(eval_batch_size > 0 ? eval_batch_size : batch_size);
 }

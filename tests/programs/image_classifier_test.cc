@@ -87,6 +87,13 @@ TEST_F(ImageClassifier, TrainsOnSmallImagesFirst) {
   EXPECT_THAT(read_file(log_dir_ + "/configuration.yaml"),
               testing::AllOf(HasSubstr("learning_rate: 0.001"),
                              HasSubstr("checkpoint_path: \"" + log_dir_ + "/pretraining\"")));
+  // As after an interruption of the first training.
+  fs::remove_all(log_dir_ + "/checkpoint-0");
+  fs::remove_all(log_dir_ + "/checkpoint-3");
+  const ProcessResult again = run_process(job(flags + Words{"--pretraining.epochs=3"}));
+  expect_success(again);
+  EXPECT_THAT(again.err, HasSubstr("continuing from '" + log_dir_ + "/pretraining/checkpoint-6'"));
+  EXPECT_TRUE(fs::exists(log_dir_ + "/pretraining/checkpoint-9"));
   // Once the second training has begun there is nothing to begin with.
   fs::remove_all(log_dir_ + "/pretraining");
   const ProcessResult longer = run_process(job(flags + Words{"--max_epochs=2"}));
@@ -104,8 +111,9 @@ TEST_F(ImageClassifier, TrainsOnSmallImagesFirst) {
 
 TEST_F(ImageClassifier, TakesMixUpSmoothingAndACacheAndGoesOn) {
   write_images();
+  // The last batch of a pass has three images.
   const Words flags{"--augmentation.mix_up=0.2", "--label_smoothing=0.1", "--data.cache=directory",
-                    "--data.cache_directory=" + folder_ + "/cache"};
+                    "--data.cache_directory=" + folder_ + "/cache", "--batch_size=7"};
   expect_success(run_process(job(flags + Words{"--max_epochs=2"})));
   expect_success(run_process(job(flags)));
   EXPECT_TRUE(fs::exists(folder_ + "/cache/train/copy-1/manifest.txt"));
