@@ -16,13 +16,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                                        .resize_shorter_max = 8,
                                        .fast_decode = true},
                                       limits);
-  std::vector<float> out(3 * 9 * 7);
-  for (auto* reader : {&exact, &fast}) {
-    try {
-      reader->read(std::as_bytes(std::span(data, size)), "input", {.seed = 1, .epoch = 0, .sample = size},
-                   out.data());
-    } catch (const mox::DataError&) {
+  const auto read_as = [&](auto value) {
+    std::vector<decltype(value)> out(3 * 9 * 7);
+    for (auto* reader : {&exact, &fast}) {
+      try {
+        reader->read(std::as_bytes(std::span(data, size)), "input", {.seed = 1, .epoch = 0, .sample = size},
+                     out.data());
+      } catch (const mox::DataError&) {
+      }
     }
-  }
+  };
+  read_as(float());
+  read_as(mox::BFloat16());
   return 0;
 }
