@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "runtime/base/error.h"
 #include "runtime/comm/add.h"
@@ -78,6 +79,7 @@ void GradientReduction::begin_step() {
   // A step that an exception ended may have left something.
   waiting_.clear();
   for (Lane& lane : lanes_) {
+    lane.under_way = true;
     std::ranges::fill(lane.reported, 0);
     for (Stack& stack : lane.stacks) stack.clear();
   }
@@ -157,19 +159,25 @@ void GradientReduction::deliver_waiting(std::unique_lock<std::mutex>& lock) {
   }
 }
 
-void GradientReduction::finish_lane() {
+// The caller holds mutex_.
+void GradientReduction::leave(int lane) {
+  if (std::exchange(lanes_[static_cast<size_t>(lane)].under_way, false) && --lanes_under_way_ == 0)
+    changed_.notify_all();
+}
+
+void GradientReduction::finish_lane(int lane) {
   if (placement_.ranks > 1 || placement_.lanes == 1) return;
   std::unique_lock lock(mutex_);
-  if (--lanes_under_way_ == 0) changed_.notify_all();
+  leave(lane);
   while (lanes_under_way_ > 0 || !waiting_.empty()) {
     changed_.wait(lock, [&] { return lanes_under_way_ == 0 || !waiting_.empty(); });
     deliver_waiting(lock);
   }
 }
 
-void GradientReduction::abandon_lane() {
+void GradientReduction::abandon_lane(int lane) {
   const std::lock_guard lock(mutex_);
-  if (--lanes_under_way_ == 0) changed_.notify_all();
+  leave(lane);
 }
 
 void GradientReduction::send(size_t b) {

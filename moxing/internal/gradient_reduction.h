@@ -69,9 +69,9 @@ class GradientReduction {
   // lane's last replica: until the step's end) and may be overwritten by sums.
   void add(int lane, int64_t nth, size_t index, std::span<float> block);
   // The lane has added all parts of all its replicas: until all lanes have, it sums and delivers what they leave to it.
-  void finish_lane();
-  // The lane's step has failed: the others do not wait for it.
-  void abandon_lane();
+  void finish_lane(int lane);
+  // The lane's step has failed, in `finish_lane` perhaps: the others do not wait for it.
+  void abandon_lane(int lane);
   // After all lanes have finished: waits until everything is delivered.
   void finish();
 
@@ -88,6 +88,7 @@ class GradientReduction {
   };
   using Stack = std::vector<PartialSum<float*>>;
   struct Lane {
+    bool under_way = false;                  // in a step; guarded by mutex_
     std::vector<size_t> reported;            // parts of each bucket that the current replica has made
     std::vector<Stack> stacks;               // partial sums of each bucket
     std::vector<std::vector<float>> spares;  // blocks for the partial sums at each height of a stack
@@ -95,6 +96,7 @@ class GradientReduction {
 
   void plan_buckets(const BucketOptions& options);
   void deliver_waiting(std::unique_lock<std::mutex>& lock);
+  void leave(int lane);
   // Over the lanes of this process, elements from `first` on: complete partial sums in the tree's order.
   const Stack& sum_lanes(size_t bucket, int64_t first, int64_t elements);
   void deliver_in_process(size_t bucket);

@@ -189,16 +189,18 @@ void ReplicatedStep::run(const StepMoment& moment) {
     meeting_.begin_step(std::move(shares));
   }
   lanes_.run([&](int lane) {
+    const auto each_reduction = [&](auto visit) {
+      for (GradientReduction* reduction : {current_->gradients.get(), current_->updates.get()})
+        if (reduction) visit(*reduction);
+    };
     try {
       compute_replicas(moment, lane);
+      each_reduction([&](GradientReduction& reduction) { reduction.finish_lane(lane); });
     } catch (...) {
       meeting_.give_up(std::current_exception());
-      for (GradientReduction* reduction : {current_->gradients.get(), current_->updates.get()})
-        if (reduction) reduction->abandon_lane();
+      each_reduction([&](GradientReduction& reduction) { reduction.abandon_lane(lane); });
       throw;
     }
-    for (GradientReduction* reduction : {current_->gradients.get(), current_->updates.get()})
-      if (reduction) reduction->finish_lane();
   });
   const StepTiming::Moment computed{StepTiming::Clock::now(), communicator_.work()};
   if (placement_.ranks > 1) communicator_.wait(telling_);

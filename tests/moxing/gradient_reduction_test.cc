@@ -72,7 +72,7 @@ void reduce_as_rank(const Case& c, Communicator& communicator) {
         block = leaf_values(placement.replicas_of(lane).first + nth, step);
         for (const size_t index : {0, 2, 1}) reduction.add(lane, nth, index, block);
       }
-      reduction.finish_lane();
+      reduction.finish_lane(lane);
     });
     reduction.finish();
     EXPECT_EQ(delivered, (5000 + 10 + 3976) * (step + 1));
@@ -121,6 +121,7 @@ class LanesThatAreNotAlike : public testing::Test {
   std::vector<std::vector<float>> blocks_ = {std::vector<float>(30, 1), std::vector<float>(30, 2)};
   std::mutex mutex_;
   std::vector<size_t> delivered_;
+  bool fails_ = false;
   GradientReduction reduction_{Placement{.devices = 2, .logical_replicas = 2, .lanes = 2},
                                alone_,
                                {{0, 10}, {10, 10}, {20, 10}},
@@ -128,6 +129,7 @@ class LanesThatAreNotAlike : public testing::Test {
                                {},
                                [this](size_t index, int64_t, std::span<float> sum) {
                                  EXPECT_THAT(sum, testing::Each(3.0F));
+                                 if (fails_) throw std::runtime_error("cannot take it");
                                  const std::lock_guard lock(mutex_);
                                  delivered_.push_back(index);
                                }};
@@ -140,20 +142,37 @@ TEST_F(LanesThatAreNotAlike, TheOneAheadDeliversWhatTheOtherCompletes) {
   add(0, 1);
   EXPECT_THAT(delivered_, testing::ElementsAre(0));
   add(0, 2);
-  std::thread ahead([&] { reduction_.finish_lane(); });
+  std::thread ahead([&] { reduction_.finish_lane(0); });
   add(1, 1);
   add(1, 2);
-  reduction_.finish_lane();
+  reduction_.finish_lane(1);
   ahead.join();
   EXPECT_THAT(delivered_, testing::UnorderedElementsAre(0, 1, 2));
 }
 
+TEST_F(LanesThatAreNotAlike, MayFailWhileTheyFinish) {
+  add(0, 0);
+  add(1, 0);
+  fails_ = true;
+  EXPECT_THROW(reduction_.finish_lane(1), std::runtime_error);
+  reduction_.abandon_lane(1);  // it has left already, and is not counted again
+  fails_ = false;
+  reduction_.finish_lane(0);
+  // Nothing of it is left in the next step.
+  blocks_[0].assign(30, 1);
+  reduction_.begin_step();
+  add(0, 0);
+  add(1, 0);
+  add(0, 1);
+  EXPECT_THAT(delivered_, testing::ElementsAre(0));
+}
+
 TEST_F(LanesThatAreNotAlike, DoNotWaitForOneThatHasFailed) {
   add(0, 0);
-  reduction_.abandon_lane();
+  reduction_.abandon_lane(0);
   add(1, 0);
   add(1, 1);
-  reduction_.finish_lane();
+  reduction_.finish_lane(1);
   EXPECT_THAT(delivered_, testing::ElementsAre(0));
 }
 
