@@ -1,6 +1,6 @@
 // Training on small images before that on the images themselves ("progressive resizing"; EfficientNetV2, Tan and Le,
 // arXiv:2104.00298, section 4, grows them by stages): what a network learns first needs few pixels, and images of half the
-// height and width take a quarter of the time. What follows is a training of its own, which starts from these variables.
+// height and width take about a third of the time. What follows is a training of its own, which starts from these variables.
 #pragma once
 
 #include <cstdint>
