@@ -5,12 +5,11 @@
 #include <cstring>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include "runtime/base/error.h"
-#include "runtime/exec/internal/memory_plan.h"
 #include "runtime/exec/internal/plan_impl.h"
 #include "runtime/exec/internal/simplify.h"
+#include "runtime/exec/internal/value_memory.h"
 
 namespace mox {
 namespace {
@@ -216,123 +215,6 @@ class StepBuilder {
   std::map<Key, std::vector<int>> versions_;  // the first is the one the producer made
   std::set<Key> wanted_plain_;
 };
-
-// Whether every place at which `step` reads the memory `root` is one that output `output` may overwrite: a kernel that may
-// run in place of its first input may still read its second one in another order, and both can be one value.
-bool may_overwrite(const Plan::Impl& plan, const PlanStep& step, int output, int root) {
-  for (size_t i = 0; i < step.inputs.size(); ++i) {
-    const std::pair<int, int> pair{output, static_cast<int>(i)};
-    if (plan.root(step.inputs[i]) == root &&
-        std::find(step.kernel.in_place.begin(), step.kernel.in_place.end(), pair) ==
-            step.kernel.in_place.end())
-      return false;
-  }
-  return true;
-}
-
-// Lets outputs take over the memory of inputs that die with their step; not of gradients, which are used behind it.
-void share_in_place(Plan::Impl& plan) {
-  std::set<int> gradients;
-  for (int gradient : plan.gradients) gradients.insert(plan.root(gradient));
-  for (size_t s = 0; s < plan.steps.size(); ++s) {
-    PlanStep& step = plan.steps[s];
-    std::set<int> taken;  // an input's memory goes to one output at most
-    for (auto [output_index, input_index] : step.kernel.in_place) {
-      const int output = step.outputs[static_cast<size_t>(output_index)];
-      const int input = plan.root(step.inputs[static_cast<size_t>(input_index)]);
-      PlanValue& to = plan.values[static_cast<size_t>(output)];
-      PlanValue& from = plan.values[static_cast<size_t>(input)];
-      if (to.alias_of >= 0 || to.storage != Storage::kArena || from.storage != Storage::kArena) continue;
-      if (gradients.contains(input)) continue;
-      if (from.last_step != static_cast<int>(s) || to.layout.bytes() != from.layout.bytes()) continue;
-      if (!may_overwrite(plan, step, output_index, input) || !taken.insert(input).second) continue;
-      to.alias_of = input;
-      from.last_step = to.last_step;
-    }
-  }
-}
-
-// The most bytes that blocks need at one step, and the first step at which they do.
-std::pair<size_t, int> most_at_once(const std::vector<MemoryBlock>& blocks, size_t steps) {
-  std::vector<int64_t> change(steps + 1, 0);
-  for (const MemoryBlock& block : blocks) {
-    change[static_cast<size_t>(block.first_step)] += static_cast<int64_t>(block.bytes);
-    if (static_cast<size_t>(block.last_step) < steps)
-      change[static_cast<size_t>(block.last_step) + 1] -= static_cast<int64_t>(block.bytes);
-  }
-  std::pair<size_t, int> most{0, 0};
-  int64_t live = 0;
-  for (size_t step = 0; step < steps; ++step) {
-    live += change[step];
-    if (static_cast<size_t>(live) > most.first) most = {static_cast<size_t>(live), static_cast<int>(step)};
-  }
-  return most;
-}
-
-void place_in_arena(Plan::Impl& plan) {
-  std::vector<MemoryBlock> blocks;
-  std::vector<size_t> owners;
-  for (size_t v = 0; v < plan.values.size(); ++v) {
-    const PlanValue& value = plan.values[v];
-    if (value.storage != Storage::kArena || value.alias_of >= 0) continue;
-    blocks.push_back({value.layout.bytes(), value.first_step, value.last_step});
-    owners.push_back(v);
-    plan.statistics.unplanned_bytes += value.layout.bytes();
-  }
-  plan.arena_bytes = plan_memory(blocks);
-  for (size_t i = 0; i < blocks.size(); ++i) plan.values[owners[i]].offset = blocks[i].offset;
-  plan.statistics.arena_bytes = plan.arena_bytes;
-  std::tie(plan.statistics.live_bytes, plan.statistics.live_step) = most_at_once(blocks, plan.steps.size());
-}
-
-// A variable may be updated once its gradient is there and nothing reads the variable any more.
-void schedule_gradient_events(Plan::Impl& plan, const std::vector<std::string>& gradient_variables) {
-  std::map<std::string, int> last_read;
-  for (const PlanValue& value : plan.values)
-    if (value.storage == Storage::kVariable && value.alias_of < 0)
-      last_read[plan.variables[static_cast<size_t>(value.index)]] = value.last_step;
-  for (size_t g = 0; g < plan.gradients.size(); ++g) {
-    int step = plan.values[static_cast<size_t>(plan.root(plan.gradients[g]))].first_step;
-    auto read = last_read.find(gradient_variables[g]);
-    if (read != last_read.end()) step = std::max(step, read->second);
-    plan.gradient_events.push_back({step, g});
-  }
-  std::stable_sort(plan.gradient_events.begin(), plan.gradient_events.end(),
-                   [](const GradientEvent& a, const GradientEvent& b) { return a.step < b.step; });
-}
-
-// Gradients whose kernels can hand them over in parts: computed where nothing reads the variable any more, and read by nothing.
-void hand_over_in_parts(Plan::Impl& plan) {
-  for (GradientEvent& event : plan.gradient_events) {
-    const int value = plan.root(plan.gradients[event.gradient]);
-    PlanStep& step = plan.steps[static_cast<size_t>(plan.values[static_cast<size_t>(value)].first_step)];
-    const auto reads = [&](int input) { return plan.root(input) == value; };
-    if (!step.kernel.instantiate_in_parts || step.outputs != std::vector<int>{value} ||
-        event.step != plan.values[static_cast<size_t>(value)].first_step ||
-        std::ranges::count(plan.gradients, value, [&](int gradient) { return plan.root(gradient); }) != 1 ||
-        std::ranges::any_of(plan.steps,
-                            [&](const PlanStep& other) { return std::ranges::any_of(other.inputs, reads); }))
-      continue;
-    event.in_parts = true;
-    step.gradient_in_parts = static_cast<int>(event.gradient);
-    step.kernel.instantiate = step.kernel.instantiate_in_parts;
-    step.kernel.implementation = step.kernel.implementation_in_parts;
-  }
-}
-
-// Gradients that are used when their event comes need memory no longer than that, or than something reads them.
-void let_gradients_share_memory(Plan::Impl& plan) {
-  for (const GradientEvent& event : plan.gradient_events) {
-    if (event.in_parts) continue;
-    const int root = plan.root(plan.gradients[event.gradient]);
-    PlanValue& value = plan.values[static_cast<size_t>(root)];
-    value.storage = Storage::kArena;
-    value.last_step = event.step;
-    for (size_t s = 0; s < plan.steps.size(); ++s)
-      if (std::ranges::any_of(plan.steps[s].inputs, [&](int input) { return plan.root(input) == root; }))
-        value.last_step = std::max(value.last_step, static_cast<int>(s));
-  }
-}
 
 }  // namespace
 

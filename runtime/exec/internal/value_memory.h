@@ -1,0 +1,29 @@
+// How long the values of a plan live, which of them share memory, and where in the arena they lie. The steps and values of
+// the plan are complete before, with first_step, last_step and the storage of each; the functions are called in this order.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/exec/internal/plan_impl.h"
+
+namespace mox {
+
+// When the listener is told of a gradient: a variable may be updated once its gradient is there and nothing reads the variable
+// any more. `gradient_variables` names the variable of each of plan.gradients.
+void schedule_gradient_events(Plan::Impl& plan, const std::vector<std::string>& gradient_variables);
+
+// Lets kernels that can do so hand their gradients over in parts: those computed where nothing reads the variable any more,
+// and read by nothing.
+void hand_over_in_parts(Plan::Impl& plan);
+
+// Gradients that are used when their event comes need memory no longer than that, or than something reads them.
+void let_gradients_share_memory(Plan::Impl& plan);
+
+// Lets outputs take over the memory of inputs that die with their step, where the kernel allows it.
+void share_in_place(Plan::Impl& plan);
+
+// Places what lives in the arena, and fills in the statistics of memory.
+void place_in_arena(Plan::Impl& plan);
+
+}  // namespace mox
