@@ -19,7 +19,8 @@ namespace mox::internal {
 
 class ReplicaMeeting {
  public:
-  // With fewer lanes than replicas an exchange throws FailedPrecondition: the replicas that share a lane never meet.
+  // Unless the placement lets the replicas meet an exchange throws FailedPrecondition: those that share a lane never would, and
+  // those without a batch at the end of the data would let the others wait.
   ReplicaMeeting(const Placement& placement, Communicator& communicator);
   ReplicaMeeting(const ReplicaMeeting&) = delete;
   ReplicaMeeting& operator=(const ReplicaMeeting&) = delete;
