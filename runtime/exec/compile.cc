@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "runtime/base/error.h"
@@ -53,7 +54,10 @@ class StepBuilder {
           at(plan_.results[static_cast<size_t>(at(value).index)]).type == tensor.type())
         return value;
       const int copy = new_value(tensor.name() + "/copy", tensor.type(), Layout::plain(tensor.type()));
-      add_step("copy", tensor.name(), "", copy_kernel(tensor.type()), {value}, {copy});
+      // Right behind the step that computes the value: what waits for the copy need not wait for the plan's end.
+      const int written = at(value).first_step;
+      add_step("copy", tensor.name(), "", copy_kernel(tensor.type()), {value}, {copy},
+               written >= 0 ? std::optional(written + 1) : std::nullopt);
       version = value = copy;
     }
     at(value).storage = storage;
@@ -78,9 +82,19 @@ class StepBuilder {
     return static_cast<int>(plan_.values.size()) - 1;
   }
 
+  // The steps from `position` on come one later.
+  void make_room(int position) {
+    for (PlanValue& value : plan_.values) {
+      if (value.first_step >= position) ++value.first_step;
+      if (value.last_step >= position && value.last_step != kAfterTheRun) ++value.last_step;
+    }
+  }
+
+  // At `position` of the plan, or at its end.
   void add_step(std::string op, std::string name, std::string attributes, Kernel kernel,
-                std::vector<int> inputs, std::vector<int> outputs) {
-    const int step = static_cast<int>(plan_.steps.size());
+                std::vector<int> inputs, std::vector<int> outputs, std::optional<int> position = {}) {
+    const int step = position.value_or(static_cast<int>(plan_.steps.size()));
+    make_room(step);
     for (int input : inputs) {
       PlanValue& value = at(plan_.root(input));
       value.last_step = std::max(value.last_step, step);
@@ -102,7 +116,7 @@ class StepBuilder {
     result.kernel = std::move(kernel);
     result.inputs = std::move(inputs);
     result.outputs = std::move(outputs);
-    plan_.steps.push_back(std::move(result));
+    plan_.steps.insert(plan_.steps.begin() + step, std::move(result));
   }
 
   // The value of `tensor` in `layout`, converted if it does not exist in it yet.

@@ -14,8 +14,8 @@
 
 namespace mox {
 
-// Called by `run` as soon as gradient `index` (of PlanRequest::gradients) is final and no remaining kernel of the plan reads its
-// variable: the variable may be updated at once, while the backward pass goes on.
+// Called by `run` as soon as gradient `index` (of PlanRequest::gradients) is final and no remaining kernel of the plan reads it or
+// its variable: the variable may be updated at once and the gradient be overwritten, while the backward pass goes on.
 using GradientListener = FunctionRef<void(size_t index)>;
 
 // What profiling has found out about one step of a plan, as a mean over the profiled runs.

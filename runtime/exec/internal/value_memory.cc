@@ -81,14 +81,19 @@ void place_in_arena(Plan::Impl& plan) {
 }
 
 void schedule_gradient_events(Plan::Impl& plan, const std::vector<std::string>& gradient_variables) {
-  std::map<std::string, int> last_read;
+  std::map<std::string, int> variable_read;
   for (const PlanValue& value : plan.values)
     if (value.storage == Storage::kVariable && value.alias_of < 0)
-      last_read[plan.variables[static_cast<size_t>(value.index)]] = value.last_step;
+      variable_read[plan.variables[static_cast<size_t>(value.index)]] = value.last_step;
+  std::map<int, int> memory_read;  // by the value that owns it
+  for (size_t s = 0; s < plan.steps.size(); ++s)
+    for (int input : plan.steps[s].inputs) memory_read[plan.root(input)] = static_cast<int>(s);
   for (size_t g = 0; g < plan.gradients.size(); ++g) {
-    int step = plan.values[static_cast<size_t>(plan.root(plan.gradients[g]))].first_step;
-    auto read = last_read.find(gradient_variables[g]);
-    if (read != last_read.end()) step = std::max(step, read->second);
+    const int root = plan.root(plan.gradients[g]);
+    int step = plan.values[static_cast<size_t>(root)].first_step;
+    if (auto read = variable_read.find(gradient_variables[g]); read != variable_read.end())
+      step = std::max(step, read->second);
+    if (auto read = memory_read.find(root); read != memory_read.end()) step = std::max(step, read->second);
     plan.gradient_events.push_back({step, g});
   }
   std::stable_sort(plan.gradient_events.begin(), plan.gradient_events.end(),
@@ -120,9 +125,6 @@ void let_gradients_share_memory(Plan::Impl& plan) {
     PlanValue& value = plan.values[static_cast<size_t>(root)];
     value.storage = Storage::kArena;
     value.last_step = event.step;
-    for (size_t s = 0; s < plan.steps.size(); ++s)
-      if (std::ranges::any_of(plan.steps[s].inputs, [&](int input) { return plan.root(input) == root; }))
-        value.last_step = std::max(value.last_step, static_cast<int>(s));
   }
 }
 

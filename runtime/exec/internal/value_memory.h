@@ -9,15 +9,16 @@
 
 namespace mox {
 
-// When the listener is told of a gradient: a variable may be updated once its gradient is there and nothing reads the variable
-// any more. `gradient_variables` names the variable of each of plan.gradients.
+// When the listener is told of a gradient: once it is there and nothing reads its variable any more, which may be updated then,
+// nor the gradient itself, whose memory the listener may overwrite. `gradient_variables` names the variable of each of
+// plan.gradients.
 void schedule_gradient_events(Plan::Impl& plan, const std::vector<std::string>& gradient_variables);
 
 // Lets kernels that can do so hand their gradients over in parts: those computed where nothing reads the variable any more,
 // and read by nothing.
 void hand_over_in_parts(Plan::Impl& plan);
 
-// Gradients that are used when their event comes need memory no longer than that, or than something reads them.
+// Gradients that are used when their event comes need memory no longer than that.
 void let_gradients_share_memory(Plan::Impl& plan);
 
 // Lets outputs take over the memory of inputs that die with their step, where the kernel allows it.

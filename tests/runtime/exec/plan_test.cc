@@ -216,7 +216,7 @@ TEST_F(PlanTest, TellsOfAGradientWhenItIsFinalAndItsVariableIsFree) {
   const Tensor w = variable("w", 1), v = variable("v", 2);
   const Tensor gradient_w = twice(input(0));
   const Tensor gradient_v = twice(gradient_w);
-  const Tensor last_reader_of_w = add(w, gradient_v);
+  const Tensor last_reader_of_w = add(w, twice(gradient_v));
   const auto plan = compile(
       {.fetches = {last_reader_of_w}, .gradients = {{w, gradient_w}, {v, gradient_v}}, .updates = {}});
   auto instance = instantiate(plan);
@@ -230,7 +230,28 @@ TEST_F(PlanTest, TellsOfAGradientWhenItIsFinalAndItsVariableIsFree) {
       for (float& value : store_["w"].values<float>()) value = 100;  // what an optimizer would do
   });
   EXPECT_THAT(order, ElementsAre(1, 0));
-  EXPECT_EQ(values(instance->fetched(0))[0], 5) << "w was read before it was updated";
+  EXPECT_EQ(values(instance->fetched(0))[0], 9) << "w was read before it was updated";
+}
+
+// What sums gradients over replicas writes into their memory while the backward pass goes on.
+TEST_F(PlanTest, TellsOfAGradientWhenNothingReadsItAnyMore) {
+  const Tensor w = variable("w", 1), v = variable("v", 2), u = variable("u", 3), last = variable("last", 4);
+  const Tensor shared = twice(input(0));
+  const Tensor later = twice(shared);
+  const auto plan = compile({.fetches = {},
+                             .gradients = {{w, shared}, {v, shared}, {u, later}, {last, twice(later)}},
+                             .updates = {}});
+  auto instance = instantiate(plan);
+  std::vector<size_t> order;
+  std::vector<float> found;
+  instance->run({.components = std::span(&batch_, 1)}, [&](size_t index) {
+    order.push_back(index);
+    found.push_back(values(instance->gradient(index))[0]);
+    Array gradient = instance->gradient(index);
+    for (float& value : gradient.values<float>()) value = 1000;
+  });
+  EXPECT_THAT(order, ElementsAre(1, 0, 2, 3)) << "the copy stands right behind what it copies";
+  EXPECT_THAT(found, ElementsAre(2, 2, 4, 8));
 }
 
 // Takes whole gradients alone.
