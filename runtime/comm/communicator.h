@@ -80,7 +80,7 @@ class Communicator {
   void abandon();
 
   // Called on the thread that drives about once in a tenth of a second while the operation `what` waits for `missing`
-  // ranks (sorted): for how long it has.
+  // ranks (sorted): for how long it has, since it last went on.
   using StallListener =
       std::function<void(const std::string& what, std::span<const int> missing, double seconds)>;
   void set_stall_listener(StallListener listener);

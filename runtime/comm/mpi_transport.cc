@@ -77,7 +77,6 @@ int launched_ranks() {
 struct MpiTransport::Implementation {
   MpiLibrary mpi;
   int rank = 0, size = 1;
-  bool finalize = true;
   uint64_t last_id = 0;
   // Messages under way: the requests of MPI side by side, as MPI_Testsome takes them, and for each the id of ours.
   std::vector<MPI_Request> requests;
@@ -129,12 +128,12 @@ MpiTransport::MpiTransport() : implementation_(std::make_unique<Implementation>(
 }
 
 MpiTransport::~MpiTransport() {
-  if (implementation_->finalize) implementation_->mpi.finalize();
+  // Operations that were abandoned have left requests, whose memory may be gone: MPI must not go on with them.
+  if (implementation_->requests.empty()) implementation_->mpi.finalize();
 }
 
 int MpiTransport::rank() const { return implementation_->rank; }
 int MpiTransport::size() const { return implementation_->size; }
-void MpiTransport::abandon() { implementation_->finalize = false; }
 
 Transport::Request MpiTransport::send(int to, int tag, std::span<const std::byte> data) {
   Implementation& self = *implementation_;

@@ -44,8 +44,8 @@ std::vector<std::unique_ptr<Transport>> make_thread_transports(int size);
 int launched_ranks();
 
 // MPI between the processes of an mpirun. Opens the library, and calls MPI_Init_thread; the destructor calls
-// MPI_Finalize, which waits for all ranks. `finalize_on_destruction` false leaves it out: for the end of a job that has
-// failed. Throws NotFound if there is no MPI library, FailedPrecondition if it does not do what is needed. Once a process.
+// MPI_Finalize, which waits for all ranks, unless requests are under way: then the job has failed, and mpirun will say that this
+// process ended without it. Throws NotFound if there is no MPI library, FailedPrecondition if it does not do what is needed. Once a process.
 class MpiTransport : public Transport {
  public:
   MpiTransport();
@@ -56,7 +56,6 @@ class MpiTransport : public Transport {
   Request receive(int from, int tag, std::span<std::byte> data) override;
   void progress() override;
   bool test(const Request& request) override;
-  void abandon();  // the destructor does not call MPI_Finalize
 
  private:
   struct Implementation;

@@ -91,10 +91,10 @@ std::optional<Communicator::Wait> Communicator::Thread::longest_wait() {
   const Pending* longest = nullptr;
   for (const Pending* pending : blocked_)
     if (!pending->finished && !pending->missing.empty() &&
-        (!longest || pending->waited_since < longest->waited_since))
+        (!longest || pending->missing_since < longest->missing_since))
       longest = pending;
   if (!longest) return std::nullopt;
-  const std::chrono::duration<double> waited = Clock::now() - longest->waited_since;
+  const std::chrono::duration<double> waited = Clock::now() - longest->missing_since;
   return Wait{longest->what, longest->missing, waited.count()};
 }
 
@@ -188,8 +188,12 @@ bool Communicator::Thread::finish_if_possible(Pending& pending, Work& sent, bool
   std::exception_ptr error;
   try {
     const auto state = pending.advance(*transport_, sent);
-    if (state == Pending::State::kWaiting) report_stall(pending);
-    moved |= state != Pending::State::kWaiting;
+    if (state == Pending::State::kWaiting) {
+      report_stall(pending);
+    } else {
+      moved = true;
+      went_on(pending);
+    }
     if (state != Pending::State::kFinished) return false;
   } catch (...) {
     error = std::current_exception();
@@ -204,9 +208,15 @@ bool Communicator::Thread::finish(Pending& pending, const std::exception_ptr& er
   return true;
 }
 
+void Communicator::Thread::went_on(Pending& pending) {
+  pending.waits_since = {};
+  std::lock_guard lock(mutex_);
+  pending.missing.clear();
+}
+
 void Communicator::Thread::report_stall(Pending& pending) {
   const auto now = Clock::now();
-  if (pending.started == Clock::time_point()) pending.started = pending.reported = now;
+  if (pending.waits_since == Clock::time_point()) pending.waits_since = pending.reported = now;
   if (now - pending.reported < kStallReportInterval) return;
   pending.reported = now;
   std::vector<int> missing;
@@ -217,10 +227,11 @@ void Communicator::Thread::report_stall(Pending& pending) {
   {
     std::lock_guard lock(mutex_);
     pending.missing = missing;
-    pending.waited_since = pending.started;
+    pending.missing_since = pending.waits_since;
     listener = listener_;
   }
-  if (listener) listener(pending.what, missing, std::chrono::duration<double>(now - pending.started).count());
+  if (listener)
+    listener(pending.what, missing, std::chrono::duration<double>(now - pending.waits_since).count());
 }
 
 }  // namespace mox

@@ -29,10 +29,10 @@ class Communicator::Pending {
   std::string what;
   std::function<void()> done;
   std::vector<Transport::Request> requests;  // of the current phase
-  Clock::time_point started, reported;
+  Clock::time_point waits_since, reported;   // in the current phase; not set before the first look in vain
   // Guarded by the thread's mutex, as all below:
-  std::vector<int> missing;  // when it was reported last
-  Clock::time_point waited_since;
+  std::vector<int> missing;  // when it was reported last, in the current phase
+  Clock::time_point missing_since;
   bool finished = false;
   std::exception_ptr error;
 
@@ -71,6 +71,7 @@ class Communicator::Thread {
   bool drive(Work& sent);
   bool finish_if_possible(Pending& pending, Work& sent, bool& moved);
   bool finish(Pending& pending, const std::exception_ptr& error);
+  void went_on(Pending& pending);
   void report_stall(Pending& pending);
 
   std::unique_ptr<Transport> transport_;

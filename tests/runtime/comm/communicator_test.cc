@@ -253,6 +253,48 @@ TEST(Communicator, AFailureOfDoneComesOutOfWait) {
   });
 }
 
+// One message after another, from each of `ranks`; or one to rank 0.
+class MessagesInTurn : public Operation {
+ public:
+  explicit MessagesInTurn(std::vector<int> ranks) : ranks_(std::move(ranks)) {}
+  bool advance(Transport& transport, std::vector<Transport::Request>& requests) override {
+    if (next_ == ranks_.size()) return false;
+    const auto data = std::as_writable_bytes(std::span(&value_, 1));
+    const int rank = ranks_[next_++];
+    requests = {rank == 0 ? transport.send(0, kFirstFreeTag, data)
+                          : transport.receive(rank, kFirstFreeTag, data)};
+    return true;
+  }
+
+ private:
+  std::vector<int> ranks_;
+  size_t next_ = 0;
+  float value_ = 0;
+};
+
+TEST(Communicator, AWaitIsCountedSinceTheOperationLastWentOn) {
+  constexpr int kReports = 10;  // a tenth of a second each
+  std::atomic<int> for_rank_1{0}, for_rank_2{0};
+  std::atomic<double> longest{0}, first_of_the_next{0};
+  run_ranks(3, [&](Communicator& communicator) {
+    const int rank = communicator.rank();
+    if (rank == 0)
+      communicator.set_stall_listener(
+          [&](const std::string& what, std::span<const int> missing, double seconds) {
+            if (what != "messages") return;
+            if (missing[0] == 1) longest = seconds, ++for_rank_1;
+            if (missing[0] == 2 && for_rank_2++ == 0) first_of_the_next = seconds;
+          });
+    while (rank == 1 && for_rank_1 < kReports) std::this_thread::yield();
+    while (rank == 2 && for_rank_2 == 0) std::this_thread::yield();
+    const auto pending = communicator.start(
+        std::make_unique<MessagesInTurn>(rank == 0 ? std::vector{1, 2} : std::vector{0}), "messages");
+    communicator.wait(pending);
+    communicator.set_stall_listener({});
+  });
+  EXPECT_LT(first_of_the_next, longest);
+}
+
 TEST(Communicator, AWaitForAMissingRankIsReported) {
   std::atomic<bool> reported{false};
   run_ranks(3, [&](Communicator& communicator) {
