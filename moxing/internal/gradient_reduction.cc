@@ -110,6 +110,7 @@ void GradientReduction::add(int lane_number, int64_t nth, size_t index, std::spa
     return;
   }
   const bool is_last = lanes_left_[b].fetch_sub(1, std::memory_order_acq_rel) == 1;
+  if (is_last) times_[b].ready = std::chrono::steady_clock::now();
   if (placement_.ranks > 1) {
     if (is_last) send(b);
   } else if (placement_.lanes == 1) {
@@ -138,7 +139,6 @@ const GradientReduction::Stack& GradientReduction::sum_lanes(size_t b, int64_t f
 void GradientReduction::deliver_in_process(size_t b) {
   const int64_t elements = buckets_[b].elements;
   const int64_t range = options_.range_elements > 0 ? options_.range_elements : elements;
-  times_[b].ready = std::chrono::steady_clock::now();
   for (int64_t first = 0; first < elements; first += range) {
     const int64_t count = std::min(range, elements - first);
     const Stack& sum = sum_lanes(b, first, count);
@@ -184,7 +184,6 @@ void GradientReduction::send(size_t b) {
   const Bucket& bucket = buckets_[b];
   const Stack& stack = sum_lanes(b, 0, bucket.elements);
   for (Lane& lane : lanes_) lane.stacks[b].clear();
-  times_[b].ready = std::chrono::steady_clock::now();
   times_[b].communication_s = communicator_.work().processor_seconds;
   const int64_t parts = sending_parts(bucket.elements);
   parts_under_way_[b] = static_cast<int>(parts);

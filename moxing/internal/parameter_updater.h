@@ -39,8 +39,8 @@ class ParameterUpdater {
   // True if a step may turn out to be one that is left out: nothing may be changed before `common_scale` has answered.
   bool may_leave_out() const { return loss_scale_.is_on(); }
 
-  // Begins the update that follows `step` applied ones.
-  void begin_step(int64_t step, double steps_per_epoch, double multiplier);
+  // Begins the update that follows `step` steps, `left_out` of which were none (LossScale::skipped_steps).
+  void begin_step(int64_t step, int64_t left_out, double steps_per_epoch, double multiplier);
   // Different parameters may be updated from different threads at the same time.
   void apply(size_t parameter, std::span<const float> gradient, double gradient_scale, const Team& team);
   // Elements [first, first + gradient.size()) of the parameter, on the calling thread; several parts may be applied at once.

@@ -175,9 +175,12 @@ bool ReplicatedStep::begin(std::span<const Batch> batches) {
 }
 
 void ReplicatedStep::run(const StepMoment& moment) {
-  updater_.begin_step(moment.step, moment.steps_per_epoch, moment.learning_rate_multiplier);
-  for (ParameterUpdater* updater : lane_updaters_)
-    updater->begin_step(moment.step, moment.steps_per_epoch, moment.learning_rate_multiplier);
+  const auto begin_step = [&](ParameterUpdater& updater) {
+    updater.begin_step(moment.step, updater_.loss_scale().skipped_steps(), moment.steps_per_epoch,
+                       moment.learning_rate_multiplier);
+  };
+  begin_step(updater_);
+  for (ParameterUpdater* updater : lane_updaters_) begin_step(*updater);
   if (current_->gradients) current_->gradients->begin_step();
   if (current_->updates) current_->updates->begin_step();
   numbers_.assign(models_.size(), {});

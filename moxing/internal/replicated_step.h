@@ -129,7 +129,9 @@ class ReplicatedStep : public StepResult {
   StepTiming timing_;
 
   // The factor that makes a sum over replicas a mean over samples. Known once every rank has told its samples; until then,
-  // what is summed waits. Touched by one thread: that which delivers.
+  // what is summed waits. Touched by the thread that delivers, before and after the lanes run by the calling one. Several
+  // lanes deliver at once only where one process has all replicas: the scale is known from the beginning then, and each takes
+  // elements of its own.
   bool was_left_out_ = false;
   bool updates_may_be_taken_ = false;  // false while the step may still be left out
   bool scale_is_known_ = false;

@@ -20,7 +20,7 @@ namespace mox {
 
 class Team {
  public:
-  // `threads` >= 1. Makes the calling thread's oneDNN calls use the same number of threads (see `enter`).
+  // `threads` >= 1. What oneDNN computes on the calling thread follows `enter` alone.
   explicit Team(int threads = 1);
 
   int size() const { return threads_; }
@@ -29,8 +29,8 @@ class Team {
   // calls it once before it compiles or runs a plan.
   void enter() const;
 
-  // body(begin, end) over [0, count), each chunk at least `grain` long (the last may be shorter); returns
-  // when all are done. Runs inline when one chunk is enough. The body must not throw.
+  // body(begin, end) over [0, count), in equal chunks: one a thread, but not more than count / grain, rounded up; returns when
+  // all are done. Runs inline when one chunk is enough. The body must not throw.
   void parallel_for(int64_t count, int64_t grain, FunctionRef<void(int64_t begin, int64_t end)> body) const;
 
   // body(index, begin, end) for every chunk of exactly `chunk` elements of [0, count) (the last may be

@@ -151,6 +151,30 @@ TEST_F(LossScaleRun, DoesNotCountStepsThatAreLeftOutAsUpdates) {
       << "the first update of a constant gradient moves by the learning rate";
 }
 
+// Adam's updates depend on their number, which the copies of all lanes must agree on.
+TEST_F(LossScaleRun, CopiesOfTheVariablesAgreeAfterStepsThatWereLeftOut) {
+  std::vector<std::string> digests;
+  for (const char* scheme : {"replicated_host", "replicated", "parameter_server"}) {
+    RunSpec spec = steep_spec(20);
+    spec.log_dir = fresh_directory("loss_scale");
+    spec.optimizer_fn = get_optimizer_fn("adam", {.learning_rate = 0.1, .epsilon = 1e-30});
+    spec.model_fn = [](const Inputs& in, ModeKeys mode) {
+      ModelSpec model = steep_model(in, mode);
+      // A gradient that differs from lane to lane once the copies of v do.
+      const Tensor v = get_variable("v", {}, zeros());
+      model.loss = model.loss + square(v - reduce_mean(in[0]));
+      return model;
+    };
+    const ScopedConfiguration configuration({"--threads=2", "--num_devices=2", "--logical_replicas=2",
+                                             "--log_level=error", "--loss_scale=dynamic",
+                                             std::string("--variable_update=") + scheme});
+    run_or_throw(spec);
+    digests.push_back(checkpoint_digest(*spec.log_dir));
+  }
+  EXPECT_EQ(digests[1], digests[0]);
+  EXPECT_EQ(digests[2], digests[0]);
+}
+
 TEST_F(LossScaleRun, AFixedScaleThatIsTooLargeEndsTheRun) {
   const ScopedConfiguration configuration(flags({"--loss_scale=4096"}));
   EXPECT_THAT(message_of_run<NumericError>(steep_spec(100)), HasSubstr("loss scale 4096"));
