@@ -36,13 +36,17 @@ constexpr auto kLingerTime = std::chrono::milliseconds(300);
       fmt::format("the ranks of the job cannot watch over each other: {}: {}", what, std::strerror(errno)));
 }
 
-// A host that loses its power closes nothing: the kernel asks it every two seconds, and gives up after twelve.
+// A host that loses its power closes nothing: the kernel asks one that is silent every two seconds, and gives up after twelve.
+// While something written is unacknowledged it asks nothing, and would send it again for a quarter of an hour: that, too, it
+// gives up after twelve seconds.
 void watch_connection(int socket) {
   const int on = 1, idle = 2, interval = 2, count = 5;
+  const int patience_ms = 1000 * (idle + interval * count);
   setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
   setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
   setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
   setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+  setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience_ms, sizeof patience_ms);
   setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
@@ -154,7 +158,7 @@ RankWatch::RankWatch(const Listener& listener, std::vector<std::string> hosts)
       ::close(socket);
       continue;
     }
-    peers_.push_back({.rank = rank, .socket = socket, .left = false, .received = {}});
+    peers_.push_back({.rank = rank, .socket = socket, .has_ended = false, .received = {}});
   }
   ::close(listener.socket);
   for (Peer& peer : peers_) watch_connection(peer.socket);
@@ -172,7 +176,7 @@ RankWatch::RankWatch(const std::string& invitation, int rank, std::vector<std::s
   while (socket < 0 && words >> address)
     socket = connect_to(address, port, fmt::format("{} {}", secret, rank));
   if (socket < 0) refuse("a connection to rank 0");
-  peers_.push_back({.rank = 0, .socket = socket, .left = false, .received = {}});
+  peers_.push_back({.rank = 0, .socket = socket, .has_ended = false, .received = {}});
   watch_connection(socket);
   if (pipe(wake_) != 0) refuse("a pipe");
   thread_ = std::thread([this] { loop(); });
@@ -185,8 +189,7 @@ RankWatch::~RankWatch() {
   }
   [[maybe_unused]] const ssize_t written = ::write(wake_[1], "x", 1);
   thread_.join();
-  for (const Peer& peer : peers_)
-    if (peer.socket >= 0) ::close(peer.socket);
+  for (const Peer& peer : peers_) ::close(peer.socket);
   ::close(wake_[0]);
   ::close(wake_[1]);
 }
@@ -198,7 +201,8 @@ std::string RankWatch::name_of(int rank) const {
 void RankWatch::loop() {
   for (;;) {
     std::vector<pollfd> ready = {{wake_[0], POLLIN, 0}};
-    for (const Peer& peer : peers_) ready.push_back({peer.socket, POLLIN, 0});  // poll passes over -1
+    for (const Peer& peer : peers_)
+      ready.push_back({peer.has_ended ? -1 : peer.socket, POLLIN, 0});  // poll passes over -1
     int patience = -1;
     if (!askers_.empty()) {
       const auto left =
@@ -222,12 +226,13 @@ void RankWatch::loop() {
     }
     for (size_t i = 0; i < peers_.size(); ++i) {
       Peer& peer = peers_[i];
-      if (peer.socket < 0 || ready[i + 1].revents == 0) continue;
+      if (ready[i + 1].revents == 0) continue;
       char bytes[4096];
       const ssize_t count = ::recv(peer.socket, bytes, sizeof bytes, 0);
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) {
-        ::close(std::exchange(peer.socket, -1));
+        ::shutdown(peer.socket, SHUT_RDWR);
+        peer.has_ended = true;
         handle_loss(peer);
         continue;
       }
@@ -294,7 +299,7 @@ void RankWatch::handle_loss(Peer& peer) {
 }
 
 void RankWatch::tell(const Peer& peer, const std::string& line) {
-  if (peer.socket >= 0) write_line(peer.socket, line);
+  write_line(peer.socket, line);  // to one that is gone, nothing
 }
 
 void RankWatch::tell_all(const std::string& line) {

@@ -61,9 +61,10 @@ class RankWatch {
   bool has_left(int rank) const;
 
  private:
+  // Any thread may write to a socket at any time, so it is closed with the object; a connection that has ended is only shut down.
   struct Peer {
     int rank = 0, socket = -1;
-    bool left = false;
+    bool has_ended = false;  // of the thread, as `received`
     std::string received;
   };
 
