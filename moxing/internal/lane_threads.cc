@@ -1,6 +1,11 @@
 #include "moxing/internal/lane_threads.h"
 
+#include <fmt/format.h>
 #include <pthread.h>
+
+#include <system_error>
+
+#include "runtime/base/error.h"
 
 namespace mox::internal {
 namespace {
@@ -52,25 +57,44 @@ void bind_others(const Team& team, const cpu_set_t& cores) {
 LaneThreads::LaneThreads(int lanes, const Team& team) : team_(team), errors_(static_cast<size_t>(lanes)) {
   const bool is_known = sched_getaffinity(0, sizeof allowed_, &allowed_) == 0;
   is_bound_ = lanes > 1 && is_known && CPU_COUNT(&allowed_) >= int64_t{lanes} * team.size();
-  for (int lane = 1; lane < lanes; ++lane) {
-    threads_.emplace_back([this, lane] { loop(lane); });
-    if (!is_bound_) continue;
-    const cpu_set_t own = cores_of_lane(allowed_, lane, team.size());
-    pthread_setaffinity_np(threads_.back().native_handle(), sizeof own, &own);
+  try {
+    for (int lane = 1; lane < lanes; ++lane) start(lane);
+    if (!is_bound_) return;
+    first_cores_ = cores_of_lane(allowed_, 0, team.size());
+    bind_others(team_, first_cores_);
+  } catch (...) {
+    stop();
+    throw;
   }
-  if (!is_bound_) return;
-  first_cores_ = cores_of_lane(allowed_, 0, team.size());
-  bind_others(team_, first_cores_);
 }
 
 LaneThreads::~LaneThreads() {
+  stop();
+  if (is_bound_) bind_others(team_, allowed_);
+}
+
+void LaneThreads::start(int lane) {
+  try {
+    threads_.emplace_back([this, lane] { loop(lane); });
+  } catch (const std::system_error& error) {
+    throw FailedPrecondition(fmt::format(
+        "the {} lanes of a process need a thread each, but the system has refused thread {}: {}. "
+        "Raise the limits on processes and memory (ulimit -u, ulimit -v, the control group's "
+        "pids.max), or set a lower num_devices",
+        errors_.size(), lane + 1, error.code().message()));
+  }
+  if (!is_bound_) return;
+  const cpu_set_t own = cores_of_lane(allowed_, lane, team_.size());
+  pthread_setaffinity_np(threads_.back().native_handle(), sizeof own, &own);
+}
+
+void LaneThreads::stop() {
   {
     std::lock_guard lock(mutex_);
     stop_ = true;
   }
   start_.notify_all();
   for (std::thread& thread : threads_) thread.join();
-  if (is_bound_) bind_others(team_, allowed_);
 }
 
 void LaneThreads::run(FunctionRef<void(int)> body) {

@@ -17,7 +17,8 @@ namespace mox::internal {
 class LaneThreads {
  public:
   // The caller has entered `team`, which is the size of every lane's. Each of several lanes is bound to cores of its own, as
-  // many as `team` has threads, if the caller may use enough for all of them; otherwise none is bound.
+  // many as `team` has threads, if the caller may use enough for all of them; otherwise none is bound. Throws
+  // FailedPrecondition if the system does not let the process have so many threads.
   LaneThreads(int lanes, const Team& team);
   // Of the thread that has made it.
   ~LaneThreads();
@@ -31,6 +32,8 @@ class LaneThreads {
   void run(FunctionRef<void(int lane)> body);
 
  private:
+  void start(int lane);
+  void stop();
   std::exception_ptr run_first(FunctionRef<void(int)> body);
   void loop(int lane);
 

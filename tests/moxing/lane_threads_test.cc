@@ -1,13 +1,20 @@
 #include "moxing/internal/lane_threads.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "tests/moxing/small_run.h"
 
 namespace mox::internal {
@@ -120,6 +127,34 @@ TEST_F(LaneThreadsTest, ATeamIsBoundWithItsLaneAndFreeAfterwards) {
     EXPECT_EQ(good, 2);
   }
   EXPECT_TRUE(all_within(allowed_));
+}
+
+// What the system has refused leaves no thread behind.
+TEST(LaneThreadsDeathTest, ThatCannotBeStartedAreAnError) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer needs more address space than a limit would leave";
+#endif
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto start_too_many = [] {
+    // Room for the stacks of a few threads.
+    pthread_attr_t attributes;
+    size_t stack_bytes = 0, pages = 0;
+    pthread_getattr_default_np(&attributes);
+    pthread_attr_getstacksize(&attributes, &stack_bytes);
+    std::ifstream("/proc/self/statm") >> pages;
+    const rlim_t limit = pages * static_cast<size_t>(sysconf(_SC_PAGESIZE)) + 4 * stack_bytes;
+    const rlimit room = {limit, limit};
+    if (setrlimit(RLIMIT_AS, &room) != 0) std::exit(2);
+    try {
+      const LaneThreads lanes(64, Team(1));
+    } catch (const FailedPrecondition& error) {
+      std::fputs(error.what(), stderr);
+      std::exit(0);
+    }
+    std::exit(3);
+  };
+  EXPECT_EXIT(start_too_many(), testing::ExitedWithCode(0),
+              "the 64 lanes of a process need a thread each, .*ulimit");
 }
 
 class CoresOfARun : public SmallRun {};
