@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "moxing/internal/instruction_choice.h"
+#include "moxing/internal/job_agreement.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 
@@ -40,6 +41,7 @@ void settle_instruction_set(Communicator& ranks, const KeptArithmetic& kept, boo
   }
   const auto chosen = ranks.broadcast_text(ranks.rank() == 0 ? to_string(instruction_set()) : "");
   limit_instruction_set(instruction_set_from_string(chosen).value_or(choice.set));
+  require_agreement(ranks, {{"instructions in use", std::string(to_string(instruction_set()))}});
 }
 
 }  // namespace

@@ -12,6 +12,8 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "ops/instruction_set.h"
+
 namespace {
 
 constexpr int64_t kSamples = 300;
@@ -131,10 +133,11 @@ bool functions_work() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  mox::define_flag("fault", std::string("none"),
-                   "exception, kill, kill_after (the start), stop, sleep, terminate, leave, batch, variables "
-                   "(other ones), "
-                   "horovod (the same, in its words), functions or none.");
+  mox::define_flag(
+      "fault", std::string("none"),
+      "exception, kill, kill_after (the start), stop, sleep, terminate, leave, compiled (something "
+      "before the run), batch, variables (other ones), horovod (the same, in its words), functions "
+      "or none.");
   mox::define_flag("fault_rank", int64_t{1}, "The rank that has the fault.");
   mox::define_flag("fault_step", int64_t{5}, "The steps before it.");
   mox::define_flag("endless", true, "Whether the training data repeat.");
@@ -144,6 +147,9 @@ int main(int argc, char** argv) {
   if (mox::flag("fault") == "functions") return functions_work() ? 0 : 3;
   const bool other_batch =
       mox::flag("fault") == "batch" && mox::rank() == mox::get_flag<int64_t>("fault_rank");
+  // The first kernel fixes the instructions of the process.
+  if (mox::flag("fault") == "compiled" && mox::rank() == mox::get_flag<int64_t>("fault_rank"))
+    mox::instruction_set();
   mox::OptimizerFn optimizer_fn = mox::get_optimizer_fn("momentum", {.learning_rate = 0.05, .momentum = 0.9});
   if (mox::get_flag<bool>("normalised")) optimizer_fn = [] { return std::make_unique<NormalisedGradient>(); };
   std::vector<std::shared_ptr<mox::Hook>> hooks = {std::make_shared<FaultHook>()};

@@ -57,6 +57,18 @@ TEST_F(Instructions, OfRanksAreThoseThatAllHave) {
   }
 }
 
+TEST_F(Instructions, OfARankThatHasCompiledWithOthersBeforeAreRefused) {
+  expect_success(run_process(limited(program(log_dir_, 3))));
+  for (const std::string mode : {"eval", "train"}) {
+    const Words other = program(log_dir_, 6, {"--run_mode=" + mode, "--fault=compiled", "--fault_rank=1"});
+    const ProcessResult result = run_process(job(limited(other), other));
+    EXPECT_FALSE(result.timed_out);
+    EXPECT_NE(result.status, 0);
+    EXPECT_THAT(result.err,
+                HasSubstr("The first difference is in the instructions in use: 'avx2' against '"));
+  }
+}
+
 TEST_F(Instructions, StayWithARunThatMovesToAProcessorWithMore) {
   const std::string whole = fresh("whole"), moved = fresh("moved"), freed = fresh("freed");
   expect_success(run_process(limited(program(whole, 9))));
