@@ -1,8 +1,8 @@
 // Flags: a program's own options, beside those of the framework (options.h), and reading either kind by name.
 //
 //   mox::define_flag("hidden_units", 128, "Units of the hidden layer.");
-//   mox::init(argc, argv);                                    // --hidden_units=256, or `hidden_units: 256`
-//   in the YAML int64_t units = mox::get_flag<int64_t>("hidden_units");
+//   mox::init(argc, argv);  // --hidden_units=256, or `hidden_units: 256` in the YAML
+//   int64_t units = mox::get_flag<int64_t>("hidden_units");
 //
 // data_url, train_url and the other built-in options need no definition. A name that is not declared throws
 // NotFound with the nearest one; reading or changing a flag before mox::init throws FailedPrecondition.

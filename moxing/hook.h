@@ -12,9 +12,12 @@
 //     hook.after_run(session, result)
 //   hook.end(session)                      // also when a step, or another hook, has thrown
 //
+// Whenever a hook has called session.evaluate(), in whichever of these, after_evaluation of all hooks follows.
+//
 // Within each call, hooks run in the order: those of ModelSpec::hooks, those of RunSpec::hooks, the engine's own; `end`
-// runs in the reverse order. ModelSpec::hooks are those that the first call of model_fn has returned. `end` is called for exactly those hooks whose after_create_session was entered. An exception
-// from a hook ends the run with that error; one from `end` after another error is logged, and the first is reported.
+// runs in the reverse order. ModelSpec::hooks are those that the first call of model_fn has returned. `end` is called for
+// exactly those hooks whose after_create_session was entered. An exception from a hook ends the run with that error; one
+// from `end` after another error is logged, and the first is reported.
 //
 // A hook with a memory (a best value, a counter) overrides save_state and restore_state, so that a resumed run goes on
 // bitwise equal. All calls come from the training thread.
@@ -66,8 +69,8 @@ class Session {
  public:
   virtual ~Session() = default;
 
-  virtual int64_t global_step()
-      const = 0;  // steps done, earlier starts included; in after_run the step just done counts
+  // Steps done, earlier starts included; in after_run the step just done counts.
+  virtual int64_t global_step() const = 0;
   virtual int64_t first_step() const = 0;  // the global step at which this start began
   virtual int64_t last_step() const = 0;   // the global step at which the run ends; 0 if there is no limit
   // Steps in one pass over the training data: a fraction where batches run across the ends of passes (10 samples in

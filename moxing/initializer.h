@@ -4,10 +4,10 @@
 // order in which variables are made, nor on threads or ranks. All give float32.
 //
 // Fans. "fan_in" and "fan_out" are the numbers of inputs and outputs that a weight of this shape connects:
-//   [in, out]                     (dense, embedding)      fan_in = in             fan_out = out
-//   [out, in / groups, k...]      (convolution)           fan_in = in/groups * k  fan_out = out * k    (k:
-//   all taps) [n]                                                   fan_in = fan_out = n
-//   []                                                    fan_in = fan_out = 1
+//   [in, out]                 (dense, embedding)  fan_in = in             fan_out = out
+//   [out, in / groups, k...]  (convolution)       fan_in = in/groups * k  fan_out = out * k    (k: all taps)
+//   [n]                                           fan_in = fan_out = n
+//   []                                            fan_in = fan_out = 1
 // As in PyTorch, fan_out of a grouped convolution counts all `out` channels.
 #pragma once
 

@@ -368,7 +368,7 @@ std::vector<Option> declare() {
        .type = kInteger,
        .default_value = int64_t{1},
        .group = "Logging",
-       .help = "Steps between two calls of output_fn. 0: none.",
+       .help = "Steps between two calls of output_fn. 0: none, but in PREDICT every step.",
        .minimum = 0},
       {.name = "log_level",
        .type = kString,

@@ -27,8 +27,7 @@ struct TrainingLength {
   TrainingLength(int64_t steps) : value(static_cast<double>(steps)) {}  // NOLINT: implicit on purpose
   TrainingLength(double value, Unit unit) : value(value), unit(unit) {}
 
-  // `step` in this length's unit. Throws FailedPrecondition for epochs if `steps_per_epoch` is not positive
-  // (unknown).
+  // `step` in this length's unit. Throws FailedPrecondition for epochs if `steps_per_epoch` is not positive (unknown).
   double elapsed(int64_t step, double steps_per_epoch) const;
 
   double value;
@@ -38,8 +37,7 @@ TrainingLength steps(double count);
 TrainingLength epochs(double count);
 std::string to_string(const TrainingLength& length);  // "300 steps", "2.5 epochs"
 
-// What a schedule computes. Derive from it to write a schedule of your own; an object is shared and never
-// changes.
+// What a schedule computes. Derive from it to write a schedule of your own; an object is shared and never changes.
 class ScheduleFunction {
  public:
   virtual ~ScheduleFunction() = default;
@@ -60,8 +58,8 @@ class Schedule {
   // From text: a number ("0.1"), or segments in MoXing's form, separated by commas:
   //   END:VALUE        the value is constant until epoch END
   //   END:FROM->TO     goes from FROM to TO on a straight line, reaching TO at epoch END
-  //   END:FROM=>TO     goes from FROM to TO exponentially (equal factors in equal times); both values
-  //   positive
+  //   END:FROM=>TO     goes from FROM to TO exponentially (equal factors in equal times);
+  //                    both values positive
   // Each segment begins where the one before it ends, the first at epoch 0; ENDs are positive and increase,
   // and may be fractions. A step that lies on a border takes the segment that begins there. After the last
   // segment its last value (TO, or VALUE) holds for ever. Throws InvalidArgument that names the column, what
@@ -119,7 +117,7 @@ struct CosineDecayOptions {
 Schedule cosine_decay(double initial, TrainingLength length, const CosineDecayOptions& options = {});
 
 // A straight line from `start` to the first value of `then` over `length`; then `then`, counted from the end
-// of the warm-up. At step 0 the value is `start`.  Goyal et al., "Accurate, Large Minibatch SGD" (2017).
+// of the warm-up. At step 0 the value is `start`. Goyal et al., "Accurate, Large Minibatch SGD" (2017).
 Schedule warmup(TrainingLength length, Schedule then, double start = 0);
 
 }  // namespace mox

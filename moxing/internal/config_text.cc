@@ -131,7 +131,7 @@ std::string configuration_reference() {
       "     MOX_WRITE_DOCS=1 build/bin/test_moxing --gtest_filter='ConfigurationReference.*' -->\n\n"
       "Every option is a key of the YAML file that `--config` names, a flag of the command line "
       "(`--name=value` or\n"
-      "`--name value`; a bool also `--name` and `--no-name`), and most are fields of the run spec. A dot in "
+      "`--name value`; a bool also `--name` and `--no-name`), and some are fields of the run spec. A dot in "
       "a name is one\n"
       "level of nesting in YAML. Of several values the command line counts first, then the YAML file, then "
       "the program,\n"
