@@ -77,11 +77,11 @@ void LaneThreads::start(int lane) {
   try {
     threads_.emplace_back([this, lane] { loop(lane); });
   } catch (const std::system_error& error) {
-    throw FailedPrecondition(fmt::format(
-        "the {} lanes of a process need a thread each, but the system has refused thread {}: {}. "
-        "Raise the limits on processes and memory (ulimit -u, ulimit -v, the control group's "
-        "pids.max), or set a lower num_devices",
-        errors_.size(), lane + 1, error.code().message()));
+    throw FailedPrecondition(
+        fmt::format("the {} lanes of a process need a thread each, but the system has refused thread {}: {}. "
+                    "Raise the limits on processes and memory (ulimit -u, ulimit -v, the control group's "
+                    "pids.max), or set a lower num_devices",
+                    errors_.size(), lane + 1, error.code().message()));
   }
   if (!is_bound_) return;
   const cpu_set_t own = cores_of_lane(allowed_, lane, team_.size());
