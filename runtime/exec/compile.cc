@@ -94,7 +94,7 @@ class StepBuilder {
   void add_step(std::string op, std::string name, std::string attributes, Kernel kernel,
                 std::vector<int> inputs, std::vector<int> outputs, std::optional<int> position = {}) {
     const int step = position.value_or(static_cast<int>(plan_.steps.size()));
-    make_room(step);
+    if (position) make_room(step);
     for (int input : inputs) {
       PlanValue& value = at(plan_.root(input));
       value.last_step = std::max(value.last_step, step);

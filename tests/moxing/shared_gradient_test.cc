@@ -1,9 +1,6 @@
 // Variables whose gradients are one tensor: several replicas learn what one with the whole batch learns.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
-
 #include "moxing/layers.h"
 #include "runtime/base/random.h"
 #include "tests/moxing/small_run.h"
@@ -48,17 +45,6 @@ class SharedGradient : public testing::Test {
                   .save_summary_steps = 0,
                   .save_model_secs = 0});
     return load_checkpoint(log_dir);
-  }
-
-  static double largest_difference(const Checkpoint& a, const Checkpoint& b) {
-    double largest = 0;
-    for (size_t v = 0; v < a.variables.size(); ++v) {
-      EXPECT_EQ(a.variables[v].name, b.variables[v].name);
-      const auto left = a.variables[v].value.values<float>(), right = b.variables[v].value.values<float>();
-      for (size_t i = 0; i < left.size(); ++i)
-        largest = std::max(largest, std::abs(static_cast<double>(left[i]) - static_cast<double>(right[i])));
-    }
-    return largest;
   }
 };
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <string>
@@ -91,6 +93,19 @@ inline RunSpec momentum_run(std::vector<Array> samples, ModelFn model_fn, const 
           .max_number_of_steps = 30,
           .log_every_n_steps = 0,
           .save_model_secs = 0};
+}
+
+// Between the variables of two runs of one model.
+inline double largest_difference(const Checkpoint& a, const Checkpoint& b) {
+  double largest = 0;
+  EXPECT_EQ(a.variables.size(), b.variables.size());
+  for (size_t v = 0; v < std::min(a.variables.size(), b.variables.size()); ++v) {
+    EXPECT_EQ(a.variables[v].name, b.variables[v].name);
+    const auto left = a.variables[v].value.values<float>(), right = b.variables[v].value.values<float>();
+    for (size_t i = 0; i < left.size(); ++i)
+      largest = std::max(largest, std::abs(static_cast<double>(left[i]) - static_cast<double>(right[i])));
+  }
+  return largest;
 }
 
 class SmallRun : public ::testing::Test {

@@ -2,7 +2,6 @@
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <stdexcept>
 
 #include "moxing/layers.h"
@@ -56,18 +55,6 @@ class SyncBatchNorm : public testing::Test {
                   .save_summary_steps = 0,
                   .save_model_secs = 0});
     return load_checkpoint(log_dir);
-  }
-
-  static double largest_difference(const Checkpoint& a, const Checkpoint& b) {
-    double largest = 0;
-    EXPECT_EQ(a.variables.size(), b.variables.size());
-    for (size_t v = 0; v < a.variables.size(); ++v) {
-      EXPECT_EQ(a.variables[v].name, b.variables[v].name);
-      const auto left = a.variables[v].value.values<float>(), right = b.variables[v].value.values<float>();
-      for (size_t i = 0; i < left.size(); ++i)
-        largest = std::max(largest, std::abs(static_cast<double>(left[i]) - static_cast<double>(right[i])));
-    }
-    return largest;
   }
 };
 
