@@ -79,8 +79,8 @@ void correlate(const Problem& p, const float* x, const float* u, const float* bi
                 y_stride = point_stride(chunk * p.out_channels);
   float* products = scratch + p.points() * x_stride;
   for (int64_t tile = first; tile < last; tile += chunk) {
-    transform_images<Writing::kCached, Tile>(p, x, whole_chunk(tile, chunk, p.in_channels),
-                                             {x_stride, p.in_channels, kLanes}, scratch);
+    transform_images<Writing::kCached, Tile, Tile + 1 - R>(p, x, whole_chunk(tile, chunk, p.in_channels),
+                                                           {x_stride, p.in_channels, kLanes}, scratch);
     for (int point = 0; point < p.points(); ++point)
       multiply<TilesAre::kRows>(scratch + point * x_stride, p.in_channels, u + point * p.filter_stride(),
                                 p.out_channels, products + point * y_stride, p.out_channels, chunk,
@@ -100,8 +100,8 @@ void accumulate_filter(const Problem& p, const float* x, const float* dy, float*
   if (first == last)
     std::memset(sums, 0, static_cast<size_t>(p.points() * p.filter_stride()) * sizeof(float));
   for (int64_t tile = first; tile < last; tile += chunk) {
-    transform_images<Writing::kCached, Tile>(p, x, whole_chunk(tile, chunk, p.in_channels),
-                                             {x_stride, p.in_channels, kLanes}, scratch);
+    transform_images<Writing::kCached, Tile, Tile + 1 - R>(p, x, whole_chunk(tile, chunk, p.in_channels),
+                                                           {x_stride, p.in_channels, kLanes}, scratch);
     transform_gradients<Writing::kCached, Tile, Tile + 1 - R>(p, dy, whole_chunk(tile, chunk, p.out_channels),
                                                               {y_stride, p.out_channels, kLanes}, gradients);
     for (int point = 0; point < p.points(); ++point)

@@ -57,9 +57,10 @@ struct Part {
   int64_t first_block, last_block;
 };
 
-// load(position, block, d) reads the pixels of a tile, and spread(d, store) hands the values of its points to `store`.
+// load(position, block, d) reads the pixels of a tile and transforms its columns as it does: a tile has more values than there are
+// registers. spread(d, store) transforms the rows and hands the values of the points to `store`, in their order.
 template <Writing kWriting, int Values, typename Load, typename Spread>
-void transform_tiles(const Problem& p, const Part& part, const Strides& strides, float* out, const Load& load,
+void transform_tiles(const Problem& p, const Part& part, const Strides strides, float* out, const Load& load,
                      const Spread& spread) {
   const int64_t there = std::clamp(p.tiles() - part.origin, part.first, part.last);
   TilePosition at(p, part.origin + part.first);
@@ -68,7 +69,10 @@ void transform_tiles(const Problem& p, const Part& part, const Strides& strides,
       float* row = out + t * strides.row + b * strides.block;
       Vector d[Values];
       load(at, b, d);
-      spread(d, [&](int point, Vector value) { write<kWriting>(row + point * strides.point, value); });
+      spread(d, [&row, stride = strides.point](Vector value) {
+        write<kWriting>(row, value);
+        row += stride;
+      });
     }
   for (int64_t t = there; t < part.last; ++t)
     for (int64_t b = part.first_block; b < part.last_block; ++b)
@@ -79,24 +83,30 @@ void transform_tiles(const Problem& p, const Part& part, const Strides& strides,
 }
 
 // B^T d B of the image's tiles.
-template <Writing kWriting, int Tile, typename Element>
+template <Writing kWriting, int Tile, int M, typename Element>
 void transform_images(const Problem& p, const Element* x, const Part& part, const Strides& strides,
                       float* v) {
-  const int64_t blocks = p.in_channels / kLanes, pixels = p.in_height * p.in_width,
-                outputs = p.outputs_a_side();
+  const int64_t blocks = p.in_channels / kLanes, pixels = p.in_height * p.in_width;
   transform_tiles<kWriting, Tile * Tile>(
       p, part, strides, v,
       [&](const TilePosition& at, int64_t b, Vector* d) {
         const Element* block = x + (at.image * blocks + b) * pixels * kLanes;
-        const int64_t top = at.row * outputs - p.before_y, left = at.column * outputs - p.before_x;
-        load_pixels<Tile>(block, p.in_height, p.in_width, top, left, d);
-        fetch_pixels<Tile>(block, p.in_width, top, left + Tile, outputs);
+        const int64_t top = at.row * M - p.before_y, left = at.column * M - p.before_x;
+        for_each_column<Tile>(block, p.in_height, p.in_width, top, left, [&](int j, Vector* line) {
+          transform_line<Tile>(line, 1);
+#pragma GCC unroll 8
+          for (int i = 0; i < Tile; ++i) d[i * Tile + j] = line[i];
+        });
+        fetch_pixels<Tile, M>(block, p.in_width, top, left + Tile);
       },
-      [](Vector* d, const auto& store) {
-        for (int j = 0; j < Tile; ++j) transform_line<Tile>(d + j, Tile);
+      [](const Vector* d, const auto& store) {
         for (int i = 0; i < Tile; ++i) {
-          transform_line<Tile>(d + i * Tile, 1);
-          for (int j = 0; j < Tile; ++j) store(i * Tile + j, d[i * Tile + j]);
+          Vector line[Tile];  // not in place: what is in memory would be written there once more
+#pragma GCC unroll 8
+          for (int j = 0; j < Tile; ++j) line[j] = d[i * Tile + j];
+          transform_line<Tile>(line, 1);
+#pragma GCC unroll 8
+          for (int j = 0; j < Tile; ++j) store(line[j]);
         }
       });
 }
@@ -106,14 +116,15 @@ template <Writing kWriting, int Tile, int M, typename Element>
 void transform_gradients(const Problem& p, const Element* dy, const Part& part, const Strides& strides,
                          float* out) {
   const int64_t blocks = p.out_channels / kLanes, pixels = p.out_height * p.out_width;
-  transform_tiles<kWriting, M * M>(
+  transform_tiles<kWriting, Tile * M>(
       p, part, strides, out,
       [&](const TilePosition& at, int64_t b, Vector* d) {
         const Element* block = dy + (at.image * blocks + b) * pixels * kLanes;
-        load_pixels<M>(block, p.out_height, p.out_width, at.row * M, at.column * M, d);
-        fetch_pixels<M>(block, p.out_width, at.row * M, (at.column + 1) * M, M);
+        for_each_column<M>(block, p.out_height, p.out_width, at.row * M, at.column * M,
+                           [&](int j, const Vector* line) { expand_line<Tile, M>(line, 1, d + j, M); });
+        fetch_pixels<M, M>(block, p.out_width, at.row * M, (at.column + 1) * M);
       },
-      [](const Vector* d, const auto& store) { expand<Tile, M>(d, store); });
+      [](const Vector* d, const auto& store) { expand_rows<Tile, M>(d, store); });
 }
 
 // A^T m A of the products, plus bias[out] unless null.
@@ -159,8 +170,10 @@ void transform_taps(const Problem& p, const Strides& strides, float* u, int64_t 
           for (int s = 0; s < R; ++s) lanes[r * R + s][lane] = tap(in, out + lane, r, s);
       Vector g[R * R];
       for (int i = 0; i < R * R; ++i) g[i] = _mm512_load_ps(lanes[i]);
-      expand<Tile, R>(g, [&](int point, Vector value) {
-        write<kWriting>(u + point * strides.point + in * strides.row + out / kLanes * strides.block, value);
+      float* to = u + in * strides.row + out / kLanes * strides.block;
+      expand<Tile, R>(g, [&](Vector value) {
+        write<kWriting>(to, value);
+        to += strides.point;
       });
     }
   finish<kWriting>();

@@ -38,33 +38,6 @@ struct Points<8> {
   static constexpr float scale[7] = {1, -2.0f / 9, -2.0f / 9, 1.0f / 90, 1.0f / 90, 32.0f / 45, 32.0f / 45};
 };
 
-// G: Tile x N, what turns N values into Tile; A: N x Tile, what turns Tile products into N results.
-template <int Tile, int N>
-struct Matrices {
-  float g[Tile][N], a[N][Tile];
-  constexpr Matrices() : g(), a() {
-    for (int n = 0; n < N; ++n) {
-      for (int i = 0; i < Tile - 1; ++i) {
-        g[i][n] = power(Points<Tile>::at[i], n) * Points<Tile>::scale[i];
-        a[n][i] = power(Points<Tile>::at[i], n);
-      }
-      g[Tile - 1][n] = a[n][Tile - 1] = n == N - 1 ? 1.0f : 0.0f;
-    }
-  }
-};
-template <int Tile, int N>
-inline constexpr Matrices<Tile, N> kMatrices{};
-
-// sum over k of coefficient[k] * value[k * stride], zeros left out (the loop unrolls: coefficients are constants).
-template <int Count>
-inline Vector combine(const float (&coefficient)[Count], const Vector* value, int stride) {
-  Vector sum = _mm512_setzero_ps();
-#pragma GCC unroll 8
-  for (int k = 0; k < Count; ++k)
-    if (coefficient[k] != 0) sum = _mm512_fmadd_ps(splat(coefficient[k]), value[k * stride], sum);
-  return sum;
-}
-
 // The results of A for points in pairs a, -a: their sum serves the even powers, their difference the odd ones.
 template <int Tile, int N>
 inline void combine_products(const Vector* m, int stride, Vector* result, int result_stride) {
@@ -135,54 +108,88 @@ inline Vector load_channels(__mmask16 mask, const BFloat16* at) {
       _mm512_maskz_slli_epi32(mask, _mm512_maskz_cvtepu16_epi32(mask, upper_halves), 16));
 }
 
-// A square of one channel block, zeros outside of the image. At an edge masked loads instead of branches: with 14 x 14
-// pixels most tiles touch one.
-template <int Side, typename Element>
-inline void load_pixels(const Element* block, int64_t height, int64_t width, int64_t top, int64_t left,
-                        Vector* d) {
+// take(j, line) for each column of a square of one channel block; line: its Side pixels, zeros outside of the image. At an edge
+// masked loads instead of branches: with 14 x 14 pixels most tiles touch one.
+template <int Side, typename Element, typename Take>
+inline void for_each_column(const Element* block, int64_t height, int64_t width, int64_t top, int64_t left,
+                            const Take& take) {
+  if (top >= 0 && left >= 0 && top + Side <= height && left + Side <= width) {
+    const Element* corner = block + (top * width + left) * kLanes;
+    for (int j = 0; j < Side; ++j) {
+      Vector line[Side];
+#pragma GCC unroll 8
+      for (int i = 0; i < Side; ++i) line[i] = load_channels(0xffff, corner + (i * width + j) * kLanes);
+      take(j, line);
+    }
+    return;
+  }
   const auto clamp = [](int64_t value, int64_t limit) {
     return value < 0 ? 0 : value >= limit ? limit - 1 : value;
   };
-  if (top >= 0 && left >= 0 && top + Side <= height && left + Side <= width) {
-    const Element* corner = block + (top * width + left) * kLanes;
-    for (int i = 0; i < Side; ++i)
-      for (int j = 0; j < Side; ++j)
-        d[i * Side + j] = load_channels(0xffff, corner + (i * width + j) * kLanes);
-    return;
-  }
-  int64_t offset[Side];
+  const Element* row[Side];
   __mmask16 mask[Side];
-  for (int j = 0; j < Side; ++j) {
-    offset[j] = clamp(left + j, width) * kLanes;
-    mask[j] = left + j >= 0 && left + j < width ? 0xffff : 0;
-  }
   for (int i = 0; i < Side; ++i) {
-    const bool there = top + i >= 0 && top + i < height;
-    const Element* row = block + clamp(top + i, height) * width * kLanes;
-    for (int j = 0; j < Side; ++j) d[i * Side + j] = load_channels(there ? mask[j] : 0, row + offset[j]);
+    row[i] = block + clamp(top + i, height) * width * kLanes;
+    mask[i] = top + i >= 0 && top + i < height ? 0xffff : 0;
+  }
+  for (int j = 0; j < Side; ++j) {
+    const int64_t offset = clamp(left + j, width) * kLanes;
+    const __mmask16 there = left + j >= 0 && left + j < width ? 0xffff : 0;
+    Vector line[Side];
+#pragma GCC unroll 8
+    for (int i = 0; i < Side; ++i)
+      line[i] = load_channels(static_cast<__mmask16>(mask[i] & there), row[i] + offset);
+    take(j, line);
   }
 }
 
 // Begins to fetch the pixels that the tile to the right of one needs besides: neighbours lie in as many places as a tile has
 // rows, too many for the processor to follow by itself. Where there is no such tile, what lies there is of no use and no harm.
-template <int Rows, typename Element>
-inline void fetch_pixels(const Element* block, int64_t width, int64_t top, int64_t left, int64_t columns) {
-  for (int i = 0; i < Rows; ++i)
-    for (int64_t j = 0; j < columns; ++j)
-      _mm_prefetch(block + ((top + i) * width + left + j) * kLanes, _MM_HINT_T0);
+template <int Rows, int Columns, typename Element>
+inline void fetch_pixels(const Element* block, int64_t width, int64_t top, int64_t left) {
+  const Element* row = block + (top * width + left) * kLanes;
+#pragma GCC unroll 8
+  for (int i = 0; i < Rows; ++i, row += width * kLanes)
+#pragma GCC unroll 8
+    for (int j = 0; j < Columns; ++j) _mm_prefetch(row + j * kLanes, _MM_HINT_T0);
 }
 
-// store(point, value) of G d G^T, for a square of N x N values.
+// G applied to N values: Tile values. Points in pairs a, -a share the even and the odd powers.
+template <int Tile, int N>
+inline void expand_line(const Vector* d, int stride, Vector* result, int result_stride) {
+  using P = Points<Tile>;
+  result[0] = splat(P::scale[0]) * d[0];
+#pragma GCC unroll 8
+  for (int i = 1; i < Tile - 1; i += 2) {
+    Vector even = splat(P::scale[i]) * d[0], odd = splat(P::scale[i] * P::at[i]) * d[stride];
+#pragma GCC unroll 8
+    for (int n = 2; n < N; ++n) {
+      Vector& sum = n % 2 == 0 ? even : odd;
+      sum = _mm512_fmadd_ps(splat(P::scale[i] * power(P::at[i], n)), d[n * stride], sum);
+    }
+    result[i * result_stride] = even + odd;
+    result[(i + 1) * result_stride] = even - odd;
+  }
+  result[(Tile - 1) * result_stride] = d[(N - 1) * stride];
+}
+
+// store(value) of each point of G d G^T, in their order, from its columns: Tile x N values.
+template <int Tile, int N, typename Store>
+inline void expand_rows(const Vector* columns, const Store& store) {
+  for (int i = 0; i < Tile; ++i) {
+    Vector line[Tile];
+    expand_line<Tile, N>(columns + i * N, 1, line, 1);
+#pragma GCC unroll 8
+    for (int j = 0; j < Tile; ++j) store(line[j]);
+  }
+}
+
+// store(value) of each point of G d G^T, in their order, for a square of N x N values.
 template <int Tile, int N, typename Store>
 inline void expand(const Vector* d, const Store& store) {
-  Vector rows[Tile * N];
-#pragma GCC unroll 8
-  for (int i = 0; i < Tile; ++i)
-    for (int j = 0; j < N; ++j) rows[i * N + j] = combine(kMatrices<Tile, N>.g[i], d + j, N);
-#pragma GCC unroll 8
-  for (int i = 0; i < Tile; ++i)
-#pragma GCC unroll 8
-    for (int j = 0; j < Tile; ++j) store(i * Tile + j, combine(kMatrices<Tile, N>.g[j], rows + i * N, 1));
+  Vector columns[Tile * N];
+  for (int j = 0; j < N; ++j) expand_line<Tile, N>(d + j, N, columns + j, N);
+  expand_rows<Tile, N>(columns, store);
 }
 
 // The N x N results of Tile x Tile products that lie `stride` floats apart.

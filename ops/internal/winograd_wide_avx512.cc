@@ -94,7 +94,7 @@ template <typename Element>
 void transform_image(const Problem& p, const WideChunk& chunk, const Element* x, float* v, int64_t first,
                      int64_t last) {
   block_by_block(chunk, first, last, p.in_channels, [&](const Part& part) {
-    transform_images<Writing::kStreamed, kTile>(p, x, part, blocked(chunk.rows, p.in_channels), v);
+    transform_images<Writing::kStreamed, kTile, kOutputs>(p, x, part, blocked(chunk.rows, p.in_channels), v);
   });
 }
 
