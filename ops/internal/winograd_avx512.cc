@@ -85,9 +85,9 @@ void correlate(const Problem& p, const float* x, const float* u, const float* bi
       multiply<TilesAre::kRows>(scratch + point * x_stride, p.in_channels, u + point * p.filter_stride(),
                                 p.out_channels, products + point * y_stride, p.out_channels, chunk,
                                 p.out_channels, p.in_channels, false);
-    store_outputs<Tile, Tile + 1 - R>(p, products,
-                                      {tile, 0, std::min(chunk, last - tile), 0, p.out_channels / kLanes},
-                                      {y_stride, p.out_channels, kLanes}, bias, y);
+    store_image<Tile, Tile + 1 - R>(p, products,
+                                    {tile, 0, std::min(chunk, last - tile), 0, p.out_channels / kLanes},
+                                    {y_stride, p.out_channels, kLanes}, bias, y);
   }
 }
 

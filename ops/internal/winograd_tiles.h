@@ -43,6 +43,7 @@ struct Problem {
   int64_t outputs_a_side() const { return tile + 1 - window; }  // M
   int64_t tiles_y() const { return (out_height + outputs_a_side() - 1) / outputs_a_side(); }
   int64_t tiles_x() const { return (out_width + outputs_a_side() - 1) / outputs_a_side(); }
+  int64_t output_floats() const { return batch * out_channels * out_height * out_width; }
   int64_t tiles() const { return batch * tiles_y() * tiles_x(); }
 };
 

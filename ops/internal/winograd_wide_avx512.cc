@@ -132,7 +132,7 @@ constexpr WideKernels kKernels{
     [](const Problem& p, const WideChunk& chunk, const float* products, const float* bias, float* y,
        int64_t first, int64_t last) {
       block_by_block(chunk, first, last, p.out_channels, [&](const Part& part) {
-        store_outputs<kTile, kOutputs>(p, products, part, blocked(chunk.rows, p.out_channels), bias, y);
+        store_image<kTile, kOutputs>(p, products, part, blocked(chunk.rows, p.out_channels), bias, y);
       });
     },
     [](const Problem& p, const WideChunk& chunk, const float* d, const float* v, float* sums, int64_t first,
