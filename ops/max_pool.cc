@@ -30,12 +30,18 @@ bool is_used(const Node& node, int output) {
   return false;
 }
 
-template <typename Winner>
+template <typename Element, typename Winner>
 KernelFunction forward(const MaxPooling& pooling, bool with_winner) {
   return [pooling, with_winner](const KernelArguments& arguments) {
-    max_pool_forward(pooling, arguments.input<float>(0), arguments.output<float>(0),
+    max_pool_forward(pooling, arguments.input<Element>(0), arguments.output<Element>(0),
                      with_winner ? arguments.output<Winner>(kWinner) : nullptr, arguments.team);
   };
+}
+
+template <typename Element>
+KernelFunction forward(const Node& node, const MaxPooling& pooling, bool with_winner) {
+  return has_small_window(node.attributes) ? forward<Element, uint8_t>(pooling, with_winner)
+                                           : forward<Element, int32_t>(pooling, with_winner);
 }
 
 Kernel compile_max_pool(const KernelRequest& request) {
@@ -45,8 +51,8 @@ Kernel compile_max_pool(const KernelRequest& request) {
   const MaxPooling pooling{view, pooling_window(node.attributes, x)};
   const bool with_winner = is_used(node, kWinner);
   Kernel kernel =
-      plain_kernel(node, has_small_window(node.attributes) ? forward<uint8_t>(pooling, with_winner)
-                                                           : forward<int32_t>(pooling, with_winner));
+      plain_kernel(node, x.dtype == DType::kBFloat16 ? forward<BFloat16>(node, pooling, with_winner)
+                                                     : forward<float>(node, pooling, with_winner));
   kernel.input_layouts[0] = layout;
   kernel.output_layouts[0] = onednn::image_layout_like(node.outputs[0], x, layout);
   kernel.output_layouts[kWinner] = with_winner ? onednn::image_layout_like(node.outputs[kWinner], x, layout)
@@ -60,6 +66,8 @@ const Op kMaxPool{.name = "max_pool",
                   .compile = compile_max_pool};
 
 }  // namespace
+
+const Op& max_pool_op() { return kMaxPool; }
 
 Tensor max_pool(const Tensor& x, const Pool2dOptions& options, SourceLocation where) {
   // relu and the maximum commute: relu after pooling reads and writes a fraction of the memory, forward and backward.

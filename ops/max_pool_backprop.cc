@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ops/internal/fusable_ops.h"
 #include "ops/internal/max_pool_nodes.h"
 
 namespace mox {
@@ -50,11 +51,16 @@ struct MaxPoolLayouts {
   MaxPooling pooling;
 };
 
-template <typename Winner>
+template <typename Element, typename Winner>
 KernelFunction scatter_to_winners(const MaxPooling& pooling) {
   return [pooling](const KernelArguments& a) {
-    max_pool_scatter(pooling, a.input<float>(0), a.input<Winner>(1), a.output<float>(0), a.team);
+    max_pool_scatter(pooling, a.input<Element>(0), a.input<Winner>(1), a.output<Element>(0), a.team);
   };
+}
+template <typename Element>
+KernelFunction scatter_to_winners(const Node& node, const MaxPooling& pooling) {
+  return has_small_window(node.attributes) ? scatter_to_winners<Element, uint8_t>(pooling)
+                                           : scatter_to_winners<Element, int32_t>(pooling);
 }
 template <typename Winner>
 KernelFunction gather_from_winners(const MaxPooling& pooling) {
@@ -66,9 +72,9 @@ KernelFunction gather_from_winners(const MaxPooling& pooling) {
 Kernel compile_max_pool_backprop(const KernelRequest& request) {
   const Node& node = request.node;
   const MaxPoolLayouts layouts(request, node.outputs[0], node.inputs[0].type());
-  Kernel kernel =
-      plain_kernel(node, has_small_window(node.attributes) ? scatter_to_winners<uint8_t>(layouts.pooling)
-                                                           : scatter_to_winners<int32_t>(layouts.pooling));
+  Kernel kernel = plain_kernel(node, node.outputs[0].dtype == DType::kBFloat16
+                                         ? scatter_to_winners<BFloat16>(node, layouts.pooling)
+                                         : scatter_to_winners<float>(node, layouts.pooling));
   kernel.input_layouts = {layouts.y, layouts.winner};
   kernel.output_layouts = {layouts.x};
   return kernel;
@@ -95,6 +101,8 @@ const Op kMaxPoolGather{.name = "max_pool_gather",
                         .compile = compile_max_pool_gather};
 
 }  // namespace
+
+const Op& max_pool_backprop_op() { return kMaxPoolBackprop; }
 
 Tensor max_pool_backprop(const Shape& x_shape, const Tensor& dy, const Tensor& winner,
                          const Pool2dOptions& options, SourceLocation where) {

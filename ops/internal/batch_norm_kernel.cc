@@ -12,14 +12,15 @@ namespace {
 
 constexpr int64_t kWidest = 16;
 
-bool has_avx512() { return instruction_set() >= InstructionSet::kAvx512; }
+bool has(InstructionSet set) { return instruction_set() >= set; }
 
 template <typename T>
 const Loops<T>& loops(int64_t width) {
   if constexpr (std::is_same_v<T, float>) {
-    return width == 16 && has_avx512() ? kFloatAvx512 : kFloatAvx2[width == 16];
+    return width == 16 && has(InstructionSet::kAvx512) ? kFloatAvx512 : kFloatAvx2[width == 16];
   } else {
-    return width == 16 && has_avx512() ? kBFloat16Avx512 : kBFloat16Avx2[width == 16];
+    if (width == 16 && has(InstructionSet::kAvx512BFloat16)) return kBFloat16Avx512BFloat16;
+    return width == 16 && has(InstructionSet::kAvx512) ? kBFloat16Avx512 : kBFloat16Avx2[width == 16];
   }
 }
 

@@ -64,5 +64,7 @@ extern const Loops<BFloat16> kBFloat16Avx2[2];
 // For 16 channels, on processors with AVX-512F.
 extern const Loops<float> kFloatAvx512;
 extern const Loops<BFloat16> kBFloat16Avx512;
+// Also AVX512_BF16: results that are subnormal become zero.
+extern const Loops<BFloat16> kBFloat16Avx512BFloat16;
 
 }  // namespace mox::normalisation

@@ -22,6 +22,8 @@ const Op& less_equal_op();
 const Op& logical_and_op();
 const Op& matmul_bias_op();  // made by bias_rule
 const Op& matmul_op();
+const Op& max_pool_backprop_op();
+const Op& max_pool_op();
 const Op& relu_op();
 const Op& select_op();
 

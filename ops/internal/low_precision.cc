@@ -70,6 +70,13 @@ std::optional<std::vector<Tensor>> lower_normalisation(const Node& node, const R
       [&](size_t i) { return node.outputs[i] == image; });
 }
 
+// Of the winners nothing changes.
+std::optional<std::vector<Tensor>> lower_max_pooling(const Node& node, const RewriteView& view) {
+  if (!is_widened(view.mapped(node.inputs[0]))) return std::nullopt;
+  return with_low(
+      node, view, [](size_t i) { return i == 0; }, [](size_t i) { return i == 0; });
+}
+
 std::optional<std::vector<Tensor>> lower_elementwise(const Node& node, const RewriteView& view) {
   const TensorType& output = node.outputs[0];
   if (node.op == &cast_op() || !elementwise::program_of(node)) return std::nullopt;
@@ -96,6 +103,7 @@ std::optional<std::vector<Tensor>> lower(const Node& node, const RewriteView& vi
   if (is_one_of(node, {&batch_norm_op(), &batch_norm_backprop_op(), &batch_norm_activation_op(),
                        &batch_norm_activation_backprop_op(), &batch_norm_activation_again_op()}))
     return lower_normalisation(node, view);
+  if (is_one_of(node, {&max_pool_op(), &max_pool_backprop_op()})) return lower_max_pooling(node, view);
   return lower_elementwise(node, view);
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "ops/internal/bfloat16_lanes.h"
+
 namespace mox {
 namespace {
 
@@ -36,27 +38,20 @@ void for_each_pixel(const Window& window, int64_t row_stride, int64_t pixel_stri
 
 // The loops over one window, for one channel and for kLanes of them.
 
-template <typename Winner>
-void largest(const Window& window, int64_t row_stride, int64_t pixel_stride, const float* x, float* y,
+template <typename Element, typename Winner>
+void largest(const Window& window, int64_t row_stride, int64_t pixel_stride, const Element* x, Element* y,
              Winner* winner) {
   // Every window has a pixel: padding is smaller than the window.
-  float best = x[window.first_row * row_stride + window.first_column * pixel_stride];
+  auto best = static_cast<float>(x[window.first_row * row_stride + window.first_column * pixel_stride]);
   int place = 0;
   for_each_pixel(window, row_stride, pixel_stride, [&](int64_t offset, int position) {
-    const float value = x[offset];
+    const auto value = static_cast<float>(x[offset]);
     if (!(value > best) && value == value) return;  // NaN wins, and only NaN wins over it
     best = value;
     place = position;
   });
-  *y = best;
+  *y = static_cast<Element>(best);
   if (winner) *winner = static_cast<Winner>(place);
-}
-
-template <typename Winner>
-void scatter(const Window& window, int64_t row_stride, int64_t pixel_stride, const float* dy,
-             const Winner* winner, float* dx) {
-  for_each_pixel(window, row_stride, pixel_stride,
-                 [&](int64_t offset, int position) { dx[offset] += *winner == position ? *dy : 0.0f; });
 }
 
 template <typename Winner>
@@ -82,20 +77,20 @@ __m256i load_places(const int32_t* winner) {
 }
 
 // kVectors * kLanes channels. Two vectors share the walk over the window.
-template <int kVectors, typename Winner>
-void largest_lanes(const Window& window, int64_t row_stride, int64_t pixel_stride, const float* x, float* y,
-                   Winner* winner) {
-  const float* first = x + window.first_row * row_stride + window.first_column * pixel_stride;
+template <int kVectors, typename Element, typename Winner>
+void largest_lanes(const Window& window, int64_t row_stride, int64_t pixel_stride, const Element* x,
+                   Element* y, Winner* winner) {
+  const Element* first = x + window.first_row * row_stride + window.first_column * pixel_stride;
   __m256 best[kVectors];
   __m256i place[kVectors];
   for (int v = 0; v < kVectors; ++v) {
-    best[v] = _mm256_loadu_ps(first + v * kLanes);
+    best[v] = load_lanes(first + v * kLanes);
     place[v] = _mm256_setzero_si256();
   }
   for_each_pixel(window, row_stride, pixel_stride, [&](int64_t offset, int position) {
     const __m256i here = _mm256_set1_epi32(position);
     for (int v = 0; v < kVectors; ++v) {
-      const __m256 value = _mm256_loadu_ps(x + offset + v * kLanes);
+      const __m256 value = load_lanes(x + offset + v * kLanes);
       const __m256 wins =
           _mm256_or_ps(_mm256_cmp_ps(value, best[v], _CMP_GT_OQ), _mm256_cmp_ps(value, value, _CMP_UNORD_Q));
       best[v] = _mm256_blendv_ps(best[v], value, wins);
@@ -103,28 +98,9 @@ void largest_lanes(const Window& window, int64_t row_stride, int64_t pixel_strid
     }
   });
   for (int v = 0; v < kVectors; ++v) {
-    _mm256_storeu_ps(y + v * kLanes, best[v]);
+    store_lanes(y + v * kLanes, best[v]);
     if (winner) store_places(winner + v * kLanes, place[v]);
   }
-}
-
-template <bool kAdd, int kVectors, typename Winner>
-void scatter_lanes(const Window& window, int64_t row_stride, int64_t pixel_stride, const float* dy,
-                   const Winner* winner, float* dx) {
-  __m256i place[kVectors];
-  __m256 value[kVectors];
-  for (int v = 0; v < kVectors; ++v) {
-    place[v] = load_places(winner + v * kLanes);
-    value[v] = _mm256_loadu_ps(dy + v * kLanes);
-  }
-  for_each_pixel(window, row_stride, pixel_stride, [&](int64_t offset, int position) {
-    const __m256i here = _mm256_set1_epi32(position);
-    for (int v = 0; v < kVectors; ++v) {
-      float* target = dx + offset + v * kLanes;
-      const __m256 share = _mm256_and_ps(value[v], _mm256_castsi256_ps(_mm256_cmpeq_epi32(place[v], here)));
-      _mm256_storeu_ps(target, kAdd ? _mm256_add_ps(_mm256_loadu_ps(target), share) : share);
-    }
-  });
 }
 
 template <int kVectors, typename Winner>
@@ -167,14 +143,72 @@ void for_each_image(const MaxPooling& pooling, const Team& team, const Body& bod
   });
 }
 
+// The windows that hold one pixel of an axis: [first, last).
+class Covering {
+ public:
+  explicit Covering(const WindowAxis& axis) : axis_(axis) {}
+  // To a pixel that is not before the last one.
+  void move_to(int64_t pixel) {
+    while (last < axis_.output && last * axis_.stride - axis_.before <= pixel) ++last;
+    while (first < last && first * axis_.stride - axis_.before + axis_.size <= pixel) ++first;
+  }
+  int64_t first = 0, last = 0;
+
+ private:
+  const WindowAxis& axis_;
+};
+
+// visit(window's place in y, position of the pixel in the window) for each window that holds a pixel, in the windows' order.
+template <typename Visit>
+void for_each_covering(const MaxPooling& pooling, const Covering& rows, const Covering& columns, int64_t row,
+                       int64_t column, const Visit& visit) {
+  for (int64_t i = rows.first; i < rows.last; ++i)
+    for (int64_t j = columns.first; j < columns.last; ++j) {
+      const Window window = window_at(pooling.geometry, i, j);
+      const int64_t position = (row - window.first_row) * (window.last_column - window.first_column) +
+                               column - window.first_column;
+      visit(i * pooling.geometry[1].output + j, position);
+    }
+}
+
+// One pixel of dx: the sum over the windows that it won.
+template <int kVectors, typename Element, typename Winner>
+void sum_lanes(const MaxPooling& pooling, const Covering& rows, const Covering& columns, int64_t row,
+               int64_t column, const Element* dy, const Winner* winner, Element* dx) {
+  const int64_t width = pooling.image.width;
+  __m256 sum[kVectors];
+  for (int v = 0; v < kVectors; ++v) sum[v] = _mm256_setzero_ps();
+  for_each_covering(pooling, rows, columns, row, column, [&](int64_t place, int64_t position) {
+    const __m256i here = _mm256_set1_epi32(static_cast<int>(position));
+    for (int v = 0; v < kVectors; ++v) {
+      const int64_t at = place * width + v * kLanes;
+      const __m256i won = _mm256_cmpeq_epi32(load_places(winner + at), here);
+      sum[v] = _mm256_add_ps(sum[v], _mm256_and_ps(load_lanes(dy + at), _mm256_castsi256_ps(won)));
+    }
+  });
+  for (int v = 0; v < kVectors; ++v) store_lanes(dx + v * kLanes, sum[v]);
+}
+
+template <typename Element, typename Winner>
+void sum_one(const MaxPooling& pooling, const Covering& rows, const Covering& columns, int64_t row,
+             int64_t column, const Element* dy, const Winner* winner, Element* dx) {
+  const int64_t width = pooling.image.width;
+  float sum = 0;
+  for_each_covering(pooling, rows, columns, row, column, [&](int64_t place, int64_t position) {
+    sum += winner[place * width] == position ? static_cast<float>(dy[place * width]) : 0.0f;
+  });
+  *dx = static_cast<Element>(sum);
+}
+
 }  // namespace
 
-template <typename Winner>
-void max_pool_forward(const MaxPooling& pooling, const float* x, float* y, Winner* winner, const Team& team) {
+template <typename Element, typename Winner>
+void max_pool_forward(const MaxPooling& pooling, const Element* x, Element* y, Winner* winner,
+                      const Team& team) {
   const int64_t width = pooling.image.width, row = pooling.geometry[1].input * width;
   for_each_image(pooling, team, [&](int64_t first, int64_t pooled) {
-    const float* image = x + first;
-    float* result = y + pooled;
+    const Element* image = x + first;
+    Element* result = y + pooled;
     Winner* places = winner ? winner + pooled : nullptr;
     for_each_window(
         pooling,
@@ -187,33 +221,28 @@ void max_pool_forward(const MaxPooling& pooling, const float* x, float* y, Winne
   });
 }
 
-template <typename Winner>
-void max_pool_scatter(const MaxPooling& pooling, const float* dy, const Winner* winner, float* dx,
+template <typename Element, typename Winner>
+void max_pool_scatter(const MaxPooling& pooling, const Element* dy, const Winner* winner, Element* dx,
                       const Team& team) {
-  const int64_t width = pooling.image.width, row = pooling.geometry[1].input * width;
-  // Windows that tile the image exactly write every pixel once: nothing to clear, nothing to add to.
-  const bool tiles =
-      std::all_of(pooling.geometry.begin(), pooling.geometry.end(), [](const WindowAxis& axis) {
-        return axis.stride == axis.size && axis.before == 0 && axis.output * axis.stride == axis.input;
-      });
+  const int64_t width = pooling.image.width;
   for_each_image(pooling, team, [&](int64_t first, int64_t pooled) {
-    float* image = dx + first;
-    const float* gradient = dy + pooled;
+    Element* pixel = dx + first;
+    const Element* gradient = dy + pooled;
     const Winner* places = winner + pooled;
-    if (!tiles || width % kLanes != 0) std::fill_n(image, pooling.image.inner * width, 0.0f);
-    auto one = [&](const Window& window, int64_t c, int64_t at) {
-      scatter(window, row, width, gradient + at, places + at, image + c);
-    };
-    auto add = [&]<int kVectors>(const Window& window, int64_t c, int64_t at) {
-      scatter_lanes<true, kVectors>(window, row, width, gradient + at, places + at, image + c);
-    };
-    auto write = [&]<int kVectors>(const Window& window, int64_t c, int64_t at) {
-      scatter_lanes<false, kVectors>(window, row, width, gradient + at, places + at, image + c);
-    };
-    if (tiles)
-      for_each_window(pooling, write, one);
-    else
-      for_each_window(pooling, add, one);
+    Covering rows(pooling.geometry[0]);
+    for (int64_t i = 0; i < pooling.geometry[0].input; ++i) {
+      rows.move_to(i);
+      Covering columns(pooling.geometry[1]);
+      for (int64_t j = 0; j < pooling.geometry[1].input; ++j, pixel += width) {
+        columns.move_to(j);
+        int64_t c = 0;
+        for (; c + 2 * kLanes <= width; c += 2 * kLanes)
+          sum_lanes<2>(pooling, rows, columns, i, j, gradient + c, places + c, pixel + c);
+        for (; c + kLanes <= width; c += kLanes)
+          sum_lanes<1>(pooling, rows, columns, i, j, gradient + c, places + c, pixel + c);
+        for (; c < width; ++c) sum_one(pooling, rows, columns, i, j, gradient + c, places + c, pixel + c);
+      }
+    }
   });
 }
 
@@ -238,8 +267,12 @@ void max_pool_gather(const MaxPooling& pooling, const float* x, const Winner* wi
 
 template void max_pool_forward(const MaxPooling&, const float*, float*, uint8_t*, const Team&);
 template void max_pool_forward(const MaxPooling&, const float*, float*, int32_t*, const Team&);
+template void max_pool_forward(const MaxPooling&, const BFloat16*, BFloat16*, uint8_t*, const Team&);
+template void max_pool_forward(const MaxPooling&, const BFloat16*, BFloat16*, int32_t*, const Team&);
 template void max_pool_scatter(const MaxPooling&, const float*, const uint8_t*, float*, const Team&);
 template void max_pool_scatter(const MaxPooling&, const float*, const int32_t*, float*, const Team&);
+template void max_pool_scatter(const MaxPooling&, const BFloat16*, const uint8_t*, BFloat16*, const Team&);
+template void max_pool_scatter(const MaxPooling&, const BFloat16*, const int32_t*, BFloat16*, const Team&);
 template void max_pool_gather(const MaxPooling&, const float*, const uint8_t*, float*, const Team&);
 template void max_pool_gather(const MaxPooling&, const float*, const int32_t*, float*, const Team&);
 

@@ -19,12 +19,13 @@ struct MaxPooling {
   int64_t pooled_pixels() const { return geometry[0].output * geometry[1].output; }
 };
 
-// `Winner` is uint8_t, or int32_t where a window has more than 256 pixels. `winner` may be null.
-template <typename Winner>
-void max_pool_forward(const MaxPooling& pooling, const float* x, float* y, Winner* winner, const Team& team);
-// dx = dy at each window's winner, 0 elsewhere.
-template <typename Winner>
-void max_pool_scatter(const MaxPooling& pooling, const float* dy, const Winner* winner, float* dx,
+// `Element` is float or BFloat16, `Winner` uint8_t, or int32_t where a window has more than 256 pixels. `winner` may be null.
+template <typename Element, typename Winner>
+void max_pool_forward(const MaxPooling& pooling, const Element* x, Element* y, Winner* winner,
+                      const Team& team);
+// dx = dy at each window's winner, summed in float32 in the windows' order; 0 elsewhere.
+template <typename Element, typename Winner>
+void max_pool_scatter(const MaxPooling& pooling, const Element* dy, const Winner* winner, Element* dx,
                       const Team& team);
 // y = x at each window's winner.
 template <typename Winner>

@@ -13,6 +13,7 @@
 #include "ops/conv2d.h"
 #include "ops/gradients.h"
 #include "ops/matmul.h"
+#include "ops/max_pool.h"
 #include "ops/mul.h"
 #include "ops/passes.h"
 #include "ops/reduce_sum.h"
@@ -136,6 +137,51 @@ TEST_F(LowPrecision, ALayerIsFloat32sRounded) {
       SCOPED_TRACE(i);
       expect_within_a_rounding(low[i], exact[i]);
     }
+  }
+}
+
+// The result is float32's to the bit, and the gradient is its sum of the windows, rounded once.
+TEST_F(LowPrecision, MaxPoolingStaysInBFloat16) {
+  for (const int64_t channels : {16, 12}) {
+    SCOPED_TRACE(channels);
+    const Pool2dOptions overlapping{.window = {3, 3}, .strides = {2, 2}, .padding = Padding::kSame};
+    const auto build = [&](bool rounds) {
+      return [&, rounds](Inputs in) {
+        const auto round = [&](const Tensor& x) { return rounds ? rounded(x) : x; };
+        const Tensor image = round(conv2d(round(in[0]), round(in[1])));
+        const Tensor y = max_pool(image, overlapping);
+        const Tensor next = round(conv2d(round(y), round(in[2])));
+        std::vector<Tensor> results = {y, next};
+        for (const Tensor& gradient : gradients(reduce_sum(mul(next, round(in[3]))), in.first(3)))
+          results.push_back(gradient);
+        return results;
+      };
+    };
+    std::vector<Array> inputs = {random_array({2, 8, 13, 14}, 1), random_array({channels, 8, 1, 1}, 2),
+                                 random_array({16, channels, 1, 1}, 3), random_array({2, 16, 7, 7}, 4)};
+    for (Array& input : inputs) input = rounded(input);
+    const auto exact = evaluate_in(Precision::kFloat32, build(true), inputs),
+               low = evaluate_in(Precision::kBFloat16, build(false), inputs);
+    expect_within_a_rounding(low[0], exact[0]);
+    for (size_t i = 1; i < exact.size(); ++i) EXPECT_LT(relative_distance(low[i], exact[i]), 4e-3) << i;
+
+    Graph graph;
+    GraphScope scope(graph);
+    std::vector<Tensor> tensors;
+    for (const Array& array : inputs)
+      tensors.push_back(
+          graph.input(static_cast<int>(tensors.size()), array.type(), SourceLocation::current()));
+    GraphRewriter rewriter(graph, build(false)(tensors));
+    for (const NamedRule& rule : default_rules({.precision = Precision::kBFloat16}))
+      rewriter.apply(rule.rule);
+    int pools = 0;
+    for (const auto& node : rewriter.graph().nodes()) {
+      if (!std::string_view(node->op->name).starts_with("max_pool")) continue;
+      ++pools;
+      EXPECT_EQ(node->inputs[0].dtype(), DType::kBFloat16) << node->name;
+      EXPECT_EQ(node->outputs[0].dtype, DType::kBFloat16) << node->name;
+    }
+    EXPECT_EQ(pools, 2);
   }
 }
 
