@@ -269,7 +269,7 @@ std::shared_ptr<const Plan> Plan::compile(const Graph& graph, const PlanRequest&
   schedule_gradient_events(*impl, gradient_variables);
   impl->gradients_in_parts = options.gradients_in_parts;
   if (options.gradients_in_parts) {
-    hand_over_in_parts(*impl);
+    hand_over_in_parts(*impl, gradient_variables);
     let_gradients_share_memory(*impl);
   }
   share_in_place(*impl);

@@ -60,6 +60,7 @@ void share_in_place(Plan::Impl& plan) {
       if (!may_overwrite(plan, step, output_index, input) || !taken.insert(input).second) continue;
       to.alias_of = input;
       from.last_step = to.last_step;
+      if (gradients.contains(output)) gradients.insert(input);  // whose memory the gradient lies in now
     }
   }
 }
@@ -100,13 +101,20 @@ void schedule_gradient_events(Plan::Impl& plan, const std::vector<std::string>& 
                    [](const GradientEvent& a, const GradientEvent& b) { return a.step < b.step; });
 }
 
-void hand_over_in_parts(Plan::Impl& plan) {
+void hand_over_in_parts(Plan::Impl& plan, const std::vector<std::string>& gradient_variables) {
   for (GradientEvent& event : plan.gradient_events) {
     const int value = plan.root(plan.gradients[event.gradient]);
     PlanStep& step = plan.steps[static_cast<size_t>(plan.values[static_cast<size_t>(value)].first_step)];
     const auto reads = [&](int input) { return plan.root(input) == value; };
+    // The step that computes the gradient may be the last that reads the variable: it would read what is updated meanwhile.
+    const auto is_variable = [&](int input) {
+      const PlanValue& root = plan.values[static_cast<size_t>(plan.root(input))];
+      return root.storage == Storage::kVariable &&
+             plan.variables[static_cast<size_t>(root.index)] == gradient_variables[event.gradient];
+    };
     if (!step.kernel.instantiate_in_parts || step.outputs != std::vector<int>{value} ||
         event.step != plan.values[static_cast<size_t>(value)].first_step ||
+        std::ranges::any_of(step.inputs, is_variable) ||
         std::ranges::count(plan.gradients, value, [&](int gradient) { return plan.root(gradient); }) != 1 ||
         std::ranges::any_of(plan.steps,
                             [&](const PlanStep& other) { return std::ranges::any_of(other.inputs, reads); }))

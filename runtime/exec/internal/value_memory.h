@@ -15,8 +15,8 @@ namespace mox {
 void schedule_gradient_events(Plan::Impl& plan, const std::vector<std::string>& gradient_variables);
 
 // Lets kernels that can do so hand their gradients over in parts: those computed where nothing reads the variable any more,
-// and read by nothing.
-void hand_over_in_parts(Plan::Impl& plan);
+// not even the kernel itself, and read by nothing. `gradient_variables` as above.
+void hand_over_in_parts(Plan::Impl& plan, const std::vector<std::string>& gradient_variables);
 
 // Gradients that are used when their event comes need memory no longer than that.
 void let_gradients_share_memory(Plan::Impl& plan);
