@@ -147,6 +147,20 @@ std::vector<GradientOutput> gradients_of(const Tensor& loss, const Graph& graph,
   return result;
 }
 
+// The value is computed from the variable as it was before the step: it would undo what the optimizer does.
+void refuse_updates_of_trained(const std::vector<GradientOutput>& gradients, const Graph& graph) {
+  for (const GradientOutput& gradient : gradients)
+    if (const Tensor value = graph.find_update(gradient.variable); value.defined())
+      throw InvalidArgument(
+          fmt::format("the variable '{}' made at {} is trained, and takes the value of '{}' made at {} after "
+                      "each step: what the "
+                      "optimizer does to it would be lost. Make it with trainable = false, leave it out of "
+                      "var_scopes, or "
+                      "change it in a hook (Session::set_variable)",
+                      graph.spec(gradient.variable).name, to_string(graph.spec(gradient.variable).where),
+                      value.name(), to_string(value.where())));
+}
+
 }  // namespace
 
 size_t CompiledModel::fetch_index(std::string_view name) const {
@@ -219,6 +233,7 @@ std::unique_ptr<CompiledModel> ModelCompiler::compile(const std::vector<TensorTy
     const Tensor loss = loss_scale_.defined() ? scaled(fetches.loss(), *model->graph) : fetches.loss();
     request.gradients = gradients_of(loss, *model->graph, model->spec);
     request.updates = model->graph->updates();
+    refuse_updates_of_trained(request.gradients, *model->graph);
   }
   request.fetches = fetches.tensors;
   for (const GradientOutput& gradient : request.gradients)

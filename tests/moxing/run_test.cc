@@ -250,6 +250,21 @@ TEST_F(RunTest, RefusesWhatAModelMustNotReturn) {
               HasSubstr("has 2 component(s): float32[8, 2], float32[8, 1]"));
 }
 
+// Clipping the weights so, for instance, gives them the clipped values of before the step, whatever the gradient was.
+TEST_F(RunTest, RefusesAnUpdateAfterTheStepOfWhatTheOptimizerTrains) {
+  auto s = spec();
+  s.model_fn = [](const Inputs& in, ModeKeys mode) {
+    const Tensor w = get_variable("clipped", {1}, zeros());
+    ModelSpec model = line_model(in, mode);
+    model.loss = model.loss + reduce_sum(w);
+    update_after_step(w, clip_by_value(w, -0.01, 0.01));
+    return model;
+  };
+  EXPECT_THAT(message_of_run<InvalidArgument>(s),
+              AllOf(HasSubstr("'clipped'"), HasSubstr("clip_by_value"), HasSubstr("run_test.cc"),
+                    HasSubstr("trainable = false")));
+}
+
 TEST_F(RunTest, RefusesNamesThatMetricsJsonlHasAlready) {
   for (const std::string name : {"step", "samples_per_second", "learning_rate", "evaluation"}) {
     auto s = spec();
