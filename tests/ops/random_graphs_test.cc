@@ -105,6 +105,13 @@ class RandomModel {
       if (candidate.shape() == shape) known.push_back(candidate);
     return known.empty() || below(2) == 0 ? variable(shape, range) : known[below(known.size())];
   }
+  // One for each row, of which some come several times.
+  Tensor numbers(int64_t limit) {
+    Array values(DType::kInt64, {kRows});
+    for (int64_t& value : values.values<int64_t>())
+      value = static_cast<int64_t>(below(static_cast<size_t>(limit)));
+    return graph.constant(values, place());
+  }
   Tensor pick(const std::vector<Choice>& choices) { return choices[below(choices.size())](); }
 
   std::vector<Choice> elementwise() {
@@ -152,6 +159,22 @@ class RandomModel {
         [this] {
           return reshape(reshape(recent(), {kRows * kColumns}), {kRows, kColumns});
         },
+        [this] { return recent() * tanh(reduce_mean(any())); },
+        [this] { return recent() - reduce_max(any(), {.axes = {0}, .keep_dims = true}); },
+        [this] {
+          return recent() + embedding_lookup(some_variable({40, kColumns}, 1), numbers(40));
+        },
+        [this] { return gather(recent(), numbers(kRows)); },
+        [this] {
+          const std::vector<Tensor> pieces = split_sizes(recent(), {1, 17, kColumns - 18}, 1);
+          return concat({pieces[2], pieces[0], pieces[1]}, 1);
+        },
+        [this] {
+          return slice(pad(recent(), {{1, 0}, {0, 3}}), {0, 2}, {kRows, kColumns});
+        },
+        [this] {
+          return recent() * expand_dims(sparse_softmax_cross_entropy(any(), numbers(kColumns)), 1) * 0.2f;
+        },
         [this] { return softmax(recent()) * 20; },
         [this] { return log_softmax(recent()) * 0.2f; },
         [this] {
@@ -183,6 +206,16 @@ class RandomModel {
         [=, this] { return relu(normalised(recent()) + normalised(conv2d(any(), filter(1)))); },
         [=, this] { return clip_by_value(normalised(conv2d(recent(), filter(3))), 0, 1.5); },
         [=, this] { return normalised(recent()); },
+        [=, this] {
+          const Tensor half =
+              conv2d(recent(), some_variable({24, channels_, 3, 3}, 0.12f), {.strides = {2, 2}});
+          const Tensor whole =
+              conv2d_transpose(relu(half), some_variable({24, channels_, 3, 3}, 0.12f), {.strides = {2, 2}});
+          return slice(whole, {0, 0, 0, 1}, {4, channels_, 21, 21});
+        },
+        [=, this] {
+          return relu(normalised(recent() + conv2d(relu(normalised(conv2d(any(), filter(1)))), filter(3))));
+        },
         [=, this] {
           return batch_norm_inference(conv2d(recent(), filter(1)), some_variable(per_channel, 1),
                                       some_variable(per_channel, 1), some_variable(per_channel, 1),
@@ -269,16 +302,13 @@ StepOutcome train(const RandomModel& model, CompileOptions options, bool in_part
   return outcome;
 }
 
-// Without rules, and everything fetched.
-StepOutcome expected_outcome(const RandomModel& model) {
+// Everything fetched.
+StepOutcome expected_outcome(const RandomModel& model, const CompileOptions& options) {
   std::vector<Tensor> all = model.fetches;
   for (const GradientOutput& gradient : model.gradients) all.push_back(gradient.gradient);
   for (const VariableUpdate& update : model.updates) all.push_back(update.value);
-  const std::vector<Array> values = mox::evaluate(all, model.batch,
-                                                  {.variables = model.initial_values(),
-                                                   .seed = 5,
-                                                   .step = 7,
-                                                   .compile = compile_options_without_rules()});
+  const std::vector<Array> values = mox::evaluate(
+      all, model.batch, {.variables = model.initial_values(), .seed = 5, .step = 7, .compile = options});
   auto next = values.begin();
   const auto take = [&](size_t count) {
     const auto first = std::exchange(next, next + static_cast<std::ptrdiff_t>(count));
@@ -292,7 +322,8 @@ StepOutcome expected_outcome(const RandomModel& model) {
 }
 
 // Rounding differs, and may turn a relu's mask here and there; what is wrong is farther off.
-void expect_alike(const std::vector<Array>& actual, const std::vector<Array>& expected, const char* what) {
+void expect_alike(const std::vector<Array>& actual, const std::vector<Array>& expected, double tolerance,
+                  const char* what) {
   for (size_t i = 0; i < expected.size(); ++i) {
     double distance = 0, length = 0;
     const auto a = actual[i].values<float>(), e = expected[i].values<float>();
@@ -300,8 +331,14 @@ void expect_alike(const std::vector<Array>& actual, const std::vector<Array>& ex
       distance += std::pow(static_cast<double>(a[k]) - e[k], 2);
       length += std::pow(static_cast<double>(e[k]), 2);
     }
-    EXPECT_LE(std::sqrt(distance), 0.01 * std::sqrt(length) + 1e-7) << what << " " << i;
+    EXPECT_LE(std::sqrt(distance), tolerance * std::sqrt(length) + 1e-7) << what << " " << i;
   }
+}
+
+void expect_alike(const StepOutcome& actual, const StepOutcome& expected, double tolerance = 0.01) {
+  expect_alike(actual.fetches, expected.fetches, tolerance, "fetch");
+  expect_alike(actual.gradients, expected.gradients, tolerance, "gradient");
+  expect_alike(actual.updates, expected.updates, tolerance, "update");
 }
 
 class RandomGraphs : public ::testing::TestWithParam<int> {};
@@ -311,17 +348,21 @@ TEST_P(RandomGraphs, GiveTheSameHoweverTheyAreCompiled) {
     for (const bool with_stretches : {false, true}) {
       SCOPED_TRACE(std::string(images ? "images" : "matrices") + (with_stretches ? ", computed again" : ""));
       const RandomModel model(static_cast<uint64_t>(GetParam()), images, with_stretches);
-      const StepOutcome expected = expected_outcome(model);
+      const StepOutcome expected = expected_outcome(model, compile_options_without_rules());
       for (const bool in_parts : {false, true})
         for (const bool recomputes : {false, true}) {
           SCOPED_TRACE(std::string(in_parts ? "in parts" : "whole") + (recomputes ? ", recomputes" : ""));
-          const StepOutcome outcome =
+          expect_alike(
               train(model, {.rules = default_rules({.recomputes = recomputes}), .convert = convert_layout},
-                    in_parts);
-          expect_alike(outcome.fetches, expected.fetches, "fetch");
-          expect_alike(outcome.gradients, expected.gradients, "gradient");
-          expect_alike(outcome.updates, expected.updates, "update");
+                    in_parts),
+              expected);
         }
+      if (bfloat16_support() == BFloat16Support::kNone) continue;
+      SCOPED_TRACE("bfloat16");
+      const CompileOptions low{.rules = default_rules({.precision = Precision::kBFloat16}),
+                               .convert = convert_layout};
+      const StepOutcome low_expected = expected_outcome(model, low);
+      for (const bool in_parts : {false, true}) expect_alike(train(model, low, in_parts), low_expected, 0.1);
     }
 }
 
