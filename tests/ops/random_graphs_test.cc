@@ -357,6 +357,13 @@ TEST_P(RandomGraphs, GiveTheSameHoweverTheyAreCompiled) {
                     in_parts),
               expected);
         }
+      // Without gradients other fusions apply: nothing else reads what a convolution gave.
+      const std::vector<Tensor> values(model.fetches.begin(), model.fetches.begin() + 3);
+      expect_alike(
+          mox::evaluate(
+              values, model.batch,
+              {.variables = model.initial_values(), .seed = 5, .step = 7, .compile = compile_options()}),
+          {expected.fetches.begin(), expected.fetches.begin() + 3}, 0.01, "value");
       if (bfloat16_support() == BFloat16Support::kNone) continue;
       SCOPED_TRACE("bfloat16");
       const CompileOptions low{.rules = default_rules({.precision = Precision::kBFloat16}),
