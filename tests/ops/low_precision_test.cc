@@ -105,6 +105,26 @@ void expect_within_a_rounding(const Array& low, const Array& exact) {
   for (size_t i = 0; i < b.size(); ++i) ASSERT_NEAR(a[i], b[i], std::abs(b[i]) / 256 + 1e-5f * largest) << i;
 }
 
+// The last stages of a network for larger images, where one step goes over the whole row.
+TEST_F(LowPrecision, TakesImagesThatAreNarrowerThanTheStride) {
+  for (const int64_t width : {1, 2, 3})
+    for (const int64_t window : {2, 3, 5})
+      for (const int64_t stride : {2, 4}) {
+        SCOPED_TRACE(testing::Message() << "width " << width << " window " << window << " stride " << stride);
+        const BuildMany build = [&](Inputs in) {
+          const Tensor y = conv2d(in[0], in[1], {.strides = {2, stride}});
+          std::vector<Tensor> results = {y};
+          for (const Tensor& gradient : gradients(reduce_sum(mul(y, y)), in)) results.push_back(gradient);
+          return results;
+        };
+        const std::vector<Array> inputs = {random_array({2, 16, 4, width}, 1),
+                                           random_array({16, 16, window, window}, 2)};
+        const auto exact = evaluate_in(Precision::kFloat32, build, inputs);
+        const auto low = evaluate_in(Precision::kBFloat16, build, inputs);
+        for (size_t i = 0; i < exact.size(); ++i) EXPECT_LT(relative_distance(low[i], exact[i]), 0.02) << i;
+      }
+}
+
 struct Layer {
   Shape image, filter;
   Conv2dOptions options;
