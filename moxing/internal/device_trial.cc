@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <span>
 #include <string>
 
 #include "moxing/internal/compiled_model.h"
@@ -62,6 +63,20 @@ double sum_over_ranks(Communicator& ranks, double value) {
   return value;
 }
 
+// Those of `own` that are possible on every rank: ranks may have different numbers of cores, and all try the same together.
+std::vector<int> possible_everywhere(Communicator& ranks, const std::vector<int>& own) {
+  if (ranks.size() == 1) return own;
+  std::vector<int> result = own;
+  const auto bytes = std::as_bytes(std::span(own));
+  for (const std::string& text :
+       ranks.allgather({reinterpret_cast<const char*>(bytes.data()), bytes.size()})) {
+    std::vector<int> theirs(text.size() / sizeof(int));
+    if (!theirs.empty()) std::memcpy(theirs.data(), text.data(), text.size());
+    std::erase_if(result, [&](int devices) { return std::ranges::find(theirs, devices) == theirs.end(); });
+  }
+  return result;
+}
+
 }  // namespace
 
 std::vector<int> possible_devices(const RunSettings& settings, const StartingPoint& start,
@@ -82,7 +97,8 @@ std::vector<int> possible_devices(const RunSettings& settings, const StartingPoi
 
 int choose_devices(const RunSpec& spec, const RunSettings& settings, const StartingPoint& start,
                    const SessionState& restored, Communicator& ranks) {
-  const std::vector<int> possible = possible_devices(settings, start, restored, ranks.size());
+  const std::vector<int> possible =
+      possible_everywhere(ranks, possible_devices(settings, start, restored, ranks.size()));
   if (possible.empty())
     throw FailedPrecondition(
         fmt::format("num_devices is auto, but no number of devices is possible with {} threads and {} ranks: "

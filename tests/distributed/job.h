@@ -23,4 +23,15 @@ inline Words job_of(int ranks, const Words& command) {
   return words;
 }
 
+// Two ranks, each started by a command of its own.
+inline Words job_of_two(const Words& first, const Words& second) {
+  Words words = {"/usr/bin/mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"};
+  for (const Words* command : {&first, &second}) {
+    if (command == &second) words.push_back(":");
+    words.insert(words.end(), {"-n", "1", std::string(MOX_BINARY_DIR "/bin/") + command->front()});
+    words.insert(words.end(), command->begin() + 1, command->end());
+  }
+  return words;
+}
+
 }  // namespace mox

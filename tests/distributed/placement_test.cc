@@ -152,6 +152,16 @@ TEST_F(Placements, RanksAgreeOnANumberOfDevicesThatIsMeasured) {
   EXPECT_EQ(checkpoint_digest(chosen), checkpoint_digest(given));
 }
 
+// One rank has the cores for two devices, the other for one: what one could try alone, nobody tries.
+TEST_F(Placements, RanksWithMoreAndWithFewerCoresAgreeOnANumberOfDevices) {
+  const Words command = program(log_dir_, 5, {"--num_devices=auto", "--threads_per_device=1"});
+  const ProcessResult result =
+      Process(job_of_two(command + Words{"--threads=1"}, command + Words{"--threads=2"})).wait(60);
+  EXPECT_FALSE(result.timed_out);
+  expect_success(result);
+  EXPECT_EQ(load_checkpoint(log_dir_).global_step, 5);
+}
+
 TEST_F(Placements, AnEvaluationIsTheSameOnAnyNumberOfRanks) {
   expect_success(train_on({1, 1}, program(log_dir_, 10)));
   std::string expected;
