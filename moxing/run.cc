@@ -19,6 +19,9 @@ namespace mox {
 RunResult run_or_throw(const RunSpec& spec) {
   internal::require_agreement(internal::job(), internal::facts_of_build());
   internal::RunSettings settings = internal::resolve_settings(spec);
+  internal::set_stall_limits(settings.stall_warning_s, settings.stall_abort_s);
+  // Before anything else that ranks do together: what that is depends on the options.
+  internal::require_agreement(internal::job(), internal::facts_of_configuration());
   // Rank 0 shows what all ranks know.
   const internal::NowhereToPrint nowhere(internal::job().rank() != 0);
   Console console(nowhere.or_else(1), nowhere.or_else(2), internal::job().size() == 1);

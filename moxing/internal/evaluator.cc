@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "moxing/internal/job.h"
+#include "moxing/internal/job_agreement.h"
 #include "runtime/base/error.h"
 
 namespace mox::internal {
@@ -44,6 +45,7 @@ Evaluator::Evaluator(const RunSpec& spec, const RunSettings& settings, VariableS
       compiler_(spec.model_fn, ModeKeys::EVAL, store, team, settings.arithmetic, {}, lanes.size()),
       lanes_(lanes) {
   compiler_.for_signature(dataset_.signature());
+  require_agreement(job(), facts_of_data(dataset_));
 }
 
 Metrics Evaluator::evaluate(const std::function<bool()>& give_up) {
@@ -93,10 +95,16 @@ Metrics Evaluator::means_of(const std::vector<double>& records, const std::vecto
   for (const std::string& name : names) sums.emplace_back(name, 0.0);
   samples_ = 0;
   // Rank r has computed the batches r, r + ranks, ...
-  for (size_t batch = 0;; ++batch) {
+  size_t batches = 0;
+  for (const std::string& of_rank : all) batches += of_rank.size() / (record * sizeof(double));
+  for (size_t batch = 0; batch < batches; ++batch) {
     const std::string& of_rank = all[batch % all.size()];
     const size_t position = batch / all.size() * record * sizeof(double);
-    if (position >= of_rank.size()) break;
+    if (position >= of_rank.size())
+      throw DataError(fmt::format(
+          "rank {} (host {}) has come to the end of the data of input_fn(eval) before other ranks ({} "
+          "batches in all, without its number {}); all ranks need the same data, in the same order",
+          batch % all.size(), job().host(static_cast<int>(batch % all.size())), batches, batch));
     std::vector<double> values(record);
     std::memcpy(values.data(), of_rank.data() + position, record * sizeof(double));
     samples_ += static_cast<int64_t>(values[0]);

@@ -56,6 +56,10 @@ JobFacts facts_of_configuration() {
   return facts;
 }
 
+JobFacts facts_of_data(const Dataset& batches) {
+  return {{"data", fmt::format("{} with {} elements", batches.describe(), batches.cardinality())}};
+}
+
 std::string processor_model() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);)

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/comm/communicator.h"
+#include "runtime/data/dataset.h"
 
 namespace mox::internal {
 
@@ -15,8 +16,11 @@ using JobFacts = std::vector<std::pair<std::string, std::string>>;
 // The facts that are the same in every process that runs the same build of the same program. Compared before anything else:
 // other builds may do other things together.
 JobFacts facts_of_build();
-// The facts that are the same in every process that runs with the same options.
+// The facts that are the same in every process that runs with the same options. Compared next: what ranks do together
+// depends on them.
 JobFacts facts_of_configuration();
+// The facts that are the same in every process that has the same data: each takes its share of the batches.
+JobFacts facts_of_data(const Dataset& batches);
 // The processor; that of another rank may be another one, which is worth a word.
 std::string processor_model();
 

@@ -4,6 +4,7 @@
 
 #include "moxing/internal/evaluator.h"
 #include "moxing/internal/job.h"
+#include "moxing/internal/job_agreement.h"
 #include "moxing/internal/lane_threads.h"
 #include "moxing/internal/output_hook.h"
 #include "moxing/internal/session_state.h"
@@ -69,6 +70,7 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, const
                               .memory_budget_bytes = settings.data_memory_bytes,
                               .group_size = job().size(),
                               .group_first = job().rank()});
+  require_agreement(job(), facts_of_data(dataset));
   Batch batch;
   std::vector<OutputBatch> pending;
   int64_t steps = 0;

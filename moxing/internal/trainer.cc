@@ -72,7 +72,6 @@ Trainer::Trainer(const RunSpec& spec, const RunSettings& settings, Console& cons
       entered_(team_),
       store_(settings_.seed = effective_seed(start_, restored_, settings_.seed)),
       learning_rate_scale_(learning_rate_scale(settings_, placement_)) {
-  set_stall_limits(settings_.stall_warning_s, settings_.stall_abort_s);
   set_job_step(restored_.global_step);
 }
 
@@ -320,12 +319,10 @@ void Trainer::agree_on_stopping() {
 
 void Trainer::require_agreement(const CompiledModel& model) const {
   if (ranks_.size() == 1) return;
-  JobFacts facts = facts_of_configuration();
+  JobFacts facts = facts_of_data(*dataset_);
   facts.emplace_back("number of steps", fmt::format("{} to {}", global_step_, last_step_));
   facts.emplace_back("batch size", std::to_string(settings_.batch_size));
   facts.emplace_back("optimizer", updater_->optimizer().description());
-  facts.emplace_back("data",
-                     fmt::format("{} with {} elements", dataset_->describe(), dataset_->cardinality()));
   facts.emplace_back("instructions in use", to_string(instruction_set()));
   facts.emplace_back("compiled plan", fmt::format("{:016x}", model.plan->fingerprint()));
   facts.emplace_back("placement", fmt::format("{}, {} of {} replicas", placement_.describe(),

@@ -18,6 +18,19 @@ namespace {
 
 constexpr int64_t kSamples = 300;
 
+bool has_fault(const std::string& fault) {
+  return mox::flag("fault") == fault && mox::rank() == mox::get_flag<int64_t>("fault_rank");
+}
+
+mox::Dataset of_evaluation(const mox::Dataset& samples) {
+  if (has_fault("stop_evaluation")) raise(SIGSTOP);
+  if (has_fault("data")) return samples.take(kSamples / 3);
+  if (mox::flag("fault") != "filter") return samples;
+  const int64_t labels = has_fault("filter") ? 3 : 10;
+  return samples.filter(
+      [labels](const mox::Element& sample) { return sample[1].item() < static_cast<double>(labels); });
+}
+
 mox::Dataset input_fn(mox::ModeKeys mode) {
   std::vector<float> pixels(kSamples * 64);
   std::vector<int64_t> labels(kSamples);
@@ -28,7 +41,7 @@ mox::Dataset input_fn(mox::ModeKeys mode) {
   }
   const auto samples = mox::Dataset::from_arrays(
       {mox::Array::from<float>({kSamples, 1, 8, 8}, pixels), mox::Array::from<int64_t>({kSamples}, labels)});
-  if (mode != mox::ModeKeys::TRAIN) return samples;
+  if (mode != mox::ModeKeys::TRAIN) return of_evaluation(samples);
   return mox::get_flag<bool>("endless") ? samples.shuffle(kSamples).repeat() : samples.shuffle(kSamples);
 }
 
