@@ -239,6 +239,7 @@ void Trainer::train() {
       ++entered_hooks_;
       hook->after_create_session(*this);
     }
+    if (ranks_.size() > 1) agree_on_stopping();
     while (!stop_requested_) {
       set_job_step(global_step_ + 1);
       if (!take_batches()) {
@@ -305,7 +306,7 @@ void Trainer::step() {
   if (std::exchange(save_is_due_, false)) submit_checkpoint();
 }
 
-// A signal, or a hook, may have asked one rank alone; all must end after the same step.
+// A signal, or a hook, may have asked one rank alone; all must end after the same step, or before the first one.
 void Trainer::agree_on_stopping() {
   interrupted_ = signal_.received() != 0;
   if (interrupted_) request_stop(fmt::format("{} was received", signal_.name()));

@@ -77,6 +77,9 @@ class NormalisedGradient : public mox::Optimizer {
 
 class FaultHook : public mox::Hook {
  public:
+  void after_create_session(mox::Session& session) override {
+    if (has_fault("early")) session.request_stop("not today");
+  }
   void before_run(mox::Session& session) override {
     const std::string fault = mox::flag("fault");
     const bool is_here = mox::rank() == mox::get_flag<int64_t>("fault_rank");
@@ -148,9 +151,10 @@ bool functions_work() {
 int main(int argc, char** argv) {
   mox::define_flag(
       "fault", std::string("none"),
-      "exception, kill, kill_after (the start), stop, sleep, terminate, leave, compiled (something "
-      "before the run), batch, variables (other ones), horovod (the same, in its words), functions "
-      "or none.");
+      "exception, kill, kill_after (the start), stop, sleep, terminate, leave, early (a wish to stop before "
+      "the first step), compiled (something before the run), batch, variables (other ones), horovod (the "
+      "same, in its words), data (fewer to evaluate), filter (the same, which no count shows), "
+      "stop_evaluation, functions or none.");
   mox::define_flag("fault_rank", int64_t{1}, "The rank that has the fault.");
   mox::define_flag("fault_step", int64_t{5}, "The steps before it.");
   mox::define_flag("endless", true, "Whether the training data repeat.");

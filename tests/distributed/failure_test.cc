@@ -97,6 +97,46 @@ TEST_F(Failures, RanksThatDoNotRunTheSameAreNamedWithTheFirstDifference) {
   EXPECT_THAT(result.err, HasSubstr("in the configuration: 'batch_size: 8' against 'batch_size: 9'"));
 }
 
+TEST_F(Failures, RanksThatDoNotEvaluateTheSameAreNamedInEveryMode) {
+  for (const std::string mode : {"train", "eval"}) {
+    if (mode == "eval")
+      expect_success(
+          run_process({"distributed_program", "--train_url=" + log_dir_, "--max_number_of_steps=2"}));
+    const ProcessResult result = run_with("data", 2, 1, {"--run_mode=" + mode, kAbort});
+    EXPECT_FALSE(result.timed_out);
+    EXPECT_EQ(result.status, 1) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("and rank 1 (host "));
+    EXPECT_THAT(result.err, HasSubstr("in the data: "));
+  }
+  const Words command = {"distributed_program", "--train_url=" + log_dir_, "--run_mode=eval"};
+  const ProcessResult options = run_process(job_of_two(command, command + Words{"--eval_batch_size=60"}));
+  EXPECT_EQ(options.status, 1);
+  EXPECT_THAT(options.err,
+              HasSubstr("in the configuration: 'eval_batch_size: 0' against 'eval_batch_size: 60'"));
+  // What a filter leaves is not known before it has run.
+  const ProcessResult filtered = run_with("filter", 2, 1, {"--run_mode=eval"});
+  EXPECT_EQ(filtered.status, 1) << filtered.out;
+  EXPECT_THAT(filtered.err, HasSubstr("rank 1 (host "));
+  EXPECT_THAT(filtered.err,
+              HasSubstr("has come to the end of the data of input_fn(eval) before other ranks"));
+}
+
+TEST_F(Failures, ARankThatStopsInAnEvaluationEndsTheJobInTime) {
+  expect_success(run_process({"distributed_program", "--train_url=" + log_dir_, "--max_number_of_steps=2"}));
+  const ProcessResult result = run_with("stop_evaluation", 2, 1, {"--run_mode=eval", kAbort});
+  EXPECT_FALSE(result.timed_out);
+  EXPECT_NE(result.status, 0);
+  EXPECT_THAT(result.err, HasSubstr("(stall_abort_s), so the job ends"));
+}
+
+TEST_F(Failures, AWishOfOneRankToStopBeforeTheFirstStepEndsAllThere) {
+  const ProcessResult result = run_with("early", 2, 1, {kAbort});
+  EXPECT_FALSE(result.timed_out);
+  expect_success(result);
+  EXPECT_THAT(result.out, HasSubstr("stopped because rank 1 was asked to stop"));
+  EXPECT_EQ(load_checkpoint(log_dir_).global_step, 0);
+}
+
 TEST_F(Failures, ASignalToOneRankSavesAtTheSameStepOnAllAndEndsWithItsStatus) {
   const std::string whole = fresh("whole");
   const Words program = {"distributed_program", "--log_every_n_steps=0", "--logical_replicas=2",
