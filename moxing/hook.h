@@ -76,8 +76,9 @@ class Session {
   // Steps in one pass over the training data: a fraction where batches run across the ends of passes (10 samples in
   // batches of 4, repeated: 2.5). 0 if the size of the data set is not known.
   virtual double steps_per_epoch() const = 0;
-  virtual int64_t samples() const = 0;                            // trained on since this start
-  virtual const std::string& log_dir() const = 0;                 // "" if the run keeps nothing
+  virtual int64_t samples() const = 0;  // trained on since this start
+  // "" if the run keeps nothing. Of the ranks of a job rank 0 alone needs to see it: what writes there does so on rank 0.
+  virtual const std::string& log_dir() const = 0;
   virtual const std::vector<std::string>& log_names() const = 0;  // of ModelSpec::log_info, in order
 
   // Ends the run after this step, in good order. The first reason given is reported.

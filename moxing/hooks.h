@@ -22,7 +22,8 @@ struct LoggingHookOptions {
 std::shared_ptr<Hook> logging_hook(const LoggingHookOptions& options);
 
 // Appends {"step", "samples_per_second", "learning_rate", metrics...} as one JSON object a line to log_dir/metrics.jsonl,
-// and evaluations with "evaluation": true. After a resume, lines of steps beyond the restored one are cut off first.
+// and evaluations with "evaluation": true. After a resume, lines of steps beyond the restored one are cut off first. Of the
+// ranks of a job rank 0 writes the file.
 std::shared_ptr<Hook> metrics_file_hook(int64_t every_n_steps);
 
 struct CheckpointHookOptions {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "moxing/distributed.h"
 #include "moxing/formats/image_options.h"
 #include "runtime/base/error.h"
 
@@ -16,7 +17,7 @@ class LabelNamesHook : public Hook {
   explicit LabelNamesHook(std::vector<std::string> names) : names_(std::move(names)) {}
 
   void after_create_session(Session& session) override {
-    if (session.log_dir().empty()) return;
+    if (session.log_dir().empty() || rank() != 0) return;  // rank 0 keeps what the job keeps
     const std::string path = session.log_dir() + "/labels.txt";
     if (session.first_step() > 0 && std::filesystem::exists(path)) require_same(path);
     data::write_label_names(path, names_);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "moxing/distributed.h"
 #include "moxing/hooks.h"
 #include "moxing/internal/metric_names.h"
 #include "runtime/base/error.h"
@@ -25,11 +26,7 @@ class MetricsFileHook : public Hook {
   explicit MetricsFileHook(int64_t every_n_steps) : every_n_steps_(every_n_steps) {}
 
   void after_create_session(Session& session) override {
-    if (session.log_dir().empty()) throw FailedPrecondition("metrics_file_hook needs a run with a log_dir");
-    path_ = session.log_dir() + "/metrics.jsonl";
-    drop_lines_after(session.global_step());
-    file_.open(path_, std::ios::app);
-    check("open");
+    open(session);
     mark_ = Clock::now();
   }
 
@@ -51,6 +48,7 @@ class MetricsFileHook : public Hook {
   }
 
   void after_evaluation(Session& session, const Metrics& metrics) override {
+    open(session);  // a hook before this one may have evaluated in its after_create_session
     if (std::exchange(evaluated_step_, session.global_step()) == session.global_step()) return;
     nlohmann::ordered_json line;
     line[kStepField] = session.global_step();
@@ -61,6 +59,16 @@ class MetricsFileHook : public Hook {
 
  private:
   using Clock = std::chrono::steady_clock;
+
+  // Once, and on rank 0, which keeps what the job keeps.
+  void open(Session& session) {
+    if (file_.is_open() || rank() != 0) return;
+    if (session.log_dir().empty()) throw FailedPrecondition("metrics_file_hook needs a run with a log_dir");
+    path_ = session.log_dir() + "/metrics.jsonl";
+    drop_lines_after(session.global_step());
+    file_.open(path_, std::ios::app);
+    check("open");
+  }
 
   // A run that goes on from step n writes the steps after n again.
   void drop_lines_after(int64_t step) {
@@ -83,6 +91,7 @@ class MetricsFileHook : public Hook {
   }
 
   void write(const nlohmann::ordered_json& line) {
+    if (!file_.is_open()) return;  // of another rank
     file_ << line.dump() << '\n' << std::flush;
     check("write");
   }

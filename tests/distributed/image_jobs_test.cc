@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "moxing/checkpoint.h"
+#include "runtime/base/file.h"
 #include "tests/distributed/job.h"
 
 namespace mox {
@@ -42,6 +43,17 @@ TEST_F(ImageJobs, ImageClassifierRunsOnAnyNumberOfRanks) {
   const Words job{"image_classifier", "--data.format=cifar10", "--model.name=cifarnet",
                   "--optimizer.learning_rate=0.001"};
   EXPECT_EQ(trained(2, "two", job), trained(1, "one", job));
+}
+
+TEST_F(ImageJobs, OnlyRankZeroNeedsTheDirectoryOfResults) {
+  const std::string log_dir = fresh("results");
+  const auto rank = [&](const std::string& directory) {
+    return Words{"image_classifier",       "--data.format=cifar10",    "--model.name=cifarnet",
+                 "--data_url=" + folder_,  "--train_url=" + directory, "--batch_size=8",
+                 "--max_number_of_steps=2"};
+  };
+  expect_success(run_process(job_of_two(rank(log_dir), rank("/proc/nowhere"))));
+  EXPECT_THAT(read_file(log_dir + "/labels.txt"), testing::HasSubstr("0: "));
 }
 
 }  // namespace

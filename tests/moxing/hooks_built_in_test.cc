@@ -138,6 +138,21 @@ TEST_F(BuiltInHooks, MetricsFileIsCutToTheRestoredStep) {
   EXPECT_THAT(steps, ElementsAre(1, 2, 3, 4));
 }
 
+TEST_F(BuiltInHooks, MetricsFileHoldsAnEvaluationBeforeTheFirstStep) {
+  auto s = spec();
+  s.save_summary_steps = 2;
+  s.inter_mode = ModeKeys::EVAL;
+  auto hook = std::make_shared<CallbackHook>();
+  hook->on_create = [](Session& session) { session.evaluate(); };
+  s.hooks = {hook};
+  run_or_throw(s);
+  const auto lines = metrics_lines();
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[0].at("step"), 0);
+  EXPECT_EQ(lines[0].at("evaluation"), true);
+  EXPECT_EQ(lines[1].at("step"), 2);
+}
+
 TEST_F(BuiltInHooks, MetricsFileNeedsADirectoryAndAnInterval) {
   EXPECT_THROW(metrics_file_hook(0), InvalidArgument);
   auto s = spec();
