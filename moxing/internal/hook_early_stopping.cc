@@ -9,7 +9,10 @@ class EarlyStoppingHook : public Hook {
   explicit EarlyStoppingHook(const MonitorOptions& options) : monitor_(options) {}
   std::string name() const override { return "early_stopping/" + monitor_.options().metric; }
   // A run that was stopped stays stopped when it is started again, until it is given more patience.
-  void after_create_session(Session& session) override { stop_if_stuck(session); }
+  void after_create_session(Session& session) override {
+    monitor_.require_evaluations(session, "early_stopping_hook");
+    stop_if_stuck(session);
+  }
   void after_evaluation(Session& session, const Metrics& metrics) override {
     monitor_.add(metrics);
     stop_if_stuck(session);

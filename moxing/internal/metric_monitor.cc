@@ -17,6 +17,14 @@ MetricMonitor::MetricMonitor(const MonitorOptions& options) : options_(options) 
     throw InvalidArgument(fmt::format("a monitor's min_change must be >= 0, got {}", options.min_change));
 }
 
+void MetricMonitor::require_evaluations(const Session& session, const char* hook) const {
+  if (session.can_evaluate()) return;
+  throw FailedPrecondition(
+      fmt::format("{} follows '{}' over evaluations, but this run has none: set inter_mode to EVAL and "
+                  "eval_every_n_steps to the steps between two of them",
+                  hook, options_.metric));
+}
+
 void MetricMonitor::add(const Metrics& metrics) {
   const double* value = nullptr;
   std::string names;

@@ -13,6 +13,9 @@ class MetricMonitor {
   // Throws InvalidArgument for a patience below 1 and a min_change below 0.
   explicit MetricMonitor(const MonitorOptions& options);
 
+  // Throws FailedPrecondition, naming the hook, for a run that evaluates nothing: it would wait for ever.
+  void require_evaluations(const Session& session, const char* hook) const;
+
   // Takes the metric out of an evaluation; NaN and infinities are no improvement. Throws NotFound, naming the metrics there
   // are, if the metric is not among them.
   void add(const Metrics& metrics);

@@ -120,6 +120,10 @@ RunResult Trainer::run() {
                                                .keep_every_steps = settings_.keep_checkpoint_every_n_steps});
   else if (settings_.log_dir.empty() && ranks_.rank() == 0)
     log_warning("no log_dir is set: nothing of this run is saved (set --log_dir or --train_url)");
+  if (!settings_.evaluates && settings_.eval_every_n_steps > 0 && ranks_.rank() == 0)
+    log_warning(fmt::format(
+        "eval_every_n_steps is {}, but nothing is evaluated: inter_mode is not eval (set --inter_mode=eval)",
+        settings_.eval_every_n_steps));
   if (settings_.evaluates) evaluator_ = std::make_unique<Evaluator>(spec_, settings_, store_, team_, *lanes_);
 
   // A finished run goes through its end once more, in case that a crash came between the last checkpoint and the last

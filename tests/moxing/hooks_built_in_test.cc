@@ -225,6 +225,24 @@ TEST_F(BuiltInHooks, EvaluationComesAtItsStepsAndOnceAtTheEnd) {
   EXPECT_THROW(evaluation_hook(-1), InvalidArgument);
 }
 
+TEST_F(BuiltInHooks, WhatFollowsEvaluationsIsRefusedWhereThereAreNone) {
+  for (const auto& hook : {early_stopping_hook({}), plateau_learning_rate_hook({})}) {
+    auto s = spec();
+    s.hooks = {hook};
+    EXPECT_THAT(message_of_run<FailedPrecondition>(s), AllOf(HasSubstr("'loss'"), HasSubstr("inter_mode")));
+  }
+}
+
+TEST_F(BuiltInHooks, StepsBetweenEvaluationsThatNobodyMakesAreMentioned) {
+  const ScopedConfiguration configuration({"--threads=1", "--log_level=warning"});
+  auto s = spec();
+  s.eval_every_n_steps = 2;
+  ::testing::internal::CaptureStderr();
+  run_or_throw(s);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("eval_every_n_steps is 2, but nothing is evaluated"));
+}
+
 TEST_F(BuiltInHooks, AnEvaluationDoesNotDisturbTheTrainingData) {
   std::vector<double> means[2];
   for (int turn : {0, 1}) {
