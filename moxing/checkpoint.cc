@@ -15,6 +15,7 @@
 #include "moxing/safetensors.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/function_ref.h"
 #include "runtime/base/log.h"
 
 namespace mox {
@@ -147,6 +148,25 @@ std::string advice(const std::string& directory) {
       "There is no older checkpoint that is intact. Restore it from a copy; to start anew, {}.", retry);
 }
 
+// What `find` finds, and where in `*directory`; nothing if it finds nothing.
+std::optional<Checkpoint> load_found(FunctionRef<std::optional<std::string>()> find, std::string* directory) {
+  for (;;) {
+    const std::optional<std::string> found = find();
+    if (!found) return std::nullopt;
+    const ino_t identity = directory_identity(*found);
+    std::string problem;
+    if (auto checkpoint = try_load(*found, &problem)) {
+      if (directory) *directory = *found;
+      return checkpoint;
+    }
+    // A run that saves may have deleted or replaced it meanwhile: read what is there now.
+    const ino_t now = directory_identity(*found);
+    if (now == 0 || now != identity) continue;
+    throw DataError(
+        fmt::format("the checkpoint '{}' cannot be used: {}. {}", *found, problem, advice(*found)));
+  }
+}
+
 }  // namespace
 
 std::string save_checkpoint(const std::string& log_dir, const Checkpoint& checkpoint,
@@ -239,18 +259,12 @@ std::string resolve_checkpoint(const std::string& path) {
       "no checkpoint in '{}': it is neither one nor does it hold a checkpoint-<step> directory", path));
 }
 
-Checkpoint load_checkpoint(const std::string& path) {
-  for (;;) {
-    const std::string directory = resolve_checkpoint(path);
-    const ino_t identity = directory_identity(directory);
-    std::string problem;
-    if (auto checkpoint = try_load(directory, &problem)) return *std::move(checkpoint);
-    // A run that saves may have deleted or replaced it meanwhile: read what is there now.
-    const ino_t now = directory_identity(directory);
-    if (now == 0 || now != identity) continue;
-    throw DataError(
-        fmt::format("the checkpoint '{}' cannot be used: {}. {}", directory, problem, advice(directory)));
-  }
+Checkpoint load_checkpoint(const std::string& path, std::string* directory) {
+  return *load_found([&]() -> std::optional<std::string> { return resolve_checkpoint(path); }, directory);
+}
+
+std::optional<Checkpoint> load_latest_checkpoint(const std::string& log_dir, std::string* directory) {
+  return load_found([&] { return latest_checkpoint(log_dir); }, directory);
 }
 
 std::string arrays_digest(std::span<const NamedArray> arrays) {

@@ -74,12 +74,17 @@ std::optional<std::string> latest_checkpoint(const std::string& log_dir);
 // that it is. Throws NotFound if there is none.
 std::string resolve_checkpoint(const std::string& path);
 
-// Loads the checkpoint that `path` means (see resolve_checkpoint). Variables and slots come sorted by name.
+// Loads the checkpoint that `path` means (see resolve_checkpoint), and sets `*directory` to where it was found: of a log_dir
+// in which a run saves, the latest may be gone a moment after it was found. Variables and slots come sorted by name.
 //
 // Throws NotFound if there is none, and DataError if anything about it is wrong: a missing, truncated or
 // damaged file, files of two different checkpoints. The text names the file, what is wrong, and the newest
 // older checkpoint that is intact with the way to go on from it. There is no silent fall-back.
-Checkpoint load_checkpoint(const std::string& path);
+Checkpoint load_checkpoint(const std::string& path, std::string* directory = nullptr);
+
+// The same for the latest checkpoint of `log_dir`; nothing if there is none.
+std::optional<Checkpoint> load_latest_checkpoint(const std::string& log_dir,
+                                                 std::string* directory = nullptr);
 
 // SHA-256, in hexadecimal digits, over the names, dtypes, shapes and bytes of arrays, ordered by name, and
 // nothing else. Two runs with the same digest have bitwise equal weights.

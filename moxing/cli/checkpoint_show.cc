@@ -48,8 +48,8 @@ void add_checkpoint_show(CLI::App& checkpoint) {
   auto path = std::make_shared<std::string>();
   command->add_option("DIR", *path, "A checkpoint, or a log_dir (its latest checkpoint)")->required();
   command->callback([path] {
-    const std::string directory = resolve_checkpoint(*path);
-    const Checkpoint loaded = load_checkpoint(directory);
+    std::string directory;
+    const Checkpoint loaded = load_checkpoint(*path, &directory);
     fmt::print("checkpoint: {}\nglobal step: {}\ndigest: {}\n", directory, loaded.global_step,
                arrays_digest(loaded.variables));
     print_table("variables", loaded.variables);

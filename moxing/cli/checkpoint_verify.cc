@@ -25,6 +25,9 @@ void add_checkpoint_verify(CLI::App& checkpoint) {
       try {
         load_checkpoint(entry.path);
         fmt::print("intact   {}\n", entry.path);
+      } catch (const NotFound&) {
+        // By a run that saves beside us; where a file alone is missing, that is damage.
+        fmt::print("deleted  {}\n", entry.path);
       } catch (const Error& error) {
         ++damaged;
         fmt::print("damaged  {}: {}\n", entry.path, error.what());

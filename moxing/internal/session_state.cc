@@ -128,16 +128,16 @@ namespace {
 StartingPoint find_on_disk(const RunSettings& settings) {
   StartingPoint start;
   if (!settings.log_dir.empty()) {
-    if (const auto latest = latest_checkpoint(settings.log_dir)) {
+    if (auto latest = load_latest_checkpoint(settings.log_dir, &start.path)) {
       start.kind = StartingPoint::Kind::kContinued;
-      start.path = *latest;
+      start.checkpoint = *std::move(latest);
+      return start;
     }
   }
-  if (start.path.empty() && !settings.checkpoint_path.empty()) {
+  if (!settings.checkpoint_path.empty()) {
     start.kind = StartingPoint::Kind::kWarmStart;
-    start.path = resolve_checkpoint(settings.checkpoint_path);
+    start.checkpoint = load_checkpoint(settings.checkpoint_path, &start.path);
   }
-  if (!start.path.empty()) start.checkpoint = load_checkpoint(start.path);
   return start;
 }
 

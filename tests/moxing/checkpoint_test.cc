@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "moxing/internal/checkpoint_directory.h"
+#include "moxing/internal/session_state.h"
 #include "moxing/safetensors.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -278,6 +279,33 @@ TEST(Checkpoint, SaversAndReadersAtOnceSeeWholeCheckpoints) {
   EXPECT_EQ(wrong, 0);
   EXPECT_GT(reads, 0);
   EXPECT_TRUE(is_sample(load_checkpoint(log_dir), 41, 41));
+}
+
+// As an evaluation does it beside the training, whose only checkpoint may be gone the moment after it was found.
+TEST(Checkpoint, TheLatestIsFoundAndReadBesideARunThatReplacesIt) {
+  internal::RunSettings settings;
+  settings.log_dir = fresh_directory("beside");
+  save_checkpoint(settings.log_dir, sample_checkpoint(0, 0));
+  std::atomic<bool> done = false;
+  std::thread saver([&] {
+    for (int64_t step = 1; step <= 100; ++step)
+      save_checkpoint(settings.log_dir, sample_checkpoint(step, static_cast<float>(step)), {.keep_last = 1});
+    done = true;
+  });
+  std::string failure;
+  do {
+    try {
+      const internal::StartingPoint start = internal::find_starting_point(settings);
+      const int64_t step = start.checkpoint.global_step;
+      EXPECT_EQ(start.kind, internal::StartingPoint::Kind::kContinued);
+      EXPECT_EQ(start.path, settings.log_dir + "/checkpoint-" + std::to_string(step));
+      EXPECT_TRUE(is_sample(start.checkpoint, step, static_cast<float>(step)));
+    } catch (const std::exception& error) {
+      failure = error.what();
+    }
+  } while (!done);
+  saver.join();
+  EXPECT_EQ(failure, "");
 }
 
 // The value was computed by Python's hashlib over the bytes that the digest is defined by:
