@@ -10,7 +10,7 @@
 #include <CLI/Validators.hpp>
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -37,23 +37,59 @@ struct LaunchArguments {
   std::vector<std::string> program;
 };
 
+constexpr int kWishesToStop[] = {SIGINT, SIGTERM, SIGUSR1};
+
 std::atomic<int> signals_received{0};  // a signal handler reaches nothing but globals
 extern "C" void count_signal(int) { signals_received.fetch_add(1); }
+extern "C" void wake_up(int) {}
 
+sigset_t signals_before;
+
+// From here on signals come in `wait_for` and `stop_is_asked` alone: none is lost between a look and a wait.
 void catch_signals() {
   struct sigaction action {};
-  action.sa_handler = count_signal;  // without SA_RESTART: waitpid returns
   sigemptyset(&action.sa_mask);
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) sigaction(signal, &action, nullptr);
+  sigset_t held_back;
+  sigemptyset(&held_back);
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGCHLD}) {
+    action.sa_handler = signal == SIGCHLD ? wake_up : count_signal;
+    sigaction(signal, &action, nullptr);
+    sigaddset(&held_back, signal);
+  }
+  sigprocmask(SIG_BLOCK, &held_back, &signals_before);
 }
 
+// Whether a signal has come so far.
+bool stop_is_asked() {
+  sigset_t held_back;
+  sigprocmask(SIG_SETMASK, &signals_before, &held_back);
+  sigprocmask(SIG_SETMASK, &held_back, nullptr);
+  return signals_received.load() > 0;
+}
+
+// In a process that was made for it.
 [[noreturn]] void become(const std::vector<std::string>& command) {
+  for (const int signal : kWishesToStop) std::signal(signal, SIG_DFL);
+  sigprocmask(SIG_SETMASK, &signals_before, nullptr);
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   ::execvp(words[0], words.data());
   fmt::print(stderr, "mox launch: '{}' could not be started; is it installed?\n", command[0]);
   ::_exit(kProgramNotStarted);
+}
+
+// The wait status of a child at its end. It gets `first` for the first signal that this process has got, `second` for each
+// further one.
+int wait_for(pid_t child, int first, int second) {
+  int status = 0;
+  pid_t ended = 0;
+  for (int passed_on = 0; (ended = ::waitpid(child, &status, WNOHANG)) == 0;) {
+    for (; passed_on < signals_received.load(); ++passed_on) ::kill(child, passed_on == 0 ? first : second);
+    sigsuspend(&signals_before);
+  }
+  if (ended < 0) throw IoError("the job was lost sight of");
+  return status;
 }
 
 // Runs the command to its end. The first signal that this process gets asks the job to save and to end, which mpirun passes
@@ -67,12 +103,7 @@ int run(const std::vector<std::string>& command) {
     if (!std::freopen("/dev/null", "r", stdin)) ::_exit(kProgramNotStarted);
     become(command);
   }
-  int status = 0;
-  for (int passed_on = 0; ::waitpid(child, &status, 0) < 0;) {
-    if (errno != EINTR) throw IoError("the job was lost sight of");
-    for (; passed_on < signals_received.load(); ++passed_on)
-      ::kill(child, passed_on == 0 ? SIGUSR1 : SIGTERM);
-  }
+  const int status = wait_for(child, SIGUSR1, SIGTERM);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -81,9 +112,7 @@ bool answers(const std::string& host) {
   const pid_t child = ::fork();
   if (child < 0) return false;
   if (child == 0) become({agent && *agent ? agent : "ssh", host, "true"});
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  const int status = wait_for(child, SIGTERM, SIGKILL);
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
@@ -117,17 +146,20 @@ int launch(const LaunchArguments& arguments) {
   for (int attempt = 0;; ++attempt) {
     const int status = run(mpirun_command(arguments, hosts, ranks));
     if (status == 0 || status == kExitInterrupted || status == kConfigurationRefused ||
-        status == kProgramNotStarted || signals_received.load() > 0 || attempt == arguments.max_restarts)
+        status == kProgramNotStarted || stop_is_asked() || attempt == arguments.max_restarts)
       return status;
     ::sleep(kSecondsBetweenAttempts);
     std::vector<HostSlots> left;
     for (const HostSlots& entry : hosts) {
-      if (answers(entry.host)) {
+      const bool is_there = answers(entry.host);
+      if (stop_is_asked()) return status;
+      if (is_there) {
         left.push_back(entry);
       } else {
         fmt::print(stderr, "mox launch: the host '{}' does not answer and is left out\n", entry.host);
       }
     }
+    if (stop_is_asked()) return status;
     if (!hosts.empty()) {
       ranks = ranks_that_fit(wanted, total_slots(left));
       if (ranks == 0) throw IoError("none of the hosts answers any more");

@@ -139,6 +139,26 @@ TEST_F(Launch, ASignalToTheLauncherSavesAndEndsTheJob) {
   expect_all_intact(log_dir_, 1);
 }
 
+// While the hosts are asked whether they answer, which may take minutes if they do not.
+TEST_F(Launch, ASignalBetweenTwoAttemptsIsTheLast) {
+  const std::string asked = fresh("asked"), attempts = fresh("attempts");
+  const auto script = [](const std::string& name, const std::string& lines) {
+    const std::string path = fresh(name);
+    write_file_atomically(path, "#!/bin/bash\n" + lines);
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    return path;
+  };
+  Process job({"/usr/bin/env", "OMPI_MCA_plm_rsh_agent=" + script("agent", "touch " + asked + "\nsleep 2\n"),
+               MOX_BINARY_DIR "/bin/mox", "launch", "--hosts", file_of("127.0.0.1 slots=1\n"),
+               "--max-restarts", "2", "--", script("failing", "echo attempt >> " + attempts + "\nexit 1\n")});
+  ASSERT_TRUE(job.wait_until([&] { return std::filesystem::exists(asked); }));
+  job.send(SIGTERM);
+  const ProcessResult result = job.wait(60);
+  EXPECT_EQ(result.status, 1) << result.err;
+  EXPECT_THAT(result.err, testing::Not(HasSubstr("restart")));
+  EXPECT_EQ(read_file(attempts), "attempt\n");
+}
+
 TEST_F(Launch, AJobThatWasAskedToStopIsNotStartedAgain) {
   const ProcessResult result = run_process(launch(
       {"-n", "2", "--max-restarts", "5"}, {"distributed_program", "--train_url=" + log_dir_,
