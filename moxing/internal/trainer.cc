@@ -1,10 +1,15 @@
 #include "moxing/internal/trainer.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstring>
+#include <filesystem>
 #include <set>
 #include <utility>
 
@@ -50,6 +55,24 @@ const RunSettings& settled(const RunSpec& spec, RunSettings& settings, const Sta
   if (settings.devices == kAutomaticDevices)
     settings.devices = choose_devices(spec, settings, start, restored, ranks);
   return settings;
+}
+
+// Better here than after the training.
+void require_place_of_profile(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  if (::access(parent.empty() ? "." : parent.c_str(), W_OK | X_OK) != 0)
+    throw IoError(
+        fmt::format("step_profile is '{}', which cannot be written: '{}': {}; name a file in a directory "
+                    "that this user may write",
+                    path, parent, std::strerror(errno)));
+}
+
+// Of the model's variables, those that the checkpoint has no value for.
+std::vector<std::string> names_beside(const Checkpoint& checkpoint, const VariableStore& store) {
+  std::set<std::string> names;
+  for (const NamedArray& variable : store.all()) names.insert(variable.name);
+  for (const NamedArray& variable : checkpoint.variables) names.erase(variable.name);
+  return {names.begin(), names.end()};
 }
 
 bool smaller_is_better(const std::string& metric) {
@@ -98,6 +121,12 @@ RunResult Trainer::run() {
   if (in_parts) compiler_->take_gradients_in_parts();
   if (updater_->loss_scale().is_on()) compiler_->scale_loss(updater_->loss_scale().variable());
   CompiledModel& model = compiler_->for_signature(dataset_->signature());
+  if (start_.kind == StartingPoint::Kind::kWarmStart && ranks_.rank() == 0)
+    if (const auto names = names_beside(start_.checkpoint, store_); !names.empty())
+      log_warning(fmt::format(
+          "the checkpoint '{}' has no value for {} of the model's {} variables, which begin with their "
+          "initial values: {}",
+          start_.path, names.size(), store_.all().size(), fmt::join(names, ", ")));
   start_.checkpoint = {};
   for (const std::string& name : store_.unclaimed())
     log_warning(fmt::format("the checkpoint '{}' has a variable '{}' that the model does not have",
@@ -142,8 +171,9 @@ RunResult Trainer::run() {
                          updater_->optimizer().description(), team_.size(), model.plan->statistics().steps,
                          describe_memory(model)));
   }
+  const bool profiles = !settings_.step_profile.empty() && !finished;
+  if (profiles && ranks_.rank() == 0) require_place_of_profile(settings_.step_profile);
   train();
-  if (!settings_.step_profile.empty() && !finished && !interrupted()) write_step_profile();
   if (!finished) print_summary();
   if (interrupted())
     console_.print(fmt::format("{} ended this run without its last evaluation; {}",
@@ -153,6 +183,8 @@ RunResult Trainer::run() {
                    Console::Style::kStrong);
   else if (!last_evaluation_.empty())
     console_.print(format_test_lines(last_evaluation_), Console::Style::kStrong);
+  // Last: what goes wrong here takes nothing from the run.
+  if (profiles && !interrupted()) write_step_profile();
   return {.global_step = global_step_,
           .stop_reason = stop_reason_,
           .interrupted = interrupted(),

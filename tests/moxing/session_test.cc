@@ -199,6 +199,41 @@ TEST_F(SessionTest, ATensorOfAnEarlierGraphIsRefusedAndOneFromACollectionIsFound
   EXPECT_EQ(run_or_throw(s).global_step, 7);
 }
 
+TEST_F(SessionTest, VariablesThatAWarmStartDoesNotGiveAreNamed) {
+  run_or_throw(spec());
+  const ScopedConfiguration configuration({"--threads=1", "--log_level=warning"});
+  auto wider = spec();
+  wider.checkpoint_path = log_dir_;
+  wider.log_dir = fresh_directory("warm");
+  wider.model_fn = [](const Inputs& in, ModeKeys mode) {
+    ModelSpec model = plain_line_model(in, mode);
+    model.loss = model.loss + reduce_mean(square(get_variable("b", {2}, zeros())));
+    return model;
+  };
+  testing::internal::CaptureStderr();
+  run_or_throw(wider);
+  EXPECT_THAT(
+      testing::internal::GetCapturedStderr(),
+      HasSubstr("has no value for 1 of the model's 2 variables, which begin with their initial values: b"));
+}
+
+TEST_F(SessionTest, AProfileThatCannotBeWrittenIsRefusedBeforeTheFirstStep) {
+  const ScopedConfiguration configuration(
+      {"--threads=1", "--log_level=error", "--step_profile=" + log_dir_ + "/none/profile.json"});
+  EXPECT_THAT(message_of_run<IoError>(spec()), HasSubstr("step_profile"));
+  EXPECT_EQ(latest_checkpoint(log_dir_), std::nullopt);
+}
+
+TEST_F(SessionTest, AProfileThatCannotBeMadeTakesNothingFromTheRun) {
+  const ScopedConfiguration configuration(
+      {"--threads=1", "--log_level=error", "--step_profile=" + log_dir_ + "/profile.json"});
+  auto s = spec();
+  s.max_number_of_steps = 3;
+  testing::internal::CaptureStdout();
+  EXPECT_THAT(message_of_run<FailedPrecondition>(s), HasSubstr("at least 5 steps"));
+  EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr("stopped because step 3 was reached"));
+}
+
 TEST_F(SessionTest, ARunThatWasStoppedEarlyStaysStoppedUntilItGetsMorePatience) {
   auto s = spec();
   s.inter_mode = ModeKeys::EVAL;
