@@ -22,6 +22,9 @@ namespace {
   throw IoError(fmt::format("cannot {} '{}': {}", doing, path, std::strerror(error)));
 }
 
+// To find a temporary name that nobody else has taken.
+constexpr int kMostAttempts = 10'000;
+
 // Owns a file descriptor.
 class Descriptor {
  public:
@@ -83,9 +86,15 @@ std::string read_file(const std::string& path) {
 
 void write_file_atomically(const std::string& path, std::span<const std::span<const std::byte>> pieces) {
   static std::atomic<unsigned> counter{0};
-  const std::string temporary = fmt::format("{}.tmp.{}.{}", path, ::getpid(), counter++);
-  Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-  if (file.get() < 0) throw_io("create", temporary, errno);
+  std::string temporary;
+  int descriptor = -1;
+  for (int attempt = 0; descriptor < 0; ++attempt) {
+    temporary = fmt::format("{}.tmp.{}.{}", path, ::getpid(), counter++);
+    descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    // Another process may have our number: in another container or on another host, or killed before it could rename.
+    if (descriptor < 0 && (errno != EEXIST || attempt == kMostAttempts)) throw_io("create", temporary, errno);
+  }
+  Descriptor file(descriptor);
   try {
     for (auto piece : pieces) write_all(file.get(), piece, temporary);
     if (::fsync(file.get()) != 0) throw_io("flush", temporary, errno);
