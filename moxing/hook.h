@@ -99,7 +99,8 @@ class Session {
 
   // A pass over input_fn(EVAL) with the current variables: the means of log_info over its samples. Throws
   // FailedPrecondition if the run has no EVAL side (inter_mode is not EVAL), and in after_evaluation. Called by `end`,
-  // it is given up when a signal comes: an exception that `end` should let through leaves the hook, and is no error.
+  // it is given up when a signal comes, unless the job has several processes: an exception that `end` should let through
+  // leaves the hook, and is no error.
   virtual Metrics evaluate() = 0;
   virtual bool can_evaluate() const = 0;
 
