@@ -33,8 +33,11 @@ const Op kPow{
     .infer = elementwise::infer_floating_binary,
     .gradient = [](const GradientCall& call) -> std::vector<Tensor> {
       const Tensor &x = call.input(0), &y = call.input(1), &g = call.gradient();
-      const Tensor by_x = sum_to(g * y * power_below(x, y), x.shape());
-      if (constant_number(y)) return {by_x, Tensor()};
+      const auto number = constant_number(y);
+      if (number == 0.0) return {Tensor(), Tensor()};  // x^0 is 1, for 0 as well, where 0 x^-1 is no number
+      const Tensor slope = y * power_below(x, y);
+      if (number) return {sum_to(g * slope, x.shape()), Tensor()};
+      const Tensor by_x = sum_to(g * select(equal(y, 0), 0, slope), x.shape());
       const Tensor is_positive = greater(x, 0);
       const Tensor logarithm = log(select(is_positive, x, 1));
       return {by_x, sum_to(select(is_positive, g * call.output() * logarithm, 0), y.shape())};

@@ -7,11 +7,13 @@
 
 #include "ops/add.h"
 #include "ops/div.h"
+#include "ops/gradients.h"
 #include "ops/maximum.h"
 #include "ops/minimum.h"
 #include "ops/mul.h"
 #include "ops/operators.h"
 #include "ops/pow.h"
+#include "ops/reduce_sum.h"
 #include "ops/sub.h"
 #include "runtime/base/error.h"
 #include "tests/support/gradient_check.h"
@@ -171,6 +173,24 @@ TEST(BinaryElementwise, PowersAtTheEdges) {
   EXPECT_NEAR(z.values<float>()[3], 0.5, 1e-6);
   EXPECT_EQ(z.values<float>()[4], 1);
   EXPECT_EQ(z.values<float>()[5], 0);
+}
+
+// As a formula y x^(y-1) is 0 times infinity there.
+TEST(BinaryElementwise, TheSlopeOfAPowerOfZeroIsZeroAtZero) {
+  const Array x = Array::from<float>({3}, {0, 3, 0}), y = Array::from<float>({3}, {0, 0, 3});
+  const auto slopes_of = [&](const std::function<Tensor(std::span<const Tensor>)>& power) {
+    return evaluate_op(
+        [&](std::span<const Tensor> in) {
+          return gradients(reduce_sum(add(power(in), in[0])), std::vector<Tensor>{in[0]})[0];
+        },
+        {x, y});
+  };
+  const Array by_number = slopes_of([](auto in) { return pow(in[0], 0.0); }),
+              by_tensor = slopes_of([](auto in) { return pow(in[0], in[1]); });
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(by_number.values<float>()[i], 1) << i;
+    EXPECT_EQ(by_tensor.values<float>()[i], 1) << i;
+  }
 }
 
 }  // namespace
