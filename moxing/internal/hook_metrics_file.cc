@@ -26,6 +26,8 @@ class MetricsFileHook : public Hook {
   explicit MetricsFileHook(int64_t every_n_steps) : every_n_steps_(every_n_steps) {}
 
   void after_create_session(Session& session) override {
+    if (std::exchange(ended_, false))
+      file_.close();  // of the run before, which may have been the same directory's
     open(session);
     mark_ = Clock::now();
   }
@@ -57,14 +59,22 @@ class MetricsFileHook : public Hook {
     write(line);
   }
 
+  // A hook that comes after this one may evaluate in its own end, so the file stays open.
+  void end(Session&) override { ended_ = true; }
+
  private:
   using Clock = std::chrono::steady_clock;
 
-  // Once, and on rank 0, which keeps what the job keeps.
+  // Once a run, and on rank 0, which keeps what the job keeps.
   void open(Session& session) {
-    if (file_.is_open() || rank() != 0) return;
+    if (rank() != 0) return;
     if (session.log_dir().empty()) throw FailedPrecondition("metrics_file_hook needs a run with a log_dir");
-    path_ = session.log_dir() + "/metrics.jsonl";
+    const std::string path = session.log_dir() + "/metrics.jsonl";
+    if (file_.is_open() && path == path_) return;
+    file_ = std::ofstream();
+    path_ = path;
+    samples_ = 0;
+    evaluated_step_ = -1;
     drop_lines_after(session.global_step());
     file_.open(path_, std::ios::app);
     check("open");
@@ -110,6 +120,7 @@ class MetricsFileHook : public Hook {
   int64_t samples_ = 0;
   double learning_rate_ = 0;     // of the step
   int64_t evaluated_step_ = -1;  // of the last line about an evaluation
+  bool ended_ = false;           // the run that the open file belongs to
 };
 
 }  // namespace

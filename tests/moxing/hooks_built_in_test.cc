@@ -2,6 +2,7 @@
 #include <gmock/gmock-more-matchers.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -151,6 +152,28 @@ TEST_F(BuiltInHooks, MetricsFileHoldsAnEvaluationBeforeTheFirstStep) {
   EXPECT_EQ(lines[0].at("step"), 0);
   EXPECT_EQ(lines[0].at("evaluation"), true);
   EXPECT_EQ(lines[1].at("step"), 2);
+}
+
+TEST_F(BuiltInHooks, MetricsFileBelongsToTheRunAndNotToTheHook) {
+  auto s = spec();
+  s.save_summary_steps = 0;
+  s.hooks = {metrics_file_hook(1)};
+  const std::string directory = *s.log_dir;
+  s.log_dir = directory + "/other";
+  run_or_throw(s);
+  s.log_dir = directory;
+  const auto steps_of_run = [&] {
+    run_or_throw(s);
+    std::vector<int64_t> steps;
+    for (const json& line : metrics_lines()) steps.push_back(line.at("step"));
+    return steps;
+  };
+  const std::vector<int64_t> steps = steps_of_run();
+  EXPECT_EQ(steps.size(), static_cast<size_t>(*s.max_number_of_steps));
+  // From the start again, in the same directory: the steps that the file has come again.
+  for (const auto& entry : std::filesystem::directory_iterator(directory))
+    if (entry.path().filename() != "metrics.jsonl") std::filesystem::remove_all(entry.path());
+  EXPECT_EQ(steps_of_run(), steps);
 }
 
 TEST_F(BuiltInHooks, MetricsFileNeedsADirectoryAndAnInterval) {
