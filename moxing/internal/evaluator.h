@@ -33,7 +33,8 @@ class Evaluator {
   // The means of log_info over all samples of one epoch: each batch counts with its number of samples, so the last,
   // smaller one is exact. All ranks of the job call it together and get the same: each computes its share of the batches,
   // and they are summed in the order of the data. Throws DataError if there are no samples, or if one rank has more batches
-  // than another with the same data would have. Throws EvaluationGivenUp as soon as `give_up`, asked before each batch, says so: for a job of one process.
+  // than another with the same data would have. Throws EvaluationGivenUp as soon as `give_up`, asked before each batch,
+  // says so: for a job of one process.
   Metrics evaluate(const std::function<bool()>& give_up = {});
 
   // Of the last call.
