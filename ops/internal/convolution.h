@@ -43,7 +43,7 @@ struct ConvolutionDescriptors {
 dnnl::convolution_forward::primitive_desc describe_forward(const ConvolutionDescriptors& descriptors,
                                                            bool has_bias = false);
 
-// Whether Winograd's kernels compute it: in float32, where they are faster and the plan may use them.
+// Whether Winograd's kernels compute it: where they are faster and the plan may use them.
 bool takes_winograd(const KernelRequest& request, const ConvolutionGeometry& geometry);
 
 // The kernel of x * w (+ bias): inputs x, w[, bias] of the request's node, output y. Empty values included.

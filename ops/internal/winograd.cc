@@ -70,9 +70,11 @@ Kernel correlation_kernel(const Node& node, const Problem& problem, int image, i
 }  // namespace
 
 bool winograd_pays(const ConvolutionGeometry& g) {
-  const bool has_avx512 = instruction_set() >= InstructionSet::kAvx512;
-  if (!has_avx512 || g.groups != 1 || g.x.shape.elements() == 0 || g.y.shape.elements() == 0) return false;
+  const bool is_low = g.x.dtype == DType::kBFloat16;
+  if (instruction_set() < (is_low ? InstructionSet::kAvx512BFloat16 : InstructionSet::kAvx512)) return false;
+  if (g.groups != 1 || g.x.shape.elements() == 0 || g.y.shape.elements() == 0) return false;
   const int64_t window = g.w.shape[2];
+  if (is_low && window != 3) return false;
   if (g.w.shape[3] != window || (window != 3 && window != 5)) return false;
   for (const WindowAxis& axis : g.window)
     if (axis.stride != 1 || axis.dilation != 1 || axis.before >= window || axis.after >= window) return false;
@@ -82,12 +84,10 @@ bool winograd_pays(const ConvolutionGeometry& g) {
   return problem.tiles() >= kFewestTiles && (window == 3 || !problem.is_wide());
 }
 
-bool winograd_filter_gradient_pays_in_bf16(const ConvolutionGeometry& g) {
-  return g.x.dtype == DType::kBFloat16 && winograd_pays(g) && forward_problem(g).gradient_is_wide();
-}
-
 Kernel winograd_forward_kernel(const Node& node, const ConvolutionGeometry& geometry, bool has_bias,
                                const Team& team) {
+  if (geometry.x.dtype == DType::kBFloat16)
+    return winograd_bf16_forward_kernel(node, geometry, has_bias, team);
   if (forward_problem(geometry).is_wide()) return winograd_wide_forward_kernel(node, geometry, has_bias);
   return correlation_kernel(node, forward_problem(geometry), 0, 1, has_bias ? 2 : -1, false,
                             geometry.floating_point_operations(), team);
@@ -95,6 +95,8 @@ Kernel winograd_forward_kernel(const Node& node, const ConvolutionGeometry& geom
 
 Kernel winograd_backward_input_kernel(const Node& node, const ConvolutionGeometry& geometry, int w_input,
                                       int y_input, const Team& team) {
+  if (geometry.x.dtype == DType::kBFloat16)
+    return winograd_bf16_backward_input_kernel(node, geometry, w_input, y_input, team);
   if (backward_input_problem(geometry).is_wide())
     return winograd_wide_backward_input_kernel(node, geometry, w_input, y_input);
   return correlation_kernel(node, backward_input_problem(geometry), y_input, w_input, -1, true,
@@ -102,6 +104,7 @@ Kernel winograd_backward_input_kernel(const Node& node, const ConvolutionGeometr
 }
 
 Kernel winograd_backward_filter_kernel(const Node& node, const ConvolutionGeometry& geometry) {
+  if (geometry.x.dtype == DType::kBFloat16) return winograd_bf16_backward_filter_kernel(node, geometry);
   if (forward_problem(geometry).gradient_is_wide())
     return winograd_wide_backward_filter_kernel(node, geometry);
   const Problem problem = forward_problem(geometry);

@@ -25,6 +25,14 @@ inline void write(float* to, Vector value) {
     _mm512_storeu_ps(to, value);
 }
 
+#ifdef __AVX512BF16__
+template <Writing kWriting>
+inline void write(BFloat16* to, Vector value) {
+  static_assert(kWriting == Writing::kCached, "half a cache line cannot go around the caches");
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), (__m256i)_mm512_cvtneps_pbh(value));
+}
+#endif
+
 template <Writing kWriting>
 inline void finish() {
   if constexpr (kWriting == Writing::kStreamed) _mm_sfence();
@@ -62,19 +70,73 @@ struct Part {
   int64_t first_block, last_block;
 };
 
-// load(position, block, d) reads the pixels of a tile and transforms its columns as it does: a tile has more values than there are
-// registers. spread(d, store) transforms the rows and hands the values of the points to `store`, in their order.
-template <Writing kWriting, int Values, typename Load, typename Spread>
-void transform_tiles(const Problem& p, const Part& part, const Strides strides, float* out, const Load& load,
-                     const Spread& spread) {
+// How tiles are transformed. load(position, block, d) reads the pixels of a tile and transforms its columns as it does: a tile has
+// more values than there are registers. spread(d, store) transforms the rows and hands the values of the points to `store`, in their
+// order.
+
+// B^T d B of the image's tiles.
+template <int Tile, int M, typename Element>
+struct ImageTiles {
+  static constexpr int kValues = Tile * Tile;
+  const Problem& p;
+  const Element* x;
+
+  void load(const TilePosition& at, int64_t b, Vector* d) const {
+    const int64_t blocks = p.in_channels / kLanes, pixels = p.in_height * p.in_width;
+    const Element* block = x + (at.image * blocks + b) * pixels * kLanes;
+    const int64_t top = at.row * M - p.before_y, left = at.column * M - p.before_x;
+    for_each_column<Tile>(block, p.in_height, p.in_width, top, left, [&](int j, Vector* line) {
+      transform_line<Tile>(line, 1);
+#pragma GCC unroll 8
+      for (int i = 0; i < Tile; ++i) d[i * Tile + j] = line[i];
+    });
+    fetch_pixels<Tile, M>(block, p.in_width, top, left + Tile);
+  }
+  template <typename Store>
+  static void spread(const Vector* d, const Store& store) {
+    for (int i = 0; i < Tile; ++i) {
+      Vector line[Tile];  // not in place: what is in memory would be written there once more
+#pragma GCC unroll 8
+      for (int j = 0; j < Tile; ++j) line[j] = d[i * Tile + j];
+      transform_line<Tile>(line, 1);
+#pragma GCC unroll 8
+      for (int j = 0; j < Tile; ++j) store(line[j]);
+    }
+  }
+};
+
+// G dy G^T of the output's tiles.
+template <int Tile, int M, typename Element>
+struct GradientTiles {
+  static constexpr int kValues = Tile * M;
+  const Problem& p;
+  const Element* dy;
+
+  void load(const TilePosition& at, int64_t b, Vector* d) const {
+    const int64_t blocks = p.out_channels / kLanes, pixels = p.out_height * p.out_width;
+    const Element* block = dy + (at.image * blocks + b) * pixels * kLanes;
+    for_each_column<M>(block, p.out_height, p.out_width, at.row * M, at.column * M,
+                       [&](int j, const Vector* line) { expand_line<Tile, M>(line, 1, d + j, M); });
+    fetch_pixels<M, M>(block, p.out_width, at.row * M, (at.column + 1) * M);
+  }
+  template <typename Store>
+  static void spread(const Vector* d, const Store& store) {
+    expand_rows<Tile, M>(d, store);
+  }
+};
+
+// The points' matrices of a part of the tiles.
+template <Writing kWriting, typename Tiles, typename Out>
+void transform_tiles(const Problem& p, const Tiles& tiles, const Part& part, const Strides& strides,
+                     Out* out) {
   const int64_t there = std::clamp(p.tiles() - part.origin, part.first, part.last);
   TilePosition at(p, part.origin + part.first);
   for (int64_t t = part.first; t < there; ++t, at.advance())
     for (int64_t b = part.first_block; b < part.last_block; ++b) {
-      float* row = out + t * strides.row + b * strides.block;
-      Vector d[Values];
-      load(at, b, d);
-      spread(d, [&row, stride = strides.point](Vector value) {
+      Out* row = out + t * strides.row + b * strides.block;
+      Vector d[Tiles::kValues];
+      tiles.load(at, b, d);
+      tiles.spread(d, [&row, stride = strides.point](Vector value) {
         write<kWriting>(row, value);
         row += stride;
       });
@@ -87,55 +149,10 @@ void transform_tiles(const Problem& p, const Part& part, const Strides strides, 
   finish<kWriting>();
 }
 
-// B^T d B of the image's tiles.
+// A^T m A of the products, of which the first belong to the part's first block, plus bias[out] unless null.
 template <Writing kWriting, int Tile, int M, typename Element>
-void transform_images(const Problem& p, const Element* x, const Part& part, const Strides& strides,
-                      float* v) {
-  const int64_t blocks = p.in_channels / kLanes, pixels = p.in_height * p.in_width;
-  transform_tiles<kWriting, Tile * Tile>(
-      p, part, strides, v,
-      [&](const TilePosition& at, int64_t b, Vector* d) {
-        const Element* block = x + (at.image * blocks + b) * pixels * kLanes;
-        const int64_t top = at.row * M - p.before_y, left = at.column * M - p.before_x;
-        for_each_column<Tile>(block, p.in_height, p.in_width, top, left, [&](int j, Vector* line) {
-          transform_line<Tile>(line, 1);
-#pragma GCC unroll 8
-          for (int i = 0; i < Tile; ++i) d[i * Tile + j] = line[i];
-        });
-        fetch_pixels<Tile, M>(block, p.in_width, top, left + Tile);
-      },
-      [](const Vector* d, const auto& store) {
-        for (int i = 0; i < Tile; ++i) {
-          Vector line[Tile];  // not in place: what is in memory would be written there once more
-#pragma GCC unroll 8
-          for (int j = 0; j < Tile; ++j) line[j] = d[i * Tile + j];
-          transform_line<Tile>(line, 1);
-#pragma GCC unroll 8
-          for (int j = 0; j < Tile; ++j) store(line[j]);
-        }
-      });
-}
-
-// G dy G^T of the output's tiles.
-template <Writing kWriting, int Tile, int M, typename Element>
-void transform_gradients(const Problem& p, const Element* dy, const Part& part, const Strides& strides,
-                         float* out) {
-  const int64_t blocks = p.out_channels / kLanes, pixels = p.out_height * p.out_width;
-  transform_tiles<kWriting, Tile * M>(
-      p, part, strides, out,
-      [&](const TilePosition& at, int64_t b, Vector* d) {
-        const Element* block = dy + (at.image * blocks + b) * pixels * kLanes;
-        for_each_column<M>(block, p.out_height, p.out_width, at.row * M, at.column * M,
-                           [&](int j, const Vector* line) { expand_line<Tile, M>(line, 1, d + j, M); });
-        fetch_pixels<M, M>(block, p.out_width, at.row * M, (at.column + 1) * M);
-      },
-      [](const Vector* d, const auto& store) { expand_rows<Tile, M>(d, store); });
-}
-
-// A^T m A of the products, plus bias[out] unless null.
-template <Writing kWriting, int Tile, int M>
 void store_outputs(const Problem& p, const float* products, const Part& part, const Strides& strides,
-                   const float* bias, float* y) {
+                   const float* bias, Element* y) {
   const int64_t blocks = p.out_channels / kLanes, pixels = p.out_height * p.out_width;
   const int64_t there = std::min(part.last, p.tiles() - part.origin);
   TilePosition at(p, part.origin + part.first);
@@ -144,9 +161,10 @@ void store_outputs(const Problem& p, const float* products, const Part& part, co
     const int64_t columns = std::min<int64_t>(M, p.out_width - at.column * M);
     for (int64_t b = part.first_block; b < part.last_block; ++b) {
       Vector result[M * M];
-      contract<Tile, M>(products + t * strides.row + b * strides.block, strides.point, result);
+      contract<Tile, M>(products + t * strides.row + (b - part.first_block) * strides.block, strides.point,
+                        result);
       const Vector offset = bias ? _mm512_loadu_ps(bias + b * kLanes) : _mm512_setzero_ps();
-      float* corner =
+      Element* corner =
           y + ((at.image * blocks + b) * pixels + at.row * M * p.out_width + at.column * M) * kLanes;
       if (rows == M && columns == M) {
 #pragma GCC unroll 8
@@ -170,8 +188,8 @@ void store_image(const Problem& p, const float* products, const Part& part, cons
                  const float* bias, float* y) {
   const bool is_aligned = reinterpret_cast<uintptr_t>(y) % sizeof(Vector) == 0;
   const auto store = is_aligned && p.output_floats() >= kStreamedImage
-                         ? store_outputs<Writing::kStreamed, Tile, M>
-                         : store_outputs<Writing::kCached, Tile, M>;
+                         ? store_outputs<Writing::kStreamed, Tile, M, float>
+                         : store_outputs<Writing::kCached, Tile, M, float>;
   store(p, products, part, strides, bias, y);
 }
 

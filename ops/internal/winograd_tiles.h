@@ -3,9 +3,9 @@
 // A convolution with a window of R x R and stride 1 computes M x M outputs (M = T + 1 - R) from a tile of T x T inputs:
 //   Y = A^T [ (G g G^T) * (B^T d B) ] A      (* element by element)
 // with T points, one of them infinity. The products of all tiles at one of the T * T positions, summed over channels, are
-// one matrix product. Multiplications an output: 36 / 16 of 9 (T = 6, R = 3), 36 / 4 of 25 (T = 6, R = 5), 64 / 16 of 25
-// (T = 8, R = 5). The gradient of the filter is the same formula with the roles of R and M exchanged, summed over tiles.
-// Points: 0, 1, -1, 2, -2 and for T = 8 also 1/2, -1/2.
+// one matrix product. Multiplications an output: 16 / 4 of 9 (T = 4, R = 3), 36 / 16 of 9 (T = 6, R = 3), 36 / 4 of 25
+// (T = 6, R = 5), 64 / 16 of 25 (T = 8, R = 5). The gradient of the filter is the same formula with the roles of R and M exchanged, summed over tiles.
+// Points: 0, 1, -1, from T = 6 on 2, -2 and for T = 8 also 1/2, -1/2.
 // Lavin & Gray, "Fast Algorithms for Convolutional Neural Networks" (CVPR 2016).
 //
 // Images are channel-blocked, [batch][channels / 16][height][width][16]; filters plain, [out][in][R][R].
@@ -31,7 +31,7 @@ struct Problem {
   int64_t in_height = 0, in_width = 0, out_height = 0, out_width = 0;
   int64_t before_y = 0, before_x = 0;  // rows and columns of padding before the image
   int window = 3;                      // R
-  int tile = 6;                        // T: 6, or 8 for a window of 5
+  int tile = 6;                        // T: 6, 8 for a window of 5, or 4 for PairKernels
 
   int points() const { return tile * tile; }
   bool is_wide() const { return in_channels * out_channels > kLargestFilter; }  // for WideKernels
@@ -40,6 +40,7 @@ struct Problem {
     return is_wide() || (window == 3 && in_channels * out_channels >= 64 * 64);
   }
   int64_t filter_stride() const { return point_stride(in_channels * out_channels); }
+  int64_t filter_pair_stride() const { return point_stride(in_channels * out_channels / 2); }
   int64_t outputs_a_side() const { return tile + 1 - window; }  // M
   int64_t tiles_y() const { return (out_height + outputs_a_side() - 1) / outputs_a_side(); }
   int64_t tiles_x() const { return (out_width + outputs_a_side() - 1) / outputs_a_side(); }
@@ -85,15 +86,11 @@ struct WideKernels {
   void (*transform_filter)(const Problem&, const float* filters, float* u, int64_t first, int64_t last);
   void (*transform_turned_filter)(const Problem&, const float* filters, float* u, int64_t first,
                                   int64_t last);
-  // x -> v [points][rows][in], dy -> d [points][rows][out], for rows; the arithmetic is float32's.
+  // x -> v [points][rows][in], dy -> d [points][rows][out], for rows.
   void (*transform_image)(const Problem&, const WideChunk&, const float* x, float* v, int64_t first,
                           int64_t last);
   void (*transform_gradient)(const Problem&, const WideChunk&, const float* dy, float* d, int64_t first,
                              int64_t last);
-  void (*transform_image_bf16)(const Problem&, const WideChunk&, const BFloat16* x, float* v, int64_t first,
-                               int64_t last);
-  void (*transform_gradient_bf16)(const Problem&, const WideChunk&, const BFloat16* dy, float* d,
-                                  int64_t first, int64_t last);
   // products [points][rows][out] = v u, for points.
   void (*multiply)(const Problem&, const WideChunk&, const float* v, const float* u, float* products,
                    int64_t first, int64_t last);
@@ -108,5 +105,35 @@ struct WideKernels {
 };
 
 const WideKernels& wide_kernels_avx512();  // of windows of 3 and tiles of 6
+
+// Out-channels of which PairKernels make the products of a chunk at a time.
+inline constexpr int64_t kPanel = 64;
+
+// Products of bfloat16 numbers, added up in float32: images, filters and what the transforms make of them are rounded to bfloat16.
+// Two terms of a sum, in- or out-channels or tiles that are neighbours, lie in the place of one float: a pair.
+struct PairKernels {
+  // filters [out][in][R][R] -> u: [points][out / kPanel][in / 2][kPanel or what is left of out] pairs (points
+  // filter_pair_stride() apart), for pairs of in-channels; the turned filter as in Kernels.
+  void (*transform_filter)(const Problem&, const BFloat16* filters, float* u, int64_t first, int64_t last);
+  void (*transform_turned_filter)(const Problem&, const BFloat16* filters, float* u, int64_t first,
+                                  int64_t last);
+  // y = x correlated with the filter, plus bias[out] unless null, for tiles [first, last), `chunk` (a multiple of 6) at a time.
+  // scratch: points times point_stride(chunk * in / 2) + point_stride(chunk * kPanel) floats.
+  void (*correlate)(const Problem&, const BFloat16* x, const float* u, const float* bias, BFloat16* y,
+                    int64_t first, int64_t last, int64_t chunk, float* scratch);
+  // x -> v [points][rows / 2][in], dy -> d [points][rows / 2][out] of pairs, for pairs of rows.
+  void (*transform_image)(const Problem&, const WideChunk&, const BFloat16* x, float* v, int64_t first,
+                          int64_t last);
+  void (*transform_gradient)(const Problem&, const WideChunk&, const BFloat16* dy, float* d, int64_t first,
+                             int64_t last);
+  // sums [points][out][in] of float32 = d^T v, added to what is there if `adds`; for points.
+  void (*accumulate_filter)(const Problem&, const WideChunk&, const float* d, const float* v, float* sums,
+                            bool adds, int64_t first, int64_t last);
+  // As in Kernels.
+  void (*finish_filter)(const Problem&, const float* sums, int64_t parts, float* filters, int64_t first,
+                        int64_t last);
+};
+
+const PairKernels& pair_kernels_avx512_bf16();  // of windows of 3 and tiles of 4
 
 }  // namespace mox::winograd

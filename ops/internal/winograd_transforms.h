@@ -3,7 +3,8 @@
 //
 // B^T's row of a finite point a_i holds the coefficients of the product of (x - a_j) over the other finite points, that of
 // infinity those of the product over all of them; A's column is 1, a_i, a_i^2, ...; G's row is the same divided by the
-// product of (a_i - a_j). For 8 points B^T's row of the point 0 is negated, and with it G's.
+// product of (a_i - a_j). For 4 and 8 points B^T's row of the point 0 is negated, and with it
+// G's.
 #pragma once
 
 #include <immintrin.h>
@@ -27,6 +28,11 @@ constexpr float power(float base, int exponent) {
 // The finite points and what G's rows are scaled by.
 template <int Tile>
 struct Points;
+template <>
+struct Points<4> {
+  static constexpr float at[3] = {0, 1, -1};
+  static constexpr float scale[3] = {1, 1.0f / 2, 1.0f / 2};
+};
 template <>
 struct Points<6> {
   static constexpr float at[5] = {0, 1, -1, 2, -2};
@@ -65,6 +71,14 @@ inline void combine_products(const Vector* m, int stride, Vector* result, int re
 // B^T applied to values that lie `stride` apart, in place.
 template <int Tile>
 void transform_line(Vector* d, int stride);
+template <>
+inline void transform_line<4>(Vector* d, int stride) {
+  const Vector d0 = d[0], d1 = d[stride], d2 = d[2 * stride], d3 = d[3 * stride];
+  d[0] = d0 - d2;
+  d[stride] = d1 + d2;
+  d[2 * stride] = d2 - d1;
+  d[3 * stride] = d3 - d1;
+}
 template <>
 inline void transform_line<6>(Vector* d, int stride) {
   const Vector four = splat(4), five = splat(5), two = splat(2);

@@ -84,20 +84,14 @@ Kernel winograd_wide_backward_filter_kernel(const Node& node, const ConvolutionG
   const Problem problem = forward_problem(geometry);
   const WideKernels& kernels = winograd::wide_kernels_avx512();
   const int64_t rows = rows_of(problem, kTermStep);
-  const bool low_precision = geometry.x.dtype == DType::kBFloat16;
   Kernel kernel = plain_kernel(node, [=, &kernels](const KernelArguments& args) {
     float* sums = reinterpret_cast<float*>(args.scratch);
     float* v = sums + filter_floats(problem);
     float* d = v + tile_floats(problem, rows, problem.in_channels);
     for (WideChunk chunk{0, rows}; chunk.first_tile < problem.tiles(); chunk.first_tile += rows) {
       args.team.parallel_for(rows, 1, [&](int64_t first, int64_t last) {
-        if (low_precision) {
-          kernels.transform_image_bf16(problem, chunk, args.input<BFloat16>(0), v, first, last);
-          kernels.transform_gradient_bf16(problem, chunk, args.input<BFloat16>(1), d, first, last);
-        } else {
-          kernels.transform_image(problem, chunk, args.input<float>(0), v, first, last);
-          kernels.transform_gradient(problem, chunk, args.input<float>(1), d, first, last);
-        }
+        kernels.transform_image(problem, chunk, args.input<float>(0), v, first, last);
+        kernels.transform_gradient(problem, chunk, args.input<float>(1), d, first, last);
       });
       args.team.parallel_for(problem.points(), 1, [&](int64_t first, int64_t last) {
         kernels.accumulate_filter(problem, chunk, d, v, sums, first, last);

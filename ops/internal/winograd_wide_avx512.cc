@@ -90,20 +90,19 @@ void block_by_block(const WideChunk& chunk, int64_t first, int64_t last, int64_t
   for (int64_t b = 0; b < channels / kLanes; ++b) stage(Part{chunk.first_tile, first, last, b, b + 1});
 }
 
-template <typename Element>
-void transform_image(const Problem& p, const WideChunk& chunk, const Element* x, float* v, int64_t first,
+void transform_image(const Problem& p, const WideChunk& chunk, const float* x, float* v, int64_t first,
                      int64_t last) {
   block_by_block(chunk, first, last, p.in_channels, [&](const Part& part) {
-    transform_images<Writing::kStreamed, kTile, kOutputs>(p, x, part, blocked(chunk.rows, p.in_channels), v);
+    transform_tiles<Writing::kStreamed>(p, ImageTiles<kTile, kOutputs, float>{p, x}, part,
+                                        blocked(chunk.rows, p.in_channels), v);
   });
 }
 
-template <typename Element>
-void transform_gradient(const Problem& p, const WideChunk& chunk, const Element* dy, float* d, int64_t first,
+void transform_gradient(const Problem& p, const WideChunk& chunk, const float* dy, float* d, int64_t first,
                         int64_t last) {
   block_by_block(chunk, first, last, p.out_channels, [&](const Part& part) {
-    transform_gradients<Writing::kStreamed, kTile, kOutputs>(p, dy, part, blocked(chunk.rows, p.out_channels),
-                                                             d);
+    transform_tiles<Writing::kStreamed>(p, GradientTiles<kTile, kOutputs, float>{p, dy}, part,
+                                        blocked(chunk.rows, p.out_channels), d);
   });
 }
 
@@ -116,10 +115,8 @@ constexpr WideKernels kKernels{
       transform_turned_filter<Writing::kStreamed, kTile, kWindow>(
           p, filters, blocked(p.in_channels, p.out_channels), u, first, last);
     },
-    transform_image<float>,
-    transform_gradient<float>,
-    transform_image<BFloat16>,
-    transform_gradient<BFloat16>,
+    transform_image,
+    transform_gradient,
     [](const Problem& p, const WideChunk& chunk, const float* v, const float* u, float* products,
        int64_t first, int64_t last) {
       for (int64_t point = first; point < last; ++point)
@@ -132,7 +129,8 @@ constexpr WideKernels kKernels{
     [](const Problem& p, const WideChunk& chunk, const float* products, const float* bias, float* y,
        int64_t first, int64_t last) {
       block_by_block(chunk, first, last, p.out_channels, [&](const Part& part) {
-        store_image<kTile, kOutputs>(p, products, part, blocked(chunk.rows, p.out_channels), bias, y);
+        const Strides strides = blocked(chunk.rows, p.out_channels);
+        store_image<kTile, kOutputs>(p, products + part.first_block * strides.block, part, strides, bias, y);
       });
     },
     [](const Problem& p, const WideChunk& chunk, const float* d, const float* v, float* sums, int64_t first,

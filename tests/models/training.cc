@@ -3,7 +3,8 @@
 namespace mox {
 
 Training::Training(std::string_view network, const NetworkOptions& options, Array images, Array labels,
-                   ModeKeys mode, std::span<const NamedArray> values, int threads, Precision precision)
+                   ModeKeys mode, std::span<const NamedArray> values, int threads, Precision precision,
+                   bool direct_convolutions)
     : team_(threads), batch_{std::move(images), std::move(labels)} {
   team_.enter();
   const GraphScope scope(graph_);
@@ -25,10 +26,12 @@ Training::Training(std::string_view network, const NetworkOptions& options, Arra
       parameters_.push_back({name, value, Array(value.type())});
     }
   }
-  instance_ = std::make_unique<PlanInstance>(
-      Plan::compile(graph_, request,
-                    {.rules = default_rules({.precision = precision}), .convert = convert_layout}, team_),
-      team_, [&](std::string_view name) { return store_.get(name); });
+  instance_ = std::make_unique<PlanInstance>(Plan::compile(graph_, request,
+                                                           {.rules = default_rules({.precision = precision}),
+                                                            .convert = convert_layout,
+                                                            .direct_convolutions = direct_convolutions},
+                                                           team_),
+                                             team_, [&](std::string_view name) { return store_.get(name); });
   optimizer_ = get_optimizer_fn("momentum", {.learning_rate = 1, .momentum = 0.9})();
 }
 

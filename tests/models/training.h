@@ -17,7 +17,8 @@ class Training {
  public:
   // The images and labels are the batch of every step. `values`: of all variables.
   Training(std::string_view network, const NetworkOptions& options, Array images, Array labels, ModeKeys mode,
-           std::span<const NamedArray> values, int threads, Precision precision = Precision::kFloat32);
+           std::span<const NamedArray> values, int threads, Precision precision = Precision::kFloat32,
+           bool direct_convolutions = false);
 
   // One forward and backward pass (in TRAIN), without changing a variable.
   void compute();
