@@ -14,15 +14,13 @@ using winograd::Problem;
 using winograd::WideChunk;
 
 constexpr const char* kImplementation = "winograd4x4:avx512_core_bf16";
-constexpr int64_t kRowStep = 6,
-                  kTermStep = 2;  // by how many the products take tiles: as rows, as terms of a sum
+constexpr int64_t kRowStep = 6, kTermStep = 2;  // by how many products take tiles: as rows, as terms of a sum
 // Of the transformed tiles and products of a chunk: more than half of an L2 cache of 1 MiB, beside panels of the filter that pass.
 constexpr int64_t kChunkFloats = 150 * 1024;
-// Of the transformed tiles of a chunk, of which all are read again: what the cores' L3 cache keeps.
-constexpr int64_t kGradientChunkFloats = 1024 * 1024;
-
-constexpr int64_t kFewestLocalPairs = 24, kMostLocalPairs = 48;  // of tiles
-constexpr int64_t kFilterParts = 8;
+// Of the transformed tiles of a chunk where all threads read all of them: what the cores' L3 cache keeps.
+constexpr int64_t kSharedChunkFloats = 1024 * 1024;
+constexpr int64_t kFewestPairs = 24, kMostPairs = 48;  // of tiles in a thread's own chunk
+constexpr int64_t kFilterParts = 8;                    // partial sums of a filter gradient, whatever the team
 
 const PairKernels& kernels() { return winograd::pair_kernels_avx512_bf16(); }
 
@@ -84,9 +82,9 @@ struct GradientPlan {
   explicit GradientPlan(const Problem& of) : problem(of) {
     const int64_t pair_floats = problem.points() * (problem.in_channels + problem.out_channels);
     const int64_t room = kChunkFloats - static_cast<int64_t>(sum_floats());
-    is_local = room / pair_floats >= kFewestLocalPairs;
-    const int64_t most = is_local ? std::min(kMostLocalPairs, room / pair_floats)
-                                  : std::max(kMostLocalPairs, kGradientChunkFloats / pair_floats);
+    is_local = room / pair_floats >= kFewestPairs;
+    const int64_t most = is_local ? std::min(kMostPairs, room / pair_floats)
+                                  : std::max(kMostPairs, kSharedChunkFloats / pair_floats);
     rows = even_chunk(problem.tiles(), 2 * most, kTermStep);
     parts = is_local ? std::min(kFilterParts, chunks()) : 1;
   }
