@@ -7,6 +7,7 @@ namespace mox {
 namespace {
 
 using winograd::channel_blocked;
+using winograd::even_chunk;
 using winograd::kPanel;
 using winograd::PairKernels;
 using winograd::point_stride;
@@ -27,12 +28,6 @@ const PairKernels& kernels() { return winograd::pair_kernels_avx512_bf16(); }
 Problem with_small_tiles(Problem problem) {
   problem.tile = 4;
   return problem;
-}
-
-// Tiles at a time, a multiple of `step`, evenly over the chunks that `tiles` take.
-int64_t even_chunk(int64_t tiles, int64_t most, int64_t step) {
-  const int64_t chunks = (tiles + most - 1) / most, share = (tiles + chunks - 1) / chunks;
-  return (share + step - 1) / step * step;
 }
 
 size_t chunk_floats(const Problem& p, int64_t chunk) {

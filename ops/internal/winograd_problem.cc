@@ -42,6 +42,11 @@ Problem backward_input_problem(const ConvolutionGeometry& g) {
   return p;
 }
 
+int64_t even_chunk(int64_t tiles, int64_t most, int64_t step) {
+  const int64_t chunks = (tiles + most - 1) / most, share = (tiles + chunks - 1) / chunks;
+  return (share + step - 1) / step * step;
+}
+
 Layout channel_blocked(const TensorType& type) {
   const Shape& s = type.shape;
   const int64_t pixels = s[2] * s[3];

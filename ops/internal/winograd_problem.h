@@ -9,6 +9,8 @@ namespace mox::winograd {
 Problem forward_problem(const ConvolutionGeometry& geometry);
 // The gradient of the image is the correlation of dy with the turned filter.
 Problem backward_input_problem(const ConvolutionGeometry& geometry);
+// Tiles at a time, a multiple of `step`: `tiles` of them in as few even chunks as can be with about `most` in each.
+int64_t even_chunk(int64_t tiles, int64_t most, int64_t step);
 // [batch][channels / 16][height][width][16].
 Layout channel_blocked(const TensorType& image);
 

@@ -1,5 +1,4 @@
-// The stages of Winograd's convolutions beside the matrix products, for winograd_avx512.cc and winograd_wide_avx512.cc alone:
-// needs AVX-512. Images and filters are those of winograd_tiles.h; the matrices of the points lie as `Strides` says.
+// The stages of Winograd's convolutions beside the matrix products, for the winograd_*avx512.cc alone: needs AVX-512. Images and filters are those of winograd_tiles.h; the matrices of the points lie as `Strides` says.
 #pragma once
 
 #include <algorithm>

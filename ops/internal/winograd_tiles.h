@@ -4,7 +4,8 @@
 //   Y = A^T [ (G g G^T) * (B^T d B) ] A      (* element by element)
 // with T points, one of them infinity. The products of all tiles at one of the T * T positions, summed over channels, are
 // one matrix product. Multiplications an output: 16 / 4 of 9 (T = 4, R = 3), 36 / 16 of 9 (T = 6, R = 3), 36 / 4 of 25
-// (T = 6, R = 5), 64 / 16 of 25 (T = 8, R = 5). The gradient of the filter is the same formula with the roles of R and M exchanged, summed over tiles.
+// (T = 6, R = 5), 64 / 16 of 25 (T = 8, R = 5). The gradient of the filter is the same formula with the roles of R and M
+// exchanged, summed over tiles.
 // Points: 0, 1, -1, from T = 6 on 2, -2 and for T = 8 also 1/2, -1/2.
 // Lavin & Gray, "Fast Algorithms for Convolutional Neural Networks" (CVPR 2016).
 //

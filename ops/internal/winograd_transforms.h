@@ -1,5 +1,4 @@
-// The transforms of Winograd's minimal filtering on vectors of 16 channels, for winograd_avx512.cc and winograd_wide_avx512.cc alone:
-// needs AVX-512.
+// The transforms of Winograd's minimal filtering on vectors of 16 channels, for the winograd_*avx512.cc alone: needs AVX-512.
 //
 // B^T's row of a finite point a_i holds the coefficients of the product of (x - a_j) over the other finite points, that of
 // infinity those of the product over all of them; A's column is 1, a_i, a_i^2, ...; G's row is the same divided by the

@@ -23,8 +23,7 @@ constexpr int64_t kPointFloats =
 // Tiles at a time, a multiple of `step`, evenly over the chunks.
 int64_t rows_of(const Problem& p, int64_t step) {
   const int64_t most = std::max<int64_t>(96, kPointFloats / std::max(p.in_channels, p.out_channels));
-  const int64_t chunks = (p.tiles() + most - 1) / most, share = (p.tiles() + chunks - 1) / chunks;
-  return (share + step - 1) / step * step;
+  return winograd::even_chunk(p.tiles(), most, step);
 }
 size_t filter_floats(const Problem& p) { return static_cast<size_t>(p.points() * p.filter_stride()); }
 size_t tile_floats(const Problem& p, int64_t rows, int64_t channels) {

@@ -129,9 +129,9 @@ TEST_P(WinogradInBf16Test, AgreesWithTheDirectSumAndDoesNotDependOnTheTeam) {
   EXPECT_EQ(direct.plan.find("winograd"), std::string::npos);
   if (instruction_set() != InstructionSet::kAvx512BFloat16) {
     EXPECT_EQ(count(fast.plan, "winograd"), 0u) << fast.plan;
-  } else {
-    EXPECT_EQ(count(fast.plan, "winograd4x4:avx512_core_bf16"), 3u) << fast.plan;
+    GTEST_SKIP() << "Winograd's kernels of bfloat16 are for processors with AVX512_BF16 and without AMX";
   }
+  EXPECT_EQ(count(fast.plan, "winograd4x4:avx512_core_bf16"), 3u) << fast.plan;
   for (size_t v = 0; v < 3; ++v) {
     const Errors errors = errors_of(fast.values[v], direct.values[v]);
     EXPECT_LT(errors.typical, v < 2 ? 0.005 : 0.0045) << "value " << v;
