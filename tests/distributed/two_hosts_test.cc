@@ -34,6 +34,39 @@ class TwoHosts : public TrainingTest {
   }
 };
 
+// One host sends 4 MB to the other, which prints the seconds from the first byte to the last.
+constexpr auto kSend = R"(
+import os, socket, time
+if os.environ["OMPI_COMM_WORLD_RANK"] == "0":
+    listener = socket.create_server(("10.77.0.1", 5077))
+    peer, _ = listener.accept()
+    received, began = len(peer.recv(1)), time.monotonic()
+    while received < 4 << 20:
+        received += len(peer.recv(1 << 20))
+    print("seconds:", time.monotonic() - began)
+else:
+    for _ in range(100):
+        try:
+            peer = socket.create_connection(("10.77.0.1", 5077))
+            break
+        except ConnectionRefusedError:
+            time.sleep(0.1)
+    peer.sendall(bytes(4 << 20))
+    peer.recv(1)
+)";
+
+// A machine may be slower than the link, but the link never faster than it is shaped.
+TEST_F(TwoHosts, AreJoinedByALinkOfTheRateAskedFor) {
+  for (const std::string latency : {"0", "0.002"}) {
+    const ProcessResult result = on_hosts("20mbit", latency, {"/usr/bin/python3", "-c", kSend});
+    expect_success(result);
+    const size_t at = result.out.find("seconds: ");
+    ASSERT_NE(at, std::string::npos) << result.out;
+    constexpr double kBits = 8.0 * (4 << 20), kAtOnce = 8.0 * 2 * (256 << 10);
+    EXPECT_GE(std::stod(result.out.substr(at + 9)), (kBits - kAtOnce) / 20e6) << "latency " << latency;
+  }
+}
+
 TEST_F(TwoHosts, TrainTheSameWeightsAsOne) {
   const std::string one = fresh("one");
   expect_success(run_process(program(one, {"--threads=2"})));
