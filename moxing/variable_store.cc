@@ -67,6 +67,14 @@ std::vector<NamedArray> VariableStore::all() const {
   return result;
 }
 
+std::vector<NamedArray> VariableStore::all_and_unclaimed() const {
+  auto values = variables_;
+  values.insert(restored_.begin(), restored_.end());
+  std::vector<NamedArray> result;
+  for (const auto& [name, value] : values) result.push_back({name, value});
+  return result;
+}
+
 std::vector<std::string> VariableStore::unclaimed() const {
   std::vector<std::string> names;
   for (const auto& [name, value] : restored_) names.push_back(name);

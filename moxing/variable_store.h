@@ -37,7 +37,9 @@ class VariableStore {
   bool has(std::string_view name) const { return variables_.contains(name); }
 
   std::vector<NamedArray> all() const;         // by name, sharing the memory
-  std::vector<std::string> unclaimed() const;  // restored values that no declared variable took
+  std::vector<std::string> unclaimed() const;  // of restored values that no declared variable took
+  // Those values and those of all variables, by name, sharing the memory: what is known under this run's names.
+  std::vector<NamedArray> all_and_unclaimed() const;
 
  private:
   uint64_t seed_;

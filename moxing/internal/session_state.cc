@@ -79,6 +79,7 @@ std::map<std::string, std::string> to_checkpoint_state(const SessionState& state
       {"loss_scale", to_json(state.loss_scale).dump()},
       {"data_cursor", nlohmann::json(state.data_cursor).dump()},
       {"hooks", hooks.dump()}};
+  if (state.elements_taken) result["elements_taken"] = std::to_string(*state.elements_taken);
   if (state.instruction_set)
     result["instruction_set"] = nlohmann::json(to_string(*state.instruction_set)).dump();
   return result;
@@ -111,6 +112,11 @@ SessionState from_checkpoint_state(const Checkpoint& checkpoint, const std::stri
     if (checkpoint.state.contains("loss_scale"))  // there was none before
       state.loss_scale = loss_scale_from(nlohmann::json::parse(checkpoint.state.at("loss_scale")));
     state.data_cursor = nlohmann::json::parse(checkpoint.state.at("data_cursor")).get<std::string>();
+    if (checkpoint.state.contains("elements_taken"))  // there was none before
+      state.elements_taken = nlohmann::json::parse(checkpoint.state.at("elements_taken")).get<int64_t>();
+    constexpr int64_t kMost = int64_t{1} << 62;
+    if (const int64_t taken = state.elements_taken.value_or(0); taken < 0 || taken > kMost)
+      throw DataError(fmt::format("{} elements taken", *state.elements_taken));
     state.hook_states =
         nlohmann::json::parse(checkpoint.state.at("hooks")).get<std::map<std::string, std::string>>();
   } catch (const std::exception& error) {

@@ -35,7 +35,10 @@ struct SessionState {
   std::string arithmetic;                         // see KeptArithmetic
   double learning_rate_multiplier = 1;
   LossScaleState loss_scale;
-  std::string data_cursor;                         // "" if the data begins anew
+  std::string data_cursor;  // "" if the data begins anew
+  // Of input_fn's data, those that all steps so far have taken: the cursor's place, counted. Without a value (which no
+  // checkpoint had before) each step took as many as its logical replicas take now.
+  std::optional<int64_t> elements_taken;
   std::map<std::string, std::string> hook_states;  // by Hook::name
 };
 

@@ -129,8 +129,9 @@ RunResult Trainer::run() {
           start_.path, names.size(), store_.all().size(), fmt::join(names, ", ")));
   start_.checkpoint = {};
   for (const std::string& name : store_.unclaimed())
-    log_warning(fmt::format("the checkpoint '{}' has a variable '{}' that the model does not have",
-                            start_.path, name));
+    log_warning(fmt::format(
+        "the checkpoint '{}' has a variable '{}' that the model for training does not have; {}", start_.path,
+        name, start_.kind == StartingPoint::Kind::kContinued ? "its value is kept" : "it is not used"));
   if (settings_.print_plan) {
     console_.print(model.plan->describe());
     return {.global_step = global_step_, .stop_reason = "print_plan"};
@@ -322,6 +323,7 @@ void Trainer::step() {
               .steps_per_epoch = steps_per_epoch_,
               .learning_rate_multiplier = learning_rate_multiplier_ * learning_rate_scale_});
   ++global_step_;
+  elements_taken_ += step_elements_;
   if (step_->was_left_out()) mention_left_out_step();
   samples_ += step_->samples();
   compute_seconds_ += seconds_between(before, Clock::now());

@@ -11,17 +11,21 @@ namespace mox::internal {
 void Trainer::open_data() {
   Dataset dataset = spec_.input_fn(ModeKeys::TRAIN);
   const int64_t epoch = dataset.epoch_size();
-  int64_t step_elements = 0;  // that a step takes
   if (__builtin_mul_overflow(settings_.auto_batch ? settings_.batch_size : 1, placement_.logical_replicas,
-                             &step_elements))
+                             &step_elements_))
     throw InvalidArgument(
         fmt::format("batch_size is {}, for each of {} logical replicas: more samples than can be counted",
                     settings_.batch_size, placement_.logical_replicas));
   if (epoch > 0) {
-    steps_per_epoch_ = static_cast<double>(epoch) / static_cast<double>(step_elements);
+    steps_per_epoch_ = static_cast<double>(epoch) / static_cast<double>(step_elements_);
     if (dataset.cardinality() == epoch)
       steps_per_epoch_ = std::ceil(steps_per_epoch_);  // one pass, whose last batch is smaller
   }
+  if (restored_.elements_taken)
+    elements_taken_ = *restored_.elements_taken;
+  else if (__builtin_mul_overflow(restored_.global_step, step_elements_, &elements_taken_))
+    throw DataError(fmt::format("'{}' is of step {}: of more samples than can be counted", start_.path,
+                                restored_.global_step));
   if (settings_.max_epochs > 0) {
     if (epoch < 0)
       throw FailedPrecondition(
@@ -32,7 +36,9 @@ void Trainer::open_data() {
     if (__builtin_mul_overflow(settings_.max_epochs, epoch, &elements))
       throw InvalidArgument(fmt::format("max_epochs is {}, more passes over {} samples than can be counted",
                                         settings_.max_epochs, epoch));
-    last_step_ = elements / step_elements + (elements % step_elements != 0);
+    // Steps of before may have taken another number each (allow_inexact).
+    const int64_t left = std::max<int64_t>(0, elements - elements_taken_);
+    last_step_ = restored_.global_step + left / step_elements_ + (left % step_elements_ != 0);
   }
   dataset_ = settings_.auto_batch ? dataset.batch(settings_.batch_size) : dataset;
   const LeafRange replicas = placement_.replicas();

@@ -59,13 +59,16 @@ void Trainer::submit_checkpoint() {
                      .learning_rate_multiplier = learning_rate_multiplier_,
                      .loss_scale = updater_->loss_scale().state(),
                      .data_cursor = pipeline_->cursor(),
+                     .elements_taken = elements_taken_,
                      .hook_states = {}};
   for (const auto& hook : hooks_)
     if (const std::string text = hook->save_state(); !hook->name().empty() && !text.empty())
       state.hook_states[hook->name()] = text;
   Checkpoint checkpoint;
   checkpoint.global_step = global_step_;
-  for (const NamedArray& entry : store_.all())
+  // Variables that only the EVAL side makes stay, should this part of the run have none.
+  const bool continued = start_.kind == StartingPoint::Kind::kContinued;
+  for (const NamedArray& entry : continued ? store_.all_and_unclaimed() : store_.all())
     checkpoint.variables.push_back({entry.name, entry.value.clone()});
   for (const NamedArray& entry : updater_->slots())
     checkpoint.optimizer_slots.push_back({entry.name, entry.value.clone()});

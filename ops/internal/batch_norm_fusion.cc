@@ -75,6 +75,8 @@ std::optional<Pattern> clip_after(const Tensor& y) {
                   .low = static_cast<float>(attributes.get<double>("low")),
                   .high = static_cast<float>(attributes.get<double>("high")),
                   .open = false};
+  // The room for more channels that a layout may have holds zeros, which others rely on.
+  if (pattern.what.low > 0 || pattern.what.high < 0) return std::nullopt;
   return pattern;
 }
 

@@ -185,6 +185,18 @@ TEST_F(Placements, ThatCannotDivideAreRefusedWithThoseThatCan) {
   expect_success(run_process(program(log_dir_, 10, {"--num_devices=3", "--allow_inexact"})));
 }
 
+TEST_F(Placements, OfOtherReplicasTakeAsManyPassesOverTheData) {
+  expect_success(train_on({1, 1}, program(log_dir_, 5, {"--endless"})));  // 5 x 4 x 8 samples of 2 x 300
+  expect_success(run_process(program(
+      log_dir_, 100, {"--endless", "--threads=3", "--num_devices=3", "--allow_inexact", "--max_epochs=2"})));
+  EXPECT_EQ(load_checkpoint(log_dir_).global_step, 5 + 19);  // 440 samples by 3 x 8
+  const ProcessResult again = run_process(program(
+      log_dir_, 100, {"--endless", "--threads=3", "--num_devices=3", "--allow_inexact", "--max_epochs=2"}));
+  expect_success(again);
+  EXPECT_THAT(again.out + again.err, testing::HasSubstr("nothing to train"));
+  EXPECT_EQ(load_checkpoint(log_dir_).global_step, 5 + 19);
+}
+
 TEST_F(Placements, OneReplicaMoreIsAnotherResult) {
   const std::string one = fresh("one"), two = fresh("two");
   expect_success(run_process(program(one, 5, {"--threads=1"})));

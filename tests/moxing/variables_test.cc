@@ -11,6 +11,7 @@
 #include "ops/ops.h"
 #include "runtime/base/error.h"
 #include "runtime/graph/graph.h"
+#include "tests/moxing/small_run.h"
 #include "tests/support/evaluate.h"
 
 namespace mox {
@@ -251,6 +252,29 @@ TEST(ScopeNamesTest, AreWholeParts) {
   EXPECT_FALSE(is_in_scope("ab", "a"));
   EXPECT_FALSE(is_in_scope("a", "a/b"));
   EXPECT_FALSE(is_in_scope("b/a", "a"));
+}
+
+class VariablesOfARun : public SmallRun {};
+
+TEST_F(VariablesOfARun, AVariableOfTheEvaluationSideStaysInTheCheckpointsOfARunThatDoesNotEvaluate) {
+  RunSpec s = spec();
+  s.model_fn = [](const Inputs& in, ModeKeys mode) {
+    ModelSpec model = constant_slope_model(in, mode);
+    if (mode != ModeKeys::TRAIN)
+      model.log_info.emplace_back("threshold",
+                                  get_variable("threshold", {}, constant_initializer(0.25)) + 0.0f);
+    return model;
+  };
+  for (const bool evaluates : {true, false, true}) {
+    if (evaluates)
+      s.inter_mode = ModeKeys::EVAL;
+    else
+      s.inter_mode.reset();
+    const RunResult result = run_or_throw(s);
+    EXPECT_EQ(result.global_step, *s.max_number_of_steps);
+    EXPECT_EQ(saved("threshold").item(), 0.25);
+    s.max_number_of_steps = *s.max_number_of_steps + 4;
+  }
 }
 
 }  // namespace

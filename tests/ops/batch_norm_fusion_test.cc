@@ -144,6 +144,20 @@ TEST(BatchNormFusion, KeepsValuesBesideConvolutions) {
   evaluate_ops(build, inputs);
 }
 
+// Where a layout has room for more channels than there are, that room is zero; what clips zero away must not touch it.
+TEST(BatchNormFusion, KeepsTheRoomBesideChannelsZero) {
+  for (const auto& [low, high] : {std::pair(0.25, 0.75), std::pair(-0.75, -0.25)}) {
+    const auto build = [low = low, high = high](Inputs in) {
+      const Tensor x = clip_by_value(normalise(conv2d(in[0], in[4]), in), low, high);
+      return with_gradients(conv2d(x, in[4]), in);
+    };
+    std::vector<Array> inputs = inputs_of({2, 20, 6, 6});
+    inputs.push_back(random_array({20, 20, 3, 3}, 5, -0.1f, 0.1f));
+    evaluate_ops(build, inputs);
+    EXPECT_EQ(count_after_fusion(build, inputs).count("batch_norm_activation"), 0);
+  }
+}
+
 TEST(BatchNormFusion, MatchesFiniteDifferences) {
   std::vector<Array> inputs = inputs_of({2, 3, 3, 3});
   // Values away from the kink of relu: the residual decides the sign.
