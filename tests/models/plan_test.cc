@@ -46,16 +46,19 @@ std::vector<KernelTime> training_steps(const std::string& network, Precision pre
   return compile_training(network, precision).steps;
 }
 
-TEST(ZooPlan, ResNetConvertsWeightsAndTheirGradientsAlone) {
-  std::map<std::string, int> conversions;
-  for (const KernelTime& step : training_steps("resnet_v1_50", Precision::kFloat32))
-    if (step.is_conversion) ++conversions[step.name];
-  EXPECT_FALSE(conversions.empty());
-  for (const auto& [name, count] : conversions) {
-    const bool is_weight = name.ends_with("/kernel"),
-               is_gradient = name.find("conv2d_backprop_filter") != std::string::npos;
-    EXPECT_TRUE(is_weight || is_gradient || name == "input") << name;
-    EXPECT_LE(count, is_weight ? 2 : 1) << name;  // a weight for the forward and for the backward pass
+TEST(ZooPlan, ResNetsConvertWeightsAndTheirGradientsAlone) {
+  for (const char* network : {"resnet_v1_50", "resnet_v1_20"}) {
+    SCOPED_TRACE(network);
+    std::map<std::string, int> conversions;
+    for (const KernelTime& step : training_steps(network, Precision::kFloat32))
+      if (step.is_conversion) ++conversions[step.name];
+    EXPECT_FALSE(conversions.empty());
+    for (const auto& [name, count] : conversions) {
+      const bool is_weight = name.ends_with("/kernel"),
+                 is_gradient = name.find("conv2d_backprop_filter") != std::string::npos;
+      EXPECT_TRUE(is_weight || is_gradient || name == "input") << name;
+      EXPECT_LE(count, is_weight ? 2 : 1) << name;  // a weight for the forward and for the backward pass
+    }
   }
 }
 
@@ -68,6 +71,15 @@ TEST(ZooPlan, NothingBetweenTheConvolutionsOfAResNetIsLeftAlone) {
   EXPECT_EQ(count["batch_norm"], 5);
   EXPECT_EQ(count["batch_norm_backprop"], 5);
   EXPECT_EQ(count["relu"], 1);
+}
+
+TEST(ZooPlan, NorBetweenThoseOfASmallResNet) {
+  std::map<std::string, int> count;
+  for (const KernelTime& step : training_steps("resnet_v1_20", Precision::kFloat32)) ++count[step.op];
+  EXPECT_EQ(count["batch_norm_activation"], 19);
+  EXPECT_EQ(count["batch_norm_activation_backprop"], 19);
+  for (const char* unfused : {"batch_norm", "batch_norm_backprop", "add", "relu"})
+    EXPECT_EQ(count[unfused], 0) << unfused;
 }
 
 TEST(ZooPlan, ProjectionShortcutsCanBeComputedAgain) {

@@ -259,6 +259,15 @@ TEST(Pool, MaxCommutesWithRelu) {
   check_gradients([](std::span<const Tensor> in) { return max_pool(relu(in[0])); }, {x}, {.step = 1e-3});
 }
 
+// The image after relu has other readers there, with which it is fused.
+TEST(Pool, OfSinglePixelsStaysBehindRelu) {
+  Graph graph;
+  const Tensor image = graph.input(0, {DType::kFloat32, {2, 3, 6, 6}}, SourceLocation::current());
+  const Tensor y = max_pool(relu(image), {.window = {1, 1}, .strides = {2, 2}});
+  EXPECT_EQ(y.node()->op->name, "max_pool");
+  EXPECT_EQ(y.node()->inputs[0].node()->op->name, "relu");
+}
+
 template <typename Call>
 void expect_refused(Call call, const char* piece) {
   try {

@@ -1,4 +1,4 @@
-// Elementwise kernels on blocked layouts: the same values as on plain ones, and zeros in the padding.
+// Kernels that keep blocked layouts: the same values as on plain ones, and zeros in the padding.
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
@@ -213,6 +213,52 @@ TEST(ElementwiseLayout, GivesIntegersAndTruthValuesToWhomeverWantsThem) {
                                    greater(y, 0)};
       },
       {x, w});
+}
+
+// Where a box begins and ends, within a block of 8 channels or with one.
+struct BoxCase {
+  std::vector<int64_t> begin, size;
+};
+
+const std::vector<BoxCase> kBoxes = {{{0, 8, 0, 0}, {2, 16, 5, 7}},
+                                     {{0, 4, 0, 0}, {2, 16, 5, 7}},
+                                     {{1, 3, 2, 1}, {1, 8, 3, 5}},
+                                     {{0, 0, 1, 0}, {2, 24, 3, 7}}};
+
+TEST(BlockedLayout, SliceKeepsIt) {
+  const Array x = random_array(kImage, 1);
+  for (const BoxCase& box : kBoxes) {
+    const auto build = [&](std::span<const Tensor> in) { return slice(in[0], box.begin, box.size); };
+    const Outcome outcome = run_in_layouts(build, {x}, {nchw8c(x.type())});
+    EXPECT_FALSE(outcome.wants_plain[0]);
+    EXPECT_EQ(outcome.layout, nchw8c({DType::kFloat32, Shape(box.size)}));
+  }
+}
+
+TEST(BlockedLayout, PadKeepsIt) {
+  for (const BoxCase& box : kBoxes) {
+    std::vector<PadAmount> amounts;
+    for (int axis = 0; axis < 4; ++axis) {
+      const auto i = static_cast<size_t>(axis);
+      amounts.push_back({box.begin[i], kImage[axis] - box.begin[i] - box.size[i]});
+    }
+    const Array x = random_array(Shape(box.size), 1);
+    const auto build = [&](std::span<const Tensor> in) { return pad(in[0], amounts, 1.5); };
+    const Outcome outcome = run_in_layouts(build, {x}, {nchw8c(x.type())});
+    EXPECT_FALSE(outcome.wants_plain[0]);
+    EXPECT_EQ(outcome.layout, nchw8c({DType::kFloat32, kImage}));
+  }
+}
+
+// Blocks that are not full, and channels that lie last.
+TEST(BlockedLayout, SliceAndPadLeaveOthersPlain) {
+  const Array x = random_array(kImage, 1), odd = random_array(kOddImage, 2);
+  const auto cut = [](std::span<const Tensor> in) { return slice(in[0], {0, 0, 0, 0}, {2, 12, 5, 7}); };
+  const auto grow = [](std::span<const Tensor> in) { return pad(in[0], {{}, {0, 5}, {}, {}}); };
+  EXPECT_TRUE(run_in_layouts(cut, {x}, {nchw8c(x.type())}).wants_plain[0]);
+  EXPECT_TRUE(run_in_layouts(cut, {x}, {nhwc(x.type())}).wants_plain[0]);
+  EXPECT_TRUE(run_in_layouts(grow, {x}, {nchw8c(x.type())}).wants_plain[0]);
+  EXPECT_TRUE(run_in_layouts(grow, {odd}, {nchw8c(odd.type())}).wants_plain[0]);
 }
 
 }  // namespace
