@@ -7,7 +7,8 @@
 namespace mox {
 
 // y[n, c, i, j] = the largest x[n, c, ...] in window (i, j); padding never wins, NaN always does.
-// max_pool(relu(x)) is built as relu(max_pool(x)), which is the same value and the same gradient, with less work.
+// max_pool(relu(x)) is built as relu(max_pool(x)), which is the same value and the same gradient, with less work; unless the
+// window is a single pixel.
 //
 // x: float32 [batch, channels, height, width]; y: [batch, channels, height', width'] with the extents that Padding
 // states. Gradient: dy goes to the first largest element of its window (max_pool_backprop).

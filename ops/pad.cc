@@ -1,7 +1,6 @@
 #include "ops/pad.h"
 
-#include "ops/internal/blocked_box.h"
-#include "ops/internal/box_copy.h"
+#include "ops/internal/box_kernel.h"
 #include "ops/internal/fill_value.h"
 #include "ops/internal/shape_rules.h"
 #include "ops/slice.h"
@@ -39,29 +38,10 @@ Kernel compile_pad(const KernelRequest& request) {
   const TensorType& source = node.inputs[0].type();
   const TensorType& target = node.outputs[0];
   if (source.shape == target.shape) return alias_kernel(node);
-  const Extents extents = internal::dims_of(source.shape), origin(extents.size(), 0);
-  const auto& before = node.attributes.get<Extents>("before");
-  const internal::FillValue fill(target, node.attributes.get<double>("value"));
-  if (auto box = internal::blocked_box(extents, source, request.input_layouts[0], origin, target, before)) {
-    Kernel kernel = plain_kernel(
-        node,
-        [copies = std::move(box->copies), fill](const KernelArguments& args) {
-          fill.run(args.outputs[0], args.team);
-          for (const internal::BoxCopy& copy : copies) copy.run(args.inputs[0], args.outputs[0], args.team);
-        },
-        "copy");
-    kernel.input_layouts[0] = box->source;
-    kernel.output_layouts[0] = box->target;
-    return kernel;
-  }
-  internal::BoxCopy copy(extents, source.shape, origin, target.shape, before, size_of(source.dtype));
-  return plain_kernel(
-      node,
-      [copy = std::move(copy), fill](const KernelArguments& args) {
-        fill.run(args.outputs[0], args.team);
-        copy.run(args.inputs[0], args.outputs[0], args.team);
-      },
-      "copy");
+  const Extents extents = internal::dims_of(source.shape);
+  return internal::box_kernel(request,
+                              {extents, Extents(extents.size(), 0), node.attributes.get<Extents>("before")},
+                              internal::FillValue(target, node.attributes.get<double>("value")));
 }
 
 const Op kPad{.name = "pad", .infer = infer_pad, .gradient = pad_gradient, .compile = compile_pad};

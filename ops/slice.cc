@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "ops/internal/blocked_box.h"
-#include "ops/internal/box_copy.h"
+#include "ops/internal/box_kernel.h"
 #include "ops/internal/shape_rules.h"
 #include "ops/pad.h"
 #include "runtime/graph/op.h"
@@ -46,26 +45,9 @@ Kernel compile_slice(const KernelRequest& request) {
   const TensorType& source = node.inputs[0].type();
   const TensorType& target = node.outputs[0];
   if (source.shape == target.shape) return alias_kernel(node);
-  const Extents extents = internal::dims_of(target.shape), origin(extents.size(), 0);
-  const auto& begin = node.attributes.get<Extents>("begin");
-  if (auto box = internal::blocked_box(extents, source, request.input_layouts[0], begin, target, origin)) {
-    Kernel kernel = plain_kernel(
-        node,
-        [copies = std::move(box->copies)](const KernelArguments& args) {
-          for (const internal::BoxCopy& copy : copies) copy.run(args.inputs[0], args.outputs[0], args.team);
-        },
-        "copy");
-    kernel.input_layouts[0] = box->source;
-    kernel.output_layouts[0] = box->target;
-    return kernel;
-  }
-  internal::BoxCopy copy(extents, source.shape, begin, target.shape, origin, size_of(source.dtype));
-  return plain_kernel(
-      node,
-      [copy = std::move(copy)](const KernelArguments& args) {
-        copy.run(args.inputs[0], args.outputs[0], args.team);
-      },
-      "copy");
+  const Extents extents = internal::dims_of(target.shape);
+  return internal::box_kernel(request,
+                              {extents, node.attributes.get<Extents>("begin"), Extents(extents.size(), 0)});
 }
 
 const Op kSlice{.name = "slice", .infer = infer_slice, .gradient = slice_gradient, .compile = compile_slice};

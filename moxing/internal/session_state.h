@@ -37,7 +37,7 @@ struct SessionState {
   LossScaleState loss_scale;
   std::string data_cursor;  // "" if the data begins anew
   // Of input_fn's data, those that all steps so far have taken: the cursor's place, counted. Without a value (which no
-  // checkpoint had before) each step took as many as its logical replicas take now.
+  // checkpoint had before) all steps had the logical replicas of the last one.
   std::optional<int64_t> elements_taken;
   std::map<std::string, std::string> hook_states;  // by Hook::name
 };

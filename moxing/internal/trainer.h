@@ -105,8 +105,8 @@ class Trainer : private Session {
   bool hooks_are_complete_ = false;
 
   int64_t global_step_ = 0, first_step_ = 0, last_step_ = 0, samples_ = 0;
-  int64_t step_elements_ = 0,
-          elements_taken_ = 0;  // of input_fn's data: that a step takes, that all have taken
+  // Of input_fn's data: those that a step takes, and those that all steps have taken.
+  int64_t step_elements_ = 0, elements_taken_ = 0;
   double steps_per_epoch_ = 0;
   int64_t saved_step_ = -1;
   bool in_step_ = false,

@@ -23,7 +23,9 @@ void Trainer::open_data() {
   }
   if (restored_.elements_taken)
     elements_taken_ = *restored_.elements_taken;
-  else if (__builtin_mul_overflow(restored_.global_step, step_elements_, &elements_taken_))
+  else if (__builtin_mul_overflow(restored_.global_step,
+                                  step_elements_ / placement_.logical_replicas * restored_.logical_replicas,
+                                  &elements_taken_))
     throw DataError(fmt::format("'{}' is of step {}: of more samples than can be counted", start_.path,
                                 restored_.global_step));
   if (settings_.max_epochs > 0) {
