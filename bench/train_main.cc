@@ -55,12 +55,7 @@ mox::Dataset random_images(const Case& of, const mox::ModelMeta& meta) {
 
 mox::ModelSpec training_spec(const std::string& model, const mox::Inputs& in, mox::ModeKeys mode) {
   auto [images, labels] = in.take<2>();
-  // What `recompute` asks the compiler for, and what a model has to ask for itself.
-  const bool has_projections =
-      model.starts_with("resnet_v1_") && mox::get_model_meta(model).image_size == 224;
-  const mox::NetworkOptions options{.recompute_shortcuts =
-                                        has_projections && mox::flag("recompute") != "none"};
-  const mox::Tensor logits = mox::get_model_fn(model, options)(images, mode).logits;
+  const mox::Tensor logits = mox::get_model_fn(model)(images, mode).logits;
   return {.loss = mox::reduce_mean(mox::sparse_softmax_cross_entropy(logits, labels))};
 }
 
@@ -86,7 +81,7 @@ void profile(const Case& of, const mox::ModelMeta& meta) {
       .threads = threads > 0 ? threads : mox::available_cores(),
       .data_threads = 0,
       .rules = {.precision = of.precision == "bf16" ? mox::Precision::kBFloat16 : mox::Precision::kFloat32,
-                .recomputes = mox::flag("recompute") == "normalisation"},
+                .recomputed = mox::recomputed_normalisations(mox::flag("recompute"))},
       .direct_convolutions = mox::flag("conv_algorithm") == "direct"};
   const bench::StepProfile profile = bench::profile_steps(
       [&](const mox::Inputs& in, mox::ModeKeys mode) { return training_spec(of.model, in, mode); },

@@ -160,14 +160,13 @@ std::vector<Option> declare() {
        .maximum = 1 << 24},
       {.name = "recompute",
        .type = kString,
-       .default_value = "none",
+       .default_value = "auto",
        .group = "Compute",
        .help = "normalisation: what a batch normalisation and its activation gave to a convolution is "
                "computed again in the "
                "backward pass instead of kept for it, to the same bits: less memory, a little more time. "
-               "none: everything is "
-               "kept.",
-       .allowed = {"none", "normalisation"}},
+               "auto: where that takes little beside the convolution. none: everything is kept.",
+       .allowed = {"auto", "none", "normalisation"}},
       {.name = "print_plan",
        .type = kBool,
        .default_value = false,

@@ -6,6 +6,7 @@
 #include "ops/internal/bias_fusion.h"
 #include "ops/internal/elementwise_fusion.h"
 #include "ops/internal/low_precision.h"
+#include "runtime/base/error.h"
 #include "runtime/graph/recomputation.h"
 
 namespace mox {
@@ -13,11 +14,18 @@ namespace mox {
 std::vector<NamedRule> default_rules(const RuleOptions& options) {
   std::vector<NamedRule> rules = {bias_rule(), batch_norm_folding_rule(), batch_norm_activation_rule(),
                                   batch_norm_gradient_rule()};
-  rules.push_back(batch_norm_recomputation_rule(options.recomputes));
+  rules.push_back(batch_norm_recomputation_rule(options.recomputed, options.precision));
   rules.push_back(recomputation_rule());
   if (bfloat16_support() != BFloat16Support::kNone) rules.push_back(low_precision_rule(options.precision));
   rules.push_back(elementwise_chain_rule());
   return rules;
+}
+
+RecomputedNormalisations recomputed_normalisations(std::string_view word) {
+  if (word == "none") return RecomputedNormalisations::kNone;
+  if (word == "auto") return RecomputedNormalisations::kCheap;
+  MOX_ASSERT(word == "normalisation", "an option has one of its words");
+  return RecomputedNormalisations::kAll;
 }
 
 BFloat16Support bfloat16_support() {

@@ -1,6 +1,7 @@
 // What the ops contribute to compilation: fusion rules and the conversion between layouts.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "runtime/graph/kernel.h"
@@ -13,10 +14,19 @@ enum class Precision {
   kBFloat16,  // convolutions, matrix products and what lies between convolutions; see ops/internal/low_precision.h
 };
 
+// Which images that a normalisation and its activation give to a convolution are computed again in the backward pass instead of
+// kept for it: the same bits, less memory, more time.
+enum class RecomputedNormalisations {
+  kNone,
+  kCheap,  // where that takes little beside the convolution (ops/internal/batch_norm_fusion.h)
+  kAll,
+};
+// Of the words none, auto and normalisation, which the option `recompute` takes.
+RecomputedNormalisations recomputed_normalisations(std::string_view word);
+
 struct RuleOptions {
   Precision precision = Precision::kFloat32;  // where NodeTraits::compute_dtype says nothing
-  // Some values are computed again in the backward pass instead of kept for it: the same bits, less memory, more time.
-  bool recomputes = false;
+  RecomputedNormalisations recomputed = RecomputedNormalisations::kNone;
 };
 
 // Every rule, in the order in which they should be applied: first the patterns around convolutions, matrix products and

@@ -66,7 +66,7 @@ RunSettings resolve_settings(const RunSpec& spec) {
       .direct_convolutions = resolve<std::string>("conv_algorithm", std::nullopt) == "direct",
       .rules = {.precision = resolve<std::string>("precision", std::nullopt) == "bf16" ? Precision::kBFloat16
                                                                                        : Precision::kFloat32,
-                .recomputes = resolve<std::string>("recompute", std::nullopt) == "normalisation"}};
+                .recomputed = recomputed_normalisations(resolve<std::string>("recompute", std::nullopt))}};
   settings.loss_scale = resolve<NumberOrString>("loss_scale", std::nullopt);
   settings.print_plan = resolve<bool>("print_plan", std::nullopt);
 

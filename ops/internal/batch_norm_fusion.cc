@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ops/internal/batch_norm_nodes.h"
+#include "ops/internal/convolution.h"
 #include "ops/internal/dnnl.h"
 #include "ops/internal/fusable_ops.h"
 
@@ -209,10 +210,20 @@ std::optional<std::vector<Tensor>> fuse_backward(const Node& node, const Rewrite
   return std::nullopt;
 }
 
+bool is_recomputed(const Node& to_filter, RecomputedNormalisations where, Precision precision) {
+  if (where != RecomputedNormalisations::kCheap) return where == RecomputedNormalisations::kAll;
+  const DType of_compilation = precision == Precision::kBFloat16 ? DType::kBFloat16 : DType::kFloat32;
+  if (to_filter.traits.compute_dtype.value_or(of_compilation) != DType::kFloat32) return false;
+  const TensorType& image = to_filter.inputs[0].type();
+  return resolve_convolution(to_filter.attributes, image, to_filter.outputs[0]).floating_point_operations() >=
+         kCheapOperations * static_cast<double>(image.shape.elements());
+}
+
 // At a conv2d_backprop_filter, whose image is then made anew.
 std::optional<std::vector<Tensor>> recompute_image(const Node& node, const RewriteView& view,
-                                                   bool everywhere) {
-  if (node.op != &conv2d_backprop_filter_op() || (!everywhere && node.traits.recomputed_stretch == 0))
+                                                   RecomputedNormalisations where, Precision precision) {
+  if (node.op != &conv2d_backprop_filter_op() ||
+      (node.traits.recomputed_stretch == 0 && !is_recomputed(node, where, precision)))
     return std::nullopt;
   const Tensor& image = node.inputs[0];
   const Node& made = *image.node();
@@ -234,10 +245,10 @@ std::optional<std::vector<Tensor>> recompute_image(const Node& node, const Rewri
 
 }  // namespace
 
-NamedRule batch_norm_recomputation_rule(bool everywhere) {
+NamedRule batch_norm_recomputation_rule(RecomputedNormalisations where, Precision precision) {
   return {"batch_norm again for the filter's gradient",
-          [everywhere](const Node& node, const RewriteView& view) {
-            return recompute_image(node, view, everywhere);
+          [where, precision](const Node& node, const RewriteView& view) {
+            return recompute_image(node, view, where, precision);
           }};
 }
 NamedRule batch_norm_activation_rule() { return {"batch_norm with activation", fuse_forward}; }

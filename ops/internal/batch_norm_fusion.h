@@ -1,6 +1,7 @@
 // The rewrite rules that let batch normalisation compute what follows it while the values are in registers.
 #pragma once
 
+#include "ops/passes.h"
 #include "runtime/graph/rewrite.h"
 
 namespace mox {
@@ -17,7 +18,13 @@ NamedRule batch_norm_gradient_rule();
 // What such a node without a residual gave to a convolution is computed once more for the gradient of the convolution's filter,
 // from the input, which is kept for the node's own gradient anyway. So its memory is free between the forward and the
 // backward pass, for one more pass over the image. Only where nothing else needs the value. Comes after the other two.
-// `everywhere`, or only for convolutions of a recomputed stretch (runtime/graph/recomputation.h).
-NamedRule batch_norm_recomputation_rule(bool everywhere);
+// Always for convolutions of a recomputed stretch (runtime/graph/recomputation.h); for others as `where` says, of which kCheap
+// means convolutions in float32 (or a scope's or, without one, `precision`) that make at least kCheapOperations for each value of
+// the image.
+NamedRule batch_norm_recomputation_rule(RecomputedNormalisations where, Precision precision);
+
+// Per value of the image, in one of a convolution's three sums. Making a value again takes about a nanosecond of a core that waits
+// for memory, in which it makes a hundred of them, so this bounds the cost to some percent of the three.
+inline constexpr double kCheapOperations = 256;
 
 }  // namespace mox

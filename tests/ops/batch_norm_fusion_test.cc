@@ -1,5 +1,6 @@
 #include "ops/internal/batch_norm_fusion.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -166,6 +167,48 @@ TEST(BatchNormFusion, MatchesFiniteDifferences) {
                   {.absolute = 5e-3});
 }
 
+std::string plan_of(const Graph& graph, const std::vector<Tensor>& fetches, const CompileOptions& options) {
+  const Team team(2);
+  return Plan::compile(graph, {.fetches = fetches, .gradients = {}, .updates = {}}, options, team)
+      ->describe();
+}
+
+// How many images the plan computes again.
+int64_t again_in(const std::string& plan) {
+  int64_t found = 0;
+  for (size_t at = 0; (at = plan.find(" batch_norm_activation_again ", at)) != std::string::npos; ++at)
+    ++found;
+  return found;
+}
+
+TEST(BatchNormFusion, RecomputesByItselfWhereThatIsCheap) {
+  struct Case {
+    int64_t out, window;
+    Precision precision;
+    RecomputedNormalisations where;
+    int64_t expected;
+  };
+  using enum RecomputedNormalisations;
+  for (const auto& [out, window, precision, where, expected] :
+       {Case{15, 3, Precision::kFloat32, kCheap, 1}, Case{14, 3, Precision::kFloat32, kCheap, 0},
+        Case{128, 1, Precision::kFloat32, kCheap, 1}, Case{127, 1, Precision::kFloat32, kCheap, 0},
+        Case{1, 1, Precision::kFloat32, kAll, 1}, Case{128, 3, Precision::kFloat32, kNone, 0},
+        Case{128, 3, Precision::kBFloat16, kCheap, 0}, Case{1, 1, Precision::kBFloat16, kAll, 1}}) {
+    if (precision == Precision::kBFloat16 && bfloat16_support() == BFloat16Support::kNone) continue;
+    SCOPED_TRACE(fmt::format("{} filters of {} x {}", out, window, window));
+    Graph graph;
+    const GraphScope scope(graph);
+    std::vector<Tensor> in;
+    for (const Shape& shape : {Shape{2, 20, 6, 6}, Shape{20}, Shape{20}, Shape{out, 20, window, window}})
+      in.push_back(
+          graph.input(static_cast<int>(in.size()), {DType::kFloat32, shape}, SourceLocation::current()));
+    const Tensor y = conv2d(relu(normalise(in[0], in)), in[3]);
+    const CompileOptions options{.rules = default_rules({.precision = precision, .recomputed = where}),
+                                 .convert = convert_layout};
+    EXPECT_EQ(again_in(plan_of(graph, with_gradients(y, in), options)), expected);
+  }
+}
+
 TEST(BatchNormFusion, RecomputesToTheSameBits) {
   const auto build = [](Inputs in) {
     Tensor x = relu(normalise(conv2d(in[0], in[4]), in));
@@ -184,15 +227,11 @@ TEST(BatchNormFusion, RecomputesToTheSameBits) {
           graph.input(static_cast<int>(tensors.size()), array.type(), SourceLocation::current()));
     const std::vector<Tensor> fetches = build(tensors);
     std::vector<std::vector<Array>> results;
-    for (const bool recomputes : {false, true}) {
-      const CompileOptions options{.rules = default_rules({.precision = precision, .recomputes = recomputes}),
+    for (const auto recomputed : {RecomputedNormalisations::kNone, RecomputedNormalisations::kAll}) {
+      const CompileOptions options{.rules = default_rules({.precision = precision, .recomputed = recomputed}),
                                    .convert = convert_layout};
       results.push_back(evaluate(fetches, inputs, {.threads = 2, .compile = options}));
-      const Team team(2);
-      EXPECT_EQ(Plan::compile(graph, {.fetches = fetches, .gradients = {}, .updates = {}}, options, team)
-                        ->describe()
-                        .find("batch_norm_activation_again") != std::string::npos,
-                recomputes);
+      EXPECT_EQ(again_in(plan_of(graph, fetches, options)) > 0, recomputed == RecomputedNormalisations::kAll);
     }
     for (size_t i = 0; i < fetches.size(); ++i)
       EXPECT_EQ(std::memcmp(results[0][i].data(), results[1][i].data(), results[0][i].bytes()), 0) << i;

@@ -3,6 +3,7 @@
 //
 // Who is told of a gradient may overwrite it, and its variable, at once. Here both are filled with NaN, so that whatever
 // still needs one of them shows.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -350,10 +351,12 @@ TEST_P(RandomGraphs, GiveTheSameHoweverTheyAreCompiled) {
       const RandomModel model(static_cast<uint64_t>(GetParam()), images, with_stretches);
       const StepOutcome expected = expected_outcome(model, compile_options_without_rules());
       for (const bool in_parts : {false, true})
-        for (const bool recomputes : {false, true}) {
-          SCOPED_TRACE(std::string(in_parts ? "in parts" : "whole") + (recomputes ? ", recomputes" : ""));
+        for (const auto recomputed : {RecomputedNormalisations::kNone, RecomputedNormalisations::kCheap,
+                                      RecomputedNormalisations::kAll}) {
+          SCOPED_TRACE(std::string(in_parts ? "in parts" : "whole") +
+                       fmt::format(", recomputation {}", static_cast<int>(recomputed)));
           expect_alike(
-              train(model, {.rules = default_rules({.recomputes = recomputes}), .convert = convert_layout},
+              train(model, {.rules = default_rules({.recomputed = recomputed}), .convert = convert_layout},
                     in_parts),
               expected);
         }

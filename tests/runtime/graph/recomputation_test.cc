@@ -91,7 +91,7 @@ TEST(Recomputation, GivesTheSameBitsInLessMemory) {
 }
 
 TEST(Recomputation, GoesWithTheOtherOptions) {
-  const RuleOptions normalisation{.recomputes = true};
+  const RuleOptions normalisation{.recomputed = RecomputedNormalisations::kAll};
   expect_same_bits(compile_units(true, true, normalisation).values,
                    compile_units(false, true, normalisation).values);
   if (bfloat16_support() == BFloat16Support::kNone)
