@@ -210,6 +210,7 @@ std::optional<std::vector<Tensor>> fuse_backward(const Node& node, const Rewrite
   return std::nullopt;
 }
 
+// Whether `where` asks for it at this conv2d_backprop_filter.
 bool is_recomputed(const Node& to_filter, RecomputedNormalisations where, Precision precision) {
   if (where != RecomputedNormalisations::kCheap) return where == RecomputedNormalisations::kAll;
   const DType of_compilation = precision == Precision::kBFloat16 ? DType::kBFloat16 : DType::kFloat32;

@@ -18,9 +18,9 @@ NamedRule batch_norm_gradient_rule();
 // What such a node without a residual gave to a convolution is computed once more for the gradient of the convolution's filter,
 // from the input, which is kept for the node's own gradient anyway. So its memory is free between the forward and the
 // backward pass, for one more pass over the image. Only where nothing else needs the value. Comes after the other two.
-// Always for convolutions of a recomputed stretch (runtime/graph/recomputation.h); for others as `where` says, of which kCheap
-// means convolutions in float32 (or a scope's or, without one, `precision`) that make at least kCheapOperations for each value of
-// the image.
+// Always for convolutions of a recomputed stretch (runtime/graph/recomputation.h); for others as `where` says. There kCheap means
+// those that make at least kCheapOperations for each value of the image, in float32: `precision` is that of convolutions whose
+// scope says nothing.
 NamedRule batch_norm_recomputation_rule(RecomputedNormalisations where, Precision precision);
 
 // Per value of the image, in one of a convolution's three sums. Making a value again takes about a nanosecond of a core that waits

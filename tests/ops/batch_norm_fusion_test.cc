@@ -209,6 +209,13 @@ TEST(BatchNormFusion, RecomputesByItselfWhereThatIsCheap) {
   }
 }
 
+TEST(BatchNormFusion, RecomputesAsTheWordsOfTheOptionSay) {
+  using enum RecomputedNormalisations;
+  EXPECT_EQ(recomputed_normalisations("none"), kNone);
+  EXPECT_EQ(recomputed_normalisations("auto"), kCheap);
+  EXPECT_EQ(recomputed_normalisations("normalisation"), kAll);
+}
+
 TEST(BatchNormFusion, RecomputesToTheSameBits) {
   const auto build = [](Inputs in) {
     Tensor x = relu(normalise(conv2d(in[0], in[4]), in));
