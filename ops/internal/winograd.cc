@@ -23,7 +23,11 @@ constexpr int64_t kCacheFloats = 220 * 1024;
 constexpr int64_t kFilterParts = 8;  // partial sums of a filter gradient, whatever the team
 constexpr int64_t kFewestTiles = 64;
 
-size_t filter_floats(const Problem& p) { return static_cast<size_t>(p.points() * p.filter_stride()); }
+const Kernels& kernels_of(const Problem& p) {
+  return p.step == winograd::Step::kOne ? winograd::kernels_avx512(p.tile, p.window)
+                                        : winograd::strided_kernels_avx512(p.step, p.before_y);
+}
+size_t filter_floats(const Problem& p) { return static_cast<size_t>(p.filter_points() * p.filter_stride()); }
 size_t chunk_floats(const Problem& p, int64_t chunk) {
   using winograd::point_stride;
   return static_cast<size_t>(p.points() *
@@ -36,9 +40,13 @@ int64_t chunk_of(const Problem& p) {
     chunk -= 12;
   return chunk;
 }
+std::string implementation_of(const Problem& p) {
+  return fmt::format("winograd{0}x{0}{1}:avx512_core", p.tile,
+                     p.step == winograd::Step::kOne ? "" : "_strided");
+}
 Kernel correlation_kernel(const Node& node, const Problem& problem, int image, int filter, int bias,
                           bool turned, double operations, const Team& team) {
-  const Kernels& kernels = winograd::kernels_avx512(problem.tile, problem.window);
+  const Kernels& kernels = kernels_of(problem);
   const int64_t chunk = chunk_of(problem);
   Kernel kernel = plain_kernel(node, [=, &kernels](const KernelArguments& args) {
     float* u = reinterpret_cast<float*>(args.scratch);
@@ -62,9 +70,23 @@ Kernel correlation_kernel(const Node& node, const Problem& problem, int image, i
   kernel.scratch_bytes =
       (filter_floats(problem) + static_cast<size_t>(team.size()) * chunk_floats(problem, chunk)) *
       sizeof(float);
-  kernel.implementation = fmt::format("winograd{0}x{0}:avx512_core", problem.tile);
+  kernel.implementation = implementation_of(problem);
   kernel.floating_point_operations = operations;
   return kernel;
+}
+
+}  // namespace
+
+namespace {
+
+// Strides of 2 with the padding that images are cut for, and a filter that stays in the cache.
+bool strided_pays(const ConvolutionGeometry& g) {
+  for (const WindowAxis& axis : g.window)
+    if (axis.stride != 2 || axis.dilation != 1 || axis.before > 1 || axis.after > 1) return false;
+  if (g.x.dtype != DType::kFloat32 || g.w.shape[2] != 3 || g.window[0].before != g.window[1].before)
+    return false;
+  const Problem problem = forward_problem(g);
+  return problem.tiles() >= kFewestTiles && !problem.is_wide();
 }
 
 }  // namespace
@@ -78,10 +100,11 @@ bool winograd_pays(const ConvolutionGeometry& g) {
   const int64_t window = g.w.shape[2];
   if (is_low && window != 3) return false;
   if (g.w.shape[3] != window || (window != 3 && window != 5)) return false;
-  for (const WindowAxis& axis : g.window)
-    if (axis.stride != 1 || axis.dilation != 1 || axis.before >= window || axis.after >= window) return false;
   const int64_t in = g.x.shape[1], out = g.y.shape[1];
   if (in % kLanes != 0 || out % kLanes != 0) return false;
+  if (g.window[0].stride != 1) return strided_pays(g);
+  for (const WindowAxis& axis : g.window)
+    if (axis.stride != 1 || axis.dilation != 1 || axis.before >= window || axis.after >= window) return false;
   const Problem problem = forward_problem(g);
   return problem.tiles() >= kFewestTiles && (window == 3 || !problem.is_wide());
 }
@@ -112,7 +135,7 @@ Kernel winograd_backward_filter_kernel(const Node& node, const ConvolutionGeomet
   const Problem problem = forward_problem(geometry);
   const int64_t chunk = chunk_of(problem);
   const size_t part_floats = filter_floats(problem) + chunk_floats(problem, chunk);
-  const Kernels& kernels = winograd::kernels_avx512(problem.tile, problem.window);
+  const Kernels& kernels = kernels_of(problem);
   Kernel kernel = plain_kernel(node, [=, &kernels](const KernelArguments& args) {
     float* sums = reinterpret_cast<float*>(args.scratch);
     float* chunks_memory = sums + kFilterParts * filter_floats(problem);
@@ -133,7 +156,7 @@ Kernel winograd_backward_filter_kernel(const Node& node, const ConvolutionGeomet
   });
   kernel.input_layouts = {channel_blocked(geometry.x), channel_blocked(geometry.y)};
   kernel.scratch_bytes = kFilterParts * part_floats * sizeof(float);
-  kernel.implementation = fmt::format("winograd{0}x{0}:avx512_core", problem.tile);
+  kernel.implementation = implementation_of(problem);
   kernel.floating_point_operations = geometry.floating_point_operations();
   return kernel;
 }

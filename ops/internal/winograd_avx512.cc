@@ -22,18 +22,21 @@ void correlate(const Problem& p, const float* x, const float* u, const float* bi
                int64_t last, int64_t chunk, float* scratch) {
   const int64_t x_stride = point_stride(chunk * p.in_channels),
                 y_stride = point_stride(chunk * p.out_channels);
+  const ImageTiles<Tile, Tile + 1 - R, float> image{p, x};
   float* products = scratch + p.points() * x_stride;
   for (int64_t tile = first; tile < last; tile += chunk) {
-    transform_tiles<Writing::kCached>(p, ImageTiles<Tile, Tile + 1 - R, float>{p, x},
-                                      whole_chunk(tile, chunk, p.in_channels),
+    transform_tiles<Writing::kCached>(p, image, whole_chunk(tile, chunk, p.in_channels),
                                       {x_stride, p.in_channels, kLanes}, scratch);
-    for (int point = 0; point < p.points(); ++point)
+    auto ahead = image.ahead(tile + chunk, std::min(last, tile + 2 * chunk));
+    for (int point = 0; point < p.points(); ++point) {
+      ahead.fetch();
       multiply<Singles, TilesAre::kRows>(
           scratch + point * x_stride, p.in_channels, u + point * p.filter_stride(), p.out_channels,
           products + point * y_stride, p.out_channels, chunk, p.out_channels, p.in_channels, false);
-    store_image<Tile, Tile + 1 - R>(p, products,
-                                    {tile, 0, std::min(chunk, last - tile), 0, p.out_channels / kLanes},
-                                    {y_stride, p.out_channels, kLanes}, bias, y);
+    }
+    store_image<Contraction<Tile, Tile + 1 - R>>(
+        p, products, {tile, 0, std::min(chunk, last - tile), 0, p.out_channels / kLanes},
+        {y_stride, p.out_channels, kLanes}, bias, y);
   }
 }
 
@@ -42,31 +45,38 @@ void accumulate_filter(const Problem& p, const float* x, const float* dy, float*
                        int64_t last, int64_t chunk, float* scratch) {
   const int64_t x_stride = point_stride(chunk * p.in_channels),
                 y_stride = point_stride(chunk * p.out_channels);
+  const ImageTiles<Tile, Tile + 1 - R, float> image{p, x};
+  const GradientTiles<Tile, Tile + 1 - R, float> gradient{p, dy};
   float* gradients = scratch + p.points() * x_stride;
   if (first == last)
     std::memset(sums, 0, static_cast<size_t>(p.points() * p.filter_stride()) * sizeof(float));
   for (int64_t tile = first; tile < last; tile += chunk) {
-    transform_tiles<Writing::kCached>(p, ImageTiles<Tile, Tile + 1 - R, float>{p, x},
-                                      whole_chunk(tile, chunk, p.in_channels),
+    transform_tiles<Writing::kCached>(p, image, whole_chunk(tile, chunk, p.in_channels),
                                       {x_stride, p.in_channels, kLanes}, scratch);
-    transform_tiles<Writing::kCached>(p, GradientTiles<Tile, Tile + 1 - R, float>{p, dy},
-                                      whole_chunk(tile, chunk, p.out_channels),
+    transform_tiles<Writing::kCached>(p, gradient, whole_chunk(tile, chunk, p.out_channels),
                                       {y_stride, p.out_channels, kLanes}, gradients);
-    for (int point = 0; point < p.points(); ++point)
+    const int64_t next_end = std::min(last, tile + 2 * chunk);
+    auto image_ahead = image.ahead(tile + chunk, next_end);
+    auto gradient_ahead = gradient.ahead(tile + chunk, next_end);
+    for (int point = 0; point < p.points(); ++point) {
+      image_ahead.fetch();
+      gradient_ahead.fetch();
       multiply<Singles, TilesAre::kTerms>(gradients + point * y_stride, p.out_channels,
                                           scratch + point * x_stride, p.in_channels,
                                           sums + point * p.filter_stride(), p.in_channels, p.out_channels,
                                           p.in_channels, chunk, tile > first);
+    }
   }
 }
 
 template <int Tile, int R>
 constexpr Kernels kKernels{
     [](const Problem& p, const float* filters, float* u, int64_t first, int64_t last) {
-      transform_filter<Writing::kCached, Tile, R>(p, filters, filter_strides(p), u, first, last);
+      transform_filter<Writing::kCached, Expansion<Tile, R>>(p, filters, filter_strides(p), u, first, last);
     },
     [](const Problem& p, const float* filters, float* u, int64_t first, int64_t last) {
-      transform_turned_filter<Writing::kCached, Tile, R>(p, filters, filter_strides(p), u, first, last);
+      transform_turned_filter<Writing::kCached, Expansion<Tile, R>>(p, filters, filter_strides(p), u, first,
+                                                                    last);
     },
     correlate<Tile, R>, accumulate_filter<Tile, R>,
     [](const Problem& p, const float* sums, int64_t parts, float* filters, int64_t first, int64_t last) {

@@ -7,6 +7,7 @@ namespace {
 
 // The tile with fewer multiplications. Larger tiles round more and need more memory: for 3 x 3 windows they gain too little.
 int best_tile(Problem p) {
+  if (p.step != Step::kOne) return 9;
   if (p.window != 5 || p.in_channels * p.out_channels > kLargestFilter / 2) return 6;
   const int64_t small = p.tiles() * p.points();
   p.tile = 8;
@@ -25,7 +26,8 @@ Problem forward_problem(const ConvolutionGeometry& g) {
                .out_width = g.y.shape[3],
                .before_y = g.window[0].before,
                .before_x = g.window[1].before,
-               .window = static_cast<int>(g.w.shape[2])};
+               .window = static_cast<int>(g.w.shape[2]),
+               .step = g.window[0].stride == 1 ? Step::kOne : Step::kTwo};
   p.tile = best_tile(p);
   return p;
 }
@@ -35,6 +37,10 @@ Problem backward_input_problem(const ConvolutionGeometry& g) {
   std::swap(p.in_channels, p.out_channels);
   std::swap(p.in_height, p.out_height);
   std::swap(p.in_width, p.out_width);
+  if (p.step == Step::kTwo) {
+    p.step = Step::kHalf;
+    return p;
+  }
   p.before_y = p.window - 1 - p.before_y;
   p.before_x = p.window - 1 - p.before_x;
   p.tile = 6;

@@ -7,7 +7,7 @@
 namespace mox::winograd {
 
 Problem forward_problem(const ConvolutionGeometry& geometry);
-// The gradient of the image is the correlation of dy with the turned filter.
+// The gradient of the image is the correlation of dy with the turned filter. With strides of 2 `before` stays that of the image.
 Problem backward_input_problem(const ConvolutionGeometry& geometry);
 // Tiles at a time, a multiple of `step`: `tiles` of them in as few even chunks as can be with about `most` in each.
 int64_t even_chunk(int64_t tiles, int64_t most, int64_t step);

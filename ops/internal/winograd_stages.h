@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ops/internal/winograd_pixels_ahead.h"
 #include "ops/internal/winograd_tiles.h"
 #include "ops/internal/winograd_transforms.h"
 
@@ -71,7 +72,7 @@ struct Part {
 
 // How tiles are transformed. load(position, block, d) reads the pixels of a tile and transforms its columns as it does: a tile has
 // more values than there are registers. spread(d, store) transforms the rows and hands the values of the points to `store`, in their
-// order.
+// order. ahead(first, last) is what these tiles read, to be fetched meanwhile.
 
 // B^T d B of the image's tiles.
 template <int Tile, int M, typename Element>
@@ -90,6 +91,9 @@ struct ImageTiles {
       for (int i = 0; i < Tile; ++i) d[i * Tile + j] = line[i];
     });
     fetch_pixels<Tile, M>(block, p.in_width, top, left + Tile);
+  }
+  PixelsAhead<Element> ahead(int64_t first, int64_t last) const {
+    return {p, {x, p.in_channels, p.in_height, p.in_width}, {Tile, M, p.before_y}, first, last};
   }
   template <typename Store>
   static void spread(const Vector* d, const Store& store) {
@@ -117,6 +121,9 @@ struct GradientTiles {
     for_each_column<M>(block, p.out_height, p.out_width, at.row * M, at.column * M,
                        [&](int j, const Vector* line) { expand_line<Tile, M>(line, 1, d + j, M); });
     fetch_pixels<M, M>(block, p.out_width, at.row * M, (at.column + 1) * M);
+  }
+  PixelsAhead<Element> ahead(int64_t first, int64_t last) const {
+    return {p, {dy, p.out_channels, p.out_height, p.out_width}, {M, M, 0}, first, last};
   }
   template <typename Store>
   static void spread(const Vector* d, const Store& store) {
@@ -148,10 +155,30 @@ void transform_tiles(const Problem& p, const Tiles& tiles, const Part& part, con
   finish<kWriting>();
 }
 
-// A^T m A of the products, of which the first belong to the part's first block, plus bias[out] unless null.
-template <Writing kWriting, int Tile, int M, typename Element>
+// How filters are transformed: apply(g, store) hands the values of all points to `store`, in their order.
+template <int Tile, int R>
+struct Expansion {
+  static constexpr int kSide = R;
+  template <typename Store>
+  static void apply(const Vector* g, const Store& store) {
+    expand<Tile, R>(g, store);
+  }
+};
+
+// How products are transformed back: apply(products, stride, result) makes kSide x kSide values of kPoints products.
+template <int Tile, int N>
+struct Contraction {
+  static constexpr int kSide = N, kPoints = Tile * Tile;
+  static void apply(const float* products, int64_t stride, Vector* result) {
+    contract<Tile, N>(products, stride, result);
+  }
+};
+
+// The outputs of the products, of which the first belong to the part's first block, plus bias[out] unless null.
+template <Writing kWriting, typename Contracts, typename Element>
 void store_outputs(const Problem& p, const float* products, const Part& part, const Strides& strides,
                    const float* bias, Element* y) {
+  constexpr int M = Contracts::kSide;
   const int64_t blocks = p.out_channels / kLanes, pixels = p.out_height * p.out_width;
   const int64_t there = std::min(part.last, p.tiles() - part.origin);
   TilePosition at(p, part.origin + part.first);
@@ -160,8 +187,8 @@ void store_outputs(const Problem& p, const float* products, const Part& part, co
     const int64_t columns = std::min<int64_t>(M, p.out_width - at.column * M);
     for (int64_t b = part.first_block; b < part.last_block; ++b) {
       Vector result[M * M];
-      contract<Tile, M>(products + t * strides.row + (b - part.first_block) * strides.block, strides.point,
-                        result);
+      Contracts::apply(products + t * strides.row + (b - part.first_block) * strides.block, strides.point,
+                       result);
       const Vector offset = bias ? _mm512_loadu_ps(bias + b * kLanes) : _mm512_setzero_ps();
       Element* corner =
           y + ((at.image * blocks + b) * pixels + at.row * M * p.out_width + at.column * M) * kLanes;
@@ -181,21 +208,28 @@ void store_outputs(const Problem& p, const float* products, const Part& part, co
   finish<kWriting>();
 }
 
+template <Writing kWriting, int Tile, int M, typename Element>
+void store_outputs(const Problem& p, const float* products, const Part& part, const Strides& strides,
+                   const float* bias, Element* y) {
+  store_outputs<kWriting, Contraction<Tile, M>>(p, products, part, strides, bias, y);
+}
+
 // The same, around the caches where the image is large.
-template <int Tile, int M>
+template <typename Contracts>
 void store_image(const Problem& p, const float* products, const Part& part, const Strides& strides,
                  const float* bias, float* y) {
   const bool is_aligned = reinterpret_cast<uintptr_t>(y) % sizeof(Vector) == 0;
   const auto store = is_aligned && p.output_floats() >= kStreamedImage
-                         ? store_outputs<Writing::kStreamed, Tile, M, float>
-                         : store_outputs<Writing::kCached, Tile, M, float>;
+                         ? store_outputs<Writing::kStreamed, Contracts, float>
+                         : store_outputs<Writing::kCached, Contracts, float>;
   store(p, products, part, strides, bias, y);
 }
 
 // u from taps that `tap(in, out, r, s)` finds: its rows are in-channels, of which [first, last) are made.
-template <Writing kWriting, int Tile, int R, typename Tap>
+template <Writing kWriting, typename Expands, typename Tap>
 void transform_taps(const Problem& p, const Strides& strides, float* u, int64_t first, int64_t last,
                     const Tap& tap) {
+  constexpr int R = Expands::kSide;
   for (int64_t in = first; in < last; ++in)
     for (int64_t out = 0; out < p.out_channels; out += kLanes) {
       alignas(64) float lanes[R * R][kLanes];
@@ -205,7 +239,7 @@ void transform_taps(const Problem& p, const Strides& strides, float* u, int64_t 
       Vector g[R * R];
       for (int i = 0; i < R * R; ++i) g[i] = _mm512_load_ps(lanes[i]);
       float* to = u + in * strides.row + out / kLanes * strides.block;
-      expand<Tile, R>(g, [&](Vector value) {
+      Expands::apply(g, [&](Vector value) {
         write<kWriting>(to, value);
         to += strides.point;
       });
@@ -213,38 +247,41 @@ void transform_taps(const Problem& p, const Strides& strides, float* u, int64_t 
   finish<kWriting>();
 }
 
-template <Writing kWriting, int Tile, int R>
+template <Writing kWriting, typename Expands>
 void transform_filter(const Problem& p, const float* filters, const Strides& strides, float* u, int64_t first,
                       int64_t last) {
-  transform_taps<kWriting, Tile, R>(p, strides, u, first, last, [&](int64_t in, int64_t out, int r, int s) {
+  constexpr int R = Expands::kSide;
+  transform_taps<kWriting, Expands>(p, strides, u, first, last, [&](int64_t in, int64_t out, int r, int s) {
     return filters[((out * p.in_channels + in) * R + r) * R + s];
   });
 }
 
-template <Writing kWriting, int Tile, int R>
+template <Writing kWriting, typename Expands>
 void transform_turned_filter(const Problem& p, const float* filters, const Strides& strides, float* u,
                              int64_t first, int64_t last) {
-  transform_taps<kWriting, Tile, R>(p, strides, u, first, last, [&](int64_t in, int64_t out, int r, int s) {
+  constexpr int R = Expands::kSide;
+  transform_taps<kWriting, Expands>(p, strides, u, first, last, [&](int64_t in, int64_t out, int r, int s) {
     return filters[((in * p.out_channels + out) * R + (R - 1 - r)) * R + (R - 1 - s)];
   });
 }
 
 // The filter's gradient from the sum of `parts` sums of products: their rows are out-channels, of which [first, last) are made.
-template <int Tile, int R>
+template <typename Contracts>
 void finish_filter(const Problem& p, const float* sums, int64_t parts, const Strides& strides, float* filters,
                    int64_t first, int64_t last) {
-  const int64_t part_size = Tile * Tile * strides.point;
+  constexpr int R = Contracts::kSide, kPoints = Contracts::kPoints;
+  const int64_t part_size = kPoints * strides.point;
   for (int64_t out = first; out < last; ++out)
     for (int64_t in = 0; in < p.in_channels; in += kLanes) {
-      alignas(64) float total[Tile * Tile][kLanes];
-      for (int point = 0; point < Tile * Tile; ++point) {
+      alignas(64) float total[kPoints][kLanes];
+      for (int point = 0; point < kPoints; ++point) {
         const float* at = sums + point * strides.point + out * strides.row + in / kLanes * strides.block;
         Vector sum = _mm512_loadu_ps(at);
         for (int64_t part = 1; part < parts; ++part) sum = sum + _mm512_loadu_ps(at + part * part_size);
         _mm512_store_ps(total[point], sum);
       }
       Vector result[R * R];
-      contract<Tile, R>(total[0], kLanes, result);
+      Contracts::apply(total[0], kLanes, result);
       alignas(64) float lanes[kLanes];
       for (int tap = 0; tap < R * R; ++tap) {
         _mm512_store_ps(lanes, result[tap]);
@@ -252,6 +289,12 @@ void finish_filter(const Problem& p, const float* sums, int64_t parts, const Str
           filters[((out * p.in_channels + in + lane) * R * R) + tap] = lanes[lane];
       }
     }
+}
+
+template <int Tile, int R>
+void finish_filter(const Problem& p, const float* sums, int64_t parts, const Strides& strides, float* filters,
+                   int64_t first, int64_t last) {
+  finish_filter<Contraction<Tile, R>>(p, sums, parts, strides, filters, first, last);
 }
 
 }  // namespace mox::winograd

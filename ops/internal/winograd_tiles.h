@@ -26,23 +26,32 @@ inline constexpr int64_t kLargestFilter = 128 * 128;
 // writes to all points in turn, and at a distance of a power of two all its lines would fall into one set of the cache.
 constexpr int64_t point_stride(int64_t floats) { return floats + kLanes; }
 
+// By how many pixels of the image the window moves from an output to the next: half a pixel is the gradient of the image
+// of a convolution with strides of 2 (winograd_strided_transforms.h).
+enum class Step { kOne, kTwo, kHalf };
+
 // The correlation of an image with a filter. Both channel counts are multiples of 16.
 struct Problem {
   int64_t batch = 0, in_channels = 0, out_channels = 0;
   int64_t in_height = 0, in_width = 0, out_height = 0, out_width = 0;
-  int64_t before_y = 0, before_x = 0;  // rows and columns of padding before the image
-  int window = 3;                      // R
-  int tile = 6;                        // T: 6, 8 for a window of 5, or 4 for PairKernels
+  // rows and columns of padding before the image, with a step of kHalf before the outputs
+  int64_t before_y = 0, before_x = 0;
+  int window = 3;  // R
+  int tile = 6;    // T: 6, 8 for a window of 5, 4 for PairKernels, or 9 for steps other than 1
+  Step step = Step::kOne;
 
   int points() const { return tile * tile; }
+  int filter_points() const { return step == Step::kOne ? points() : 36; }      // of transformed filters
   bool is_wide() const { return in_channels * out_channels > kLargestFilter; }  // for WideKernels
   // The gradient of the filter gains earlier: it has one sum of all tiles there and not one for each part of them.
   bool gradient_is_wide() const {
-    return is_wide() || (window == 3 && in_channels * out_channels >= 64 * 64);
+    return step == Step::kOne && (is_wide() || (window == 3 && in_channels * out_channels >= 64 * 64));
   }
   int64_t filter_stride() const { return point_stride(in_channels * out_channels); }
   int64_t filter_pair_stride() const { return point_stride(in_channels * out_channels / 2); }
-  int64_t outputs_a_side() const { return tile + 1 - window; }  // M
+  int64_t outputs_a_side() const {  // M
+    return step == Step::kOne ? tile + 1 - window : step == Step::kTwo ? 4 : 8;
+  }
   int64_t tiles_y() const { return (out_height + outputs_a_side() - 1) / outputs_a_side(); }
   int64_t tiles_x() const { return (out_width + outputs_a_side() - 1) / outputs_a_side(); }
   int64_t output_floats() const { return batch * out_channels * out_height * out_width; }
@@ -72,6 +81,9 @@ struct Kernels {
 };
 
 const Kernels& kernels_avx512(int tile, int window);  // of a Problem's `tile` and `window`
+// Of a Problem with a step of kTwo or kHalf, and that many (0 or 1) rows and columns of padding before the larger image. Transformed
+// filters and sums have filter_points() matrices.
+const Kernels& strided_kernels_avx512(Step step, int64_t before);
 
 // For filters that are too large to stay in a core's cache: the stages one by one, each for all tiles of a large chunk, so
 // that the transformed filter is read once a chunk, point by point, and a point's tiles stay in the cache meanwhile.

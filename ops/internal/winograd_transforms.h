@@ -207,7 +207,7 @@ inline void expand(const Vector* d, const Store& store) {
 
 // The N x N results of Tile x Tile products that lie `stride` floats apart.
 template <int Tile, int N>
-inline void contract(const float* products, int64_t stride, Vector (&result)[N * N]) {
+inline void contract(const float* products, int64_t stride, Vector* result) {
   Vector rows[N * Tile];
   for (int j = 0; j < Tile; ++j) {
     Vector column[Tile];

@@ -108,11 +108,11 @@ void transform_gradient(const Problem& p, const WideChunk& chunk, const float* d
 
 constexpr WideKernels kKernels{
     [](const Problem& p, const float* filters, float* u, int64_t first, int64_t last) {
-      transform_filter<Writing::kStreamed, kTile, kWindow>(p, filters, blocked(p.in_channels, p.out_channels),
-                                                           u, first, last);
+      transform_filter<Writing::kStreamed, Expansion<kTile, kWindow>>(
+          p, filters, blocked(p.in_channels, p.out_channels), u, first, last);
     },
     [](const Problem& p, const float* filters, float* u, int64_t first, int64_t last) {
-      transform_turned_filter<Writing::kStreamed, kTile, kWindow>(
+      transform_turned_filter<Writing::kStreamed, Expansion<kTile, kWindow>>(
           p, filters, blocked(p.in_channels, p.out_channels), u, first, last);
     },
     transform_image,
@@ -130,7 +130,8 @@ constexpr WideKernels kKernels{
        int64_t first, int64_t last) {
       block_by_block(chunk, first, last, p.out_channels, [&](const Part& part) {
         const Strides strides = blocked(chunk.rows, p.out_channels);
-        store_image<kTile, kOutputs>(p, products + part.first_block * strides.block, part, strides, bias, y);
+        store_image<Contraction<kTile, kOutputs>>(p, products + part.first_block * strides.block, part,
+                                                  strides, bias, y);
       });
     },
     [](const Problem& p, const WideChunk& chunk, const float* d, const float* v, float* sums, int64_t first,

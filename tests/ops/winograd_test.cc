@@ -18,6 +18,7 @@ namespace {
 struct WinogradCase {
   int64_t batch, in, out, height, width, window;
   Padding padding;
+  int64_t stride = 1;
 };
 
 size_t count(std::string_view text, std::string_view word) {
@@ -43,7 +44,7 @@ WinogradResults run(const WinogradCase& c, bool direct, int threads,
                                test::random_array({c.out, c.in, c.window, c.window}, 2, -1, 1),
                                test::random_array({c.out}, 3, -1, 1)};
   const Tensor x = graph.input(0, inputs[0].type(), here), w = graph.input(1, inputs[1].type(), here);
-  const Conv2dOptions options{.padding = c.padding};
+  const Conv2dOptions options{.strides = {c.stride, c.stride}, .padding = c.padding};
   const Tensor y = bias_add(conv2d(x, w, options), graph.input(2, inputs[2].type(), here));
   inputs.push_back(test::random_array(y.shape(), 4, -1, 1));
   const Tensor dy = graph.input(3, inputs[3].type(), here);
@@ -88,17 +89,26 @@ TEST_P(WinogradTest, AgreesWithTheDirectSumAndDoesNotDependOnTheTeam) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, WinogradTest,
-                         ::testing::Values(WinogradCase{8, 16, 32, 14, 14, 5, Padding::kSame},
-                                           WinogradCase{5, 32, 48, 17, 23, 5, Padding::kValid},
-                                           WinogradCase{16, 64, 16, 14, 13, 3, Padding::kSame},
-                                           WinogradCase{9, 48, 80, 18, 18, 3, Padding::of(2, 0, 1, 2)},
-                                           WinogradCase{4, 16, 64, 31, 29, 3, Padding::kValid},
-                                           WinogradCase{3, 32, 32, 30, 30, 5, Padding::of(4, 3, 0, 1)},
-                                           // Filters beyond a core's cache: one chunk of tiles, and several.
-                                           WinogradCase{4, 144, 128, 14, 17, 3, Padding::kSame},
-                                           WinogradCase{8, 192, 224, 27, 30, 3, Padding::of(2, 0, 1, 2)},
-                                           WinogradCase{40, 272, 80, 5, 9, 3, Padding::kValid}));
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, WinogradTest,
+    ::testing::Values(WinogradCase{8, 16, 32, 14, 14, 5, Padding::kSame},
+                      WinogradCase{5, 32, 48, 17, 23, 5, Padding::kValid},
+                      WinogradCase{16, 64, 16, 14, 13, 3, Padding::kSame},
+                      WinogradCase{9, 48, 80, 18, 18, 3, Padding::of(2, 0, 1, 2)},
+                      WinogradCase{4, 16, 64, 31, 29, 3, Padding::kValid},
+                      WinogradCase{3, 32, 32, 30, 30, 5, Padding::of(4, 3, 0, 1)},
+                      // Filters beyond a core's cache: one chunk of tiles, and several.
+                      WinogradCase{4, 144, 128, 14, 17, 3, Padding::kSame},
+                      WinogradCase{8, 192, 224, 27, 30, 3, Padding::of(2, 0, 1, 2)},
+                      WinogradCase{40, 272, 80, 5, 9, 3, Padding::kValid},
+                      // Strides of 2: even and odd sizes, with and without padding before the image.
+                      WinogradCase{6, 16, 32, 32, 32, 3, Padding::of(1, 1, 1, 1), 2},
+                      WinogradCase{6, 32, 16, 31, 29, 3, Padding::of(1, 1, 1, 1), 2},
+                      WinogradCase{9, 64, 48, 18, 23, 3, Padding::of(1, 0, 1, 0), 2},
+                      WinogradCase{7, 48, 80, 28, 30, 3, Padding::kSame, 2},
+                      WinogradCase{9, 16, 16, 19, 26, 3, Padding::kValid, 2},
+                      WinogradCase{16, 64, 128, 17, 16, 3, Padding::of(0, 1, 0, 1), 2},
+                      WinogradCase{17, 128, 112, 9, 14, 3, Padding::of(1, 1, 1, 1), 2}));
 
 // Errors of values: their root mean square and the largest, of the root mean square and of the largest of what is expected.
 struct Errors {
