@@ -209,11 +209,14 @@ inline void expand(const Vector* d, const Store& store) {
 template <int Tile, int N>
 inline void contract(const float* products, int64_t stride, Vector* result) {
   Vector rows[N * Tile];
+#pragma GCC unroll 8
   for (int j = 0; j < Tile; ++j) {
     Vector column[Tile];
+#pragma GCC unroll 8
     for (int i = 0; i < Tile; ++i) column[i] = _mm512_loadu_ps(products + (i * Tile + j) * stride);
     combine_products<Tile, N>(column, 1, rows + j, Tile);
   }
+#pragma GCC unroll 8
   for (int i = 0; i < N; ++i) combine_products<Tile, N>(rows + i * Tile, 1, result + i * N, 1);
 }
 
