@@ -1,6 +1,7 @@
-// The conversion between layouts that the compiler inserts (convert_layout of ops/passes.h): oneDNN's
-// reorder.
+// The conversion between layouts that the compiler inserts (convert_layout of ops/passes.h): our own of filters where
+// it has one, and oneDNN's reorder.
 #include "ops/internal/dnnl.h"
+#include "ops/internal/filter_conversion.h"
 #include "ops/passes.h"
 #include "runtime/base/error.h"
 
@@ -41,6 +42,7 @@ Kernel convert_layout(const TensorType& type, const Layout& from, const Layout& 
     MOX_ASSERT(!layout->is_opaque() || onednn::opaque_descriptor(*layout),
                "no conversion from or to an opaque layout");
   MOX_ASSERT(!(from.is_opaque() && to.is_opaque()), "no conversion between two opaque layouts");
+  if (auto kernel = filter_conversion_kernel(type, from, to)) return *std::move(kernel);
   return reorder_kernel(as_moved(type), from, to);
 }
 
