@@ -5,6 +5,7 @@
 #include "ops/conv2d_backprop_input.h"
 #include "ops/internal/convolution.h"
 #include "ops/internal/fusable_ops.h"
+#include "ops/internal/pointwise_filter.h"
 #include "ops/internal/winograd.h"
 
 namespace mox {
@@ -28,15 +29,15 @@ std::vector<Tensor> gradient_of_conv2d_backprop_filter(const GradientCall& call)
   return {conv2d_backprop_input(x.shape(), g, dy, options), conv2d(x, g, options)};
 }
 
-// The gradient comes out in the layout that the primitive chooses; the compiler adds one reorder to the plain
-// layout of the variable, which is small beside the sum over the batch.
+// oneDNN's gradient comes out in the layout that the primitive chooses; the compiler adds one reorder to the plain
+// layout of the variable, which is small beside the sum over the batch. Our own kernels write it plain.
 Kernel compile_conv2d_backprop_filter(const KernelRequest& request) {
   const Node& node = request.node;
   if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);
   const ConvolutionGeometry geometry =
       resolve_convolution(node.attributes, node.inputs[0].type(), filter_type(node.attributes));
-  if (onednn::takes_winograd(request, geometry))
-    return winograd_backward_filter_kernel(node, geometry);
+  if (onednn::takes_winograd(request, geometry)) return winograd_backward_filter_kernel(node, geometry);
+  if (pointwise_filter_pays(geometry)) return pointwise_filter_kernel(node, geometry, request.team);
   const onednn::ConvolutionDescriptors d(geometry);
   // The forward pass that the primitive belongs to has its filter in the dtype of the image, whatever the gradient's is.
   ConvolutionGeometry forward = geometry;
