@@ -78,57 +78,7 @@ void correlate(const Problem& p, const BFloat16* x, const float* u, const float*
   }
 }
 
-// Rows of pairs of tiles.
-template <typename Tiles>
-void transform_tile_pairs(const Problem& p, const Tiles& tiles, const WideChunk& chunk, int64_t channels,
-                          float* out, int64_t first, int64_t last) {
-  const int64_t stride = point_stride(chunk.rows / 2 * channels);
-  for (int64_t b = 0; b < channels / kLanes; ++b) {
-    TilePosition at(p, chunk.first_tile + 2 * first);
-    for (int64_t pair = first; pair < last; ++pair) {
-      Vector values[2][kPoints];
-      for (int64_t half = 0; half < 2; ++half) {
-        Vector* to = values[half];
-        if (chunk.first_tile + 2 * pair + half < p.tiles()) {
-          Vector d[Tiles::kValues];
-          tiles.load(at, b, d);
-          tiles.spread(d, [&](Vector value) { *to++ = value; });
-          at.advance();
-        } else {
-          std::fill_n(to, kPoints, _mm512_setzero_ps());
-        }
-      }
-      float* row = out + pair * channels + b * kLanes;
-      for (int i = 0; i < kPoints; ++i) write_pairs(row + i * stride, values[0][i], values[1][i]);
-    }
-  }
-}
-
-constexpr PairKernels kKernels{
-    transform_filter,
-    transform_turned_filter,
-    correlate,
-    [](const Problem& p, const WideChunk& chunk, const BFloat16* x, float* v, int64_t first, int64_t last) {
-      transform_tile_pairs(p, ImageTiles<kTile, kOutputs, BFloat16>{p, x}, chunk, p.in_channels, v, first,
-                           last);
-    },
-    [](const Problem& p, const WideChunk& chunk, const BFloat16* dy, float* d, int64_t first, int64_t last) {
-      transform_tile_pairs(p, GradientTiles<kTile, kOutputs, BFloat16>{p, dy}, chunk, p.out_channels, d,
-                           first, last);
-    },
-    [](const Problem& p, const WideChunk& chunk, const float* d, const float* v, float* sums, bool adds,
-       int64_t first, int64_t last) {
-      const int64_t terms = chunk.rows / 2;
-      for (int64_t point = first; point < last; ++point)
-        multiply<Pairs, TilesAre::kTerms>(d + point * point_stride(terms * p.out_channels), p.out_channels,
-                                          v + point * point_stride(terms * p.in_channels), p.in_channels,
-                                          sums + point * p.filter_stride(), p.in_channels, p.out_channels,
-                                          p.in_channels, terms, adds);
-    },
-    [](const Problem& p, const float* sums, int64_t parts, float* filters, int64_t first, int64_t last) {
-      finish_filter<kTile, kWindow>(p, sums, parts, {p.filter_stride(), p.in_channels, kLanes}, filters,
-                                    first, last);
-    }};
+constexpr PairKernels kKernels{transform_filter, transform_turned_filter, correlate};
 
 }  // namespace
 
