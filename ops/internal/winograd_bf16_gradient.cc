@@ -21,13 +21,14 @@ using winograd::WideChunk;
 
 constexpr const char* kImplementation = "winograd4x4:avx512_core_bf16";
 constexpr int64_t kTermStep = 2;  // tiles of a pair
-// Of the sums and transformed tiles of a chunk: more than half of an L2 cache of 1 MiB.
-constexpr int64_t kChunkFloats = 150 * 1024;
+// Of the sums and transformed tiles of a chunk: more than half of an L2 cache of 1 MiB. Of the tiles where the sums alone fill it.
+constexpr int64_t kChunkFloats = 150 * 1024, kLargeChunkFloats = 400 * 1024;
 // Of the transformed tiles of a chunk that all threads read: what the cores' L3 cache keeps. As many as that, because the sums of
 // large filters leave the cores' own caches after each chunk.
 constexpr int64_t kSharedChunkFloats = 2 * 1024 * 1024;
-constexpr int64_t kFewestPairs = 24, kMostPairs = 48;  // of tiles in a thread's own chunk
-constexpr int64_t kMostParts = 8;                      // partial sums, whatever the team
+constexpr int64_t kFewestPairs = 24, kMostPairs = 48;  // of tiles in a chunk; in one that fits the cache
+// Partial sums, whatever the team: so many, but of no more than about 4 MiB.
+constexpr int64_t kMostParts = 8, kMostSums = 1100 * 1024;
 
 const PairGradientKernels& kernels() { return winograd::pair_gradient_kernels_avx512_bf16(); }
 
@@ -42,18 +43,21 @@ Problem gradient_problem(const ConvolutionGeometry& geometry) {
 // How the gradient is summed up, whatever the team.
 struct GradientPlan {
   Problem problem;
-  bool is_local;  // a thread makes chunks of its own and their sums, all in its core's cache
+  // A thread makes chunks of its own and their sums: where what one core wrote is slow to reach another, sharing chunks of 128
+  // channels takes twice the time.
+  bool is_local;
   int64_t rows;   // of a chunk
   int64_t parts;  // sums of chunks that follow each other
 
   explicit GradientPlan(const Problem& of) : problem(of) {
     const int64_t pair_floats = problem.points() * (problem.in_channels + problem.out_channels);
     const int64_t room = kChunkFloats - problem.points() * problem.filter_stride();
-    is_local = room / pair_floats >= kFewestPairs;
-    const int64_t most = is_local ? std::min(kMostPairs, room / pair_floats)
-                                  : std::max(kMostPairs, kSharedChunkFloats / pair_floats);
-    rows = even_chunk(problem.tiles(), 2 * most, kTermStep);
-    parts = is_local ? std::min(kMostParts, chunks()) : 1;
+    const bool fits_cache = room / pair_floats >= kFewestPairs;
+    is_local = fits_cache || !problem.is_wide();
+    const int64_t most = fits_cache ? std::min(kMostPairs, room / pair_floats)
+                                    : (is_local ? kLargeChunkFloats : kSharedChunkFloats) / pair_floats;
+    rows = even_chunk(problem.tiles(), 2 * std::max(kFewestPairs, most), kTermStep);
+    parts = is_local ? std::min({kMostParts, kMostSums / part_floats(), chunks()}) : 1;
   }
   int64_t chunks() const { return ceiling(problem.tiles(), rows); }
   WideChunk chunk(int64_t i) const { return {i * rows, rows}; }

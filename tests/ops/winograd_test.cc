@@ -150,6 +150,7 @@ INSTANTIATE_TEST_SUITE_P(
                       // Rows of more tiles than are transformed at a time; of one tile, mostly padding.
                       WinogradCase{3, 48, 32, 11, 75, 3, Padding::kSame},
                       WinogradCase{70, 32, 16, 7, 1, 3, Padding::of(2, 2, 1, 1)},
+                      WinogradCase{8, 112, 128, 30, 29, 3, Padding::kSame},  // sums that alone fill a cache
                       // The gradients' sums beyond a core's cache: one chunk of tiles, and several.
                       WinogradCase{4, 144, 128, 14, 17, 3, Padding::kSame},
                       WinogradCase{8, 192, 224, 27, 30, 3, Padding::of(2, 0, 1, 2)},
