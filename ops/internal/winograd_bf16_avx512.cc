@@ -2,6 +2,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "ops/internal/winograd_products.h"
 #include "ops/internal/winograd_stages.h"
@@ -9,50 +10,107 @@
 namespace mox::winograd {
 namespace {
 
-constexpr int kTile = 4, kWindow = 3, kOutputs = 2, kPoints = kTile * kTile;
+constexpr int kTile = 4, kWindow = 3, kOutputs = 2, kPoints = kTile * kTile, kTaps = kWindow * kWindow;
 
-// The values of 16 channels of two neighbours as pairs.
-inline void write_pairs(float* to, Vector first, Vector second) {
-  const __m512i interleaved = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8,
-                                               23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
-  _mm512_storeu_si512(to, _mm512_permutexvar_epi16(interleaved, (__m512i)_mm512_cvtne2ps_pbh(second, first)));
+// The filters of 16 out-channels and a pair of in-channels: 18 values of each out-channel lie side by side, nine of one
+// in-channel and nine of the next.
+struct PlainFilter {
+  static constexpr bool kIsTurned = false;
+  const Problem& p;
+  const BFloat16* filters;
+
+  const BFloat16* row(int64_t pair, int64_t out, int64_t r) const {
+    return filters + ((out + r) * p.in_channels + 2 * pair) * kTaps;
+  }
+  // From the first nine of all rows and the last nine to pairs.
+  static __m512i order() {
+    return _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5,
+                            20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  }
+};
+
+// Turned by 180 degrees, with the channels exchanged: 18 values of two out-channels lie side by side; rows from the ninth on belong
+// to the second in-channel.
+struct TurnedFilter {
+  static constexpr bool kIsTurned = true;
+  const Problem& p;
+  const BFloat16* filters;
+
+  const BFloat16* row(int64_t pair, int64_t out, int64_t r) const {
+    return filters + ((2 * pair + r / 8) * p.out_channels + out + r % 8 * 2) * kTaps;
+  }
+  static __m512i order() {
+    return _mm512_set_epi16(31, 23, 15, 7, 30, 22, 14, 6, 29, 21, 13, 5, 28, 20, 12, 4, 27, 19, 11, 3, 26, 18,
+                            10, 2, 25, 17, 9, 1, 24, 16, 8, 0);
+  }
+};
+
+// Value by value of 16 rows of 18. Two values are moved as one float.
+template <typename Filter>
+inline void load_filters(const Filter& filter, int64_t pair, int64_t out, Vector* values) {
+  alignas(64) float twos[kTaps][kLanes];
+#pragma GCC unroll 4
+  for (int64_t r = 0; r < kLanes; r += 4) {
+    const float* row[4];
+#pragma GCC unroll 4
+    for (int64_t i = 0; i < 4; ++i) row[i] = reinterpret_cast<const float*>(filter.row(pair, out, r + i));
+#pragma GCC unroll 2
+    for (int t = 0; t < 8; t += 4) {
+      __m128 a = _mm_loadu_ps(row[0] + t), b = _mm_loadu_ps(row[1] + t);
+      __m128 c = _mm_loadu_ps(row[2] + t), d = _mm_loadu_ps(row[3] + t);
+      _MM_TRANSPOSE4_PS(a, b, c, d);
+      _mm_store_ps(twos[t] + r, a);
+      _mm_store_ps(twos[t + 1] + r, b);
+      _mm_store_ps(twos[t + 2] + r, c);
+      _mm_store_ps(twos[t + 3] + r, d);
+    }
+#pragma GCC unroll 4
+    for (int64_t i = 0; i < 4; ++i) std::memcpy(twos[8] + r + i, row[i] + 8, sizeof(float));
+  }
+#pragma GCC unroll 9
+  for (int t = 0; t < kTaps; ++t) {
+    const __m512i two = _mm512_load_si512(twos[t]);
+    values[2 * t] = _mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xffff, two, 16));
+    values[2 * t + 1] =
+        _mm512_castsi512_ps(_mm512_and_si512(two, _mm512_set1_epi32(static_cast<int>(0xffff0000))));
+  }
 }
 
-// A pair of in-channels after the other for 16 out-channels: of what lies in between, the next pair is in the cache so.
-template <typename Tap>
-void transform_pairs(const Problem& p, float* u, int64_t first, int64_t last, const Tap& tap) {
-  constexpr int kTaps = kWindow * kWindow;
-  for (int64_t out = 0; out < p.out_channels; out += kLanes) {
-    const int64_t panel = out / kPanel * kPanel, width = std::min(kPanel, p.out_channels - panel);
-    for (int64_t pair = first; pair < last; ++pair) {
-      Vector transformed[2][kPoints];
-      for (int64_t half = 0; half < 2; ++half) {
-        BFloat16 lanes[kTaps][kLanes];
-        for (int64_t lane = 0; lane < kLanes; ++lane)
-          for (int t = 0; t < kTaps; ++t) lanes[t][lane] = tap(2 * pair + half, out + lane, t);
-        Vector g[kTaps];
-        for (int t = 0; t < kTaps; ++t) g[t] = load_channels(0xffff, lanes[t]);
-        Vector* to = transformed[half];
-        expand<kTile, kWindow>(g, [&](Vector value) { *to++ = value; });
+// Panel by panel, so that what is written next to each other is written one after the other.
+template <typename Filter>
+void transform_pairs(const Filter& filter, float* u, int64_t first, int64_t last) {
+  const Problem& p = filter.p;
+  const __m512i order = Filter::order();
+  for (int64_t panel = 0; panel < p.out_channels; panel += kPanel) {
+    const int64_t width = std::min(kPanel, p.out_channels - panel);
+    for (int64_t pair = first; pair < last; ++pair)
+      for (int64_t out = 0; out < width; out += kLanes) {
+        Vector values[2 * kTaps], transformed[2][kPoints];
+        load_filters(filter, pair, panel + out, values);
+#pragma GCC unroll 2
+        for (int half = 0; half < 2; ++half) {
+          Vector g[kTaps];
+#pragma GCC unroll 9
+          for (int t = 0; t < kTaps; ++t)
+            g[t] = values[half * kTaps + (Filter::kIsTurned ? kTaps - 1 - t : t)];
+          Vector* to = transformed[half];
+          expand<kTile, kWindow>(g, [&](Vector value) { *to++ = value; });
+        }
+        float* to = u + panel * p.in_channels / 2 + pair * width + out;
+        for (int i = 0; i < kPoints; ++i, to += p.filter_pair_stride())
+          _mm512_storeu_si512(to, _mm512_permutexvar_epi16(order, (__m512i)_mm512_cvtne2ps_pbh(
+                                                                      transformed[1][i], transformed[0][i])));
       }
-      float* to = u + panel * p.in_channels / 2 + pair * width + out - panel;
-      for (int i = 0; i < kPoints; ++i)
-        write_pairs(to + i * p.filter_pair_stride(), transformed[0][i], transformed[1][i]);
-    }
   }
 }
 
 void transform_filter(const Problem& p, const BFloat16* filters, float* u, int64_t first, int64_t last) {
-  transform_pairs(p, u, first, last, [&](int64_t in, int64_t out, int tap) {
-    return filters[(out * p.in_channels + in) * kWindow * kWindow + tap];
-  });
+  transform_pairs(PlainFilter{p, filters}, u, first, last);
 }
 
 void transform_turned_filter(const Problem& p, const BFloat16* filters, float* u, int64_t first,
                              int64_t last) {
-  transform_pairs(p, u, first, last, [&](int64_t in, int64_t out, int tap) {
-    return filters[(in * p.out_channels + out) * kWindow * kWindow + (kWindow * kWindow - 1 - tap)];
-  });
+  transform_pairs(TurnedFilter{p, filters}, u, first, last);
 }
 
 void correlate(const Problem& p, const BFloat16* x, const float* u, const float* bias, BFloat16* y,
@@ -78,57 +136,7 @@ void correlate(const Problem& p, const BFloat16* x, const float* u, const float*
   }
 }
 
-// Rows of pairs of tiles.
-template <typename Tiles>
-void transform_tile_pairs(const Problem& p, const Tiles& tiles, const WideChunk& chunk, int64_t channels,
-                          float* out, int64_t first, int64_t last) {
-  const int64_t stride = point_stride(chunk.rows / 2 * channels);
-  for (int64_t b = 0; b < channels / kLanes; ++b) {
-    TilePosition at(p, chunk.first_tile + 2 * first);
-    for (int64_t pair = first; pair < last; ++pair) {
-      Vector values[2][kPoints];
-      for (int64_t half = 0; half < 2; ++half) {
-        Vector* to = values[half];
-        if (chunk.first_tile + 2 * pair + half < p.tiles()) {
-          Vector d[Tiles::kValues];
-          tiles.load(at, b, d);
-          tiles.spread(d, [&](Vector value) { *to++ = value; });
-          at.advance();
-        } else {
-          std::fill_n(to, kPoints, _mm512_setzero_ps());
-        }
-      }
-      float* row = out + pair * channels + b * kLanes;
-      for (int i = 0; i < kPoints; ++i) write_pairs(row + i * stride, values[0][i], values[1][i]);
-    }
-  }
-}
-
-constexpr PairKernels kKernels{
-    transform_filter,
-    transform_turned_filter,
-    correlate,
-    [](const Problem& p, const WideChunk& chunk, const BFloat16* x, float* v, int64_t first, int64_t last) {
-      transform_tile_pairs(p, ImageTiles<kTile, kOutputs, BFloat16>{p, x}, chunk, p.in_channels, v, first,
-                           last);
-    },
-    [](const Problem& p, const WideChunk& chunk, const BFloat16* dy, float* d, int64_t first, int64_t last) {
-      transform_tile_pairs(p, GradientTiles<kTile, kOutputs, BFloat16>{p, dy}, chunk, p.out_channels, d,
-                           first, last);
-    },
-    [](const Problem& p, const WideChunk& chunk, const float* d, const float* v, float* sums, bool adds,
-       int64_t first, int64_t last) {
-      const int64_t terms = chunk.rows / 2;
-      for (int64_t point = first; point < last; ++point)
-        multiply<Pairs, TilesAre::kTerms>(d + point * point_stride(terms * p.out_channels), p.out_channels,
-                                          v + point * point_stride(terms * p.in_channels), p.in_channels,
-                                          sums + point * p.filter_stride(), p.in_channels, p.out_channels,
-                                          p.in_channels, terms, adds);
-    },
-    [](const Problem& p, const float* sums, int64_t parts, float* filters, int64_t first, int64_t last) {
-      finish_filter<kTile, kWindow>(p, sums, parts, {p.filter_stride(), p.in_channels, kLanes}, filters,
-                                    first, last);
-    }};
+constexpr PairKernels kKernels{transform_filter, transform_turned_filter, correlate};
 
 }  // namespace
 

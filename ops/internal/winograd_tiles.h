@@ -123,7 +123,8 @@ const WideKernels& wide_kernels_avx512();  // of windows of 3 and tiles of 6
 inline constexpr int64_t kPanel = 64;
 
 // Products of bfloat16 numbers, added up in float32: images, filters and what the transforms make of them are rounded to bfloat16.
-// Two terms of a sum, in- or out-channels or tiles that are neighbours, lie in the place of one float: a pair.
+// Two terms of a sum, in- or out-channels that are neighbours, lie in the place of one float: a pair. The gradient of the filter is
+// in winograd_bf16_gradient.h.
 struct PairKernels {
   // filters [out][in][R][R] -> u: [points][out / kPanel][in / 2][kPanel or what is left of out] pairs (points
   // filter_pair_stride() apart), for pairs of in-channels; the turned filter as in Kernels.
@@ -134,17 +135,6 @@ struct PairKernels {
   // scratch: points times point_stride(chunk * in / 2) + point_stride(chunk * kPanel) floats.
   void (*correlate)(const Problem&, const BFloat16* x, const float* u, const float* bias, BFloat16* y,
                     int64_t first, int64_t last, int64_t chunk, float* scratch);
-  // x -> v [points][rows / 2][in], dy -> d [points][rows / 2][out] of pairs, for pairs of rows.
-  void (*transform_image)(const Problem&, const WideChunk&, const BFloat16* x, float* v, int64_t first,
-                          int64_t last);
-  void (*transform_gradient)(const Problem&, const WideChunk&, const BFloat16* dy, float* d, int64_t first,
-                             int64_t last);
-  // sums [points][out][in] of float32 = d^T v, added to what is there if `adds`; for points.
-  void (*accumulate_filter)(const Problem&, const WideChunk&, const float* d, const float* v, float* sums,
-                            bool adds, int64_t first, int64_t last);
-  // As in Kernels.
-  void (*finish_filter)(const Problem&, const float* sums, int64_t parts, float* filters, int64_t first,
-                        int64_t last);
 };
 
 const PairKernels& pair_kernels_avx512_bf16();  // of windows of 3 and tiles of 4

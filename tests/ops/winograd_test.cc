@@ -157,6 +157,10 @@ INSTANTIATE_TEST_SUITE_P(
                       WinogradCase{9, 48, 80, 18, 18, 3, Padding::of(2, 0, 1, 2)},
                       WinogradCase{4, 16, 64, 31, 29, 3, Padding::kValid},
                       WinogradCase{12, 112, 32, 7, 9, 3, Padding::kSame},
+                      // Rows of more tiles than are transformed at a time; of one tile, mostly padding.
+                      WinogradCase{3, 48, 32, 11, 75, 3, Padding::kSame},
+                      WinogradCase{70, 32, 16, 7, 1, 3, Padding::of(2, 2, 1, 1)},
+                      WinogradCase{8, 112, 128, 30, 29, 3, Padding::kSame},  // sums that alone fill a cache
                       // The gradients' sums beyond a core's cache: one chunk of tiles, and several.
                       WinogradCase{4, 144, 128, 14, 17, 3, Padding::kSame},
                       WinogradCase{8, 192, 224, 27, 30, 3, Padding::of(2, 0, 1, 2)},
