@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 
 #include "ops/internal/winograd_pixels_ahead.h"
 #include "ops/internal/winograd_tiles.h"
@@ -74,13 +75,88 @@ struct Part {
 // more values than there are registers. spread(d, store) transforms the rows and hands the values of the points to `store`, in their
 // order. ahead(first, last) is what these tiles read, to be fetched meanwhile.
 
+// Where the pixels of a tile are: rows outside of the image are rows of zeros, and columns outside of it are masked.
+template <int Side>
+struct TilePixels {
+  const float* rows[Side];
+  __mmask16 columns[Side];
+
+  TilePixels(const float* block, int64_t height, int64_t width, int64_t top, int64_t left) {
+    alignas(64) static constexpr float kZeros[Side * kLanes] = {};
+#pragma GCC unroll 8
+    for (int i = 0; i < Side; ++i) {
+      const bool is_there = static_cast<uint64_t>(top + i) < static_cast<uint64_t>(height);
+      rows[i] = is_there ? block + ((top + i) * width + left) * kLanes : kZeros;
+      columns[i] = static_cast<uint64_t>(left + i) < static_cast<uint64_t>(width) ? 0xffff : 0;
+    }
+  }
+};
+
+// Three rows of points of a tile of 6 x 6 pixels, of five rows of them, in registers from the first to the last: the whole tile
+// would not fit into them. Inlined, GCC makes it slower.
+template <Writing kWriting, void (*Half)(const Vector*, Vector*)>
+[[gnu::noinline]] void transform_half(const float* const* rows, const __mmask16* columns, float* to,
+                                      int64_t stride) {
+  Vector d[3][6];
+#pragma GCC unroll 8
+  for (int j = 0; j < 6; ++j) {
+    Vector line[5], results[3];
+#pragma GCC unroll 8
+    for (int i = 0; i < 5; ++i) line[i] = _mm512_maskz_loadu_ps(columns[j], rows[i] + j * kLanes);
+    Half(line, results);
+#pragma GCC unroll 4
+    for (int i = 0; i < 3; ++i) d[i][j] = results[i];
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 3; ++i) {
+    transform_line<6>(d[i], 1);
+#pragma GCC unroll 8
+    for (int j = 0; j < 6; ++j, to += stride) write<kWriting>(to, d[i][j]);
+  }
+}
+
+// G dy G^T of a square of 4 x 4 pixels, likewise.
+template <Writing kWriting>
+[[gnu::noinline]] void transform_gradient_square(const float* const* rows, const __mmask16* columns,
+                                                 float* to, int64_t stride) {
+  Vector d[6][4];
+#pragma GCC unroll 8
+  for (int j = 0; j < 4; ++j) {
+    Vector line[4], results[6];
+#pragma GCC unroll 8
+    for (int i = 0; i < 4; ++i) line[i] = _mm512_maskz_loadu_ps(columns[j], rows[i] + j * kLanes);
+    expand_line<6, 4>(line, 1, results, 1);
+#pragma GCC unroll 8
+    for (int i = 0; i < 6; ++i) d[i][j] = results[i];
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < 6; ++i) {
+    Vector results[6];
+    expand_line<6, 4>(d[i], 1, results, 1);
+#pragma GCC unroll 8
+    for (int j = 0; j < 6; ++j, to += stride) write<kWriting>(to, results[j]);
+  }
+}
+
 // B^T d B of the image's tiles.
 template <int Tile, int M, typename Element>
 struct ImageTiles {
   static constexpr int kValues = Tile * Tile;
+  static constexpr bool kStaysInRegisters = Tile == 6 && std::is_same_v<Element, float>;
   const Problem& p;
   const Element* x;
 
+  // load and spread at once.
+  template <Writing kWriting>
+  void transform(const TilePosition& at, int64_t b, float* to, int64_t stride) const {
+    const float* block = x + (at.image * (p.in_channels / kLanes) + b) * p.in_height * p.in_width * kLanes;
+    const int64_t top = at.row * M - p.before_y, left = at.column * M - p.before_x;
+    const TilePixels<6> pixels(block, p.in_height, p.in_width, top, left);
+    fetch_pixels<Tile, M>(block, p.in_width, top, left + Tile);
+    transform_half<kWriting, transform_first_half>(pixels.rows, pixels.columns, to, stride);
+    transform_half<kWriting, transform_second_half>(pixels.rows + 1, pixels.columns, to + 18 * stride,
+                                                    stride);
+  }
   void load(const TilePosition& at, int64_t b, Vector* d) const {
     const int64_t blocks = p.in_channels / kLanes, pixels = p.in_height * p.in_width;
     const Element* block = x + (at.image * blocks + b) * pixels * kLanes;
@@ -112,9 +188,19 @@ struct ImageTiles {
 template <int Tile, int M, typename Element>
 struct GradientTiles {
   static constexpr int kValues = Tile * M;
+  static constexpr bool kStaysInRegisters = Tile == 6 && M == 4 && std::is_same_v<Element, float>;
   const Problem& p;
   const Element* dy;
 
+  template <Writing kWriting>
+  void transform(const TilePosition& at, int64_t b, float* to, int64_t stride) const {
+    const float* block =
+        dy + (at.image * (p.out_channels / kLanes) + b) * p.out_height * p.out_width * kLanes;
+    const int64_t top = at.row * M, left = at.column * M;
+    const TilePixels<4> pixels(block, p.out_height, p.out_width, top, left);
+    fetch_pixels<M, M>(block, p.out_width, top, left + M);
+    transform_gradient_square<kWriting>(pixels.rows, pixels.columns, to, stride);
+  }
   void load(const TilePosition& at, int64_t b, Vector* d) const {
     const int64_t blocks = p.out_channels / kLanes, pixels = p.out_height * p.out_width;
     const Element* block = dy + (at.image * blocks + b) * pixels * kLanes;
@@ -140,6 +226,10 @@ void transform_tiles(const Problem& p, const Tiles& tiles, const Part& part, con
   for (int64_t t = part.first; t < there; ++t, at.advance())
     for (int64_t b = part.first_block; b < part.last_block; ++b) {
       Out* row = out + t * strides.row + b * strides.block;
+      if constexpr (Tiles::kStaysInRegisters) {
+        tiles.template transform<kWriting>(at, b, row, strides.point);
+        continue;
+      }
       Vector d[Tiles::kValues];
       tiles.load(at, b, d);
       tiles.spread(d, [&row, stride = strides.point](Vector value) {

@@ -89,6 +89,7 @@ inline void strided_gradient_line(const Vector* d, Vector* result) {
 template <int Pixels, int Distance, void (*Line)(const Vector*, Vector*)>
 struct StridedTiles {
   static constexpr int kValues = kStridedPoints * Pixels;
+  static constexpr bool kStaysInRegisters = false;
   const Problem& p;
   const float* image;
   int64_t channels, height, width;

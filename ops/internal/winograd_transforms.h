@@ -92,6 +92,20 @@ inline void transform_line<6>(Vector* d, int stride) {
   d[4 * stride] = far - near;
   d[5 * stride] = _mm512_fmadd_ps(four, d1, _mm512_fnmadd_ps(five, d3, d5));
 }
+// Its first three results of the first five values, and its last three of the last five.
+inline void transform_first_half(const Vector* d, Vector* result) {
+  const Vector four = splat(4);
+  const Vector even = _mm512_fnmadd_ps(four, d[2], d[4]), odd = _mm512_fnmadd_ps(four, d[1], d[3]);
+  result[0] = _mm512_fmadd_ps(four, d[0], _mm512_fnmadd_ps(splat(5), d[2], d[4]));
+  result[1] = even + odd;
+  result[2] = even - odd;
+}
+inline void transform_second_half(const Vector* d, Vector* result) {
+  const Vector far = d[3] - d[1], near = splat(2) * (d[2] - d[0]);
+  result[0] = far + near;
+  result[1] = far - near;
+  result[2] = _mm512_fmadd_ps(splat(4), d[0], _mm512_fnmadd_ps(splat(5), d[2], d[4]));
+}
 template <>
 inline void transform_line<8>(Vector* d, int stride) {
   const Vector d0 = d[0], d1 = d[stride], d2 = d[2 * stride], d3 = d[3 * stride];
