@@ -30,9 +30,8 @@ void correlate(const Problem& p, const float* x, const float* u, const float* bi
     auto ahead = image.ahead(tile + chunk, std::min(last, tile + 2 * chunk));
     for (int point = 0; point < p.points(); ++point) {
       ahead.fetch();
-      multiply<Singles, TilesAre::kRows>(
-          scratch + point * x_stride, p.in_channels, u + point * p.filter_stride(), p.out_channels,
-          products + point * y_stride, p.out_channels, chunk, p.out_channels, p.in_channels, false);
+      multiply_tiles(scratch + point * x_stride, u + point * p.filter_stride(), products + point * y_stride,
+                     chunk, p.out_channels, p.in_channels);
     }
     store_image<Contraction<Tile, Tile + 1 - R>>(
         p, products, {tile, 0, std::min(chunk, last - tile), 0, p.out_channels / kLanes},

@@ -45,7 +45,7 @@ struct Problem {
   bool is_wide() const { return in_channels * out_channels > kLargestFilter; }  // for WideKernels
   // The gradient of the filter gains earlier: it has one sum of all tiles there and not one for each part of them.
   bool gradient_is_wide() const {
-    return step == Step::kOne && (is_wide() || (window == 3 && in_channels * out_channels >= 64 * 64));
+    return step == Step::kOne && (is_wide() || (window == 3 && in_channels * out_channels > 64 * 64));
   }
   int64_t filter_stride() const { return point_stride(in_channels * out_channels); }
   int64_t filter_pair_stride() const { return point_stride(in_channels * out_channels / 2); }
