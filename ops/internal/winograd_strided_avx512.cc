@@ -35,9 +35,12 @@ void correlate_tiles(const Problem& p, const Tiles& tiles, const float* u, const
   for (int64_t tile = first; tile < last; tile += chunk) {
     transform_tiles<Writing::kCached>(p, tiles, {tile, 0, chunk, 0, p.in_channels / kLanes},
                                       {x_stride, p.in_channels, kLanes}, scratch);
-    for (int point = 0; point < kPoints; ++point)
+    auto ahead = tiles.ahead(tile + chunk, std::min(last, tile + 2 * chunk));
+    for (int point = 0; point < kPoints; ++point) {
+      ahead.fetch();
       multiply_tiles(scratch + point * x_stride, u + filter_of(point) * p.filter_stride(),
                      products + point * y_stride, chunk, p.out_channels, p.in_channels);
+    }
     store_image<Contracts>(p, products, {tile, 0, std::min(chunk, last - tile), 0, p.out_channels / kLanes},
                            {y_stride, p.out_channels, kLanes}, bias, y);
   }
