@@ -141,7 +141,9 @@ TEST_P(BatchNormTest, InferenceNormalisesByWhatIsGiven) {
 INSTANTIATE_TEST_SUITE_P(Shapes, BatchNormTest,
                          testing::Values(Shape{4, 16, 5, 5}, Shape{3, 20, 4, 3}, Shape{2, 1, 3, 3},
                                          Shape{8, 5}, Shape{1, 3, 1, 1}, Shape{2, 64, 7, 7},
-                                         Shape{0, 3, 4, 4}, Shape{0, 3}, Shape{3, 0, 2, 2}));
+                                         Shape{0, 3, 4, 4}, Shape{0, 3}, Shape{3, 0, 2, 2},
+                                         // Shared out by samples.
+                                         Shape{9, 32, 24, 24}));
 
 TEST(BatchNorm, GradientMatchesFiniteDifferences) {
   for (const Shape& shape : {Shape{3, 2, 2, 3}, Shape{6, 3}, Shape{0, 2, 2, 2}, Shape{2, 20, 2, 2}}) {
