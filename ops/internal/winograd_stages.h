@@ -195,21 +195,21 @@ struct GradientTiles {
   template <Writing kWriting>
   void transform(const TilePosition& at, int64_t b, float* to, int64_t stride) const {
     const float* block =
-        dy + (at.image * (p.out_channels / kLanes) + b) * p.out_height * p.out_width * kLanes;
+        dy + (at.image * (p.out_channels_in_memory() / kLanes) + b) * p.out_height * p.out_width * kLanes;
     const int64_t top = at.row * M, left = at.column * M;
     const TilePixels<4> pixels(block, p.out_height, p.out_width, top, left);
     fetch_pixels<M, M>(block, p.out_width, top, left + M);
     transform_gradient_square<kWriting>(pixels.rows, pixels.columns, to, stride);
   }
   void load(const TilePosition& at, int64_t b, Vector* d) const {
-    const int64_t blocks = p.out_channels / kLanes, pixels = p.out_height * p.out_width;
+    const int64_t blocks = p.out_channels_in_memory() / kLanes, pixels = p.out_height * p.out_width;
     const Element* block = dy + (at.image * blocks + b) * pixels * kLanes;
     for_each_column<M>(block, p.out_height, p.out_width, at.row * M, at.column * M,
                        [&](int j, const Vector* line) { expand_line<Tile, M>(line, 1, d + j, M); });
     fetch_pixels<M, M>(block, p.out_width, at.row * M, (at.column + 1) * M);
   }
   PixelsAhead<Element> ahead(int64_t first, int64_t last) const {
-    return {p, {dy, p.out_channels, p.out_height, p.out_width}, {M, M, 0}, first, last};
+    return {p, {dy, p.out_channels_in_memory(), p.out_height, p.out_width}, {M, M, 0}, first, last};
   }
   template <typename Store>
   static void spread(const Vector* d, const Store& store) {
@@ -269,7 +269,7 @@ template <Writing kWriting, typename Contracts, typename Element>
 void store_outputs(const Problem& p, const float* products, const Part& part, const Strides& strides,
                    const float* bias, Element* y) {
   constexpr int M = Contracts::kSide;
-  const int64_t blocks = p.out_channels / kLanes, pixels = p.out_height * p.out_width;
+  const int64_t blocks = p.out_channels_in_memory() / kLanes, pixels = p.out_height * p.out_width;
   const int64_t there = std::min(part.last, p.tiles() - part.origin);
   TilePosition at(p, part.origin + part.first);
   for (int64_t t = part.first; t < there; ++t, at.advance()) {
@@ -351,7 +351,7 @@ void transform_turned_filter(const Problem& p, const float* filters, const Strid
                              int64_t first, int64_t last) {
   constexpr int R = Expands::kSide;
   transform_taps<kWriting, Expands>(p, strides, u, first, last, [&](int64_t in, int64_t out, int r, int s) {
-    return filters[((in * p.out_channels + out) * R + (R - 1 - r)) * R + (R - 1 - s)];
+    return filters[((in * p.out_channels_in_memory() + out) * R + (R - 1 - r)) * R + (R - 1 - s)];
   });
 }
 

@@ -39,7 +39,10 @@ struct Problem {
   int window = 3;  // R
   int tile = 6;    // T: 6, 8 for a window of 5, 4 for PairKernels, or 9 for steps other than 1
   Step step = Step::kOne;
+  // Of the images and filters in memory, where this problem is a part of the out-channels; 0: just these.
+  int64_t all_out_channels = 0;
 
+  int64_t out_channels_in_memory() const { return all_out_channels > 0 ? all_out_channels : out_channels; }
   int points() const { return tile * tile; }
   int filter_points() const { return step == Step::kOne ? points() : 36; }      // of transformed filters
   bool is_wide() const { return in_channels * out_channels > kLargestFilter; }  // for WideKernels
@@ -54,7 +57,7 @@ struct Problem {
   }
   int64_t tiles_y() const { return (out_height + outputs_a_side() - 1) / outputs_a_side(); }
   int64_t tiles_x() const { return (out_width + outputs_a_side() - 1) / outputs_a_side(); }
-  int64_t output_floats() const { return batch * out_channels * out_height * out_width; }
+  int64_t output_floats() const { return batch * out_channels_in_memory() * out_height * out_width; }
   int64_t tiles() const { return batch * tiles_y() * tiles_x(); }
 };
 

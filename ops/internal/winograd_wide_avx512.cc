@@ -106,14 +106,21 @@ void transform_gradient(const Problem& p, const WideChunk& chunk, const float* d
   });
 }
 
+// A part of the out-channels stays in the caches until it is used.
+bool streams_filter(const Problem& p) { return p.all_out_channels == 0; }
+
 constexpr WideKernels kKernels{
     [](const Problem& p, const float* filters, float* u, int64_t first, int64_t last) {
-      transform_filter<Writing::kStreamed, Expansion<kTile, kWindow>>(
-          p, filters, blocked(p.in_channels, p.out_channels), u, first, last);
+      const auto transform = streams_filter(p)
+                                 ? transform_filter<Writing::kStreamed, Expansion<kTile, kWindow>>
+                                 : transform_filter<Writing::kCached, Expansion<kTile, kWindow>>;
+      transform(p, filters, blocked(p.in_channels, p.out_channels), u, first, last);
     },
     [](const Problem& p, const float* filters, float* u, int64_t first, int64_t last) {
-      transform_turned_filter<Writing::kStreamed, Expansion<kTile, kWindow>>(
-          p, filters, blocked(p.in_channels, p.out_channels), u, first, last);
+      const auto transform = streams_filter(p)
+                                 ? transform_turned_filter<Writing::kStreamed, Expansion<kTile, kWindow>>
+                                 : transform_turned_filter<Writing::kCached, Expansion<kTile, kWindow>>;
+      transform(p, filters, blocked(p.in_channels, p.out_channels), u, first, last);
     },
     transform_image,
     transform_gradient,
