@@ -15,6 +15,7 @@ std::vector<NamedRule> default_rules(const RuleOptions& options) {
   std::vector<NamedRule> rules = {bias_rule(), batch_norm_folding_rule(), batch_norm_activation_rule(),
                                   batch_norm_gradient_rule()};
   rules.push_back(batch_norm_recomputation_rule(options.recomputed, options.precision));
+  rules.push_back(shortcut_recomputation_rule(options.recomputed, options.precision));
   rules.push_back(recomputation_rule());
   if (bfloat16_support() != BFloat16Support::kNone) rules.push_back(low_precision_rule(options.precision));
   rules.push_back(elementwise_chain_rule());

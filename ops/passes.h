@@ -15,7 +15,7 @@ enum class Precision {
 };
 
 // Which images that a normalisation and its activation give to a convolution are computed again in the backward pass instead of
-// kept for it: the same bits, less memory, more time.
+// kept for it: the same bits, less memory, more time. Unless kNone, cheap convolutions of shortcuts are as well.
 enum class RecomputedNormalisations {
   kNone,
   kCheap,  // where that takes little beside the convolution (ops/internal/batch_norm_fusion.h)

@@ -210,11 +210,15 @@ std::optional<std::vector<Tensor>> fuse_backward(const Node& node, const Rewrite
   return std::nullopt;
 }
 
+bool computes_in_float32(const Node& node, Precision precision) {
+  const DType of_compilation = precision == Precision::kBFloat16 ? DType::kBFloat16 : DType::kFloat32;
+  return node.traits.compute_dtype.value_or(of_compilation) == DType::kFloat32;
+}
+
 // Whether `where` asks for it at this conv2d_backprop_filter.
 bool is_recomputed(const Node& to_filter, RecomputedNormalisations where, Precision precision) {
   if (where != RecomputedNormalisations::kCheap) return where == RecomputedNormalisations::kAll;
-  const DType of_compilation = precision == Precision::kBFloat16 ? DType::kBFloat16 : DType::kFloat32;
-  if (to_filter.traits.compute_dtype.value_or(of_compilation) != DType::kFloat32) return false;
+  if (!computes_in_float32(to_filter, precision)) return false;
   const TensorType& image = to_filter.inputs[0].type();
   return resolve_convolution(to_filter.attributes, image, to_filter.outputs[0]).floating_point_operations() >=
          kCheapOperations * static_cast<double>(image.shape.elements());
@@ -244,12 +248,51 @@ std::optional<std::vector<Tensor>> recompute_image(const Node& node, const Rewri
   return {{view.target().copy_node(node, {again, view.mapped(node.inputs[1])}).output()}};
 }
 
+// At a batch_norm_backprop, the result of whose convolution is then made anew.
+std::optional<std::vector<Tensor>> recompute_convolution(const Node& node, const RewriteView& view,
+                                                         RecomputedNormalisations where,
+                                                         Precision precision) {
+  if (node.op != &batch_norm_backprop_op() || where == RecomputedNormalisations::kNone ||
+      node.traits.recomputed_stretch != 0)
+    return std::nullopt;
+  const Tensor& result = node.inputs[0];
+  const Node& made = *result.node();
+  if (made.op != &conv2d_op() || !computes_in_float32(made, precision) ||
+      made.outputs[0].shape.elements() == 0)
+    return std::nullopt;
+  const ConvolutionGeometry geometry =
+      resolve_convolution(made.attributes, made.inputs[0].type(), made.inputs[1].type());
+  const auto values = static_cast<double>(made.outputs[0].shape.elements());
+  if (geometry.groups != 1 || geometry.floating_point_operations() > kCheapConvolutionOperations * values)
+    return std::nullopt;
+  // Its image must be there anyway, and not be made again by recompute_image.
+  const Node& image = *made.inputs[0].node();
+  if (image.op == &batch_norm_activation_op() && image.inputs.size() == 3) return std::nullopt;
+  const std::vector<const Node*> readers = readers_of(result);
+  const auto is_other = [&](const Node* reader) { return reader != &node && reader->op != &batch_norm_op(); };
+  if (static_cast<int>(readers.size()) != view.uses(result) ||
+      std::any_of(readers.begin(), readers.end(), is_other))
+    return std::nullopt;
+  std::vector<Tensor> inputs;
+  for (const Tensor& input : node.inputs) inputs.push_back(view.mapped(input));
+  inputs[0] =
+      view.target().copy_node(made, {view.mapped(made.inputs[0]), view.mapped(made.inputs[1])}).output();
+  const Node& copy = view.target().copy_node(node, inputs);
+  return {{output_of(copy, 0), output_of(copy, 1), output_of(copy, 2)}};
+}
+
 }  // namespace
 
 NamedRule batch_norm_recomputation_rule(RecomputedNormalisations where, Precision precision) {
   return {"batch_norm again for the filter's gradient",
           [where, precision](const Node& node, const RewriteView& view) {
             return recompute_image(node, view, where, precision);
+          }};
+}
+NamedRule shortcut_recomputation_rule(RecomputedNormalisations where, Precision precision) {
+  return {"convolution again for the normalisation's gradient",
+          [where, precision](const Node& node, const RewriteView& view) {
+            return recompute_convolution(node, view, where, precision);
           }};
 }
 NamedRule batch_norm_activation_rule() { return {"batch_norm with activation", fuse_forward}; }

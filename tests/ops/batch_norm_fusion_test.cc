@@ -176,13 +176,14 @@ std::string plan_of(const Graph& graph, const std::vector<Tensor>& fetches, cons
       ->describe();
 }
 
-// How many images the plan computes again.
-int64_t again_in(const std::string& plan) {
+int64_t count_in(const std::string& plan, const std::string& op) {
   int64_t found = 0;
-  for (size_t at = 0; (at = plan.find(" batch_norm_activation_again ", at)) != std::string::npos; ++at)
-    ++found;
+  for (size_t at = 0; (at = plan.find(" " + op + " ", at)) != std::string::npos; ++at) ++found;
   return found;
 }
+
+// How many images the plan computes again.
+int64_t again_in(const std::string& plan) { return count_in(plan, "batch_norm_activation_again"); }
 
 TEST(BatchNormFusion, RecomputesByItselfWhereThatIsCheap) {
   struct Case {
@@ -209,6 +210,57 @@ TEST(BatchNormFusion, RecomputesByItselfWhereThatIsCheap) {
     const CompileOptions options{.rules = default_rules({.precision = precision, .recomputed = where}),
                                  .convert = convert_layout};
     EXPECT_EQ(again_in(plan_of(graph, with_gradients(y, in), options)), expected);
+  }
+}
+
+TEST(BatchNormFusion, MakesAShortcutsConvolutionAgainWhereThatIsCheap) {
+  struct Case {
+    int64_t channels, window;
+    bool after_activation;  // the image is itself made again
+    Precision precision;
+    RecomputedNormalisations where;
+    bool expected;
+  };
+  using enum RecomputedNormalisations;
+  for (const auto& [channels, window, after_activation, precision, where, expected] :
+       {Case{64, 1, false, Precision::kFloat32, kCheap, true},
+        Case{64, 1, false, Precision::kFloat32, kAll, true},
+        Case{64, 1, false, Precision::kFloat32, kNone, false},
+        Case{65, 1, false, Precision::kFloat32, kCheap, false},
+        Case{7, 3, false, Precision::kFloat32, kCheap, true},
+        Case{8, 3, false, Precision::kFloat32, kCheap, false},
+        Case{64, 1, true, Precision::kFloat32, kCheap, false},
+        Case{64, 1, false, Precision::kBFloat16, kCheap, false}}) {
+    if (precision == Precision::kBFloat16 && bfloat16_support() == BFloat16Support::kNone) continue;
+    SCOPED_TRACE(fmt::format("{} channels, window of {}", channels, window));
+    Graph graph;
+    const GraphScope scope(graph);
+    std::vector<Array> inputs = {random_array({2, channels, 6, 6}, 1),
+                                 random_array({16}, 2, 0.5f, 1.5f),
+                                 random_array({16}, 3),
+                                 random_array({16, channels, window, window}, 4, -0.1f, 0.1f),
+                                 random_array({channels}, 5, 0.5f, 1.5f),
+                                 random_array({channels}, 6)};
+    std::vector<Tensor> in;
+    for (const Array& array : inputs)
+      in.push_back(graph.input(static_cast<int>(in.size()), array.type(), SourceLocation::current()));
+    const Tensor x = after_activation ? relu(batch_norm(in[0], in[4], in[5]).y) : in[0];
+    const Tensor shortcut = normalise(conv2d(x, in[3]), in);
+    const std::vector<Tensor> fetches = with_gradients(
+        relu(add(normalise(conv2d(x, mul(in[3], 2.0f)), in), shortcut)), std::span(in).first(4));
+    const auto options = [&, precision = precision](RecomputedNormalisations recomputed) {
+      return CompileOptions{.rules = default_rules({.precision = precision, .recomputed = recomputed}),
+                            .convert = convert_layout};
+    };
+    const auto convolutions = [&](RecomputedNormalisations recomputed) {
+      return count_in(plan_of(graph, fetches, options(recomputed)), "conv2d");
+    };
+    EXPECT_EQ(convolutions(kNone), 2);
+    EXPECT_EQ(convolutions(where), expected ? 3 : 2);
+    const std::vector<Array> kept = evaluate(fetches, inputs, {.threads = 2, .compile = options(kNone)}),
+                             again = evaluate(fetches, inputs, {.threads = 2, .compile = options(where)});
+    for (size_t i = 0; i < fetches.size(); ++i)
+      EXPECT_EQ(std::memcmp(kept[i].data(), again[i].data(), kept[i].bytes()), 0) << i;
   }
 }
 
