@@ -46,7 +46,7 @@ struct NetworkOptions {
   float weight_decay = 0;
   std::optional<float> batch_norm_momentum = {};  // of the moving averages; default 0.9; in [0, 1]
   std::optional<float> batch_norm_epsilon = {};   // default 1e-5; > 0
-  // Computes the shortcuts that are convolutions again in the backward pass: less memory, about a hundredth more time
+  // Computes the shortcuts that are convolutions again in the backward pass: less memory, one to four hundredths more time
   // (docs/recomputation.md). For ResNets of version 1 whose shortcuts are such.
   bool recompute_shortcuts = false;
   // share of the units dropped in TRAIN; default: ModelMeta::dropout; in [0, 1)
