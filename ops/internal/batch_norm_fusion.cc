@@ -30,6 +30,14 @@ const Node* only_reader(const Tensor& tensor, const RewriteView& view) {
   return readers.size() == 1 ? readers[0] : nullptr;  // none: a value that the plan returns
 }
 
+// Whether nothing reads `tensor` but `node` and nodes of `op`.
+bool only_read_by(const Tensor& tensor, const Node& node, const Op& op, const RewriteView& view) {
+  const std::vector<const Node*> readers = readers_of(tensor);
+  return static_cast<int>(readers.size()) == view.uses(tensor) &&
+         std::all_of(readers.begin(), readers.end(),
+                     [&](const Node* reader) { return reader == &node || reader->op == &op; });
+}
+
 Tensor output_of(const Node& node, int i = 0) { return Tensor(const_cast<Node*>(&node), i); }
 
 bool is_number(const Tensor& tensor, double value) {
@@ -234,11 +242,7 @@ std::optional<std::vector<Tensor>> recompute_image(const Node& node, const Rewri
   const Node& made = *image.node();
   if (made.op != &batch_norm_activation_op() || image.index() != 0 || made.inputs.size() != 3)
     return std::nullopt;
-  const std::vector<const Node*> readers = readers_of(image);
-  const auto is_other = [&](const Node* reader) { return reader != &node && reader->op != &conv2d_op(); };
-  if (static_cast<int>(readers.size()) != view.uses(image) ||
-      std::any_of(readers.begin(), readers.end(), is_other))
-    return std::nullopt;
+  if (!only_read_by(image, node, conv2d_op(), view)) return std::nullopt;
   std::vector<Tensor> inputs;
   for (const Tensor& input : made.inputs) inputs.push_back(view.mapped(input));
   inputs.push_back(view.mapped(output_of(made, 1)));
@@ -268,11 +272,7 @@ std::optional<std::vector<Tensor>> recompute_convolution(const Node& node, const
   // Its image must be there anyway, and not be made again by recompute_image.
   const Node& image = *made.inputs[0].node();
   if (image.op == &batch_norm_activation_op() && image.inputs.size() == 3) return std::nullopt;
-  const std::vector<const Node*> readers = readers_of(result);
-  const auto is_other = [&](const Node* reader) { return reader != &node && reader->op != &batch_norm_op(); };
-  if (static_cast<int>(readers.size()) != view.uses(result) ||
-      std::any_of(readers.begin(), readers.end(), is_other))
-    return std::nullopt;
+  if (!only_read_by(result, node, batch_norm_op(), view)) return std::nullopt;
   std::vector<Tensor> inputs;
   for (const Tensor& input : node.inputs) inputs.push_back(view.mapped(input));
   inputs[0] =

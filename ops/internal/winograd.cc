@@ -75,10 +75,6 @@ Kernel correlation_kernel(const Node& node, const Problem& problem, int image, i
   return kernel;
 }
 
-}  // namespace
-
-namespace {
-
 // Strides of 2 with the padding that images are cut for, and a filter that stays in the cache.
 bool strided_pays(const ConvolutionGeometry& g) {
   for (const WindowAxis& axis : g.window)

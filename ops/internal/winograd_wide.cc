@@ -19,14 +19,13 @@ constexpr int64_t kRowStep = 6,
                   kTermStep = 16;  // by how many the products take tiles: as rows, as terms of a sum
 constexpr int64_t kPointFloats =
     96 * 1024;  // of one point's tiles: they stay in an L2 cache of 1 MiB beside the filter's panels
+constexpr int64_t kPartChannels = 64;  // of out-channels that are worked on at a time
 
 // Tiles at a time, a multiple of `step`, evenly over the chunks.
 int64_t rows_of(const Problem& p, int64_t step) {
   const int64_t most = std::max<int64_t>(96, kPointFloats / std::max(p.in_channels, p.out_channels));
   return winograd::even_chunk(p.tiles(), most, step);
 }
-constexpr int64_t kPartChannels = 64;  // of out-channels that are worked on at a time
-
 // How many out-channels are worked on at a time. If all tiles are one chunk, they need not be transformed again for the next ones:
 // then the transformed filter of a part, or the sums of its gradient, stay in the caches and take an eighth of the memory with 512.
 int64_t part_of(const Problem& p, int64_t rows) {
