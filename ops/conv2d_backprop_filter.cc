@@ -36,7 +36,8 @@ Kernel compile_conv2d_backprop_filter(const KernelRequest& request) {
   if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);
   const ConvolutionGeometry geometry =
       resolve_convolution(node.attributes, node.inputs[0].type(), filter_type(node.attributes));
-  if (onednn::takes_winograd(request, geometry)) return winograd_backward_filter_kernel(node, geometry);
+  if (onednn::takes_winograd(request, geometry))
+    return winograd_backward_filter_kernel(node, geometry, request.team);
   if (pointwise_filter_pays(geometry)) return pointwise_filter_kernel(node, geometry, request.team);
   const onednn::ConvolutionDescriptors d(geometry);
   // The forward pass that the primitive belongs to has its filter in the dtype of the image, whatever the gradient's is.

@@ -47,7 +47,7 @@ class BoundThread {
 void bind_others(const Team& team, const cpu_set_t& cores) {
   if (team.size() == 1) return;
   const pthread_t self = pthread_self();
-  team.parallel_for(team.size(), 1, [&](int64_t, int64_t) {
+  team.on_each_thread([&] {
     if (pthread_equal(pthread_self(), self) == 0) bind_thread(cores);
   });
 }

@@ -72,7 +72,7 @@ void run_by_block(const Image& image, const Team& team, First first, Combine com
   team.parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t block = begin; block < end; ++block) combine(block);
   });
-  team.parallel_for(blocks * samples, 1, [&](int64_t begin, int64_t end) {
+  team.parallel_for_backwards(blocks * samples, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = end; i-- > begin;) second(i / blocks, i % blocks);
   });
 }

@@ -19,17 +19,14 @@ size_t outer_product_scratch(int64_t n, const Team& team) {
 
 void outer_product_in_parts(const OuterProduct& p, float* scratch, const PartListener& parts,
                             const Team& team) {
-  const int64_t panels = (p.m + kPanelRows - 1) / kPanelRows, shares = team.size();
-  team.parallel_for(shares, 1, [&](int64_t first_share, int64_t last_share) {
-    for (int64_t share = first_share; share < last_share; ++share) {
-      float* panel = scratch + share * kPanelRows * p.n;
-      const int64_t last = panels * (share + 1) / shares;
-      for (int64_t i = panels * share / shares; i < last; ++i) {
-        const int64_t first = i * kPanelRows, rows = std::min(kPanelRows, p.m - first);
-        const int64_t next_rows = i + 1 < last ? std::min(kPanelRows, p.m - first - rows) : 0;
-        outer_product::compute_panel_avx512(p, first, rows, panel, next_rows, parts);
-        parts.take(first * p.n, {panel, static_cast<size_t>(rows * p.n)});
-      }
+  const int64_t panels = (p.m + kPanelRows - 1) / kPanelRows;
+  team.parallel_for_by_thread(panels, 1, [&](int thread, int64_t first_panel, int64_t last_panel) {
+    float* panel = scratch + thread * kPanelRows * p.n;
+    for (int64_t i = first_panel; i < last_panel; ++i) {
+      const int64_t first = i * kPanelRows, rows = std::min(kPanelRows, p.m - first);
+      const int64_t next_rows = std::min(kPanelRows, p.m - first - rows);  // most often this thread's as well
+      outer_product::compute_panel_avx512(p, first, rows, panel, next_rows, parts);
+      parts.take(first * p.n, {panel, static_cast<size_t>(rows * p.n)});
     }
   });
 }

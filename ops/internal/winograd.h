@@ -24,7 +24,8 @@ Kernel winograd_forward_kernel(const Node& node, const ConvolutionGeometry& geom
                                const Team& team);
 Kernel winograd_backward_input_kernel(const Node& node, const ConvolutionGeometry& geometry, int w_input,
                                       int y_input, const Team& team);
-Kernel winograd_backward_filter_kernel(const Node& node, const ConvolutionGeometry& geometry);
+Kernel winograd_backward_filter_kernel(const Node& node, const ConvolutionGeometry& geometry,
+                                       const Team& team);
 
 // The same for a transformed filter that is larger than a core's cache (Problem::is_wide): the three above choose them.
 Kernel winograd_wide_forward_kernel(const Node& node, const ConvolutionGeometry& geometry, bool has_bias);

@@ -27,7 +27,7 @@ void correlate(const Problem& p, const float* x, const float* u, const float* bi
   for (int64_t tile = first; tile < last; tile += chunk) {
     transform_tiles<Writing::kCached>(p, image, whole_chunk(tile, chunk, p.in_channels),
                                       {x_stride, p.in_channels, kLanes}, scratch);
-    auto ahead = image.ahead(tile + chunk, std::min(last, tile + 2 * chunk));
+    auto ahead = image.ahead(tile + chunk, tile + 2 * chunk);
     for (int point = 0; point < p.points(); ++point) {
       ahead.fetch();
       multiply_tiles(scratch + point * x_stride, u + point * p.filter_stride(), products + point * y_stride,
@@ -54,9 +54,8 @@ void accumulate_filter(const Problem& p, const float* x, const float* dy, float*
                                       {x_stride, p.in_channels, kLanes}, scratch);
     transform_tiles<Writing::kCached>(p, gradient, whole_chunk(tile, chunk, p.out_channels),
                                       {y_stride, p.out_channels, kLanes}, gradients);
-    const int64_t next_end = std::min(last, tile + 2 * chunk);
-    auto image_ahead = image.ahead(tile + chunk, next_end);
-    auto gradient_ahead = gradient.ahead(tile + chunk, next_end);
+    auto image_ahead = image.ahead(tile + chunk, tile + 2 * chunk);
+    auto gradient_ahead = gradient.ahead(tile + chunk, tile + 2 * chunk);
     for (int point = 0; point < p.points(); ++point) {
       image_ahead.fetch();
       gradient_ahead.fetch();

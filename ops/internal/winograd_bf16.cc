@@ -43,13 +43,12 @@ Kernel correlation_kernel(const Node& node, const Problem& problem, int image, i
     args.team.parallel_for(problem.in_channels / 2, 4, [&](int64_t first, int64_t last) {
       transform(problem, args.input<BFloat16>(filter), u, first, last);
     });
-    args.team.parallel_for(shares, 1, [&](int64_t first_share, int64_t last_share) {
-      for (int64_t share = first_share; share < last_share; ++share)
-        kernels().correlate(problem, args.input<BFloat16>(image), u,
-                            bias < 0 ? nullptr : args.input<float>(bias), args.output<BFloat16>(0),
-                            std::min(problem.tiles(), share * share_tiles),
-                            std::min(problem.tiles(), (share + 1) * share_tiles), chunk,
-                            u + filter_floats + static_cast<size_t>(share) * chunk_floats(problem, chunk));
+    const int64_t chunks = (problem.tiles() + chunk - 1) / chunk;
+    args.team.parallel_for_by_thread(chunks, 1, [&](int thread, int64_t first, int64_t last) {
+      kernels().correlate(problem, args.input<BFloat16>(image), u,
+                          bias < 0 ? nullptr : args.input<float>(bias), args.output<BFloat16>(0),
+                          first * chunk, std::min(problem.tiles(), last * chunk), chunk,
+                          u + filter_floats + static_cast<size_t>(thread) * chunk_floats(problem, chunk));
     });
   });
   kernel.input_layouts[static_cast<size_t>(image)] =

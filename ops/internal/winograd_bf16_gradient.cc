@@ -110,20 +110,18 @@ void sum_by_blocks(const GradientPlan& plan, const Images& images, float* scratc
                    const Team& team) {
   float* v = scratch + plan.part_floats();
   float* d = v + plan.image_floats();
-  const int64_t shares = std::min<int64_t>(team.size(), plan.blocks());
   for (int64_t i = 0; i < plan.chunks(); ++i) {
     team.parallel_for(plan.rows / 2, 1, [&](int64_t first, int64_t last) {
       kernels().transform_image(plan.problem, plan.chunk(i), images.x, v, first, last);
       kernels().transform_gradient(plan.problem, plan.chunk(i), images.dy, d, first, last);
     });
-    team.parallel_for(shares, 1, [&](int64_t first_share, int64_t last_share) {
-      for (int64_t share = first_share; share < last_share; ++share)
-        for (int64_t b = plan.blocks() * share / shares; b < plan.blocks() * (share + 1) / shares; ++b) {
-          float* sums = scratch + (plan.chunks() == 1 ? share : b) * kBlockFloats;
-          kernels().accumulate(plan.problem, plan.chunk(i), plan.block(b), d, v, sums, i > 0);
-          if (i + 1 == plan.chunks())
-            kernels().finish(plan.problem, plan.block(b), sums, 1, plan.part_floats(), filters);
-        }
+    team.parallel_for_by_thread(plan.blocks(), 1, [&](int thread, int64_t first, int64_t last) {
+      for (int64_t b = first; b < last; ++b) {
+        float* sums = scratch + (plan.chunks() == 1 ? thread : b) * kBlockFloats;
+        kernels().accumulate(plan.problem, plan.chunk(i), plan.block(b), d, v, sums, i > 0);
+        if (i + 1 == plan.chunks())
+          kernels().finish(plan.problem, plan.block(b), sums, 1, plan.part_floats(), filters);
+      }
     });
   }
 }

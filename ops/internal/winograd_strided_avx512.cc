@@ -35,7 +35,7 @@ void correlate_tiles(const Problem& p, const Tiles& tiles, const float* u, const
   for (int64_t tile = first; tile < last; tile += chunk) {
     transform_tiles<Writing::kCached>(p, tiles, {tile, 0, chunk, 0, p.in_channels / kLanes},
                                       {x_stride, p.in_channels, kLanes}, scratch);
-    auto ahead = tiles.ahead(tile + chunk, std::min(last, tile + 2 * chunk));
+    auto ahead = tiles.ahead(tile + chunk, tile + 2 * chunk);
     for (int point = 0; point < kPoints; ++point) {
       ahead.fetch();
       multiply_tiles(scratch + point * x_stride, u + filter_of(point) * p.filter_stride(),
@@ -73,9 +73,8 @@ void accumulate_filter(const Problem& p, const float* x, const float* dy, float*
                                       {x_stride, p.in_channels, kLanes}, scratch);
     transform_tiles<Writing::kCached>(p, gradient_tiles, {tile, 0, chunk, 0, p.out_channels / kLanes},
                                       {y_stride, p.out_channels, kLanes}, gradients);
-    const int64_t next_end = std::min(last, tile + 2 * chunk);
-    auto image_ahead = images.ahead(tile + chunk, next_end);
-    auto gradient_ahead = gradient_tiles.ahead(tile + chunk, next_end);
+    auto image_ahead = images.ahead(tile + chunk, tile + 2 * chunk);
+    auto gradient_ahead = gradient_tiles.ahead(tile + chunk, tile + 2 * chunk);
     for (int point = 0; point < kPoints; ++point) {
       image_ahead.fetch();
       gradient_ahead.fetch();

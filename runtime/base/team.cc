@@ -3,6 +3,8 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cmath>
 #include <fstream>
 #include <string>
@@ -35,6 +37,12 @@ void __tsan_release(void* address);
 namespace mox {
 namespace {
 
+// Few enough for a piece's start to cost nothing, enough for the last pieces to keep nobody waiting for long.
+constexpr int kPiecesPerThread = 16;
+
+// An end of a range.
+enum class From { kFirst, kLast };
+
 struct Region {
   FunctionRef<void(int, int)>* body;
 
@@ -65,6 +73,77 @@ void fork_join(int threads, FunctionRef<void(int, int)> body) {
   region.observe();
 }
 
+// Pieces [first, last) that nobody has taken, as one number: 32 bits each.
+class Range {
+ public:
+  void set(int64_t first, int64_t last) { packed_.store(pack(first, last), std::memory_order_relaxed); }
+  int64_t left() const {
+    const uint64_t now = packed_.load(std::memory_order_relaxed);
+    return last_of(now) - first_of(now);
+  }
+  // A piece from one of the ends, or -1.
+  int64_t take(From end) {
+    uint64_t now = packed_.load(std::memory_order_relaxed);
+    for (;;) {
+      const int64_t first = first_of(now), last = last_of(now);
+      if (first >= last) return -1;
+      const bool at_first = end == From::kFirst;
+      const uint64_t rest = at_first ? pack(first + 1, last) : pack(first, last - 1);
+      if (packed_.compare_exchange_weak(now, rest, std::memory_order_relaxed))
+        return at_first ? first : last - 1;
+    }
+  }
+
+ private:
+  static uint64_t pack(int64_t first, int64_t last) {
+    return static_cast<uint64_t>(last) << 32 | static_cast<uint64_t>(first);
+  }
+  static int64_t first_of(uint64_t packed) { return static_cast<int64_t>(packed & 0xffffffff); }
+  static int64_t last_of(uint64_t packed) { return static_cast<int64_t>(packed >> 32); }
+
+  alignas(64) std::atomic<uint64_t> packed_;  // in a cache line of its own
+};
+
+// body(thread, begin, end) for the pieces of [0, count). A thread takes those of its range from one end, then of the range with the
+// most left those at the other end.
+void share_out(int threads, int64_t count, int64_t grain, From own_end,
+               FunctionRef<void(int, int64_t, int64_t)> body) {
+  constexpr int kMostRanges = 64;  // larger teams share them
+  if (count <= 0) return;
+  grain = std::max<int64_t>(grain, 1);
+  const int64_t pieces =
+      threads == 1 ? 1 : std::min<int64_t>(threads * kPiecesPerThread, (count + grain - 1) / grain);
+  if (pieces == 1) {
+    body(0, 0, count);
+    return;
+  }
+  threads = static_cast<int>(std::min<int64_t>(threads, pieces));
+  const int ranges = std::min(threads, kMostRanges);
+  std::array<Range, kMostRanges> shares;
+  for (int i = 0; i < ranges; ++i)
+    shares[static_cast<size_t>(i)].set(pieces * i / ranges, pieces * (i + 1) / ranges);
+  // libgomp may give fewer threads than asked for; those that it gives take the ranges of the others.
+  fork_join(threads, [&](int thread, int) {
+    const auto run = [&](int64_t piece) {
+      body(thread, count * piece / pieces, count * (piece + 1) / pieces);
+    };
+    Range& own = shares[static_cast<size_t>(thread % ranges)];
+    for (int64_t piece = own.take(own_end); piece >= 0; piece = own.take(own_end)) run(piece);
+    const From far_end = own_end == From::kFirst ? From::kLast : From::kFirst;
+    for (;;) {
+      Range* fullest = std::max_element(shares.begin(), shares.begin() + ranges,
+                                        [](const Range& a, const Range& b) { return a.left() < b.left(); });
+      const int64_t piece = fullest->take(far_end);
+      if (piece >= 0) {
+        run(piece);
+      } else if (std::all_of(shares.begin(), shares.begin() + ranges,
+                             [](const Range& range) { return range.left() <= 0; })) {
+        return;
+      }
+    }
+  });
+}
+
 }  // namespace
 
 Team::Team(int threads) : threads_(threads) {
@@ -79,18 +158,21 @@ EnteredTeam::EnteredTeam(const Team& team) : previous_(entered_threads()) { team
 EnteredTeam::~EnteredTeam() { omp_set_num_threads(previous_); }
 
 void Team::parallel_for(int64_t count, int64_t grain, FunctionRef<void(int64_t, int64_t)> body) const {
-  if (count <= 0) return;
-  grain = std::max<int64_t>(grain, 1);
-  const int64_t chunks = std::min<int64_t>(threads_, (count + grain - 1) / grain);
-  if (chunks <= 1) {
-    body(0, count);
-    return;
-  }
-  fork_join(static_cast<int>(chunks), [&](int thread, int threads) {
-    // libgomp may give fewer threads than asked for, so the share follows what it gave.
-    const int64_t begin = count * thread / threads, end = count * (thread + 1) / threads;
-    if (begin < end) body(begin, end);
-  });
+  share_out(threads_, count, grain, From::kFirst, [&](int, int64_t begin, int64_t end) { body(begin, end); });
+}
+
+void Team::parallel_for_backwards(int64_t count, int64_t grain,
+                                  FunctionRef<void(int64_t, int64_t)> body) const {
+  share_out(threads_, count, grain, From::kLast, [&](int, int64_t begin, int64_t end) { body(begin, end); });
+}
+
+void Team::parallel_for_by_thread(int64_t count, int64_t grain,
+                                  FunctionRef<void(int, int64_t, int64_t)> body) const {
+  share_out(threads_, count, grain, From::kFirst, body);
+}
+
+void Team::on_each_thread(FunctionRef<void()> body) const {
+  fork_join(threads_, [&](int, int) { body(); });
 }
 
 void Team::parallel_chunks(int64_t count, int64_t chunk,

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <set>
+#include <thread>
 #include <vector>
 
 namespace mox {
@@ -18,6 +23,75 @@ TEST(Team, ParallelForVisitsEveryElementOnce) {
       for (int v : visits) EXPECT_EQ(v, 1);
     }
   }
+}
+
+TEST(Team, ParallelForBackwardsVisitsEveryElementOnceAndEachThreadsLastFirst) {
+  for (int threads : {1, 2, 3}) {
+    std::vector<int> visits(1001);
+    Team(threads).parallel_for_backwards(1001, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) ++visits[static_cast<size_t>(i)];
+    });
+    for (int v : visits) EXPECT_EQ(v, 1);
+  }
+  // The calling thread has the first half; the other one waits until it has begun.
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<int64_t> first_begin = -1;
+  Team(2).parallel_for_backwards(320, 10, [&](int64_t begin, int64_t) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    int64_t none = -1;
+    if (std::this_thread::get_id() == caller) first_begin.compare_exchange_strong(none, begin);
+    while (first_begin < 0 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  });
+  EXPECT_EQ(first_begin, 150);
+}
+
+TEST(Team, AThreadThatIsHeldUpHoldsUpNobody) {
+  // Whoever has the first piece does not give it back before all others are done.
+  std::atomic<int> done = 0;
+  bool others_were_done = false;
+  const auto hold_up = [&](int64_t begin, int64_t end) {
+    if (begin == 0) {
+      const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+      while (done + (end - begin) < 320 && std::chrono::steady_clock::now() < until)
+        std::this_thread::yield();
+      others_were_done = done + (end - begin) == 320;
+    }
+    done += static_cast<int>(end - begin);
+  };
+  Team(2).parallel_for(320, 10, hold_up);
+  EXPECT_TRUE(others_were_done);
+  EXPECT_EQ(done, 320);
+}
+
+TEST(Team, CallsAtTheSameTimeHaveDifferentThreads) {
+  for (int threads : {1, 2, 3}) {
+    std::vector<std::atomic<int>> inside(static_cast<size_t>(threads));
+    std::atomic<int> visited = 0, shared = 0, outside = 0;
+    Team(threads).parallel_for_by_thread(999, 1, [&](int thread, int64_t begin, int64_t end) {
+      if (thread < 0 || thread >= threads) {
+        ++outside;
+        return;
+      }
+      if (inside[static_cast<size_t>(thread)]++ > 0) ++shared;
+      std::this_thread::yield();
+      visited += static_cast<int>(end - begin);
+      --inside[static_cast<size_t>(thread)];
+    });
+    EXPECT_EQ(visited, 999);
+    EXPECT_EQ(shared, 0);
+    EXPECT_EQ(outside, 0);
+  }
+}
+
+TEST(Team, RunsOnceOnEachThread) {
+  std::mutex mutex;
+  std::multiset<std::thread::id> seen;
+  Team(3).on_each_thread([&] {
+    const std::lock_guard lock(mutex);
+    seen.insert(std::this_thread::get_id());
+  });
+  EXPECT_EQ(seen.size(), 3u);
+  EXPECT_EQ(std::set(seen.begin(), seen.end()).size(), 3u);
 }
 
 TEST(Team, ChunkBordersDoNotDependOnTheNumberOfThreads) {
