@@ -3,6 +3,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "ops/internal/bfloat16_lanes.h"
 
@@ -200,11 +201,63 @@ void sum_one(const MaxPooling& pooling, const Covering& rows, const Covering& co
   *dx = static_cast<Element>(sum);
 }
 
+// Windows of one pixel, as in the shortcuts of residual units: pixels are copied. (Padding is smaller than the window, so there is none.)
+bool has_windows_of_one_pixel(const MaxPooling& pooling) {
+  return pooling.geometry[0].size == 1 && pooling.geometry[1].size == 1;
+}
+
+template <typename Element>
+void copy_pixel(const Element* from, Element* to, int64_t width) {
+  constexpr int64_t kUsual = 16;  // a length that is known makes it a load and a store
+  if (width == kUsual)
+    std::memcpy(to, from, kUsual * sizeof(Element));
+  else
+    std::memcpy(to, from, static_cast<size_t>(width) * sizeof(Element));
+}
+
+// visit(the pixel's offset in x, in y) for the windows of a row.
+template <typename Visit>
+void for_each_single_pixel(const MaxPooling& pooling, int64_t row, const Visit& visit) {
+  const int64_t width = pooling.image.width;
+  const WindowAxis &rows = pooling.geometry[0], &columns = pooling.geometry[1];
+  int64_t from = row * rows.stride * columns.input * width, to = row * columns.output * width;
+  for (int64_t j = 0; j < columns.output; ++j, from += columns.stride * width, to += width) visit(from, to);
+}
+
+template <typename Element, typename Winner>
+void take_single_pixels(const MaxPooling& pooling, const Element* x, Element* y, Winner* winner,
+                        const Team& team) {
+  const int64_t width = pooling.image.width;
+  for_each_image(pooling, team, [&](int64_t first, int64_t pooled) {
+    for (int64_t i = 0; i < pooling.geometry[0].output; ++i)
+      for_each_single_pixel(pooling, i, [&](int64_t from, int64_t to) {
+        copy_pixel(x + first + from, y + pooled + to, width);
+      });
+    if (winner) std::fill_n(winner + pooled, pooling.pooled_pixels() * width, Winner{0});
+  });
+}
+
+template <typename Element>
+void put_single_pixels(const MaxPooling& pooling, const Element* dy, Element* dx, const Team& team) {
+  const int64_t width = pooling.image.width, row = pooling.geometry[1].input * width;
+  const WindowAxis& rows = pooling.geometry[0];
+  for_each_image(pooling, team, [&](int64_t first, int64_t pooled) {
+    for (int64_t i = 0; i < rows.input; ++i) {
+      std::fill_n(dx + first + i * row, row, Element{});
+      if (i % rows.stride == 0 && i / rows.stride < rows.output)
+        for_each_single_pixel(pooling, i / rows.stride, [&](int64_t to, int64_t from) {
+          copy_pixel(dy + pooled + from, dx + first + to, width);
+        });
+    }
+  });
+}
+
 }  // namespace
 
 template <typename Element, typename Winner>
 void max_pool_forward(const MaxPooling& pooling, const Element* x, Element* y, Winner* winner,
                       const Team& team) {
+  if (has_windows_of_one_pixel(pooling)) return take_single_pixels(pooling, x, y, winner, team);
   const int64_t width = pooling.image.width, row = pooling.geometry[1].input * width;
   for_each_image(pooling, team, [&](int64_t first, int64_t pooled) {
     const Element* image = x + first;
@@ -224,6 +277,7 @@ void max_pool_forward(const MaxPooling& pooling, const Element* x, Element* y, W
 template <typename Element, typename Winner>
 void max_pool_scatter(const MaxPooling& pooling, const Element* dy, const Winner* winner, Element* dx,
                       const Team& team) {
+  if (has_windows_of_one_pixel(pooling)) return put_single_pixels(pooling, dy, dx, team);
   const int64_t width = pooling.image.width;
   for_each_image(pooling, team, [&](int64_t first, int64_t pooled) {
     Element* pixel = dx + first;

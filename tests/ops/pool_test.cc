@@ -55,6 +55,8 @@ const PoolCase kPools[] = {
      {.window = {3, 3}, .padding = Padding::of(1), .count_include_pad = true}},
     {"skips_pixels", {1, 4, 9, 9}, {.window = {2, 1}, .strides = {3, 4}}},
     {"one_pixel", {2, 3, 1, 1}, {.window = {1, 1}, .strides = {1, 1}}},
+    {"single_pixels", {2, 32, 8, 8}, {.window = {1, 1}, .strides = {2, 2}}},
+    {"single_pixels_odd", {3, 5, 7, 10}, {.window = {1, 1}, .strides = {3, 2}}},
     {"large_window", {1, 16, 20, 20}, {.window = {20, 20}, .strides = {1, 1}}},
     {"empty_batch", {0, 3, 4, 4}, {}},
     {"no_channels", {2, 0, 4, 4}, {}},
@@ -220,6 +222,27 @@ TEST(Pool, MaxGradientKeepsTheLayoutOfTheImage) {
   const Kernel kernel = dx.node()->op->compile({*dx.node(), {plain, blocked}, {false, false}, team});
   EXPECT_EQ(kernel.output_layouts[0].to_string(), "aBcd16b");
   EXPECT_EQ(kernel.input_layouts[0].to_string(), "aBcd16b");
+}
+
+TEST(Pool, GradientOfSinglePixelsInBlocksOfChannels) {
+  const TensorType image{DType::kFloat32, {2, 32, 5, 6}}, pooled{DType::kFloat32, {2, 32, 3, 3}};
+  const auto in_blocks = [](const TensorType& type) {
+    const Shape& s = type.shape;
+    return Layout::blocked(type, {s[0], s[1], s[2], s[3]},
+                           {s[1] * s[2] * s[3], s[2] * s[3] * 16, s[3] * 16, 16}, {{1, 16}});
+  };
+  const Array dy = distinct_values(pooled.shape, 7), winner(DType::kUInt8, pooled.shape);
+  Array expected(DType::kFloat32, image.shape);
+  for (int64_t plane = 0; plane < 2 * 32; ++plane)
+    for (int64_t i = 0; i < 3; ++i)
+      for (int64_t j = 0; j < 3; ++j)
+        expected.values<float>()[static_cast<size_t>((plane * 5 + 2 * i) * 6 + 2 * j)] =
+            dy.values<float>()[static_cast<size_t>((plane * 3 + i) * 3 + j)];
+  Graph graph;
+  const Tensor dx = max_pool_backprop(image.shape, graph.input(0, pooled, SourceLocation::current()),
+                                      graph.input(1, winner.type(), SourceLocation::current()),
+                                      {.window = {1, 1}, .strides = {2, 2}});
+  expect_near(run_node(dx, {dy, winner}, {in_blocks(pooled), in_blocks(winner.type())}, 2), expected, 0);
 }
 
 TEST(Pool, MaxKeepsNaN) {
