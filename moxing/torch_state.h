@@ -25,8 +25,8 @@ struct ImportedVariable {
 // "...num_batches_tracked" is the only entry without a counterpart (the weight of a moving average is fixed here).
 //
 // Throws InvalidArgument for a model that importable_models does not list, and DataError, naming the tensor, for a tensor
-// that is not float32 or that the network does not have, and for a state that lacks some of the network's tensors. Shapes are compared when the checkpoint is
-// restored, as they depend on num_classes and image size.
+// that is not float32 or that the network does not have, and for a state that lacks some of the network's tensors. Shapes are
+// compared when the checkpoint is restored, as they depend on num_classes and image size.
 std::vector<ImportedVariable> import_torch_state(std::string_view model, std::span<const NamedArray> state);
 
 // torchvision's name and ours of every variable of `model`, sorted. Throws InvalidArgument as above.

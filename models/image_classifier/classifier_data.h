@@ -27,8 +27,8 @@ class ClassifierData {
   // differ, and what the readers throw.
   ClassifierData(std::string network, ImageSizes sizes);
 
-  // Elements {image, label}; in TRAIN shuffled and repeated without end. With MixUp, batches (see batches()). Images that are read from
-  // files of images, and mixtures, are of mox::preferred_image_dtype(), others float32.
+  // Elements {image, label}; in TRAIN shuffled and repeated without end. With MixUp, batches (see batches()). Images that are read
+  // from files of images, and mixtures, are of mox::preferred_image_dtype(), others float32.
   mox::Dataset dataset(mox::ModeKeys mode) const;
 
   // The same data with images of this height and width in both modes. `option` has asked for it: InvalidArgument names it

@@ -81,8 +81,8 @@ class Resampler {
   // The part of the source image that counts.
   Box needed() const;
 
-  // Takes row `y` of `needed()` (in order from 0), pixels as Bitmap has them, and gives out those rows of the output that are ready by
-  // then: each row once, in order.
+  // Takes row `y` of `needed()` (in order from 0), pixels as Bitmap has them, and gives out those rows of the output that are ready
+  // by then: each row once, in order.
   void add_row(int y, const uint8_t* pixels, PlaneSink out);
   void add_row(int y, const uint8_t* pixels, const FloatPlanes& out);
   void add_row(int y, const uint8_t* pixels, const BFloat16Planes& out);

@@ -51,8 +51,7 @@ std::vector<size_t> ParameterUpdater::declare(std::span<const std::string> varia
   return numbers;
 }
 
-void ParameterUpdater::begin_step(int64_t step, int64_t left_out, double steps_per_epoch,
-                                  double multiplier) {
+void ParameterUpdater::begin_step(int64_t step, int64_t left_out, double steps_per_epoch, double multiplier) {
   learning_rate_ = optimizer_->learning_rate(step, steps_per_epoch) * multiplier;
   update_number_ = step + 1 - left_out;
 }

@@ -5,8 +5,8 @@
 namespace mox::normalisation {
 namespace {
 
-// Rounding takes one instruction instead of eight: 7 % of the gradients of normalisation in ResNet-50. Like the processor's products
-// of bfloat16 numbers it makes subnormal numbers zero.
+// Rounding takes one instruction instead of eight: 7 % of the gradients of normalisation in ResNet-50. Like the processor's
+// products of bfloat16 numbers it makes subnormal numbers zero.
 struct Avx512BFloat16 : Avx512 {
   using Avx512::store;
   static void store(BFloat16* p, Vector v) {

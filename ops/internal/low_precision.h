@@ -1,4 +1,5 @@
-// The rewrite rule behind `precision: bf16` and var_scope's force_dtype: what is dense arithmetic takes and gives bfloat16, everything else float32.
+// The rewrite rule behind `precision: bf16` and var_scope's force_dtype: what is dense arithmetic takes and gives bfloat16,
+// everything else float32.
 #pragma once
 
 #include "ops/passes.h"

@@ -201,7 +201,8 @@ void sum_one(const MaxPooling& pooling, const Covering& rows, const Covering& co
   *dx = static_cast<Element>(sum);
 }
 
-// Windows of one pixel, as in the shortcuts of residual units: pixels are copied. (Padding is smaller than the window, so there is none.)
+// Windows of one pixel, as in the shortcuts of residual units: pixels are copied. (Padding is smaller than the window, so there is
+// none.)
 bool has_windows_of_one_pixel(const MaxPooling& pooling) {
   return pooling.geometry[0].size == 1 && pooling.geometry[1].size == 1;
 }

@@ -17,7 +17,7 @@ using winograd::kBlockRows;
 using winograd::PairGradientKernels;
 using winograd::point_stride;
 using winograd::Problem;
-using winograd::WideChunk;
+using winograd::TileChunk;
 
 constexpr const char* kImplementation = "winograd4x4:avx512_core_bf16";
 constexpr int64_t kTermStep = 2;  // tiles of a pair
@@ -60,7 +60,7 @@ struct GradientPlan {
     parts = is_local ? std::min({kMostParts, kMostSums / part_floats(), chunks()}) : 1;
   }
   int64_t chunks() const { return ceiling(problem.tiles(), rows); }
-  WideChunk chunk(int64_t i) const { return {i * rows, rows}; }
+  TileChunk chunk(int64_t i) const { return {i * rows, rows}; }
   int64_t blocks_a_row() const { return ceiling(problem.in_channels, kBlockColumns); }
   int64_t blocks() const { return ceiling(problem.out_channels, kBlockRows) * blocks_a_row(); }
   FilterBlock block(int64_t i) const {

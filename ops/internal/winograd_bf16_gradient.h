@@ -27,12 +27,12 @@ inline constexpr int64_t kBlockFloats = 16 * point_stride(kBlockRows * kBlockCol
 struct PairGradientKernels {
   // x -> v, dy -> d: [points][channels / 16][rows / 2][16] of pairs (points point_stride(rows / 2 * channels) apart), for pairs
   // [first, last).
-  void (*transform_image)(const Problem&, const WideChunk&, const BFloat16* x, float* v, int64_t first,
+  void (*transform_image)(const Problem&, const TileChunk&, const BFloat16* x, float* v, int64_t first,
                           int64_t last);
-  void (*transform_gradient)(const Problem&, const WideChunk&, const BFloat16* dy, float* d, int64_t first,
+  void (*transform_gradient)(const Problem&, const TileChunk&, const BFloat16* dy, float* d, int64_t first,
                              int64_t last);
   // sums of a block = d^T v, added to what is there if `adds`.
-  void (*accumulate)(const Problem&, const WideChunk&, const FilterBlock&, const float* d, const float* v,
+  void (*accumulate)(const Problem&, const TileChunk&, const FilterBlock&, const float* d, const float* v,
                      float* sums, bool adds);
   // A block of filters, [out][in][3][3], from the sum of `parts` sums that lie `part_floats` apart, in order.
   void (*finish)(const Problem&, const FilterBlock&, const float* sums, int64_t parts, int64_t part_floats,

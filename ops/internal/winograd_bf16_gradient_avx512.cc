@@ -107,7 +107,7 @@ void transform_columns(const Image& image, const BFloat16* block, int64_t top, i
 }
 
 template <typename Square>
-void transform(const Problem& p, const Image& image, const WideChunk& chunk, float* out, int64_t first,
+void transform(const Problem& p, const Image& image, const TileChunk& chunk, float* out, int64_t first,
                int64_t last) {
   constexpr int64_t kStep = kOutputs * Square::kValues;
   const int64_t pairs = chunk.rows / 2, stride = point_stride(pairs * image.channels);
@@ -190,7 +190,7 @@ inline void multiply_rows(const float* d, const float* v, int64_t stride, int64_
                                    k, adds);
 }
 
-void accumulate(const Problem& p, const WideChunk& chunk, const FilterBlock& block, const float* d,
+void accumulate(const Problem& p, const TileChunk& chunk, const FilterBlock& block, const float* d,
                 const float* v, float* sums, bool adds) {
   const int64_t pairs = chunk.rows / 2, stride = pairs * kLanes;
   d += block.first_row * pairs;
@@ -261,11 +261,11 @@ void finish_block(const Problem& p, const FilterBlock& block, const float* sums,
 }
 
 constexpr PairGradientKernels kKernels{
-    [](const Problem& p, const WideChunk& chunk, const BFloat16* x, float* v, int64_t first, int64_t last) {
+    [](const Problem& p, const TileChunk& chunk, const BFloat16* x, float* v, int64_t first, int64_t last) {
       transform<ImageSquare>(p, {x, p.in_channels, p.in_height, p.in_width, p.before_y, p.before_x}, chunk, v,
                              first, last);
     },
-    [](const Problem& p, const WideChunk& chunk, const BFloat16* dy, float* d, int64_t first, int64_t last) {
+    [](const Problem& p, const TileChunk& chunk, const BFloat16* dy, float* d, int64_t first, int64_t last) {
       transform<GradientSquare>(p, {dy, p.out_channels, p.out_height, p.out_width, 0, 0}, chunk, d, first,
                                 last);
     },

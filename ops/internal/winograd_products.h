@@ -9,8 +9,8 @@
 
 namespace mox::winograd {
 
-// What a term of a sum is: a number, or two bfloat16 numbers in the place of one, the first in its lower half, whose products are added
-// up in float32.
+// What a term of a sum is: a number, or two bfloat16 numbers in the place of one, the first in its lower half, whose products are
+// added up in float32.
 struct Singles {
   static Vector add_product(Vector sum, Vector a, Vector b) { return _mm512_fmadd_ps(a, b, sum); }
 };

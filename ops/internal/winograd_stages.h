@@ -1,4 +1,5 @@
-// The stages of Winograd's convolutions beside the matrix products, for the winograd_*avx512.cc alone: needs AVX-512. Images and filters are those of winograd_tiles.h; the matrices of the points lie as `Strides` says.
+// The stages of Winograd's convolutions beside the matrix products, for the winograd_*avx512.cc alone: needs AVX-512. Images and
+// filters are those of winograd_tiles.h; the matrices of the points lie as `Strides` says.
 #pragma once
 
 #include <algorithm>
@@ -72,8 +73,8 @@ struct Part {
 };
 
 // How tiles are transformed. load(position, block, d) reads the pixels of a tile and transforms its columns as it does: a tile has
-// more values than there are registers. spread(d, store) transforms the rows and hands the values of the points to `store`, in their
-// order. ahead(first, last) is what these tiles read, to be fetched meanwhile.
+// more values than there are registers. spread(d, store) transforms the rows and hands the values of the points to `store`, in
+// their order. ahead(first, last) is what these tiles read, to be fetched meanwhile.
 
 // Where the pixels of a tile are: rows outside of the image are rows of zeros, and columns outside of it are masked.
 template <int Side>

@@ -5,8 +5,8 @@
 // w_0, w_2, which minimal filtering does with 5 products for 4 outputs, and one of the odd pixels with the tap w_1: 4 products, and
 // nothing to transform. So 9 points make 4 outputs of 9 pixels where the plain sum needs 12 products, and a tile 81 instead of 144.
 // The points of the odd pixels share their filter: of 81 points only 36 have one of their own.
-// The gradient of the image reads 5 pixels of dy and makes 8 (4 of each kind) from the same points and filters turned around; that of
-// the filter reads 9 pixels of x and 4 of dy, and points that share a filter share a sum.
+// The gradient of the image reads 5 pixels of dy and makes 8 (4 of each kind) from the same points and filters turned around; that
+// of the filter reads 9 pixels of x and 4 of dy, and points that share a filter share a sum.
 // Points of a line: 0, 1, -1, 2, infinity (as in winograd_transforms.h), then the 4 odd pixels.
 #pragma once
 
@@ -84,8 +84,8 @@ inline void strided_gradient_line(const Vector* d, Vector* result) {
   for (int k = 0; k < 4; ++k) result[5 + k] = d[k];
 }
 
-// load and spread of transform_tiles: `Line` makes the 9 points of a line of `Pixels`, of which a tile takes a square every `Distance`
-// pixels, the first `before` of them in front of the image.
+// load and spread of transform_tiles: `Line` makes the 9 points of a line of `Pixels`, of which a tile takes a square every
+// `Distance` pixels, the first `before` of them in front of the image.
 template <int Pixels, int Distance, void (*Line)(const Vector*, Vector*)>
 struct StridedTiles {
   static constexpr int kValues = kStridedPoints * Pixels;

@@ -84,15 +84,15 @@ struct Kernels {
 };
 
 const Kernels& kernels_avx512(int tile, int window);  // of a Problem's `tile` and `window`
-// Of a Problem with a step of kTwo or kHalf, and that many (0 or 1) rows and columns of padding before the larger image. Transformed
-// filters and sums have filter_points() matrices.
+// Of a Problem with a step of kTwo or kHalf, and that many (0 or 1) rows and columns of padding before the larger image.
+// Transformed filters and sums have filter_points() matrices.
 const Kernels& strided_kernels_avx512(Step step, int64_t before);
 
 // For filters that are too large to stay in a core's cache: the stages one by one, each for all tiles of a large chunk, so
 // that the transformed filter is read once a chunk, point by point, and a point's tiles stay in the cache meanwhile.
 // The matrices of the points are blocked, [columns / 16][rows][16]. A stage is cut into ranges [first, last) of what it
 // says; its results do not depend on the cut.
-struct WideChunk {
+struct TileChunk {
   int64_t first_tile = 0;
   // tiles, a multiple of 6 for multiply and of 16 for accumulate_filter; rows past the last tile of the problem are zero
   int64_t rows = 0;
@@ -103,18 +103,18 @@ struct WideKernels {
   void (*transform_turned_filter)(const Problem&, const float* filters, float* u, int64_t first,
                                   int64_t last);
   // x -> v [points][rows][in], dy -> d [points][rows][out], for rows.
-  void (*transform_image)(const Problem&, const WideChunk&, const float* x, float* v, int64_t first,
+  void (*transform_image)(const Problem&, const TileChunk&, const float* x, float* v, int64_t first,
                           int64_t last);
-  void (*transform_gradient)(const Problem&, const WideChunk&, const float* dy, float* d, int64_t first,
+  void (*transform_gradient)(const Problem&, const TileChunk&, const float* dy, float* d, int64_t first,
                              int64_t last);
   // products [points][rows][out] = v u, for points.
-  void (*multiply)(const Problem&, const WideChunk&, const float* v, const float* u, float* products,
+  void (*multiply)(const Problem&, const TileChunk&, const float* v, const float* u, float* products,
                    int64_t first, int64_t last);
   // y from the products (plus bias[out] unless null), for rows.
-  void (*store_outputs)(const Problem&, const WideChunk&, const float* products, const float* bias, float* y,
+  void (*store_outputs)(const Problem&, const TileChunk&, const float* products, const float* bias, float* y,
                         int64_t first, int64_t last);
   // sums [points][out][in] = d^T v, added to what is there after the first chunk; for points.
-  void (*accumulate_filter)(const Problem&, const WideChunk&, const float* d, const float* v, float* sums,
+  void (*accumulate_filter)(const Problem&, const TileChunk&, const float* d, const float* v, float* sums,
                             int64_t first, int64_t last);
   // filters [out][in][R][R] from the sums, for out-channels.
   void (*finish_filter)(const Problem&, const float* sums, float* filters, int64_t first, int64_t last);

@@ -11,7 +11,7 @@ using winograd::channel_blocked;
 using winograd::forward_problem;
 using winograd::point_stride;
 using winograd::Problem;
-using winograd::WideChunk;
+using winograd::TileChunk;
 using winograd::WideKernels;
 
 constexpr const char* kImplementation = "winograd6x6_wide:avx512_core";
@@ -55,7 +55,7 @@ Kernel correlation_kernel(const Node& node, const Problem& problem, int image, i
     const auto transform = turned ? kernels.transform_turned_filter : kernels.transform_filter;
     const int64_t channel_pixels = problem.out_height * problem.out_width;
     const int64_t channel_taps = turned ? 9 : problem.in_channels * 9;  // from an out-channel to the next
-    for (WideChunk chunk{0, rows}; chunk.first_tile < problem.tiles(); chunk.first_tile += rows) {
+    for (TileChunk chunk{0, rows}; chunk.first_tile < problem.tiles(); chunk.first_tile += rows) {
       args.team.parallel_for(rows, 1, [&](int64_t first, int64_t last) {
         kernels.transform_image(problem, chunk, args.input<float>(image), v, first, last);
       });
@@ -109,7 +109,7 @@ Kernel winograd_wide_backward_filter_kernel(const Node& node, const ConvolutionG
     float* v = sums + filter_floats(largest_part);
     float* d = v + tile_floats(problem, rows, problem.in_channels);
     const int64_t channel_pixels = problem.out_height * problem.out_width;
-    for (WideChunk chunk{0, rows}; chunk.first_tile < problem.tiles(); chunk.first_tile += rows) {
+    for (TileChunk chunk{0, rows}; chunk.first_tile < problem.tiles(); chunk.first_tile += rows) {
       args.team.parallel_for(rows, 1, [&](int64_t first, int64_t last) {
         kernels.transform_image(problem, chunk, args.input<float>(0), v, first, last);
       });

@@ -85,12 +85,12 @@ void multiply(const Left& a, const float* b, int64_t terms, float* c, int64_t ro
 
 // One block of channels after the other, so that what is written to each point is contiguous.
 template <typename Stage>
-void block_by_block(const WideChunk& chunk, int64_t first, int64_t last, int64_t channels,
+void block_by_block(const TileChunk& chunk, int64_t first, int64_t last, int64_t channels,
                     const Stage& stage) {
   for (int64_t b = 0; b < channels / kLanes; ++b) stage(Part{chunk.first_tile, first, last, b, b + 1});
 }
 
-void transform_image(const Problem& p, const WideChunk& chunk, const float* x, float* v, int64_t first,
+void transform_image(const Problem& p, const TileChunk& chunk, const float* x, float* v, int64_t first,
                      int64_t last) {
   block_by_block(chunk, first, last, p.in_channels, [&](const Part& part) {
     transform_tiles<Writing::kStreamed>(p, ImageTiles<kTile, kOutputs, float>{p, x}, part,
@@ -98,7 +98,7 @@ void transform_image(const Problem& p, const WideChunk& chunk, const float* x, f
   });
 }
 
-void transform_gradient(const Problem& p, const WideChunk& chunk, const float* dy, float* d, int64_t first,
+void transform_gradient(const Problem& p, const TileChunk& chunk, const float* dy, float* d, int64_t first,
                         int64_t last) {
   block_by_block(chunk, first, last, p.out_channels, [&](const Part& part) {
     transform_tiles<Writing::kStreamed>(p, GradientTiles<kTile, kOutputs, float>{p, dy}, part,
@@ -124,7 +124,7 @@ constexpr WideKernels kKernels{
     },
     transform_image,
     transform_gradient,
-    [](const Problem& p, const WideChunk& chunk, const float* v, const float* u, float* products,
+    [](const Problem& p, const TileChunk& chunk, const float* v, const float* u, float* products,
        int64_t first, int64_t last) {
       for (int64_t point = first; point < last; ++point)
         multiply<6>({v + point * point_stride(chunk.rows * p.in_channels), 1, chunk.rows * kLanes, chunk.rows,
@@ -133,7 +133,7 @@ constexpr WideKernels kKernels{
                     products + point * point_stride(chunk.rows * p.out_channels), chunk.rows, p.out_channels,
                     false);
     },
-    [](const Problem& p, const WideChunk& chunk, const float* products, const float* bias, float* y,
+    [](const Problem& p, const TileChunk& chunk, const float* products, const float* bias, float* y,
        int64_t first, int64_t last) {
       block_by_block(chunk, first, last, p.out_channels, [&](const Part& part) {
         const Strides strides = blocked(chunk.rows, p.out_channels);
@@ -141,7 +141,7 @@ constexpr WideKernels kKernels{
                                                   strides, bias, y);
       });
     },
-    [](const Problem& p, const WideChunk& chunk, const float* d, const float* v, float* sums, int64_t first,
+    [](const Problem& p, const TileChunk& chunk, const float* d, const float* v, float* sums, int64_t first,
        int64_t last) {
       for (int64_t point = first; point < last; ++point)
         multiply<4>({d + point * point_stride(chunk.rows * p.out_channels), kLanes, kBlock, kLanes,

@@ -97,7 +97,8 @@ struct Sizes {
   int width, height, resized_width, resized_height;
 };
 
-// Scales of all ways in which the kernels load columns: 16 outputs within 32 columns, within 64, and beyond; one step, two and more.
+// Scales of all ways in which the kernels load columns: 16 outputs within 32 columns, within 64, and beyond; one step, two and
+// more.
 constexpr Sizes kSizes[] = {
     {1, 1, 1, 1},      {1, 1, 9, 7},       {1, 40, 5, 3},      {40, 1, 3, 5},     {2, 3, 3, 2},
     {3000, 3, 3, 3},   {3, 3000, 3, 3},    {2000, 5, 1, 1},    {17, 13, 224, 31}, {31, 200, 224, 20},
