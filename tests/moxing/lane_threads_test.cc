@@ -16,6 +16,7 @@
 
 #include "runtime/base/error.h"
 #include "tests/moxing/small_run.h"
+#include "tests/support/sanitizers.h"
 
 namespace mox::internal {
 namespace {
@@ -131,9 +132,7 @@ TEST_F(LaneThreadsTest, ATeamIsBoundWithItsLaneAndFreeAfterwards) {
 
 // What the system has refused leaves no thread behind.
 TEST(LaneThreadsDeathTest, ThatCannotBeStartedAreAnError) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer needs more address space than a limit would leave";
-#endif
+  if (kReservesAddressSpace) GTEST_SKIP() << "a sanitizer needs more address space than a limit would leave";
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   const auto start_too_many = [] {
     // Room for the stacks of a few threads.
