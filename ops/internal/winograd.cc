@@ -20,7 +20,7 @@ using winograd::Problem;
 
 // What the transformed filter and tiles may take: most of an L2 cache of 1 MiB.
 constexpr int64_t kCacheFloats = 220 * 1024;
-constexpr int64_t kPartsFloats = 1024 * 1024;  // of all partial sums of a filter gradient
+constexpr int64_t kFilterParts = 8;  // partial sums of a filter gradient, whatever the team
 constexpr int64_t kFewestTiles = 64;
 
 const Kernels& kernels_of(const Problem& p) {
@@ -39,10 +39,6 @@ int64_t chunk_of(const Problem& p) {
   while (chunk > 12 && static_cast<int64_t>(filter_floats(p) + chunk_floats(p, chunk)) > kCacheFloats)
     chunk -= 12;
   return chunk;
-}
-// Partial sums of a filter gradient, whatever the team: many where they are small, so that the slower core has the fewer of them.
-int64_t filter_parts(const Problem& p) {
-  return std::clamp(kPartsFloats / static_cast<int64_t>(filter_floats(p)), int64_t{8}, int64_t{32});
 }
 std::string implementation_of(const Problem& p) {
   return fmt::format("winograd{0}x{0}{1}:avx512_core", p.tile,
@@ -132,26 +128,27 @@ Kernel winograd_backward_filter_kernel(const Node& node, const ConvolutionGeomet
   if (forward_problem(geometry).gradient_is_wide())
     return winograd_wide_backward_filter_kernel(node, geometry);
   const Problem problem = forward_problem(geometry);
-  const int64_t chunk = chunk_of(problem), parts = filter_parts(problem);
+  const int64_t chunk = chunk_of(problem);
   const Kernels& kernels = kernels_of(problem);
   Kernel kernel = plain_kernel(node, [=, &kernels](const KernelArguments& args) {
     float* sums = reinterpret_cast<float*>(args.scratch);
-    float* chunks_memory = sums + static_cast<size_t>(parts) * filter_floats(problem);
+    float* chunks_memory = sums + kFilterParts * filter_floats(problem);
     const int64_t chunks = (problem.tiles() + chunk - 1) / chunk;
-    args.team.parallel_for_by_thread(parts, 1, [&](int thread, int64_t first, int64_t last) {
+    args.team.parallel_for_by_thread(kFilterParts, 1, [&](int thread, int64_t first, int64_t last) {
       for (int64_t part = first; part < last; ++part)
         kernels.accumulate_filter(problem, args.input<float>(0), args.input<float>(1),
                                   sums + static_cast<size_t>(part) * filter_floats(problem),
-                                  std::min(problem.tiles(), chunks * part / parts * chunk),
-                                  std::min(problem.tiles(), chunks * (part + 1) / parts * chunk), chunk,
+                                  std::min(problem.tiles(), chunks * part / kFilterParts * chunk),
+                                  std::min(problem.tiles(), chunks * (part + 1) / kFilterParts * chunk),
+                                  chunk,
                                   chunks_memory + static_cast<size_t>(thread) * chunk_floats(problem, chunk));
     });
     args.team.parallel_for(problem.out_channels, 8, [&](int64_t first, int64_t last) {
-      kernels.finish_filter(problem, sums, parts, args.output<float>(0), first, last);
+      kernels.finish_filter(problem, sums, kFilterParts, args.output<float>(0), first, last);
     });
   });
   kernel.input_layouts = {channel_blocked(geometry.x), channel_blocked(geometry.y)};
-  kernel.scratch_bytes = (static_cast<size_t>(parts) * filter_floats(problem) +
+  kernel.scratch_bytes = (kFilterParts * filter_floats(problem) +
                           static_cast<size_t>(team.size()) * chunk_floats(problem, chunk)) *
                          sizeof(float);
   kernel.implementation = implementation_of(problem);

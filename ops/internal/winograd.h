@@ -4,8 +4,8 @@
 // largest error measured is 6e-6 of the result's largest magnitude with up to 128 channels, and 1.3e-5 with 224
 // (tests/ops/winograd_test.cc holds them below 1e-5 and 2e-5); with strides of 2 it is 4.4e-6.
 // Of bfloat16 images and filters the transforms are rounded to bfloat16 as well, with tiles of 4 x 4, which round least: the root
-// mean square of the error against the direct sum of the same
-// numbers is 0.0045 of the values', and 0.0039 in gradients of filters, whatever the shape; rounding the inputs alone makes 0.0021.
+// mean square of the error against the direct sum of the same numbers is 0.0045 of the values', and 0.0039 in gradients of
+// filters, whatever the shape; rounding the inputs alone makes 0.0021.
 #pragma once
 
 #include "ops/internal/convolution.h"
@@ -16,9 +16,8 @@ namespace mox {
 // Whether this convolution can run so, and is large enough to gain from it: AVX-512, for bfloat16 with its instructions but
 // without those for tiles (AMX), whose direct sums have several times the rate; one group; a window of 3 x 3, or in float32 of
 // 5 x 5 with few enough channels for the transformed filter to stay in the cache; stride 1, or in float32 of 3 x 3 with no more
-// than
-// 128 x 128 channels 2, with the same padding of 0 or 1 before rows and columns; no dilation; channels in whole blocks of 16;
-// enough tiles.
+// than 128 x 128 channels 2, with the same padding of 0 or 1 before rows and columns; no dilation; channels in whole blocks of
+// 16; enough tiles.
 bool winograd_pays(const ConvolutionGeometry& geometry);
 
 // As onednn::forward_kernel and its siblings; only where winograd_pays. Bitwise independent of the team.

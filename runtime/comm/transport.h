@@ -45,8 +45,8 @@ int launched_ranks();
 
 // MPI between the processes of an mpirun. Opens the library, and calls MPI_Init_thread; the destructor calls
 // MPI_Finalize, which waits for all ranks, unless requests are under way: then the job has failed, and mpirun will say that this
-// process ended without it. Throws NotFound if there is no MPI library, FailedPrecondition if it does not do what is needed. Once a
-// process.
+// process ended without it. Throws NotFound if there is no MPI library, FailedPrecondition if it does not do what is needed.
+// Once a process.
 class MpiTransport : public Transport {
  public:
   MpiTransport();
