@@ -7,8 +7,8 @@
 // Work is cut into more pieces than there are threads. Each thread has a range of them, the same in every call of one size (what it
 // wrote in one call is in its caches in the next), and takes from others' ranges when its own is done: cores that are slower for a
 // while, because of what else runs on their machine, hold up nobody. (On two cores of a virtual machine, of which one or the other
-// takes a quarter to a third longer for a second or so, sixteen short runs of resnet_v1_20 make 1,353 images a second in the median
-// and 1,168 at worst, with equal shares 1,322 and 966.)
+// takes a quarter to a third longer for a second or so, sixteen short runs of resnet_v1_20 make 1,366 images a second in the median
+// and 1,196 at worst, with equal shares 1,322 and 966.)
 //
 // Determinism: `parallel_for` hands out contiguous pieces whose borders depend on the number of threads, and which thread takes
 // one depends on the moment. A body that writes each output element from its own inputs is therefore exact on any team. A body that
