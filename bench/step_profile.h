@@ -21,7 +21,6 @@ struct ProfileOptions {
   int data_threads = 1;  // of the pipeline, beside them
   uint64_t seed = 1;
   mox::RuleOptions rules = {};
-  bool direct_convolutions = false;  // conv_algorithm: direct
 };
 
 // Seconds are those of one step, as means over the timed ones.

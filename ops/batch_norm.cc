@@ -44,7 +44,8 @@ std::vector<Tensor> gradient_of_batch_norm(const GradientCall& call) {
 Kernel compile_batch_norm(const KernelRequest& request) {
   const Node& node = request.node;
   if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);
-  if (node.inputs[0].shape().rank() == 4) return normalisation::forward_kernel(request, epsilon_of(node), {});
+  if (node.inputs[0].shape().rank() == 4)
+    return normalisation::forward_kernel(request, {.epsilon = epsilon_of(node)});
   const onednn::BatchNormDescriptors d(node.inputs[0].type(), request.input_layouts[0]);
   const auto description = onednn::describe_batch_norm(d, epsilon_of(node), true);
   auto x = onednn::primitive_input(DNNL_ARG_SRC, 0, d.x);

@@ -18,7 +18,7 @@ enum class Precision {
 // kept for it: the same bits, less memory, more time. Unless kNone, cheap convolutions of shortcuts are as well.
 enum class RecomputedNormalisations {
   kNone,
-  kCheap,  // where that takes little beside the convolution (ops/internal/batch_norm_fusion.h)
+  kCheap,  // where that takes little beside the convolution and frees much (ops/internal/batch_norm_fusion.h)
   kAll,
 };
 // Of the words none, auto and normalisation, which the option `recompute` takes.
@@ -27,11 +27,12 @@ RecomputedNormalisations recomputed_normalisations(std::string_view word);
 struct RuleOptions {
   Precision precision = Precision::kFloat32;  // where NodeTraits::compute_dtype says nothing
   RecomputedNormalisations recomputed = RecomputedNormalisations::kNone;
+  bool direct_convolutions = false;  // CompileOptions::direct_convolutions
 };
 
 // Every rule, in the order in which they should be applied: first the patterns around convolutions, matrix products and
 // normalisations, then what is computed again in the backward pass (of normalisations, then of recomputed stretches), then the
-// choice of precision, where instruction_set() has one, then chains of elementwise ops.
+// choice of precision, where instruction_set() has one, then moments of convolutions, then chains of elementwise ops.
 std::vector<NamedRule> default_rules(const RuleOptions& options = {});
 
 // What instruction_set() has for products of bfloat16 numbers.

@@ -49,7 +49,7 @@ void settle_instruction_set(Communicator& ranks, const KeptArithmetic& kept, boo
 std::string description_of(const Arithmetic& arithmetic) {
   return fmt::format("precision {}, conv_algorithm {}",
                      arithmetic.rules.precision == Precision::kBFloat16 ? "bf16" : "fp32",
-                     arithmetic.direct_convolutions ? "direct" : "auto");
+                     arithmetic.rules.direct_convolutions ? "direct" : "auto");
 }
 
 Arithmetic settle_arithmetic(Communicator& ranks, const Arithmetic& wanted, const KeptArithmetic& kept,

@@ -11,8 +11,7 @@
 namespace mox::internal {
 
 struct Arithmetic {
-  bool direct_convolutions = false;  // see CompileOptions
-  RuleOptions rules;
+  RuleOptions rules;  // its direct_convolutions are also those of CompileOptions
 };
 
 // "precision bf16, conv_algorithm auto": what decides the last bits, in the words of the options.

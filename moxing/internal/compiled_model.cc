@@ -241,7 +241,7 @@ std::unique_ptr<CompiledModel> ModelCompiler::compile(const std::vector<TensorTy
   model->plan = Plan::compile(*model->graph, request,
                               {.rules = default_rules(arithmetic_.rules),
                                .convert = convert_layout,
-                               .direct_convolutions = arithmetic_.direct_convolutions,
+                               .direct_convolutions = arithmetic_.rules.direct_convolutions,
                                .gradients_in_parts = gradients_in_parts_},
                               team_);
   const auto make_instance = [&](int lane) {

@@ -63,10 +63,10 @@ RunSettings resolve_settings(const RunSpec& spec) {
   settings.seed = static_cast<uint64_t>(resolve<int64_t>("seed", spec.seed));
   settings.prefetch_batches = static_cast<int>(resolve<int64_t>("prefetch_batches", std::nullopt));
   settings.arithmetic = {
-      .direct_convolutions = resolve<std::string>("conv_algorithm", std::nullopt) == "direct",
       .rules = {.precision = resolve<std::string>("precision", std::nullopt) == "bf16" ? Precision::kBFloat16
                                                                                        : Precision::kFloat32,
-                .recomputed = recomputed_normalisations(resolve<std::string>("recompute", std::nullopt))}};
+                .recomputed = recomputed_normalisations(resolve<std::string>("recompute", std::nullopt)),
+                .direct_convolutions = resolve<std::string>("conv_algorithm", std::nullopt) == "direct"}};
   settings.loss_scale = resolve<NumberOrString>("loss_scale", std::nullopt);
   settings.print_plan = resolve<bool>("print_plan", std::nullopt);
 

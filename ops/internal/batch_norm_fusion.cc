@@ -232,9 +232,9 @@ bool is_recomputed(const Node& to_filter, RecomputedNormalisations where, Precis
          kCheapOperations * static_cast<double>(image.shape.elements());
 }
 
-// At a conv2d_backprop_filter, whose image is then made anew.
-std::optional<std::vector<Tensor>> recompute_image(const Node& node, const RewriteView& view,
-                                                   RecomputedNormalisations where, Precision precision) {
+// The image of a conv2d_backprop_filter, if it can be made anew: what a normalisation and its activation gave, to convolutions only.
+std::optional<Tensor> image_to_recompute(const Node& node, const RewriteView& view,
+                                         RecomputedNormalisations where, Precision precision) {
   if (node.op != &conv2d_backprop_filter_op() ||
       (node.traits.recomputed_stretch == 0 && !is_recomputed(node, where, precision)))
     return std::nullopt;
@@ -243,6 +243,30 @@ std::optional<std::vector<Tensor>> recompute_image(const Node& node, const Rewri
   if (made.op != &batch_norm_activation_op() || image.index() != 0 || made.inputs.size() != 3)
     return std::nullopt;
   if (!only_read_by(image, node, conv2d_op(), view)) return std::nullopt;
+  return image;
+}
+
+// Whether kCheap frees kWorthwhileBytes in all the graph.
+bool is_worthwhile(const Graph& graph, const RewriteView& view, Precision precision) {
+  size_t freed = 0;
+  for (const auto& node : graph.nodes()) {
+    if (node->traits.recomputed_stretch != 0) continue;
+    if (const auto image = image_to_recompute(*node, view, RecomputedNormalisations::kCheap, precision))
+      freed += image->type().bytes();
+    if (freed >= kWorthwhileBytes) return true;
+  }
+  return false;
+}
+
+// At a conv2d_backprop_filter, whose image is then made anew.
+std::optional<std::vector<Tensor>> recompute_image(const Node& node, const RewriteView& view,
+                                                   RecomputedNormalisations where, Precision precision) {
+  const std::optional<Tensor> image = image_to_recompute(node, view, where, precision);
+  if (!image) return std::nullopt;
+  if (where == RecomputedNormalisations::kCheap && node.traits.recomputed_stretch == 0 &&
+      !is_worthwhile(*node.graph, view, precision))
+    return std::nullopt;
+  const Node& made = *image->node();
   std::vector<Tensor> inputs;
   for (const Tensor& input : made.inputs) inputs.push_back(view.mapped(input));
   inputs.push_back(view.mapped(output_of(made, 1)));

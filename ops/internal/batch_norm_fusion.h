@@ -19,14 +19,18 @@ NamedRule batch_norm_gradient_rule();
 // from the input, which is kept for the node's own gradient anyway. So its memory is free between the forward and the
 // backward pass, for one more pass over the image. Only where nothing else needs the value. Comes after the other two.
 // Always for convolutions of a recomputed stretch (runtime/graph/recomputation.h); for others as `where` says. There kCheap means
-// those that make at least kCheapOperations for each value of the image, in float32: `precision` is that of convolutions whose
-// scope says nothing.
+// those that make at least kCheapOperations for each value of the image, in float32, if that frees kWorthwhileBytes in all the
+// graph: `precision` is that of convolutions whose scope says nothing.
 NamedRule batch_norm_recomputation_rule(RecomputedNormalisations where, Precision precision);
 
 // Per value of the image, in one of a convolution's three sums. Making a value again takes about a nanosecond of a core that waits
 // for memory, in which it makes a hundred of them, or three hundred by Winograd's method, so this bounds the cost to some percent
 // of the three. (Below it is a window of 3 x 3 over 16 channels, the first stage of resnet_v1_20: 23 MiB for 1.5 % of a step.)
 inline constexpr double kCheapOperations = 512;
+
+// Small networks are left alone: what they would gain nobody lacks. (resnet_v1_20 with batches of 128: 18 MiB of 217 for 1 to 5 % of
+// a step; resnet_v1_18 with batches of 16: 48 of 409.)
+inline constexpr size_t kWorthwhileBytes = size_t{32} << 20;
 
 // The result of a convolution that only a normalisation without activation reads, as in the projection shortcuts of a ResNet, is
 // computed once more for the normalisation's gradient. Only unless `where` is kNone, where the convolution makes at most

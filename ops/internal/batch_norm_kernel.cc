@@ -97,19 +97,49 @@ Lanes factor_of(const Lanes& scale, const Lanes& variance, double epsilon, int64
 
 // Mean and variance of a block from those of its planes.
 void combine_statistics(const Image& image, std::byte* scratch, int64_t block, float* mean, float* variance) {
-  const auto pixels = static_cast<double>(image.view.inner);
-  for (int64_t c = 0; c < image.channels_in(block); ++c) {
-    double m = 0, squares = 0;
-    for (int64_t sample = 0; sample < image.view.outer; ++sample) {
-      const float* partial = image.partial(scratch, sample, block);
-      const double distance = partial[c] - m, before = static_cast<double>(sample) * pixels,
-                   after = before + pixels;
-      m += distance * pixels / after;
-      squares += partial[image.view.width + c] + distance * distance * before * pixels / after;
+  const auto pixels = static_cast<double>(image.view.inner), samples = static_cast<double>(image.view.outer);
+  const int64_t width = image.view.width, first = block * width, channels = image.channels_in(block);
+  double means[kWidest] = {}, squares[kWidest] = {};
+  for (int64_t sample = 0; sample < image.view.outer; ++sample) {
+    const float* partial = image.partial(scratch, sample, block);
+    for (int64_t c = 0; c < width; ++c) means[c] += partial[c];
+  }
+  for (double& m : means) m /= samples;
+  for (int64_t sample = 0; sample < image.view.outer; ++sample) {
+    const float* partial = image.partial(scratch, sample, block);
+    for (int64_t c = 0; c < width; ++c) {
+      const double distance = partial[c] - means[c];
+      squares[c] += partial[width + c] + pixels * distance * distance;
     }
-    mean[block * image.view.width + c] = static_cast<float>(m);
-    variance[block * image.view.width + c] =
-        static_cast<float>(squares / static_cast<double>(image.values()));
+  }
+  for (int64_t c = 0; c < channels; ++c) {
+    mean[first + c] = static_cast<float>(means[c]);
+    variance[first + c] = static_cast<float>(squares[c] / static_cast<double>(image.values()));
+  }
+}
+
+// The same from the moments of groups of pixels, [groups][3][channels].
+void combine_moments(const Image& image, const float* moments, int64_t groups, int64_t block, float* mean,
+                     float* variance) {
+  const int64_t row = image.view.channels, first = block * image.view.width,
+                channels = image.channels_in(block);
+  const auto values = static_cast<double>(image.values());
+  double means[kWidest] = {}, squares[kWidest] = {};
+  for (int64_t group = 0; group < groups; ++group) {
+    const float* at = moments + 3 * group * row + first;
+    for (int64_t c = 0; c < channels; ++c) means[c] += static_cast<double>(at[c]) * at[row + c];
+  }
+  for (double& m : means) m /= values;
+  for (int64_t group = 0; group < groups; ++group) {
+    const float* at = moments + 3 * group * row + first;
+    for (int64_t c = 0; c < channels; ++c) {
+      const double distance = at[row + c] - means[c];
+      squares[c] += at[2 * row + c] + at[c] * distance * distance;
+    }
+  }
+  for (int64_t c = 0; c < channels; ++c) {
+    mean[first + c] = static_cast<float>(means[c]);
+    variance[first + c] = static_cast<float>(squares[c] / values);
   }
 }
 
@@ -156,14 +186,13 @@ struct Again {
 template <typename T>
 struct Forward {
   Image image;
-  double epsilon;
-  Activation activation;
-  bool has_residual;
+  ForwardOptions options;
+  int64_t groups;  // of the moments
 
   void operator()(const KernelArguments& arguments) const {
     const Loops<T>& run = loops<T>(image.view.width);
     const T* x = arguments.input<T>(0);
-    const T* residual = has_residual ? arguments.input<T>(3) : nullptr;
+    const T* residual = options.residual < 0 ? nullptr : arguments.input<T>(options.residual);
     float *mean = arguments.output<float>(1), *variance = arguments.output<float>(2);
     const auto statistics = [&](int64_t sample, int64_t block) {
       float* partial = image.partial(arguments.scratch, sample, block);
@@ -172,10 +201,24 @@ struct Forward {
     const auto combine = [&](int64_t block) {
       combine_statistics(image, arguments.scratch, block, mean, variance);
     };
-    const Normalise<T> normalise{image, epsilon, activation, x, residual, arguments.output<T>(0)};
+    const Normalise<T> normalise{image, options.epsilon, options.activation,
+                                 x,     residual,        arguments.output<T>(0)};
     const auto second = [&](int64_t sample, int64_t block) {
       normalise(sample, block, arguments.input<float>(1), arguments.input<float>(2), mean, variance);
     };
+    if (options.moments >= 0) {
+      const float* moments = arguments.input<float>(options.moments);
+      const int64_t blocks = image.view.blocks;
+      arguments.team.parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t block = begin; block < end; ++block)
+          combine_moments(image, moments, groups, block, mean, variance);
+      });
+      // What was made last is in the caches.
+      arguments.team.parallel_for_backwards(blocks * image.view.outer, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = end; i-- > begin;) second(i / blocks, i % blocks);
+      });
+      return;
+    }
     run_by_block(image, arguments.team, statistics, combine, second);
   }
 };
@@ -299,20 +342,20 @@ Layout blocked_layout(const TensorType& image, const Layout& offered) {
                          {padded * pixels, pixels * kWidest, s[3] * kWidest, kWidest}, {{1, kWidest}});
 }
 
-Kernel forward_kernel(const KernelRequest& request, double epsilon, const Activation& activation) {
+Kernel forward_kernel(const KernelRequest& request, const ForwardOptions& options) {
   const Node& node = request.node;
   const TensorType& type = node.inputs[0].type();
   const Layout layout = blocked_layout(type, request.input_layouts[0]);
   const Image image = image_of(type, layout);
   Kernel kernel = with_layouts(node, type, layout);
-  kernel.scratch_bytes = image.partial_bytes();
+  const bool has_residual = options.residual >= 0, has_moments = options.moments >= 0;
+  if (!has_moments) kernel.scratch_bytes = image.partial_bytes();
   kernel.in_place = {{0, 0}};
-  const bool has_residual = node.inputs.size() == 4;
-  if (has_residual) kernel.in_place.emplace_back(0, 3);
-  kernel.floating_point_operations = (has_residual ? 8.0 : 7.0) * static_cast<double>(type.shape.elements());
-  kernel.instantiate = [run = run_for<Forward>(type.dtype, image, epsilon, activation, has_residual)] {
-    return run;
-  };
+  if (has_residual) kernel.in_place.emplace_back(0, options.residual);
+  kernel.floating_point_operations =
+      ((has_moments ? 3.0 : 7.0) + (has_residual ? 1.0 : 0.0)) * static_cast<double>(type.shape.elements());
+  const int64_t groups = has_moments ? node.inputs[static_cast<size_t>(options.moments)].shape()[0] : 0;
+  kernel.instantiate = [run = run_for<Forward>(type.dtype, image, options, groups)] { return run; };
   return kernel;
 }
 

@@ -17,8 +17,17 @@ namespace mox::normalisation {
 // channels, else blocks of 16.
 Layout blocked_layout(const TensorType& image, const Layout& offered);
 
-// Inputs x, scale, offset (and residual, of x's type); outputs y, mean, variance.
-Kernel forward_kernel(const KernelRequest& request, double epsilon, const Activation& activation);
+struct ForwardOptions {
+  double epsilon = 0;
+  Activation activation = {};
+  // Positions of the inputs beside x (0), scale (1) and offset (2); -1: none.
+  int residual = -1;  // of x's type
+  int moments =
+      -1;  // float32 [groups, 3, channels], as conv2d_moments gives them: then the first pass is left out
+};
+
+// Outputs y, mean, variance.
+Kernel forward_kernel(const KernelRequest& request, const ForwardOptions& options);
 
 // The same y once more, bit by bit: inputs x, scale, offset, mean, variance; output y.
 Kernel again_kernel(const KernelRequest& request, double epsilon, const Activation& activation);

@@ -8,6 +8,7 @@ namespace {
 
 using normalisation::Activation;
 using normalisation::BackwardOptions;
+using normalisation::ForwardOptions;
 using normalisation::MaskSource;
 
 Activation activation_of(const Attributes& attributes) {
@@ -17,9 +18,15 @@ Activation activation_of(const Attributes& attributes) {
           .open = attributes.get<bool>("open")};
 }
 
-Kernel compile_forward(const KernelRequest& request) {
-  const Attributes& attributes = request.node.attributes;
-  return normalisation::forward_kernel(request, attributes.get<double>("epsilon"), activation_of(attributes));
+// `first`: where what is optional begins among the inputs.
+ForwardOptions forward_options(const Node& node, int first) {
+  return {.epsilon = node.attributes.get<double>("epsilon"),
+          .activation = activation_of(node.attributes),
+          .residual = node.inputs.size() > static_cast<size_t>(first) ? first : -1};
+}
+
+std::vector<TensorType> infer_forward(const OpCall& call) {
+  return {call.type(0), call.type(1), call.type(1)};
 }
 
 Kernel compile_backward(const KernelRequest& request) {
@@ -45,11 +52,23 @@ Kernel compile_backward(const KernelRequest& request) {
 
 const Op& batch_norm_activation_op() {
   static const Op op{.name = "batch_norm_activation",
-                     .infer = [](const OpCall& call) -> std::vector<TensorType> {
-                       return {call.type(0), call.type(1), call.type(1)};
-                     },
+                     .infer = infer_forward,
                      .gradient = nullptr,
-                     .compile = compile_forward};
+                     .compile = [](const KernelRequest& request) {
+                       return normalisation::forward_kernel(request, forward_options(request.node, 3));
+                     }};
+  return op;
+}
+
+const Op& batch_norm_activation_of_moments_op() {
+  static const Op op{.name = "batch_norm_activation_of_moments",
+                     .infer = infer_forward,
+                     .gradient = nullptr,
+                     .compile = [](const KernelRequest& request) {
+                       ForwardOptions options = forward_options(request.node, 4);
+                       options.moments = 3;
+                       return normalisation::forward_kernel(request, options);
+                     }};
   return op;
 }
 

@@ -9,6 +9,9 @@ namespace mox {
 
 // Inputs x, scale, offset[, residual]; outputs y, mean, variance. Attributes: epsilon and the activation.
 const Op& batch_norm_activation_op();
+// The same of inputs x, scale, offset, moments[, residual], where the moments are those of x by groups of its pixels, as conv2d_moments
+// gives them.
+const Op& batch_norm_activation_of_moments_op();
 // Inputs x, scale, offset, mean, variance, dy[, dy_more][, y]; outputs dx, dscale, doffset[, dz].
 // Attributes: epsilon, the activation, "has_dy_more", "has_y", "has_dz".
 const Op& batch_norm_activation_backprop_op();

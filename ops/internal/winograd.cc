@@ -7,6 +7,7 @@
 
 #include "ops/instruction_set.h"
 #include "ops/internal/winograd_problem.h"
+#include "runtime/base/error.h"
 
 namespace mox {
 namespace {
@@ -45,7 +46,7 @@ std::string implementation_of(const Problem& p) {
                      p.step == winograd::Step::kOne ? "" : "_strided");
 }
 Kernel correlation_kernel(const Node& node, const Problem& problem, int image, int filter, int bias,
-                          bool turned, double operations, const Team& team) {
+                          bool turned, double operations, const Team& team, bool gives_moments = false) {
   const Kernels& kernels = kernels_of(problem);
   const int64_t chunk = chunk_of(problem);
   Kernel kernel = plain_kernel(node, [=, &kernels](const KernelArguments& args) {
@@ -58,7 +59,8 @@ Kernel correlation_kernel(const Node& node, const Problem& problem, int image, i
     args.team.parallel_for_by_thread(chunks, 1, [&](int thread, int64_t first, int64_t last) {
       kernels.correlate(
           problem, args.input<float>(image), u, bias < 0 ? nullptr : args.input<float>(bias),
-          args.output<float>(0), first * chunk, std::min(problem.tiles(), last * chunk), chunk,
+          args.output<float>(0), gives_moments ? args.output<float>(1) : nullptr, first * chunk,
+          std::min(problem.tiles(), last * chunk), chunk,
           u + filter_floats(problem) + static_cast<size_t>(thread) * chunk_floats(problem, chunk));
     });
   });
@@ -110,6 +112,20 @@ Kernel winograd_forward_kernel(const Node& node, const ConvolutionGeometry& geom
   if (forward_problem(geometry).is_wide()) return winograd_wide_forward_kernel(node, geometry, has_bias);
   return correlation_kernel(node, forward_problem(geometry), 0, 1, has_bias ? 2 : -1, false,
                             geometry.floating_point_operations(), team);
+}
+
+int64_t winograd_moment_groups(const ConvolutionGeometry& geometry) {
+  if (geometry.x.dtype != DType::kFloat32 || !winograd_pays(geometry)) return 0;
+  const Problem problem = forward_problem(geometry);
+  const int64_t chunk = chunk_of(problem);
+  return problem.is_wide() ? 0 : (problem.tiles() + chunk - 1) / chunk;
+}
+
+Kernel winograd_moments_kernel(const Node& node, const ConvolutionGeometry& geometry, const Team& team) {
+  MOX_ASSERT(node.outputs[1].shape[0] == winograd_moment_groups(geometry),
+             "the node was made for the groups of these kernels");
+  return correlation_kernel(node, forward_problem(geometry), 0, 1, -1, false,
+                            geometry.floating_point_operations(), team, true);
 }
 
 Kernel winograd_backward_input_kernel(const Node& node, const ConvolutionGeometry& geometry, int w_input,

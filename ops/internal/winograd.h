@@ -28,6 +28,13 @@ Kernel winograd_backward_input_kernel(const Node& node, const ConvolutionGeometr
 Kernel winograd_backward_filter_kernel(const Node& node, const ConvolutionGeometry& geometry,
                                        const Team& team);
 
+// Into how many groups of pixels winograd_moments_kernel cuts the results of this convolution; 0 where there is no such kernel:
+// where winograd_pays does not hold, of bfloat16 images, and of filters that are too large for a core's cache.
+int64_t winograd_moment_groups(const ConvolutionGeometry& geometry);
+// As the forward kernel, and besides as output 1 float32 [groups, 3, channels]: how many pixels each group has, their mean, and the
+// sum of their squared distances from it (conv2d_moments).
+Kernel winograd_moments_kernel(const Node& node, const ConvolutionGeometry& geometry, const Team& team);
+
 // The same for a transformed filter that is larger than a core's cache (Problem::is_wide): the three above choose them.
 Kernel winograd_wide_forward_kernel(const Node& node, const ConvolutionGeometry& geometry, bool has_bias);
 Kernel winograd_wide_backward_input_kernel(const Node& node, const ConvolutionGeometry& geometry, int w_input,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "ops/internal/winograd_moments.h"
 #include "ops/internal/winograd_pixels_ahead.h"
 #include "ops/internal/winograd_tiles.h"
 #include "ops/internal/winograd_transforms.h"
@@ -265,10 +266,18 @@ struct Contraction {
   }
 };
 
-// The outputs of the products, of which the first belong to the part's first block, plus bias[out] unless null.
-template <Writing kWriting, typename Contracts, typename Element>
+// Where nobody asks for moments.
+struct NoMoments {
+  template <int M>
+  void add(int64_t, const Vector*, int64_t, int64_t) {}
+  void advance(int64_t) {}
+};
+
+// The outputs of the products, of which the first belong to the part's first block, plus bias[out] unless null. Their moments are
+// added to those of all tiles and blocks of the group.
+template <Writing kWriting, typename Contracts, typename Element, typename TakesMoments>
 void store_outputs(const Problem& p, const float* products, const Part& part, const Strides& strides,
-                   const float* bias, Element* y) {
+                   const float* bias, Element* y, TakesMoments& moments) {
   constexpr int M = Contracts::kSide;
   const int64_t blocks = p.out_channels_in_memory() / kLanes, pixels = p.out_height * p.out_width;
   const int64_t there = std::min(part.last, p.tiles() - part.origin);
@@ -280,6 +289,7 @@ void store_outputs(const Problem& p, const float* products, const Part& part, co
       Vector result[M * M];
       Contracts::apply(products + t * strides.row + (b - part.first_block) * strides.block, strides.point,
                        result);
+      moments.template add<M>(b, result, rows, columns);
       const Vector offset = bias ? _mm512_loadu_ps(bias + b * kLanes) : _mm512_setzero_ps();
       Element* corner =
           y + ((at.image * blocks + b) * pixels + at.row * M * p.out_width + at.column * M) * kLanes;
@@ -295,6 +305,7 @@ void store_outputs(const Problem& p, const float* products, const Part& part, co
         for (int64_t j = 0; j < columns; ++j)
           write<kWriting>(corner + (i * p.out_width + j) * kLanes, result[i * M + j] + offset);
     }
+    moments.advance(rows * columns);
   }
   finish<kWriting>();
 }
@@ -302,18 +313,29 @@ void store_outputs(const Problem& p, const float* products, const Part& part, co
 template <Writing kWriting, int Tile, int M, typename Element>
 void store_outputs(const Problem& p, const float* products, const Part& part, const Strides& strides,
                    const float* bias, Element* y) {
-  store_outputs<kWriting, Contraction<Tile, M>>(p, products, part, strides, bias, y);
+  NoMoments moments;
+  store_outputs<kWriting, Contraction<Tile, M>>(p, products, part, strides, bias, y, moments);
 }
 
-// The same, around the caches where the image is large.
+// The same, around the caches where the image is large; and the outputs' moments, unless null: [3][out] (winograd_moments.h).
 template <typename Contracts>
 void store_image(const Problem& p, const float* products, const Part& part, const Strides& strides,
-                 const float* bias, float* y) {
+                 const float* bias, float* y, float* moments = nullptr) {
   const bool is_aligned = reinterpret_cast<uintptr_t>(y) % sizeof(Vector) == 0;
-  const auto store = is_aligned && p.output_floats() >= kStreamedImage
-                         ? store_outputs<Writing::kStreamed, Contracts, float>
-                         : store_outputs<Writing::kCached, Contracts, float>;
-  store(p, products, part, strides, bias, y);
+  const auto store = [&](auto& takes_moments) {
+    if (is_aligned && p.output_floats() >= kStreamedImage)
+      store_outputs<Writing::kStreamed, Contracts>(p, products, part, strides, bias, y, takes_moments);
+    else
+      store_outputs<Writing::kCached, Contracts>(p, products, part, strides, bias, y, takes_moments);
+  };
+  if (moments) {
+    Moments group(moments, p.out_channels);
+    store(group);
+    group.finish();
+  } else {
+    NoMoments none;
+    store(none);
+  }
 }
 
 // u from taps that `tap(in, out, r, s)` finds: its rows are in-channels, of which [first, last) are made.

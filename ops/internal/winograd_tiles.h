@@ -71,9 +71,11 @@ struct Kernels {
   void (*transform_turned_filter)(const Problem&, const float* filters, float* u, int64_t first,
                                   int64_t last);
   // y = x correlated with the filter, plus bias[out] unless null. scratch: points times
-  // point_stride(chunk * in) + point_stride(chunk * out) floats.
+  // point_stride(chunk * in) + point_stride(chunk * out) floats. moments, unless null: [chunks][3][out], of the pixels of each
+  // chunk of tiles how many there are, their mean and the sum of their squared distances from it, without bias; then `first` is a
+  // multiple of `chunk`.
   void (*correlate)(const Problem&, const float* x, const float* u, const float* bias, float* y,
-                    int64_t first, int64_t last, int64_t chunk, float* scratch);
+                    float* moments, int64_t first, int64_t last, int64_t chunk, float* scratch);
   // sums: [points][out][in] (points filter_stride() apart) = the products of the tiles of x and dy. scratch as above.
   void (*accumulate_filter)(const Problem&, const float* x, const float* dy, float* sums, int64_t first,
                             int64_t last, int64_t chunk, float* scratch);

@@ -69,10 +69,10 @@ TEST(InstructionChoiceTest, NamesTheRankThatCannotDoWhatTheCheckpointsDid) {
 
 TEST(SettledArithmetic, IsTheSameOnAllRanks) {
   Arithmetic wanted;
-  wanted.direct_convolutions = true;
+  wanted.rules.direct_convolutions = true;
   run_ranks(3, [&](Communicator& communicator) {
     const Arithmetic arithmetic = settle_arithmetic(communicator, wanted, {}, false);
-    EXPECT_TRUE(arithmetic.direct_convolutions);
+    EXPECT_TRUE(arithmetic.rules.direct_convolutions);
     EXPECT_EQ(arithmetic.rules.precision, Precision::kFloat32);
     EXPECT_EQ(instruction_set(), available_instruction_set());
   });

@@ -144,7 +144,9 @@ TEST(BatchNormFusion, KeepsValuesBesideConvolutions) {
        {Shape{2, 20, 6, 6}, Shape{9, 32, 24, 24}}) {  // the second is shared out by samples
     std::vector<Array> inputs = inputs_of(shape);
     inputs.push_back(random_array({shape[1], shape[1], 3, 3}, 5, -0.1f, 0.1f));
-    evaluate_ops(build, inputs);
+    // The filter's gradient: up to 300, of 5184 terms. Beside the same in double precision both have errors of 7e-5 (root mean square).
+    const double rounding = shape[1] == 32 ? 1e-3 : 1e-5;
+    evaluate_ops(build, inputs, rounding);
   }
 }
 
@@ -191,19 +193,22 @@ TEST(BatchNormFusion, RecomputesByItselfWhereThatIsCheap) {
     Precision precision;
     RecomputedNormalisations where;
     int64_t expected;
+    int64_t size = 81;  // with it the image is 25 KB larger than kWorthwhileBytes
   };
   using enum RecomputedNormalisations;
-  for (const auto& [out, window, precision, where, expected] :
+  for (const auto& [out, window, precision, where, expected, size] :
        {Case{29, 3, Precision::kFloat32, kCheap, 1}, Case{28, 3, Precision::kFloat32, kCheap, 0},
+        Case{29, 3, Precision::kFloat32, kCheap, 0, 80}, Case{29, 3, Precision::kFloat32, kAll, 1, 80},
         Case{256, 1, Precision::kFloat32, kCheap, 1}, Case{255, 1, Precision::kFloat32, kCheap, 0},
         Case{1, 1, Precision::kFloat32, kAll, 1}, Case{128, 3, Precision::kFloat32, kNone, 0},
         Case{128, 3, Precision::kBFloat16, kCheap, 0}, Case{1, 1, Precision::kBFloat16, kAll, 1}}) {
     if (precision == Precision::kBFloat16 && bfloat16_support() == BFloat16Support::kNone) continue;
-    SCOPED_TRACE(fmt::format("{} filters of {} x {}", out, window, window));
+    SCOPED_TRACE(fmt::format("{} filters of {} x {}, {} pixels a side", out, window, window, size));
     Graph graph;
     const GraphScope scope(graph);
     std::vector<Tensor> in;
-    for (const Shape& shape : {Shape{2, 20, 6, 6}, Shape{20}, Shape{20}, Shape{out, 20, window, window}})
+    for (const Shape& shape :
+         {Shape{64, 20, size, size}, Shape{20}, Shape{20}, Shape{out, 20, window, window}})
       in.push_back(
           graph.input(static_cast<int>(in.size()), {DType::kFloat32, shape}, SourceLocation::current()));
     const Tensor y = conv2d(relu(normalise(in[0], in)), in[3]);

@@ -170,7 +170,7 @@ TEST(FilterConversion, StandsInTheirPlans) {
     team.enter();
     CompileOptions compile = test::compile_options();
     compile.direct_convolutions = true;
-    compile.rules = default_rules({.precision = precision});
+    compile.rules = default_rules({.precision = precision, .direct_convolutions = true});
     compile.convert = convert_layout;
     return Plan::compile(graph,
                          {.fetches = {y, conv2d_backprop_input(x.shape(), w, dy, options),

@@ -54,7 +54,7 @@ WinogradResults run(const WinogradCase& c, bool direct, int threads,
   team.enter();
   CompileOptions compile = test::compile_options();
   compile.direct_convolutions = direct;
-  compile.rules = default_rules({.precision = precision});
+  compile.rules = default_rules({.precision = precision, .direct_convolutions = direct});
   compile.convert = convert_layout;
   const auto plan = Plan::compile(graph, {.fetches = fetches, .gradients = {}, .updates = {}}, compile, team);
   PlanInstance instance(plan, team, [](std::string_view) { return Array(); });

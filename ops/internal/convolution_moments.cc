@@ -1,0 +1,77 @@
+#include "ops/internal/convolution_moments.h"
+
+#include <algorithm>
+
+#include "ops/internal/batch_norm_nodes.h"
+#include "ops/internal/fusable_ops.h"
+#include "ops/internal/winograd.h"
+#include "runtime/base/error.h"
+
+namespace mox {
+namespace {
+
+constexpr const char* kGroups = "groups of pixels";
+
+ConvolutionGeometry geometry_of(const Node& node) {
+  return resolve_convolution(node.attributes, node.inputs[0].type(), node.inputs[1].type());
+}
+
+bool is_normalised(const Node& convolution) {
+  const auto& nodes = convolution.graph->nodes();
+  return std::any_of(nodes.begin() + convolution.id + 1, nodes.end(), [&](const auto& reader) {
+    return reader->op == &batch_norm_activation_op() && reader->inputs[0].node() == &convolution;
+  });
+}
+
+std::optional<std::vector<Tensor>> give_moments(const Node& node, const RewriteView& view) {
+  const int64_t groups = winograd_moment_groups(geometry_of(node));
+  if (groups == 0 || !is_normalised(node)) return std::nullopt;
+  Attributes attributes = node.attributes;
+  attributes.set(kGroups, groups);
+  const Node& fresh =
+      make_node(conv2d_moments_op(), {view.mapped(node.inputs[0]), view.mapped(node.inputs[1])},
+                std::move(attributes), node.where);
+  return {{Tensor(const_cast<Node*>(&fresh), 0).named(node.name)}};
+}
+
+std::optional<std::vector<Tensor>> take_moments(const Node& node, const RewriteView& view) {
+  const Tensor x = view.mapped(node.inputs[0]);
+  if (x.node()->op != &conv2d_moments_op()) return std::nullopt;
+  std::vector<Tensor> inputs = {x, view.mapped(node.inputs[1]), view.mapped(node.inputs[2]),
+                                x.node()->output(1)};
+  if (node.inputs.size() == 4) inputs.push_back(view.mapped(node.inputs[3]));
+  Node& fresh =
+      make_node(batch_norm_activation_of_moments_op(), std::move(inputs), node.attributes, node.where);
+  return {{fresh.output(0).named(node.name), fresh.output(1), fresh.output(2)}};
+}
+
+}  // namespace
+
+const Op& conv2d_moments_op() {
+  static const Op op{.name = "conv2d_moments",
+                     .infer = [](const OpCall& call) -> std::vector<TensorType> {
+                       const TensorType y = check_convolution(call, call.type(0), call.type(1)).y;
+                       return {y, {DType::kFloat32, {call.attributes.get<int64_t>(kGroups), 3, y.shape[1]}}};
+                     },
+                     .gradient = nullptr,
+                     .compile =
+                         [](const KernelRequest& request) {
+                           MOX_ASSERT(!request.direct_convolutions, "the rule knows of this option");
+                           return winograd_moments_kernel(request.node, geometry_of(request.node),
+                                                          request.team);
+                         }};
+  return op;
+}
+
+NamedRule convolution_moments_rule(bool direct_convolutions) {
+  return {
+      "moments of a convolution for its batch_norm",
+      [direct_convolutions](const Node& node, const RewriteView& view) -> std::optional<std::vector<Tensor>> {
+        if (direct_convolutions) return std::nullopt;
+        if (node.op == &conv2d_op()) return give_moments(node, view);
+        if (node.op == &batch_norm_activation_op()) return take_moments(node, view);
+        return std::nullopt;
+      }};
+}
+
+}  // namespace mox
