@@ -4,6 +4,7 @@
 #include "ops/internal/batch_norm_folding.h"
 #include "ops/internal/batch_norm_fusion.h"
 #include "ops/internal/bias_fusion.h"
+#include "ops/internal/convolution_gradient_sums.h"
 #include "ops/internal/convolution_moments.h"
 #include "ops/internal/elementwise_fusion.h"
 #include "ops/internal/low_precision.h"
@@ -20,6 +21,7 @@ std::vector<NamedRule> default_rules(const RuleOptions& options) {
   rules.push_back(recomputation_rule());
   if (bfloat16_support() != BFloat16Support::kNone) rules.push_back(low_precision_rule(options.precision));
   rules.push_back(convolution_moments_rule(options.direct_convolutions));
+  rules.push_back(convolution_gradient_sums_rule(options.direct_convolutions));
   rules.push_back(elementwise_chain_rule());
   return rules;
 }

@@ -32,7 +32,8 @@ struct RuleOptions {
 
 // Every rule, in the order in which they should be applied: first the patterns around convolutions, matrix products and
 // normalisations, then what is computed again in the backward pass (of normalisations, then of recomputed stretches), then the
-// choice of precision, where instruction_set() has one, then moments of convolutions, then chains of elementwise ops.
+// choice of precision, where instruction_set() has one, then what convolutions do for normalisations, then chains of elementwise
+// ops.
 std::vector<NamedRule> default_rules(const RuleOptions& options = {});
 
 // What instruction_set() has for products of bfloat16 numbers.

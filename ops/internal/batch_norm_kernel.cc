@@ -51,6 +51,18 @@ struct Image {
   }
 };
 
+// combine(block) for all blocks, then second(sample, block) for all planes, beginning with those that were made last.
+template <typename Combine, typename Second>
+void run_second_passes(const Image& image, const Team& team, Combine combine, Second second) {
+  const int64_t blocks = image.view.blocks;
+  team.parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t block = begin; block < end; ++block) combine(block);
+  });
+  team.parallel_for_backwards(blocks * image.view.outer, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = end; i-- > begin;) second(i / blocks, i % blocks);
+  });
+}
+
 // first(sample, block) for all planes, then combine(block) for their block, then second(sample, block).
 template <typename First, typename Combine, typename Second>
 void run_by_block(const Image& image, const Team& team, First first, Combine combine, Second second) {
@@ -69,12 +81,7 @@ void run_by_block(const Image& image, const Team& team, First first, Combine com
   team.parallel_for(blocks * samples, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) first(i / blocks, i % blocks);
   });
-  team.parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t block = begin; block < end; ++block) combine(block);
-  });
-  team.parallel_for_backwards(blocks * samples, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = end; i-- > begin;) second(i / blocks, i % blocks);
-  });
+  run_second_passes(image, team, combine, second);
 }
 
 // Per-channel values of one block, zero where there is padding.
@@ -90,8 +97,7 @@ Lanes lanes_of(const float* per_channel, const Image& image, int64_t block) {
 Lanes factor_of(const Lanes& scale, const Lanes& variance, double epsilon, int64_t channels) {
   Lanes factor;
   for (int64_t c = 0; c < channels; ++c)
-    factor.values[c] =
-        static_cast<float>(scale.values[c] / std::sqrt(static_cast<double>(variance.values[c]) + epsilon));
+    factor.values[c] = channel_factor(scale.values[c], variance.values[c], epsilon);
   return factor;
 }
 
@@ -208,16 +214,10 @@ struct Forward {
     };
     if (options.moments >= 0) {
       const float* moments = arguments.input<float>(options.moments);
-      const int64_t blocks = image.view.blocks;
-      arguments.team.parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t block = begin; block < end; ++block)
-          combine_moments(image, moments, groups, block, mean, variance);
-      });
-      // What was made last is in the caches.
-      arguments.team.parallel_for_backwards(blocks * image.view.outer, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t i = end; i-- > begin;) second(i / blocks, i % blocks);
-      });
-      return;
+      const auto take = [&](int64_t block) {
+        combine_moments(image, moments, groups, block, mean, variance);
+      };
+      return run_second_passes(image, arguments.team, take, second);
     }
     run_by_block(image, arguments.team, statistics, combine, second);
   }
@@ -227,6 +227,7 @@ template <typename T>
 struct Backward {
   Image image;
   BackwardOptions options;
+  int64_t groups;  // of the sums
 
   void operator()(const KernelArguments& arguments) const {
     const Loops<T>& run = loops<T>(image.view.width);
@@ -242,14 +243,25 @@ struct Backward {
     };
     const auto combine = [&](int64_t block) {
       const Lanes variance = per_channel(options.variance, block);
-      for (int64_t c = 0; c < image.view.width; ++c) {
-        double sum = 0, product = 0;
-        for (int64_t sample = 0; sample < image.view.outer; ++sample) {
-          const float* partial = image.partial(arguments.scratch, sample, block);
-          sum += partial[c];
-          product += partial[image.view.width + c];
+      const int64_t width = image.view.width;
+      double dz_sums[kWidest] = {}, products[kWidest] = {};
+      const auto add = [&](const float* sums, int64_t row, int64_t channels) {
+        for (int64_t c = 0; c < channels; ++c) {
+          dz_sums[c] += sums[c];
+          products[c] += sums[row + c];
         }
-        float* total = image.partial(arguments.scratch, 0, block);
+      };
+      if (options.sums >= 0) {
+        const float* sums = arguments.input<float>(options.sums) + block * width;
+        for (int64_t group = 0; group < groups; ++group, sums += 2 * image.view.channels)
+          add(sums, image.view.channels, image.channels_in(block));
+      } else {
+        for (int64_t sample = 0; sample < image.view.outer; ++sample)
+          add(image.partial(arguments.scratch, sample, block), width, width);
+      }
+      float* total = image.partial(arguments.scratch, 0, block);
+      for (int64_t c = 0; c < width; ++c) {
+        const double sum = dz_sums[c], product = products[c];
         const auto values = static_cast<double>(image.values());
         const double square = static_cast<double>(variance.values[c]) + options.epsilon;
         const bool is_padding = c >= image.channels_in(block);
@@ -264,7 +276,8 @@ struct Backward {
       const Constants constants(*this, arguments, block);
       run.differentiate(plane(arguments, constants, sample, block, true));
     };
-    run_by_block(image, arguments.team, reduce, combine, differentiate);
+    if (options.sums < 0) return run_by_block(image, arguments.team, reduce, combine, differentiate);
+    run_second_passes(image, arguments.team, combine, differentiate);
   }
 
  private:
@@ -300,7 +313,7 @@ struct Backward {
                             .slope = totals + image.view.width,
                             .activation = options.activation,
                             .mask = options.mask};
-    if (second && dz) {
+    if (second && dz) {  // the first pass has chosen
       result.dy = dz;
       result.dy_more = nullptr;
       result.mask = MaskSource::kNone;
@@ -381,8 +394,10 @@ Kernel backward_kernel(const KernelRequest& request, const BackwardOptions& opti
   if (options.has_dz && options.dy_more >= 0) kernel.in_place.emplace_back(3, options.dy_more);
   kernel.in_place.emplace_back(0, 0);
   if (!options.has_dz) kernel.in_place.emplace_back(0, options.dy);
-  kernel.floating_point_operations = 10.0 * static_cast<double>(type.shape.elements());
-  kernel.instantiate = [run = run_for<Backward>(type.dtype, image, options)] { return run; };
+  kernel.floating_point_operations =
+      (options.sums >= 0 ? 5.0 : 10.0) * static_cast<double>(type.shape.elements());
+  const int64_t groups = options.sums >= 0 ? node.inputs[static_cast<size_t>(options.sums)].shape()[0] : 0;
+  kernel.instantiate = [run = run_for<Backward>(type.dtype, image, options, groups)] { return run; };
   return kernel;
 }
 

@@ -38,6 +38,8 @@ struct BackwardOptions {
   MaskSource mask = MaskSource::kNone;
   // Positions of the inputs beside x (0), scale (1), offset, mean and variance; -1: none.
   int offset = -1, mean = -1, variance = -1, dy = -1, dy_more = -1, y = -1;
+  // float32 [groups, 2, channels], the sums of dy and of dy * (x - mean) over groups of pixels: then the first pass is left out
+  int sums = -1;
   bool has_dz = false;  // whether output 3 is dz
 };
 

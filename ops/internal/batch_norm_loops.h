@@ -4,6 +4,7 @@
 // per channel are arrays of `width` floats. Values are float or BFloat16 in memory and float in registers.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "runtime/tensor/dtype.h"
@@ -16,6 +17,11 @@ struct Activation {
   float low = 0, high = 0;
   bool open = false;  // the gradient is zero where the result is `low` (relu: low = 0, high = infinity)
 };
+
+// What a distance from the mean is multiplied by.
+inline float channel_factor(float scale, float variance, double epsilon) {
+  return static_cast<float>(scale / std::sqrt(static_cast<double>(variance) + epsilon));
+}
 
 enum class MaskSource {
   kNone,

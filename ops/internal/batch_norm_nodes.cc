@@ -25,7 +25,7 @@ ForwardOptions forward_options(const Node& node, int first) {
           .residual = node.inputs.size() > static_cast<size_t>(first) ? first : -1};
 }
 
-std::vector<TensorType> infer_forward(const OpCall& call) {
+std::vector<TensorType> infer_image_and_two(const OpCall& call) {
   return {call.type(0), call.type(1), call.type(1)};
 }
 
@@ -52,7 +52,7 @@ Kernel compile_backward(const KernelRequest& request) {
 
 const Op& batch_norm_activation_op() {
   static const Op op{.name = "batch_norm_activation",
-                     .infer = infer_forward,
+                     .infer = infer_image_and_two,
                      .gradient = nullptr,
                      .compile = [](const KernelRequest& request) {
                        return normalisation::forward_kernel(request, forward_options(request.node, 3));
@@ -62,7 +62,7 @@ const Op& batch_norm_activation_op() {
 
 const Op& batch_norm_activation_of_moments_op() {
   static const Op op{.name = "batch_norm_activation_of_moments",
-                     .infer = infer_forward,
+                     .infer = infer_image_and_two,
                      .gradient = nullptr,
                      .compile = [](const KernelRequest& request) {
                        ForwardOptions options = forward_options(request.node, 4);
@@ -92,6 +92,21 @@ const Op& batch_norm_activation_again_op() {
                        const Attributes& attributes = request.node.attributes;
                        return normalisation::again_kernel(request, attributes.get<double>("epsilon"),
                                                           activation_of(attributes));
+                     }};
+  return op;
+}
+
+const Op& batch_norm_backprop_of_sums_op() {
+  static const Op op{.name = "batch_norm_backprop_of_sums",
+                     .infer = infer_image_and_two,
+                     .gradient = nullptr,
+                     .compile = [](const KernelRequest& request) {
+                       return normalisation::backward_kernel(
+                           request, {.epsilon = request.node.attributes.get<double>("epsilon"),
+                                     .mean = 2,
+                                     .variance = 3,
+                                     .dy = 4,
+                                     .sums = 5});
                      }};
   return op;
 }

@@ -10,8 +10,6 @@
 namespace mox {
 namespace {
 
-constexpr const char* kGroups = "groups of pixels";
-
 ConvolutionGeometry geometry_of(const Node& node) {
   return resolve_convolution(node.attributes, node.inputs[0].type(), node.inputs[1].type());
 }
@@ -27,7 +25,7 @@ std::optional<std::vector<Tensor>> give_moments(const Node& node, const RewriteV
   const int64_t groups = winograd_moment_groups(geometry_of(node));
   if (groups == 0 || !is_normalised(node)) return std::nullopt;
   Attributes attributes = node.attributes;
-  attributes.set(kGroups, groups);
+  attributes.set(kGroupsOfPixels, groups);
   const Node& fresh =
       make_node(conv2d_moments_op(), {view.mapped(node.inputs[0]), view.mapped(node.inputs[1])},
                 std::move(attributes), node.where);
@@ -48,18 +46,18 @@ std::optional<std::vector<Tensor>> take_moments(const Node& node, const RewriteV
 }  // namespace
 
 const Op& conv2d_moments_op() {
-  static const Op op{.name = "conv2d_moments",
-                     .infer = [](const OpCall& call) -> std::vector<TensorType> {
-                       const TensorType y = check_convolution(call, call.type(0), call.type(1)).y;
-                       return {y, {DType::kFloat32, {call.attributes.get<int64_t>(kGroups), 3, y.shape[1]}}};
-                     },
-                     .gradient = nullptr,
-                     .compile =
-                         [](const KernelRequest& request) {
-                           MOX_ASSERT(!request.direct_convolutions, "the rule knows of this option");
-                           return winograd_moments_kernel(request.node, geometry_of(request.node),
-                                                          request.team);
-                         }};
+  static const Op op{
+      .name = "conv2d_moments",
+      .infer = [](const OpCall& call) -> std::vector<TensorType> {
+        const TensorType y = check_convolution(call, call.type(0), call.type(1)).y;
+        return {y, {DType::kFloat32, {call.attributes.get<int64_t>(kGroupsOfPixels), 3, y.shape[1]}}};
+      },
+      .gradient = nullptr,
+      .compile =
+          [](const KernelRequest& request) {
+            MOX_ASSERT(!request.direct_convolutions, "the rule knows of this option");
+            return winograd_moments_kernel(request.node, geometry_of(request.node), request.team);
+          }};
   return op;
 }
 

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "ops/instruction_set.h"
+#include "ops/internal/batch_norm_loops.h"
 #include "ops/internal/winograd_problem.h"
 #include "runtime/base/error.h"
 
@@ -14,6 +16,7 @@ namespace {
 
 using winograd::backward_input_problem;
 using winograd::channel_blocked;
+using winograd::Epilogue;
 using winograd::forward_problem;
 using winograd::Kernels;
 using winograd::kLanes;
@@ -41,35 +44,43 @@ int64_t chunk_of(const Problem& p) {
     chunk -= 12;
   return chunk;
 }
+int64_t chunks_of(const Problem& p) {
+  const int64_t chunk = chunk_of(p);
+  return (p.tiles() + chunk - 1) / chunk;
+}
 std::string implementation_of(const Problem& p) {
   return fmt::format("winograd{0}x{0}{1}:avx512_core", p.tile,
                      p.step == winograd::Step::kOne ? "" : "_strided");
 }
+// What the outputs go through, from the kernel's arguments and as many floats as there are out-channels.
+using MakeEpilogue = std::function<Epilogue(const KernelArguments& args, float* per_channel)>;
+
 Kernel correlation_kernel(const Node& node, const Problem& problem, int image, int filter, int bias,
-                          bool turned, double operations, const Team& team, bool gives_moments = false) {
+                          bool turned, double operations, const Team& team,
+                          const MakeEpilogue& make_epilogue = nullptr) {
   const Kernels& kernels = kernels_of(problem);
   const int64_t chunk = chunk_of(problem);
   Kernel kernel = plain_kernel(node, [=, &kernels](const KernelArguments& args) {
-    float* u = reinterpret_cast<float*>(args.scratch);
+    float* per_channel = reinterpret_cast<float*>(args.scratch);
+    float* u = per_channel + problem.out_channels;
     const auto transform = turned ? kernels.transform_turned_filter : kernels.transform_filter;
     args.team.parallel_for(problem.in_channels, 8, [&](int64_t first, int64_t last) {
       transform(problem, args.input<float>(filter), u, first, last);
     });
-    const int64_t chunks = (problem.tiles() + chunk - 1) / chunk;
-    args.team.parallel_for_by_thread(chunks, 1, [&](int thread, int64_t first, int64_t last) {
+    const Epilogue epilogue = make_epilogue ? make_epilogue(args, per_channel) : Epilogue();
+    args.team.parallel_for_by_thread(chunks_of(problem), 1, [&](int thread, int64_t first, int64_t last) {
       kernels.correlate(
           problem, args.input<float>(image), u, bias < 0 ? nullptr : args.input<float>(bias),
-          args.output<float>(0), gives_moments ? args.output<float>(1) : nullptr, first * chunk,
-          std::min(problem.tiles(), last * chunk), chunk,
+          args.output<float>(0), epilogue, first * chunk, std::min(problem.tiles(), last * chunk), chunk,
           u + filter_floats(problem) + static_cast<size_t>(thread) * chunk_floats(problem, chunk));
     });
   });
   kernel.input_layouts[static_cast<size_t>(image)] =
       channel_blocked(node.inputs[static_cast<size_t>(image)].type());
   kernel.output_layouts[0] = channel_blocked(node.outputs[0]);
-  kernel.scratch_bytes =
-      (filter_floats(problem) + static_cast<size_t>(team.size()) * chunk_floats(problem, chunk)) *
-      sizeof(float);
+  kernel.scratch_bytes = (static_cast<size_t>(problem.out_channels) + filter_floats(problem) +
+                          static_cast<size_t>(team.size()) * chunk_floats(problem, chunk)) *
+                         sizeof(float);
   kernel.implementation = implementation_of(problem);
   kernel.floating_point_operations = operations;
   return kernel;
@@ -83,6 +94,12 @@ bool strided_pays(const ConvolutionGeometry& g) {
     return false;
   const Problem problem = forward_problem(g);
   return problem.tiles() >= kFewestTiles && !problem.is_wide();
+}
+
+// Whether there are chunks of tiles that are worked on from beginning to end.
+template <typename ProblemOf>
+bool has_epilogue(const ConvolutionGeometry& geometry, ProblemOf problem_of) {
+  return geometry.x.dtype == DType::kFloat32 && winograd_pays(geometry) && !problem_of(geometry).is_wide();
 }
 
 }  // namespace
@@ -115,17 +132,46 @@ Kernel winograd_forward_kernel(const Node& node, const ConvolutionGeometry& geom
 }
 
 int64_t winograd_moment_groups(const ConvolutionGeometry& geometry) {
-  if (geometry.x.dtype != DType::kFloat32 || !winograd_pays(geometry)) return 0;
-  const Problem problem = forward_problem(geometry);
-  const int64_t chunk = chunk_of(problem);
-  return problem.is_wide() ? 0 : (problem.tiles() + chunk - 1) / chunk;
+  return has_epilogue(geometry, forward_problem) ? chunks_of(forward_problem(geometry)) : 0;
 }
 
 Kernel winograd_moments_kernel(const Node& node, const ConvolutionGeometry& geometry, const Team& team) {
   MOX_ASSERT(node.outputs[1].shape[0] == winograd_moment_groups(geometry),
              "the node was made for the groups of these kernels");
-  return correlation_kernel(node, forward_problem(geometry), 0, 1, -1, false,
-                            geometry.floating_point_operations(), team, true);
+  return correlation_kernel(
+      node, forward_problem(geometry), 0, 1, -1, false, geometry.floating_point_operations(), team,
+      [](const KernelArguments& args, float*) { return Epilogue{.moments = args.output<float>(1)}; });
+}
+
+int64_t winograd_relu_gradient_groups(const ConvolutionGeometry& geometry) {
+  return has_epilogue(geometry, backward_input_problem) ? chunks_of(backward_input_problem(geometry)) : 0;
+}
+
+Kernel winograd_relu_gradient_kernel(const Node& node, const ConvolutionGeometry& geometry,
+                                     const ReluGradientInputs& inputs, const Team& team) {
+  MOX_ASSERT(node.outputs[1].shape[0] == winograd_relu_gradient_groups(geometry),
+             "the node was made for the groups of these kernels");
+  Kernel kernel = correlation_kernel(
+      node, backward_input_problem(geometry), 1, 0, -1, true, geometry.floating_point_operations(), team,
+      [inputs, channels = geometry.x.shape[1]](const KernelArguments& args, float* factors) {
+        const auto* scale = args.input<float>(inputs.scale);
+        const auto* variance = args.input<float>(inputs.variance);
+        for (int64_t c = 0; c < channels; ++c)
+          factors[c] = normalisation::channel_factor(scale[c], variance[c], inputs.epsilon);
+        const auto image = [&](int input) { return input < 0 ? nullptr : args.input<float>(input); };
+        return Epilogue{.gradient = {.x = image(inputs.x),
+                                     .more = image(inputs.more),
+                                     .result = image(inputs.result),
+                                     .mean = args.input<float>(inputs.mean),
+                                     .factor = factors,
+                                     .offset = args.input<float>(inputs.offset),
+                                     .sums = args.output<float>(1)}};
+      });
+  for (const int input : {inputs.x, inputs.more, inputs.result})
+    if (input >= 0) kernel.input_layouts[static_cast<size_t>(input)] = channel_blocked(geometry.x);
+  // A pixel of what is added is read just before it is written, and by the same thread.
+  if (inputs.more >= 0) kernel.in_place = {{0, inputs.more}};
+  return kernel;
 }
 
 Kernel winograd_backward_input_kernel(const Node& node, const ConvolutionGeometry& geometry, int w_input,
@@ -149,7 +195,7 @@ Kernel winograd_backward_filter_kernel(const Node& node, const ConvolutionGeomet
   Kernel kernel = plain_kernel(node, [=, &kernels](const KernelArguments& args) {
     float* sums = reinterpret_cast<float*>(args.scratch);
     float* chunks_memory = sums + kFilterParts * filter_floats(problem);
-    const int64_t chunks = (problem.tiles() + chunk - 1) / chunk;
+    const int64_t chunks = chunks_of(problem);
     args.team.parallel_for_by_thread(kFilterParts, 1, [&](int thread, int64_t first, int64_t last) {
       for (int64_t part = first; part < last; ++part)
         kernels.accumulate_filter(problem, args.input<float>(0), args.input<float>(1),

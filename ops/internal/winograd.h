@@ -28,12 +28,29 @@ Kernel winograd_backward_input_kernel(const Node& node, const ConvolutionGeometr
 Kernel winograd_backward_filter_kernel(const Node& node, const ConvolutionGeometry& geometry,
                                        const Team& team);
 
+// The attribute of nodes for the kernels below: how many groups their sums are of.
+inline constexpr const char* kGroupsOfPixels = "groups of pixels";
+
 // Into how many groups of pixels winograd_moments_kernel cuts the results of this convolution; 0 where there is no such kernel:
 // where winograd_pays does not hold, of bfloat16 images, and of filters that are too large for a core's cache.
 int64_t winograd_moment_groups(const ConvolutionGeometry& geometry);
 // As the forward kernel, and besides as output 1 float32 [groups, 3, channels]: how many pixels each group has, their mean, and the
 // sum of their squared distances from it (conv2d_moments).
 Kernel winograd_moments_kernel(const Node& node, const ConvolutionGeometry& geometry, const Team& team);
+
+// The same two for the gradient of the image where this is what relu made of a batch normalisation: the kernel's output 0 is the
+// gradient of what relu was given, and output 1 float32 [groups, 2, channels], sums over each group of pixels
+// (conv2d_backprop_input_sums).
+int64_t winograd_relu_gradient_groups(const ConvolutionGeometry& geometry);
+struct ReluGradientInputs {
+  double epsilon = 0;
+  // Positions of the normalisation's inputs and outputs among the node's, whose first two are w and dy; -1: none.
+  int x = -1, scale = -1, offset = -1, mean = -1, variance = -1;
+  int more = -1;    // a gradient to be added first
+  int result = -1;  // of the relu, where something was added to what was normalised
+};
+Kernel winograd_relu_gradient_kernel(const Node& node, const ConvolutionGeometry& geometry,
+                                     const ReluGradientInputs& inputs, const Team& team);
 
 // The same for a transformed filter that is larger than a core's cache (Problem::is_wide): the three above choose them.
 Kernel winograd_wide_forward_kernel(const Node& node, const ConvolutionGeometry& geometry, bool has_bias);

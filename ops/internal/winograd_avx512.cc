@@ -18,8 +18,8 @@ Part whole_chunk(int64_t tile, int64_t chunk, int64_t channels) {
 }
 
 template <int Tile, int R>
-void correlate(const Problem& p, const float* x, const float* u, const float* bias, float* y, float* moments,
-               int64_t first, int64_t last, int64_t chunk, float* scratch) {
+void correlate(const Problem& p, const float* x, const float* u, const float* bias, float* y,
+               const Epilogue& epilogue, int64_t first, int64_t last, int64_t chunk, float* scratch) {
   const int64_t x_stride = point_stride(chunk * p.in_channels),
                 y_stride = point_stride(chunk * p.out_channels);
   const ImageTiles<Tile, Tile + 1 - R, float> image{p, x};
@@ -28,14 +28,16 @@ void correlate(const Problem& p, const float* x, const float* u, const float* bi
     transform_tiles<Writing::kCached>(p, image, whole_chunk(tile, chunk, p.in_channels),
                                       {x_stride, p.in_channels, kLanes}, scratch);
     auto ahead = image.ahead(tile + chunk, tile + 2 * chunk);
+    EpilogueAhead epilogue_ahead(p, epilogue.gradient, tile, tile + chunk);
     for (int point = 0; point < p.points(); ++point) {
       ahead.fetch();
+      epilogue_ahead.fetch();
       multiply_tiles(scratch + point * x_stride, u + point * p.filter_stride(), products + point * y_stride,
                      chunk, p.out_channels, p.in_channels);
     }
     store_image<Contraction<Tile, Tile + 1 - R>>(
         p, products, {tile, 0, std::min(chunk, last - tile), 0, p.out_channels / kLanes},
-        {y_stride, p.out_channels, kLanes}, bias, y, moments_of_chunk(p, moments, tile / chunk));
+        {y_stride, p.out_channels, kLanes}, bias, y, epilogue, tile / chunk);
   }
 }
 

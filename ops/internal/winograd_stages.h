@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "ops/internal/winograd_moments.h"
+#include "ops/internal/winograd_epilogues.h"
 #include "ops/internal/winograd_pixels_ahead.h"
 #include "ops/internal/winograd_tiles.h"
 #include "ops/internal/winograd_transforms.h"
@@ -266,18 +266,11 @@ struct Contraction {
   }
 };
 
-// Where nobody asks for moments.
-struct NoMoments {
-  template <int M>
-  void add(int64_t, const Vector*, int64_t, int64_t) {}
-  void advance(int64_t) {}
-};
-
-// The outputs of the products, of which the first belong to the part's first block, plus bias[out] unless null. Their moments are
-// added to those of all tiles and blocks of the group.
-template <Writing kWriting, typename Contracts, typename Element, typename TakesMoments>
+// The outputs of the products, of which the first belong to the part's first block, plus bias[out] unless null, after an
+// epilogue (winograd_epilogues.h).
+template <Writing kWriting, typename Contracts, typename Element, typename Applied>
 void store_outputs(const Problem& p, const float* products, const Part& part, const Strides& strides,
-                   const float* bias, Element* y, TakesMoments& moments) {
+                   const float* bias, Element* y, Applied& epilogue) {
   constexpr int M = Contracts::kSide;
   const int64_t blocks = p.out_channels_in_memory() / kLanes, pixels = p.out_height * p.out_width;
   const int64_t there = std::min(part.last, p.tiles() - part.origin);
@@ -289,10 +282,10 @@ void store_outputs(const Problem& p, const float* products, const Part& part, co
       Vector result[M * M];
       Contracts::apply(products + t * strides.row + (b - part.first_block) * strides.block, strides.point,
                        result);
-      moments.template add<M>(b, result, rows, columns);
+      const int64_t first_pixel = (at.image * blocks + b) * pixels + at.row * M * p.out_width + at.column * M;
+      epilogue.template apply<M>({b, rows, columns, first_pixel * kLanes, p.out_width * kLanes}, result);
       const Vector offset = bias ? _mm512_loadu_ps(bias + b * kLanes) : _mm512_setzero_ps();
-      Element* corner =
-          y + ((at.image * blocks + b) * pixels + at.row * M * p.out_width + at.column * M) * kLanes;
+      Element* corner = y + first_pixel * kLanes;
       if (rows == M && columns == M) {
 #pragma GCC unroll 8
         for (int64_t i = 0; i < M; ++i)
@@ -305,7 +298,7 @@ void store_outputs(const Problem& p, const float* products, const Part& part, co
         for (int64_t j = 0; j < columns; ++j)
           write<kWriting>(corner + (i * p.out_width + j) * kLanes, result[i * M + j] + offset);
     }
-    moments.advance(rows * columns);
+    epilogue.advance(rows * columns);
   }
   finish<kWriting>();
 }
@@ -313,27 +306,30 @@ void store_outputs(const Problem& p, const float* products, const Part& part, co
 template <Writing kWriting, int Tile, int M, typename Element>
 void store_outputs(const Problem& p, const float* products, const Part& part, const Strides& strides,
                    const float* bias, Element* y) {
-  NoMoments moments;
-  store_outputs<kWriting, Contraction<Tile, M>>(p, products, part, strides, bias, y, moments);
+  NoEpilogue none;
+  store_outputs<kWriting, Contraction<Tile, M>>(p, products, part, strides, bias, y, none);
 }
 
-// The same, around the caches where the image is large; and the outputs' moments, unless null: [3][out] (winograd_moments.h).
+// The same, around the caches where the image is large; the part is one of the epilogue's groups if there is something to do.
 template <typename Contracts>
 void store_image(const Problem& p, const float* products, const Part& part, const Strides& strides,
-                 const float* bias, float* y, float* moments = nullptr) {
+                 const float* bias, float* y, const Epilogue& epilogue = {}, int64_t group = 0) {
   const bool is_aligned = reinterpret_cast<uintptr_t>(y) % sizeof(Vector) == 0;
-  const auto store = [&](auto& takes_moments) {
+  const auto store = [&](auto& applied) {
     if (is_aligned && p.output_floats() >= kStreamedImage)
-      store_outputs<Writing::kStreamed, Contracts>(p, products, part, strides, bias, y, takes_moments);
+      store_outputs<Writing::kStreamed, Contracts>(p, products, part, strides, bias, y, applied);
     else
-      store_outputs<Writing::kCached, Contracts>(p, products, part, strides, bias, y, takes_moments);
+      store_outputs<Writing::kCached, Contracts>(p, products, part, strides, bias, y, applied);
   };
-  if (moments) {
-    Moments group(moments, p.out_channels);
-    store(group);
-    group.finish();
+  if (epilogue.moments) {
+    Moments moments(epilogue.moments + group * 3 * p.out_channels, p.out_channels);
+    store(moments);
+    moments.finish();
+  } else if (epilogue.gradient.sums) {
+    GradientSums sums(epilogue.gradient, group, p.out_channels);
+    store(sums);
   } else {
-    NoMoments none;
+    NoEpilogue none;
     store(none);
   }
 }

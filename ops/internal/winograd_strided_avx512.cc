@@ -28,7 +28,7 @@ StridedImageTiles image_tiles(const Problem& p, const float* x) {
 
 template <typename Contracts, typename Tiles>
 void correlate_tiles(const Problem& p, const Tiles& tiles, const float* u, const float* bias, float* y,
-                     float* moments, int64_t first, int64_t last, int64_t chunk, float* scratch) {
+                     const Epilogue& epilogue, int64_t first, int64_t last, int64_t chunk, float* scratch) {
   const int64_t x_stride = point_stride(chunk * p.in_channels),
                 y_stride = point_stride(chunk * p.out_channels);
   float* products = scratch + kPoints * x_stride;
@@ -36,29 +36,31 @@ void correlate_tiles(const Problem& p, const Tiles& tiles, const float* u, const
     transform_tiles<Writing::kCached>(p, tiles, {tile, 0, chunk, 0, p.in_channels / kLanes},
                                       {x_stride, p.in_channels, kLanes}, scratch);
     auto ahead = tiles.ahead(tile + chunk, tile + 2 * chunk);
+    EpilogueAhead epilogue_ahead(p, epilogue.gradient, tile, tile + chunk);
     for (int point = 0; point < kPoints; ++point) {
       ahead.fetch();
+      epilogue_ahead.fetch();
       multiply_tiles(scratch + point * x_stride, u + filter_of(point) * p.filter_stride(),
                      products + point * y_stride, chunk, p.out_channels, p.in_channels);
     }
     store_image<Contracts>(p, products, {tile, 0, std::min(chunk, last - tile), 0, p.out_channels / kLanes},
-                           {y_stride, p.out_channels, kLanes}, bias, y,
-                           moments_of_chunk(p, moments, tile / chunk));
+                           {y_stride, p.out_channels, kLanes}, bias, y, epilogue, tile / chunk);
   }
 }
 
-void correlate(const Problem& p, const float* x, const float* u, const float* bias, float* y, float* moments,
-               int64_t first, int64_t last, int64_t chunk, float* scratch) {
-  correlate_tiles<StridedOutputs>(p, image_tiles(p, x), u, bias, y, moments, first, last, chunk, scratch);
+void correlate(const Problem& p, const float* x, const float* u, const float* bias, float* y,
+               const Epilogue& epilogue, int64_t first, int64_t last, int64_t chunk, float* scratch) {
+  correlate_tiles<StridedOutputs>(p, image_tiles(p, x), u, bias, y, epilogue, first, last, chunk, scratch);
 }
 
 // Before: the rows and columns of padding in front of the image whose gradient is made.
 template <int Before>
 void correlate_gradient(const Problem& p, const float* dy, const float* u, const float* bias, float* dx,
-                        float* moments, int64_t first, int64_t last, int64_t chunk, float* scratch) {
+                        const Epilogue& epilogue, int64_t first, int64_t last, int64_t chunk,
+                        float* scratch) {
   const StridedOutputTiles<Before> tiles{p,          dy,         p.in_channels, p.in_height,
                                          p.in_width, 1 - Before, 1 - Before};
-  correlate_tiles<StridedImageOutputs<Before>>(p, tiles, u, bias, dx, moments, first, last, chunk, scratch);
+  correlate_tiles<StridedImageOutputs<Before>>(p, tiles, u, bias, dx, epilogue, first, last, chunk, scratch);
 }
 
 void accumulate_filter(const Problem& p, const float* x, const float* dy, float* sums, int64_t first,

@@ -61,6 +61,28 @@ struct Problem {
   int64_t tiles() const { return batch * tiles_y() * tiles_x(); }
 };
 
+// The way of a gradient back through a relu behind a batch normalisation, whose image the correlation's outputs are the gradient
+// of: not they are stored but
+//   dz = outputs + more, where relu was given more than 0, and 0 elsewhere,
+// with the sums that the normalisation's gradient needs. Images lie like the outputs.
+struct ReluGradient {
+  const float* x = nullptr;       // what was normalised
+  const float* more = nullptr;    // or null
+  const float* result = nullptr;  // of the relu; if null, relu was given (x - mean) * factor + offset
+  const float *mean = nullptr, *factor = nullptr, *offset = nullptr;  // [out]
+  float* sums =
+      nullptr;  // [chunks][2][out]: of dz and of dz * (x - mean), over the pixels of each chunk of tiles
+};
+
+// What is done with the outputs of a correlation while they are in registers, besides storing them. There are no moments of
+// outputs with a bias, and none of gradients. Chunks are counted from tile 0.
+struct Epilogue {
+  // [chunks][3][out], unless null: of the pixels of each chunk of tiles how many there are, their mean and the sum of their squared
+  // distances from it
+  float* moments = nullptr;
+  ReluGradient gradient = {};  // unless its sums are null
+};
+
 // Implementations for one instruction set. `first` and `last` are tiles, counted through the batch; `chunk` is how many
 // are worked on at a time, a multiple of 12.
 struct Kernels {
@@ -71,11 +93,9 @@ struct Kernels {
   void (*transform_turned_filter)(const Problem&, const float* filters, float* u, int64_t first,
                                   int64_t last);
   // y = x correlated with the filter, plus bias[out] unless null. scratch: points times
-  // point_stride(chunk * in) + point_stride(chunk * out) floats. moments, unless null: [chunks][3][out], of the pixels of each
-  // chunk of tiles how many there are, their mean and the sum of their squared distances from it, without bias; then `first` is a
-  // multiple of `chunk`.
+  // point_stride(chunk * in) + point_stride(chunk * out) floats. With an epilogue `first` is a multiple of `chunk`.
   void (*correlate)(const Problem&, const float* x, const float* u, const float* bias, float* y,
-                    float* moments, int64_t first, int64_t last, int64_t chunk, float* scratch);
+                    const Epilogue& epilogue, int64_t first, int64_t last, int64_t chunk, float* scratch);
   // sums: [points][out][in] (points filter_stride() apart) = the products of the tiles of x and dy. scratch as above.
   void (*accumulate_filter)(const Problem&, const float* x, const float* dy, float* sums, int64_t first,
                             int64_t last, int64_t chunk, float* scratch);

@@ -67,7 +67,7 @@ TEST(ZooPlan, NothingBetweenTheConvolutionsOfAResNetIsLeftAlone) {
   std::map<std::string, int> count;
   for (const KernelTime& step : training_steps("resnet_v1_50", Precision::kFloat32)) ++count[step.op];
   EXPECT_EQ(count["batch_norm_activation"] + count["batch_norm_activation_of_moments"], 48);
-  EXPECT_EQ(count["batch_norm_activation_backprop"], 48);
+  EXPECT_EQ(count["batch_norm_activation_backprop"] + count["batch_norm_backprop_of_sums"], 48);
   // Those of the four shortcuts, and the first one, whose relu comes after the pooling, where there are fewer pixels.
   EXPECT_EQ(count["batch_norm"], 5);
   EXPECT_EQ(count["batch_norm_backprop"], 5);
@@ -77,10 +77,11 @@ TEST(ZooPlan, NothingBetweenTheConvolutionsOfAResNetIsLeftAlone) {
 TEST(ZooPlan, NorBetweenThoseOfASmallResNet) {
   std::map<std::string, int> count;
   for (const KernelTime& step : training_steps("resnet_v1_20", Precision::kFloat32)) ++count[step.op];
-  // Those behind large convolutions take their moments, where the processor has instructions for these.
+  // Those beside large convolutions take their moments or sums, where the processor has instructions for these.
   EXPECT_EQ(count["batch_norm_activation"] + count["batch_norm_activation_of_moments"], 19);
-  EXPECT_EQ(count["batch_norm_activation_of_moments"] > 0, instruction_set() >= InstructionSet::kAvx512);
-  EXPECT_EQ(count["batch_norm_activation_backprop"], 19);
+  EXPECT_EQ(count["batch_norm_activation_backprop"] + count["batch_norm_backprop_of_sums"], 19);
+  for (const char* fused : {"batch_norm_activation_of_moments", "batch_norm_backprop_of_sums"})
+    EXPECT_EQ(count[fused] > 0, instruction_set() >= InstructionSet::kAvx512) << fused;
   for (const char* unfused : {"batch_norm", "batch_norm_backprop", "add", "relu"})
     EXPECT_EQ(count[unfused], 0) << unfused;
 }

@@ -49,7 +49,7 @@ std::vector<Tensor> convolve_with_moments(const Tensor& x, const Tensor& w, cons
   const Tensor plain = conv2d(x, w, options);
   Attributes attributes = plain.node()->attributes;
   const int64_t groups = winograd_moment_groups(resolve_convolution(attributes, x.type(), w.type()));
-  attributes.set("groups of pixels", groups);
+  attributes.set(kGroupsOfPixels, groups);
   Node& node = make_node(conv2d_moments_op(), {x, w}, std::move(attributes), SourceLocation::current());
   return {plain, node.output(0), node.output(1)};
 }
