@@ -26,10 +26,9 @@ std::optional<std::vector<Tensor>> give_moments(const Node& node, const RewriteV
   if (groups == 0 || !is_normalised(node)) return std::nullopt;
   Attributes attributes = node.attributes;
   attributes.set(kGroupsOfPixels, groups);
-  const Node& fresh =
-      make_node(conv2d_moments_op(), {view.mapped(node.inputs[0]), view.mapped(node.inputs[1])},
-                std::move(attributes), node.where);
-  return {{Tensor(const_cast<Node*>(&fresh), 0).named(node.name)}};
+  Node& fresh = make_node(conv2d_moments_op(), {view.mapped(node.inputs[0]), view.mapped(node.inputs[1])},
+                          std::move(attributes), node.where);
+  return {{fresh.output(0).named(node.name)}};
 }
 
 std::optional<std::vector<Tensor>> take_moments(const Node& node, const RewriteView& view) {

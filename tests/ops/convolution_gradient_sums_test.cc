@@ -8,31 +8,12 @@
 #include "ops/instruction_set.h"
 #include "ops/ops.h"
 #include "ops/passes.h"
-#include "runtime/exec/plan_instance.h"
-#include "tests/support/evaluate.h"
+#include "tests/ops/convolution_epilogue_testing.h"
 
 namespace mox::test {
 namespace {
 
 using Inputs = std::span<const Tensor>;
-
-struct GradientCase {
-  const char* name;
-  Shape image;
-  int64_t filters, window = 3, stride = 1;
-  Padding padding = Padding::kSame;
-};
-
-// Tiles that end with the image and that do not, several images in one group and several groups in one image.
-std::vector<GradientCase> gradient_cases() {
-  return {{"whole tiles", {3, 32, 24, 24}, 16},
-          {"cut tiles", {7, 16, 11, 14}, 32},
-          {"small images", {40, 64, 5, 3}, 48},
-          {"no padding", {5, 16, 26, 19}, 16, 3, 1, Padding::kValid},
-          {"window of 5", {4, 32, 23, 21}, 16, 5},
-          {"stride of 2", {9, 32, 24, 22}, 64, 3, 2, Padding::of(1)},
-          {"stride of 2, padding behind", {9, 16, 24, 24}, 32, 3, 2}};
-}
 
 struct Unit {
   bool has_residual = false;    // added before relu
@@ -42,14 +23,11 @@ struct Unit {
 
 // in: the image before the normalisation, scale, offset, filter, residual and what the image is also multiplied by. Results: the
 // convolution of relu(batch_norm(image) [+ residual]) and the gradients of half the sum of its squares for all inputs.
-std::vector<Tensor> unit_with_gradients(Inputs in, const GradientCase& c, const Unit& unit) {
+std::vector<Tensor> unit_with_gradients(Inputs in, const ImageCase& c, const Unit& unit) {
   Tensor x = batch_norm(in[0], in[1], in[2], {.epsilon = 0.1}).y;
   if (unit.has_residual) x = add(x, in[4]);
   x = relu(x);
-  const auto convolve = [&] {
-    return reduce_sum(
-        mul(square(conv2d(x, in[3], {.strides = {c.stride, c.stride}, .padding = c.padding})), 0.5f));
-  };
+  const auto convolve = [&] { return reduce_sum(mul(square(conv2d(x, in[3], c.options())), 0.5f)); };
   Tensor loss;
   if (unit.has_another) {
     const Tensor first = unit.has_sum_before ? convolve() : reduce_sum(mul(x, in[5]));
@@ -64,7 +42,7 @@ std::vector<Tensor> unit_with_gradients(Inputs in, const GradientCase& c, const 
   return results;
 }
 
-std::vector<Array> inputs_of(const GradientCase& c) {
+std::vector<Array> inputs_of(const ImageCase& c) {
   const int64_t channels = c.image[1];
   return {
       random_array(c.image, 1),    random_array({channels}, 2, 0.5f, 1.5f),
@@ -81,7 +59,7 @@ std::vector<Unit> units() {
 }
 
 TEST(ConvolutionGradientSums, KeepGradients) {
-  for (const GradientCase& c : gradient_cases())
+  for (const ImageCase& c : image_cases())
     for (const Unit& unit : units()) {
       SCOPED_TRACE(fmt::format("{}, residual {}, another {}, first {}", c.name, unit.has_residual,
                                unit.has_another, unit.has_sum_before));
@@ -91,31 +69,22 @@ TEST(ConvolutionGradientSums, KeepGradients) {
     }
 }
 
-std::string plan_of(const BuildMany& build, const std::vector<Array>& inputs, const RuleOptions& rules) {
-  Graph graph;
-  const GraphScope scope(graph);
-  std::vector<Tensor> in;
-  for (const Array& input : inputs)
-    in.push_back(graph.input(static_cast<int>(in.size()), input.type(), SourceLocation::current()));
-  const Team team(2);
-  return Plan::compile(graph, {.fetches = build(in), .gradients = {}, .updates = {}},
-                       {.rules = default_rules(rules),
-                        .convert = convert_layout,
-                        .direct_convolutions = rules.direct_convolutions},
-                       team)
-      ->describe();
+std::vector<TensorType> types_of(const ImageCase& c) {
+  std::vector<TensorType> types;
+  for (const Array& input : inputs_of(c)) types.push_back(input.type());
+  return types;
 }
 
 TEST(ConvolutionGradientSums, AreTakenWhereTheKernelsGiveThem) {
   if (instruction_set() < InstructionSet::kAvx512) GTEST_SKIP() << "needs AVX-512";
-  const auto takes = [](const GradientCase& c, const BuildMany& build, const RuleOptions& rules = {}) {
-    const std::string plan = plan_of(build, inputs_of(c), rules);
+  const auto takes = [](const ImageCase& c, const BuildMany& build, const RuleOptions& rules = {}) {
+    const std::string plan = plan_text(build, types_of(c), rules);
     const bool convolution = plan.find(" conv2d_backprop_input_sums ") != std::string::npos,
                normalisation = plan.find(" batch_norm_backprop_of_sums ") != std::string::npos;
     EXPECT_EQ(convolution, normalisation) << plan;
     return normalisation;
   };
-  for (const GradientCase& c : gradient_cases())
+  for (const ImageCase& c : image_cases())
     for (const Unit& unit : units()) {
       const auto build = [&](Inputs in) { return unit_with_gradients(in, c, unit); };
       EXPECT_TRUE(takes(c, build)) << c.name;
@@ -124,12 +93,12 @@ TEST(ConvolutionGradientSums, AreTakenWhereTheKernelsGiveThem) {
         EXPECT_FALSE(takes(c, build, {.precision = Precision::kBFloat16})) << c.name;
       }
     }
-  const GradientCase pointwise{"not Winograd's", {4, 32, 24, 24}, 32, 1},
+  const ImageCase pointwise{"not Winograd's", {4, 32, 24, 24}, 32, 1},
       large{"a filter larger than a core's cache", {4, 256, 24, 24}, 256};
-  for (const GradientCase& c : {pointwise, large})
+  for (const ImageCase& c : {pointwise, large})
     EXPECT_FALSE(takes(c, [&](Inputs in) { return unit_with_gradients(in, c, {}); })) << c.name;
   // Something else wants what the convolution gives.
-  const GradientCase c = gradient_cases()[0];
+  const ImageCase c = image_cases()[0];
   const auto fetched = [&](Inputs in) {
     const Tensor x = relu(batch_norm(in[0], in[1], in[2]).y);
     const Tensor loss = reduce_sum(square(conv2d(x, in[3], {.padding = Padding::kSame})));

@@ -12,35 +12,12 @@
 #include "ops/internal/fusable_ops.h"
 #include "ops/internal/winograd.h"
 #include "ops/ops.h"
-#include "runtime/exec/plan_instance.h"
-#include "tests/support/evaluate.h"
+#include "tests/ops/convolution_epilogue_testing.h"
 
 namespace mox::test {
 namespace {
 
 using Inputs = std::span<const Tensor>;
-
-struct ImageCase {
-  const char* name;
-  Shape image;
-  int64_t filters, window = 3, stride = 1;
-  Padding padding = Padding::kSame;
-};
-
-// Tiles that end with the image and that do not, several images in one group and several groups in one image.
-std::vector<ImageCase> image_cases() {
-  return {{"whole tiles", {3, 16, 24, 24}, 32},
-          {"cut tiles", {7, 32, 11, 14}, 16},
-          {"small images", {40, 48, 5, 3}, 64},
-          {"no padding", {5, 16, 26, 19}, 16, 3, 1, Padding::kValid},
-          {"window of 5", {4, 16, 23, 21}, 32, 5},
-          {"stride of 2", {9, 32, 24, 22}, 64, 3, 2, Padding::of(1)},
-          {"stride of 2, padding behind", {9, 16, 24, 24}, 32, 3, 2, Padding::kSame}};
-}
-
-Conv2dOptions options_of(const ImageCase& c) {
-  return {.strides = {c.stride, c.stride}, .padding = c.padding};
-}
 
 bool has_winograd() { return instruction_set() >= InstructionSet::kAvx512; }
 
@@ -97,7 +74,7 @@ TEST(ConvolutionMoments, AreThoseOfTheResult) {
       SCOPED_TRACE(fmt::format("{}, values from {} to {}", c.name, low, high));
       const Shape filters = {c.filters, c.image[1], c.window, c.window};
       const std::vector<Array> results = evaluate_ops(
-          [&](Inputs in) { return convolve_with_moments(in[0], in[1], options_of(c)); },
+          [&](Inputs in) { return convolve_with_moments(in[0], in[1], c.options()); },
           {random_array(c.image, 1, low, high), random_array(filters, 2, low > 0 ? 0.01f : -0.1f, 0.1f)});
       ASSERT_EQ(results.size(), 3);
       EXPECT_EQ(std::memcmp(results[0].data(), results[1].data(), results[0].bytes()), 0);
@@ -148,27 +125,12 @@ TEST(ConvolutionMoments, KeepValuesAndGradients) {
       const GraphScope scope(graph);
       const Tensor x = graph.input(0, inputs[0].type(), SourceLocation::current()),
                    w = graph.input(1, inputs[1].type(), SourceLocation::current());
-      inputs.push_back(random_array(conv2d(x, w, options_of(c)).shape(), 5));
+      inputs.push_back(random_array(conv2d(x, w, c.options()).shape(), 5));
       // Expects the same with and without the rules, and the same bits on any number of threads. Gradients are sums of thousands of
       // terms, whose rounding is that of the largest of them.
-      evaluate_ops([&](Inputs in) { return unit_with_gradients(in, options_of(c), has_residual); }, inputs,
+      evaluate_ops([&](Inputs in) { return unit_with_gradients(in, c.options(), has_residual); }, inputs,
                    1e-3);
     }
-}
-
-std::string plan_of(const BuildMany& build, const std::vector<TensorType>& types, const RuleOptions& rules) {
-  Graph graph;
-  const GraphScope scope(graph);
-  std::vector<Tensor> in;
-  for (const TensorType& type : types)
-    in.push_back(graph.input(static_cast<int>(in.size()), type, SourceLocation::current()));
-  const Team team(2);
-  return Plan::compile(graph, {.fetches = build(in), .gradients = {}, .updates = {}},
-                       {.rules = default_rules(rules),
-                        .convert = convert_layout,
-                        .direct_convolutions = rules.direct_convolutions},
-                       team)
-      ->describe();
 }
 
 TEST(ConvolutionMoments, AreTakenWhereTheKernelsGiveThem) {
@@ -182,7 +144,7 @@ TEST(ConvolutionMoments, AreTakenWhereTheKernelsGiveThem) {
   const auto unit = [](Inputs in) { return unit_with_gradients(in, {.padding = Padding::kSame}, true); };
   const auto takes = [&](const BuildMany& build, const std::vector<TensorType>& of,
                          const RuleOptions& rules = {}) {
-    const std::string plan = plan_of(build, of, rules);
+    const std::string plan = plan_text(build, of, rules);
     const bool convolution = plan.find(" conv2d_moments ") != std::string::npos,
                normalisation = plan.find(" batch_norm_activation_of_moments ") != std::string::npos;
     EXPECT_EQ(convolution, normalisation) << plan;
