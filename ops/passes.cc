@@ -6,6 +6,7 @@
 #include "ops/internal/bias_fusion.h"
 #include "ops/internal/convolution_gradient_sums.h"
 #include "ops/internal/convolution_moments.h"
+#include "ops/internal/convolution_normalised_gradients.h"
 #include "ops/internal/elementwise_fusion.h"
 #include "ops/internal/low_precision.h"
 #include "runtime/base/error.h"
@@ -22,6 +23,7 @@ std::vector<NamedRule> default_rules(const RuleOptions& options) {
   if (bfloat16_support() != BFloat16Support::kNone) rules.push_back(low_precision_rule(options.precision));
   rules.push_back(convolution_moments_rule(options.direct_convolutions));
   rules.push_back(convolution_gradient_sums_rule(options.direct_convolutions));
+  rules.push_back(convolution_normalised_gradients_rule());
   rules.push_back(elementwise_chain_rule());
   return rules;
 }

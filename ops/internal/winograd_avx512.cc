@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "ops/internal/winograd_products.h"
+#include "ops/internal/winograd_ranges_ahead.h"
 #include "ops/internal/winograd_stages.h"
 
 namespace mox::winograd {
@@ -37,7 +38,8 @@ void correlate(const Problem& p, const float* x, const float* u, const float* bi
     }
     store_image<Contraction<Tile, Tile + 1 - R>>(
         p, products, {tile, 0, std::min(chunk, last - tile), 0, p.out_channels / kLanes},
-        {y_stride, p.out_channels, kLanes}, bias, y, epilogue, tile / chunk);
+        {y_stride, p.out_channels, kLanes}, bias, y, is_streamed(p.output_floats(), y), epilogue,
+        tile / chunk);
   }
 }
 
@@ -70,6 +72,45 @@ void accumulate_filter(const Problem& p, const float* x, const float* dy, float*
 }
 
 template <int Tile, int R>
+void backpropagate(const BothGradients& run, int64_t chunk, float* scratch) {
+  const Problem &forward = run.forward, &backward = run.backward;
+  constexpr int M = Tile + 1 - R;
+  const int64_t image_stride = point_stride(chunk * forward.in_channels),
+                gradient_stride = point_stride(chunk * forward.out_channels);
+  const ImageTiles<Tile, M, float> image{forward, run.image}, turned{backward, run.dy};
+  const GradientTiles<Tile, M, float> gradient{forward, run.dy};
+  float* gradients = scratch + forward.points() * image_stride;
+  const int64_t chunks = (forward.tiles() + chunk - 1) / chunk;
+  RangesAhead ahead(run.next, 2 * chunks * forward.points());
+  for (int64_t tile = 0; tile < forward.tiles(); tile += chunk) {
+    const Strides of_images{image_stride, forward.in_channels, kLanes},
+        of_gradients{gradient_stride, forward.out_channels, kLanes};
+    transform_tiles<Writing::kCached>(forward, image, whole_chunk(tile, chunk, forward.in_channels),
+                                      of_images, scratch);
+    transform_tiles<Writing::kCached>(forward, gradient, whole_chunk(tile, chunk, forward.out_channels),
+                                      of_gradients, gradients);
+    for (int point = 0; point < forward.points(); ++point) {
+      ahead.fetch();
+      multiply<Singles, TilesAre::kTerms>(
+          gradients + point * gradient_stride, forward.out_channels, scratch + point * image_stride,
+          forward.in_channels, run.sums + point * forward.filter_stride(), forward.in_channels,
+          forward.out_channels, forward.in_channels, chunk, run.adds || tile > 0);
+    }
+    transform_tiles<Writing::kCached>(backward, turned, whole_chunk(tile, chunk, backward.in_channels),
+                                      of_gradients, gradients);
+    for (int point = 0; point < forward.points(); ++point) {
+      ahead.fetch();
+      multiply_tiles(gradients + point * gradient_stride, run.u + point * backward.filter_stride(),
+                     scratch + point * image_stride, chunk, backward.out_channels, backward.in_channels);
+    }
+    store_image<Contraction<Tile, M>>(
+        backward, scratch,
+        {tile, 0, std::min(chunk, backward.tiles() - tile), 0, backward.out_channels / kLanes}, of_images,
+        nullptr, run.dx, run.streams, run.epilogue, tile / chunk);
+  }
+}
+
+template <int Tile, int R>
 constexpr Kernels kKernels{
     [](const Problem& p, const float* filters, float* u, int64_t first, int64_t last) {
       transform_filter<Writing::kCached, Expansion<Tile, R>>(p, filters, filter_strides(p), u, first, last);
@@ -78,10 +119,12 @@ constexpr Kernels kKernels{
       transform_turned_filter<Writing::kCached, Expansion<Tile, R>>(p, filters, filter_strides(p), u, first,
                                                                     last);
     },
-    correlate<Tile, R>, accumulate_filter<Tile, R>,
+    correlate<Tile, R>,
+    accumulate_filter<Tile, R>,
     [](const Problem& p, const float* sums, int64_t parts, float* filters, int64_t first, int64_t last) {
       finish_filter<Tile, R>(p, sums, parts, sum_strides(p), filters, first, last);
-    }};
+    },
+    backpropagate<Tile, R>};
 
 }  // namespace
 

@@ -69,12 +69,13 @@ void multiply_blocks(const float* a, int64_t a_stride, const float* b, int64_t b
 template <typename Terms, TilesAre kTiles>
 void multiply(const float* a, int64_t a_stride, const float* b, int64_t b_k, float* c, int64_t c_row,
               int64_t rows, int64_t columns, int64_t k, bool accumulate) {
-  // More rows of tiles than six would need more addresses than there are registers for them.
-  constexpr int kWide = kTiles == TilesAre::kRows ? 6 : 4, kNarrow = kTiles == TilesAre::kRows ? 6 : 8;
-  const auto blocks = columns % (4 * kLanes) == 0   ? multiply_blocks<Terms, kTiles, kWide, 4>
-                      : columns % (3 * kLanes) == 0 ? multiply_blocks<Terms, kTiles, kWide, 3>
-                      : columns % (2 * kLanes) == 0 ? multiply_blocks<Terms, kTiles, kWide, 2>
-                                                    : multiply_blocks<Terms, kTiles, kNarrow, 1>;
+  // More rows of tiles than six would need more addresses than there are registers for them. Of channels there are as many as make
+  // 16 sums: a processor that begins two a cycle, each of which takes four, has to have more than eight of them under way.
+  constexpr bool kHasRows = kTiles == TilesAre::kRows;
+  const auto blocks = columns % (4 * kLanes) == 0 ? multiply_blocks < Terms, kTiles, kHasRows ? 6 : 4,
+             4 > : columns % (3 * kLanes) == 0 ? multiply_blocks < Terms, kTiles, kHasRows ? 6 : 8,
+             3 > : columns % (2 * kLanes) == 0 ? multiply_blocks < Terms, kTiles, kHasRows ? 6 : 8,
+             2 >                               : multiply_blocks < Terms, kTiles, kHasRows ? 6 : 16, 1 > ;
   blocks(a, a_stride, b, b_k, c, c_row, rows, columns, k, accumulate);
 }
 
@@ -110,27 +111,29 @@ void multiply_dense_blocks(const float* a, const float* b, float* c, int64_t row
 }
 
 // The same for 16 channels on both sides: all of b stays in registers.
-inline void multiply_sixteen(const float* a, const float* b, float* c, int64_t rows) {
-  constexpr int kRows = 12;
+template <int Rows>
+void multiply_sixteen(const float* a, const float* b, float* c, int64_t rows) {
   Vector line[kLanes];
 #pragma GCC unroll 16
   for (int k = 0; k < kLanes; ++k) line[k] = _mm512_loadu_ps(b + k * kLanes);
-  for (int64_t row = 0; row < rows; row += kRows, a += kRows * kLanes, c += kRows * kLanes) {
-    Vector sum[kRows];
+  for (int64_t row = 0; row < rows; row += Rows, a += Rows * kLanes, c += Rows * kLanes) {
+    Vector sum[Rows];
 #pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r) sum[r] = _mm512_setzero_ps();
+    for (int r = 0; r < Rows; ++r) sum[r] = _mm512_setzero_ps();
 #pragma GCC unroll 16
     for (int k = 0; k < kLanes; ++k)
 #pragma GCC unroll 16
-      for (int r = 0; r < kRows; ++r)
-        sum[r] = Singles::add_product(sum[r], splat(a[r * kLanes + k]), line[k]);
+      for (int r = 0; r < Rows; ++r) sum[r] = Singles::add_product(sum[r], splat(a[r * kLanes + k]), line[k]);
 #pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r) _mm512_storeu_ps(c + r * kLanes, sum[r]);
+    for (int r = 0; r < Rows; ++r) _mm512_storeu_ps(c + r * kLanes, sum[r]);
   }
 }
 
 template <int K>
 void multiply_dense(const float* a, const float* b, float* c, int64_t rows, int64_t columns) {
+  if (rows % 12 != 0)
+    return columns % (2 * kLanes) == 0 ? multiply_dense_blocks<K, 8, 2>(a, b, c, rows, columns)
+                                       : multiply_dense_blocks<K, 8, 1>(a, b, c, rows, columns);
   const auto blocks = columns % (4 * kLanes) == 0   ? multiply_dense_blocks<K, 6, 4>
                       : columns % (3 * kLanes) == 0 ? multiply_dense_blocks<K, 6, 3>
                       : columns % (2 * kLanes) == 0 ? multiply_dense_blocks<K, 6, 2>
@@ -138,10 +141,11 @@ void multiply_dense(const float* a, const float* b, float* c, int64_t rows, int6
   blocks(a, b, c, rows, columns);
 }
 
-// c [rows][columns] = a [rows][k] x b [k][columns]: `rows` is a multiple of 12, `columns` of 16.
+// c [rows][columns] = a [rows][k] x b [k][columns]: `rows` is a multiple of 12, or of 8 if k is 16 or 32; `columns` of 16.
 inline void multiply_tiles(const float* a, const float* b, float* c, int64_t rows, int64_t columns,
                            int64_t k) {
-  if (k == 16 && columns == 16) return multiply_sixteen(a, b, c, rows);
+  if (k == 16 && columns == 16)
+    return rows % 12 == 0 ? multiply_sixteen<12>(a, b, c, rows) : multiply_sixteen<8>(a, b, c, rows);
   if (k == 16) return multiply_dense<16>(a, b, c, rows, columns);
   if (k == 32) return multiply_dense<32>(a, b, c, rows, columns);
   if (k == 64) return multiply_dense<64>(a, b, c, rows, columns);

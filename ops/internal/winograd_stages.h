@@ -61,11 +61,6 @@ struct TilePosition {
   }
 };
 
-// Floats of an image from which on it is streamed: 4 MiB, more than the cores' own caches leave of it until the next operator
-// reads it. (resnet_v1_20 with batches of 128, two cores: convolutions gain 13 %, normalisation behind them loses 10 %; the step
-// gains 2 to 4 %.)
-inline constexpr int64_t kStreamedImage = 1024 * 1024;
-
 // What a stage works on: rows [first, last) of a chunk, of these blocks of channels. Row 0 of the chunk is tile `origin`;
 // rows past the last tile of the problem are zero.
 struct Part {
@@ -310,13 +305,13 @@ void store_outputs(const Problem& p, const float* products, const Part& part, co
   store_outputs<kWriting, Contraction<Tile, M>>(p, products, part, strides, bias, y, none);
 }
 
-// The same, around the caches where the image is large; the part is one of the epilogue's groups if there is something to do.
+// The same, around the caches or not; the part is one of the epilogue's groups if there is something to do.
 template <typename Contracts>
 void store_image(const Problem& p, const float* products, const Part& part, const Strides& strides,
-                 const float* bias, float* y, const Epilogue& epilogue = {}, int64_t group = 0) {
-  const bool is_aligned = reinterpret_cast<uintptr_t>(y) % sizeof(Vector) == 0;
+                 const float* bias, float* y, bool streams, const Epilogue& epilogue = {},
+                 int64_t group = 0) {
   const auto store = [&](auto& applied) {
-    if (is_aligned && p.output_floats() >= kStreamedImage)
+    if (streams)
       store_outputs<Writing::kStreamed, Contracts>(p, products, part, strides, bias, y, applied);
     else
       store_outputs<Writing::kCached, Contracts>(p, products, part, strides, bias, y, applied);

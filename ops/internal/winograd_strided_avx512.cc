@@ -44,7 +44,8 @@ void correlate_tiles(const Problem& p, const Tiles& tiles, const float* u, const
                      products + point * y_stride, chunk, p.out_channels, p.in_channels);
     }
     store_image<Contracts>(p, products, {tile, 0, std::min(chunk, last - tile), 0, p.out_channels / kLanes},
-                           {y_stride, p.out_channels, kLanes}, bias, y, epilogue, tile / chunk);
+                           {y_stride, p.out_channels, kLanes}, bias, y, is_streamed(p.output_floats(), y),
+                           epilogue, tile / chunk);
   }
 }
 
@@ -98,10 +99,12 @@ constexpr Kernels kKernels{
       transform_turned_filter<Writing::kCached, StridedExpansion>(p, filters, filter_strides(p), u, first,
                                                                   last);
     },
-    kCorrelate, accumulate_filter,
+    kCorrelate,
+    accumulate_filter,
     [](const Problem& p, const float* sums, int64_t parts, float* filters, int64_t first, int64_t last) {
       finish_filter<StridedFilterOutputs>(p, sums, parts, sum_strides(p), filters, first, last);
-    }};
+    },
+    nullptr};
 
 }  // namespace
 

@@ -138,7 +138,7 @@ constexpr WideKernels kKernels{
       block_by_block(chunk, first, last, p.out_channels, [&](const Part& part) {
         const Strides strides = blocked(chunk.rows, p.out_channels);
         store_image<Contraction<kTile, kOutputs>>(p, products + part.first_block * strides.block, part,
-                                                  strides, bias, y);
+                                                  strides, bias, y, is_streamed(p.output_floats(), y));
       });
     },
     [](const Problem& p, const TileChunk& chunk, const float* d, const float* v, float* sums, int64_t first,
