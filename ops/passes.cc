@@ -7,6 +7,7 @@
 #include "ops/internal/convolution_gradient_sums.h"
 #include "ops/internal/convolution_moments.h"
 #include "ops/internal/convolution_normalised_gradients.h"
+#include "ops/internal/convolution_of_normalised.h"
 #include "ops/internal/elementwise_fusion.h"
 #include "ops/internal/low_precision.h"
 #include "runtime/base/error.h"
@@ -24,6 +25,7 @@ std::vector<NamedRule> default_rules(const RuleOptions& options) {
   rules.push_back(convolution_moments_rule(options.direct_convolutions));
   rules.push_back(convolution_gradient_sums_rule(options.direct_convolutions));
   rules.push_back(convolution_normalised_gradients_rule());
+  rules.push_back(unneeded_normalised_image_rule());
   rules.push_back(elementwise_chain_rule());
   return rules;
 }

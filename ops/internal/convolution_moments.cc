@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "ops/internal/batch_norm_nodes.h"
+#include "ops/internal/convolution_of_normalised.h"
 #include "ops/internal/fusable_ops.h"
 #include "ops/internal/winograd.h"
+#include "ops/internal/winograd_of_normalised.h"
 #include "runtime/base/error.h"
 
 namespace mox {
@@ -21,7 +23,36 @@ bool is_normalised(const Node& convolution) {
   });
 }
 
+// At a convolution whose image is what a normalisation gave, of the kind that convolution_of_normalised finds.
+std::vector<Tensor> convolve_normalised(const Node& node, const RewriteView& view) {
+  const Tensor& image = node.inputs[0];
+  const Node& normalisation = *image.node();
+  const Node& alone = *view.mapped(image).node();  // a batch_norm_activation_of_moments, which this replaces
+  std::vector<Tensor> inputs = {view.mapped(node.inputs[1]),
+                                alone.inputs[0],
+                                alone.inputs[1],
+                                alone.inputs[2],
+                                view.mapped(Tensor(image.node(), 1)),
+                                view.mapped(Tensor(image.node(), 2))};
+  if (normalisation.inputs.size() == 4) inputs.push_back(view.mapped(normalisation.inputs[3]));
+  Attributes attributes = node.attributes;
+  attributes.set("epsilon", normalisation.attributes.get<double>("epsilon"));
+  attributes.set("has_image", true);
+  attributes.set(kGroupsOfPixels, winograd_of_normalised_groups(geometry_of(node)));
+  Node& fresh = make_node(conv2d_of_normalised_op(), std::move(inputs), std::move(attributes), node.where);
+  view.redirect(image, fresh.output(2).named(normalisation.name));
+  return {fresh.output(0).named(node.name)};
+}
+
+bool is_convolved_at_once(const Node& node, const RewriteView& view) {
+  const Tensor& image = node.inputs[0];
+  return image.index() == 0 && image.node()->op == &batch_norm_activation_op() &&
+         view.mapped(image).node()->op == &batch_norm_activation_of_moments_op() &&
+         convolution_of_normalised(*image.node()) == &node;
+}
+
 std::optional<std::vector<Tensor>> give_moments(const Node& node, const RewriteView& view) {
+  if (is_convolved_at_once(node, view)) return convolve_normalised(node, view);
   const int64_t groups = winograd_moment_groups(geometry_of(node));
   if (groups == 0 || !is_normalised(node)) return std::nullopt;
   Attributes attributes = node.attributes;
@@ -33,13 +64,16 @@ std::optional<std::vector<Tensor>> give_moments(const Node& node, const RewriteV
 
 std::optional<std::vector<Tensor>> take_moments(const Node& node, const RewriteView& view) {
   const Tensor x = view.mapped(node.inputs[0]);
-  if (x.node()->op != &conv2d_moments_op()) return std::nullopt;
-  std::vector<Tensor> inputs = {x, view.mapped(node.inputs[1]), view.mapped(node.inputs[2]),
-                                x.node()->output(1)};
+  if (x.node()->op != &conv2d_moments_op() && x.node()->op != &conv2d_of_normalised_op()) return std::nullopt;
+  const Tensor moments = x.node()->output(1);
+  std::vector<Tensor> inputs = {x, view.mapped(node.inputs[1]), view.mapped(node.inputs[2]), moments};
   if (node.inputs.size() == 4) inputs.push_back(view.mapped(node.inputs[3]));
   Node& fresh =
       make_node(batch_norm_activation_of_moments_op(), std::move(inputs), node.attributes, node.where);
-  return {{fresh.output(0).named(node.name), fresh.output(1), fresh.output(2)}};
+  const Tensor y = fresh.output(0).named(node.name);
+  if (!convolution_of_normalised(node)) return {{y, fresh.output(1), fresh.output(2)}};
+  Node& statistics = make_node(statistics_of_moments_op(), {moments}, {}, node.where);
+  return {{y, statistics.output(0), statistics.output(1)}};
 }
 
 }  // namespace

@@ -18,96 +18,115 @@ Part whole_chunk(int64_t tile, int64_t chunk, int64_t channels) {
   return {tile, 0, chunk, 0, channels / kLanes};
 }
 
+// Tiles that are transformed while something else is fetched.
+template <typename Tiles>
+struct WhileFetching : Tiles {
+  RangesAhead& ahead;
+
+  template <Writing kWriting>
+  void transform(const TilePosition& at, int64_t b, float* to, int64_t stride) const {
+    ahead.fetch();
+    Tiles::template transform<kWriting>(at, b, to, stride);
+  }
+};
+
+// Pixels ahead are fetched during the products alone: during transforms they are what the next tiles need.
+template <typename Tiles, typename Ahead>
+void transform_chunk(const Problem& p, const Tiles& tiles, const Part& part, const Strides& strides,
+                     float* out, Ahead& ahead) {
+  if constexpr (std::is_same_v<Ahead, RangesAhead> && Tiles::kStaysInRegisters)
+    transform_tiles<Writing::kCached>(p, WhileFetching<Tiles>{tiles, ahead}, part, strides, out);
+  else
+    transform_tiles<Writing::kCached>(p, tiles, part, strides, out);
+}
+
+// Tiles from `tile` on, `there` of them.
+template <int Tile, int R, typename Ahead>
+void correlate_chunk(const Problem& p, const float* x, const float* u, const float* bias, float* y,
+                     bool streams, const Epilogue& epilogue, int64_t tile, int64_t there, int64_t chunk,
+                     float* scratch, Ahead& ahead) {
+  const int64_t x_stride = point_stride(chunk * p.in_channels),
+                y_stride = point_stride(chunk * p.out_channels);
+  float* products = scratch + p.points() * x_stride;
+  transform_chunk(p, ImageTiles<Tile, Tile + 1 - R, float>{p, x}, whole_chunk(tile, chunk, p.in_channels),
+                  {x_stride, p.in_channels, kLanes}, scratch, ahead);
+  for (int point = 0; point < p.points(); ++point) {
+    ahead.fetch();
+    multiply_tiles(scratch + point * x_stride, u + point * p.filter_stride(), products + point * y_stride,
+                   chunk, p.out_channels, p.in_channels);
+  }
+  store_image<Contraction<Tile, Tile + 1 - R>>(p, products, {tile, 0, there, 0, p.out_channels / kLanes},
+                                               {y_stride, p.out_channels, kLanes}, bias, y, streams, epilogue,
+                                               tile / chunk);
+}
+
+template <typename First, typename Second>
+struct Together {
+  First first;
+  Second second;
+  void fetch() {
+    first.fetch();
+    second.fetch();
+  }
+};
+
 template <int Tile, int R>
 void correlate(const Problem& p, const float* x, const float* u, const float* bias, float* y,
                const Epilogue& epilogue, int64_t first, int64_t last, int64_t chunk, float* scratch) {
+  const ImageTiles<Tile, Tile + 1 - R, float> image{p, x};
+  for (int64_t tile = first; tile < last; tile += chunk) {
+    Together ahead{image.ahead(tile + chunk, tile + 2 * chunk),
+                   EpilogueAhead(p, epilogue.gradient, tile, tile + chunk)};
+    correlate_chunk<Tile, R>(p, x, u, bias, y, is_streamed(p.output_floats(), y), epilogue, tile,
+                             std::min(chunk, last - tile), chunk, scratch, ahead);
+  }
+}
+
+template <int Tile, int R>
+void correlate_images(const Problem& p, const float* x, const float* u, float* y, bool streams,
+                      const Epilogue& epilogue, RangesAhead& ahead, int64_t chunk, float* scratch) {
+  for (int64_t tile = 0; tile < p.tiles(); tile += chunk)
+    correlate_chunk<Tile, R>(p, x, u, nullptr, y, streams, epilogue, tile, std::min(chunk, p.tiles() - tile),
+                             chunk, scratch, ahead);
+}
+
+template <int Tile, int R, typename Ahead>
+void accumulate_chunk(const Problem& p, const float* x, const float* dy, float* sums, bool adds, int64_t tile,
+                      int64_t chunk, float* scratch, Ahead& ahead) {
   const int64_t x_stride = point_stride(chunk * p.in_channels),
                 y_stride = point_stride(chunk * p.out_channels);
-  const ImageTiles<Tile, Tile + 1 - R, float> image{p, x};
-  float* products = scratch + p.points() * x_stride;
-  for (int64_t tile = first; tile < last; tile += chunk) {
-    transform_tiles<Writing::kCached>(p, image, whole_chunk(tile, chunk, p.in_channels),
-                                      {x_stride, p.in_channels, kLanes}, scratch);
-    auto ahead = image.ahead(tile + chunk, tile + 2 * chunk);
-    EpilogueAhead epilogue_ahead(p, epilogue.gradient, tile, tile + chunk);
-    for (int point = 0; point < p.points(); ++point) {
-      ahead.fetch();
-      epilogue_ahead.fetch();
-      multiply_tiles(scratch + point * x_stride, u + point * p.filter_stride(), products + point * y_stride,
-                     chunk, p.out_channels, p.in_channels);
-    }
-    store_image<Contraction<Tile, Tile + 1 - R>>(
-        p, products, {tile, 0, std::min(chunk, last - tile), 0, p.out_channels / kLanes},
-        {y_stride, p.out_channels, kLanes}, bias, y, is_streamed(p.output_floats(), y), epilogue,
-        tile / chunk);
+  float* gradients = scratch + p.points() * x_stride;
+  transform_chunk(p, ImageTiles<Tile, Tile + 1 - R, float>{p, x}, whole_chunk(tile, chunk, p.in_channels),
+                  {x_stride, p.in_channels, kLanes}, scratch, ahead);
+  transform_chunk(p, GradientTiles<Tile, Tile + 1 - R, float>{p, dy},
+                  whole_chunk(tile, chunk, p.out_channels), {y_stride, p.out_channels, kLanes}, gradients,
+                  ahead);
+  for (int point = 0; point < p.points(); ++point) {
+    ahead.fetch();
+    accumulate_tiles(gradients + point * y_stride, scratch + point * x_stride,
+                     sums + point * p.filter_stride(), p.out_channels, p.in_channels, chunk, adds);
   }
 }
 
 template <int Tile, int R>
 void accumulate_filter(const Problem& p, const float* x, const float* dy, float* sums, int64_t first,
                        int64_t last, int64_t chunk, float* scratch) {
-  const int64_t x_stride = point_stride(chunk * p.in_channels),
-                y_stride = point_stride(chunk * p.out_channels);
   const ImageTiles<Tile, Tile + 1 - R, float> image{p, x};
   const GradientTiles<Tile, Tile + 1 - R, float> gradient{p, dy};
-  float* gradients = scratch + p.points() * x_stride;
   if (first == last)
     std::memset(sums, 0, static_cast<size_t>(p.points() * p.filter_stride()) * sizeof(float));
   for (int64_t tile = first; tile < last; tile += chunk) {
-    transform_tiles<Writing::kCached>(p, image, whole_chunk(tile, chunk, p.in_channels),
-                                      {x_stride, p.in_channels, kLanes}, scratch);
-    transform_tiles<Writing::kCached>(p, gradient, whole_chunk(tile, chunk, p.out_channels),
-                                      {y_stride, p.out_channels, kLanes}, gradients);
-    auto image_ahead = image.ahead(tile + chunk, tile + 2 * chunk);
-    auto gradient_ahead = gradient.ahead(tile + chunk, tile + 2 * chunk);
-    for (int point = 0; point < p.points(); ++point) {
-      image_ahead.fetch();
-      gradient_ahead.fetch();
-      multiply<Singles, TilesAre::kTerms>(gradients + point * y_stride, p.out_channels,
-                                          scratch + point * x_stride, p.in_channels,
-                                          sums + point * p.filter_stride(), p.in_channels, p.out_channels,
-                                          p.in_channels, chunk, tile > first);
-    }
+    Together ahead{image.ahead(tile + chunk, tile + 2 * chunk),
+                   gradient.ahead(tile + chunk, tile + 2 * chunk)};
+    accumulate_chunk<Tile, R>(p, x, dy, sums, tile > first, tile, chunk, scratch, ahead);
   }
 }
 
 template <int Tile, int R>
-void backpropagate(const BothGradients& run, int64_t chunk, float* scratch) {
-  const Problem &forward = run.forward, &backward = run.backward;
-  constexpr int M = Tile + 1 - R;
-  const int64_t image_stride = point_stride(chunk * forward.in_channels),
-                gradient_stride = point_stride(chunk * forward.out_channels);
-  const ImageTiles<Tile, M, float> image{forward, run.image}, turned{backward, run.dy};
-  const GradientTiles<Tile, M, float> gradient{forward, run.dy};
-  float* gradients = scratch + forward.points() * image_stride;
-  const int64_t chunks = (forward.tiles() + chunk - 1) / chunk;
-  RangesAhead ahead(run.next, 2 * chunks * forward.points());
-  for (int64_t tile = 0; tile < forward.tiles(); tile += chunk) {
-    const Strides of_images{image_stride, forward.in_channels, kLanes},
-        of_gradients{gradient_stride, forward.out_channels, kLanes};
-    transform_tiles<Writing::kCached>(forward, image, whole_chunk(tile, chunk, forward.in_channels),
-                                      of_images, scratch);
-    transform_tiles<Writing::kCached>(forward, gradient, whole_chunk(tile, chunk, forward.out_channels),
-                                      of_gradients, gradients);
-    for (int point = 0; point < forward.points(); ++point) {
-      ahead.fetch();
-      multiply<Singles, TilesAre::kTerms>(
-          gradients + point * gradient_stride, forward.out_channels, scratch + point * image_stride,
-          forward.in_channels, run.sums + point * forward.filter_stride(), forward.in_channels,
-          forward.out_channels, forward.in_channels, chunk, run.adds || tile > 0);
-    }
-    transform_tiles<Writing::kCached>(backward, turned, whole_chunk(tile, chunk, backward.in_channels),
-                                      of_gradients, gradients);
-    for (int point = 0; point < forward.points(); ++point) {
-      ahead.fetch();
-      multiply_tiles(gradients + point * gradient_stride, run.u + point * backward.filter_stride(),
-                     scratch + point * image_stride, chunk, backward.out_channels, backward.in_channels);
-    }
-    store_image<Contraction<Tile, M>>(
-        backward, scratch,
-        {tile, 0, std::min(chunk, backward.tiles() - tile), 0, backward.out_channels / kLanes}, of_images,
-        nullptr, run.dx, run.streams, run.epilogue, tile / chunk);
-  }
+void accumulate_images(const Problem& p, const float* x, const float* dy, float* sums, bool adds,
+                       RangesAhead& ahead, int64_t chunk, float* scratch) {
+  for (int64_t tile = 0; tile < p.tiles(); tile += chunk)
+    accumulate_chunk<Tile, R>(p, x, dy, sums, adds || tile > 0, tile, chunk, scratch, ahead);
 }
 
 template <int Tile, int R>
@@ -124,7 +143,8 @@ constexpr Kernels kKernels{
     [](const Problem& p, const float* sums, int64_t parts, float* filters, int64_t first, int64_t last) {
       finish_filter<Tile, R>(p, sums, parts, sum_strides(p), filters, first, last);
     },
-    backpropagate<Tile, R>};
+    correlate_images<Tile, R>,
+    accumulate_images<Tile, R>};
 
 }  // namespace
 

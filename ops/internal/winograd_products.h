@@ -153,4 +153,49 @@ inline void multiply_tiles(const float* a, const float* b, float* c, int64_t row
   multiply<Singles, TilesAre::kRows>(a, k, b, columns, c, columns, rows, columns, k, false);
 }
 
+// c [Rows][Columns] (+)= the sum over k tiles of a [k][Rows]^T x b [k][Columns]: what multiply<Singles, TilesAre::kTerms> does, faster,
+// since all distances are known.
+template <int Rows, int Columns>
+void accumulate_dense(const float* a, const float* b, float* c, int64_t k, bool accumulate) {
+  constexpr int kVectors = Columns % 64 == 0 ? 4 : Columns / kLanes,
+                kRows = kVectors == 4 ? 4 : 16 / kVectors;
+  for (int64_t n = 0; n < Columns; n += kVectors * kLanes)
+    for (int64_t row = 0; row < Rows; row += kRows) {
+      float* to = c + row * Columns + n;
+      Vector sum[kRows][kVectors];
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v)
+          sum[r][v] = accumulate ? _mm512_loadu_ps(to + r * Columns + v * kLanes) : _mm512_setzero_ps();
+      const float *scalars = a + row, *lines = b + n;
+#pragma GCC unroll 2
+      for (int64_t i = 0; i < k; ++i, scalars += Rows, lines += Columns) {
+        Vector line[kVectors];
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) line[v] = _mm512_loadu_ps(lines + v * kLanes);
+#pragma GCC unroll 16
+        for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+          for (int v = 0; v < kVectors; ++v)
+            sum[r][v] = Singles::add_product(sum[r][v], splat(scalars[r]), line[v]);
+      }
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) _mm512_storeu_ps(to + r * Columns + v * kLanes, sum[r][v]);
+    }
+}
+
+// c [rows][columns] (+)= the sum over k tiles of a [k][rows]^T x b [k][columns]; rows and columns are multiples of 16.
+inline void accumulate_tiles(const float* a, const float* b, float* c, int64_t rows, int64_t columns,
+                             int64_t k, bool accumulate) {
+  if (rows == columns) {
+    if (rows == 16) return accumulate_dense<16, 16>(a, b, c, k, accumulate);
+    if (rows == 32) return accumulate_dense<32, 32>(a, b, c, k, accumulate);
+    if (rows == 64) return accumulate_dense<64, 64>(a, b, c, k, accumulate);
+  }
+  multiply<Singles, TilesAre::kTerms>(a, rows, b, columns, c, columns, rows, columns, k, accumulate);
+}
+
 }  // namespace mox::winograd

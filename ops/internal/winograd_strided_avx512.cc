@@ -104,6 +104,7 @@ constexpr Kernels kKernels{
     [](const Problem& p, const float* sums, int64_t parts, float* filters, int64_t first, int64_t last) {
       finish_filter<StridedFilterOutputs>(p, sums, parts, sum_strides(p), filters, first, last);
     },
+    nullptr,
     nullptr};
 
 }  // namespace

@@ -13,7 +13,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "runtime/tensor/dtype.h"
 
@@ -91,25 +90,7 @@ struct Epilogue {
   ReluGradient gradient = {};  // unless its sums are null
 };
 
-// Memory that will be read soon.
-struct MemoryRange {
-  const float* first = nullptr;
-  int64_t floats = 0;
-};
-
-// Both gradients of a correlation with a step of kOne, of so few images that what they read stays in a core's cache. `forward` is
-// the correlation of the image with the filter, `backward` that of its result's gradient with the turned filter: as many tiles.
-struct BothGradients {
-  const Problem &forward, &backward;
-  const float *image, *dy;
-  const float* u;  // the turned filter, transformed
-  float* sums;     // of the filter's gradient, as accumulate_filter makes them
-  bool adds;       // to what is in `sums`
-  float* dx;
-  bool streams;                       // whether dx is written around the caches
-  Epilogue epilogue;                  // of dx: its chunks are counted from tile 0 of these images
-  std::span<const MemoryRange> next;  // fetched meanwhile
-};
+class RangesAhead;  // winograd_ranges_ahead.h
 
 // Implementations for one instruction set. `first` and `last` are tiles, counted through the batch; `chunk` is how many
 // are worked on at a time, a multiple of 12.
@@ -131,8 +112,14 @@ struct Kernels {
   // out-channels [first, last).
   void (*finish_filter)(const Problem&, const float* sums, int64_t parts, float* filters, int64_t first,
                         int64_t last);
-  // `chunk` is a multiple of 8 or of 12; null where the step is not kOne. scratch as above.
-  void (*backpropagate)(const BothGradients&, int64_t chunk, float* scratch);
+  // Of so few images that they stay in a core's cache, all tiles of them; `ahead` is fetched meanwhile. `chunk` may be a multiple of
+  // 8 as well if there are 16 or 32 in-channels. Null where the step is not kOne. As correlate, with chunks of the epilogue counted
+  // from the first of these images; y is written around the caches if it `streams`.
+  void (*correlate_images)(const Problem&, const float* x, const float* u, float* y, bool streams,
+                           const Epilogue& epilogue, RangesAhead& ahead, int64_t chunk, float* scratch);
+  // As accumulate_filter; `adds` to what is in `sums` or not.
+  void (*accumulate_images)(const Problem&, const float* x, const float* dy, float* sums, bool adds,
+                            RangesAhead& ahead, int64_t chunk, float* scratch);
 };
 
 const Kernels& kernels_avx512(int tile, int window);  // of a Problem's `tile` and `window`

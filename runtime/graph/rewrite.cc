@@ -32,6 +32,15 @@ int RewriteView::uses_of_mapped(const Tensor& fresh) const {
   return found == fresh_uses_.end() ? 0 : found->second;
 }
 
+void RewriteView::redirect(const Tensor& old, const Tensor& fresh) const {
+  const Tensor former = mapped(old);
+  MOX_ASSERT(fresh.node()->graph == target_ && fresh.type() == old.type(),
+             "a rewrite keeps the type of what it replaces");
+  mapping_[key_of(old)] = fresh;
+  fresh_uses_[key_of(former)] -= uses(old);
+  fresh_uses_[key_of(fresh)] += uses(old);
+}
+
 GraphRewriter::GraphRewriter(const Graph& source, std::vector<Tensor> outputs)
     : outputs_(std::move(outputs)) {
   for (const Tensor& output : outputs_)

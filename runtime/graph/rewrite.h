@@ -27,13 +27,16 @@ class RewriteView {
   // New graph: the same question as `uses`, asked of the old tensor that `mapped` turned into `fresh`; a tensor the
   // sweep made that stands for no old tensor has no recorded uses (0).
   int uses_of_mapped(const Tensor& fresh) const;
+  // From here on the old tensor, of an earlier node, lives elsewhere in the new graph: for values that a node computes besides
+  // what it replaces. What was built from the former one stays.
+  void redirect(const Tensor& old, const Tensor& fresh) const;
   Graph& target() const { return *target_; }
 
  private:
   friend class GraphRewriter;
   std::unordered_map<int64_t, int> uses_;
-  std::unordered_map<int64_t, Tensor> mapping_;
-  std::unordered_map<int64_t, int> fresh_uses_;
+  mutable std::unordered_map<int64_t, Tensor> mapping_;  // which rules may change, by redirect alone
+  mutable std::unordered_map<int64_t, int> fresh_uses_;
   Graph* target_ = nullptr;
 };
 

@@ -1,72 +1,28 @@
-#include "ops/internal/winograd_normalised.h"
+#include "ops/internal/winograd_normalised_gradients.h"
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
-#include "ops/instruction_set.h"
-#include "ops/internal/batch_norm_loops.h"
 #include "ops/internal/batch_norm_sums.h"
-#include "ops/internal/winograd.h"
+#include "ops/internal/winograd_image_groups.h"
+#include "ops/internal/winograd_normalised_images.h"
 #include "ops/internal/winograd_problem.h"
+#include "ops/internal/winograd_ranges_ahead.h"
 #include "runtime/base/error.h"
 
 namespace mox {
 namespace {
 
 using normalisation::ChannelGradient;
+using winograd::ImageGroups;
 using winograd::Kernels;
-using winograd::kLanes;
 using winograd::MemoryRange;
 using winograd::point_stride;
 using winograd::Problem;
+using winograd::RangesAhead;
 using Inputs = NormalisedGradientInputs;
 
-constexpr int64_t kMostChannels = 32;  // so that filter, sums and tiles stay in an L2 cache of 1 MiB
-constexpr int64_t kMostFloats =
-    32 * 1024;                        // of the images of a group: six of them are in use or on their way
-constexpr int64_t kMostImages = 8;    // of a group
-constexpr double kMostWaste = 1.125;  // of tiles that are worked on, for each that is there
-constexpr int64_t kFilterParts = 8;   // partial sums of the filter's gradient, whatever the team
-
-// How many images are worked on together, and how many of their tiles.
-struct Cut {
-  int64_t images = 0, chunk = 0;
-
-  int64_t groups(const Problem& p) const { return (p.batch + images - 1) / images; }
-  int64_t chunks(const Problem& p) const { return chunks_of(p, images); }  // of a whole group
-  int64_t all_chunks(const Problem& p) const {
-    const int64_t before = groups(p) - 1;
-    return before * chunks(p) + chunks_of(p, p.batch - before * images);
-  }
-
- private:
-  int64_t chunks_of(const Problem& p, int64_t some_images) const {
-    return (some_images * p.tiles_y() * p.tiles_x() + chunk - 1) / chunk;
-  }
-};
-
-// The cut that wastes least, of those the one with fewest images.
-Cut cut_of(const Problem& p) {
-  const int64_t floats = p.in_channels * p.in_height * p.in_width;
-  Cut best;
-  double least = std::numeric_limits<double>::infinity();
-  for (int64_t images = 1; images <= std::min({kMostImages, p.batch, kMostFloats / floats}); ++images)
-    for (const int64_t chunk : {36, 32, 24}) {
-      const Cut cut{images, chunk};
-      const double waste = static_cast<double>(cut.chunks(p) * chunk) /
-                           static_cast<double>(images * p.tiles_y() * p.tiles_x());
-      if (waste >= least) continue;
-      least = waste;
-      best = cut;
-    }
-  return least <= kMostWaste ? best : Cut();
-}
-
-bool pays(const ConvolutionGeometry& g) {
-  return g.x.dtype == DType::kFloat32 && g.x.shape == g.y.shape && g.x.shape[1] <= kMostChannels &&
-         g.w.shape[2] == 3 && g.window[0].stride == 1 && winograd_pays(g);
-}
+constexpr int64_t kFilterParts = 8;  // partial sums of the filter's gradient, whatever the team
 
 // Per-channel numbers, in this order in the scratch memory.
 struct ChannelNumbers {
@@ -87,7 +43,7 @@ class NormalisedGradients {
                       int64_t groups_of_results)
       : forward_(winograd::forward_problem(geometry)),
         backward_(winograd::backward_input_problem(geometry)),
-        cut_(cut_of(forward_)),
+        groups_(winograd::image_groups_of(geometry)),
         inputs_(inputs),
         groups_of_sums_(groups_of_sums),
         groups_of_results_(groups_of_results),
@@ -110,7 +66,7 @@ class NormalisedGradients {
     args.team.parallel_for(channels(), 8, [&](int64_t first, int64_t last) {
       kernels_.transform_turned_filter(backward_, args.input<float>(Inputs::kFilter), u, first, last);
     });
-    const int64_t groups = cut_.groups(forward_);
+    const int64_t groups = groups_.count(forward_);
     args.team.parallel_for_by_thread(kFilterParts, 1, [&](int thread, int64_t first, int64_t last) {
       float* scratch = of_threads + thread * thread_floats();
       for (int64_t part = first; part < last; ++part) {
@@ -118,8 +74,7 @@ class NormalisedGradients {
         const int64_t begin = groups * part / kFilterParts, end = groups * (part + 1) / kFilterParts;
         if (begin == end) std::fill_n(part_sums, filter_floats(), 0.0f);
         for (int64_t group = begin; group < end; ++group)
-          backpropagate(args, numbers, u, part_sums, chunk_sums, group, group > begin,
-                        group + 1 < groups * last / kFilterParts, scratch);
+          backpropagate(args, numbers, u, part_sums, chunk_sums, group, group > begin, scratch);
       }
     });
     args.team.parallel_for(channels(), 8, [&](int64_t first, int64_t last) {
@@ -133,16 +88,16 @@ class NormalisedGradients {
   int64_t pixels() const { return forward_.in_height * forward_.in_width; }
   int64_t image_floats() const { return channels() * pixels(); }
   int64_t filter_floats() const { return forward_.points() * forward_.filter_stride(); }
-  int64_t tile_floats() const { return 2 * forward_.points() * point_stride(cut_.chunk * channels()); }
-  int64_t chunk_sums_floats() const { return cut_.all_chunks(forward_) * 2 * channels(); }
-  int64_t thread_floats() const { return tile_floats() + 2 * cut_.images * image_floats(); }
+  int64_t tile_floats() const { return 2 * forward_.points() * point_stride(groups_.chunk * channels()); }
+  int64_t chunk_sums_floats() const { return groups_.all_chunks(forward_) * 2 * channels(); }
+  int64_t thread_floats() const { return tile_floats() + 2 * groups_.images * image_floats(); }
 
   void find_numbers(const KernelArguments& args, const ChannelNumbers& numbers) const {
     const auto* sums = args.input<float>(Inputs::kSums);
     const auto *scale = args.input<float>(Inputs::kScale), *variance = args.input<float>(Inputs::kVariance),
                *scale_before = args.input<float>(Inputs::kScaleBefore),
                *variance_before = args.input<float>(Inputs::kVarianceBefore);
-    std::array<double, 2 * kMostChannels> totals = {};
+    std::array<double, 2 * ImageGroups::kMostChannels> totals = {};
     for (int64_t group = 0; group < groups_of_sums_; ++group, sums += 2 * channels())
       for (int64_t i = 0; i < 2 * channels(); ++i) totals[static_cast<size_t>(i)] += sums[i];
     for (int64_t c = 0; c < channels(); ++c) {
@@ -164,7 +119,7 @@ class NormalisedGradients {
   void gather(const float* chunk_sums, float* results) const {
     const int64_t row = 2 * channels();
     std::fill_n(results, groups_of_results_ * row, 0.0f);
-    for (int64_t chunk = 0; chunk < cut_.all_chunks(forward_); ++chunk)
+    for (int64_t chunk = 0; chunk < groups_.all_chunks(forward_); ++chunk)
       for (int64_t i = 0; i < row; ++i)
         results[chunk % groups_of_results_ * row + i] += chunk_sums[chunk * row + i];
   }
@@ -179,57 +134,46 @@ class NormalisedGradients {
   }
 
   void backpropagate(const KernelArguments& args, const ChannelNumbers& numbers, const float* u, float* sums,
-                     float* chunk_sums, int64_t group, bool adds, bool has_next, float* scratch) const {
-    const int64_t images = std::min(cut_.images, forward_.batch - group * cut_.images);
-    const int64_t at = group * cut_.images * image_floats();
-    float* dy = scratch + tile_floats();
-    float* image = dy + cut_.images * image_floats();
-    differentiate(args, numbers, images, at, dy);
-    if (inputs_.image < 0) normalise(args, numbers, images, at, image);
-
+                     float* chunk_sums, int64_t group, bool adds, float* scratch) const {
     Problem forward = forward_, backward = backward_;
-    forward.batch = backward.batch = images;
+    forward.batch = backward.batch = groups_.images_of(forward_, group);
+    const int64_t at = group * groups_.images * image_floats(), after = at + forward.batch * image_floats();
     std::array<MemoryRange, 5> memory;
     std::span<const MemoryRange> next;
-    if (has_next) {
-      const int64_t after = at + images * image_floats();
-      next = ranges(args, after,
-                    std::min(cut_.images * image_floats(), forward_.batch * image_floats() - after), memory);
-    }
+    if (group + 1 < groups_.count(forward_))  // most often this thread's too
+      next = ranges(args, after, groups_.images_of(forward_, group + 1) * image_floats(), memory);
+    RangesAhead ahead(next, winograd::fetches_of_accumulation(forward, groups_.chunk) +
+                                winograd::fetches_of_correlation(backward, groups_.chunk));
+
     const auto here = [&](int input) { return input < 0 ? nullptr : args.input<float>(input) + at; };
+    float* dy = scratch + tile_floats();
+    differentiate(forward, args, numbers, at, dy);
+    const float* image = here(inputs_.image);
+    if (!image) {
+      float* made = dy + groups_.images * image_floats();
+      normalise(forward, here(Inputs::kX), nullptr,
+                {args.input<float>(Inputs::kMeanBefore), numbers.factor_before,
+                 args.input<float>(Inputs::kOffsetBefore)},
+                made);
+      image = made;
+    }
+    kernels_.accumulate_images(forward, image, dy, sums, adds, ahead, groups_.chunk, scratch);
     float* dx = args.output<float>(0) + at;
-    kernels_.backpropagate(
-        {.forward = forward,
-         .backward = backward,
-         .image = inputs_.image < 0 ? image : here(inputs_.image),
-         .dy = dy,
-         .u = u,
-         .sums = sums,
-         .adds = adds,
-         .dx = dx,
-         .streams = winograd::is_streamed(forward_.batch * image_floats(), dx),
-         .epilogue = {.gradient = {.x = here(Inputs::kX),
-                                   .more = here(inputs_.more),
-                                   .result = here(inputs_.image),
-                                   .mean = args.input<float>(Inputs::kMeanBefore),
-                                   .factor = numbers.factor_before,
-                                   .offset = args.input<float>(Inputs::kOffsetBefore),
-                                   .sums = chunk_sums + group * cut_.chunks(forward_) * 2 * channels()}},
-         .next = next},
-        cut_.chunk, scratch);
+    kernels_.correlate_images(
+        backward, dy, u, dx, winograd::is_streamed(forward_.batch * image_floats(), dx),
+        {.gradient = {.x = here(Inputs::kX),
+                      .more = here(inputs_.more),
+                      .result = here(inputs_.image),
+                      .mean = args.input<float>(Inputs::kMeanBefore),
+                      .factor = numbers.factor_before,
+                      .offset = args.input<float>(Inputs::kOffsetBefore),
+                      .sums = chunk_sums + group * groups_.chunks(forward_) * 2 * channels()}},
+        ahead, groups_.chunk, scratch);
   }
 
-  // take(plane, first channel, first value) for each plane of 16 channels.
-  template <typename Take>
-  void for_each_plane(int64_t images, const Take& take) const {
-    const int64_t blocks = channels() / kLanes;
-    for (int64_t plane = 0; plane < images * blocks; ++plane)
-      take(plane % blocks * kLanes, plane * pixels() * kLanes);
-  }
-
-  void differentiate(const KernelArguments& args, const ChannelNumbers& numbers, int64_t images, int64_t at,
-                     float* dy) const {
-    for_each_plane(images, [&](int64_t channel, int64_t value) {
+  void differentiate(const Problem& images, const KernelArguments& args, const ChannelNumbers& numbers,
+                     int64_t at, float* dy) const {
+    winograd::for_each_plane(images, [&](int64_t channel, int64_t value) {
       normalisation::kFloatAvx512.differentiate({.pixels = pixels(),
                                                  .x = args.input<float>(Inputs::kY) + at + value,
                                                  .dy = args.input<float>(Inputs::kDz) + at + value,
@@ -247,24 +191,8 @@ class NormalisedGradients {
     });
   }
 
-  void normalise(const KernelArguments& args, const ChannelNumbers& numbers, int64_t images, int64_t at,
-                 float* image) const {
-    for_each_plane(images, [&](int64_t channel, int64_t value) {
-      normalisation::kFloatAvx512.normalise(
-          {.pixels = pixels(),
-           .x = args.input<float>(Inputs::kX) + at + value,
-           .residual = nullptr,
-           .y = image + value,
-           .mean = args.input<float>(Inputs::kMeanBefore) + channel,
-           .factor = numbers.factor_before + channel,
-           .offset = args.input<float>(Inputs::kOffsetBefore) + channel,
-           .activation = {
-               .clips = true, .low = 0, .high = std::numeric_limits<float>::infinity(), .open = true}});
-    });
-  }
-
   Problem forward_, backward_;
-  Cut cut_;
+  ImageGroups groups_;
   Inputs inputs_;
   int64_t groups_of_sums_, groups_of_results_;  // of the sums that are given, and of those that are made
   const Kernels& kernels_;
@@ -272,13 +200,9 @@ class NormalisedGradients {
 
 }  // namespace
 
-bool winograd_normalised_pays(const ConvolutionGeometry& geometry) {
-  return pays(geometry) && cut_of(winograd::forward_problem(geometry)).images > 0;
-}
-
 Kernel winograd_normalised_gradients_kernel(const Node& node, const ConvolutionGeometry& geometry,
                                             const NormalisedGradientInputs& inputs, const Team& team) {
-  MOX_ASSERT(winograd_normalised_pays(geometry), "the rule asks whether there is a kernel");
+  MOX_ASSERT(winograd::image_groups_of(geometry).exist(), "the rule asks whether there is a kernel");
   const NormalisedGradients run(geometry, inputs, node.inputs[Inputs::kSums].shape()[0],
                                 node.outputs[1].shape[0]);
   Kernel kernel = plain_kernel(node, run);

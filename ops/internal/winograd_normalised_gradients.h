@@ -13,11 +13,6 @@
 
 namespace mox {
 
-// Whether there is such a kernel: not with strides, where the image and the result are not of the same size, in bfloat16, with more
-// than 32 channels, of images too large for a core's cache or with so few tiles that cutting them evenly would waste much, and where
-// Winograd's method does not pay.
-bool winograd_normalised_pays(const ConvolutionGeometry& geometry);
-
 // Positions of the node's inputs; w and what else belongs to the convolution and the normalisation behind it always lie first.
 struct NormalisedGradientInputs {
   enum : int {
@@ -40,7 +35,7 @@ struct NormalisedGradientInputs {
   int image = -1;  // of the convolution; if none, it is relu of the normalised x
 };
 
-// Outputs dz of the normalisation before, its sums in as many groups as the node's type says, the filter's gradient, and those of scale and offset.
+// Where winograd_image_groups.h finds groups. Outputs dz of the normalisation before, its sums in as many groups as the node's type says, the filter's gradient, and those of scale and offset.
 Kernel winograd_normalised_gradients_kernel(const Node& node, const ConvolutionGeometry& geometry,
                                             const NormalisedGradientInputs& inputs, const Team& team);
 
