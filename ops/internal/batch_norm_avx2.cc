@@ -37,7 +37,10 @@ struct Avx2 {
 
 }  // namespace
 
-const Loops<float> kFloatAvx2[2] = {make_loops<Avx2, float, 1>(), make_loops<Avx2, float, 2>()};
-const Loops<BFloat16> kBFloat16Avx2[2] = {make_loops<Avx2, BFloat16, 1>(), make_loops<Avx2, BFloat16, 2>()};
+const Loops<float> kFloatAvx2[3] = {make_loops<Avx2, float, 1, false>(), make_loops<Avx2, float, 2, false>(),
+                                    make_loops<Avx2, float, 2, true>()};
+const Loops<BFloat16> kBFloat16Avx2[3] = {make_loops<Avx2, BFloat16, 1, false>(),
+                                          make_loops<Avx2, BFloat16, 2, false>(),
+                                          make_loops<Avx2, BFloat16, 2, true>()};
 
 }  // namespace mox::normalisation

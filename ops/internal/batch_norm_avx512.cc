@@ -5,7 +5,9 @@
 
 namespace mox::normalisation {
 
-const Loops<float> kFloatAvx512 = make_loops<Avx512, float, 1>();
-const Loops<BFloat16> kBFloat16Avx512 = make_loops<Avx512, BFloat16, 1>();
+const Loops<float> kFloatAvx512[2] = {make_loops<Avx512, float, 1, false>(),
+                                      make_loops<Avx512, float, 1, true>()};
+const Loops<BFloat16> kBFloat16Avx512[2] = {make_loops<Avx512, BFloat16, 1, false>(),
+                                            make_loops<Avx512, BFloat16, 1, true>()};
 
 }  // namespace mox::normalisation

@@ -16,6 +16,7 @@ struct Avx512BFloat16 : Avx512 {
 
 }  // namespace
 
-const Loops<BFloat16> kBFloat16Avx512BFloat16 = make_loops<Avx512BFloat16, BFloat16, 1>();
+const Loops<BFloat16> kBFloat16Avx512BFloat16[2] = {make_loops<Avx512BFloat16, BFloat16, 1, false>(),
+                                                    make_loops<Avx512BFloat16, BFloat16, 1, true>()};
 
 }  // namespace mox::normalisation

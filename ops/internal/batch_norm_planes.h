@@ -7,13 +7,16 @@
 
 namespace mox::normalisation {
 
-// kVectors * Simd::kLanes channels.
-template <typename Simd, typename T, int kVectors>
+// kVectors * Simd::kLanes channels; where the pixels are not spaced, the distance from one to the next is known here, which
+// makes loops over blocks of channels faster.
+template <typename Simd, typename T, int kVectors, bool kIsSpaced>
 struct Planes {
   using Vector = typename Simd::Vector;
   static constexpr int kLanes = Simd::kLanes, kWidth = kVectors * kLanes;
 
-  static void statistics(const T* x, int64_t pixels, float* mean, float* squares) {
+  static void statistics(const Pixels<T>& plane, float* mean, float* squares) {
+    const T* x = plane.first;
+    const int64_t pixels = plane.count, distance = distance_of(plane.distance);
     constexpr int kSums = 4;  // independent, to hide the latency of an addition
     Vector sums[kSums][kVectors], center[kVectors];
     const auto start = [&] {
@@ -28,17 +31,17 @@ struct Planes {
     for (; p + kSums <= pixels; p += kSums)
       for (int s = 0; s < kSums; ++s)
         for (int v = 0; v < kVectors; ++v)
-          sums[s][v] = Simd::add(sums[s][v], Simd::load(x + (p + s) * kWidth + v * kLanes));
+          sums[s][v] = Simd::add(sums[s][v], Simd::load(x + (p + s) * distance + v * kLanes));
     for (; p < pixels; ++p)
       for (int v = 0; v < kVectors; ++v)
-        sums[0][v] = Simd::add(sums[0][v], Simd::load(x + p * kWidth + v * kLanes));
+        sums[0][v] = Simd::add(sums[0][v], Simd::load(x + p * distance + v * kLanes));
     for (int v = 0; v < kVectors; ++v) {
       center[v] = Simd::multiply(total(v), Simd::broadcast(1.0f / static_cast<float>(pixels)));
       Simd::store(mean + v * kLanes, center[v]);
     }
     start();
     const auto add_square = [&](int s, int v, int64_t pixel) {
-      const Vector d = Simd::subtract(Simd::load(x + pixel * kWidth + v * kLanes), center[v]);
+      const Vector d = Simd::subtract(Simd::load(x + pixel * distance + v * kLanes), center[v]);
       sums[s][v] = Simd::multiply_add(d, d, sums[s][v]);
     };
     for (p = 0; p + kSums <= pixels; p += kSums)
@@ -69,6 +72,8 @@ struct Planes {
   }
 
  private:
+  static int64_t distance_of(int64_t distance) { return kIsSpaced ? distance : kWidth; }
+
   static Vector normalised(Vector x, Vector mean, Vector factor, Vector offset) {
     return Simd::multiply_add(Simd::subtract(x, mean), factor, offset);
   }
@@ -76,11 +81,12 @@ struct Planes {
   template <bool kHasResidual, bool kClips>
   static void normalise(const ForwardPlane<T>& plane) {
     const Vector low = Simd::broadcast(plane.activation.low), high = Simd::broadcast(plane.activation.high);
+    const int64_t distance = distance_of(plane.distance);
     for (int v = 0; v < kVectors; ++v) {
       const Vector mean = Simd::load(plane.mean + v * kLanes), factor = Simd::load(plane.factor + v * kLanes),
                    offset = Simd::load(plane.offset + v * kLanes);
       for (int64_t p = 0; p < plane.pixels; ++p) {
-        const int64_t i = p * kWidth + v * kLanes;
+        const int64_t i = p * distance + v * kLanes;
         Vector y = normalised(Simd::load(plane.x + i), mean, factor, offset);
         if constexpr (kHasResidual) y = Simd::add(y, Simd::load(plane.residual + i));
         if constexpr (kClips) y = Simd::minimum(high, Simd::maximum(low, y));
@@ -141,13 +147,14 @@ struct Planes {
 
   template <typename Chosen, bool kStores>
   static void reduce(const BackwardPlane<T>& plane, float* sum_dz, float* sum_dz_x) {
+    const int64_t distance = distance_of(plane.distance);
     for (int v = 0; v < kVectors; ++v) {
       const Channel c(plane, v);
       constexpr int kSums = 4;
       Vector sums[kSums], products[kSums];
       for (int s = 0; s < kSums; ++s) sums[s] = products[s] = Simd::zero();
       const auto take = [&](int s, int64_t pixel) {
-        const int64_t i = pixel * kWidth + v * kLanes;
+        const int64_t i = pixel * distance + v * kLanes;
         const Vector x = Simd::load(plane.x + i);
         const Vector dz = gradient<Chosen>(plane, c, x, i);
         if constexpr (kStores) Simd::store(plane.dz + i, dz);
@@ -166,12 +173,13 @@ struct Planes {
 
   template <typename Chosen>
   static void differentiate(const BackwardPlane<T>& plane) {
+    const int64_t distance = distance_of(plane.distance);
     for (int v = 0; v < kVectors; ++v) {
       const Channel c(plane, v);
       const Vector mean_dz = Simd::load(plane.mean_dz + v * kLanes),
                    slope = Simd::load(plane.slope + v * kLanes);
       for (int64_t p = 0; p < plane.pixels; ++p) {
-        const int64_t i = p * kWidth + v * kLanes;
+        const int64_t i = p * distance + v * kLanes;
         const Vector x = Simd::load(plane.x + i);
         const Vector dz = gradient<Chosen>(plane, c, x, i);
         const Vector from_statistics = Simd::multiply_add(Simd::subtract(x, c.mean), slope, mean_dz);
@@ -181,9 +189,9 @@ struct Planes {
   }
 };
 
-template <typename Simd, typename T, int kVectors>
+template <typename Simd, typename T, int kVectors, bool kIsSpaced>
 constexpr Loops<T> make_loops() {
-  using P = Planes<Simd, T, kVectors>;
+  using P = Planes<Simd, T, kVectors, kIsSpaced>;
   return {P::statistics, P::normalise, P::reduce, P::differentiate};
 }
 

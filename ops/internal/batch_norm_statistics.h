@@ -1,0 +1,18 @@
+// Mean and variance of the channels of an image from those of its parts.
+//
+// Parts are combined in a fixed order as in Chan, Golub & LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample
+// Variances" (1979): nothing cancels where the mean is large beside the deviation.
+#pragma once
+
+#include "ops/internal/batch_norm_image.h"
+
+namespace mox::normalisation {
+
+// Those of a block from the means and sums of squared distances of its planes, which lie in scratch memory.
+void combine_statistics(const Image& image, std::byte* scratch, int64_t block, float* mean, float* variance);
+
+// The same from the moments of groups of pixels, [groups][3][channels], as conv2d_moments gives them.
+void combine_moments(const Image& image, const float* moments, int64_t groups, int64_t block, float* mean,
+                     float* variance);
+
+}  // namespace mox::normalisation
