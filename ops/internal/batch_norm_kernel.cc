@@ -13,19 +13,18 @@ bool has(InstructionSet set) { return instruction_set() >= set; }
 
 template <typename T>
 const Loops<T>& loops(const Image& image) {
-  const size_t spaced = image.is_spaced();
+  const bool last = image.is_channels_last;
   if constexpr (std::is_same_v<T, float>) {
-    if (image.width == 8) return kFloatAvx2[0];
-    return has(InstructionSet::kAvx512) ? kFloatAvx512[spaced] : kFloatAvx2[1 + spaced];
+    if (image.width == 8 && !last) return kFloatAvx2[0];
+    return has(InstructionSet::kAvx512) ? kFloatAvx512[last] : kFloatAvx2[1 + last];
   } else {
-    if (image.width == 8) return kBFloat16Avx2[0];
-    if (has(InstructionSet::kAvx512BFloat16)) return kBFloat16Avx512BFloat16[spaced];
-    return has(InstructionSet::kAvx512) ? kBFloat16Avx512[spaced] : kBFloat16Avx2[1 + spaced];
+    if (image.width == 8 && !last) return kBFloat16Avx2[0];
+    if (has(InstructionSet::kAvx512BFloat16)) return kBFloat16Avx512BFloat16[last];
+    return has(InstructionSet::kAvx512) ? kBFloat16Avx512[last] : kBFloat16Avx2[1 + last];
   }
 }
 
-// What the channels are normalised with, zero where there is padding. Computed once and not for each plane: with channels last a
-// plane may have a few pixels.
+// What the channels are normalised with, zero where there is padding. Computed once, and not for each plane.
 class Constants {
  public:
   static size_t bytes(const Image& image) {
@@ -34,24 +33,23 @@ class Constants {
   Constants(const Image& image, std::byte* memory)
       : image_(image), values_(reinterpret_cast<float*>(memory)) {}
 
-  const float* mean(int64_t block) const { return at(block); }
-  const float* factor(int64_t block) const { return at(block) + image_.width; }
-  const float* offset(int64_t block) const { return at(block) + 2 * image_.width; }
+  const float* mean(int64_t block) const { return at(0, block * image_.width); }
+  const float* factor(int64_t block) const { return at(1, block * image_.width); }
+  const float* offset(int64_t block) const { return at(2, block * image_.width); }
 
   // `offset` may be null: then it is zero.
-  void set(int64_t block, double epsilon, const float* scale, const float* offset, const float* mean,
+  void set(const Slice& slice, double epsilon, const float* scale, const float* offset, const float* mean,
            const float* variance) const {
-    const int64_t width = image_.width, first = block * width, channels = image_.channels_in(block);
-    float* values = at(block);
-    std::fill_n(values, 3 * width, 0.0f);
-    std::copy_n(mean + first, channels, values);
-    for (int64_t c = 0; c < channels; ++c)
-      values[width + c] = channel_factor(scale[first + c], variance[first + c], epsilon);
-    if (offset) std::copy_n(offset + first, channels, values + 2 * width);
+    const int64_t first = slice.channel;
+    for (int row = 0; row < 3; ++row) std::fill_n(at(row, first), slice.width, 0.0f);
+    std::copy_n(mean + first, slice.channels, at(0, first));
+    for (int64_t c = 0; c < slice.channels; ++c)
+      at(1, first)[c] = channel_factor(scale[first + c], variance[first + c], epsilon);
+    if (offset) std::copy_n(offset + first, slice.channels, at(2, first));
   }
 
  private:
-  float* at(int64_t block) const { return values_ + 3 * block * image_.width; }
+  float* at(int row, int64_t channel) const { return values_ + row * image_.padded_channels() + channel; }
 
   const Image& image_;
   float* values_;
@@ -70,7 +68,7 @@ struct Normalise {
   void operator()(int64_t group, int64_t block) const {
     const int64_t at = image.offset(group, block);
     loops<T>(image).normalise({.pixels = image.pixels,
-                               .distance = image.distance,
+                               .width = image.width,
                                .x = x + at,
                                .residual = residual ? residual + at : nullptr,
                                .y = y + at,
@@ -89,8 +87,8 @@ struct Again {
 
   void operator()(const KernelArguments& arguments) const {
     const Constants constants(image, arguments.scratch);
-    const auto set = [&](int64_t block) {
-      constants.set(block, epsilon, arguments.input<float>(1), arguments.input<float>(2),
+    const auto set = [&](const Slice& slice) {
+      constants.set(slice, epsilon, arguments.input<float>(1), arguments.input<float>(2),
                     arguments.input<float>(3), arguments.input<float>(4));
     };
     const Normalise<T> normalise{
@@ -114,23 +112,23 @@ struct Forward {
     const Constants constants(image, arguments.scratch + (has_moments ? 0 : image.partial_bytes()));
     const auto statistics = [&](int64_t group, int64_t block) {
       float* partial = image.partial(arguments.scratch, group, block);
-      run.statistics({x + image.offset(group, block), image.pixels, image.distance}, partial,
+      run.statistics(x + image.offset(group, block), image.pixels, image.width, partial,
                      partial + image.width);
     };
-    const auto set_constants = [&](int64_t block) {
-      constants.set(block, options.epsilon, arguments.input<float>(1), arguments.input<float>(2), mean,
+    const auto set_constants = [&](const Slice& slice) {
+      constants.set(slice, options.epsilon, arguments.input<float>(1), arguments.input<float>(2), mean,
                     variance);
     };
-    const auto combine = [&](int64_t block) {
-      combine_statistics(image, arguments.scratch, block, mean, variance);
-      set_constants(block);
+    const auto combine = [&](const Slice& slice) {
+      combine_statistics(image, arguments.scratch, slice, mean, variance);
+      set_constants(slice);
     };
     const Normalise<T> normalise{image, constants, options.activation, x, residual, arguments.output<T>(0)};
     if (has_moments) {
       const float* moments = arguments.input<float>(options.moments);
-      const auto take = [&](int64_t block) {
-        combine_moments(image, moments, moment_groups, block, mean, variance);
-        set_constants(block);
+      const auto take = [&](const Slice& slice) {
+        combine_moments(image, moments, moment_groups, slice, mean, variance);
+        set_constants(slice);
       };
       return run_second_passes(image, arguments.team, take, normalise);
     }
@@ -148,12 +146,12 @@ struct Backward {
     const Loops<T>& run = loops<T>(image);
     const Constants constants(image, arguments.scratch + image.partial_bytes());
     set_constants(arguments, constants);
-    // Sums of dz and of dz * (x - mean), by plane; those of the block replace those of its first plane.
+    // Sums of dz and of dz * (x - mean), by plane; those of a slice replace those of the first plane.
     const auto reduce = [&](int64_t group, int64_t block) {
       float* partial = image.partial(arguments.scratch, group, block);
       run.reduce(plane(arguments, constants, group, block, false), partial, partial + image.width);
     };
-    const auto combine = [&](int64_t block) { combine_sums(arguments, block); };
+    const auto combine = [&](const Slice& slice) { combine_sums(arguments, slice); };
     const auto differentiate = [&](int64_t group, int64_t block) {
       run.differentiate(plane(arguments, constants, group, block, true));
     };
@@ -164,21 +162,21 @@ struct Backward {
  private:
   void set_constants(const KernelArguments& arguments, const Constants& constants) const {
     const float* offset = options.offset < 0 ? nullptr : arguments.input<float>(options.offset);
-    constexpr int64_t kBlocks = 8;  // sharing out fewer costs more than it saves
-    arguments.team.parallel_for(image.blocks, kBlocks, [&](int64_t begin, int64_t end) {
-      for (int64_t block = begin; block < end; ++block)
-        constants.set(block, options.epsilon, arguments.input<float>(1), offset,
+    constexpr int64_t kSlices = 8;  // sharing out fewer costs more than it saves
+    arguments.team.parallel_for(Slice::count(image), kSlices, [&](int64_t begin, int64_t end) {
+      for (int64_t slice = begin; slice < end; ++slice)
+        constants.set(Slice(image, slice), options.epsilon, arguments.input<float>(1), offset,
                       arguments.input<float>(options.mean), arguments.input<float>(options.variance));
     });
   }
 
-  void combine_sums(const KernelArguments& arguments, int64_t block) const {
-    const int64_t width = image.width, first = block * width, channels = image.channels_in(block);
-    double dz_sums[kWidest] = {}, products[kWidest] = {};
-    const auto add = [&](const float* sums, int64_t row, int64_t count) {
+  void combine_sums(const KernelArguments& arguments, const Slice& slice) const {
+    const int64_t row = image.width, first = slice.channel, channels = slice.channels;
+    double dz_sums[Slice::kWidest] = {}, products[Slice::kWidest] = {};
+    const auto add = [&](const float* sums, int64_t to_products, int64_t count) {
       for (int64_t c = 0; c < count; ++c) {
         dz_sums[c] += sums[c];
-        products[c] += sums[row + c];
+        products[c] += sums[to_products + c];
       }
     };
     if (options.sums >= 0) {
@@ -187,17 +185,18 @@ struct Backward {
         add(sums, image.channels, channels);
     } else {
       for (int64_t group = 0; group < image.groups; ++group)
-        add(image.partial(arguments.scratch, group, block), width, width);
+        add(image.partial(arguments.scratch, group, slice.block) + slice.first, row, slice.width);
     }
     const float* variance = arguments.input<float>(options.variance) + first;
     float *dscale = arguments.output<float>(1) + first, *doffset = arguments.output<float>(2) + first;
-    float* total = image.partial(arguments.scratch, 0, block);
-    std::fill_n(total, 2 * width, 0.0f);
+    float* total = image.partial(arguments.scratch, 0, slice.block) + slice.first;
+    std::fill_n(total, slice.width, 0.0f);
+    std::fill_n(total + row, slice.width, 0.0f);
     const auto values = static_cast<double>(image.values());
     for (int64_t c = 0; c < channels; ++c) {
       const double square = static_cast<double>(variance[c]) + options.epsilon;
       total[c] = static_cast<float>(dz_sums[c] / values);
-      total[width + c] = static_cast<float>(products[c] / values / square);
+      total[row + c] = static_cast<float>(products[c] / values / square);
       doffset[c] = static_cast<float>(dz_sums[c]);
       dscale[c] = static_cast<float>(products[c] / std::sqrt(square));
     }
@@ -210,7 +209,7 @@ struct Backward {
     const float* totals = image.partial(arguments.scratch, 0, block);
     T* dz = options.has_dz ? arguments.output<T>(3) + offset : nullptr;
     BackwardPlane<T> result{.pixels = image.pixels,
-                            .distance = image.distance,
+                            .width = image.width,
                             .x = at(0),
                             .dy = at(options.dy),
                             .dy_more = at(options.dy_more),

@@ -1,8 +1,8 @@
 // The inner loops of batch normalisation, compiled for two instruction sets.
 //
-// All work on a plane: a group of pixels and one block of 8 or 16 channels, which lie side by side in each pixel. From one pixel
-// to the next there is a distance: the block's width, where an image lies in blocks of channels, or all channels, where they lie
-// last. What is per channel are arrays of `width` floats. Values are float or BFloat16 in memory and float in registers.
+// All work on a plane: pixels and channels that lie side by side in each, [pixels][width]. That is one sample and one block of 8 or
+// 16 channels, or, with channels last, a group of pixels and all channels. What is per channel are arrays of `width` floats. Values
+// are float or BFloat16 in memory and float in registers.
 #pragma once
 
 #include <cmath>
@@ -31,15 +31,8 @@ enum class MaskSource {
 };
 
 template <typename T>
-struct Pixels {
-  const T* first;
-  int64_t count;
-  int64_t distance;  // in elements
-};
-
-template <typename T>
 struct ForwardPlane {
-  int64_t pixels, distance;
+  int64_t pixels, width;
   const T* x;
   const T* residual;  // added before the activation; or null
   T* y;
@@ -50,7 +43,7 @@ struct ForwardPlane {
 // dz = dy + dy_more where the activation passed the value on, and 0 elsewhere.
 template <typename T>
 struct BackwardPlane {
-  int64_t pixels, distance;
+  int64_t pixels, width;
   const T *x, *dy, *dy_more;  // dy_more may be null
   const T* y;                 // for MaskSource::kResult
   T* dz;                      // where `reduce` writes dz, or null
@@ -64,7 +57,7 @@ struct BackwardPlane {
 template <typename T>
 struct Loops {
   // The plane's mean, and the sum of the squared distances from it.
-  void (*statistics)(const Pixels<T>& x, float* mean, float* squares);
+  void (*statistics)(const T* x, int64_t pixels, int64_t width, float* mean, float* squares);
   void (*normalise)(const ForwardPlane<T>& plane);
   // The sums of dz and of dz * (x - mean); writes dz if wanted.
   void (*reduce)(const BackwardPlane<T>& plane, float* sum_dz, float* sum_dz_x);
@@ -72,12 +65,10 @@ struct Loops {
   void (*differentiate)(const BackwardPlane<T>& plane);
 };
 
-// Of each, those for pixels at a distance of the width come first, then those for any distance.
-
-// For blocks of 8, of 16, and of 16 at any distance.
+// For blocks of 8 and of 16 channels, and for channels last, in multiples of 8.
 extern const Loops<float> kFloatAvx2[3];
 extern const Loops<BFloat16> kBFloat16Avx2[3];
-// For blocks of 16, on processors with AVX-512F.
+// For blocks of 16 channels, and for channels last, in multiples of 16; on processors with AVX-512F.
 extern const Loops<float> kFloatAvx512[2];
 extern const Loops<BFloat16> kBFloat16Avx512[2];
 // Also AVX512_BF16: results that are subnormal become zero.

@@ -8,11 +8,12 @@
 
 namespace mox::normalisation {
 
-// Those of a block from the means and sums of squared distances of its planes, which lie in scratch memory.
-void combine_statistics(const Image& image, std::byte* scratch, int64_t block, float* mean, float* variance);
+// Those of a slice from the means and sums of squared distances of the planes, which lie in scratch memory.
+void combine_statistics(const Image& image, std::byte* scratch, const Slice& slice, float* mean,
+                        float* variance);
 
 // The same from the moments of groups of pixels, [groups][3][channels], as conv2d_moments gives them.
-void combine_moments(const Image& image, const float* moments, int64_t groups, int64_t block, float* mean,
-                     float* variance);
+void combine_moments(const Image& image, const float* moments, int64_t groups, const Slice& slice,
+                     float* mean, float* variance);
 
 }  // namespace mox::normalisation
