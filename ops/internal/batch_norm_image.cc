@@ -2,14 +2,13 @@
 
 #include <algorithm>
 
-#include "ops/instruction_set.h"
 #include "ops/internal/channel_view.h"
 #include "runtime/base/error.h"
 
 namespace mox::normalisation {
 namespace {
 
-constexpr int64_t kBlock = 16;
+constexpr int64_t kBlock = 16, kVector = 8;
 
 bool has_channels_last(const Layout& layout) { return layout.blocks().empty() && !layout.is_plain(); }
 
@@ -29,8 +28,7 @@ int64_t pixels_of_group(int64_t pixels, int64_t bytes_of_pixel) {
 Layout normalised_layout(const TensorType& image, const Layout& offered) {
   const auto view = channel_view(image, offered);
   if (view && has_channels_last(offered)) {
-    const int64_t vector = instruction_set() >= InstructionSet::kAvx512 ? 16 : 8;
-    if (view->channels > 0 && view->channels % vector == 0) return offered;
+    if (view->channels > 0 && view->channels % kVector == 0) return offered;
   } else if (view && !offered.blocks().empty() && (view->width == 8 || view->width == kBlock)) {
     return offered;
   }

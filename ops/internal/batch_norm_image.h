@@ -13,7 +13,7 @@
 namespace mox::normalisation {
 
 // The layout in which an image that exists in `offered` is normalised: itself if it has blocks of 8 or 16 channels, or has channels
-// last and they are whole vectors of the loops; else blocks of 16.
+// last and they are a multiple of 8; else blocks of 16.
 Layout normalised_layout(const TensorType& image, const Layout& offered);
 
 struct Image {

@@ -13,14 +13,13 @@ bool has(InstructionSet set) { return instruction_set() >= set; }
 
 template <typename T>
 const Loops<T>& loops(const Image& image) {
-  const bool last = image.is_channels_last;
+  const bool last = image.is_channels_last, in_sixteens = image.width % 16 == 0;
+  const int avx2 = last ? 2 : in_sixteens;
   if constexpr (std::is_same_v<T, float>) {
-    if (image.width == 8 && !last) return kFloatAvx2[0];
-    return has(InstructionSet::kAvx512) ? kFloatAvx512[last] : kFloatAvx2[1 + last];
+    return in_sixteens && has(InstructionSet::kAvx512) ? kFloatAvx512[last] : kFloatAvx2[avx2];
   } else {
-    if (image.width == 8 && !last) return kBFloat16Avx2[0];
-    if (has(InstructionSet::kAvx512BFloat16)) return kBFloat16Avx512BFloat16[last];
-    return has(InstructionSet::kAvx512) ? kBFloat16Avx512[last] : kBFloat16Avx2[1 + last];
+    if (in_sixteens && has(InstructionSet::kAvx512BFloat16)) return kBFloat16Avx512BFloat16[last];
+    return in_sixteens && has(InstructionSet::kAvx512) ? kBFloat16Avx512[last] : kBFloat16Avx2[avx2];
   }
 }
 

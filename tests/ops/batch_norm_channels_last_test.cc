@@ -216,16 +216,18 @@ TEST_P(BatchNormChannelsLast, Differentiates) {
         }
 }
 
-// Groups of fours of pixels and of others, of one pixel, and of rows of an image that is not a multiple of anything.
+// Groups of fours of pixels and of others, of one pixel, and of images whose extents are prime; channels that are no whole vectors of
+// the widest instructions.
 INSTANTIATE_TEST_SUITE_P(Images, BatchNormChannelsLast,
                          testing::Combine(testing::Values(DType::kFloat32, DType::kBFloat16),
                                           testing::Values(Shape{4, 64, 24, 24}, Shape{2, 48, 11, 3},
                                                           Shape{3, 16, 25, 35}, Shape{1, 32, 1, 7},
-                                                          Shape{16, 1024, 2, 2}, Shape{5, 160, 13, 1})));
+                                                          Shape{16, 1024, 2, 2}, Shape{5, 160, 13, 1},
+                                                          Shape{3, 24, 7, 5}, Shape{2, 8, 31, 29})));
 
 TEST(BatchNormLayout, OtherImagesComeInBlocksOf16) {
   // Channels that fill no vector, and an image of one pixel, of which plain and channels last are one layout.
-  for (const Shape& shape : {Shape{3, 20, 5, 7}, Shape{4, 32, 1, 1}}) {
+  for (const Shape& shape : {Shape{3, 20, 5, 7}, Shape{2, 12, 3, 3}, Shape{4, 32, 1, 1}}) {
     const std::vector<Array> values = {random_array(shape, 1), random_array({shape[1]}, 2, 0.5f, 1.5f),
                                        random_array({shape[1]}, 3)};
     const BuildNode build = node_of(batch_norm_activation_op(), batch_norm_attributes(kEpsilon, kRelu));
