@@ -63,9 +63,7 @@ namespace onednn {
 namespace {
 
 dnnl::memory::desc image_descriptor(const TensorType& image, bool channels_last) {
-  if (!channels_last) return any_descriptor(image);
-  return {dnnl::memory::dims(image.shape.begin(), image.shape.end()), data_type_of(image.dtype),
-          dnnl::memory::format_tag::nhwc};
+  return channels_last ? channels_last_descriptor(image) : any_descriptor(image);
 }
 
 }  // namespace
