@@ -205,8 +205,8 @@ TEST_F(LowPrecision, MaxPoolingStaysInBFloat16) {
   }
 }
 
-// Behind a layer that wants channels last, and in its own right.
-TEST_F(LowPrecision, ADepthwiseLayerTakesChannelsLastAndBlocks) {
+// In the layout that the layer before it gives: with channels last on some processors, in blocks of them on others.
+TEST_F(LowPrecision, ADepthwiseLayerBehindAnotherIsFloat32sRounded) {
   const auto build = [](Inputs in) {
     const Tensor x = conv2d(in[0], in[1]);
     const Tensor y = conv2d(x, in[2], {.strides = {2, 2}, .groups = 48});
