@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "ops/instruction_set.h"
 #include "ops/internal/pooling.h"
+#include "runtime/graph/graph.h"
 
 namespace mox {
 namespace {
@@ -18,6 +20,21 @@ std::vector<Tensor> gradient_of_avg_pool_backprop(const GradientCall& call) {
   return {avg_pool(call.gradient(), pooling_options(call.node.attributes))};
 }
 
+// A gradient of single pixels says nothing about the layout that its image should have. Where all who read the image round it to
+// bfloat16, for convolutions, and those compute in tiles, they want channels last; else blocks of channels.
+bool makes_channels_last(const Node& node) {
+  if (instruction_set() < InstructionSet::kAmx || node.inputs[0].shape()[2] * node.inputs[0].shape()[3] != 1)
+    return false;
+  bool is_read = false, is_rounded = true;
+  for (const auto& reader : node.graph->nodes())
+    for (const Tensor& input : reader->inputs)
+      if (input.node() == &node) {
+        is_read = true;
+        is_rounded &= reader->outputs[0].dtype == DType::kBFloat16;
+      }
+  return is_read && is_rounded;
+}
+
 // The image takes the layout of dy. oneDNN wants the forward description for that, which has the layout of x.
 Kernel compile_avg_pool_backprop(const KernelRequest& request) {
   const Node& node = request.node;
@@ -26,9 +43,11 @@ Kernel compile_avg_pool_backprop(const KernelRequest& request) {
   const TensorType& y = node.inputs[0].type();
   const Layout dy_layout = request.input_layouts[0].is_opaque() ? Layout::plain(y) : request.input_layouts[0];
   const dnnl::algorithm algorithm = onednn::average_algorithm(node.attributes);
-  const auto forward =
-      onednn::describe_pooling(node.attributes, x, y, onednn::image_descriptor_like(x, y, dy_layout),
-                               algorithm, dnnl::prop_kind::forward_training);
+  const dnnl::memory::desc x_descriptor = makes_channels_last(node)
+                                              ? onednn::channels_last_descriptor(x)
+                                              : onednn::image_descriptor_like(x, y, dy_layout);
+  const auto forward = onednn::describe_pooling(node.attributes, x, y, x_descriptor, algorithm,
+                                                dnnl::prop_kind::forward_training);
   const auto description = onednn::describe_pooling_backward(node.attributes, x, forward, algorithm);
   return onednn::primitive_kernel(
       node, description,

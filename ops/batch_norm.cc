@@ -40,7 +40,7 @@ std::vector<Tensor> gradient_of_batch_norm(const GradientCall& call) {
   return {dx, dscale, doffset};
 }
 
-// Images keep their layout if it is one in blocks of channels. A matrix is oneDNN's.
+// Images keep their layout if it is one in blocks of channels, or has channels last. A matrix is oneDNN's.
 Kernel compile_batch_norm(const KernelRequest& request) {
   const Node& node = request.node;
   if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);

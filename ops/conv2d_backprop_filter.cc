@@ -39,14 +39,15 @@ Kernel compile_conv2d_backprop_filter(const KernelRequest& request) {
   if (onednn::takes_winograd(request, geometry))
     return winograd_backward_filter_kernel(node, geometry, request.team);
   if (pointwise_filter_pays(geometry)) return pointwise_filter_kernel(node, geometry, request.team);
-  const onednn::ConvolutionDescriptors d(geometry);
+  const bool channels_last = onednn::keeps_channels_last(geometry, geometry.x, request.input_layouts[0]);
+  const onednn::ConvolutionDescriptors d(geometry, channels_last);
   // The forward pass that the primitive belongs to has its filter in the dtype of the image, whatever the gradient's is.
   ConvolutionGeometry forward = geometry;
   forward.w.dtype = geometry.x.dtype;
   const dnnl::convolution_backward_weights::primitive_desc description(
       {d.algorithm, d.x, d.w, d.y, d.strides, d.dilations, d.before, d.after},
       onednn::attributes_with_scratchpad(), onednn::engine(),
-      onednn::describe_forward(onednn::ConvolutionDescriptors(forward)));
+      onednn::describe_forward(onednn::ConvolutionDescriptors(forward, channels_last)));
   Kernel kernel = onednn::primitive_kernel(
       node, description,
       {onednn::primitive_input(DNNL_ARG_SRC, 0, description.src_desc()),

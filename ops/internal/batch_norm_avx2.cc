@@ -1,3 +1,4 @@
+#include "ops/internal/batch_norm_channels_last.h"
 #include "ops/internal/batch_norm_planes.h"
 #include "ops/internal/bfloat16_lanes.h"
 
@@ -37,7 +38,10 @@ struct Avx2 {
 
 }  // namespace
 
-const Loops<float> kFloatAvx2[2] = {make_loops<Avx2, float, 1>(), make_loops<Avx2, float, 2>()};
-const Loops<BFloat16> kBFloat16Avx2[2] = {make_loops<Avx2, BFloat16, 1>(), make_loops<Avx2, BFloat16, 2>()};
+const Loops<float> kFloatAvx2[3] = {loops_over_blocks<Avx2, float, 1>(), loops_over_blocks<Avx2, float, 2>(),
+                                    loops_over_pixels<Avx2, float>()};
+const Loops<BFloat16> kBFloat16Avx2[3] = {loops_over_blocks<Avx2, BFloat16, 1>(),
+                                          loops_over_blocks<Avx2, BFloat16, 2>(),
+                                          loops_over_pixels<Avx2, BFloat16>()};
 
 }  // namespace mox::normalisation

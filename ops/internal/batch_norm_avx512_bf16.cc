@@ -1,5 +1,6 @@
 // Compiled with AVX-512 and its instructions for bfloat16 switched on; called only where the processor has them.
 #include "ops/internal/batch_norm_avx512.h"
+#include "ops/internal/batch_norm_channels_last.h"
 #include "ops/internal/batch_norm_planes.h"
 
 namespace mox::normalisation {
@@ -16,6 +17,7 @@ struct Avx512BFloat16 : Avx512 {
 
 }  // namespace
 
-const Loops<BFloat16> kBFloat16Avx512BFloat16 = make_loops<Avx512BFloat16, BFloat16, 1>();
+const Loops<BFloat16> kBFloat16Avx512BFloat16[2] = {loops_over_blocks<Avx512BFloat16, BFloat16, 1>(),
+                                                    loops_over_pixels<Avx512BFloat16, BFloat16>()};
 
 }  // namespace mox::normalisation

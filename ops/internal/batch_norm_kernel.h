@@ -1,21 +1,14 @@
-// Batch normalisation of images in blocks of channels, with the activation and the addition that follow it.
+// Batch normalisation of images in blocks of channels or with channels last, with the activation and the addition that follow it.
 //
 // A block of channels is normalised from its statistics to its last pixel before the next block begins, so that what the
-// second pass reads is still in a cache; a team takes blocks, or planes of them where there are few. Sums are taken plane by
-// plane and combined in the order of the samples: the result does not depend on the team's size.
-//
-// Statistics of planes are combined as in Chan, Golub & LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing
-// Sample Variances" (1979): nothing cancels where the mean is large beside the deviation.
+// second pass reads is still in a cache; a team takes blocks, or planes of them where there are few, or where channels lie last
+// (batch_norm_image.h). Sums are taken plane by plane and combined in a fixed order: the result does not depend on the team's size.
 #pragma once
 
 #include "ops/internal/batch_norm_loops.h"
 #include "runtime/graph/kernel.h"
 
 namespace mox::normalisation {
-
-// The layout in which these kernels take an image that exists in `offered`: itself if it has blocks of 8 or 16
-// channels, else blocks of 16.
-Layout blocked_layout(const TensorType& image, const Layout& offered);
 
 struct ForwardOptions {
   double epsilon = 0;

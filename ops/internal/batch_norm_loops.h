@@ -1,7 +1,8 @@
 // The inner loops of batch normalisation, compiled for two instruction sets.
 //
-// All work on a plane: the pixels of one sample and one block of channels, [pixels][width], where width is 8 or 16. What is
-// per channel are arrays of `width` floats. Values are float or BFloat16 in memory and float in registers.
+// All work on a plane: pixels and channels that lie side by side in each, [pixels][width]. That is one sample and one block of 8 or
+// 16 channels, or, with channels last, a group of pixels and all channels. What is per channel are arrays of `width` floats. Values
+// are float or BFloat16 in memory and float in registers.
 #pragma once
 
 #include <cmath>
@@ -31,7 +32,7 @@ enum class MaskSource {
 
 template <typename T>
 struct ForwardPlane {
-  int64_t pixels;
+  int64_t pixels, width;
   const T* x;
   const T* residual;  // added before the activation; or null
   T* y;
@@ -42,7 +43,7 @@ struct ForwardPlane {
 // dz = dy + dy_more where the activation passed the value on, and 0 elsewhere.
 template <typename T>
 struct BackwardPlane {
-  int64_t pixels;
+  int64_t pixels, width;
   const T *x, *dy, *dy_more;  // dy_more may be null
   const T* y;                 // for MaskSource::kResult
   T* dz;                      // where `reduce` writes dz, or null
@@ -56,7 +57,7 @@ struct BackwardPlane {
 template <typename T>
 struct Loops {
   // The plane's mean, and the sum of the squared distances from it.
-  void (*statistics)(const T* x, int64_t pixels, float* mean, float* squares);
+  void (*statistics)(const T* x, int64_t pixels, int64_t width, float* mean, float* squares);
   void (*normalise)(const ForwardPlane<T>& plane);
   // The sums of dz and of dz * (x - mean); writes dz if wanted.
   void (*reduce)(const BackwardPlane<T>& plane, float* sum_dz, float* sum_dz_x);
@@ -64,13 +65,13 @@ struct Loops {
   void (*differentiate)(const BackwardPlane<T>& plane);
 };
 
-// For 8 and for 16 channels.
-extern const Loops<float> kFloatAvx2[2];
-extern const Loops<BFloat16> kBFloat16Avx2[2];
-// For 16 channels, on processors with AVX-512F.
-extern const Loops<float> kFloatAvx512;
-extern const Loops<BFloat16> kBFloat16Avx512;
+// For blocks of 8 and of 16 channels, and for channels last, in multiples of 8.
+extern const Loops<float> kFloatAvx2[3];
+extern const Loops<BFloat16> kBFloat16Avx2[3];
+// For blocks of 16 channels, and for channels last, in multiples of 16; on processors with AVX-512F.
+extern const Loops<float> kFloatAvx512[2];
+extern const Loops<BFloat16> kBFloat16Avx512[2];
 // Also AVX512_BF16: results that are subnormal become zero.
-extern const Loops<BFloat16> kBFloat16Avx512BFloat16;
+extern const Loops<BFloat16> kBFloat16Avx512BFloat16[2];
 
 }  // namespace mox::normalisation

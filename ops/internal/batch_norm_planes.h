@@ -1,19 +1,21 @@
-// The loops of batch_norm_loops.h in terms of a vector type `Simd`; each instruction set includes them once.
+// The loops of batch_norm_loops.h over blocks of channels, in terms of a vector type `Simd`; each instruction set includes them once.
 #pragma once
 
 #include <immintrin.h>
 
-#include "ops/internal/batch_norm_loops.h"
+#include "ops/internal/batch_norm_math.h"
 
 namespace mox::normalisation {
 
 // kVectors * Simd::kLanes channels.
 template <typename Simd, typename T, int kVectors>
 struct Planes {
+  using Math = VectorMath<Simd, T>;
   using Vector = typename Simd::Vector;
+  using Channel = typename Math::Channel;
   static constexpr int kLanes = Simd::kLanes, kWidth = kVectors * kLanes;
 
-  static void statistics(const T* x, int64_t pixels, float* mean, float* squares) {
+  static void statistics(const T* x, int64_t pixels, int64_t, float* mean, float* squares) {
     constexpr int kSums = 4;  // independent, to hide the latency of an addition
     Vector sums[kSums][kVectors], center[kVectors];
     const auto start = [&] {
@@ -50,29 +52,23 @@ struct Planes {
   }
 
   static void normalise(const ForwardPlane<T>& plane) {
-    if (plane.residual) {
-      plane.activation.clips ? normalise<true, true>(plane) : normalise<true, false>(plane);
-    } else {
-      plane.activation.clips ? normalise<false, true>(plane) : normalise<false, false>(plane);
-    }
+    Math::with_options(plane,
+                       [&]<bool kHasResidual, bool kClips>() { normalise<kHasResidual, kClips>(plane); });
   }
 
   static void reduce(const BackwardPlane<T>& plane, float* sum_dz, float* sum_dz_x) {
     if (plane.dz)
-      return with_options(plane,
-                          [&](auto options) { reduce<decltype(options), true>(plane, sum_dz, sum_dz_x); });
-    with_options(plane, [&](auto options) { reduce<decltype(options), false>(plane, sum_dz, sum_dz_x); });
+      return Math::with_options(
+          plane, [&](auto options) { reduce<decltype(options), true>(plane, sum_dz, sum_dz_x); });
+    Math::with_options(plane,
+                       [&](auto options) { reduce<decltype(options), false>(plane, sum_dz, sum_dz_x); });
   }
 
   static void differentiate(const BackwardPlane<T>& plane) {
-    with_options(plane, [&](auto options) { differentiate<decltype(options)>(plane); });
+    Math::with_options(plane, [&](auto options) { differentiate<decltype(options)>(plane); });
   }
 
  private:
-  static Vector normalised(Vector x, Vector mean, Vector factor, Vector offset) {
-    return Simd::multiply_add(Simd::subtract(x, mean), factor, offset);
-  }
-
   template <bool kHasResidual, bool kClips>
   static void normalise(const ForwardPlane<T>& plane) {
     const Vector low = Simd::broadcast(plane.activation.low), high = Simd::broadcast(plane.activation.high);
@@ -81,7 +77,7 @@ struct Planes {
                    offset = Simd::load(plane.offset + v * kLanes);
       for (int64_t p = 0; p < plane.pixels; ++p) {
         const int64_t i = p * kWidth + v * kLanes;
-        Vector y = normalised(Simd::load(plane.x + i), mean, factor, offset);
+        Vector y = Math::normalised(Simd::load(plane.x + i), mean, factor, offset);
         if constexpr (kHasResidual) y = Simd::add(y, Simd::load(plane.residual + i));
         if constexpr (kClips) y = Simd::minimum(high, Simd::maximum(low, y));
         Simd::store(plane.y + i, y);
@@ -89,67 +85,17 @@ struct Planes {
     }
   }
 
-  template <bool kMore, MaskSource kFrom, bool kOpen>
-  struct Options {
-    static constexpr bool kHasMore = kMore, kIsOpen = kOpen;
-    static constexpr MaskSource kMask = kFrom;
-  };
-
-  template <bool kMore, typename Body>
-  static void with_mask(const BackwardPlane<T>& plane, Body body) {
-    switch (plane.mask) {
-      case MaskSource::kNone:
-        return body(Options<kMore, MaskSource::kNone, false>());
-      case MaskSource::kResult:
-        return body(Options<kMore, MaskSource::kResult, true>());
-      case MaskSource::kNormalised:
-        break;
-    }
-    plane.activation.open ? body(Options<kMore, MaskSource::kNormalised, true>())
-                          : body(Options<kMore, MaskSource::kNormalised, false>());
-  }
-  template <typename Body>
-  static void with_options(const BackwardPlane<T>& plane, Body body) {
-    plane.dy_more ? with_mask<true>(plane, body) : with_mask<false>(plane, body);
-  }
-
-  // What stays the same for a vector of channels.
-  struct Channel {
-    Channel(const BackwardPlane<T>& plane, int v)
-        : mean(Simd::load(plane.mean + v * kLanes)),
-          factor(Simd::load(plane.factor + v * kLanes)),
-          offset(Simd::load(plane.offset + v * kLanes)),
-          low(Simd::broadcast(plane.activation.low)),
-          high(Simd::broadcast(plane.activation.high)) {}
-    Vector mean, factor, offset, low, high;
-  };
-
-  template <typename Chosen>
-  static Vector gradient(const BackwardPlane<T>& plane, const Channel& c, Vector x, int64_t i) {
-    Vector dy = Simd::load(plane.dy + i);
-    if constexpr (Chosen::kHasMore) dy = Simd::add(dy, Simd::load(plane.dy_more + i));
-    if constexpr (Chosen::kMask == MaskSource::kNone) return dy;
-    Vector value;
-    if constexpr (Chosen::kMask == MaskSource::kResult) {
-      value = Simd::load(plane.y + i);
-    } else {
-      value = normalised(x, c.mean, c.factor, c.offset);
-    }
-    return Chosen::kIsOpen ? Simd::where_above(value, c.low, c.high, dy)
-                           : Simd::where_within(value, c.low, c.high, dy);
-  }
-
   template <typename Chosen, bool kStores>
   static void reduce(const BackwardPlane<T>& plane, float* sum_dz, float* sum_dz_x) {
     for (int v = 0; v < kVectors; ++v) {
-      const Channel c(plane, v);
+      const Channel c(plane, v * kLanes);
       constexpr int kSums = 4;
       Vector sums[kSums], products[kSums];
       for (int s = 0; s < kSums; ++s) sums[s] = products[s] = Simd::zero();
       const auto take = [&](int s, int64_t pixel) {
         const int64_t i = pixel * kWidth + v * kLanes;
         const Vector x = Simd::load(plane.x + i);
-        const Vector dz = gradient<Chosen>(plane, c, x, i);
+        const Vector dz = Math::template gradient<Chosen>(plane, c, x, i);
         if constexpr (kStores) Simd::store(plane.dz + i, dz);
         sums[s] = Simd::add(sums[s], dz);
         products[s] = Simd::multiply_add(dz, Simd::subtract(x, c.mean), products[s]);
@@ -167,13 +113,13 @@ struct Planes {
   template <typename Chosen>
   static void differentiate(const BackwardPlane<T>& plane) {
     for (int v = 0; v < kVectors; ++v) {
-      const Channel c(plane, v);
+      const Channel c(plane, v * kLanes);
       const Vector mean_dz = Simd::load(plane.mean_dz + v * kLanes),
                    slope = Simd::load(plane.slope + v * kLanes);
       for (int64_t p = 0; p < plane.pixels; ++p) {
         const int64_t i = p * kWidth + v * kLanes;
         const Vector x = Simd::load(plane.x + i);
-        const Vector dz = gradient<Chosen>(plane, c, x, i);
+        const Vector dz = Math::template gradient<Chosen>(plane, c, x, i);
         const Vector from_statistics = Simd::multiply_add(Simd::subtract(x, c.mean), slope, mean_dz);
         Simd::store(plane.dx + i, Simd::multiply(Simd::subtract(dz, from_statistics), c.factor));
       }
@@ -182,7 +128,7 @@ struct Planes {
 };
 
 template <typename Simd, typename T, int kVectors>
-constexpr Loops<T> make_loops() {
+constexpr Loops<T> loops_over_blocks() {
   using P = Planes<Simd, T, kVectors>;
   return {P::statistics, P::normalise, P::reduce, P::differentiate};
 }

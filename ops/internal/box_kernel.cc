@@ -43,15 +43,31 @@ std::vector<BoxCopy> copies_of_blocks(const TensorType& source, const TensorType
   return copies;
 }
 
+bool has_channels_last(const TensorType& image, const Layout& layout) {
+  return !layout.is_plain() && layout.blocks().empty() && channel_view(image, layout);
+}
+
+// As the memory lies: [batch][height][width of the image][channels].
+BoxCopy copy_of_pixels(const TensorType& source, const TensorType& target, const Box& box) {
+  const auto last = [](const auto& of_axes) {
+    return std::vector<int64_t>{of_axes[0], of_axes[2], of_axes[3], of_axes[1]};
+  };
+  return {last(box.extents),         Shape(last(source.shape)), last(box.source_begin),
+          Shape(last(target.shape)), last(box.target_begin),    size_of(source.dtype)};
+}
+
 }  // namespace
 
 Kernel box_kernel(const KernelRequest& request, const Box& box, std::optional<FillValue> fill) {
   const TensorType &source = request.node.inputs[0].type(), &target = request.node.outputs[0];
   const Layout& layout = request.input_layouts[0];
   const int64_t width = common_block(source, layout, target);
+  const bool is_last = target.shape.elements() > 0 && has_channels_last(source, layout);
   std::vector<BoxCopy> copies;
   if (width > 0)
     copies = copies_of_blocks(source, target, box, width);
+  else if (is_last)
+    copies.push_back(copy_of_pixels(source, target, box));
   else
     copies.emplace_back(box.extents, source.shape, box.source_begin, target.shape, box.target_begin,
                         size_of(source.dtype));
@@ -62,7 +78,7 @@ Kernel box_kernel(const KernelRequest& request, const Box& box, std::optional<Fi
         for (const BoxCopy& copy : copies) copy.run(args.inputs[0], args.outputs[0], args.team);
       },
       "copy");
-  if (width > 0) {
+  if (width > 0 || is_last) {
     kernel.input_layouts[0] = layout;
     kernel.output_layouts[0] = onednn::image_layout_like(target, source, layout);
   }

@@ -15,8 +15,8 @@ struct Box {
   std::vector<int64_t> extents, source_begin, target_begin;
 };
 
-// Fills the output with `fill`, if there is one, and copies the box. An image whose channels lie in blocks (nChw16c) that it and
-// the result fill keeps that layout, though the box may begin within a block; everything else becomes plain. (What lies beside
+// Fills the output with `fill`, if there is one, and copies the box. An image keeps its layout if channels lie last, or in blocks
+// (nChw16c) that it and the result fill, though the box may begin within a block; everything else becomes plain. (What lies beside
 // channels that do not fill their blocks would have to become zero.)
 Kernel box_kernel(const KernelRequest& request, const Box& box, std::optional<FillValue> fill = {});
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "ops/instruction_set.h"
+#include "ops/internal/channel_view.h"
 #include "ops/internal/winograd.h"
 
 namespace mox {
@@ -58,8 +60,28 @@ ConvolutionGeometry check_convolution(const OpCall& call, const TensorType& x, c
 
 namespace onednn {
 
-ConvolutionDescriptors::ConvolutionDescriptors(const ConvolutionGeometry& geometry)
-    : x(any_descriptor(geometry.x)), w(any_descriptor(geometry.w)), y(any_descriptor(geometry.y)) {
+namespace {
+
+dnnl::memory::desc image_descriptor(const TensorType& image, bool channels_last) {
+  return channels_last ? channels_last_descriptor(image) : any_descriptor(image);
+}
+
+}  // namespace
+
+bool keeps_channels_last(const ConvolutionGeometry& geometry, const TensorType& image,
+                         const Layout& offered) {
+  constexpr int64_t kBlock = 16;  // of channels, in oneDNN's kernels
+  const int64_t channels = geometry.x.shape[1];
+  return geometry.groups == channels && geometry.y.shape[1] == channels && channels % kBlock == 0 &&
+         geometry.x.dtype == DType::kBFloat16 && geometry.y.dtype == DType::kBFloat16 &&
+         instruction_set() >= InstructionSet::kAvx512BFloat16 && !offered.is_plain() &&
+         offered.blocks().empty() && channel_view(image, offered);
+}
+
+ConvolutionDescriptors::ConvolutionDescriptors(const ConvolutionGeometry& geometry, bool channels_last)
+    : x(image_descriptor(geometry.x, channels_last)),
+      w(any_descriptor(geometry.w)),
+      y(image_descriptor(geometry.y, channels_last)) {
   if (geometry.groups > 1) {
     const Shape& s = geometry.w.shape;
     w = any_descriptor({geometry.w.dtype, {geometry.groups, s[0] / geometry.groups, s[1], s[2], s[3]}});
@@ -96,7 +118,8 @@ Kernel forward_kernel(const KernelRequest& request, const ConvolutionGeometry& g
     return zero_kernel(node);
   if (takes_winograd(request, geometry))
     return winograd_forward_kernel(node, geometry, has_bias, request.team);
-  const ConvolutionDescriptors d(geometry);
+  const ConvolutionDescriptors d(geometry,
+                                 keeps_channels_last(geometry, geometry.x, request.input_layouts[0]));
   const auto description = describe_forward(d, has_bias);
   std::vector<PrimitiveArgument> arguments = {
       primitive_input(DNNL_ARG_SRC, 0, description.src_desc()),
@@ -114,7 +137,8 @@ Kernel backward_input_kernel(const KernelRequest& request, const ConvolutionGeom
   if (has_empty_value(node)) return zero_kernel(node);
   if (takes_winograd(request, geometry))
     return winograd_backward_input_kernel(node, geometry, w_input, y_input, request.team);
-  const ConvolutionDescriptors d(geometry);
+  const Layout& offered = request.input_layouts[static_cast<size_t>(y_input)];
+  const ConvolutionDescriptors d(geometry, keeps_channels_last(geometry, geometry.y, offered));
   const dnnl::convolution_backward_data::primitive_desc description(
       {d.algorithm, d.x, d.w, d.y, d.strides, d.dilations, d.before, d.after}, attributes_with_scratchpad(),
       engine(), describe_forward(d));

@@ -31,9 +31,14 @@ ConvolutionGeometry check_convolution(const OpCall& call, const TensorType& x, c
 
 namespace onednn {
 
-// The arguments of oneDNN's convolution descriptors. Layouts are left to the primitive.
+// Whether a convolution of which `image` (x or y) exists in the layout `offered` works on images with channels last, though oneDNN
+// prefers blocks of channels: depthwise ones of bfloat16, which take about the same time with both, beside others that want channels
+// last.
+bool keeps_channels_last(const ConvolutionGeometry& geometry, const TensorType& image, const Layout& offered);
+
+// The arguments of oneDNN's convolution descriptors. Layouts are left to the primitive, but for images that have channels last.
 struct ConvolutionDescriptors {
-  explicit ConvolutionDescriptors(const ConvolutionGeometry& geometry);
+  explicit ConvolutionDescriptors(const ConvolutionGeometry& geometry, bool channels_last = false);
 
   dnnl::algorithm algorithm = dnnl::algorithm::convolution_direct;
   dnnl::memory::desc x, w, y;  // w has five dimensions, [groups, ...], if there are groups

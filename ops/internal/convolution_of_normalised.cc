@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/internal/batch_norm_nodes.h"
+#include "ops/internal/batch_norm_statistics.h"
 #include "ops/internal/fusable_ops.h"
 #include "ops/internal/winograd.h"
 #include "ops/internal/winograd_of_normalised.h"
@@ -11,32 +12,15 @@
 namespace mox {
 namespace {
 
-// Of one channel, in a fixed order (Chan, Golub & LeVeque, see batch_norm_kernel.h); `row` floats from one number of a group to the
-// next.
-void combine(const float* moments, int64_t groups, int64_t row, float* mean, float* variance) {
-  double pixels = 0, sum = 0, squares = 0;
-  for (int64_t group = 0; group < groups; ++group) {
-    const float* at = moments + 3 * group * row;
-    pixels += at[0];
-    sum += static_cast<double>(at[0]) * at[row];
-  }
-  const double center = sum / pixels;
-  for (int64_t group = 0; group < groups; ++group) {
-    const float* at = moments + 3 * group * row;
-    const double distance = at[row] - center;
-    squares += at[2 * row] + at[0] * distance * distance;
-  }
-  *mean = static_cast<float>(center);
-  *variance = static_cast<float>(squares / pixels);
-}
-
 Kernel compile_statistics(const KernelRequest& request) {
   const Shape& shape = request.node.inputs[0].shape();
   return plain_kernel(request.node, [groups = shape[0], channels = shape[2]](const KernelArguments& args) {
-    args.team.parallel_for(channels, 8, [&](int64_t first, int64_t last) {
-      for (int64_t c = first; c < last; ++c)
-        combine(args.input<float>(0) + c, groups, channels, args.output<float>(0) + c,
-                args.output<float>(1) + c);
+    constexpr int64_t kWidest = normalisation::Slice::kWidest;
+    args.team.parallel_for((channels + kWidest - 1) / kWidest, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t first = begin * kWidest; first < std::min(end * kWidest, channels); first += kWidest)
+        normalisation::combine_moments(args.input<float>(0), groups, channels, first,
+                                       std::min(kWidest, channels - first), args.output<float>(0),
+                                       args.output<float>(1));
     });
   });
 }

@@ -187,6 +187,10 @@ dnnl::memory::desc any_descriptor(const TensorType& type) {
   return {dims_of(type.shape), data_type_of(type.dtype), dnnl::memory::format_tag::any};
 }
 
+dnnl::memory::desc channels_last_descriptor(const TensorType& image) {
+  return {dims_of(image.shape), data_type_of(image.dtype), dnnl::memory::format_tag::nhwc};
+}
+
 dnnl::memory::desc descriptor_of(const TensorType& type, const Layout& layout) {
   if (layout.is_plain()) return plain_descriptor(type);
   if (layout.is_opaque()) {

@@ -21,6 +21,8 @@ dnnl::memory::data_type data_type_of(DType dtype);
 dnnl::memory::desc plain_descriptor(const TensorType& type);
 // The descriptor that lets a primitive choose the layout.
 dnnl::memory::desc any_descriptor(const TensorType& type);
+// The descriptor of an image with channels last.
+dnnl::memory::desc channels_last_descriptor(const TensorType& image);
 // The descriptor of a value of `type` that exists in `layout` (plain, blocked, or opaque as `layout_of` makes
 // it).
 dnnl::memory::desc descriptor_of(const TensorType& type, const Layout& layout);

@@ -174,20 +174,21 @@ class NormalisedGradients {
   void differentiate(const Problem& images, const KernelArguments& args, const ChannelNumbers& numbers,
                      int64_t at, float* dy) const {
     winograd::for_each_plane(images, [&](int64_t channel, int64_t value) {
-      normalisation::kFloatAvx512.differentiate({.pixels = pixels(),
-                                                 .x = args.input<float>(Inputs::kY) + at + value,
-                                                 .dy = args.input<float>(Inputs::kDz) + at + value,
-                                                 .dy_more = nullptr,
-                                                 .y = nullptr,
-                                                 .dz = nullptr,
-                                                 .dx = dy + value,
-                                                 .mean = args.input<float>(Inputs::kMean) + channel,
-                                                 .factor = numbers.factor + channel,
-                                                 .offset = numbers.zeros + channel,
-                                                 .mean_dz = numbers.mean_dz + channel,
-                                                 .slope = numbers.slope + channel,
-                                                 .activation = {},
-                                                 .mask = normalisation::MaskSource::kNone});
+      normalisation::kFloatAvx512[0].differentiate({.pixels = pixels(),
+                                                    .width = winograd::kLanes,
+                                                    .x = args.input<float>(Inputs::kY) + at + value,
+                                                    .dy = args.input<float>(Inputs::kDz) + at + value,
+                                                    .dy_more = nullptr,
+                                                    .y = nullptr,
+                                                    .dz = nullptr,
+                                                    .dx = dy + value,
+                                                    .mean = args.input<float>(Inputs::kMean) + channel,
+                                                    .factor = numbers.factor + channel,
+                                                    .offset = numbers.zeros + channel,
+                                                    .mean_dz = numbers.mean_dz + channel,
+                                                    .slope = numbers.slope + channel,
+                                                    .activation = {},
+                                                    .mask = normalisation::MaskSource::kNone});
     });
   }
 

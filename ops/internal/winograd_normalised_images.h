@@ -28,8 +28,9 @@ void for_each_plane(const Problem& p, const Take& take) {
 inline void normalise(const Problem& p, const float* x, const float* residual,
                       const Normalisation& normalisation, float* y) {
   for_each_plane(p, [&](int64_t channel, int64_t value) {
-    normalisation::kFloatAvx512.normalise(
+    normalisation::kFloatAvx512[0].normalise(
         {.pixels = p.in_height * p.in_width,
+         .width = kLanes,
          .x = x + value,
          .residual = residual ? residual + value : nullptr,
          .y = y + value,

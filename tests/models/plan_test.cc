@@ -63,6 +63,26 @@ TEST(ZooPlan, ResNetsConvertWeightsAndTheirGradientsAlone) {
   }
 }
 
+// In blocks of channels or with channels last, as the processor's convolutions want them. Only images have a batch.
+TEST(ZooPlan, ImagesAreNotConvertedInBFloat16) {
+  if (bfloat16_support() == BFloat16Support::kNone) GTEST_SKIP() << "this processor has no bfloat16";
+  std::vector<std::string> networks = {"resnet_v1_50", "resnet_v1_20", "resnet_v2_50"};
+  // Elsewhere oneDNN's depthwise convolutions want its smallest images plain.
+  if (instruction_set() == InstructionSet::kAmx) networks.push_back("mobilenet_v2");
+  for (const std::string& network : networks) {
+    SCOPED_TRACE(network);
+    std::istringstream lines(compile_training(network, Precision::kBFloat16).text);
+    int conversions = 0;
+    for (std::string line; std::getline(lines, line);) {
+      if (line.find(" convert ") == std::string::npos) continue;
+      ++conversions;
+      EXPECT_TRUE(line.find("[2, ") == std::string::npos || line.find("[2, 3, 64, 64]") != std::string::npos)
+          << line;
+    }
+    EXPECT_GT(conversions, 0);
+  }
+}
+
 TEST(ZooPlan, NothingBetweenTheConvolutionsOfAResNetIsLeftAlone) {
   std::map<std::string, int> count;
   for (const KernelTime& step : training_steps("resnet_v1_50", Precision::kFloat32)) ++count[step.op];

@@ -250,15 +250,38 @@ TEST(BlockedLayout, PadKeepsIt) {
   }
 }
 
-// Blocks that are not full, and channels that lie last.
+// Blocks that are not full.
 TEST(BlockedLayout, SliceAndPadLeaveOthersPlain) {
   const Array x = random_array(kImage, 1), odd = random_array(kOddImage, 2);
   const auto cut = [](std::span<const Tensor> in) { return slice(in[0], {0, 0, 0, 0}, {2, 12, 5, 7}); };
   const auto grow = [](std::span<const Tensor> in) { return pad(in[0], {{}, {0, 5}, {}, {}}); };
   EXPECT_TRUE(run_in_layouts(cut, {x}, {nchw8c(x.type())}).wants_plain[0]);
-  EXPECT_TRUE(run_in_layouts(cut, {x}, {nhwc(x.type())}).wants_plain[0]);
   EXPECT_TRUE(run_in_layouts(grow, {x}, {nchw8c(x.type())}).wants_plain[0]);
   EXPECT_TRUE(run_in_layouts(grow, {odd}, {nchw8c(odd.type())}).wants_plain[0]);
+}
+
+// Any number of channels, from any place.
+TEST(ChannelsLast, SliceAndPadKeepIt) {
+  std::vector<BoxCase> boxes = kBoxes;
+  boxes.push_back({{1, 5, 0, 2}, {1, 11, 5, 4}});
+  for (const BoxCase& box : boxes) {
+    const Array x = random_array(kImage, 1);
+    const auto cut = [&](std::span<const Tensor> in) { return slice(in[0], box.begin, box.size); };
+    const Outcome part = run_in_layouts(cut, {x}, {nhwc(x.type())});
+    EXPECT_FALSE(part.wants_plain[0]);
+    EXPECT_EQ(part.layout, nhwc({DType::kFloat32, Shape(box.size)}));
+
+    std::vector<PadAmount> amounts;
+    for (int axis = 0; axis < 4; ++axis) {
+      const auto i = static_cast<size_t>(axis);
+      amounts.push_back({box.begin[i], kImage[axis] - box.begin[i] - box.size[i]});
+    }
+    const Array small = random_array(Shape(box.size), 2);
+    const auto grow = [&](std::span<const Tensor> in) { return pad(in[0], amounts, 1.5); };
+    const Outcome whole = run_in_layouts(grow, {small}, {nhwc(small.type())});
+    EXPECT_FALSE(whole.wants_plain[0]);
+    EXPECT_EQ(whole.layout, nhwc(x.type()));
+  }
 }
 
 }  // namespace

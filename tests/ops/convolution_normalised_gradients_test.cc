@@ -20,7 +20,8 @@ std::vector<ImageCase> middle_cases() {
           {"one image with a chunk", {9, 16, 24, 24}, 16},
           {"two images with a chunk", {9, 32, 16, 16}, 32},
           {"cut tiles", {10, 16, 21, 22}, 16},
-          {"small images", {40, 32, 7, 8}, 32}};
+          {"small images", {40, 32, 7, 8}, 32},
+          {"around the caches", {65, 16, 32, 32}, 16}};
 }
 
 struct MiddleUnit {

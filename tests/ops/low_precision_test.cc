@@ -205,6 +205,30 @@ TEST_F(LowPrecision, MaxPoolingStaysInBFloat16) {
   }
 }
 
+// In the layout that the layer before it gives: with channels last on some processors, in blocks of them on others.
+TEST_F(LowPrecision, ADepthwiseLayerBehindAnotherIsFloat32sRounded) {
+  const auto build = [](Inputs in) {
+    const Tensor x = conv2d(in[0], in[1]);
+    const Tensor y = conv2d(x, in[2], {.strides = {2, 2}, .groups = 48});
+    std::vector<Tensor> results = {y};
+    for (const Tensor& gradient : gradients(reduce_sum(mul(y, y)), in)) results.push_back(gradient);
+    return results;
+  };
+  const auto in_two_steps = [](Inputs in) {
+    const Tensor x = rounded(conv2d(in[0], in[1]));
+    const Tensor y = rounded(conv2d(x, in[2], {.strides = {2, 2}, .groups = 48}));
+    std::vector<Tensor> results = {y};
+    for (const Tensor& gradient : gradients(reduce_sum(mul(y, y)), in)) results.push_back(gradient);
+    return results;
+  };
+  const std::vector<Array> inputs = {rounded(random_array({3, 64, 13, 11}, 1)),
+                                     rounded(random_array({48, 64, 1, 1}, 2)),
+                                     rounded(random_array({48, 1, 3, 3}, 3))};
+  const auto exact = evaluate_in(Precision::kFloat32, in_two_steps, inputs),
+             low = evaluate_in(Precision::kBFloat16, build, inputs);
+  for (size_t i = 0; i < exact.size(); ++i) EXPECT_LT(relative_distance(low[i], exact[i]), 1e-2) << i;
+}
+
 TEST_F(LowPrecision, AMatrixProductSumsInFloat32) {
   const auto build = [](Inputs in) {
     const Tensor y = matmul(in[0], in[1]);
