@@ -80,6 +80,7 @@ void correlate(const Problem& p, const float* x, const float* u, const float* bi
     correlate_chunk<Tile, R>(p, x, u, bias, y, is_streamed(p.output_floats(), y), epilogue, tile,
                              std::min(chunk, last - tile), chunk, scratch, ahead);
   }
+  finish<Writing::kStreamed>();
 }
 
 template <int Tile, int R>
@@ -88,6 +89,7 @@ void correlate_images(const Problem& p, const float* x, const float* u, float* y
   for (int64_t tile = 0; tile < p.tiles(); tile += chunk)
     correlate_chunk<Tile, R>(p, x, u, nullptr, y, streams, epilogue, tile, std::min(chunk, p.tiles() - tile),
                              chunk, scratch, ahead);
+  finish<Writing::kStreamed>();
 }
 
 template <int Tile, int R, typename Ahead>

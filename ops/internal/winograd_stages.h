@@ -295,7 +295,6 @@ void store_outputs(const Problem& p, const float* products, const Part& part, co
     }
     epilogue.advance(rows * columns);
   }
-  finish<kWriting>();
 }
 
 template <Writing kWriting, int Tile, int M, typename Element>

@@ -47,6 +47,7 @@ void correlate_tiles(const Problem& p, const Tiles& tiles, const float* u, const
                            {y_stride, p.out_channels, kLanes}, bias, y, is_streamed(p.output_floats(), y),
                            epilogue, tile / chunk);
   }
+  finish<Writing::kStreamed>();
 }
 
 void correlate(const Problem& p, const float* x, const float* u, const float* bias, float* y,

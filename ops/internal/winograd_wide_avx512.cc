@@ -140,6 +140,7 @@ constexpr WideKernels kKernels{
         store_image<Contraction<kTile, kOutputs>>(p, products + part.first_block * strides.block, part,
                                                   strides, bias, y, is_streamed(p.output_floats(), y));
       });
+      finish<Writing::kStreamed>();
     },
     [](const Problem& p, const TileChunk& chunk, const float* d, const float* v, float* sums, int64_t first,
        int64_t last) {
