@@ -14,6 +14,7 @@ struct Rule {
 constexpr Rule kRules[] = {
     {"conv2d_backprop_input", "convolution_data"},
     {"conv2d_backprop_filter", "convolution_weights"},
+    {"conv2d_normalised_gradients", "convolution_gradients"},
     {"conv2d", "convolution_forward"},
     {"matmul", "matrix_product"},
     {"batch_norm", "normalisation"},
@@ -31,9 +32,15 @@ std::string_view category_of(const mox::KernelTime& kernel) {
 }  // namespace
 
 std::vector<std::pair<std::string, double>> categories(const StepProfile& profile) {
-  std::vector<std::pair<std::string, double>> sums = {
-      {"convolution_forward", 0}, {"convolution_data", 0}, {"convolution_weights", 0}, {"matrix_product", 0},
-      {"normalisation", 0},       {"pooling", 0},          {"elementwise", 0},         {"reorders", 0}};
+  std::vector<std::pair<std::string, double>> sums = {{"convolution_forward", 0},
+                                                      {"convolution_data", 0},
+                                                      {"convolution_weights", 0},
+                                                      {"convolution_gradients", 0},
+                                                      {"matrix_product", 0},
+                                                      {"normalisation", 0},
+                                                      {"pooling", 0},
+                                                      {"elementwise", 0},
+                                                      {"reorders", 0}};
   for (const mox::KernelTime& kernel : profile.kernels)
     std::ranges::find(sums, category_of(kernel), &std::pair<std::string, double>::first)->second +=
         kernel.seconds;

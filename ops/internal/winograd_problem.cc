@@ -1,5 +1,7 @@
 #include "ops/internal/winograd_problem.h"
 
+#include <unistd.h>
+
 #include <utility>
 
 namespace mox::winograd {
@@ -51,6 +53,14 @@ Problem backward_input_problem(const ConvolutionGeometry& g) {
 int64_t even_chunk(int64_t tiles, int64_t most, int64_t step) {
   const int64_t chunks = (tiles + most - 1) / most, share = (tiles + chunks - 1) / chunks;
   return (share + step - 1) / step * step;
+}
+
+bool is_streamed(int64_t floats, const float* image) {
+  static const int64_t threshold = [] {
+    const int64_t cache = sysconf(_SC_LEVEL3_CACHE_SIZE);  // bytes; 0 or -1 where nobody knows
+    return (cache > 0 ? cache : int64_t{32} << 20) / 8 / static_cast<int64_t>(sizeof(float));
+  }();
+  return floats >= threshold && reinterpret_cast<uintptr_t>(image) % 64 == 0;
 }
 
 Layout channel_blocked(const TensorType& type) {
