@@ -7,6 +7,7 @@
 
 #include "ops/internal/winograd_epilogues.h"
 #include "ops/internal/winograd_pixels_ahead.h"
+#include "ops/internal/winograd_taps.h"
 #include "ops/internal/winograd_tiles.h"
 #include "ops/internal/winograd_transforms.h"
 
@@ -328,19 +329,15 @@ void store_image(const Problem& p, const float* products, const Part& part, cons
   }
 }
 
-// u from taps that `tap(in, out, r, s)` finds: its rows are in-channels, of which [first, last) are made.
-template <Writing kWriting, typename Expands, typename Tap>
+// u of 16 out-channels at a time: its rows are in-channels, of which [first, last) are made. `taps(in, out, g)` finds their R x R.
+template <Writing kWriting, typename Expands, typename Taps>
 void transform_taps(const Problem& p, const Strides& strides, float* u, int64_t first, int64_t last,
-                    const Tap& tap) {
+                    const Taps& taps) {
   constexpr int R = Expands::kSide;
   for (int64_t in = first; in < last; ++in)
     for (int64_t out = 0; out < p.out_channels; out += kLanes) {
-      alignas(64) float lanes[R * R][kLanes];
-      for (int64_t lane = 0; lane < kLanes; ++lane)
-        for (int r = 0; r < R; ++r)
-          for (int s = 0; s < R; ++s) lanes[r * R + s][lane] = tap(in, out + lane, r, s);
       Vector g[R * R];
-      for (int i = 0; i < R * R; ++i) g[i] = _mm512_load_ps(lanes[i]);
+      taps(in, out, g);
       float* to = u + in * strides.row + out / kLanes * strides.block;
       Expands::apply(g, [&](Vector value) {
         write<kWriting>(to, value);
@@ -354,8 +351,9 @@ template <Writing kWriting, typename Expands>
 void transform_filter(const Problem& p, const float* filters, const Strides& strides, float* u, int64_t first,
                       int64_t last) {
   constexpr int R = Expands::kSide;
-  transform_taps<kWriting, Expands>(p, strides, u, first, last, [&](int64_t in, int64_t out, int r, int s) {
-    return filters[((out * p.in_channels + in) * R + r) * R + s];
+  const int64_t distance = p.in_channels * R * R;
+  transform_taps<kWriting, Expands>(p, strides, u, first, last, [&](int64_t in, int64_t out, Vector* g) {
+    load_taps<R>(filters + out * distance + in * R * R, distance, g);
   });
 }
 
@@ -363,8 +361,11 @@ template <Writing kWriting, typename Expands>
 void transform_turned_filter(const Problem& p, const float* filters, const Strides& strides, float* u,
                              int64_t first, int64_t last) {
   constexpr int R = Expands::kSide;
-  transform_taps<kWriting, Expands>(p, strides, u, first, last, [&](int64_t in, int64_t out, int r, int s) {
-    return filters[((in * p.out_channels_in_memory() + out) * R + (R - 1 - r)) * R + (R - 1 - s)];
+  transform_taps<kWriting, Expands>(p, strides, u, first, last, [&](int64_t in, int64_t out, Vector* g) {
+    Vector taps[R * R];
+    load_taps<R>(filters + (in * p.out_channels_in_memory() + out) * R * R, R * R, taps);
+#pragma GCC unroll 25
+    for (int i = 0; i < R * R; ++i) g[i] = taps[R * R - 1 - i];
   });
 }
 
@@ -385,12 +386,7 @@ void finish_filter(const Problem& p, const float* sums, int64_t parts, const Str
       }
       Vector result[R * R];
       Contracts::apply(total[0], kLanes, result);
-      alignas(64) float lanes[kLanes];
-      for (int tap = 0; tap < R * R; ++tap) {
-        _mm512_store_ps(lanes, result[tap]);
-        for (int64_t lane = 0; lane < kLanes; ++lane)
-          filters[((out * p.in_channels + in + lane) * R * R) + tap] = lanes[lane];
-      }
+      store_taps<R>(result, filters + (out * p.in_channels + in) * R * R, R * R);
     }
 }
 
