@@ -70,6 +70,9 @@ struct Together {
   }
 };
 
+template <typename First, typename Second>
+Together(First, Second) -> Together<First, Second>;
+
 template <int Tile, int R>
 void correlate(const Problem& p, const float* x, const float* u, const float* bias, float* y,
                const Epilogue& epilogue, int64_t first, int64_t last, int64_t chunk, float* scratch) {
