@@ -35,7 +35,8 @@ struct NormalisedGradientInputs {
   int image = -1;  // of the convolution; if none, it is relu of the normalised x
 };
 
-// Where winograd_image_groups.h finds groups. Outputs dz of the normalisation before, its sums in as many groups as the node's type says, the filter's gradient, and those of scale and offset.
+// Where winograd_image_groups.h finds groups. Outputs dz of the normalisation before, its sums in as many groups as the node's type says,
+// the filter's gradient, and those of scale and offset.
 Kernel winograd_normalised_gradients_kernel(const Node& node, const ConvolutionGeometry& geometry,
                                             const NormalisedGradientInputs& inputs, const Team& team);
 
