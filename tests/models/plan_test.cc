@@ -97,10 +97,15 @@ TEST(ZooPlan, NothingBetweenTheConvolutionsOfAResNetIsLeftAlone) {
 TEST(ZooPlan, NorBetweenThoseOfASmallResNet) {
   std::map<std::string, int> count;
   for (const KernelTime& step : training_steps("resnet_v1_20", Precision::kFloat32)) ++count[step.op];
-  // Those beside large convolutions take their moments or sums, where the processor has instructions for these.
-  EXPECT_EQ(count["batch_norm_activation"] + count["batch_norm_activation_of_moments"], 19);
-  EXPECT_EQ(count["batch_norm_activation_backprop"] + count["batch_norm_backprop_of_sums"], 19);
-  for (const char* fused : {"batch_norm_activation_of_moments", "batch_norm_backprop_of_sums"})
+  // Those beside large convolutions take their moments or sums, or are part of them, where the processor has instructions for these.
+  EXPECT_EQ(count["batch_norm_activation"] + count["batch_norm_activation_of_moments"] +
+                count["conv2d_of_normalised"],
+            19);
+  EXPECT_EQ(count["batch_norm_activation_backprop"] + count["batch_norm_backprop_of_sums"] +
+                count["conv2d_normalised_gradients"],
+            19);
+  for (const char* fused : {"batch_norm_activation_of_moments", "batch_norm_backprop_of_sums",
+                            "conv2d_of_normalised", "conv2d_normalised_gradients"})
     EXPECT_EQ(count[fused] > 0, instruction_set() >= InstructionSet::kAvx512) << fused;
   for (const char* unfused : {"batch_norm", "batch_norm_backprop", "add", "relu"})
     EXPECT_EQ(count[unfused], 0) << unfused;
