@@ -1,8 +1,8 @@
 #include "ops/internal/winograd_problem.h"
 
-#include <unistd.h>
-
 #include <utility>
+
+#include "ops/internal/last_level_cache.h"
 
 namespace mox::winograd {
 namespace {
@@ -56,10 +56,8 @@ int64_t even_chunk(int64_t tiles, int64_t most, int64_t step) {
 }
 
 bool is_streamed(int64_t floats, const float* image) {
-  static const int64_t threshold = [] {
-    const int64_t cache = sysconf(_SC_LEVEL3_CACHE_SIZE);  // bytes; 0 or -1 where nobody knows
-    return (cache > 0 ? cache : int64_t{32} << 20) / 8 / static_cast<int64_t>(sizeof(float));
-  }();
+  static const int64_t threshold =
+      last_level_cache_of(cache_report()) / 8 / static_cast<int64_t>(sizeof(float));
   return floats >= threshold && reinterpret_cast<uintptr_t>(image) % 64 == 0;
 }
 

@@ -153,6 +153,11 @@ inline void multiply_tiles(const float* a, const float* b, float* c, int64_t row
   multiply<Singles, TilesAre::kRows>(a, k, b, columns, c, columns, rows, columns, k, false);
 }
 
+// Whether c may be a there: a block of rows is made whole before any of it is written, and of nothing but the same rows.
+inline bool can_be_in_place(int64_t columns, int64_t k) {
+  return columns == k && (k == 16 || k == 32 || k == 64);
+}
+
 // c [Rows][Columns] (+)= the sum over k tiles of a [k][Rows]^T x b [k][Columns]: what multiply<Singles, TilesAre::kTerms> does, faster,
 // since all distances are known.
 template <int Rows, int Columns>
