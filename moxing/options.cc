@@ -162,11 +162,12 @@ std::vector<Option> declare() {
        .type = kString,
        .default_value = "auto",
        .group = "Compute",
-       .help = "normalisation: what a batch normalisation and its activation gave to a convolution is "
-               "computed again in the "
-               "backward pass instead of kept for it, to the same bits: less memory, a little more time. "
-               "auto: where that takes little beside the convolution, if it frees 32 MiB in all; both of them "
-               "also make the cheap convolutions of shortcuts again. none: everything is kept.",
+       .help =
+           "normalisation: what a batch normalisation and its activation gave to a convolution is "
+           "computed again in the "
+           "backward pass instead of kept for it, to the same bits: less memory, a little more time. "
+           "auto: where that takes little beside the convolution, if it frees 32 MiB in all; both of them "
+           "also make the cheap convolutions of shortcuts again. none: everything is kept.",
        .allowed = {"auto", "none", "normalisation"}},
       {.name = "print_plan",
        .type = kBool,

@@ -6,6 +6,7 @@ steps after a warm-up; the answer is the rate of images. With "memory", the answ
 which the process must have measured nothing else.
 """
 
+import ctypes
 import gc
 import json
 import resource
@@ -53,6 +54,7 @@ def main():
         if request != current:  # one network at a time in memory
             trainer = None
             gc.collect()
+            ctypes.CDLL(None).malloc_trim(0)  # bench/train may tell the allocator to keep what is freed, but not from network to network
             trainer, current = Trainer(**request), dict(request)
             trainer.rate(1)
         rate = trainer.rate(steps)

@@ -21,7 +21,8 @@ int64_t level_3_of_complex() {
   constexpr unsigned kCacheProperties = 0x8000001d, kMostCaches = 8;
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   for (unsigned cache = 0; cache < kMostCaches; ++cache) {
-    if (__get_cpuid_count(kCacheProperties, cache, &eax, &ebx, &ecx, &edx) == 0 || (eax & 0x1f) == 0) return 0;
+    if (__get_cpuid_count(kCacheProperties, cache, &eax, &ebx, &ecx, &edx) == 0 || (eax & 0x1f) == 0)
+      return 0;
     if ((eax >> 5 & 7) != 3) continue;
     const int64_t ways = (ebx >> 22) + 1, partitions = (ebx >> 12 & 0x3ff) + 1, line = (ebx & 0xfff) + 1;
     return ways * partitions * line * (int64_t{ecx} + 1);

@@ -48,7 +48,8 @@ void correlate_chunk(const Problem& p, const float* x, const float* u, const flo
   const int64_t x_stride = point_stride(chunk * p.in_channels),
                 y_stride = point_stride(chunk * p.out_channels);
   // In the place of the tiles they all stay nearer to the core.
-  float* products = can_be_in_place(p.out_channels, p.in_channels) ? scratch : scratch + p.points() * x_stride;
+  float* products =
+      can_be_in_place(p.out_channels, p.in_channels) ? scratch : scratch + p.points() * x_stride;
   transform_chunk(p, ImageTiles<Tile, Tile + 1 - R, float>{p, x}, whole_chunk(tile, chunk, p.in_channels),
                   {x_stride, p.in_channels, kLanes}, scratch, ahead);
   for (int point = 0; point < p.points(); ++point) {

@@ -39,19 +39,23 @@ Array difference(const Array& a, const Array& b) {
   return result;
 }
 
+constexpr const char *kGradientWithoutEffect = "gradient without effect",
+                     *kChangeWithoutEffect = "change without effect";
+
 class Agreement : public testing::TestWithParam<const char*> {
  protected:
   // Records the error of `value` under its kind ("gradient" of "gradient/conv1.weight"), less `rounding`.
   void compare(const std::string& key, const Array& value, double rounding = 0) {
     const Digest truth = fixture_["digests"].at(key).get<Digest>();
     ++compared_;
-    const std::string kind = key.substr(0, key.find('/'));
-    // The bias before a normalisation has no effect, and so no gradient but rounding errors.
+    const Digest given = digest_of(key, value.values<float>());
+    std::string kind = key.substr(0, key.find('/'));
+    double error = digest_error(given, truth) - rounding;
+    // The bias before a normalisation has no effect, and so no gradient but rounding errors: these are compared as they are.
     if (truth[0] < 1e-6 && key.ends_with(".bias")) {
-      EXPECT_LT(digest_of(key, value.values<float>())[1], 1e-4) << key;
-      return;
+      kind = kind == "gradient" ? kGradientWithoutEffect : kChangeWithoutEffect;
+      error = given[1];
     }
-    const double error = digest_error(digest_of(key, value.values<float>()), truth) - rounding;
     auto [worst, is_new] = worst_.try_emplace(kind, error, key);
     if (!(error <= worst->second.first)) worst->second = {error, key};
   }
@@ -136,13 +140,21 @@ TEST_P(Agreement, OfLossGradientsMovingAveragesAndTrainedWeights) {
 }
 
 // bfloat16 rounds where a gradient of a small batch passes a relu, so single gradients differ by more than their size, PyTorch's
-// too. No kind of result may be farther from the truth than twice PyTorch's own autocast, which adds up directly; with Winograd's
-// method, whose transforms are rounded as well, than two and a half times.
+// too. No kind of result may be farther from the truth than two and a half times PyTorch's own autocast; for the ResNets with direct
+// sums of convolutions, as autocast has them, than twice. (Winograd's transforms are rounded as well; the largest measured is 1.8.)
 class LowPrecisionAgreement : public Agreement {
  protected:
   void expect_within_autocast(double factor) {
+    const Json& autocast = fixture_["bfloat16_deviation"];
     for (const auto& [kind, worst] : worst_)
-      expect_within(kind, factor * fixture_["bfloat16_deviation"].at(kind).get<double>());
+      if (kind != kChangeWithoutEffect) expect_within(kind, factor * autocast.at(kind).get<double>());
+    if (worst_.contains(kChangeWithoutEffect)) {
+      // What momentum makes of such gradients at the most, and a rounding of the bias (below 2) in each step: too few bits for a
+      // factor.
+      const double steps = fixture_["steps"], rate = fixture_["learning_rate"];
+      const double gradient = factor * autocast.at(kGradientWithoutEffect).get<double>();
+      expect_within(kChangeWithoutEffect, rate * gradient * steps * (steps + 1) / 2 + steps * 0x1p-24);
+    }
   }
   void SetUp() override {
     if (bfloat16_support() == BFloat16Support::kNone)
@@ -152,7 +164,7 @@ class LowPrecisionAgreement : public Agreement {
 
 TEST_P(LowPrecisionAgreement, OfDirectSumsIsAsCloseAsAutocast) {
   train(Precision::kBFloat16, true);
-  expect_within_autocast(2);
+  expect_within_autocast(std::string(GetParam()).starts_with("resnet") ? 2 : 2.5);
 }
 
 TEST_P(LowPrecisionAgreement, IsNearlyAsCloseAsAutocast) {
@@ -160,13 +172,11 @@ TEST_P(LowPrecisionAgreement, IsNearlyAsCloseAsAutocast) {
   expect_within_autocast(2.5);
 }
 
-INSTANTIATE_TEST_SUITE_P(Torchvision, LowPrecisionAgreement, testing::Values("resnet_v1_18", "resnet_v1_50"),
-                         [](const auto& test) { return std::string(test.param); });
+constexpr const char* kNetworks[] = {"resnet_v1_18", "resnet_v1_50", "vgg_a", "vgg_16_bn", "mobilenet_v2"};
+std::string network_name(const testing::TestParamInfo<const char*>& test) { return test.param; }
 
-INSTANTIATE_TEST_SUITE_P(Torchvision, Agreement,
-                         testing::Values("resnet_v1_18", "resnet_v1_50", "vgg_a", "vgg_16_bn",
-                                         "mobilenet_v2"),
-                         [](const auto& test) { return std::string(test.param); });
+INSTANTIATE_TEST_SUITE_P(Torchvision, Agreement, testing::ValuesIn(kNetworks), network_name);
+INSTANTIATE_TEST_SUITE_P(Torchvision, LowPrecisionAgreement, testing::ValuesIn(kNetworks), network_name);
 
 }  // namespace
 }  // namespace mox
