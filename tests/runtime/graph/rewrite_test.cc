@@ -92,6 +92,36 @@ TEST_F(RewriteTest, CountsUses) {
   EXPECT_EQ(of_log, 2);  // it is two outputs
 }
 
+TEST_F(RewriteTest, RedirectsWhatComesLater) {
+  const Tensor x = input(0);
+  const Tensor shared = exp(x);
+  const Tensor earlier = neg(shared), place = sqrt(shared), later = log(shared);
+  GraphRewriter rewriter(graph_, {earlier, place, later, shared});
+  int of_former = -1, of_fresh = -1;
+  rewriter.apply([&](const Node& node, const RewriteView& view) -> std::optional<std::vector<Tensor>> {
+    if (node.op->name == "log") {
+      const Tensor fresh = view.mapped(node.inputs[0]);
+      EXPECT_EQ(fresh.node()->op->name, "square");
+      of_fresh = view.uses_of_mapped(fresh);
+    }
+    if (node.op->name != "sqrt") return std::nullopt;
+    const Tensor old = node.inputs[0], former = view.mapped(old);
+    view.redirect(old, square(view.mapped(old.node()->inputs[0])));
+    of_former = view.uses_of_mapped(former);
+    return std::vector{sqrt(former)};
+  });
+  ASSERT_EQ(rewriter.outputs().size(), 4u);
+  const auto argument = [&](size_t output) {
+    return rewriter.outputs()[output].node()->inputs[0].node()->op->name;
+  };
+  EXPECT_EQ(argument(0), "exp");  // what was built before stays
+  EXPECT_EQ(argument(1), "exp");
+  EXPECT_EQ(argument(2), "square");
+  EXPECT_EQ(rewriter.outputs()[3].node()->op->name, "square");  // outputs of the whole graph come last
+  EXPECT_EQ(of_former, 0);
+  EXPECT_EQ(of_fresh, 4);
+}
+
 TEST_F(RewriteTest, VariablesSurvive) {
   const Tensor w = graph_.add_variable({.name = "w",
                                         .type = {DType::kFloat32, {2}},
