@@ -54,11 +54,13 @@ def main():
         if request != current:  # one network at a time in memory
             trainer = None
             gc.collect()
-            ctypes.CDLL(None).malloc_trim(0)  # bench/train may tell the allocator to keep what is freed, but not from network to network
             trainer, current = Trainer(**request), dict(request)
-            trainer.rate(1)
+        trainer.rate(1)  # a warm-up, which also takes memory again that the last turn gave back
         rate = trainer.rate(steps)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        # bench/train may tell the allocator to keep what is freed: from step to step, but not while the other side takes its turn.
+        gc.collect()
+        ctypes.CDLL(None).malloc_trim(0)
         print(json.dumps({"peak_resident_memory": peak} if memory else {"images_per_second": rate}), flush=True)
 
 
