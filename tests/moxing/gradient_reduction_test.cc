@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <mutex>
+#include <ostream>
 #include <thread>
 
 #include "moxing/internal/lane_threads.h"
@@ -37,7 +38,15 @@ struct Case {
   int64_t replicas;
   int ranks, lanes;
   int64_t bucket_elements, range_elements = 0;
+
+  std::string name() const {
+    return "Replicas" + std::to_string(replicas) + "Ranks" + std::to_string(ranks) + "Lanes" +
+           std::to_string(lanes) + "Bucket" + std::to_string(bucket_elements) + "Range" +
+           std::to_string(range_elements);
+  }
 };
+
+void PrintTo(const Case& c, std::ostream* stream) { *stream << c.name(); }
 
 class GradientReductions : public testing::TestWithParam<Case> {};
 
@@ -104,13 +113,7 @@ INSTANTIATE_TEST_SUITE_P(Placements, GradientReductions,
                                          Case{12, 2, 2, 0}, Case{12, 2, 1, 100}, Case{6, 3, 2, 100},
                                          Case{10, 2, 1, 0}, Case{4, 1, 2, 0, 512}, Case{12, 1, 4, 0, 100},
                                          Case{12, 1, 2, 9000, 1000}),
-                         [](const auto& info) {
-                           const Case& c = info.param;
-                           return "Replicas" + std::to_string(c.replicas) + "Ranks" +
-                                  std::to_string(c.ranks) + "Lanes" + std::to_string(c.lanes) + "Bucket" +
-                                  std::to_string(c.bucket_elements) + "Range" +
-                                  std::to_string(c.range_elements);
-                         });
+                         [](const auto& info) { return info.param.name(); });
 
 class LanesThatAreNotAlike : public testing::Test {
  protected:

@@ -3,6 +3,8 @@
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
+#include <ostream>
+
 #include "ops/conv2d_backprop_filter.h"
 #include "ops/conv2d_backprop_input.h"
 #include "runtime/base/error.h"
@@ -20,6 +22,10 @@ struct ConvolutionCase {
   Shape x, w;
   Conv2dOptions options;
 };
+
+void PrintTo(const ConvolutionCase& c, std::ostream* stream) {
+  *stream << to_string(c.x) << " by " << to_string(c.w);
+}
 
 const ConvolutionCase kConvolutions[] = {
     {"lenet_first", {2, 1, 28, 28}, {32, 1, 5, 5}, {}},

@@ -3,6 +3,8 @@
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
+#include <ostream>
+
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
 #include "tests/ops/kernel_testing.h"
@@ -18,6 +20,10 @@ struct TransposeCase {
   Conv2dTransposeOptions options;
   Shape y;
 };
+
+void PrintTo(const TransposeCase& c, std::ostream* stream) {
+  *stream << to_string(c.x) << " by " << to_string(c.w);
+}
 
 const TransposeCase kTransposes[] = {
     {"same_doubles", {2, 16, 4, 5}, {16, 8, 5, 5}, {.strides = {2, 2}}, {2, 8, 8, 10}},

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <ostream>
 
 #include "ops/instruction_set.h"
 #include "ops/ops.h"
@@ -18,6 +19,10 @@ bool has_kernels() { return instruction_set() >= InstructionSet::kAvx512; }
 struct DenseCase {
   int64_t batch, in, out;
 };
+
+void PrintTo(const DenseCase& c, std::ostream* stream) {
+  *stream << c.batch << " samples of " << c.in << " to " << c.out;
+}
 
 class DenseTrainingTest : public ::testing::TestWithParam<DenseCase> {};
 

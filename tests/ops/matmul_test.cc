@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <ostream>
 
 #include "ops/internal/narrow_matmul_kernels.h"
 #include "runtime/base/error.h"
@@ -16,7 +17,11 @@ namespace {
 
 struct Sizes {
   int64_t m, k, n;
+
+  std::string name() const { return std::to_string(m) + "x" + std::to_string(k) + "x" + std::to_string(n); }
 };
+
+void PrintTo(const Sizes& sizes, std::ostream* stream) { *stream << sizes.name(); }
 
 // The product of two matrices at `a` and `b`, as loops.
 void reference_product(const float* a, const float* b, float* y, Sizes s, bool ta, bool tb) {
@@ -57,10 +62,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, MatmulTest,
                                          Sizes{5, 1, 33}, Sizes{0, 3, 4}, Sizes{3, 0, 4}, Sizes{3, 4, 0},
                                          Sizes{33, 65, 129}, Sizes{7, 50, 9}, Sizes{130, 35, 6},
                                          Sizes{5, 4100, 3}),
-                         [](const auto& info) {
-                           return std::to_string(info.param.m) + "x" + std::to_string(info.param.k) + "x" +
-                                  std::to_string(info.param.n);
-                         });
+                         [](const auto& info) { return info.param.name(); });
 
 // Both instruction sets, whichever the processor would choose, and every number of columns.
 TEST(NarrowMatmul, BothInstructionSetsAgreeWithTheLoops) {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <ostream>
 
 #include "ops/avg_pool.h"
 #include "ops/avg_pool_backprop.h"
@@ -40,6 +41,8 @@ struct PoolCase {
   Shape x;
   Pool2dOptions options;
 };
+
+void PrintTo(const PoolCase& c, std::ostream* stream) { *stream << to_string(c.x); }
 
 const PoolCase kPools[] = {
     {"halves", {2, 32, 8, 8}, {}},

@@ -12,6 +12,7 @@
 #include "runtime/base/error.h"
 #include "runtime/exec/evaluate.h"
 #include "tests/support/message_of.h"
+#include "tests/support/print.h"
 
 namespace mox::test {
 

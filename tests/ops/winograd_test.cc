@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <ostream>
 
 #include "ops/conv2d.h"
 #include "ops/conv2d_backprop_filter.h"
@@ -20,6 +21,11 @@ struct WinogradCase {
   Padding padding;
   int64_t stride = 1;
 };
+
+void PrintTo(const WinogradCase& c, std::ostream* stream) {
+  *stream << to_string(Shape{c.batch, c.in, c.height, c.width}) << " to " << c.out
+          << " channels by a window of " << c.window << ", stride " << c.stride;
+}
 
 size_t count(std::string_view text, std::string_view word) {
   size_t found = 0;

@@ -8,6 +8,7 @@
 
 #include "runtime/exec/evaluate.h"
 #include "tests/support/message_of.h"
+#include "tests/support/print.h"
 
 namespace mox::test {
 

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
+#include <ostream>
 
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
@@ -126,7 +127,11 @@ void run_tree_sum(Communicator& communicator, int64_t leaves, int64_t elements, 
 struct Case {
   int ranks;
   int64_t leaves;
+
+  std::string name() const { return "Ranks" + std::to_string(ranks) + "Leaves" + std::to_string(leaves); }
 };
+
+void PrintTo(const Case& c, std::ostream* stream) { *stream << c.name(); }
 
 class TreeSums : public testing::TestWithParam<Case> {};
 
@@ -217,10 +222,7 @@ INSTANTIATE_TEST_SUITE_P(Placements, TreeSums,
                          testing::Values(Case{1, 1}, Case{1, 4}, Case{2, 2}, Case{2, 4}, Case{4, 4},
                                          Case{2, 6}, Case{3, 6}, Case{6, 6}, Case{3, 3}, Case{5, 10},
                                          Case{8, 8}),
-                         [](const auto& info) {
-                           return "Ranks" + std::to_string(info.param.ranks) + "Leaves" +
-                                  std::to_string(info.param.leaves);
-                         });
+                         [](const auto& info) { return info.param.name(); });
 
 TEST(Communicator, ManyOperationsAreUnderWayAtOnceInAnyOrder) {
   constexpr int kOperations = 12;
