@@ -97,6 +97,7 @@ TEST_P(GradientReductions, GiveTheBitsOfTheTreeWhoeverComputesWhat) {
   const Case& c = GetParam();
   auto transports = make_thread_transports(c.ranks);
   std::vector<std::thread> threads;
+  threads.reserve(transports.size());
   for (auto& transport : transports)
     threads.emplace_back([&c, &transport] {
       Communicator communicator(std::move(transport));

@@ -89,6 +89,7 @@ Outcome run_with_images(const BuildNode& build, const std::vector<Array>& values
   Graph graph;
   GraphScope scope(graph);
   std::vector<Tensor> inputs;
+  inputs.reserve(values.size());
   for (const Array& value : values)
     inputs.push_back(graph.input(static_cast<int>(inputs.size()), value.type(), SourceLocation::current()));
   const Tensor result = build(inputs);
@@ -324,6 +325,7 @@ TEST(BatchNormLayout, NothingIsConvertedBetweenOpsThatWantChannelsLast) {
   Graph graph;
   GraphScope scope(graph);
   std::vector<Tensor> in;
+  in.reserve(values.size());
   for (const Array& value : values)
     in.push_back(graph.input(static_cast<int>(in.size()), value.type(), SourceLocation::current()));
   const auto normalised = [&](const Tensor& x) { return batch_norm(x, in[1], in[2]).y; };

@@ -121,7 +121,7 @@ TEST_P(DenseTrainingTest, TheWeightsGradientComesInPartsOnce) {
     options.gradients_in_parts = parts != nullptr;
     const auto plan =
         Plan::compile(graph, {.fetches = {loss}, .gradients = {{w, gradient}}, .updates = {}}, options, team);
-    PlanInstance instance(plan, team, [&](std::string_view) { return values; });
+    PlanInstance instance(plan, team, [&](std::string_view) -> const Array& { return values; });
     int whole = 0;
     const auto count = [&](size_t) { ++whole; };
     if (parts)
@@ -170,8 +170,8 @@ TEST(GradientsInParts, AreOnlyThoseThatNothingElseReads) {
   const auto plan = Plan::compile(
       graph, {.fetches = {reduce_sum(square(gradient))}, .gradients = {{w, gradient}}, .updates = {}},
       options, team);
-  PlanInstance instance(plan, team, [&](std::string_view) { return values; });
-  const Collector parts(1024 * 512);
+  PlanInstance instance(plan, team, [&](std::string_view) -> const Array& { return values; });
+  const Collector parts(int64_t{1024} * 512);
   int whole = 0;
   instance.run(
       {.components = inputs}, [&](size_t) { ++whole; }, parts);

@@ -33,7 +33,7 @@ inline std::shared_ptr<std::byte> converted(const TensorType& type, const Layout
                                             std::shared_ptr<std::byte> data, const Team& team) {
   if (from == to) return data;
   const Kernel kernel = convert_layout(type, from, to, team);
-  const auto result = poisoned(to.bytes());
+  auto result = poisoned(to.bytes());
   run_kernel(kernel, kernel.instantiate(), {data.get()}, {result.get()}, team);
   return result;
 }

@@ -236,7 +236,7 @@ TEST(Pool, GradientOfSinglePixelsInBlocksOfChannels) {
   };
   const Array dy = distinct_values(pooled.shape, 7), winner(DType::kUInt8, pooled.shape);
   Array expected(DType::kFloat32, image.shape);
-  for (int64_t plane = 0; plane < 2 * 32; ++plane)
+  for (int64_t plane = 0; plane < image.shape[0] * image.shape[1]; ++plane)
     for (int64_t i = 0; i < 3; ++i)
       for (int64_t j = 0; j < 3; ++j)
         expected.values<float>()[static_cast<size_t>((plane * 5 + 2 * i) * 6 + 2 * j)] =

@@ -81,7 +81,7 @@ TEST_P(WinogradTest, AgreesWithTheDirectSumAndDoesNotDependOnTheTeam) {
     EXPECT_EQ(kernels, 3u) << fast.plan;
   }
   // Of the largest value. Rounding grows with the number of channels that are added up.
-  const double kBound = GetParam().in * GetParam().out >= 128 * 128 ? 2e-5 : 1e-5;
+  const double kBound = GetParam().in * GetParam().out >= int64_t{128} * 128 ? 2e-5 : 1e-5;
   for (size_t v = 0; v < 3; ++v) {
     const auto expected = direct.values[v].values<float>(), given = fast.values[v].values<float>();
     double largest = 0, error = 0;

@@ -34,6 +34,7 @@ class CommunicatorOfRanks : public testing::TestWithParam<int> {};
 TEST(Communicator, KnowsItsHosts) {
   auto transports = make_thread_transports(4);
   std::vector<std::thread> threads;
+  threads.reserve(transports.size());
   for (int rank = 0; rank < 4; ++rank)
     threads.emplace_back([&, rank] {
       Communicator communicator(std::move(transports[static_cast<size_t>(rank)]),

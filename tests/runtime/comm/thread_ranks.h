@@ -12,6 +12,7 @@ namespace mox {
 inline void run_ranks(int size, const std::function<void(Communicator&)>& body) {
   auto transports = make_thread_transports(size);
   std::vector<std::thread> threads;
+  threads.reserve(transports.size());
   for (auto& transport : transports)
     threads.emplace_back([&body, &transport] {
       Communicator communicator(std::move(transport), "host");
