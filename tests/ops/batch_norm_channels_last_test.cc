@@ -159,7 +159,7 @@ class BatchNormChannelsLast : public testing::TestWithParam<std::tuple<DType, Sh
   }
 };
 
-// The op is of float32; passes make the others, with an activation.
+// Without an activation the op is of float32 alone; passes make the others.
 class BatchNormOpChannelsLast : public BatchNormChannelsLast {};
 
 TEST_P(BatchNormOpChannelsLast, NormalisesByTheBatch) {
