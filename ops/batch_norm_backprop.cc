@@ -32,9 +32,8 @@ Kernel compile_batch_norm_backprop(const KernelRequest& request) {
   if (node.inputs[0].shape().rank() == 4)
     return normalisation::backward_kernel(request, {.epsilon = epsilon, .mean = 2, .variance = 3, .dy = 4});
   const onednn::BatchNormDescriptors d(node.inputs[0].type(), request.input_layouts[0]);
-  const dnnl::batch_normalization_backward::primitive_desc description(
-      {dnnl::prop_kind::backward, d.x, d.x, static_cast<float>(epsilon), d.flags},
-      onednn::attributes_with_scratchpad(), onednn::engine(), onednn::describe_batch_norm(d, epsilon, true));
+  const auto description = onednn::describe_normalisation_gradient(
+      onednn::describe_batch_norm(d, epsilon, true), d.x, static_cast<float>(epsilon), d.flags);
   auto x = onednn::primitive_input(DNNL_ARG_SRC, 0, d.x);
   auto dy = onednn::primitive_input(DNNL_ARG_DIFF_DST, 4, d.x);
   auto dx = onednn::primitive_output(DNNL_ARG_DIFF_SRC, 0, d.x);

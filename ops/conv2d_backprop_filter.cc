@@ -44,10 +44,9 @@ Kernel compile_conv2d_backprop_filter(const KernelRequest& request) {
   // The forward pass that the primitive belongs to has its filter in the dtype of the image, whatever the gradient's is.
   ConvolutionGeometry forward = geometry;
   forward.w.dtype = geometry.x.dtype;
-  const dnnl::convolution_backward_weights::primitive_desc description(
-      {d.algorithm, d.x, d.w, d.y, d.strides, d.dilations, d.before, d.after},
-      onednn::attributes_with_scratchpad(), onednn::engine(),
-      onednn::describe_forward(onednn::ConvolutionDescriptors(forward, channels_last)));
+  const auto description = onednn::describe_gradient<dnnl::convolution_backward_weights>(
+      onednn::describe_forward(onednn::ConvolutionDescriptors(forward, channels_last)), d.algorithm, d.x, d.w,
+      d.y, d.strides, d.dilations, d.before, d.after);
   Kernel kernel = onednn::primitive_kernel(
       node, description,
       {onednn::primitive_input(DNNL_ARG_SRC, 0, description.src_desc()),

@@ -34,16 +34,23 @@ InstructionSet set_of_processor() {
 // What oneDNN makes of its environment variable; of a value that it does not know, nothing.
 InstructionSet set_of_environment() {
   constexpr InstructionSet kNoLimit = InstructionSet::kAmx;
-  constexpr std::array<std::pair<std::string_view, InstructionSet>, 9> kValues = {
-      {{"SSE41", InstructionSet::kAvx2},
-       {"AVX", InstructionSet::kAvx2},
-       {"AVX2", InstructionSet::kAvx2},
-       {"AVX2_VNNI", InstructionSet::kAvx2},
-       {"AVX512_MIC", InstructionSet::kAvx2},
-       {"AVX512_MIC_4OPS", InstructionSet::kAvx2},
-       {"AVX512_CORE", InstructionSet::kAvx512},
-       {"AVX512_CORE_VNNI", InstructionSet::kAvx512},
-       {"AVX512_CORE_BF16", InstructionSet::kAvx512BFloat16}}};
+  constexpr std::pair<std::string_view, InstructionSet> kValues[] = {
+    {"SSE41", InstructionSet::kAvx2},
+    {"AVX", InstructionSet::kAvx2},
+    {"AVX2", InstructionSet::kAvx2},
+    {"AVX2_VNNI", InstructionSet::kAvx2},
+#if DNNL_VERSION_MAJOR >= 3
+    {"AVX2_VNNI_2", InstructionSet::kAvx2},
+    {"AVX512_CORE_FP16", InstructionSet::kAvx512BFloat16},
+    {"AVX10_1_512", InstructionSet::kAvx512BFloat16},
+#else
+    {"AVX512_MIC", InstructionSet::kAvx2},
+    {"AVX512_MIC_4OPS", InstructionSet::kAvx2},
+#endif
+    {"AVX512_CORE", InstructionSet::kAvx512},
+    {"AVX512_CORE_VNNI", InstructionSet::kAvx512},
+    {"AVX512_CORE_BF16", InstructionSet::kAvx512BFloat16},
+  };
   for (const char* variable : {"ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"}) {
     const char* text = std::getenv(variable);
     if (!text || *text == '\0') continue;
@@ -67,22 +74,18 @@ dnnl::cpu_isa isa_of(InstructionSet set) {
     case InstructionSet::kAmx:
       break;
   }
-  return dnnl::cpu_isa::all;
+  return dnnl::cpu_isa::avx512_core_amx;
 }
 
-// Asking oneDNN fixes its set.
+// Asking oneDNN fixes its set. Its sets are bits, of which a set has those of all that it includes.
 InstructionSet set_of_onednn() {
-  switch (dnnl::get_effective_cpu_isa()) {
-    case dnnl::cpu_isa::avx512_core:
-    case dnnl::cpu_isa::avx512_core_vnni:
-      return InstructionSet::kAvx512;
-    case dnnl::cpu_isa::avx512_core_bf16:
-      return InstructionSet::kAvx512BFloat16;
-    case dnnl::cpu_isa::avx512_core_amx:
-      return InstructionSet::kAmx;
-    default:
-      return InstructionSet::kAvx2;
+  const auto bits = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  for (const InstructionSet set :
+       {InstructionSet::kAmx, InstructionSet::kAvx512BFloat16, InstructionSet::kAvx512}) {
+    const auto wanted = static_cast<unsigned>(isa_of(set));
+    if ((bits & wanted) == wanted) return set;
   }
+  return InstructionSet::kAvx2;
 }
 
 }  // namespace

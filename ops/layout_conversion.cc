@@ -12,8 +12,7 @@ using onednn::descriptor_of;
 
 // Plain memory seen in the dimensions of `other`: grouped filters have one dimension more inside of oneDNN.
 dnnl::memory::desc plain_like(const TensorType& type, const dnnl::memory::desc& other) {
-  const dnnl_memory_desc_t& d = other.data;
-  return onednn::plain_descriptor({type.dtype, Shape(std::vector<int64_t>(d.dims, d.dims + d.ndims))});
+  return onednn::plain_descriptor({type.dtype, Shape(onednn::extents_of(other))});
 }
 
 // Truth values are bytes like any other.

@@ -33,7 +33,7 @@ dnnl::batch_normalization_forward::primitive_desc describe_batch_norm(const Batc
                                                                       double epsilon, bool training) {
   const auto kind = training ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
   const auto flags = training ? d.flags : d.flags | dnnl::normalization_flags::use_global_stats;
-  return {{kind, d.x, static_cast<float>(epsilon), flags}, attributes_with_scratchpad(), engine()};
+  return describe_normalisation(kind, d.x, static_cast<float>(epsilon), flags);
 }
 
 }  // namespace onednn

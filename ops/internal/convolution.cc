@@ -96,15 +96,12 @@ ConvolutionDescriptors::ConvolutionDescriptors(const ConvolutionGeometry& geomet
 
 dnnl::convolution_forward::primitive_desc describe_forward(const ConvolutionDescriptors& d, bool has_bias) {
   using Forward = dnnl::convolution_forward;
-  const dnnl::primitive_attr attributes = attributes_with_scratchpad();
   const auto kind = dnnl::prop_kind::forward_training;
   if (!has_bias)
-    return {Forward::desc(kind, d.algorithm, d.x, d.w, d.y, d.strides, d.dilations, d.before, d.after),
-            attributes, engine()};
-  const dnnl::memory::desc bias({d.y.data.dims[1]}, dnnl::memory::data_type::f32,
+    return describe<Forward>(kind, d.algorithm, d.x, d.w, d.y, d.strides, d.dilations, d.before, d.after);
+  const dnnl::memory::desc bias({extents_of(d.y)[1]}, dnnl::memory::data_type::f32,
                                 dnnl::memory::format_tag::a);
-  return {Forward::desc(kind, d.algorithm, d.x, d.w, bias, d.y, d.strides, d.dilations, d.before, d.after),
-          attributes, engine()};
+  return describe<Forward>(kind, d.algorithm, d.x, d.w, bias, d.y, d.strides, d.dilations, d.before, d.after);
 }
 
 bool takes_winograd(const KernelRequest& request, const ConvolutionGeometry& geometry) {
@@ -139,9 +136,8 @@ Kernel backward_input_kernel(const KernelRequest& request, const ConvolutionGeom
     return winograd_backward_input_kernel(node, geometry, w_input, y_input, request.team);
   const Layout& offered = request.input_layouts[static_cast<size_t>(y_input)];
   const ConvolutionDescriptors d(geometry, keeps_channels_last(geometry, geometry.y, offered));
-  const dnnl::convolution_backward_data::primitive_desc description(
-      {d.algorithm, d.x, d.w, d.y, d.strides, d.dilations, d.before, d.after}, attributes_with_scratchpad(),
-      engine(), describe_forward(d));
+  const auto description = describe_gradient<dnnl::convolution_backward_data>(
+      describe_forward(d), d.algorithm, d.x, d.w, d.y, d.strides, d.dilations, d.before, d.after);
   Kernel kernel = primitive_kernel(node, description,
                                    {primitive_input(DNNL_ARG_WEIGHTS, w_input, description.weights_desc()),
                                     primitive_input(DNNL_ARG_DIFF_DST, y_input, description.diff_dst_desc()),

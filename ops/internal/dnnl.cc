@@ -1,7 +1,6 @@
 #include "ops/internal/dnnl.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
@@ -18,48 +17,28 @@ dnnl::memory::dims dims_of(const Shape& shape) {
   return shape.rank() == 0 ? dnnl::memory::dims{1} : dnnl::memory::dims(shape.begin(), shape.end());
 }
 
-bool is_strided(const dnnl_memory_desc_t& d) {
-  return d.format_kind == dnnl_blocked && d.offset0 == 0 && d.extra.flags == dnnl_memory_extra_flag_none;
-}
-
-bool is_row_major(const dnnl_memory_desc_t& d) {
-  if (d.format_desc.blocking.inner_nblks != 0) return false;
+bool is_row_major(const dnnl::memory::dims& extents, const Strided& s) {
+  if (!s.blocks.empty() || s.padded_extents != extents) return false;
   int64_t expected = 1;
-  for (int i = d.ndims; i-- > 0;) {
-    if (d.padded_dims[i] != d.dims[i]) return false;
-    if (d.dims[i] != 1 && d.format_desc.blocking.strides[i] != expected) return false;
-    expected *= d.dims[i];
+  for (size_t i = extents.size(); i-- > 0;) {
+    if (extents[i] != 1 && s.strides[i] != expected) return false;
+    expected *= extents[i];
   }
   return true;
 }
 
-struct Strided {
-  std::vector<int64_t> padded_extents, strides;
-  std::vector<Layout::Block> blocks;
-};
-
-Strided strided_of(const dnnl_memory_desc_t& d) {
-  const dnnl_blocking_desc_t& blocking = d.format_desc.blocking;
-  Strided result;
-  result.padded_extents.assign(d.padded_dims, d.padded_dims + d.ndims);
-  result.strides.assign(blocking.strides, blocking.strides + d.ndims);
-  for (int i = 0; i < blocking.inner_nblks; ++i)
-    result.blocks.push_back({static_cast<int>(blocking.inner_idxs[i]), blocking.inner_blks[i]});
-  return result;
-}
-
 // Merges dimension 0 (groups) with dimension 1 (output channels of a group). False if the two do not lie in
 // memory as one dimension would.
-bool fold_groups(const dnnl_memory_desc_t& d, Strided* s) {
+bool fold_groups(const dnnl::memory::dims& extents, Strided* s) {
   int64_t group_block = 1, channel_block = 1;
   for (const Layout::Block& block : s->blocks) {
     if (block.dimension == 0) group_block *= block.size;
     if (block.dimension == 1) channel_block *= block.size;
   }
-  if (d.dims[1] == 1 && s->padded_extents[1] == 1) {  // depthwise: the groups are the channels
+  if (extents[1] == 1 && s->padded_extents[1] == 1) {  // depthwise: the groups are the channels
     s->padded_extents.erase(s->padded_extents.begin() + 1);
     s->strides.erase(s->strides.begin() + 1);
-  } else if (group_block == 1 && s->padded_extents[0] == d.dims[0] && s->padded_extents[1] == d.dims[1] &&
+  } else if (group_block == 1 && s->padded_extents[0] == extents[0] && s->padded_extents[1] == extents[1] &&
              s->strides[0] == s->padded_extents[1] / channel_block * s->strides[1]) {
     s->padded_extents[1] *= s->padded_extents[0];
     s->padded_extents.erase(s->padded_extents.begin());
@@ -82,20 +61,7 @@ void drop_idle_block(Strided* s) {
 }
 
 Layout opaque_layout(const dnnl::memory::desc& descriptor) {
-  const dnnl_memory_desc_t& d = descriptor.data;
-  std::string key = fmt::format("{}kind={} dims={}", kOpaquePrefix, static_cast<int>(d.format_kind),
-                                fmt::join(d.dims, d.dims + d.ndims, "x"));
-  if (d.format_kind == dnnl_blocked) {
-    const dnnl_blocking_desc_t& b = d.format_desc.blocking;
-    key += fmt::format(" strides={} blocks={} of {}", fmt::join(b.strides, b.strides + d.ndims, ","),
-                       fmt::join(b.inner_blks, b.inner_blks + b.inner_nblks, ","),
-                       fmt::join(b.inner_idxs, b.inner_idxs + b.inner_nblks, ","));
-  } else if (d.format_kind == dnnl_format_kind_wino) {
-    const dnnl_wino_desc_t& w = d.format_desc.wino_desc;
-    key += fmt::format(" winograd={} r={} alpha={} blocks={},{},{},{}", static_cast<int>(w.wino_format), w.r,
-                       w.alpha, w.ic_block, w.oc_block, w.ic2_block, w.oc2_block);
-  }
-  return Layout::opaque(descriptor.get_size(), std::move(key),
+  return Layout::opaque(descriptor.get_size(), kOpaquePrefix + description_text(descriptor),
                         std::make_shared<dnnl::memory::desc>(descriptor));
 }
 
@@ -134,12 +100,11 @@ class PrimitiveInstance {
     memories_.push_back(dnnl::memory(descriptor, engine(), DNNL_MEMORY_NONE));
     arguments_.push_back({name, memories_.back().get()});
   }
-  // Setting a handle also clears the padding of a padded layout, a pass over memory: so only when the memory
-  // moved.
+  // Only when the memory moved: setting it may take a pass over memory.
   void bind(size_t i, std::byte* data) {
     if (bound_[i] == data) return;
     bound_[i] = data;
-    dnnl_memory_set_data_handle_v2(memories_[i].get(), data, stream_.get());
+    set_data(memories_[i], data, stream_);
   }
 
   dnnl::primitive primitive_;
@@ -152,11 +117,6 @@ class PrimitiveInstance {
 };
 
 }  // namespace
-
-const dnnl::engine& engine() {
-  static const dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
-  return cpu;
-}
 
 dnnl::memory::data_type data_type_of(DType dtype) {
   using Type = dnnl::memory::data_type;
@@ -198,43 +158,33 @@ dnnl::memory::desc descriptor_of(const TensorType& type, const Layout& layout) {
     MOX_ASSERT(inside.has_value(), "an opaque layout of another kind has no descriptor");
     return *inside;
   }
-  dnnl::memory::desc result = plain_descriptor(type);
-  dnnl_memory_desc_t& d = result.data;
-  for (int i = 0; i < d.ndims; ++i) {
-    d.padded_dims[i] = layout.padded_extents()[static_cast<size_t>(i)];
-    d.format_desc.blocking.strides[i] = layout.strides()[static_cast<size_t>(i)];
-  }
-  d.format_desc.blocking.inner_nblks = static_cast<int>(layout.blocks().size());
-  for (size_t i = 0; i < layout.blocks().size(); ++i) {
-    d.format_desc.blocking.inner_blks[i] = layout.blocks()[i].size;
-    d.format_desc.blocking.inner_idxs[i] = layout.blocks()[i].dimension;
-  }
-  return result;
+  const auto result = strided_descriptor(dims_of(type.shape), data_type_of(type.dtype),
+                                         {layout.padded_extents(), layout.strides(), layout.blocks()});
+  MOX_ASSERT(result.has_value(), fmt::format("oneDNN has no layout {}", layout.to_string()));
+  return *result;
 }
 
 Layout layout_of(const TensorType& type, const dnnl::memory::desc& descriptor) {
-  const dnnl_memory_desc_t& d = descriptor.data;
-  if (!is_strided(d)) return opaque_layout(descriptor);
-  if (is_row_major(d)) return Layout::plain(type);
-  Strided strided = strided_of(d);
-  if (d.ndims == type.shape.rank() + 1 && !fold_groups(d, &strided)) return opaque_layout(descriptor);
-  if (strided.strides.size() != static_cast<size_t>(type.shape.rank())) return opaque_layout(descriptor);
-  if (std::equal(strided.padded_extents.begin(), strided.padded_extents.end(), type.shape.begin()))
-    drop_idle_block(&strided);
-  Layout layout = Layout::blocked(type, std::move(strided.padded_extents), std::move(strided.strides),
-                                  std::move(strided.blocks));
+  std::optional<Strided> strided = strided_of(descriptor);
+  if (!strided) return opaque_layout(descriptor);
+  const dnnl::memory::dims extents = extents_of(descriptor);
+  if (is_row_major(extents, *strided)) return Layout::plain(type);
+  const size_t rank = static_cast<size_t>(type.shape.rank());
+  if (extents.size() == rank + 1 && !fold_groups(extents, &*strided)) return opaque_layout(descriptor);
+  if (strided->strides.size() != rank) return opaque_layout(descriptor);
+  // Only what `descriptor_of` finds the way back from.
+  const auto back = strided_descriptor(dims_of(type.shape), data_type_of(type.dtype), *strided);
+  if (!back || (extents.size() == rank && *back != descriptor)) return opaque_layout(descriptor);
+  if (std::equal(strided->padded_extents.begin(), strided->padded_extents.end(), type.shape.begin()))
+    drop_idle_block(&*strided);
+  Layout layout = Layout::blocked(type, std::move(strided->padded_extents), std::move(strided->strides),
+                                  std::move(strided->blocks));
   return layout.bytes() == descriptor.get_size() ? layout : opaque_layout(descriptor);
 }
 
 std::optional<dnnl::memory::desc> opaque_descriptor(const Layout& layout) {
   if (!layout.is_opaque() || !layout.key().starts_with(kOpaquePrefix)) return std::nullopt;
   return *std::static_pointer_cast<const dnnl::memory::desc>(layout.description());
-}
-
-dnnl::primitive_attr attributes_with_scratchpad() {
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  return attributes;
 }
 
 Kernel primitive_kernel(const Node& node, const dnnl::primitive_desc_base& description,

@@ -4,16 +4,13 @@
 // Internal to ops/: the only headers that show oneDNN's types are the ones in this folder.
 #pragma once
 
-#include <dnnl.hpp>
 #include <optional>
 #include <vector>
 
+#include "ops/internal/onednn_version.h"
 #include "runtime/graph/kernel.h"
 
 namespace mox::onednn {
-
-// The CPU engine of the process. Immutable; safe from any thread.
-const dnnl::engine& engine();
 
 dnnl::memory::data_type data_type_of(DType dtype);
 
@@ -63,9 +60,6 @@ Kernel primitive_kernel(const Node& node, const dnnl::primitive_desc_base& descr
 Kernel primitive_kernel(const std::vector<TensorType>& inputs, const std::vector<TensorType>& outputs,
                         const dnnl::primitive_desc_base& description,
                         std::vector<PrimitiveArgument> arguments);
-
-// Attributes that make a primitive use the kernel's scratch memory instead of memory of its own.
-dnnl::primitive_attr attributes_with_scratchpad();
 
 // A kernel that writes zeros to every output and reads nothing: what sums over an empty dimension are, and,
 // where an output has no elements, no work at all. (oneDNN does not take empty dimensions.)

@@ -90,9 +90,8 @@ Kernel primitive_product(const Node& node, const Product& product, TensorType a,
   bias_dims.back() = y.shape[rank - 1];
   const dnnl::memory::desc bias(bias_dims, dnnl::memory::data_type::f32,
                                 dnnl::memory::dims(bias_dims.size(), 1));
-  const dnnl::matmul::primitive_desc description(
-      has_bias ? dnnl::matmul::desc(left, right, bias, result) : dnnl::matmul::desc(left, right, result),
-      onednn::attributes_with_scratchpad(), onednn::engine());
+  const auto description = has_bias ? onednn::describe<dnnl::matmul>(left, right, bias, result)
+                                    : onednn::describe<dnnl::matmul>(left, right, result);
   std::vector<onednn::PrimitiveArgument> arguments = {primitive_input(DNNL_ARG_SRC, 0, left),
                                                       primitive_input(DNNL_ARG_WEIGHTS, 1, right),
                                                       onednn::primitive_output(DNNL_ARG_DST, 0, result)};

@@ -63,26 +63,20 @@ Pool2dOptions whole_image(const Tensor& x, std::string_view op, SourceLocation w
 
 namespace onednn {
 
-dnnl::pooling_v2_forward::primitive_desc describe_pooling(const Attributes& attributes, const TensorType& x,
-                                                          const TensorType& y,
-                                                          const dnnl::memory::desc& x_descriptor,
-                                                          dnnl::algorithm algorithm, dnnl::prop_kind kind) {
+PoolingForward::primitive_desc describe_pooling(const Attributes& attributes, const TensorType& x,
+                                                const TensorType& y, const dnnl::memory::desc& x_descriptor,
+                                                dnnl::algorithm algorithm, dnnl::prop_kind kind) {
   const PoolingArguments a = arguments_of(attributes, x);
-  return {
-      {kind, algorithm, x_descriptor, any_descriptor(y), a.strides, a.window, a.dilations, a.before, a.after},
-      attributes_with_scratchpad(),
-      engine()};
+  return describe<PoolingForward>(kind, algorithm, x_descriptor, any_descriptor(y), a.strides, a.window,
+                                  a.dilations, a.before, a.after);
 }
 
-dnnl::pooling_v2_backward::primitive_desc describe_pooling_backward(
-    const Attributes& attributes, const TensorType& x,
-    const dnnl::pooling_v2_forward::primitive_desc& forward, dnnl::algorithm algorithm) {
+PoolingBackward::primitive_desc describe_pooling_backward(const Attributes& attributes, const TensorType& x,
+                                                          const PoolingForward::primitive_desc& forward,
+                                                          dnnl::algorithm algorithm) {
   const PoolingArguments a = arguments_of(attributes, x);
-  return {{algorithm, forward.src_desc(), forward.dst_desc(), a.strides, a.window, a.dilations, a.before,
-           a.after},
-          attributes_with_scratchpad(),
-          engine(),
-          forward};
+  return describe_gradient<PoolingBackward>(forward, algorithm, forward.src_desc(), forward.dst_desc(),
+                                            a.strides, a.window, a.dilations, a.before, a.after);
 }
 
 dnnl::algorithm average_algorithm(const Attributes& attributes) {

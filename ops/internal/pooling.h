@@ -19,15 +19,14 @@ Pool2dOptions whole_image(const Tensor& x, std::string_view op, SourceLocation w
 
 namespace onednn {
 
-dnnl::pooling_v2_forward::primitive_desc describe_pooling(const Attributes& attributes, const TensorType& x,
-                                                          const TensorType& y,
-                                                          const dnnl::memory::desc& x_descriptor,
-                                                          dnnl::algorithm algorithm, dnnl::prop_kind kind);
+PoolingForward::primitive_desc describe_pooling(const Attributes& attributes, const TensorType& x,
+                                                const TensorType& y, const dnnl::memory::desc& x_descriptor,
+                                                dnnl::algorithm algorithm, dnnl::prop_kind kind);
 
 // The gradient of x for a forward pooling; its layouts are those of the forward description.
-dnnl::pooling_v2_backward::primitive_desc describe_pooling_backward(
-    const Attributes& attributes, const TensorType& x,
-    const dnnl::pooling_v2_forward::primitive_desc& forward, dnnl::algorithm algorithm);
+PoolingBackward::primitive_desc describe_pooling_backward(const Attributes& attributes, const TensorType& x,
+                                                          const PoolingForward::primitive_desc& forward,
+                                                          dnnl::algorithm algorithm);
 
 dnnl::algorithm average_algorithm(const Attributes& attributes);
 
