@@ -19,9 +19,9 @@
 #include <thread>
 
 #include "bench/json_line.h"
-#include "moxing/formats/image_folder.h"
-#include "moxing/formats/image_records.h"
 #include "moxing/image/decode.h"
+#include "moxing/image_sets/image_folder.h"
+#include "moxing/image_sets/image_records.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/team.h"

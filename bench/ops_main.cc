@@ -12,7 +12,7 @@
 
 #include "bench/json_line.h"
 #include "moxing/moxing.h"
-#include "ops/passes.h"
+#include "ops/fusion/passes.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
 #include "runtime/base/team.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "moxing/run.h"
+#include "moxing/engine/session/run.h"
 
 namespace bench {
 

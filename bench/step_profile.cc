@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "moxing/model/variable_store.h"
 #include "moxing/moxing.h"
-#include "moxing/variable_store.h"
+#include "ops/fusion/passes.h"
 #include "ops/gradients.h"
-#include "ops/passes.h"
 #include "runtime/data/pipeline.h"
 #include "runtime/exec/plan.h"
 #include "runtime/exec/plan_instance.h"

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "moxing/model_spec.h"
-#include "moxing/optimizer.h"
-#include "ops/passes.h"
+#include "moxing/model/model_spec.h"
+#include "moxing/optimizers/optimizer.h"
+#include "ops/fusion/passes.h"
 #include "runtime/data/dataset.h"
 #include "runtime/exec/plan_instance.h"
 

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "moxing/hook.h"
+#include "moxing/hooks/hook.h"
 #include "runtime/base/error.h"
 
 namespace bench {

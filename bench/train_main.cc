@@ -16,7 +16,7 @@
 #include "bench/step_profile.h"
 #include "bench/step_rate_hook.h"
 #include "models/zoo/zoo.h"
-#include "moxing/console.h"
+#include "moxing/console/console.h"
 #include "runtime/base/team.h"
 
 namespace {

@@ -1,7 +1,10 @@
-# mox_library(NAME [PUBLIC lib...] [PRIVATE lib...]): one static library made of the *.cc files of this folder.
+# mox_library(NAME [PUBLIC lib...] [PRIVATE lib...] [ALONE file...] [OPTIMISED_LITTLE] [COMPILE_OPTIONS option...]):
+# one static library made of the *.cc files of this folder, a room. Without any it is a name for the libraries of PUBLIC.
 #
-# The folder is the unit of layering: PUBLIC names our own lower layers, PRIVATE names third-party libraries,
-# which must not show in a public header.
+# The room is the unit of layering: PUBLIC names our own rooms that it builds on, PRIVATE names third-party libraries,
+# which must not show in a public header. ALONE: kernels that are compiled each by itself, so that a neighbour in the unity
+# build does not change how their loops are optimised. OPTIMISED_LITTLE, for build time: text, options and files, whose work
+# is the system's.
 function(mox_compile_options target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Werror)
@@ -19,25 +22,42 @@ function(mox_compile_options target)
   target_compile_options(${target} PRIVATE -march=x86-64-v3)
 endfunction()
 
+# The instructions that a file may use are the last words of its name: such a file is called only where the processor has them.
+# GCC 12 warns about values that its own header leaves undefined on purpose (GCC bug 105593).
+set(MOX_AVX512_OPTIONS -mavx512f -mavx512bw $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+
 function(mox_library name)
-  cmake_parse_arguments(ARG "" "" "PUBLIC;PRIVATE" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS *.cc internal/*.cc)
-  if(NOT sources)  # a folder whose first file has not landed
+  cmake_parse_arguments(ARG "OPTIMISED_LITTLE" "" "PUBLIC;PRIVATE;ALONE;COMPILE_OPTIONS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS *.cc internal/*.cc internal/*/*.cc avx512/*.cc)
+  set_property(GLOBAL APPEND PROPERTY MOX_LIBRARIES ${name})
+  if(NOT sources)  # a name for several rooms
     add_library(${name} INTERFACE)
     add_library(moxing::${name} ALIAS ${name})
-    set_property(GLOBAL APPEND PROPERTY MOX_LIBRARIES ${name})
     target_link_libraries(${name} INTERFACE ${ARG_PUBLIC})
     return()
   endif()
   add_library(${name} STATIC ${sources})
   add_library(moxing::${name} ALIAS ${name})
   mox_compile_options(${name})
+  target_compile_options(${name} PRIVATE ${ARG_COMPILE_OPTIONS})
+  if(ARG_OPTIMISED_LITTLE)
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
+  foreach(source ${sources})
+    if(source MATCHES "_avx512_bf16\\.cc$")
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${MOX_AVX512_OPTIONS};-mavx512bf16")
+    elseif(source MATCHES "_avx512\\.cc$")
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${MOX_AVX512_OPTIONS}")
+    elseif(source MATCHES "_avx2\\.cc$")
+      list(APPEND ARG_ALONE ${source})
+    endif()
+  endforeach()
+  set_source_files_properties(${ARG_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_include_directories(${name} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
     $<INSTALL_INTERFACE:include/moxing-${PROJECT_VERSION}>)
   target_link_libraries(${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
-  set_property(GLOBAL APPEND PROPERTY MOX_LIBRARIES ${name})
 endfunction()
 
 # mox_program(NAME source... ): an executable in build/bin that links the whole framework.

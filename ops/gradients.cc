@@ -1,7 +1,7 @@
 #include "ops/gradients.h"
 
-#include "ops/add.h"
-#include "ops/fill.h"
+#include "ops/arithmetic/add.h"
+#include "ops/shape/fill.h"
 #include "runtime/graph/autodiff.h"
 
 namespace mox {

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "moxing/checkpoint.h"
+#include "moxing/checkpoint/checkpoint.h"
 #include "moxing/cli/internal/command.h"
 
 namespace mox::cli {

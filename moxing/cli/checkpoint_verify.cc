@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "moxing/checkpoint.h"
+#include "moxing/checkpoint/checkpoint.h"
 #include "moxing/cli/internal/command.h"
 #include "runtime/base/error.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "moxing/cli/internal/command.h"
-#include "moxing/formats/image_records.h"
+#include "moxing/image_sets/image_records.h"
 
 namespace mox::cli {
 namespace {

@@ -1,5 +1,5 @@
 // mox forecast: what a training would reach on more nodes, simulated from the measured times of a step.
-#include "moxing/forecast.h"
+#include "moxing/job/forecast.h"
 
 #include <fmt/format.h>
 

@@ -6,10 +6,10 @@
 #include <memory>
 #include <string>
 
-#include "moxing/checkpoint.h"
+#include "moxing/checkpoint/checkpoint.h"
+#include "moxing/checkpoint/safetensors.h"
+#include "moxing/checkpoint/torch_state.h"
 #include "moxing/cli/internal/command.h"
-#include "moxing/safetensors.h"
-#include "moxing/torch_state.h"
 #include "runtime/base/error.h"
 
 namespace mox::cli {

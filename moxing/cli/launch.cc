@@ -19,7 +19,7 @@
 
 #include "moxing/cli/internal/command.h"
 #include "moxing/cli/internal/rank_table.h"
-#include "moxing/run.h"
+#include "moxing/engine/session/run.h"
 #include "runtime/base/error.h"
 
 namespace mox::cli {

@@ -31,8 +31,8 @@ struct PlanRequest {
 };
 
 struct CompileOptions {
-  std::vector<NamedRule> rules;  // applied in order (ops/passes.h: default_rules)
-  LayoutConverter convert;       // ops/passes.h: convert_layout
+  std::vector<NamedRule> rules;  // applied in order (ops/fusion/passes.h: default_rules)
+  LayoutConverter convert;       // ops/fusion/passes.h: convert_layout
   // Convolutions sum directly, never through a transform that needs fewer multiplications but rounds more (Winograd).
   bool direct_convolutions = false;
   // The plan's runs use each gradient as soon as it is final, and in parts where a kernel can give them so (PlanInstance::run

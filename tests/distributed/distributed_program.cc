@@ -12,7 +12,7 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "ops/instruction_set.h"
+#include "ops/processor/instruction_set.h"
 
 namespace {
 

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include "moxing/checkpoint.h"
-#include "moxing/run.h"
+#include "moxing/checkpoint/checkpoint.h"
+#include "moxing/engine/session/run.h"
 #include "tests/distributed/job.h"
 
 namespace mox {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "moxing/forecast.h"
+#include "moxing/job/forecast.h"
 #include "tests/distributed/job.h"
 
 namespace mox {

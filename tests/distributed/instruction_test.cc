@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "moxing/checkpoint.h"
-#include "ops/instruction_set.h"
+#include "moxing/checkpoint/checkpoint.h"
+#include "ops/processor/instruction_set.h"
 #include "tests/distributed/job.h"
 
 namespace mox {

@@ -5,8 +5,8 @@
 
 #include <filesystem>
 
-#include "moxing/checkpoint.h"
-#include "moxing/run.h"
+#include "moxing/checkpoint/checkpoint.h"
+#include "moxing/engine/session/run.h"
 #include "runtime/base/file.h"
 #include "tests/distributed/job.h"
 

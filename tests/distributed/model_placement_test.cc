@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <ostream>
 
-#include "moxing/checkpoint.h"
+#include "moxing/checkpoint/checkpoint.h"
 #include "tests/distributed/job.h"
 
 namespace mox {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "moxing/checkpoint.h"
+#include "moxing/checkpoint/checkpoint.h"
 #include "runtime/base/random.h"
 #include "tests/distributed/job.h"
 

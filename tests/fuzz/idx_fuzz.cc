@@ -1,7 +1,7 @@
 // Any bytes are an IDX file or a DataError.
 #include <cstdint>
 
-#include "moxing/idx_dataset.h"
+#include "moxing/formats/idx_dataset.h"
 #include "runtime/base/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {

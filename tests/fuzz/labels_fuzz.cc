@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "moxing/formats/image_options.h"
+#include "moxing/image_sets/image_options.h"
 #include "runtime/base/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

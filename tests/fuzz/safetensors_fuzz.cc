@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "moxing/safetensors.h"
+#include "moxing/checkpoint/safetensors.h"
 #include "runtime/base/error.h"
 
 namespace {

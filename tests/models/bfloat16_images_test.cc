@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "models/zoo/zoo.h"
-#include "moxing/checkpoint.h"
-#include "moxing/init.h"
-#include "moxing/run.h"
-#include "ops/passes.h"
+#include "moxing/checkpoint/checkpoint.h"
+#include "moxing/config/init.h"
+#include "moxing/engine/session/run.h"
+#include "ops/fusion/passes.h"
 #include "tests/support/temporary_directory.h"
 
 namespace mox {

@@ -10,8 +10,8 @@
 #include <set>
 
 #include "models/zoo/zoo.h"
-#include "moxing/safetensors.h"
-#include "moxing/torch_state.h"
+#include "moxing/checkpoint/safetensors.h"
+#include "moxing/checkpoint/torch_state.h"
 #include "runtime/base/file.h"
 #include "runtime/graph/graph.h"
 #include "tests/models/torch_fixture.h"

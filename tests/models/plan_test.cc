@@ -7,9 +7,9 @@
 #include <sstream>
 
 #include "models/zoo/zoo.h"
-#include "moxing/variable_store.h"
-#include "ops/instruction_set.h"
-#include "ops/passes.h"
+#include "moxing/model/variable_store.h"
+#include "ops/fusion/passes.h"
+#include "ops/processor/instruction_set.h"
 #include "runtime/exec/plan_instance.h"
 
 namespace mox {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "models/zoo/zoo.h"
-#include "moxing/variable_store.h"
-#include "ops/passes.h"
+#include "moxing/model/variable_store.h"
+#include "ops/fusion/passes.h"
 #include "runtime/exec/plan_instance.h"
 
 namespace mox {

@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "moxing/hook.h"
-#include "moxing/init.h"
-#include "moxing/run.h"
-#include "moxing/variables.h"
+#include "moxing/config/init.h"
+#include "moxing/engine/session/run.h"
+#include "moxing/hooks/hook.h"
+#include "moxing/model/variables.h"
 #include "ops/ops.h"
-#include "tests/moxing/checkpoint_samples.h"
+#include "tests/moxing/checkpoint/checkpoint_samples.h"
 #include "tests/support/message_of.h"
 
 namespace mox {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "ops/passes.h"
+#include "ops/fusion/passes.h"
 #include "runtime/graph/graph.h"
 #include "runtime/graph/op.h"
 

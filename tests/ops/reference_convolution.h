@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "ops/conv2d.h"
+#include "ops/convolution/conv2d.h"
 #include "runtime/tensor/array.h"
 
 namespace mox::test {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "moxing/checkpoint.h"
+#include "moxing/checkpoint/checkpoint.h"
 #include "runtime/base/file.h"
 #include "tests/programs/training.h"
 

@@ -1,7 +1,7 @@
 // Checkpoints with flipped bytes, cut off or missing files: refused with the way to go on, and nothing else is touched.
 #include <filesystem>
 
-#include "moxing/checkpoint.h"
+#include "moxing/checkpoint/checkpoint.h"
 #include "runtime/base/file.h"
 #include "tests/programs/training.h"
 

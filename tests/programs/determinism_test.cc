@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "moxing/checkpoint.h"
-#include "moxing/run.h"
+#include "moxing/checkpoint/checkpoint.h"
+#include "moxing/engine/session/run.h"
 #include "tests/programs/killing.h"
 #include "tests/programs/training.h"
 

@@ -3,9 +3,9 @@
 
 #include <filesystem>
 
-#include "moxing/checkpoint.h"
+#include "moxing/checkpoint/checkpoint.h"
 #include "runtime/base/file.h"
-#include "tests/moxing/small_disk.h"
+#include "tests/moxing/checkpoint/small_disk.h"
 #include "tests/programs/training.h"
 
 namespace mox {

@@ -1,7 +1,7 @@
 // Runs that fail by what they compute, and programs with a mistake in the user's own code.
 #include <cmath>
 
-#include "moxing/checkpoint.h"
+#include "moxing/checkpoint/checkpoint.h"
 #include "tests/programs/training.h"
 
 namespace mox {

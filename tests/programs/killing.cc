@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <random>
 
-#include "moxing/checkpoint.h"
-#include "tests/moxing/checkpoint_samples.h"
+#include "moxing/checkpoint/checkpoint.h"
+#include "tests/moxing/checkpoint/checkpoint_samples.h"
 
 namespace mox {
 namespace {

@@ -1,5 +1,5 @@
 // Where stdout goes must not decide what becomes of a training.
-#include "moxing/checkpoint.h"
+#include "moxing/checkpoint/checkpoint.h"
 #include "tests/programs/training.h"
 
 namespace mox {

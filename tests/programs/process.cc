@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "runtime/base/file.h"
-#include "tests/moxing/checkpoint_samples.h"
+#include "tests/moxing/checkpoint/checkpoint_samples.h"
 
 namespace mox {
 namespace {

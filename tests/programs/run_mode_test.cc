@@ -5,8 +5,8 @@
 #include <regex>
 #include <sstream>
 
-#include "moxing/checkpoint.h"
-#include "moxing/run.h"
+#include "moxing/checkpoint/checkpoint.h"
+#include "moxing/engine/session/run.h"
 #include "runtime/base/file.h"
 #include "tests/programs/training.h"
 

@@ -6,9 +6,9 @@
 #include <regex>
 #include <sstream>
 
-#include "moxing/checkpoint.h"
+#include "moxing/checkpoint/checkpoint.h"
 #include "runtime/base/file.h"
-#include "tests/moxing/checkpoint_samples.h"
+#include "tests/moxing/checkpoint/checkpoint_samples.h"
 
 namespace mox {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "ops/passes.h"
+#include "ops/fusion/passes.h"
 #include "runtime/base/random.h"
 
 namespace mox::test {

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "ops/arithmetic/mul.h"
 #include "ops/gradients.h"
-#include "ops/mul.h"
-#include "ops/reduce_sum.h"
+#include "ops/reduction/reduce_sum.h"
 #include "runtime/exec/plan_instance.h"
 
 namespace mox::test {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/error.h"
-#include "runtime/data/internal/parallel.h"
+#include "runtime/data/internal/operations/parallel.h"
 #include "runtime/data/internal/sample_error.h"
 
 namespace mox::data::internal {

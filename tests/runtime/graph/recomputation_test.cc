@@ -6,8 +6,8 @@
 #include <map>
 #include <optional>
 
+#include "ops/fusion/passes.h"
 #include "ops/ops.h"
-#include "ops/passes.h"
 #include "runtime/exec/plan.h"
 #include "tests/support/evaluate.h"
 

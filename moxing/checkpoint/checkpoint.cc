@@ -1,0 +1,288 @@
+#include "moxing/checkpoint/checkpoint.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <set>
+#include <string_view>
+
+#include "moxing/checkpoint/internal/checkpoint_directory.h"
+#include "moxing/checkpoint/internal/checkpoint_state.h"
+#include "moxing/checkpoint/safetensors.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/base/function_ref.h"
+#include "runtime/base/log.h"
+
+namespace mox {
+namespace {
+
+namespace fs = std::filesystem;
+using internal::CheckpointState;
+
+constexpr const char* kVariablesFile = "variables.safetensors";
+constexpr const char* kOptimizerFile = "optimizer.safetensors";
+constexpr const char* kStateFile = "state.json";
+constexpr uintmax_t kMaxStateBytes = uintmax_t{1} << 30;
+
+void make_fresh_directory(const std::string& path) {
+  std::error_code error;
+  if (!fs::create_directory(path, error))
+    throw IoError(fmt::format("cannot make the directory '{}': {}", path,
+                              error ? error.message() : std::strerror(EEXIST)));
+}
+
+std::vector<CheckpointEntry> list_once(const std::string& log_dir) {
+  std::vector<CheckpointEntry> entries;
+  std::set<int64_t> published;
+  std::error_code error;
+  fs::directory_iterator it(log_dir, error);
+  if (error == std::errc::no_such_file_or_directory) return entries;
+  for (; !error && it != fs::directory_iterator(); it.increment(error)) {
+    const auto name = internal::parse_checkpoint_name(it->path().filename().string());
+    std::error_code ignored;
+    if (!name || !it->is_directory(ignored)) continue;
+    if (!name->suffix.empty() && name->suffix != ".previous") continue;
+    if (name->suffix.empty()) published.insert(name->step);
+    entries.push_back({name->step, it->path().string()});
+  }
+  if (error) throw IoError(fmt::format("cannot list the directory '{}': {}", log_dir, error.message()));
+  std::erase_if(entries, [&](const CheckpointEntry& entry) {
+    return entry.path.ends_with(".previous") && published.count(entry.step) > 0;
+  });
+  std::sort(entries.begin(), entries.end(),
+            [](const CheckpointEntry& a, const CheckpointEntry& b) { return a.step < b.step; });
+  return entries;
+}
+
+// Deletes the checkpoints that `retention` does not keep. The new one is durable by now, so a failure here is
+// no failure of the save.
+void delete_old(const std::string& log_dir, int64_t saved_step, const CheckpointRetention& retention) {
+  const auto entries = list_checkpoints(log_dir);
+  const size_t newest =
+      static_cast<size_t>(std::min<int64_t>(retention.keep_last, static_cast<int64_t>(entries.size())));
+  for (size_t i = 0; i + newest < entries.size(); ++i) {
+    const int64_t step = entries[i].step;
+    if (step == saved_step || (retention.keep_every_steps > 0 && step % retention.keep_every_steps == 0))
+      continue;
+    try {
+      internal::delete_checkpoint(log_dir, step);
+    } catch (const IoError& error) {
+      log_warning(fmt::format("an old checkpoint could not be deleted: {}", error.what()));
+    }
+  }
+}
+
+// Tells whether a path still means the directory that it meant before; 0 if there is none.
+ino_t directory_identity(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? status.st_ino : 0;
+}
+
+Checkpoint load_directory(const std::string& directory) {
+  const std::string state_path = directory + "/" + kStateFile;
+  std::error_code ignored;
+  if (const uintmax_t bytes = fs::file_size(state_path, ignored); !ignored && bytes > kMaxStateBytes)
+    throw DataError(fmt::format("'{}' is damaged: it has {} bytes", state_path, bytes));
+  CheckpointState state = internal::decode_state(read_file(state_path), state_path);
+
+  Checkpoint checkpoint;
+  checkpoint.global_step = state.global_step;
+  checkpoint.state = std::move(state.state);
+  const auto named = internal::parse_checkpoint_name(fs::path(directory).filename().string());
+  if (named && named->step != state.global_step)
+    throw DataError(fmt::format("'{}' says that it is of step {}, the directory's name says {}", state_path,
+                                state.global_step, named->step));
+  for (auto [name, arrays] : {std::pair{kVariablesFile, &checkpoint.variables},
+                              std::pair{kOptimizerFile, &checkpoint.optimizer_slots}}) {
+    const std::string path = directory + "/" + name;
+    SafetensorsFile file = read_safetensors(path);
+    const auto expected = state.files.find(name);
+    if (expected == state.files.end())
+      throw DataError(fmt::format("'{}' does not list '{}'", state_path, name));
+    if (!file.checksummed || file.stamp != expected->second)
+      throw DataError(fmt::format("'{}' is intact by itself, but it is not the file that '{}' was saved with",
+                                  path, state_path));
+    *arrays = std::move(file.tensors);
+  }
+  return checkpoint;
+}
+
+// Nothing, and `problem` set, if something is wrong with the checkpoint.
+std::optional<Checkpoint> try_load(const std::string& directory, std::string* problem) {
+  try {
+    return load_directory(directory);
+  } catch (const DataError& error) {
+    *problem = error.what();
+  } catch (const NotFound& error) {
+    *problem = fmt::format("a file is missing: {}", error.what());
+  }
+  return std::nullopt;
+}
+
+// How to go on when the checkpoint `directory` cannot be used.
+std::string advice(const std::string& directory) {
+  const auto named = internal::parse_checkpoint_name(fs::path(directory).filename().string());
+  const std::string log_dir = fs::path(directory).parent_path().string();
+  const std::string retry = fmt::format("remove or move away '{}' and run again", directory);
+  if (!named) return "Restore it from a copy, or use another checkpoint.";
+  auto entries = list_checkpoints(log_dir.empty() ? "." : log_dir);
+  std::reverse(entries.begin(), entries.end());
+  for (const CheckpointEntry& entry : entries) {
+    if (entry.step >= named->step) continue;
+    try {
+      load_directory(entry.path);
+    } catch (const Error&) {
+      continue;
+    }
+    return fmt::format(
+        "The newest older checkpoint that is intact is '{0}' (step {1}). To go on from it, {2}, or "
+        "start in another log_dir with --checkpoint_path={0}.",
+        entry.path, entry.step, retry);
+  }
+  return fmt::format(
+      "There is no older checkpoint that is intact. Restore it from a copy; to start anew, {}.", retry);
+}
+
+// What `find` finds, and where in `*directory`; nothing if it finds nothing.
+std::optional<Checkpoint> load_found(FunctionRef<std::optional<std::string>()> find, std::string* directory) {
+  for (;;) {
+    const std::optional<std::string> found = find();
+    if (!found) return std::nullopt;
+    const ino_t identity = directory_identity(*found);
+    std::string problem;
+    if (auto checkpoint = try_load(*found, &problem)) {
+      if (directory) *directory = *found;
+      return checkpoint;
+    }
+    // A run that saves may have deleted or replaced it meanwhile: read what is there now.
+    const ino_t now = directory_identity(*found);
+    if (now == 0 || now != identity) continue;
+    throw DataError(
+        fmt::format("the checkpoint '{}' cannot be used: {}. {}", *found, problem, advice(*found)));
+  }
+}
+
+}  // namespace
+
+std::string save_checkpoint(const std::string& log_dir, const Checkpoint& checkpoint,
+                            const CheckpointRetention& retention) {
+  if (checkpoint.global_step < 0 || retention.keep_last < 1 || retention.keep_every_steps < 0)
+    throw InvalidArgument(
+        fmt::format("a checkpoint needs global_step >= 0, keep_last >= 1 and keep_every_steps >= 0; "
+                    "given are {}, {} and {}",
+                    checkpoint.global_step, retention.keep_last, retention.keep_every_steps));
+  CheckpointState state{.global_step = checkpoint.global_step, .files = {}, .state = checkpoint.state};
+  std::string path = log_dir + "/" + internal::checkpoint_name(state.global_step);
+  const std::string saving = log_dir + "/" + internal::saving_name(state.global_step);
+  try {
+    make_directories(log_dir);
+    const internal::DirectoryLock lock(log_dir);
+    internal::remove_leftovers(log_dir);
+    try {
+      make_fresh_directory(saving);
+      state.files[kVariablesFile] = write_safetensors(saving + "/" + kVariablesFile, checkpoint.variables);
+      state.files[kOptimizerFile] =
+          write_safetensors(saving + "/" + kOptimizerFile, checkpoint.optimizer_slots);
+      write_file_atomically(saving + "/" + kStateFile, internal::encode_state(state));
+      sync_directory(saving);
+      internal::publish_checkpoint(log_dir, state.global_step);
+    } catch (...) {
+      std::error_code ignored;
+      fs::remove_all(saving, ignored);
+      throw;
+    }
+    delete_old(log_dir, state.global_step, retention);
+  } catch (const IoError& error) {
+    throw IoError(
+        fmt::format("the checkpoint of step {} could not be saved in '{}': {}. The checkpoints that were "
+                    "there are untouched; make room or make the directory writable, and run again to go on "
+                    "from the latest.",
+                    state.global_step, log_dir, error.what()));
+  }
+  return path;
+}
+
+void prepare_checkpoint_directory(const std::string& log_dir) {
+  try {
+    make_directories(log_dir);
+    const internal::DirectoryLock lock(log_dir);
+    internal::remove_leftovers(log_dir);
+    const std::string probe = log_dir + "/" + internal::saving_name(0);
+    make_fresh_directory(probe);
+    std::error_code ignored;
+    fs::remove(probe, ignored);
+  } catch (const IoError& error) {
+    throw IoError(
+        fmt::format("checkpoints cannot be saved in '{}': {}. Make the directory writable or choose another "
+                    "log_dir.",
+                    log_dir, error.what()));
+  }
+}
+
+std::vector<CheckpointEntry> list_checkpoints(const std::string& log_dir) {
+  // Reading a directory while a run publishes a checkpoint and deletes the one before it may show neither of
+  // them.
+  constexpr int kAttempts = 3;
+  std::vector<CheckpointEntry> entries;
+  for (int attempt = 0; entries.empty() && attempt < kAttempts; ++attempt) entries = list_once(log_dir);
+  return entries;
+}
+
+std::optional<std::string> latest_checkpoint(const std::string& log_dir) {
+  const auto entries = list_checkpoints(log_dir);
+  if (entries.empty()) return std::nullopt;
+  return entries.back().path;
+}
+
+std::string resolve_checkpoint(const std::string& path) {
+  std::string directory = fs::path(path).lexically_normal().string();
+  if (directory.size() > 1 && directory.ends_with('/')) directory.pop_back();
+  std::error_code error;
+  const fs::file_status status = fs::status(directory, error);
+  if (status.type() == fs::file_type::not_found)
+    throw NotFound(fmt::format("no checkpoint '{}': there is no such directory", path));
+  if (!fs::is_directory(status))
+    throw NotFound(
+        fmt::format("no checkpoint '{}': it is not a directory. Give a checkpoint-<step> directory, or the "
+                    "log_dir that holds them.",
+                    path));
+  if (internal::parse_checkpoint_name(fs::path(directory).filename().string())) return directory;
+  for (const char* name : {kStateFile, kVariablesFile, kOptimizerFile})
+    if (fs::exists(directory + "/" + name, error)) return directory;
+  if (auto latest = latest_checkpoint(directory)) return *latest;
+  throw NotFound(fmt::format(
+      "no checkpoint in '{}': it is neither one nor does it hold a checkpoint-<step> directory", path));
+}
+
+Checkpoint load_checkpoint(const std::string& path, std::string* directory) {
+  return *load_found([&]() -> std::optional<std::string> { return resolve_checkpoint(path); }, directory);
+}
+
+std::optional<Checkpoint> load_latest_checkpoint(const std::string& log_dir, std::string* directory) {
+  return load_found([&] { return latest_checkpoint(log_dir); }, directory);
+}
+
+std::string arrays_digest(std::span<const NamedArray> arrays) {
+  std::vector<const NamedArray*> order;
+  for (const NamedArray& array : arrays) order.push_back(&array);
+  std::sort(order.begin(), order.end(),
+            [](const NamedArray* a, const NamedArray* b) { return a->name < b->name; });
+  Sha256 digest;
+  for (const NamedArray* array : order) {
+    // The name's length in front, so that no two lists of arrays give the same stream.
+    digest.update(fmt::format("{} {} {}\n", array->name.size(), array->name, to_string(array->value.type())));
+    digest.update(array->value.as_bytes());
+  }
+  return digest.hex();
+}
+
+std::string checkpoint_digest(const std::string& path) {
+  return arrays_digest(load_checkpoint(path).variables);
+}
+
+}  // namespace mox

@@ -1,0 +1,127 @@
+#include "moxing/checkpoint/internal/checkpoint_state.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "moxing/checkpoint/internal/checksum_text.h"
+#include "runtime/base/error.h"
+
+namespace mox::internal {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kVersion = 1;
+constexpr int kMaxDepth = 100;  // the JSON library writes nested values recursively
+// The file begins with these, the checksum's digits between them; the checksum covers all that follows.
+constexpr std::string_view kBeforeChecksum = "{\n  \"crc32\": \"";
+constexpr std::string_view kBehindChecksum = "\",\n";
+
+// Accepts JSON whose every value survives being read and written again.
+class LosslessJson : public nlohmann::json_sax<Json> {
+ public:
+  explicit LosslessJson(int max_depth) : max_depth_(max_depth) {}
+  std::string error;
+
+  bool number_float(double, const std::string& text) override {
+    if (text.find_first_of(".eE") != text.npos) return true;
+    return fail(fmt::format("the whole number {} does not fit 64 bits", text));
+  }
+  bool start_object(size_t) override { return deeper(); }
+  bool start_array(size_t) override { return deeper(); }
+  bool end_object() override { return --depth_ >= 0; }
+  bool end_array() override { return --depth_ >= 0; }
+  bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception&) override {
+    return fail(fmt::format("it is not valid JSON at byte {}", position));
+  }
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(int64_t) override { return true; }
+  bool number_unsigned(uint64_t) override { return true; }
+  bool string(std::string&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool key(std::string&) override { return true; }
+
+ private:
+  bool deeper() {
+    return ++depth_ <= max_depth_ || fail(fmt::format("it is nested deeper than {} levels", max_depth_));
+  }
+  bool fail(std::string text) {
+    error = std::move(text);
+    return false;
+  }
+  const int max_depth_;
+  int depth_ = 0;
+};
+
+Json parse_value(const std::string& key, const std::string& text) {
+  LosslessJson checker(kMaxDepth);
+  // The JSON parser takes a zero byte for the end of its input.
+  if (text.find('\0') != text.npos)
+    checker.error = "it has a zero byte";
+  else
+    Json::sax_parse(text, &checker);
+  if (!checker.error.empty())
+    throw InvalidArgument(fmt::format("the state '{}' cannot be saved: {}", key, checker.error));
+  return Json::parse(text);
+}
+
+}  // namespace
+
+std::string encode_state(const CheckpointState& state) {
+  Json body;
+  body["format"] = "moxing checkpoint";
+  body["version"] = kVersion;
+  body["global_step"] = state.global_step;
+  body["files"] = Json::object();
+  for (const auto& [name, stamp] : state.files)
+    body["files"][name] = {{"bytes", stamp.bytes}, {"header_crc32", checksum_text(stamp.header_crc32)}};
+  body["state"] = Json::object();
+  for (const auto& [key, value] : state.state) body["state"][key] = parse_value(key, value);
+  std::string sealed;
+  try {
+    sealed = body.dump(2).substr(2) + "\n";  // without "{\n"
+  } catch (const nlohmann::json::exception&) {
+    throw InvalidArgument("the state of a checkpoint has a key that is not UTF-8 text");
+  }
+  return fmt::format("{}{}{}{}", kBeforeChecksum, checksum_text(crc32_of(sealed)), kBehindChecksum, sealed);
+}
+
+CheckpointState decode_state(std::string_view text, const std::string& path) {
+  constexpr size_t kDigitsEnd = kBeforeChecksum.size() + kChecksumDigits;
+  constexpr size_t kSealedBegin = kDigitsEnd + kBehindChecksum.size();
+  if (!text.starts_with(kBeforeChecksum) || text.size() < kSealedBegin ||
+      text.substr(kDigitsEnd, kBehindChecksum.size()) != kBehindChecksum)
+    throw DataError(fmt::format("'{}' is damaged: it does not begin with its checksum", path));
+  const std::string_view digits = text.substr(kBeforeChecksum.size(), kChecksumDigits);
+  const std::string_view sealed = text.substr(kSealedBegin);
+  if (parse_checksum(digits) != crc32_of(sealed))
+    throw DataError(fmt::format("'{}' is damaged: its checksum is {}, but it says '{}'", path,
+                                checksum_text(crc32_of(sealed)), digits));
+  const std::string json = "{" + std::string(sealed);
+  LosslessJson checker(kMaxDepth + 2);
+  if (!Json::sax_parse(json, &checker))
+    throw DataError(fmt::format("'{}' cannot be read: {}", path, checker.error));
+  try {
+    const Json body = Json::parse(json);
+    if (body.at("format") != "moxing checkpoint" || body.at("version") != kVersion)
+      throw DataError(
+          fmt::format("'{}' is of format {} version {}; this program reads version {} of \"moxing "
+                      "checkpoint\"",
+                      path, body.at("format").dump(), body.at("version").dump(), kVersion));
+    CheckpointState state;
+    state.global_step = body.at("global_step").get<int64_t>();
+    for (const auto& [name, file] : body.at("files").items()) {
+      const auto crc32 = parse_checksum(file.at("header_crc32").get<std::string>());
+      if (!crc32) throw DataError(fmt::format("'{}': the checksum of '{}' is not one", path, name));
+      state.files[name] = {file.at("bytes").get<uint64_t>(), *crc32};
+    }
+    for (const auto& [key, value] : body.at("state").items()) state.state[key] = value.dump();
+    return state;
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(fmt::format("'{}' cannot be read: {}", path, error.what()));
+  }
+}
+
+}  // namespace mox::internal

@@ -1,0 +1,70 @@
+#include "moxing/checkpoint/torch_state.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <map>
+
+#include "moxing/checkpoint/internal/torch_names.h"
+#include "runtime/base/error.h"
+
+namespace mox {
+namespace {
+
+Array transposed(const Array& matrix) {
+  const int64_t rows = matrix.shape()[0], columns = matrix.shape()[1];
+  Array result = Array::uninitialized({DType::kFloat32, {columns, rows}});
+  const auto from = matrix.values<float>();
+  const auto to = result.values<float>();
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < columns; ++column)
+      to[static_cast<size_t>(column * rows + row)] = from[static_cast<size_t>(row * columns + column)];
+  return result;
+}
+
+}  // namespace
+
+std::vector<ImportedVariable> import_torch_state(std::string_view model, std::span<const NamedArray> state) {
+  const std::map<std::string, internal::TorchName> names = internal::torch_names(model);
+  std::vector<ImportedVariable> result;
+  for (const NamedArray& tensor : state) {
+    if (tensor.name.ends_with(".num_batches_tracked")) continue;
+    const auto known = names.find(tensor.name);
+    if (known == names.end())
+      throw DataError(
+          fmt::format("the state has a tensor '{}' ({}), which {} does not have; is it the state of another "
+                      "network?",
+                      tensor.name, to_string(tensor.value.type()), model));
+    if (tensor.value.dtype() != DType::kFloat32)
+      throw DataError(fmt::format("the tensor '{}' is {}; expected float32 (save the state after .float())",
+                                  tensor.name, to_string(tensor.value.type())));
+    const bool transpose = known->second.is_dense_kernel;
+    if (transpose && tensor.value.shape().rank() != 2)
+      throw DataError(fmt::format("the tensor '{}' is {}; expected a matrix [out, in]", tensor.name,
+                                  to_string(tensor.value.type())));
+    result.push_back({tensor.name,
+                      {known->second.variable, transpose ? transposed(tensor.value) : tensor.value},
+                      transpose});
+  }
+  if (result.size() != names.size()) {
+    std::vector<std::string> missing;
+    for (const auto& [name, ignored] : names) {
+      bool found = false;
+      for (const NamedArray& tensor : state) found = found || tensor.name == name;
+      if (!found) missing.push_back(name);
+    }
+    throw DataError(fmt::format("the state lacks {} of the {} tensors of {}: {}", missing.size(),
+                                names.size(), model, fmt::join(missing, ", ")));
+  }
+  return result;
+}
+
+std::vector<std::pair<std::string, std::string>> torch_variable_names(std::string_view model) {
+  std::vector<std::pair<std::string, std::string>> result;
+  for (const auto& [torch, ours] : internal::torch_names(model)) result.emplace_back(torch, ours.variable);
+  return result;
+}
+
+std::vector<std::string> importable_models() { return internal::torch_models(); }
+
+}  // namespace mox

@@ -1,0 +1,184 @@
+#include "moxing/config/flags.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "moxing/config/internal/text.h"
+#include "moxing/config/state.h"
+#include "runtime/base/error.h"
+
+namespace mox {
+namespace {
+
+OptionValue value_of(std::string_view function, std::string_view name) {
+  OptionValue value;
+  internal::with_configured(function, [&](internal::ConfigStore* store) { value = store->at(name).value(); });
+  return value;
+}
+
+// The alternative T of a flag's value, or InvalidArgument.
+template <typename T>
+T read(std::string_view name) {
+  OptionValue value = internal::to_stored(
+      std::is_same_v<T, double> ? OptionType::kNumber : OptionType::kString, value_of("get_flag", name));
+  if (T* held = std::get_if<T>(&value)) return std::move(*held);
+  if (std::holds_alternative<std::monostate>(value)) {
+    throw InvalidArgument(fmt::format("get_flag: the flag '{}' has no value.", name));
+  }
+  throw InvalidArgument(
+      fmt::format("get_flag: the flag '{}' is of type {} (its value is '{}') and was read as {}.", name,
+                  internal::type_name(internal::type_of(value)), internal::to_text(value),
+                  internal::type_name(internal::type_of(T{}))));
+}
+
+template <typename T>
+constexpr bool kIsNumberOrString = std::is_same_v<T, NumberOrString>;
+
+template <typename T>
+OptionType option_type() {
+  if constexpr (kIsNumberOrString<T>) {
+    return OptionType::kNumberOrString;
+  } else {
+    return internal::type_of(T{});
+  }
+}
+
+template <typename T>
+T as(const OptionValue& value) {
+  if constexpr (kIsNumberOrString<T>) {
+    if (const double* number = std::get_if<double>(&value)) return *number;
+    return std::get<std::string>(value);
+  } else {
+    return std::get<T>(value);
+  }
+}
+
+template <typename T>
+std::optional<OptionValue> stored(const std::optional<T>& from_code) {
+  if (!from_code) return std::nullopt;
+  if constexpr (kIsNumberOrString<T>) {
+    return std::visit([](const auto& held) { return OptionValue(held); }, *from_code);
+  } else {
+    return OptionValue(*from_code);
+  }
+}
+
+}  // namespace
+
+namespace internal {
+
+void define_flag(std::string_view name, OptionValue default_value, std::string_view help,
+                 SourceLocation where) {
+  with_config([&](ConfigState* state) {
+    if (state->configured) {
+      throw FailedPrecondition(
+          fmt::format("define_flag at {}: the flag '{}' is defined after mox::init, which has read "
+                      "the command line already; define it before.",
+                      to_string(where), name));
+    }
+    const OptionType type = type_of(default_value);
+    state->store.define({.name = std::string(name),
+                         .type = type,
+                         .default_value = std::move(default_value),
+                         .group = "Flags of this program",
+                         .help = std::string(help)},
+                        where);
+  });
+}
+
+void set_flag(std::string_view name, OptionValue value) {
+  with_configured("set_flag", [&](ConfigStore* store) { store_set(&store->at(name), std::move(value)); });
+}
+
+bool flag_as_bool(std::string_view name) { return read<bool>(name); }
+
+int64_t flag_as_integer(std::string_view name, int64_t lowest, int64_t highest) {
+  const int64_t value = read<int64_t>(name);
+  if (value < lowest || value > highest) {
+    throw InvalidArgument(
+        fmt::format("get_flag: the flag '{}' is {}, outside of the range {} to {} of the type that it is "
+                    "read as; read it as int64_t.",
+                    name, value, lowest, highest));
+  }
+  return value;
+}
+
+double flag_as_number(std::string_view name) { return read<double>(name); }
+std::string flag_as_string(std::string_view name) { return read<std::string>(name); }
+std::vector<int64_t> flag_as_integer_list(std::string_view name) { return read<std::vector<int64_t>>(name); }
+std::vector<double> flag_as_number_list(std::string_view name) { return read<std::vector<double>>(name); }
+std::vector<std::string> flag_as_string_list(std::string_view name) {
+  return read<std::vector<std::string>>(name);
+}
+
+}  // namespace internal
+
+void reset_flag(std::string_view name) {
+  internal::with_configured("reset_flag", [&](internal::ConfigStore* store) { store->at(name).set.reset(); });
+}
+
+std::string flag(std::string_view name) { return internal::to_text(value_of("flag", name)); }
+
+template <typename T>
+std::optional<T> resolve_optional(std::string_view name, const std::optional<T>& from_code) {
+  OptionValue value;
+  internal::with_configured("resolve", [&](internal::ConfigStore* store) {
+    internal::Setting& setting = store->at(name);
+    if (setting.option.type != option_type<T>()) {
+      throw InvalidArgument(fmt::format("resolve: the option '{}' is of type {} and was asked for as {}.",
+                                        name, internal::type_name(setting.option.type),
+                                        internal::type_name(option_type<T>())));
+    }
+    internal::store_code(&setting, stored(from_code));
+    value = setting.value();
+  });
+  if (std::holds_alternative<std::monostate>(value)) return std::nullopt;
+  return as<T>(value);
+}
+
+template <typename T>
+T resolve(std::string_view name, const std::optional<T>& from_code) {
+  std::optional<T> value = resolve_optional(name, from_code);
+  if (!value) {
+    throw InvalidArgument(fmt::format("resolve: the option '{}' has no value; use resolve_optional.", name));
+  }
+  return *std::move(value);
+}
+
+template bool resolve(std::string_view, const std::optional<bool>&);
+template std::optional<bool> resolve_optional(std::string_view, const std::optional<bool>&);
+template int64_t resolve(std::string_view, const std::optional<int64_t>&);
+template std::optional<int64_t> resolve_optional(std::string_view, const std::optional<int64_t>&);
+template double resolve(std::string_view, const std::optional<double>&);
+template std::optional<double> resolve_optional(std::string_view, const std::optional<double>&);
+template std::string resolve(std::string_view, const std::optional<std::string>&);
+template std::optional<std::string> resolve_optional(std::string_view, const std::optional<std::string>&);
+template NumberOrString resolve(std::string_view, const std::optional<NumberOrString>&);
+template std::optional<NumberOrString> resolve_optional(std::string_view,
+                                                        const std::optional<NumberOrString>&);
+template std::vector<int64_t> resolve(std::string_view, const std::optional<std::vector<int64_t>>&);
+template std::optional<std::vector<int64_t>> resolve_optional(std::string_view,
+                                                              const std::optional<std::vector<int64_t>>&);
+template std::vector<double> resolve(std::string_view, const std::optional<std::vector<double>>&);
+template std::optional<std::vector<double>> resolve_optional(std::string_view,
+                                                             const std::optional<std::vector<double>>&);
+template std::vector<std::string> resolve(std::string_view, const std::optional<std::vector<std::string>>&);
+template std::optional<std::vector<std::string>> resolve_optional(
+    std::string_view, const std::optional<std::vector<std::string>>&);
+
+std::string option_origin(std::string_view name) {
+  std::string origin;
+  internal::with_configured("option_origin",
+                            [&](internal::ConfigStore* store) { origin = store->at(name).origin(); });
+  return origin;
+}
+
+std::string effective_configuration() {
+  std::string text;
+  internal::with_configured("effective_configuration",
+                            [&](internal::ConfigStore* store) { text = internal::effective_yaml(*store); });
+  return text;
+}
+
+}  // namespace mox

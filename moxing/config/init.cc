@@ -1,0 +1,123 @@
+#include "moxing/config/init.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <utility>
+
+#include "moxing/config/internal/command_line.h"
+#include "moxing/config/internal/text.h"
+#include "moxing/config/internal/yaml.h"
+#include "moxing/config/options.h"
+#include "moxing/config/state.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+#include "runtime/job/job.h"
+
+namespace mox {
+namespace {
+
+constexpr int kConfigurationRefused = 2;  // exit status
+
+LogLevel level_named(const std::string& name) {
+  if (name == "debug") return LogLevel::kDebug;
+  if (name == "warning") return LogLevel::kWarning;
+  return name == "error" ? LogLevel::kError : LogLevel::kInfo;
+}
+
+// An exception that leaves main, thrown outside of mox::run, is reported in one paragraph like one inside of it.
+[[noreturn]] void report_and_exit() {
+  if (const std::exception_ptr thrown = std::current_exception()) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const std::exception& error) {
+      std::fflush(stdout);
+      fmt::print(stderr, "error: {}\n", error.what());
+      std::_Exit(EXIT_FAILURE);
+    } catch (...) {
+    }
+  }
+  std::abort();
+}
+
+// A program that was started with a closed standard stream would get its number for the next file that it opens, and print
+// into that file.
+void occupy_standard_streams() {
+  for (int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(descriptor, F_GETFD) == -1 && errno == EBADF)
+      ::open("/dev/null", O_RDWR);  // takes the lowest number
+}
+
+// Works on a copy, so that a refused configuration leaves nothing behind.
+std::optional<std::string> configured(const InitOptions& options, internal::ConfigState* state) {
+  internal::ConfigStore store = state->store;
+  const internal::CommandLine command_line = internal::split_command_line(options.arguments, store);
+  if (command_line.help) return internal::help_text(options.program, store);
+  if (command_line.version) return fmt::format("{} (moxing {})\n", options.program, version());
+  for (const auto& [name, path] : command_line.values) {
+    if (name == "config" && !path.empty()) internal::read_yaml(path, &store);
+  }
+  internal::store_command_line(command_line, &store);
+  set_log_level(level_named(std::get<std::string>(store.at("log_level").value())));
+  state->store = std::move(store);
+  state->configured = true;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> configure(const InitOptions& options) {
+  std::optional<std::string> text;
+  internal::with_config([&](internal::ConfigState* state) {
+    if (state->configured)
+      throw FailedPrecondition("mox::init was called twice: call it once, first thing in main.");
+    text = configured(options, state);
+  });
+  return text;
+}
+
+void init(int argc, const char* const* argv) {
+  occupy_standard_streams();
+  std::set_terminate(report_and_exit);
+  InitOptions options;
+  if (argc > 0) {
+    const std::string path = argv[0];
+    options.program = path.substr(path.rfind('/') + 1);
+    options.arguments.assign(argv + 1, argv + argc);
+  }
+  std::optional<std::string> text;
+  try {
+    text = configure(options);
+  } catch (const ConfigError& failure) {
+    fmt::print(stderr, "error: {}\n", failure.what());
+    std::exit(kConfigurationRefused);
+  }
+  if (text) {
+    fmt::print("{}", *text);
+    std::exit(EXIT_SUCCESS);
+  }
+  internal::join_job(level_named(resolve<std::string>("log_level", std::nullopt)));
+}
+
+ScopedConfiguration::ScopedConfiguration() { internal::push_config(); }
+
+ScopedConfiguration::ScopedConfiguration(const std::vector<std::string>& arguments) {
+  internal::push_config();
+  try {
+    const std::optional<std::string> text = configure({.program = "test", .arguments = arguments});
+    if (text)
+      throw InvalidArgument("ScopedConfiguration: --help and --version configure nothing; use configure.");
+  } catch (...) {
+    internal::pop_config();
+    throw;
+  }
+}
+
+ScopedConfiguration::~ScopedConfiguration() { internal::pop_config(); }
+
+}  // namespace mox

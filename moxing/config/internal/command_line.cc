@@ -1,0 +1,111 @@
+#include "moxing/config/internal/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+
+#include "moxing/config/internal/nearest.h"
+#include "runtime/base/error.h"
+
+namespace mox::internal {
+namespace {
+
+// The name of a flag in an argument: "--batch_size=3" and "-batch_size" give "batch_size".
+std::string_view flag_name(std::string_view argument) {
+  argument.remove_prefix(std::min(argument.find_first_not_of('-'), argument.size()));
+  return argument.substr(0, argument.find('='));
+}
+
+[[noreturn]] void throw_unknown(const std::string& argument, const ConfigStore& store) {
+  if (!argument.starts_with('-')) {
+    throw ConfigError(fmt::format(
+        "command line: '{}' belongs to no flag; write --flag=value (a bool takes its value after '=' only).",
+        argument));
+  }
+  std::string_view name = flag_name(argument);
+  if (name.starts_with("no-")) name.remove_prefix(3);
+  throw ConfigError(fmt::format("command line: unknown flag '{}'; {} (--help lists all).", argument,
+                                nearest_option_text("flag", "--", name, store.names())));
+}
+
+// The arguments with every value that follows "--flag" or "--flag=" checked to be there: CLI11 would take the
+// next flag for the value.
+std::vector<std::string> with_values_in_place(const std::vector<std::string>& arguments,
+                                              const ConfigStore& store) {
+  std::map<std::string, OptionType, std::less<>> types;
+  for (const Setting& setting : store.settings()) types.emplace(setting.option.name, setting.option.type);
+  std::vector<std::string> checked;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    checked.push_back(argument);
+    if (!argument.starts_with("--")) continue;
+    const std::string_view name = flag_name(argument);
+    const auto found = types.find(name);
+    if (found == types.end()) continue;
+    if (found->second == OptionType::kBool) {
+      if (argument.ends_with('=') && argument.size() == name.size() + 3) {
+        throw ConfigError(fmt::format("command line: {} expects true or false, got ''.", name));
+      }
+      continue;
+    }
+    if (argument.size() == name.size() + 3) {  // "--flag=" gives the empty text
+      checked.back().pop_back();
+      checked.emplace_back();
+    } else if (argument.size() == name.size() + 2) {
+      if (i + 1 == arguments.size() || arguments[i + 1].starts_with("--")) {
+        throw ConfigError(fmt::format("command line: --{} needs a value; write --{}=VALUE.", name, name));
+      }
+      checked.push_back(arguments[++i]);
+    }
+  }
+  return checked;
+}
+
+}  // namespace
+
+CommandLine split_command_line(const std::vector<std::string>& arguments, const ConfigStore& store) {
+  CLI::App app;
+  app.set_help_flag();
+  app.allow_extras();
+  CLI::Option* help = app.add_flag("-h,--help");
+  CLI::Option* version = app.add_flag("--version");
+  std::vector<std::pair<std::string, CLI::Option*>> options;
+  for (const Setting& setting : store.settings()) {
+    const std::string& name = setting.option.name;
+    CLI::Option* option = setting.option.type == OptionType::kBool
+                              ? app.add_flag(fmt::format("--{},!--no-{}", name, name))
+                              : app.add_option("--" + name)->expected(1)->allow_extra_args(false);
+    option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    options.emplace_back(name, option);
+  }
+  std::vector<std::string> reversed = with_values_in_place(arguments, store);
+  std::reverse(reversed.begin(), reversed.end());  // the order that CLI11 takes
+  try {
+    app.parse(std::move(reversed));
+  } catch (const CLI::Error& failure) {
+    throw ConfigError(fmt::format("command line: {}.", failure.what()));
+  }
+  CommandLine result{.help = help->count() > 0, .version = version->count() > 0, .values = {}};
+  if (const std::vector<std::string> unknown = app.remaining(); !unknown.empty())
+    throw_unknown(unknown[0], store);
+  for (const auto& [name, option] : options) {
+    if (option->count() > 0) result.values.emplace_back(name, option->results().back());
+  }
+  return result;
+}
+
+void store_command_line(const CommandLine& command_line, ConfigStore* store) {
+  for (const auto& [name, text] : command_line.values) {
+    Setting& setting = store->at(name);
+    const OptionType type = setting.option.type;
+    const bool list = type == OptionType::kIntegerList || type == OptionType::kNumberList ||
+                      type == OptionType::kStringList;
+    setting.written = parse_value(setting.option, list ? split_list(text, "command line")
+                                                       : WrittenValue{.text = text, .where = "command line"});
+    setting.written_at = "command line";
+  }
+}
+
+}  // namespace mox::internal

@@ -1,0 +1,133 @@
+#include "moxing/config/internal/store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "moxing/config/internal/nearest.h"
+#include "runtime/base/error.h"
+
+namespace mox::internal {
+namespace {
+
+bool is_well_formed(std::string_view name) {
+  char before = '.';
+  for (char c : name) {
+    const bool letter = (c >= 'a' && c <= 'z') || c == '_';
+    const bool digit = c >= '0' && c <= '9';
+    if (!(letter || ((digit || c == '.') && before != '.'))) return false;
+    before = c;
+  }
+  return before != '.';
+}
+
+// `value` as the option stores it, or InvalidArgument.
+OptionValue checked(const Option& option, OptionValue value, const std::string& where) {
+  value = to_stored(option.type, std::move(value));
+  if (!holds_type(option.type, value)) {
+    throw InvalidArgument(fmt::format("'{}' is an option of type {}; {} gives it a value of type {} ('{}').",
+                                      option.name, type_name(option.type), where, type_name(type_of(value)),
+                                      to_text(value)));
+  }
+  check_value(option, value, where);
+  return value;
+}
+
+}  // namespace
+
+const OptionValue& Setting::value() const {
+  if (set) return *set;
+  if (written) return *written;
+  if (code) return *code;
+  return option.default_value;
+}
+
+std::string Setting::origin() const {
+  if (set) return "set_flag";
+  if (written) return written_at;
+  if (code) return "code";
+  return "default";
+}
+
+ConfigStore::ConfigStore() {
+  for (const Option& option : built_in_options()) {
+    index_.emplace(option.name, settings_.size());
+    settings_.push_back({.option = option});
+  }
+}
+
+void ConfigStore::define(Option option, SourceLocation where) {
+  const std::string place = to_string(where);
+  if (!is_well_formed(option.name) || option.name == "help" || option.name == "version") {
+    throw InvalidArgument(
+        fmt::format("define_flag at {}: '{}' cannot be the name of a flag: use lower-case letters, digits "
+                    "and underscores, with "
+                    "dots between the parts of a nested name, and not 'help' or 'version'.",
+                    place, option.name));
+  }
+  if (const Setting* taken = find(option.name)) {
+    throw InvalidArgument(
+        fmt::format("define_flag at {}: the flag '{}' is already defined {}; choose another name.", place,
+                    option.name, taken->declared_at.empty() ? "by moxing" : "at " + taken->declared_at));
+  }
+  bool below_a_flag = false;
+  for (size_t dot = option.name.find('.'); dot != std::string::npos; dot = option.name.find('.', dot + 1)) {
+    below_a_flag = below_a_flag || find(std::string_view(option.name).substr(0, dot)) != nullptr;
+  }
+  if (below_a_flag || is_section(option.name)) {
+    throw InvalidArgument(fmt::format(
+        "define_flag at {}: '{}' would be a value and a section of keys at once; choose another name.", place,
+        option.name));
+  }
+  index_.emplace(option.name, settings_.size());
+  settings_.push_back({.option = std::move(option), .declared_at = place});
+}
+
+Setting* ConfigStore::find(std::string_view name) {
+  const auto found = index_.find(name);
+  return found == index_.end() ? nullptr : &settings_[found->second];
+}
+
+Setting& ConfigStore::at(std::string_view name) {
+  if (Setting* setting = find(name)) return *setting;
+  throw NotFound(
+      fmt::format("there is no flag '{}'; {}. Flags of your own are declared with mox::define_flag "
+                  "before mox::init.",
+                  name, nearest_option_text("flag", "", name, names())));
+}
+
+bool ConfigStore::is_section(std::string_view name) const {
+  const std::string prefix = std::string(name) + ".";
+  const auto next = index_.lower_bound(prefix);
+  return next != index_.end() && next->first.starts_with(prefix);
+}
+
+std::vector<std::string> ConfigStore::names() const {
+  std::vector<std::string> names;
+  for (const Setting& setting : settings_) names.push_back(setting.option.name);
+  return names;
+}
+
+std::vector<std::string> ConfigStore::keys_of(std::string_view section) const {
+  const std::string prefix = std::string(section) + ".";
+  std::vector<std::string> keys;
+  for (const Setting& setting : settings_) {
+    const std::string& name = setting.option.name;
+    if (!name.starts_with(prefix)) continue;
+    const std::string key = name.substr(prefix.size(), name.find('.', prefix.size()) - prefix.size());
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+  }
+  return keys;
+}
+
+void store_code(Setting* setting, std::optional<OptionValue> value) {
+  if (value) value = checked(setting->option, *std::move(value), "code");
+  setting->code = std::move(value);
+}
+
+void store_set(Setting* setting, OptionValue value) {
+  setting->set = checked(setting->option, std::move(value), "set_flag");
+}
+
+}  // namespace mox::internal

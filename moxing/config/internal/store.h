@@ -1,0 +1,54 @@
+// The declared options of a process with their values: what mox::init owns.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "moxing/config/internal/value.h"
+#include "moxing/config/options.h"
+#include "runtime/base/source_location.h"
+
+namespace mox::internal {
+
+// An option with the values that the sources gave, of which the first in the order set, written, code,
+// default counts.
+struct Setting {
+  Option option;
+  std::string declared_at{};             // of a user's flag: "main.cc:12"; empty for a built-in option
+  std::optional<OptionValue> code{};     // said by the run spec
+  std::optional<OptionValue> written{};  // in the YAML file or on the command line
+  std::string written_at{};              // "run.yaml:12", "command line"
+  std::optional<OptionValue> set{};      // by set_flag
+
+  const OptionValue& value() const;
+  std::string origin() const;
+};
+
+// Not thread-safe.
+class ConfigStore {
+ public:
+  ConfigStore();  // with the built-in options
+
+  // Adds a user's flag. Throws InvalidArgument if the name is malformed, taken, or both a key and a section.
+  void define(Option option, SourceLocation where);
+
+  Setting* find(std::string_view name);          // nullptr if not declared
+  Setting& at(std::string_view name);            // throws NotFound, with the nearest name
+  bool is_section(std::string_view name) const;  // whether "name.something" is declared
+  std::vector<std::string> names() const;        // in the order of declaration
+  std::vector<std::string> keys_of(std::string_view section) const;
+  const std::vector<Setting>& settings() const { return settings_; }
+
+ private:
+  std::vector<Setting> settings_;
+  std::map<std::string, size_t, std::less<>> index_;
+};
+
+// Checks and stores what a run spec or set_flag gives; the type must fit (InvalidArgument).
+void store_code(Setting* setting, std::optional<OptionValue> value);
+void store_set(Setting* setting, OptionValue value);
+
+}  // namespace mox::internal

@@ -1,0 +1,49 @@
+// Text to typed values of options, and back.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "moxing/config/options.h"
+
+namespace mox::internal {
+
+// A value as it was written in a YAML file or on the command line.
+struct WrittenValue {
+  enum class Kind { kScalar, kList, kMap, kNothing };
+  Kind kind = Kind::kScalar;
+  std::string text{};                    // kScalar
+  bool quoted = false;                   // kScalar: in quotes, hence text even if it looks like a number
+  std::vector<WrittenValue> elements{};  // kList
+  std::string where{};                   // "run.yaml:12" or "command line"
+};
+
+// The value that `written` gives to `option`. Throws ConfigError, which names the place, the option, what is
+// expected and what is there.
+OptionValue parse_value(const Option& option, const WrittenValue& written);
+
+// A list on the command line: elements separated by commas, or the same in brackets. "" is the empty list.
+WrittenValue split_list(const std::string& text, const std::string& where);
+
+// Throws ConfigError unless `value` is inside of the option's range and allowed values; `where` is for the
+// message.
+void check_value(const Option& option, const OptionValue& value, const std::string& where);
+
+// Whether a value of this alternative may be stored in an option of that type.
+bool holds_type(OptionType type, const OptionValue& value);
+
+// `value` in the alternative that `type` stores: an integer given for a number becomes one; otherwise
+// unchanged.
+OptionValue to_stored(OptionType type, OptionValue value);
+
+OptionType type_of(const OptionValue& value);   // the plain type of an alternative
+std::string_view type_name(OptionType type);    // "integer", "list of numbers", ...
+std::string_view expectation(OptionType type);  // "an integer (digits only)", ...
+
+std::string to_text(const OptionValue& value);  // as on the command line: 128, true, a,b
+std::string to_yaml(const OptionValue& value);  // as in a YAML file: 128, true, "text", ["a", "b"]
+std::string range_text(
+    const Option& option);  // "at least 1", "0 to 4096", "train, eval or predict"; "" without limits
+
+}  // namespace mox::internal

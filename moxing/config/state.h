@@ -1,0 +1,30 @@
+// The process-wide configuration and its lock: the one place of global state.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "moxing/config/internal/store.h"
+
+namespace mox::internal {
+
+struct ConfigState {
+  ConfigStore store{};
+  bool configured = false;  // by mox::init or mox::configure
+};
+
+// Runs `use` on the current configuration, under the lock.
+void with_config(const std::function<void(ConfigState*)>& use);
+
+// The same for a configured one; otherwise throws FailedPrecondition, which names the caller (`function`).
+void with_configured(std::string_view function, const std::function<void(ConfigStore*)>& use);
+
+// Whether mox::init or mox::configure has been called.
+bool is_configured();
+
+// A fresh configuration that hides the current one until it is popped.
+void push_config();
+void pop_config();
+
+}  // namespace mox::internal

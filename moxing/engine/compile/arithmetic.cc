@@ -1,0 +1,90 @@
+#include "moxing/engine/compile/arithmetic.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "moxing/engine/compile/internal/instruction_choice.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+#include "runtime/job/agreement.h"
+
+namespace mox::internal {
+namespace {
+
+std::vector<RankInstructions> instructions_of_ranks(Communicator& ranks) {
+  std::vector<RankInstructions> result;
+  for (const std::string& name : ranks.allgather(to_string(available_instruction_set()))) {
+    const int rank = static_cast<int>(result.size());
+    const auto set = instruction_set_from_string(name);
+    if (!set)
+      throw FailedPrecondition(
+          fmt::format("rank {} (host {}) has instructions that this program does not know ('{}'): all ranks "
+                      "need the same program",
+                      rank, ranks.host(rank), name));
+    result.push_back({ranks.host(rank), *set});
+  }
+  return result;
+}
+
+// Rank 0's process may have compiled something before; then the others follow it.
+void settle_instruction_set(Communicator& ranks, const KeptArithmetic& kept, bool allow_inexact) {
+  const InstructionChoice choice =
+      choose_instruction_set(instructions_of_ranks(ranks), kept.instruction_set, kept.path, allow_inexact);
+  if (ranks.rank() == 0) {
+    for (const std::string& remark : choice.remarks) log_warning(remark);
+    if (!limit_instruction_set(choice.set))
+      log_warning(
+          fmt::format("this process has compiled with {} instructions before, and goes on with them; "
+                      "{} were to be used",
+                      to_string(instruction_set()), to_string(choice.set)));
+  }
+  const auto chosen = ranks.broadcast_text(ranks.rank() == 0 ? to_string(instruction_set()) : "");
+  limit_instruction_set(instruction_set_from_string(chosen).value_or(choice.set));
+  require_agreement(ranks, {{"instructions in use", std::string(to_string(instruction_set()))}});
+}
+
+}  // namespace
+
+std::string description_of(const Arithmetic& arithmetic) {
+  return fmt::format("precision {}, conv_algorithm {}",
+                     arithmetic.rules.precision == Precision::kBFloat16 ? "bf16" : "fp32",
+                     arithmetic.rules.direct_convolutions ? "direct" : "auto");
+}
+
+Arithmetic settle_arithmetic(Communicator& ranks, const Arithmetic& wanted, const KeptArithmetic& kept,
+                             bool allow_inexact) {
+  settle_instruction_set(ranks, kept, allow_inexact);
+  Arithmetic result = wanted;
+  result.rules.precision = supported_precision(wanted.rules.precision);
+  const std::string description = description_of(result);
+  if (ranks.rank() == 0 && !kept.arithmetic.empty() && kept.arithmetic != description)
+    log_warning(
+        fmt::format("'{}' was computed with {} and is continued with {}: it is not what an uninterrupted "
+                    "run would compute",
+                    kept.path, kept.arithmetic, description));
+  return result;
+}
+
+Precision supported_precision(Precision precision) {
+  if (precision == Precision::kFloat32) return precision;
+  switch (bfloat16_support()) {
+    case BFloat16Support::kNative:
+      break;
+    case BFloat16Support::kEmulated:
+      log_warning(
+          "bfloat16 is asked for (by precision, or a scope's force_dtype), but the instructions in use have "
+          "no products of bfloat16 numbers (AVX512_BF16): products are computed through "
+          "conversions to float32, which takes longer than precision fp32; it saves memory alone");
+      break;
+    case BFloat16Support::kNone:
+      log_warning(
+          "bfloat16 is asked for (by precision, or a scope's force_dtype), but the instructions in use can "
+          "compute nothing in bfloat16 (they have no AVX-512): float32 stands in for it, "
+          "which takes twice the memory for activations and gives other digits than bf16 would");
+      return Precision::kFloat32;
+  }
+  return Precision::kBFloat16;
+}
+
+}  // namespace mox::internal

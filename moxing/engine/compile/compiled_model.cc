@@ -1,0 +1,258 @@
+#include "moxing/engine/compile/compiled_model.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "moxing/hooks/metric_names.h"
+#include "moxing/model/variables.h"
+#include "ops/fusion/passes.h"
+#include "ops/gradients.h"
+#include "ops/ops.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+
+namespace mox::internal {
+namespace {
+
+// Collects what a plan computes, by name, in the order of first mention.
+class FetchList : public ModelBuild {
+ public:
+  FetchList(const Graph& graph, Tensor loss, const ModelSpec& spec)
+      : graph_(graph), loss_(loss), spec_(spec) {}
+
+  void fetch(const std::string& name, const Tensor& tensor) override {
+    if (!tensor.defined())
+      throw InvalidArgument(fmt::format("the value '{}' to fetch is an undefined tensor", name));
+    if (tensor.node()->graph != &graph_)
+      throw InvalidArgument(
+          fmt::format("the value '{}' to fetch is '{}' (made at {}), a tensor of another graph: model_fn is "
+                      "called once for each mode and "
+                      "batch size, and no tensor may be kept from one call to the next. A hook finds its "
+                      "tensor anew in each begin: put it "
+                      "into a collection in model_fn and take it with get_collection",
+                      name, tensor.name(), to_string(tensor.where())));
+    auto known = std::ranges::find(names, name);
+    if (known == names.end()) {
+      names.push_back(name);
+      tensors.push_back(tensor);
+    } else if (tensors[static_cast<size_t>(known - names.begin())] != tensor) {
+      throw InvalidArgument(fmt::format("two tensors are to be fetched under the name '{}': {} and {}", name,
+                                        to_string(tensors[static_cast<size_t>(known - names.begin())]),
+                                        to_string(tensor)));
+    }
+  }
+  const Tensor& loss() const override { return loss_; }
+  std::vector<std::string> output_names() const override {
+    std::vector<std::string> result;
+    for (const auto& [name, tensor] : spec_.output_info) result.push_back(name);
+    return result;
+  }
+
+  std::vector<std::string> names;
+  std::vector<Tensor> tensors;
+
+ private:
+  const Graph& graph_;
+  Tensor loss_;
+  const ModelSpec& spec_;
+};
+
+void check_spec(const ModelSpec& spec, ModeKeys mode) {
+  if (mode == ModeKeys::TRAIN && !spec.loss.defined())
+    throw InvalidArgument("model_fn returned no loss; training needs ModelSpec::loss, a scalar");
+  if (mode == ModeKeys::EVAL && spec.log_info.empty())
+    throw InvalidArgument(
+        "model_fn returned an empty log_info; an evaluation reports the metrics named there");
+  if (mode == ModeKeys::PREDICT && spec.output_info.empty())
+    throw InvalidArgument(
+        "model_fn returned an empty output_info; a prediction consists of the values named there");
+  for (const auto& [name, tensor] : spec.log_info) {
+    if (std::ranges::find(kReservedMetricNames, name) != std::end(kReservedMetricNames))
+      throw InvalidArgument(fmt::format(
+          "log_info '{}' has the name of another field of metrics.jsonl ({}); choose another name", name,
+          fmt::join(kReservedMetricNames, ", ")));
+    if (!tensor.defined() || tensor.shape().elements() != 1)
+      throw InvalidArgument(fmt::format("log_info '{}' must be one number (use reduce_mean), it is {}", name,
+                                        to_string(tensor)));
+  }
+}
+
+bool forces_bfloat16(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes(),
+                             [](const auto& node) { return node->traits.compute_dtype == DType::kBFloat16; });
+}
+
+void check_rows(const ModelSpec& spec, const std::vector<TensorType>& signature) {
+  if (signature.empty() || signature[0].shape.rank() < 1) return;  // no batch, which the pipeline refuses
+  const int64_t samples = signature[0].shape[0];
+  for (const auto& [name, tensor] : spec.output_info)
+    if (!tensor.defined() || tensor.shape().rank() < 1 || tensor.shape()[0] != samples)
+      throw InvalidArgument(fmt::format(
+          "output_info '{}' must have one row a sample, which is [{}, ...] in this batch; it is {}", name,
+          samples, to_string(tensor)));
+}
+
+// A name that no variable of a model can have.
+constexpr std::string_view kLossScaleVariable = "/loss_scale";
+
+Tensor scaled(const Tensor& loss, Graph& graph) {
+  LocationScope where(loss.where());
+  VariableSpec spec;
+  spec.name = kLossScaleVariable;
+  spec.type = {DType::kFloat32, Shape{}};
+  spec.trainable = false;
+  spec.where = loss.where();
+  return loss * graph.add_variable(std::move(spec));
+}
+
+Tensor with_regularization(const ModelSpec& spec) {
+  Tensor total = spec.loss;
+  LocationScope where(total.where());
+  for (const Tensor& penalty : get_collection("regularization_losses")) total = total + penalty;
+  return total;
+}
+
+std::vector<GradientOutput> gradients_of(const Tensor& loss, const Graph& graph, const ModelSpec& spec) {
+  std::vector<Tensor> targets;
+  for (const Tensor& variable : graph.variables()) {
+    const VariableSpec& declared = graph.spec(variable);
+    const auto& scopes = spec.var_scopes;
+    if (declared.trainable && (scopes.empty() || std::ranges::any_of(scopes, [&](const std::string& scope) {
+                                 return is_in_scope(declared.name, scope);
+                               })))
+      targets.push_back(variable);
+  }
+  if (targets.empty())
+    throw InvalidArgument(fmt::format(
+        "nothing to train: the model has {} variable(s), none of them trainable{}", graph.variables().size(),
+        spec.var_scopes.empty()
+            ? ""
+            : fmt::format(" inside the var_scopes {}", fmt::join(spec.var_scopes, ", "))));
+  const std::vector<Tensor> found = gradients(loss, targets);
+  std::vector<GradientOutput> result;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    if (found[i].defined()) {
+      result.push_back({targets[i], found[i]});
+    } else {
+      log_warning(
+          fmt::format("the loss does not depend on the variable '{}' made at {}; it will not be trained",
+                      graph.spec(targets[i]).name, to_string(graph.spec(targets[i]).where)));
+    }
+  }
+  if (result.empty()) throw InvalidArgument("nothing to train: the loss depends on no trainable variable");
+  // In the order in which the backward pass finishes them.
+  std::ranges::stable_sort(result, {}, [](const GradientOutput& g) { return g.gradient.node()->id; });
+  return result;
+}
+
+// The value is computed from the variable as it was before the step: it would undo what the optimizer does.
+void refuse_updates_of_trained(const std::vector<GradientOutput>& gradients, const Graph& graph) {
+  for (const GradientOutput& gradient : gradients)
+    if (const Tensor value = graph.find_update(gradient.variable); value.defined())
+      throw InvalidArgument(
+          fmt::format("the variable '{}' made at {} is trained, and takes the value of '{}' made at {} after "
+                      "each step: what the "
+                      "optimizer does to it would be lost. Make it with trainable = false, leave it out of "
+                      "var_scopes, or "
+                      "change it in a hook (Session::set_variable)",
+                      graph.spec(gradient.variable).name, to_string(graph.spec(gradient.variable).where),
+                      value.name(), to_string(value.where())));
+}
+
+}  // namespace
+
+size_t CompiledModel::fetch_index(std::string_view name) const {
+  for (size_t i = 0; i < fetch_names.size(); ++i)
+    if (fetch_names[i] == name) return i;
+  throw NotFound(fmt::format("a step has no value '{}'; it has: {}", name, fmt::join(fetch_names, ", ")));
+}
+
+ModelCompiler::ModelCompiler(ModelFn model_fn, ModeKeys mode, VariableStore& store, const Team& team,
+                             const Arithmetic& arithmetic,
+                             std::function<void(ModelBuild&, const ModelSpec&)> begin, int lanes,
+                             std::function<Array(int, std::string_view)> variable)
+    : model_fn_(std::move(model_fn)),
+      mode_(mode),
+      store_(store),
+      team_(team),
+      arithmetic_(arithmetic),
+      begin_(std::move(begin)),
+      lanes_(lanes),
+      variable_(std::move(variable)) {
+  if (!variable_) variable_ = [this](int, std::string_view name) { return store_.get(name); };
+}
+
+CompiledModel& ModelCompiler::for_signature(const std::vector<TensorType>& signature) {
+  for (const auto& model : models_)
+    if (model->signature == signature) return *model;
+  models_.push_back(compile(signature));
+  return *models_.back();
+}
+
+CompiledModel& ModelCompiler::for_batch(const Batch& batch) {
+  auto same = [&](const CompiledModel& model) {
+    return std::ranges::equal(model.signature, batch.components, {}, {},
+                              [](const Array& array) -> const TensorType& { return array.type(); });
+  };
+  for (const auto& model : models_)
+    if (same(*model)) return *model;
+  std::vector<TensorType> signature;
+  for (const Array& component : batch.components) signature.push_back(component.type());
+  return for_signature(signature);
+}
+
+std::unique_ptr<CompiledModel> ModelCompiler::compile(const std::vector<TensorType>& signature) const {
+  auto model = std::make_unique<CompiledModel>();
+  model->signature = signature;
+  model->graph = std::make_unique<Graph>();
+  GraphScope scope(*model->graph);
+  std::vector<Tensor> components;
+  for (size_t i = 0; i < signature.size(); ++i)
+    components.push_back(model->graph->input(static_cast<int>(i), signature[i], SourceLocation::current()));
+  model->spec = model_fn_(Inputs(std::move(components)), mode_);
+  check_spec(model->spec, mode_);
+  check_rows(model->spec, signature);
+  if (arithmetic_.rules.precision != Precision::kBFloat16 && forces_bfloat16(*model->graph))
+    supported_precision(Precision::kBFloat16);
+
+  PlanRequest request;
+  FetchList fetches(*model->graph,
+                    mode_ == ModeKeys::TRAIN ? with_regularization(model->spec) : model->spec.loss,
+                    model->spec);
+  if (mode_ == ModeKeys::TRAIN) fetches.fetch(std::string(kTrainedLoss), fetches.loss());
+  for (const auto& [name, tensor] : model->spec.log_info) fetches.fetch(name, tensor);
+  if (mode_ != ModeKeys::EVAL)
+    for (const auto& [name, tensor] : model->spec.output_info) fetches.fetch(name, tensor);
+  if (mode_ == ModeKeys::TRAIN) {
+    if (begin_) begin_(fetches, model->spec);
+  }
+  store_.declare(*model->graph);
+  if (mode_ == ModeKeys::TRAIN) {
+    const Tensor loss = loss_scale_.defined() ? scaled(fetches.loss(), *model->graph) : fetches.loss();
+    request.gradients = gradients_of(loss, *model->graph, model->spec);
+    request.updates = model->graph->updates();
+    refuse_updates_of_trained(request.gradients, *model->graph);
+  }
+  request.fetches = fetches.tensors;
+  for (const GradientOutput& gradient : request.gradients)
+    model->gradient_variables.push_back(model->graph->spec(gradient.variable).name);
+  model->plan = Plan::compile(*model->graph, request,
+                              {.rules = default_rules(arithmetic_.rules),
+                               .convert = convert_layout,
+                               .direct_convolutions = arithmetic_.rules.direct_convolutions,
+                               .gradients_in_parts = gradients_in_parts_},
+                              team_);
+  const auto make_instance = [&](int lane) {
+    return std::make_unique<PlanInstance>(model->plan, team_, [&](std::string_view name) {
+      return name == kLossScaleVariable ? loss_scale_ : variable_(lane, name);
+    });
+  };
+  model->instance = make_instance(0);
+  for (int lane = 1; lane < lanes_; ++lane) model->further_instances.push_back(make_instance(lane));
+  model->fetch_names = std::move(fetches.names);
+  return model;
+}
+
+}  // namespace mox::internal

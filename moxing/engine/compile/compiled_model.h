@@ -1,0 +1,75 @@
+// A model function compiled for one mode and one batch signature.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "moxing/engine/compile/arithmetic.h"
+#include "moxing/hooks/hook.h"
+#include "moxing/model/model_spec.h"
+#include "moxing/model/variable_store.h"
+#include "runtime/data/pipeline.h"
+#include "runtime/exec/plan_instance.h"
+
+namespace mox::internal {
+
+struct CompiledModel {
+  std::unique_ptr<Graph> graph;
+  ModelSpec spec;
+  std::shared_ptr<const Plan> plan;
+  std::unique_ptr<PlanInstance> instance;                        // of lane 0
+  std::vector<std::unique_ptr<PlanInstance>> further_instances;  // of the other lanes
+  std::vector<std::string> fetch_names;         // of the plan's fetches; kTrainedLoss first in TRAIN
+  std::vector<std::string> gradient_variables;  // of the plan's gradients
+  std::vector<TensorType> signature;
+
+  // The index of a fetch; throws NotFound naming those that exist.
+  size_t fetch_index(std::string_view name) const;
+  const Array& fetched(std::string_view name) const { return instance->fetched(fetch_index(name)); }
+  PlanInstance& of_lane(int lane) {
+    return lane == 0 ? *instance : *further_instances[static_cast<size_t>(lane - 1)];
+  }
+};
+
+// Compiles on demand and keeps what it has compiled: one model a signature.
+class ModelCompiler {
+ public:
+  // `begin` is called for each graph of a TRAIN model before it is compiled (the hooks' begin).
+  // `lanes`: how many instances each model gets. `variable`: what the instances of a lane read as a variable; the store's if it
+  // is empty.
+  ModelCompiler(ModelFn model_fn, ModeKeys mode, VariableStore& store, const Team& team,
+                const Arithmetic& arithmetic, std::function<void(ModelBuild&, const ModelSpec&)> begin = {},
+                int lanes = 1, std::function<Array(int lane, std::string_view name)> variable = {});
+
+  // Plans from now on are compiled with CompileOptions::gradients_in_parts.
+  void take_gradients_in_parts() { gradients_in_parts_ = true; }
+
+  // The loss of plans from now on is multiplied by `scale`, a scalar float32 that is read in each run, before its gradients are
+  // taken; what is fetched as kTrainedLoss is not.
+  void scale_loss(const Array& scale) { loss_scale_ = scale; }
+
+  // The model for a batch of these component types. Throws what model_fn throws, and InvalidArgument if its answer cannot
+  // be used in this mode.
+  CompiledModel& for_signature(const std::vector<TensorType>& signature);
+  CompiledModel& for_batch(const Batch& batch);
+
+ private:
+  std::unique_ptr<CompiledModel> compile(const std::vector<TensorType>& signature) const;
+
+  ModelFn model_fn_;
+  ModeKeys mode_;
+  VariableStore& store_;
+  const Team& team_;
+  Arithmetic arithmetic_;
+  bool gradients_in_parts_ = false;
+  Array loss_scale_;  // undefined: none
+  std::function<void(ModelBuild&, const ModelSpec&)> begin_;
+  int lanes_;
+  std::function<Array(int, std::string_view)> variable_;
+  std::vector<std::unique_ptr<CompiledModel>> models_;
+};
+
+}  // namespace mox::internal

@@ -1,0 +1,145 @@
+#include "moxing/engine/session/internal/device_trial.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <span>
+#include <string>
+
+#include "moxing/engine/compile/compiled_model.h"
+#include "moxing/engine/session/internal/distribution_settings.h"
+#include "moxing/model/variable_store.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+#include "runtime/replicas/lane_threads.h"
+
+namespace mox::internal {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Of the passes that are timed, after one that is not: the fastest counts, since whatever disturbs makes slower.
+constexpr int kLeastPasses = 3, kMostPasses = 20;
+constexpr std::chrono::milliseconds kEnoughTime(500);
+
+std::vector<Array> zeros_of(const std::vector<TensorType>& signature) {
+  std::vector<Array> batch;
+  for (const TensorType& type : signature) {
+    batch.emplace_back(type);
+    std::memset(batch.back().data(), 0, batch.back().bytes());
+  }
+  return batch;
+}
+
+// Batches a second that the lanes of this process compute together.
+double batches_per_second(const RunSpec& spec, const RunSettings& settings, const Placement& placement,
+                          const std::vector<TensorType>& signature) {
+  const Team team(placement.threads_per_replica);
+  const EnteredTeam entered(team);
+  VariableStore store(settings.seed);
+  LaneThreads lanes(placement.lanes, team);
+  ModelCompiler compiler(spec.model_fn, ModeKeys::TRAIN, store, team, settings.arithmetic, {},
+                         placement.lanes);
+  CompiledModel& model = compiler.for_signature(signature);
+  const std::vector<Array> batch = zeros_of(signature);
+  const auto pass = [&] {
+    const auto begin = Clock::now();
+    lanes.run([&](int lane) { model.of_lane(lane).run({.components = batch, .seed = settings.seed}); });
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+  };
+  pass();
+  double fastest = pass();
+  const auto until = Clock::now() + kEnoughTime;
+  for (int done = 1; done < kLeastPasses || (done < kMostPasses && Clock::now() < until); ++done)
+    fastest = std::min(fastest, pass());
+  return placement.lanes / fastest;
+}
+
+double sum_over_ranks(Communicator& ranks, double value) {
+  ranks.allreduce(std::span(&value, 1));
+  return value;
+}
+
+// Those of `own` that are possible on every rank: ranks may have different numbers of cores, and all try the same together.
+std::vector<int> possible_everywhere(Communicator& ranks, const std::vector<int>& own) {
+  if (ranks.size() == 1) return own;
+  std::vector<int> result = own;
+  const auto bytes = std::as_bytes(std::span(own));
+  for (const std::string& text :
+       ranks.allgather({reinterpret_cast<const char*>(bytes.data()), bytes.size()})) {
+    std::vector<int> theirs(text.size() / sizeof(int));
+    if (!theirs.empty()) std::memcpy(theirs.data(), text.data(), text.size());
+    std::erase_if(result, [&](int devices) { return std::ranges::find(theirs, devices) == theirs.end(); });
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<int> possible_devices(const RunSettings& settings, const StartingPoint& start,
+                                  const SessionState& restored, int ranks) {
+  const bool continued = start.kind == StartingPoint::Kind::kContinued;
+  const int64_t replicas = continued ? restored.logical_replicas : settings.logical_replicas;
+  const int least_threads = continued && replicas > 1 ? std::max(1, restored.threads) : 1;
+  std::vector<int> result;
+  for (int devices = 1; devices <= settings.threads; ++devices) {
+    const bool is_even = settings.threads_per_device > 0
+                             ? devices * settings.threads_per_device <= settings.threads
+                             : settings.threads % devices == 0;
+    const bool is_spread = replicas == 0 || replicas % (int64_t{ranks} * devices) == 0;
+    if (is_even && is_spread && settings.threads / devices >= least_threads) result.push_back(devices);
+  }
+  return result;
+}
+
+int choose_devices(const RunSpec& spec, const RunSettings& settings, const StartingPoint& start,
+                   const SessionState& restored, Communicator& ranks) {
+  const std::vector<int> possible =
+      possible_everywhere(ranks, possible_devices(settings, start, restored, ranks.size()));
+  if (possible.empty())
+    throw FailedPrecondition(
+        fmt::format("num_devices is auto, but no number of devices is possible with {} threads and {} ranks: "
+                    "the logical replicas "
+                    "of the run ({}) must be a multiple of ranks x devices. Choose another number of ranks, "
+                    "or give num_devices "
+                    "with --allow_inexact",
+                    settings.threads, ranks.size(),
+                    start.kind == StartingPoint::Kind::kContinued ? restored.logical_replicas
+                                                                  : settings.logical_replicas));
+  if (start.kind == StartingPoint::Kind::kContinued &&
+      std::ranges::find(possible, restored.devices) != possible.end()) {
+    log_info(fmt::format("num_devices auto: {}, as before", restored.devices));
+    return restored.devices;
+  }
+  if (possible.size() == 1) {
+    log_info(fmt::format("num_devices auto: {}, the only number that is possible", possible[0]));
+    return possible[0];
+  }
+  const Dataset dataset = spec.input_fn(ModeKeys::TRAIN);
+  const std::vector<TensorType> signature =
+      settings.auto_batch ? dataset.batch(settings.batch_size).signature() : dataset.signature();
+  const auto samples = static_cast<double>(signature.at(0).shape[0]);
+  int best = 0;
+  double best_rate = 0;
+  std::vector<std::string> lines;
+  for (const int devices : possible) {
+    RunSettings tried = settings;
+    tried.devices = devices;
+    ranks.barrier();
+    const Placement placement = placement_of(tried, start, restored);
+    const double rate =
+        sum_over_ranks(ranks, batches_per_second(spec, tried, placement, signature) * samples);
+    lines.push_back(fmt::format("{}: {:.4g}", devices, rate));
+    if (rate > best_rate) {
+      best = devices;
+      best_rate = rate;
+    }
+  }
+  log_info(fmt::format("num_devices auto: {} (samples/s with {})", best, fmt::join(lines, ", ")));
+  return best;
+}
+
+}  // namespace mox::internal

@@ -1,0 +1,50 @@
+#include "moxing/engine/session/internal/distribution_settings.h"
+
+#include <cmath>
+
+#include "moxing/engine/step/loss_scale.h"
+#include "runtime/job/job.h"
+
+namespace mox::internal {
+
+Placement placement_of(const RunSettings& settings, const StartingPoint& start,
+                       const SessionState& restored) {
+  const bool continued = start.kind == StartingPoint::Kind::kContinued;
+  return place({.rank = job().rank(),
+                .ranks = job().size(),
+                .devices = settings.devices,
+                .cores = settings.threads,
+                .threads_per_device = settings.threads_per_device,
+                .logical_replicas = settings.logical_replicas,
+                .kept_replicas = continued ? restored.logical_replicas : 0,
+                .kept_threads_per_replica = continued ? restored.threads : 0,
+                .allow_inexact = settings.allow_inexact,
+                .replicas_meet = settings.sync_batch_norm,
+                .checkpoint = start.path});
+}
+
+double learning_rate_scale(const RunSettings& settings, const Placement& placement) {
+  const auto replicas = static_cast<double>(placement.logical_replicas);
+  if (settings.scale_learning_rate == "none") return 1;
+  return settings.scale_learning_rate == "linear" ? replicas : std::sqrt(replicas);
+}
+
+// Where gradients are not sent, each is taken as soon as it is there; with several replicas in ranges of which those of two
+// replicas, the variable and its slots are in a core's cache together (one alone has a team, which shares it whole).
+BucketOptions bucket_options(const RunSettings& settings, const Placement& placement) {
+  constexpr int64_t kRangeElements = int64_t{1} << 13;
+  if (placement.ranks == 1) return {.range_elements = placement.logical_replicas > 1 ? kRangeElements : 0};
+  const auto elements = [](double mebibytes) {
+    return static_cast<int64_t>(mebibytes * (1 << 20) / sizeof(float));
+  };
+  BucketOptions options;
+  options.first_bucket_elements = elements(settings.first_bucket_mb);
+  options.bucket_elements = elements(settings.bucket_mb);
+  options.wire = settings.bfloat16_on_the_wire ? WireType::kBfloat16 : WireType::kFloat32;
+  // With loss scaling every rank looks at the sums, to know whether the step counts.
+  const bool all_look = LossScale(settings.loss_scale, {}).is_on();
+  if (settings.update_scheme == UpdateScheme::kParameterServer && !all_look) options.root = 0;
+  return options;
+}
+
+}  // namespace mox::internal

@@ -1,0 +1,19 @@
+// What the settings of a training say about where it computes and how gradients travel.
+#pragma once
+
+#include "moxing/engine/session/internal/run_settings.h"
+#include "moxing/engine/session/session_state.h"
+#include "runtime/replicas/gradient_reduction.h"
+#include "runtime/replicas/placement.h"
+
+namespace mox::internal {
+
+// Throws what `place` throws.
+Placement placement_of(const RunSettings& settings, const StartingPoint& start, const SessionState& restored);
+
+// The factor of scale_learning_rate.
+double learning_rate_scale(const RunSettings& settings, const Placement& placement);
+
+BucketOptions bucket_options(const RunSettings& settings, const Placement& placement);
+
+}  // namespace mox::internal

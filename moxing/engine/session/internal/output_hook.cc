@@ -1,0 +1,48 @@
+#include "moxing/engine/session/internal/output_hook.h"
+
+namespace mox::internal {
+namespace {
+
+class OutputHook : public Hook {
+ public:
+  OutputHook(OutputFn output_fn, int64_t every_n_steps)
+      : output_fn_(std::move(output_fn)), every_n_steps_(every_n_steps) {}
+
+  void begin(ModelBuild& build) override { names_ = build.output_names(); }
+  void after_run(Session& session, const StepResult& result) override {
+    OutputBatch batch;
+    for (const std::string& name : names_) batch.emplace_back(name, result.array(name).clone());
+    pending_.push_back(std::move(batch));
+    if (session.global_step() % every_n_steps_ == 0) flush();
+  }
+  void end(Session& session) override {
+    if (!session.failed()) flush();
+  }
+
+ private:
+  void flush() {
+    if (pending_.empty()) return;
+    output_fn_(pending_);
+    pending_.clear();
+  }
+
+  OutputFn output_fn_;
+  int64_t every_n_steps_;
+  std::vector<std::string> names_;
+  std::vector<OutputBatch> pending_;
+};
+
+}  // namespace
+
+std::shared_ptr<Hook> output_hook(OutputFn output_fn, int64_t every_n_steps) {
+  return std::make_shared<OutputHook>(std::move(output_fn), every_n_steps);
+}
+
+OutputBatch copy_outputs(const CompiledModel& model) {
+  OutputBatch batch;
+  for (const auto& [name, tensor] : model.spec.output_info)
+    batch.emplace_back(name, model.fetched(name).clone());
+  return batch;
+}
+
+}  // namespace mox::internal

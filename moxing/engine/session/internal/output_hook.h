@@ -1,0 +1,15 @@
+// Hands the values of output_info to the program.
+#pragma once
+
+#include "moxing/engine/compile/compiled_model.h"
+#include "moxing/engine/session/run.h"
+
+namespace mox::internal {
+
+// Collects output_info of every step and calls `output_fn` every n steps and at the end.
+std::shared_ptr<Hook> output_hook(OutputFn output_fn, int64_t every_n_steps);
+
+// A copy of the output_info of a model's last run.
+OutputBatch copy_outputs(const CompiledModel& model);
+
+}  // namespace mox::internal

@@ -1,0 +1,100 @@
+#include "moxing/engine/session/internal/run_settings.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "moxing/config/options.h"
+#include "moxing/optimizers/optimizer_options.h"
+#include "runtime/base/error.h"
+#include "runtime/base/team.h"
+#include "runtime/data/pipeline.h"
+
+namespace mox::internal {
+namespace {
+
+std::optional<std::string> name_of(const std::optional<ModeKeys>& mode) {
+  if (!mode) return std::nullopt;
+  return std::string(to_string(*mode));
+}
+
+// log_dir, else train_url (the same thing under MoXing's name).
+std::string resolve_log_dir(const std::optional<std::string>& from_code) {
+  std::string directory = resolve<std::string>("log_dir", from_code);
+  return directory.empty() ? resolve<std::string>("train_url", std::nullopt) : directory;
+}
+
+int number_of_devices(const NumberOrString& option) {
+  const double* number = std::get_if<double>(&option);
+  if (!number) return kAutomaticDevices;
+  if (*number != std::floor(*number))
+    throw InvalidArgument(fmt::format("num_devices must be a whole number or auto, got {}", *number));
+  return static_cast<int>(*number);
+}
+
+}  // namespace
+
+RunSettings resolve_settings(const RunSpec& spec) {
+  if (!spec.input_fn) throw InvalidArgument("run: input_fn is missing; it says where the data comes from");
+  if (!spec.model_fn) throw InvalidArgument("run: model_fn is missing; it returns the ModelSpec");
+
+  RunSettings settings;
+  settings.run_mode = mode_from_string(resolve<std::string>("run_mode", name_of(spec.run_mode)));
+  if (spec.inter_mode && *spec.inter_mode != ModeKeys::EVAL)
+    throw InvalidArgument(
+        fmt::format("run: inter_mode can be EVAL (or not set), got {}", to_string(*spec.inter_mode)));
+  settings.evaluates = resolve<std::string>("inter_mode", name_of(spec.inter_mode)) == "eval";
+  settings.batch_size = resolve<int64_t>("batch_size", spec.batch_size);
+  settings.eval_batch_size = resolve<int64_t>("eval_batch_size", spec.eval_batch_size);
+  if (settings.eval_batch_size == 0) settings.eval_batch_size = settings.batch_size;
+  settings.auto_batch = resolve<bool>("auto_batch", spec.auto_batch);
+  settings.log_dir = resolve_log_dir(spec.log_dir);
+  settings.checkpoint_path = resolve<std::string>("checkpoint_path", spec.checkpoint_path);
+  settings.max_number_of_steps = resolve<int64_t>("max_number_of_steps", spec.max_number_of_steps);
+  settings.max_epochs = resolve<int64_t>("max_epochs", spec.max_epochs);
+  settings.log_every_n_steps = resolve<int64_t>("log_every_n_steps", spec.log_every_n_steps);
+  settings.output_every_n_steps = resolve<int64_t>("output_every_n_steps", spec.output_every_n_steps);
+  settings.save_summary_steps = resolve<int64_t>("save_summary_steps", spec.save_summary_steps);
+  settings.save_model_secs = resolve<int64_t>("save_model_secs", spec.save_model_secs);
+  settings.save_model_steps = resolve<int64_t>("save_model_steps", spec.save_model_steps);
+  settings.keep_checkpoints = resolve<int64_t>("keep_checkpoints", std::nullopt);
+  settings.keep_checkpoint_every_n_steps = resolve<int64_t>("keep_checkpoint_every_n_steps", std::nullopt);
+  settings.eval_every_n_steps = resolve<int64_t>("eval_every_n_steps", spec.eval_every_n_steps);
+  settings.seed = static_cast<uint64_t>(resolve<int64_t>("seed", spec.seed));
+  settings.prefetch_batches = static_cast<int>(resolve<int64_t>("prefetch_batches", std::nullopt));
+  settings.arithmetic = {
+      .rules = {.precision = resolve<std::string>("precision", std::nullopt) == "bf16" ? Precision::kBFloat16
+                                                                                       : Precision::kFloat32,
+                .recomputed = recomputed_normalisations(resolve<std::string>("recompute", std::nullopt)),
+                .direct_convolutions = resolve<std::string>("conv_algorithm", std::nullopt) == "direct"}};
+  settings.loss_scale = resolve<NumberOrString>("loss_scale", std::nullopt);
+  settings.print_plan = resolve<bool>("print_plan", std::nullopt);
+
+  const int cores = available_cores();
+  settings.threads = static_cast<int>(resolve<int64_t>("threads", std::nullopt));
+  if (settings.threads == 0) settings.threads = cores;
+  settings.data_threads = static_cast<int>(resolve<int64_t>("data_threads", std::nullopt));
+  if (settings.data_threads == 0) settings.data_threads = PipelineOptions::kAutomatic;
+  settings.data_memory_bytes = static_cast<size_t>(resolve<int64_t>("data_memory_mb", std::nullopt)) << 20;
+
+  settings.devices = number_of_devices(resolve<NumberOrString>("num_devices", std::nullopt));
+  settings.threads_per_device = static_cast<int>(resolve<int64_t>("threads_per_device", std::nullopt));
+  settings.logical_replicas = resolve<int64_t>("logical_replicas", std::nullopt);
+  settings.allow_inexact = resolve<bool>("allow_inexact", std::nullopt);
+  settings.sync_batch_norm = resolve<bool>("sync_batch_norm", std::nullopt);
+  settings.scale_learning_rate = resolve<std::string>("scale_learning_rate", std::nullopt);
+  settings.first_bucket_mb = resolve<double>("first_bucket_mb", std::nullopt);
+  settings.bucket_mb = resolve<double>("bucket_mb", std::nullopt);
+  settings.update_scheme = update_scheme_from_string(resolve<std::string>("variable_update", std::nullopt));
+  settings.step_profile = resolve<std::string>("step_profile", std::nullopt);
+  settings.bfloat16_on_the_wire = resolve<std::string>("wire_dtype", std::nullopt) == "bfloat16";
+  settings.stall_warning_s = resolve<double>("stall_warning_s", std::nullopt);
+  settings.stall_abort_s = resolve<double>("stall_abort_s", std::nullopt);
+
+  if (settings.run_mode == ModeKeys::TRAIN) settings.optimizer_fn = configured_optimizer(spec.optimizer_fn);
+  if (settings.run_mode == ModeKeys::PREDICT && !spec.output_fn)
+    throw InvalidArgument("run: output_fn is missing; in PREDICT it receives what the model computes");
+  return settings;
+}
+
+}  // namespace mox::internal

@@ -1,0 +1,51 @@
+// A RunSpec after the configuration has had its say: every setting has one value.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "moxing/config/options.h"
+#include "moxing/engine/compile/arithmetic.h"
+#include "moxing/engine/session/run.h"
+#include "moxing/engine/step/variable_copies.h"
+
+namespace mox::internal {
+
+// num_devices: auto, which choose_devices makes a number.
+inline constexpr int kAutomaticDevices = 0;
+
+struct RunSettings {
+  ModeKeys run_mode = ModeKeys::TRAIN;
+  bool evaluates = false;  // inter_mode EVAL
+  int64_t batch_size = 0, eval_batch_size = 0;
+  bool auto_batch = true;
+  std::string log_dir, checkpoint_path;
+  int64_t max_number_of_steps = 0, max_epochs = 0;
+  int64_t log_every_n_steps = 0, output_every_n_steps = 0, save_summary_steps = 0;
+  int64_t save_model_secs = 0, save_model_steps = 0, keep_checkpoints = 0, keep_checkpoint_every_n_steps = 0;
+  int64_t eval_every_n_steps = 0;
+  uint64_t seed = 0;
+  int threads = 1, prefetch_batches = 2;
+  int data_threads = 1;  // or PipelineOptions::kAutomatic
+  size_t data_memory_bytes = 0;
+  Arithmetic arithmetic;  // conv_algorithm, precision, recompute: what is wanted, until settle_arithmetic
+  NumberOrString loss_scale = 1.0;
+  bool print_plan = false;
+  OptimizerFn optimizer_fn;
+  int devices = 1;  // or kAutomaticDevices
+  int threads_per_device = 0;
+  int64_t logical_replicas = 0;
+  bool allow_inexact = false, sync_batch_norm = false;
+  std::string scale_learning_rate = "none";
+  UpdateScheme update_scheme = UpdateScheme::kReplicatedHost;
+  double first_bucket_mb = 1, bucket_mb = 25;
+  bool bfloat16_on_the_wire = false;
+  std::string step_profile;  // "": none is written
+  double stall_warning_s = 30, stall_abort_s = 600;
+};
+
+// Throws ConfigError and what resolve throws; InvalidArgument for a spec without what its mode needs.
+RunSettings resolve_settings(const RunSpec& spec);
+
+}  // namespace mox::internal

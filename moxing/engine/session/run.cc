@@ -1,0 +1,73 @@
+#include "moxing/engine/session/run.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "moxing/console/broken_pipe.h"
+#include "moxing/console/nowhere_to_print.h"
+#include "moxing/engine/session/internal/predictor.h"
+#include "moxing/engine/session/internal/trainer.h"
+#include "moxing/job/facts.h"
+#include "runtime/base/error.h"
+#include "runtime/job/agreement.h"
+#include "runtime/job/job.h"
+
+namespace mox {
+
+RunResult run_or_throw(const RunSpec& spec) {
+  internal::require_agreement(internal::job(), internal::facts_of_build());
+  internal::RunSettings settings = internal::resolve_settings(spec);
+  internal::set_stall_limits(settings.stall_warning_s, settings.stall_abort_s);
+  // Before anything else that ranks do together: what that is depends on the options.
+  internal::require_agreement(internal::job(), internal::facts_of_configuration());
+  // Rank 0 shows what all ranks know.
+  const internal::NowhereToPrint nowhere(internal::job().rank() != 0);
+  Console console(nowhere.or_else(1), nowhere.or_else(2), internal::job().size() == 1);
+  if (settings.run_mode == ModeKeys::TRAIN) {
+    const internal::SurviveBrokenPipe survive;
+    internal::Trainer trainer(spec, settings, console);
+    try {
+      return trainer.run();
+    } catch (...) {
+      internal::job().abandon();  // while what it works on is still there
+      throw;
+    }
+  }
+  settings.arithmetic =
+      internal::settle_arithmetic(internal::job(), settings.arithmetic, {}, settings.allow_inexact);
+  const Team team(settings.threads);
+  const EnteredTeam entered(team);
+  const RunResult result = settings.run_mode == ModeKeys::EVAL
+                               ? internal::run_evaluation(spec, settings, team, console)
+                               : internal::run_prediction(spec, settings, team, console);
+  // A training that cannot print has still been saved; of these the output is all there is.
+  if (console.output_error() != 0)
+    throw IoError(fmt::format("the results could not be written to standard output: {}",
+                              std::strerror(console.output_error())));
+  return result;
+}
+
+int run(const RunSpec& spec) {
+  std::string message;
+  try {
+    return run_or_throw(spec).interrupted ? kExitInterrupted : 0;
+  } catch (const Error& error) {
+    message = error.what();
+  } catch (const std::bad_alloc&) {
+    message = "out of memory; use a smaller batch_size or a machine with more memory";
+  } catch (const std::exception& error) {
+    message =
+        fmt::format("an exception that is not one of moxing's left the program's own code: {}", error.what());
+  } catch (...) {
+    message = "something that is no std::exception was thrown by the program's own code";
+  }
+  std::fflush(stdout);
+  if (internal::job().size() > 1) internal::fail_job(message);
+  fmt::print(stderr, "error: {}\n", message);
+  return 1;
+}
+
+}  // namespace mox

@@ -1,0 +1,78 @@
+// mox::run: trains, evaluates or predicts what an input function and a model function describe.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "moxing/hooks/hook.h"
+#include "moxing/model/model_spec.h"
+#include "moxing/optimizers/optimizer.h"
+
+namespace mox {
+
+// One batch of output_info: the names, and arrays whose first extent is the number of samples.
+using OutputBatch = std::vector<std::pair<std::string, Array>>;
+// Gets what has been computed since the last call, in order; the arrays are the receiver's.
+using OutputFn = std::function<void(std::span<const OutputBatch> batches)>;
+
+// What to run. Each optional field is an option of the same name (docs/configuration.md): what is set here wins over the
+// option's default, the YAML file wins over it, and the command line over both.
+struct RunSpec {
+  InputFn input_fn = {};
+  ModelFn model_fn = {};
+  OptimizerFn optimizer_fn = {};  // TRAIN; without one the options optimizer.* decide
+  OutputFn output_fn = {};        // PREDICT; in TRAIN it gets the steps' output_info
+  std::optional<ModeKeys> run_mode = {};
+  std::optional<ModeKeys> inter_mode = {};  // EVAL: evaluate during and after training
+  std::optional<int64_t> batch_size = {};
+  std::optional<int64_t> eval_batch_size = {};
+  std::optional<bool> auto_batch = {};
+  std::optional<std::string> log_dir = {};
+  std::optional<std::string> checkpoint_path = {};
+  std::optional<int64_t> max_number_of_steps = {};
+  std::optional<int64_t> max_epochs = {};
+  std::optional<int64_t> log_every_n_steps = {};
+  std::optional<int64_t> output_every_n_steps = {};
+  std::optional<int64_t> save_summary_steps = {};
+  std::optional<int64_t> save_model_secs = {};
+  std::optional<int64_t> save_model_steps = {};
+  std::optional<int64_t> eval_every_n_steps = {};
+  std::optional<int64_t> seed = {};
+  std::vector<std::shared_ptr<Hook>> hooks = {};  // TRAIN; see hook.h
+};
+
+// The exit status of a training that SIGINT, SIGTERM or SIGUSR1 has stopped: sysexits.h calls it EX_TEMPFAIL, try again.
+inline constexpr int kExitInterrupted = 75;
+
+// Runs to the end and returns the exit status for main: 0; kExitInterrupted for a training that a signal has stopped in
+// good order; or 1 after an error, which is printed on stderr in one paragraph (never a stack of exceptions). Needs
+// mox::init. Blocks; one run at a time a process.
+//
+// The first SIGINT, SIGTERM or SIGUSR1 lets a training finish its step, save a checkpoint and leave out the last
+// evaluation; the same command goes on from there. A second one of the same kind ends the process at once.
+//
+// In a job of several processes (moxing/job/distributed.h) all of them call it together, with equal specs. An error on one rank
+// is printed once, with the rank's name, and ends all processes with status 1. A signal to one of them stops all after the
+// same step; all return kExitInterrupted then, which mpirun and mox launch end with too.
+//
+// TRAIN continues the latest checkpoint of log_dir if there is one, else starts from checkpoint_path, else initialises.
+// EVAL and PREDICT take the same precedence but need a checkpoint. Results go to stdout, one "test NAME: VALUE" line a
+// metric after an evaluation; progress goes to stderr.
+int run(const RunSpec& spec);
+
+// The same, throwing the error instead of printing it: for programs that go on after a run, and for tests.
+struct RunResult {
+  int64_t global_step = 0;
+  std::string stop_reason = {};  // why a training ended
+  bool interrupted = false;  // a signal has stopped the training, or asked for it while the training ended
+  Metrics evaluation = {};   // of the last evaluation, if there was one
+};
+RunResult run_or_throw(const RunSpec& spec);
+
+}  // namespace mox

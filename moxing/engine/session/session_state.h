@@ -1,0 +1,66 @@
+// What a checkpoint's state holds beside the arrays, and how a run starts from it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "moxing/checkpoint/checkpoint.h"
+#include "moxing/engine/session/internal/run_settings.h"
+#include "moxing/engine/step/loss_scale.h"
+#include "moxing/optimizers/optimizer.h"
+
+namespace mox::internal {
+
+// What identifies the memory that an optimizer keeps: its name and its slots.
+struct OptimizerIdentity {
+  std::string name;
+  std::vector<std::string> slots;
+  bool operator==(const OptimizerIdentity&) const = default;
+};
+OptimizerIdentity optimizer_identity(const Optimizer& optimizer);
+
+struct SessionState {
+  int64_t global_step = 0;
+  OptimizerIdentity optimizer;
+  uint64_t seed = 0;
+  int threads = 0;  // of the team that computed it: of each replica
+  int64_t logical_replicas = 1;
+  int devices = 0;                                // of a process; 0: not known
+  std::string processor;                          // of rank 0; "": not known
+  std::optional<InstructionSet> instruction_set;  // of all ranks, if it is known
+  std::string arithmetic;                         // see KeptArithmetic
+  double learning_rate_multiplier = 1;
+  LossScaleState loss_scale;
+  std::string data_cursor;  // "" if the data begins anew
+  // Of input_fn's data, those that all steps so far have taken: the cursor's place, counted. Without a value (which no
+  // checkpoint had before) all steps had the logical replicas of the last one.
+  std::optional<int64_t> elements_taken;
+  std::map<std::string, std::string> hook_states;  // by Hook::name
+};
+
+std::map<std::string, std::string> to_checkpoint_state(const SessionState& state);
+// Throws DataError, naming `path`, for a state that a run cannot have written.
+SessionState from_checkpoint_state(const Checkpoint& checkpoint, const std::string& path);
+
+// Throws FailedPrecondition, naming both, unless a run of the checkpoint `path`, trained with `before`, can go on with
+// `now`: another rule would find none of the memory that it needs, and steps that it has not done.
+void require_same_optimizer(const OptimizerIdentity& before, const Optimizer& now, const std::string& path);
+
+// Where a run starts from.
+struct StartingPoint {
+  enum class Kind { kInitial, kContinued, kWarmStart };
+  Kind kind = Kind::kInitial;
+  std::string path;  // the checkpoint
+  Checkpoint checkpoint;
+};
+
+// A checkpoint in log_dir wins (kContinued: step, data position and optimizer go on), else checkpoint_path (kWarmStart:
+// only the variables are taken), else kInitial. Rank 0 of the job looks and reads, the others get what it found. Throws what
+// load_checkpoint throws.
+StartingPoint find_starting_point(const RunSettings& settings);
+
+}  // namespace mox::internal

@@ -1,0 +1,136 @@
+#include "moxing/engine/step/parameter_updater.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "moxing/optimizers/gradient_clipping.h"
+#include "runtime/base/error.h"
+
+namespace mox::internal {
+
+ParameterUpdater::ParameterUpdater(std::unique_ptr<Optimizer> optimizer, VariableOf variable,
+                                   std::span<const NamedArray> slots, const Team& team, LossScale loss_scale)
+    : optimizer_(std::move(optimizer)),
+      slot_specs_(optimizer_->slots()),
+      variable_(std::move(variable)),
+      team_(team),
+      loss_scale_(std::move(loss_scale)) {
+  for (const NamedArray& slot : slots) kept_slots_.emplace(slot.name, slot.value.clone());
+}
+
+std::vector<size_t> ParameterUpdater::declare(std::span<const std::string> variables) {
+  std::vector<size_t> numbers;
+  for (const std::string& name : variables) {
+    auto [entry, is_new] = numbers_.try_emplace(name, parameters_.size());
+    numbers.push_back(entry->second);
+    if (!is_new) continue;
+    Parameter parameter;
+    parameter.name = name;
+    parameter.value = variable_(name);
+    parameter.settings = optimizer_->parameter_settings(name, parameter.value.shape());
+    for (const SlotSpec& spec : slot_specs_) {
+      auto kept = kept_slots_.find(name + '/' + spec.name);
+      if (kept == kept_slots_.end()) {
+        Array slot(parameter.value.type());
+        std::ranges::fill(slot.values<float>(), spec.initial_value);
+        parameter.slots.push_back(std::move(slot));
+      } else {
+        if (kept->second.type() != parameter.value.type())
+          throw InvalidArgument(
+              fmt::format("the checkpoint has the optimizer slot '{}' as {}, but the variable is {}",
+                          kept->first, to_string(kept->second.type()), to_string(parameter.value.type())));
+        parameter.slots.push_back(std::move(kept->second));
+        kept_slots_.erase(kept);
+      }
+      parameter.slot_spans.push_back(parameter.slots.back().values<float>());
+    }
+    parameters_.push_back(std::move(parameter));
+  }
+  return numbers;
+}
+
+void ParameterUpdater::begin_step(int64_t step, int64_t left_out, double steps_per_epoch, double multiplier) {
+  learning_rate_ = optimizer_->learning_rate(step, steps_per_epoch) * multiplier;
+  update_number_ = step + 1 - left_out;
+}
+
+void ParameterUpdater::apply(size_t number, std::span<const float> gradient, double gradient_scale,
+                             const Team& team) {
+  Parameter& parameter = parameters_[number];
+  update(parameter, parameter.value.values<float>(), gradient, parameter.slot_spans, gradient_scale, team);
+}
+
+void ParameterUpdater::update(const Parameter& parameter, std::span<float> value,
+                              std::span<const float> gradient, std::span<const std::span<float>> slots,
+                              double gradient_scale, const Team& team) const {
+  optimizer_->apply({.name = parameter.name,
+                     .value = value,
+                     .gradient = gradient,
+                     .slots = slots,
+                     .learning_rate = learning_rate_ * parameter.settings.learning_rate_multiplier,
+                     .step = update_number_,
+                     .gradient_scale = gradient_scale,
+                     .weight_decay = parameter.settings.weight_decay},
+                    team);
+}
+
+bool ParameterUpdater::takes_parts() const {
+  return optimizer_->is_elementwise() && !needs_all_gradients() && slot_specs_.size() <= kMostSlots;
+}
+
+void ParameterUpdater::apply_part(size_t number, int64_t first, std::span<const float> gradient,
+                                  double gradient_scale) {
+  Parameter& parameter = parameters_[number];
+  const auto part = [&](std::span<float> whole) {
+    return whole.subspan(static_cast<size_t>(first), gradient.size());
+  };
+  std::array<std::span<float>, kMostSlots> slots;
+  for (size_t i = 0; i < parameter.slot_spans.size(); ++i) slots[i] = part(parameter.slot_spans[i]);
+  update(parameter, part(parameter.value.values<float>()), gradient,
+         std::span(slots).first(parameter.slot_spans.size()), gradient_scale, Team(1));
+}
+
+void ParameterUpdater::expect_part(size_t number, int64_t first, int64_t count) const {
+  const Parameter& parameter = parameters_[number];
+  constexpr int64_t kCacheLine = 64 / sizeof(float);
+  const auto fetch = [&](const float* values) {
+    for (int64_t i = 0; i < count; i += kCacheLine) __builtin_prefetch(values + first + i, 1, 2);
+  };
+  fetch(parameter.value.values<float>().data());
+  for (std::span<float> slot : parameter.slot_spans) fetch(slot.data());
+}
+
+std::optional<double> ParameterUpdater::common_scale(std::span<const std::span<const float>> gradients,
+                                                     double gradient_scale) {
+  double scale = gradient_scale / loss_scale_.scale();
+  if (loss_scale_.is_on()) {
+    const bool finite =
+        std::ranges::all_of(gradients, [&](const auto& gradient) { return are_finite(gradient, team_); });
+    if (!loss_scale_.accepts(finite)) return std::nullopt;
+  }
+  if (const std::optional<double> limit = optimizer_->global_norm_limit()) {
+    std::vector<double> squares;
+    for (const auto& gradient : gradients) squares.push_back(sum_of_squares(gradient, team_));
+    scale *= clipping_scale(global_norm(squares) * scale, *limit);
+  }
+  return scale;
+}
+
+const std::string* ParameterUpdater::first_not_finite() const {
+  for (const Parameter& parameter : parameters_)
+    if (!are_finite(parameter.value.values<float>(), team_)) return &parameter.name;
+  return nullptr;
+}
+
+std::vector<NamedArray> ParameterUpdater::slots() const {
+  std::vector<NamedArray> result;
+  for (const Parameter& parameter : parameters_)
+    for (size_t i = 0; i < slot_specs_.size(); ++i)
+      result.push_back({parameter.name + '/' + slot_specs_[i].name, parameter.slots[i]});
+  for (const auto& [name, value] : kept_slots_) result.push_back({name, value});
+  return result;
+}
+
+}  // namespace mox::internal

@@ -1,0 +1,37 @@
+#include "moxing/hooks/hooks.h"
+#include "moxing/hooks/internal/metric_monitor.h"
+
+namespace mox {
+namespace {
+
+class EarlyStoppingHook : public Hook {
+ public:
+  explicit EarlyStoppingHook(const MonitorOptions& options) : monitor_(options) {}
+  std::string name() const override { return "early_stopping/" + monitor_.options().metric; }
+  // A run that was stopped stays stopped when it is started again, until it is given more patience.
+  void after_create_session(Session& session) override {
+    monitor_.require_evaluations(session, "early_stopping_hook");
+    stop_if_stuck(session);
+  }
+  void after_evaluation(Session& session, const Metrics& metrics) override {
+    monitor_.add(metrics);
+    stop_if_stuck(session);
+  }
+  std::string save_state() const override { return monitor_.save_state(); }
+  void restore_state(const std::string& state) override { monitor_.restore_state(state); }
+
+ private:
+  void stop_if_stuck(Session& session) {
+    if (monitor_.is_stuck()) session.request_stop(monitor_.describe());
+  }
+
+  internal::MetricMonitor monitor_;
+};
+
+}  // namespace
+
+std::shared_ptr<Hook> early_stopping_hook(const MonitorOptions& options) {
+  return std::make_shared<EarlyStoppingHook>(options);
+}
+
+}  // namespace mox

@@ -1,0 +1,46 @@
+#include <fmt/format.h>
+
+#include "moxing/console/console.h"
+#include "moxing/hooks/hooks.h"
+#include "runtime/base/error.h"
+
+namespace mox {
+namespace {
+
+class EvaluationHook : public Hook {
+ public:
+  explicit EvaluationHook(int64_t every_n_steps) : every_n_steps_(every_n_steps) {}
+
+  void after_create_session(Session& session) override {
+    if (!session.can_evaluate()) throw FailedPrecondition("evaluation_hook needs a run with inter_mode EVAL");
+  }
+  void after_run(Session& session, const StepResult&) override {
+    if (every_n_steps_ > 0 && session.global_step() % every_n_steps_ == 0) evaluate(session);
+  }
+  void end(Session& session) override {
+    if (!session.failed() && !session.interrupted() && evaluated_step_ != session.global_step())
+      evaluate(session);
+  }
+
+ private:
+  void evaluate(Session& session) {
+    evaluated_step_ = session.global_step();
+    std::string line = fmt::format("evaluation at global step {}:", evaluated_step_);
+    for (const auto& [name, value] : session.evaluate())
+      line += fmt::format("  {}: {}", name, format_value(value));
+    session.console().print(line, Console::Style::kStrong);
+  }
+
+  int64_t every_n_steps_;
+  int64_t evaluated_step_ = -1;
+};
+
+}  // namespace
+
+std::shared_ptr<Hook> evaluation_hook(int64_t every_n_steps) {
+  if (every_n_steps < 0)
+    throw InvalidArgument(fmt::format("evaluation_hook: every_n_steps must be >= 0, got {}", every_n_steps));
+  return std::make_shared<EvaluationHook>(every_n_steps);
+}
+
+}  // namespace mox

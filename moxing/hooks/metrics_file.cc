@@ -1,0 +1,135 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "moxing/hooks/hooks.h"
+#include "moxing/hooks/metric_names.h"
+#include "moxing/job/distributed.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+
+namespace mox {
+namespace {
+
+using internal::kEvaluationField;
+using internal::kLearningRateField;
+using internal::kSpeedField;
+using internal::kStepField;
+
+class MetricsFileHook : public Hook {
+ public:
+  explicit MetricsFileHook(int64_t every_n_steps) : every_n_steps_(every_n_steps) {}
+
+  void after_create_session(Session& session) override {
+    if (std::exchange(ended_, false))
+      file_.close();  // of the run before, which may have been the same directory's
+    open(session);
+    mark_ = Clock::now();
+  }
+
+  void before_run(Session& session) override { learning_rate_ = session.learning_rate(); }
+
+  void after_run(Session& session, const StepResult& result) override {
+    samples_ += result.samples();
+    if (session.global_step() % every_n_steps_ != 0) return;
+    const auto now = Clock::now();
+    const double seconds = std::chrono::duration<double>(now - mark_).count();
+    nlohmann::ordered_json line;
+    line[kStepField] = session.global_step();
+    line[kSpeedField] = static_cast<double>(samples_) / seconds;
+    line[kLearningRateField] = learning_rate_;
+    for (const std::string& name : session.log_names()) line[name] = result.number(name);
+    write(line);
+    mark_ = now;
+    samples_ = 0;
+  }
+
+  void after_evaluation(Session& session, const Metrics& metrics) override {
+    open(session);  // a hook before this one may have evaluated in its after_create_session
+    if (std::exchange(evaluated_step_, session.global_step()) == session.global_step()) return;
+    nlohmann::ordered_json line;
+    line[kStepField] = session.global_step();
+    line[kEvaluationField] = true;
+    for (const auto& [name, value] : metrics) line[name] = value;
+    write(line);
+  }
+
+  // A hook that comes after this one may evaluate in its own end, so the file stays open.
+  void end(Session&) override { ended_ = true; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // Once a run, and on rank 0, which keeps what the job keeps.
+  void open(Session& session) {
+    if (rank() != 0) return;
+    if (session.log_dir().empty()) throw FailedPrecondition("metrics_file_hook needs a run with a log_dir");
+    const std::string path = session.log_dir() + "/metrics.jsonl";
+    if (file_.is_open() && path == path_) return;
+    file_ = std::ofstream();
+    path_ = path;
+    samples_ = 0;
+    evaluated_step_ = -1;
+    drop_lines_after(session.global_step());
+    file_.open(path_, std::ios::app);
+    check("open");
+  }
+
+  // A run that goes on from step n writes the steps after n again.
+  void drop_lines_after(int64_t step) {
+    std::string kept;
+    try {
+      std::istringstream old(read_file(path_));
+      for (std::string line; std::getline(old, line);) {
+        const auto parsed = nlohmann::json::parse(line, nullptr, false);
+        // What is no whole line of ours was cut off by a crash or a full disk.
+        const bool has_step =
+            parsed.is_object() && parsed.contains(kStepField) && parsed[kStepField].is_number();
+        if (!has_step || parsed[kStepField].get<double>() > static_cast<double>(step)) continue;
+        if (parsed.contains(kEvaluationField)) evaluated_step_ = parsed[kStepField].get<int64_t>();
+        kept += line + '\n';
+      }
+    } catch (const NotFound&) {
+      return;
+    }
+    write_file_atomically(path_, kept);
+  }
+
+  void write(const nlohmann::ordered_json& line) {
+    if (!file_.is_open()) return;  // of another rank
+    file_ << line.dump() << '\n' << std::flush;
+    check("write");
+  }
+  void check(std::string_view doing) const {
+    if (!file_)
+      throw IoError(fmt::format(
+          "cannot {} the metrics file '{}': {}. The checkpoints are untouched; make room or make the "
+          "directory writable, and run again to go on from the latest",
+          doing, path_, std::strerror(errno)));
+  }
+
+  int64_t every_n_steps_;
+  std::string path_;
+  std::ofstream file_;
+  Clock::time_point mark_;
+  int64_t samples_ = 0;
+  double learning_rate_ = 0;     // of the step
+  int64_t evaluated_step_ = -1;  // of the last line about an evaluation
+  bool ended_ = false;           // the run that the open file belongs to
+};
+
+}  // namespace
+
+std::shared_ptr<Hook> metrics_file_hook(int64_t every_n_steps) {
+  if (every_n_steps < 1)
+    throw InvalidArgument(
+        fmt::format("metrics_file_hook: every_n_steps must be >= 1, got {}", every_n_steps));
+  return std::make_shared<MetricsFileHook>(every_n_steps);
+}
+
+}  // namespace mox

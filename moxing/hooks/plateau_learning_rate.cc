@@ -1,0 +1,51 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "moxing/hooks/hooks.h"
+#include "moxing/hooks/internal/metric_monitor.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+
+namespace mox {
+namespace {
+
+class PlateauLearningRateHook : public Hook {
+ public:
+  PlateauLearningRateHook(const MonitorOptions& options, double factor, double min_multiplier)
+      : monitor_(options), factor_(factor), min_multiplier_(min_multiplier) {}
+  std::string name() const override { return "plateau_learning_rate/" + monitor_.options().metric; }
+  void after_create_session(Session& session) override {
+    monitor_.require_evaluations(session, "plateau_learning_rate_hook");
+  }
+  void after_evaluation(Session& session, const Metrics& metrics) override {
+    monitor_.add(metrics);
+    if (!monitor_.is_stuck()) return;
+    const std::string reason = monitor_.describe();
+    monitor_.start_over();
+    const double before = session.learning_rate_multiplier();
+    const double after = std::max(before * factor_, std::min(before, min_multiplier_));
+    if (after == before) return;
+    session.set_learning_rate_multiplier(after);
+    log_info(fmt::format("{}: the learning rate is multiplied by {:g} from now on", reason, after));
+  }
+  std::string save_state() const override { return monitor_.save_state(); }
+  void restore_state(const std::string& state) override { monitor_.restore_state(state); }
+
+ private:
+  internal::MetricMonitor monitor_;
+  double factor_, min_multiplier_;
+};
+
+}  // namespace
+
+std::shared_ptr<Hook> plateau_learning_rate_hook(const MonitorOptions& options, double factor,
+                                                 double min_multiplier) {
+  if (!(factor > 0 && factor < 1) || !(min_multiplier >= 0))
+    throw InvalidArgument(fmt::format(
+        "plateau_learning_rate_hook: factor must be in (0, 1) and min_multiplier >= 0, got {} and {}", factor,
+        min_multiplier));
+  return std::make_shared<PlateauLearningRateHook>(options, factor, min_multiplier);
+}
+
+}  // namespace mox

@@ -1,0 +1,70 @@
+#include "moxing/image_sets/get_dataset.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "moxing/formats/cifar.h"
+#include "moxing/formats/idx_dataset.h"
+#include "moxing/image_sets/image_folder.h"
+#include "moxing/image_sets/image_records.h"
+#include "runtime/base/error.h"
+
+namespace mox {
+namespace {
+
+const std::vector<DatasetMeta>& known() {
+  static const std::vector<DatasetMeta> sets{
+      {"mnist", 10, 28, 28, 1, 60000, 10000, {"train", "t10k", "test"}},
+      {"fashion_mnist", 10, 28, 28, 1, 60000, 10000, {"train", "t10k", "test"}},
+      {"cifar10", 10, 32, 32, 3, 50000, 10000, {"train", "test"}},
+      {"cifar100", 100, 32, 32, 3, 50000, 10000, {"train", "test"}},
+      {"imagenet", 1000, 0, 0, 3, 1281167, 50000, {"train", "validation"}},
+      {"flowers", 5, 0, 0, 3, 3320, 350, {"train", "validation"}},
+  };
+  return sets;
+}
+
+Dataset photographs(std::string_view split, const std::string& directory, const data::ImageOptions& options,
+                    SourceLocation where) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(directory) / split;
+  if (fs::is_directory(folder)) return data::ImageClassificationRaw(folder.string()).dataset(options, where);
+  const std::string pattern = folder.string() + "-*";
+  try {
+    return data::image_classification_tfrecord(pattern, {.image = options}, where);
+  } catch (const NotFound&) {
+    throw NotFound(
+        fmt::format("get_dataset ({}): neither the image folder '{}' nor TFRecord files '{}' are there",
+                    to_string(where), folder.string(), pattern));
+  }
+}
+
+}  // namespace
+
+DatasetMeta get_dataset_meta(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const DatasetMeta& meta : known()) {
+    if (meta.name == name) return meta;
+    names.push_back(meta.name);
+  }
+  throw NotFound(fmt::format("there is no data set '{}'; there are {}", name, fmt::join(names, ", ")));
+}
+
+Dataset get_dataset(std::string_view name, std::string_view split, const std::string& directory,
+                    const data::ImageOptions& options, SourceLocation where) {
+  const DatasetMeta meta = get_dataset_meta(name);
+  if (std::find(meta.splits.begin(), meta.splits.end(), split) == meta.splits.end())
+    throw InvalidArgument(fmt::format("get_dataset ({}): {} has no split '{}'; it has {}", to_string(where),
+                                      name, split, fmt::join(meta.splits, ", ")));
+  if (meta.channels == 1) return data::mnist(directory, split, {.image_shape = Shape{1, 28, 28}}, where);
+  if (meta.num_classes == 10 || meta.num_classes == 100) {
+    const data::CifarOptions cifar{.augmentation = options.augmentation, .dtype = options.dtype};
+    return meta.num_classes == 10 ? data::cifar10(directory, split, cifar, where)
+                                  : data::cifar100(directory, split, cifar, where);
+  }
+  return photographs(split, directory, options, where);
+}
+
+}  // namespace mox

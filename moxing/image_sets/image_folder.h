@@ -1,0 +1,72 @@
+// Photographs in folders.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "moxing/image_sets/image_options.h"
+#include "runtime/base/source_location.h"
+#include "runtime/data/dataset.h"
+
+namespace mox::data {
+
+// The files of one image folder. Images are the files called *.jpg, *.jpeg or *.png (in any case); what begins with
+// a dot is passed over; others are left out and counted in a warning. Content decides the format, not the name.
+struct ImageFile {
+  std::string path;  // from the folder's root
+  int32_t label = 0;
+};
+
+// A class is a sub-directory, an image belongs to the class whose directory it is in:
+//
+//   ROOT/daisy/001.jpg  ROOT/daisy/002.jpg  ROOT/rose/001.jpg  [ROOT/labels.txt]
+//
+// Labels are the classes' numbers: in the order of labels.txt ("0: daisy"), or else sorted by name. Samples are sorted by
+// class and name, so that the order does not depend on the file system.
+class ImageClassificationRaw {
+ public:
+  // Lists the folder. Throws NotFound or IoError for a directory that cannot be read, DataError for a folder
+  // without classes, a class without images, and for a labels.txt that disagrees with the directories, naming
+  // what is missing and what is too many.
+  explicit ImageClassificationRaw(std::string directory);
+
+  // Elements {image, label}: options.dtype[channels, height, width] and int32[].
+  Dataset dataset(const ImageOptions& options, SourceLocation where = SourceLocation::current()) const;
+
+  const std::string& directory() const { return directory_; }
+  const std::vector<std::string>& label_names() const { return label_names_; }
+  const std::vector<ImageFile>& files() const { return files_; }
+
+ private:
+  std::string directory_;
+  std::vector<std::string> label_names_;
+  std::vector<ImageFile> files_;
+};
+
+// An image may have any number of labels, whose names are the lines of a text file of its own:
+//
+//   ROOT/images/001.jpg  ROOT/labels/001.jpg.txt  [ROOT/labels.txt]
+//
+// Labels are numbered as labels.txt says, or else sorted by name.
+class MultilabelClassificationRaw {
+ public:
+  // Throws as ImageClassificationRaw, and DataError for an image without its label file, the other way round, and
+  // a label (file and line) that labels.txt does not have.
+  explicit MultilabelClassificationRaw(std::string directory);
+
+  // Elements {image, labels}: options.dtype[channels, height, width] and float32[classes], 1 for the labels that the
+  // image has and 0 for the others.
+  Dataset dataset(const ImageOptions& options, SourceLocation where = SourceLocation::current()) const;
+
+  const std::vector<std::string>& label_names() const { return label_names_; }
+  int64_t size() const { return static_cast<int64_t>(paths_.size()); }
+
+ private:
+  std::string directory_;
+  std::vector<std::string> label_names_;
+  std::vector<std::string> paths_;            // from the directory
+  std::vector<std::vector<int32_t>> labels_;  // of each image
+};
+
+}  // namespace mox::data

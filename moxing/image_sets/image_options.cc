@@ -1,0 +1,105 @@
+#include "moxing/image_sets/image_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/base/log.h"
+
+namespace mox::data {
+
+ImageCache image_cache_from_string(std::string_view name) {
+  if (name == "none") return ImageCache::kNone;
+  if (name == "memory") return ImageCache::kMemory;
+  if (name == "directory") return ImageCache::kDirectory;
+  throw InvalidArgument(fmt::format("the cache is '{}', it must be 'none', 'memory' or 'directory'", name));
+}
+
+CacheContent cache_content_from_string(std::string_view name) {
+  if (name == "decoded") return CacheContent::kDecoded;
+  if (name == "resized") return CacheContent::kResized;
+  if (name == "bytes") return CacheContent::kBytes;
+  throw InvalidArgument(
+      fmt::format("the content of the cache is '{}', it must be 'decoded', 'resized' or 'bytes'", name));
+}
+
+OnBadSample on_bad_sample_from_string(std::string_view name) {
+  if (name == "error") return OnBadSample::kError;
+  if (name == "skip") return OnBadSample::kSkip;
+  throw InvalidArgument(fmt::format("on_bad_sample must be 'error' or 'skip', it is '{}'", name));
+}
+
+void BadSamples::add(int64_t index, const std::string& reason, int64_t limit) {
+  constexpr size_t kMostReasons = 1000, kShown = 5;
+  const std::lock_guard lock(mutex_);
+  if (!indices_.insert(index).second) return;
+  if (reasons_.size() < kMostReasons) reasons_.push_back(reason);
+  log_warning(fmt::format("sample {} is skipped ({} so far): {}", index, indices_.size(), reason));
+  if (static_cast<int64_t>(indices_.size()) <= limit) return;
+  const std::span shown(reasons_.data(), std::min(kShown, reasons_.size()));
+  throw DataError(
+      fmt::format("{} samples cannot be read, more than the limit of {} (max_bad_samples). Some are: {}",
+                  indices_.size(), limit, fmt::join(shown, "; ")));
+}
+
+int64_t BadSamples::count() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<int64_t>(indices_.size());
+}
+
+std::vector<std::string> BadSamples::reasons() const {
+  const std::lock_guard lock(mutex_);
+  return reasons_;
+}
+
+std::vector<std::string> parse_label_names(std::string_view content, const std::string& path) {
+  std::map<size_t, std::string> names;
+  size_t line_number = 0;
+  for (size_t begin = 0; begin < content.size();) {
+    const size_t end = std::min(content.find('\n', begin), content.size());
+    std::string_view line(content.data() + begin, end - begin);
+    begin = end + 1;
+    ++line_number;
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty()) continue;
+    size_t index = 0;
+    const auto [rest, error] = std::from_chars(line.data(), line.data() + line.size(), index);
+    std::string_view name(rest, static_cast<size_t>(line.data() + line.size() - rest));
+    if (error != std::errc() || !name.starts_with(':'))
+      throw DataError(
+          fmt::format("'{}', line {}: 'number: name' is expected, '{}' is given", path, line_number, line));
+    name.remove_prefix(1);
+    name.remove_prefix(std::min(name.find_first_not_of(' '), name.size()));
+    if (name.empty())
+      throw DataError(fmt::format("'{}', line {}: label {} has no name", path, line_number, index));
+    if (!names.emplace(index, name).second)
+      throw DataError(fmt::format("'{}', line {}: label {} is given twice", path, line_number, index));
+  }
+  std::vector<std::string> result;
+  for (const auto& [index, name] : names) {
+    if (index != result.size())
+      throw DataError(fmt::format("'{}': label {} is missing; labels are numbered 0, 1, 2, ... without a gap",
+                                  path, result.size()));
+    if (std::find(result.begin(), result.end(), name) != result.end())
+      throw DataError(fmt::format("'{}': two labels are called '{}'", path, name));
+    result.push_back(name);
+  }
+  if (result.empty()) throw DataError(fmt::format("'{}': there are no labels in this file", path));
+  return result;
+}
+
+std::vector<std::string> read_label_names(const std::string& path) {
+  return parse_label_names(read_file(path), path);
+}
+
+void write_label_names(const std::string& path, const std::vector<std::string>& names) {
+  std::string content;
+  for (size_t i = 0; i < names.size(); ++i) content += fmt::format("{}: {}\n", i, names[i]);
+  write_file_atomically(path, content);
+}
+
+}  // namespace mox::data

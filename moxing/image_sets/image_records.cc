@@ -1,0 +1,140 @@
+#include "moxing/image_sets/image_records.h"
+
+#include <example.pb.h>
+#include <fmt/format.h>
+
+#include <cstring>
+#include <filesystem>
+#include <limits>
+
+#include "moxing/formats/tf_example.h"
+#include "moxing/image/decode.h"
+#include "moxing/image_sets/internal/encoded_images.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/base/random.h"
+
+namespace mox::data {
+namespace {
+
+constexpr const char* kEncoded = "image/encoded";
+constexpr const char* kLabel = "image/class/label";
+
+class RecordImages : public internal::EncodedImages {
+ public:
+  RecordImages(std::shared_ptr<const TfRecordFiles> files, int64_t label_offset, int64_t num_classes)
+      : files_(std::move(files)), label_offset_(label_offset), num_classes_(num_classes) {}
+
+  int64_t size() const override { return files_->size(); }
+  TensorType label_type() const override { return {DType::kInt32, Shape{}}; }
+  std::string locate(int64_t index) const override { return files_->locate(index); }
+  void will_read(int64_t index) const override { files_->will_read(index); }
+  std::string describe() const override {
+    return fmt::format("{}, labels less {}", files_->describe(), label_offset_);
+  }
+  std::string identity() const override {
+    return fmt::format("{}, files {:08x}", describe(), internal::files_checksum(files_->paths()));
+  }
+
+  std::span<const std::byte> load(int64_t index, internal::LoadBuffer* buffer,
+                                  std::byte* label) const override {
+    const auto record = files_->read(index, &buffer->file);
+    const auto fail = [&](const std::string& what) {
+      throw DataError(fmt::format("{}: {}", files_->locate(index), what));
+    };
+    wire::Example example;
+    if (record.size() > std::numeric_limits<int>::max() ||
+        !example.ParseFromArray(record.data(), static_cast<int>(record.size())))
+      fail(fmt::format("the {} bytes of this record are no tf.Example", record.size()));
+    auto& features = *example.mutable_features()->mutable_feature();
+    const auto encoded = features.find(kEncoded), number = features.find(kLabel);
+    if (encoded == features.end() || encoded->second.bytes_list().value_size() != 1)
+      fail(fmt::format("the feature '{}' must be there, and one string of bytes", kEncoded));
+    if (number == features.end() || number->second.int64_list().value_size() != 1)
+      fail(fmt::format("the feature '{}' must be there, and one integer", kLabel));
+    const int64_t given = number->second.int64_list().value(0);
+    const int64_t most = num_classes_ > 0 ? num_classes_ - 1 : std::numeric_limits<int32_t>::max();
+    if (given < label_offset_ || given - label_offset_ > most)
+      fail(fmt::format("the label {} is out of range: expected {} to {}", given, label_offset_,
+                       label_offset_ + most));
+    const auto value = static_cast<int32_t>(given - label_offset_);
+    std::memcpy(label, &value, sizeof value);
+    buffer->encoded = std::move(*encoded->second.mutable_bytes_list()->mutable_value(0));
+    return std::as_bytes(std::span(buffer->encoded.data(), buffer->encoded.size()));
+  }
+
+ private:
+  std::shared_ptr<const TfRecordFiles> files_;
+  int64_t label_offset_, num_classes_;
+};
+
+}  // namespace
+
+Dataset image_classification_tfrecord(const std::string& patterns, const ImageRecordOptions& options,
+                                      SourceLocation where) {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  if (options.num_classes < 0 || options.num_classes > kMost || options.label_offset < -kMost ||
+      options.label_offset > kMost)
+    throw InvalidArgument(fmt::format(
+        "image_classification_tfrecord ({}): num_classes {} and label_offset {} must fit into int32, and "
+        "num_classes must not be negative",
+        to_string(where), options.num_classes, options.label_offset));
+  const auto paths = match_files(patterns);
+  int64_t classes = options.num_classes;
+  const auto names = std::filesystem::path(paths.front()).parent_path() / "labels.txt";
+  if (classes == 0 && std::filesystem::exists(names))
+    classes = static_cast<int64_t>(read_label_names(names.string()).size());
+  auto images = std::make_shared<RecordImages>(TfRecordFiles::open(paths, options.records),
+                                               options.label_offset, classes);
+  return internal::augmented_images(std::move(images), options.image, "image_classification_tfrecord", where);
+}
+
+std::string serialize_image_record(const ImageRecord& record) {
+  const auto bytes = std::as_bytes(std::span(record.encoded.data(), record.encoded.size()));
+  // Decoded whole: a damaged image is found here, not in the middle of a training run.
+  const image::Bitmap bitmap = image::decode(bytes, record.file_name);
+  const bool png = record.encoded.starts_with("\x89PNG");
+  using Strings = std::vector<std::string>;
+  using Integers = std::vector<int64_t>;
+  return serialize_example({{kEncoded, Strings{record.encoded}},
+                            {"image/format", Strings{png ? "png" : "jpeg"}},
+                            {kLabel, Integers{record.label}},
+                            {"image/class/text", Strings{record.class_name}},
+                            {"image/filename", Strings{record.file_name}},
+                            {"image/height", Integers{bitmap.height}},
+                            {"image/width", Integers{bitmap.width}}});
+}
+
+std::vector<std::string> convert_image_folder(const ImageClassificationRaw& folder, const std::string& prefix,
+                                              const ConvertOptions& options) {
+  constexpr int kMostShards = 99999;
+  const auto total = static_cast<int64_t>(folder.files().size());
+  if (options.shards < 1 || options.shards > kMostShards || options.shards > total)
+    throw InvalidArgument(fmt::format("shards must be 1 to {} and not more than the {} images, it is {}",
+                                      kMostShards, total, options.shards));
+  const auto parent = std::filesystem::path(prefix).parent_path();
+  if (!parent.empty()) make_directories(parent.string());
+  const Permutation order(static_cast<uint64_t>(total), options.seed, stable_hash("convert"));
+  std::vector<std::string> paths;
+  int64_t done = 0;
+  for (int shard = 0; shard < options.shards; ++shard) {
+    paths.push_back(fmt::format("{}-{:05}-of-{:05}", prefix, shard, options.shards));
+    TfRecordWriter writer(paths.back());
+    for (int64_t position = shard; position < total; position += options.shards) {
+      const ImageFile& file = folder.files()[order(static_cast<uint64_t>(position))];
+      const std::string path = (std::filesystem::path(folder.directory()) / file.path).string();
+      const std::string record =
+          serialize_image_record({.encoded = read_file(path),
+                                  .class_name = folder.label_names()[static_cast<size_t>(file.label)],
+                                  .file_name = path,
+                                  .label = file.label});
+      writer.write(std::as_bytes(std::span(record.data(), record.size())));
+      if (options.progress) options.progress(++done, total);
+    }
+    writer.close();
+  }
+  write_label_names((parent / "labels.txt").string(), folder.label_names());
+  return paths;
+}
+
+}  // namespace mox::data

@@ -1,0 +1,59 @@
+#include "moxing/image_sets/internal/directory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <span>
+
+#include "runtime/base/error.h"
+
+namespace mox::data::internal {
+namespace {
+
+bool called_image(const std::filesystem::path& path) {
+  std::string extension = path.extension().string();
+  std::transform(extension.begin(), extension.end(), extension.begin(),
+                 [](unsigned char letter) { return std::tolower(letter); });
+  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
+}
+
+}  // namespace
+
+Listing list_directory(const std::string& path) {
+  namespace fs = std::filesystem;
+  const auto fail = [&path](const std::error_code& error) {
+    const std::string text = fmt::format("the directory '{}' cannot be read: {}", path, error.message());
+    if (error == std::errc::no_such_file_or_directory) throw NotFound(text);
+    throw IoError(text);
+  };
+  Listing listing;
+  std::error_code error;
+  fs::directory_iterator entry(path, error);
+  if (error) fail(error);
+  for (; entry != fs::directory_iterator(); entry.increment(error)) {
+    if (error) fail(error);
+    const std::string name = entry->path().filename().string();
+    if (name.starts_with('.')) continue;
+    std::error_code status;
+    if (entry->is_directory(status))
+      listing.directories.push_back(name);
+    else if (called_image(entry->path()))
+      listing.images.push_back(name);
+    else
+      listing.others.push_back(name);
+  }
+  for (auto* names : {&listing.directories, &listing.images, &listing.others})
+    std::sort(names->begin(), names->end());
+  return listing;
+}
+
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 5;
+  if (names.size() <= kShown) return fmt::format("{}", fmt::join(names, ", "));
+  return fmt::format("{} and {} more", fmt::join(std::span(names.data(), kShown), ", "),
+                     names.size() - kShown);
+}
+
+}  // namespace mox::data::internal

@@ -1,0 +1,279 @@
+#include "moxing/image_sets/internal/encoded_images.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+
+#include "moxing/image/decode.h"
+#include "moxing/image/resample.h"
+#include "moxing/image_sets/internal/kept_images.h"
+#include "runtime/base/error.h"
+
+namespace mox::data::internal {
+namespace {
+
+constexpr int kMostShorter = 1 << 14;
+
+class AugmentedImages : public RandomAccessSource {
+ public:
+  AugmentedImages(std::shared_ptr<const EncodedImages> images, const ImageOptions& options)
+      : images_(std::move(images)), options_(options) {
+    if (!options_.bad_samples) options_.bad_samples = std::make_shared<BadSamples>();
+    const auto& recipe = options_.augmentation;
+    signature_ = {{options_.dtype, Shape{recipe.channels, recipe.height, recipe.width}},
+                  images_->label_type()};
+    if (options_.cache == ImageCache::kMemory)
+      kept_ = kept_in_memory(size(), static_cast<uint64_t>(options_.cache_bytes));
+    else if (options_.cache == ImageCache::kDirectory)
+      kept_ = kept_in_directory(size(),
+                                {.directory = options_.cache_directory,
+                                 .identity = fmt::format("{} {}", describe_content(), images_->identity()),
+                                 .remove_on_finish = options_.remove_cache_on_finish});
+  }
+
+  int64_t size() const override { return images_->size(); }
+  const std::vector<TensorType>& signature() const override { return signature_; }
+  void will_read(int64_t index) const override { images_->will_read(index); }
+  std::string describe() const override {
+    return fmt::format("{}{}, augmented {}", images_->describe(), resizes() ? ", " + describe_content() : "",
+                       image::describe(options_.augmentation));
+  }
+
+  void read(int64_t index, const SampleContext& context,
+            std::span<std::byte* const> components) const override {
+    const Lease worker(*this);
+    int64_t at = index;
+    for (int64_t attempt = 0;; ++attempt) {
+      std::string reason;
+      try {
+        const std::span<std::byte> label(components[1], signature_[1].bytes());
+        if (options_.dtype == DType::kBFloat16)
+          make(at, context, *worker, reinterpret_cast<BFloat16*>(components[0]), label);
+        else
+          make(at, context, *worker, reinterpret_cast<float*>(components[0]), label);
+        return;
+      } catch (const Error& error) {
+        if (options_.on_bad_sample == OnBadSample::kError || !about_data(error)) throw;
+        reason = error.what();
+      }
+      options_.bad_samples->add(at, reason, options_.max_bad_samples);
+      at = (at + 1) % size();
+      if (attempt >= size()) throw DataError("no sample of the data set can be read; the first: " + reason);
+    }
+  }
+
+ private:
+  struct Worker {
+    explicit Worker(const ImageOptions& options)
+        : reader(options.augmentation, options.limits), decoder(options.limits) {}
+    image::ImageReader reader;
+    image::Decoder decoder;
+    image::Resampler resampler;
+    LoadBuffer buffer;
+    KeptImage scratch;           // an image that is made to be kept
+    std::vector<uint8_t> found;  // memory for one that was
+  };
+
+  template <typename Value>
+  void make(int64_t index, const SampleContext& context, Worker& worker, Value* image,
+            std::span<std::byte> label) const {
+    if (!kept_) {
+      const auto encoded = images_->load(index, &worker.buffer, label.data());
+      return worker.reader.read(encoded, images_->locate(index), context, image);
+    }
+    const auto needed = [&](int width, int height) {
+      return worker.reader.needed_pixels(width, height, context);
+    };
+    const std::optional<FoundImage> kept = kept_->find(index, needed, &worker.found, label);
+    if (kept && kept->is_decoded()) return worker.reader.read(kept->pixels, context, image);
+    const std::string name = images_->locate(index);
+    if (kept) return worker.reader.read(std::as_bytes(kept->encoded), name, context, image);
+    const auto encoded = images_->load(index, &worker.buffer, label.data());
+    if (keeps_bytes()) {
+      worker.reader.read(encoded, name, context, image);
+      if (kept_->has_room(encoded.size())) keep_encoded(index, encoded, worker, label);
+      return;
+    }
+    image::Decoder& decoder = worker.decoder;
+    decoder.open(encoded, name);
+    const image::Box size = kept_size(decoder);
+    const bool room = kept_->has_room(uint64_t{image::kPlanes} * static_cast<uint64_t>(size.width) *
+                                      static_cast<uint64_t>(size.height));
+    if (!room && !resizes()) return worker.reader.read(encoded, name, context, image);
+    decode_to(size, worker);
+    if (room) kept_->keep(index, worker.scratch, label);
+    worker.reader.read(worker.scratch.pixels.view(), context, image);
+  }
+
+  // The size that pixels are kept in, of the image that is open.
+  image::Box kept_size(const image::Decoder& decoder) const {
+    image::Box size{0, 0, decoder.width(), decoder.height()};
+    const int shorter = std::min(size.width, size.height);
+    if (!resizes() || shorter <= resized_shorter()) return size;
+    const double scale = static_cast<double>(resized_shorter()) / shorter;
+    size.width = static_cast<int>(std::lround(size.width * scale));
+    size.height = static_cast<int>(std::lround(size.height * scale));
+    return size;
+  }
+
+  // Decodes the image that is open into worker.scratch.
+  void decode_to(const image::Box& size, Worker& worker) const {
+    image::Decoder& decoder = worker.decoder;
+    const image::Box whole{0, 0, decoder.width(), decoder.height()};
+    image::PlanarBitmap& pixels = worker.scratch.pixels;
+    pixels = image::PlanarBitmap(size.width, size.height);
+    if (size == whole)
+      return decoder.decode(whole, [&](int y, const uint8_t* row) { pixels.set_row(y, row); });
+    worker.resampler.prepare({.source = image::Region::of(whole),
+                              .resized_width = size.width,
+                              .resized_height = size.height,
+                              .output = size,
+                              .filter = options_.augmentation.filter});
+    const auto store = [&](int y, const uint8_t* const* planes) {
+      for (int c = 0; c < image::kPlanes; ++c) std::copy_n(planes[c], size.width, pixels.plane(y, c));
+    };
+    decoder.decode(worker.resampler.needed(),
+                   [&](int y, const uint8_t* row) { worker.resampler.add_row(y, row, store); });
+  }
+
+  bool keeps_bytes() const { return options_.cache_content == CacheContent::kBytes; }
+  bool resizes() const {
+    return options_.cache != ImageCache::kNone && options_.cache_content == CacheContent::kResized;
+  }
+  int resized_shorter() const {
+    if (options_.resized_shorter > 0) return options_.resized_shorter;
+    const image::Augmentation& recipe = options_.augmentation;
+    if (recipe.crop == image::Crop::kCentre || recipe.crop == image::Crop::kRandom)
+      return recipe.resize_shorter_max;
+    return static_cast<int>(std::lround(std::max(recipe.height, recipe.width) * 8.0 / 7));
+  }
+  std::string describe_content() const {
+    if (keeps_bytes()) return "encoded";
+    return resizes() ? fmt::format("resized to {}, filter {}", resized_shorter(),
+                                   static_cast<int>(options_.augmentation.filter))
+                     : "decoded";
+  }
+
+  void keep_encoded(int64_t index, std::span<const std::byte> encoded, Worker& worker,
+                    std::span<const std::byte> label) const {
+    const auto* bytes = reinterpret_cast<const uint8_t*>(encoded.data());
+    worker.scratch.pixels = {};
+    worker.scratch.encoded.assign(bytes, bytes + encoded.size());
+    kept_->keep(index, worker.scratch, label);
+  }
+
+  // One of the workers that are free, for as long as a sample takes.
+  class Lease {
+   public:
+    explicit Lease(const AugmentedImages& source) : source_(source) {
+      {
+        const std::lock_guard lock(source.mutex_);
+        if (!source.free_.empty()) {
+          worker_ = std::move(source.free_.back());
+          source.free_.pop_back();
+        }
+      }
+      if (!worker_) worker_ = std::make_unique<Worker>(source.options_);
+    }
+    ~Lease() {
+      const std::lock_guard lock(source_.mutex_);
+      source_.free_.push_back(std::move(worker_));
+    }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    Worker& operator*() const { return *worker_; }
+
+   private:
+    const AugmentedImages& source_;
+    std::unique_ptr<Worker> worker_;
+  };
+
+  static bool about_data(const Error& error) {
+    return dynamic_cast<const DataError*>(&error) || dynamic_cast<const IoError*>(&error) ||
+           dynamic_cast<const NotFound*>(&error);
+  }
+
+  std::shared_ptr<const EncodedImages> images_;
+  ImageOptions options_;
+  std::vector<TensorType> signature_;
+  std::unique_ptr<KeptImages> kept_;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::unique_ptr<Worker>> free_;
+};
+
+[[noreturn]] void fail(const char* what, const std::string& path) {
+  const std::string text = fmt::format("cannot {} '{}': {}", what, path, std::strerror(errno));
+  if (errno == ENOENT) throw NotFound(text);
+  throw IoError(text);
+}
+
+}  // namespace
+
+std::span<const std::byte> read_into(const std::string& path, RecordBuffer* buffer) {
+  class Descriptor {
+   public:
+    explicit Descriptor(const std::string& name) : value(::open(name.c_str(), O_RDONLY | O_CLOEXEC)) {}
+    ~Descriptor() {
+      if (value >= 0) ::close(value);
+    }
+    const int value;
+  } file(path);
+  if (file.value < 0) fail("open", path);
+  struct stat status {};
+  if (::fstat(file.value, &status) != 0) fail("look at", path);
+  if (!S_ISREG(status.st_mode)) throw IoError(fmt::format("'{}' is not a regular file", path));
+  const auto bytes = buffer->take(static_cast<size_t>(status.st_size));
+  size_t filled = 0;
+  while (filled < bytes.size()) {
+    const ssize_t got = ::read(file.value, bytes.data() + filled, bytes.size() - filled);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail("read", path);
+    if (got == 0) break;  // shorter than it was a moment ago
+    filled += static_cast<size_t>(got);
+  }
+  return bytes.first(filled);
+}
+
+uint32_t files_checksum(const std::vector<std::string>& paths) {
+  uint32_t sum = 0;
+  for (const std::string& path : paths) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) fail("look at", path);
+    const int64_t facts[] = {status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+    sum = crc32c(std::as_bytes(std::span(facts)), sum);
+  }
+  return sum;
+}
+
+Dataset augmented_images(std::shared_ptr<const EncodedImages> images, const ImageOptions& options,
+                         const std::string& function, SourceLocation where) {
+  const std::string place = fmt::format("{} ({})", function, to_string(where));
+  image::validate(options.augmentation, place);
+  image::validate_sample_dtype(options.dtype, place);
+  if (options.max_bad_samples < 0)
+    throw InvalidArgument(
+        fmt::format("{}: max_bad_samples must be at least 0, it is {}", place, options.max_bad_samples));
+  if (options.cache != ImageCache::kNone && options.cache_content != CacheContent::kBytes &&
+      options.augmentation.fast_decode)
+    throw InvalidArgument(fmt::format(
+        "{}: a cache of decoded images and fast_decode exclude each other: what the cache holds was "
+        "decoded at full scale",
+        place));
+  if (options.resized_shorter < 0 || options.resized_shorter > kMostShorter)
+    throw InvalidArgument(fmt::format("{}: resized_shorter must be 0 to {}, it is {}", place, kMostShorter,
+                                      options.resized_shorter));
+  if (options.cache == ImageCache::kMemory && options.cache_bytes < 0)
+    throw InvalidArgument(
+        fmt::format("{}: cache_bytes must be at least 0, it is {}", place, options.cache_bytes));
+  if (options.cache == ImageCache::kDirectory && options.cache_directory.empty())
+    throw InvalidArgument(fmt::format("{}: a cache in a directory needs cache_directory", place));
+  return Dataset::from_source(std::make_shared<AugmentedImages>(std::move(images), options), where);
+}
+
+}  // namespace mox::data::internal

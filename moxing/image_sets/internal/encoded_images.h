@@ -1,0 +1,48 @@
+// Encoded images with labels, from wherever they come, as a source of augmented samples.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "moxing/formats/tfrecord.h"
+#include "moxing/image_sets/image_options.h"
+#include "runtime/data/dataset.h"
+
+namespace mox::data::internal {
+
+// Memory that loading a sample may use; the bytes that are returned live in it.
+struct LoadBuffer {
+  RecordBuffer file;
+  std::string encoded;
+};
+
+// Every function is called from several threads at once.
+class EncodedImages {
+ public:
+  virtual ~EncodedImages() = default;
+  virtual int64_t size() const = 0;
+  virtual TensorType label_type() const = 0;
+  // The image's bytes; writes the label to `label`. Throws DataError, NotFound or IoError, naming the sample.
+  virtual std::span<const std::byte> load(int64_t index, LoadBuffer* buffer, std::byte* label) const = 0;
+  virtual std::string locate(int64_t index) const = 0;
+  virtual void will_read(int64_t /*index*/) const {}
+  virtual std::string describe() const = 0;
+  // What tells these files from others of the same names, in a line: sizes and times of modification.
+  virtual std::string identity() const = 0;
+};
+
+// A checksum over the sizes and times of modification of files. Throws NotFound or IoError.
+uint32_t files_checksum(const std::vector<std::string>& paths);
+
+// The bytes of a file, read at once. Throws NotFound or IoError.
+std::span<const std::byte> read_into(const std::string& path, RecordBuffer* buffer);
+
+// Elements {image, label}: options.dtype[channels, height, width] and images->label_type(). `where` is the user's call.
+Dataset augmented_images(std::shared_ptr<const EncodedImages> images, const ImageOptions& options,
+                         const std::string& function, SourceLocation where);
+
+}  // namespace mox::data::internal

@@ -1,0 +1,52 @@
+#include "moxing/image_sets/label_names_hook.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "moxing/image_sets/image_options.h"
+#include "moxing/job/distributed.h"
+#include "runtime/base/error.h"
+
+namespace mox {
+namespace {
+
+class LabelNamesHook : public Hook {
+ public:
+  explicit LabelNamesHook(std::vector<std::string> names) : names_(std::move(names)) {}
+
+  void after_create_session(Session& session) override {
+    if (session.log_dir().empty() || rank() != 0) return;  // rank 0 keeps what the job keeps
+    const std::string path = session.log_dir() + "/labels.txt";
+    if (session.first_step() > 0 && std::filesystem::exists(path)) require_same(path);
+    data::write_label_names(path, names_);
+  }
+
+ private:
+  void require_same(const std::string& path) const {
+    const std::vector<std::string> before = data::read_label_names(path);
+    if (before == names_) return;
+    const auto [old_name, new_name] =
+        std::mismatch(before.begin(), before.end(), names_.begin(), names_.end());
+    const auto text = [](auto name, auto end) {
+      return name == end ? std::string("nothing") : "'" + *name + "'";
+    };
+    throw DataError(
+        fmt::format("'{}' says that the run was trained with {} classes, the data has {} now; the first "
+                    "difference is label {}: {} "
+                    "before, {} now. Give it the classes of before, or begin anew in another log_dir",
+                    path, before.size(), names_.size(), old_name - before.begin(),
+                    text(old_name, before.end()), text(new_name, names_.end())));
+  }
+
+  std::vector<std::string> names_;
+};
+
+}  // namespace
+
+std::shared_ptr<Hook> label_names_hook(std::vector<std::string> names) {
+  return std::make_shared<LabelNamesHook>(std::move(names));
+}
+
+}  // namespace mox

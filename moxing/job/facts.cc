@@ -1,0 +1,38 @@
+#include "moxing/job/facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <sstream>
+
+#include "moxing/config/options.h"
+
+namespace mox::internal {
+namespace {
+
+// Where things are, and how fast they come, may differ from machine to machine.
+constexpr std::array kLocalOptions = {"config",           "data_url", "train_url",    "log_dir",
+                                      "checkpoint_path",  "threads",  "data_threads", "data_memory_mb",
+                                      "prefetch_batches", "log_level"};
+
+}  // namespace
+
+JobFacts facts_of_configuration() {
+  JobFacts facts;
+  std::istringstream lines(effective_configuration());
+  for (std::string line; std::getline(lines, line);) {
+    line = line.substr(0, line.find("  # "));  // where the value comes from
+    line.erase(line.find_last_not_of(' ') + 1);
+    const std::string key = line.substr(0, line.find(':'));
+    if (std::ranges::find(kLocalOptions, key) == kLocalOptions.end())
+      facts.emplace_back("configuration", line);
+  }
+  return facts;
+}
+
+JobFacts facts_of_data(const Dataset& batches) {
+  return {{"data", fmt::format("{} with {} elements", batches.describe(), batches.cardinality())}};
+}
+
+}  // namespace mox::internal

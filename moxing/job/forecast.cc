@@ -1,0 +1,161 @@
+#include "moxing/job/forecast.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/base/random.h"
+#include "runtime/replicas/gradient_reduction.h"
+
+namespace mox {
+namespace {
+
+constexpr int kSteps = 1000;
+// Messages that follow one another before a sum is there: in each of its two phases the announcement of a long message, its
+// acceptance, and the message.
+constexpr int kLatenciesOfASum = 6;
+// Of the time of a step, below which a loss is not worth a name.
+constexpr double kNotable = 0.02;
+
+double quantile(const std::vector<double>& quantiles, double share) {
+  const double place = share * static_cast<double>(quantiles.size() - 1);
+  const auto below = std::min(static_cast<size_t>(place), quantiles.size() - 1);
+  const size_t above = std::min(below + 1, quantiles.size() - 1);
+  return quantiles[below] + (place - static_cast<double>(below)) * (quantiles[above] - quantiles[below]);
+}
+
+struct SimulatedStep {
+  double computed_s = 0, finished_s = 0;
+};
+
+// A walk through a step of which computing takes `slowness` times what it takes in the profile.
+SimulatedStep simulate(const StepProfile& profile, int nodes, const ForecastLink& link, double slowness) {
+  SimulatedStep step;
+  const double all = profile.compute_s * slowness;
+  double now = 0, computed = 0;  // of `all`, in its seconds
+  const auto pass = [&](double seconds, double forward) {
+    if (computed < all && computed + forward >= all)
+      step.computed_s = now + seconds * (all - computed) / forward;
+    computed += forward;
+    now += seconds;
+  };
+  const SendingWork work = profile.sending_work.value_or(SendingWork());
+  if (nodes > 1)
+    for (const ProfiledBucket& bucket : profile.buckets) {
+      const double ready = bucket.ready_s * slowness;
+      if (ready > computed) pass(ready - computed, ready - computed);
+      const double bytes = 2.0 * (nodes - 1) / nodes * static_cast<double>(bucket.bytes);
+      const auto elements = bucket.bytes / static_cast<int64_t>(sizeof(float));
+      const double working =
+          bytes * work.seconds_per_byte +
+          static_cast<double>(internal::bucket_messages(elements, nodes)) * work.seconds_per_message;
+      const double sending = std::max(bytes * 8 / (link.bits_per_second * link.efficiency), working);
+      pass(sending, work.shares_cores ? sending - working : sending);
+      step.finished_s = std::max(step.finished_s, now + link.latency_s * kLatenciesOfASum);
+    }
+  if (computed < all) pass(all - computed, all - computed);
+  step.finished_s = std::max(step.finished_s, step.computed_s);
+  return step;
+}
+
+SimulatedStep mean_step(const StepProfile& profile, int nodes, const ForecastLink& link) {
+  SimulatedStep mean;
+  const RandomStream random(1, 1);
+  for (int i = 0; i < kSteps; ++i) {
+    // The largest of n numbers has the n-th power of their distribution.
+    const double share = std::pow(random.uniform(static_cast<uint64_t>(i)), 1.0 / nodes);
+    const SimulatedStep step = simulate(profile, nodes, link, quantile(profile.jitter, share));
+    mean.computed_s += step.computed_s / kSteps;
+    mean.finished_s += step.finished_s / kSteps;
+  }
+  return mean;
+}
+
+void check_link(int nodes, const ForecastLink& link) {
+  if (nodes < 1) throw InvalidArgument(fmt::format("a forecast needs at least 1 node, got {}", nodes));
+  if (!(link.bits_per_second > 0) || !(link.efficiency > 0 && link.efficiency <= 1) ||
+      !(link.latency_s >= 0) || !std::isfinite(link.bits_per_second) || !std::isfinite(link.latency_s))
+    throw InvalidArgument(
+        fmt::format("a link needs a rate above 0, an efficiency in (0, 1] and a latency of at least 0; got "
+                    "{} bit/s, {} and {} s",
+                    link.bits_per_second, link.efficiency, link.latency_s));
+}
+
+}  // namespace
+
+StepProfile read_step_profile(const std::string& path) {
+  const auto json = nlohmann::json::parse(read_file(path), nullptr, false);
+  const auto refuse = [&](const std::string& what) -> void {
+    throw DataError(
+        fmt::format("'{}' is no profile of steps as the option step_profile writes it: {}", path, what));
+  };
+  if (!json.is_object()) refuse("expected a JSON object");
+  StepProfile profile;
+  try {
+    profile.source = json.at("source").get<std::string>();
+    profile.ranks = json.at("ranks").get<int>();
+    const auto samples = json.at("samples_per_step").get<int64_t>();
+    profile.compute_s = json.at("compute_s").get<double>();
+    profile.jitter = json.at("jitter").get<std::vector<double>>();
+    profile.latency_s = json.value("latency_s", 0.0);
+    if (json.contains("sending_work")) {
+      const auto& work = json.at("sending_work");
+      profile.sending_work = {work.at("seconds_per_byte").get<double>(),
+                              work.at("seconds_per_message").get<double>(),
+                              work.at("shares_cores").get<bool>()};
+    }
+    for (const auto& bucket : json.at("buckets"))
+      profile.buckets.push_back({bucket.at("bytes").get<int64_t>(), bucket.at("ready_s").get<double>()});
+    if (profile.ranks < 1 || samples < profile.ranks) refuse("ranks and samples_per_step must be at least 1");
+    profile.node_samples = samples / profile.ranks;
+  } catch (const nlohmann::json::exception& error) {
+    refuse(error.what());
+  }
+  const auto is_time = [](double value) { return std::isfinite(value) && value >= 0; };
+  if (!is_time(profile.compute_s) || profile.compute_s == 0) refuse("compute_s must be above 0");
+  if (!is_time(profile.latency_s)) refuse("latency_s must be at least 0");
+  const SendingWork work = profile.sending_work.value_or(SendingWork());
+  if (!is_time(work.seconds_per_byte) || !is_time(work.seconds_per_message))
+    refuse("sending_work has seconds_per_byte and seconds_per_message of at least 0");
+  if (profile.jitter.empty() || !std::ranges::is_sorted(profile.jitter) ||
+      !std::ranges::all_of(profile.jitter, [&](double value) { return is_time(value) && value > 0; }))
+    refuse("jitter must be a list of ascending numbers above 0");
+  for (const ProfiledBucket& bucket : profile.buckets)
+    if (bucket.bytes < 0 || !is_time(bucket.ready_s)) refuse("a bucket has bytes and ready_s of at least 0");
+  std::ranges::stable_sort(profile.buckets, {}, &ProfiledBucket::ready_s);
+  return profile;
+}
+
+Forecast forecast_step(const StepProfile& profile, int nodes, const ForecastLink& link) {
+  check_link(nodes, link);
+  const SimulatedStep alone = mean_step(profile, 1, link), step = mean_step(profile, nodes, link);
+  Forecast result;
+  result.step_s = step.finished_s;
+  result.samples_per_second = static_cast<double>(profile.node_samples) * nodes / step.finished_s;
+  result.speed_up = nodes * alone.finished_s / step.finished_s;
+  result.exposed_s = step.finished_s - step.computed_s;
+  // What each of the others costs, by leaving it out.
+  StepProfile without_work = profile;
+  without_work.sending_work.reset();
+  const SimulatedStep no_work = mean_step(without_work, nodes, link);
+  ForecastLink immediate = link;
+  immediate.latency_s = 0;
+  const double processor = step.finished_s - no_work.finished_s,
+               jitter = no_work.computed_s - alone.computed_s,
+               latency = no_work.finished_s - mean_step(without_work, nodes, immediate).finished_s,
+               bandwidth = no_work.finished_s - no_work.computed_s - latency;
+  const double largest = std::max({jitter, latency, bandwidth, processor});
+  result.limit = largest < kNotable * step.finished_s ? "compute"
+                 : largest == bandwidth               ? "bandwidth"
+                 : largest == latency                 ? "latency"
+                 : largest == jitter                  ? "jitter"
+                                                      : "processor";
+  return result;
+}
+
+}  // namespace mox

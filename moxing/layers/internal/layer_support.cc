@@ -1,0 +1,48 @@
+#include "moxing/layers/internal/layer_support.h"
+
+#include <fmt/format.h>
+
+#include "ops/arithmetic/cast.h"
+#include "ops/normalisation/bias_add.h"
+#include "runtime/base/error.h"
+#include "runtime/graph/graph.h"
+
+namespace mox::layers::internal {
+
+std::string scope_name(const std::string& given, std::string_view kind) {
+  if (!given.empty()) return given;
+  const Graph& graph = current_graph(kind);
+  std::string name(kind);
+  auto taken = [&](const std::string& candidate) {
+    for (const Tensor& variable : graph.variables())
+      if (is_in_scope(graph.spec(variable).name, current_name_scope() + candidate)) return true;
+    return false;
+  };
+  for (int number = 1; taken(name); ++number) name = fmt::format("{}_{}", kind, number);
+  return name;
+}
+
+Tensor float32_of_rank(const Tensor& x, int rank, std::string_view layer, SourceLocation where) {
+  if (!x.defined() || x.shape().rank() != rank || !is_floating(x.dtype()))
+    throw InvalidArgument(
+        fmt::format("the layer {} at {}: expected a float32 or bfloat16 tensor of rank {}; given {}", layer,
+                    to_string(where), rank, to_string(x)));
+  return cast(x, DType::kFloat32, where);
+}
+
+void require_positive(int64_t value, std::string_view what, std::string_view layer, SourceLocation where) {
+  if (value < 1)
+    throw InvalidArgument(
+        fmt::format("the layer {} at {}: {} must be >= 1, got {}", layer, to_string(where), what, value));
+}
+
+Tensor activated(const Tensor& y, const Activation& activation, SourceLocation where) {
+  return activation ? activation(y, where) : y;
+}
+
+Tensor biased(const Tensor& y, bool use_bias, int64_t channels, const Initializer& initializer,
+              SourceLocation where) {
+  return use_bias ? bias_add(y, get_variable("bias", {channels}, initializer, {}, where), where) : y;
+}
+
+}  // namespace mox::layers::internal

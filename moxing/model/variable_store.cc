@@ -1,0 +1,84 @@
+#include "moxing/model/variable_store.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "runtime/base/error.h"
+#include "runtime/base/nearest_name.h"
+
+namespace mox {
+
+void VariableStore::restore(std::span<const NamedArray> values) {
+  for (const NamedArray& entry : values) restored_.insert_or_assign(entry.name, entry.value.clone());
+}
+
+void VariableStore::require_restored(std::string origin) { required_from_ = std::move(origin); }
+
+void VariableStore::declare(const Graph& graph) {
+  for (const Tensor& variable : graph.variables()) {
+    const VariableSpec& spec = graph.spec(variable);
+    if (auto existing = variables_.find(spec.name); existing != variables_.end()) {
+      if (existing->second.type() != spec.type)
+        throw InvalidArgument(fmt::format(
+            "the variable '{}' made at {} is {}, but it is {} elsewhere in this run; model_fn must build the "
+            "same "
+            "variables in every mode and for every batch size",
+            spec.name, to_string(spec.where), to_string(spec.type), to_string(existing->second.type())));
+      continue;
+    }
+    auto restored = restored_.find(spec.name);
+    if (restored == restored_.end()) {
+      if (!required_from_.empty())
+        throw NotFound(
+            fmt::format("the checkpoint '{}' has no value for the variable '{}' made at {}; it has no "
+                        "counterpart in the model for: "
+                        "{}. Was it written by another model?",
+                        required_from_, spec.name, to_string(spec.where),
+                        restored_.empty() ? "(none)" : fmt::format("{}", fmt::join(unclaimed(), ", "))));
+      variables_.emplace(spec.name, spec.initial_value(seed_));
+      continue;
+    }
+    if (restored->second.type() != spec.type)
+      throw InvalidArgument(fmt::format(
+          "the checkpoint has '{}' as {}, the model (at {}) as {}; start from another "
+          "log_dir, or make the model as it was",
+          spec.name, to_string(restored->second.type()), to_string(spec.where), to_string(spec.type)));
+    variables_.emplace(spec.name, std::move(restored->second));
+    restored_.erase(restored);
+  }
+}
+
+Array VariableStore::get(std::string_view name) const {
+  auto found = variables_.find(name);
+  if (found == variables_.end()) {
+    std::vector<std::string> names;
+    for (const auto& [known, value] : variables_) names.push_back(known);
+    throw NotFound(fmt::format(
+        "no variable '{}'; {}", name,
+        names.empty() ? "there are none yet"
+                      : fmt::format("the nearest name is '{}'", internal::nearest_name(name, names))));
+  }
+  return found->second;
+}
+
+std::vector<NamedArray> VariableStore::all() const {
+  std::vector<NamedArray> result;
+  for (const auto& [name, value] : variables_) result.push_back({name, value});
+  return result;
+}
+
+std::vector<NamedArray> VariableStore::all_and_unclaimed() const {
+  auto values = variables_;
+  values.insert(restored_.begin(), restored_.end());
+  std::vector<NamedArray> result;
+  for (const auto& [name, value] : values) result.push_back({name, value});
+  return result;
+}
+
+std::vector<std::string> VariableStore::unclaimed() const {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : restored_) names.push_back(name);
+  return names;
+}
+
+}  // namespace mox

@@ -1,0 +1,97 @@
+#include "moxing/optimizers/optimizer_options.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+
+#include "moxing/config/options.h"
+#include "moxing/optimizers/internal/built_in_optimizer.h"
+#include "moxing/optimizers/optimizer_wrapper.h"
+#include "runtime/base/error.h"
+
+namespace mox::internal {
+namespace {
+
+constexpr double kLearningRate = 0.01;  // where neither the program nor the configuration gives one
+
+bool is_configured(const std::string& option) {
+  const std::string origin = option_origin(option);
+  return origin != "default" && origin != "code";
+}
+
+// The options optimizer.* that a YAML file, a flag or set_flag has given.
+std::vector<std::string> configured_names() {
+  std::vector<std::string> names;
+  for (const Option& option : built_in_options())
+    if (option.name.starts_with("optimizer.") && is_configured(option.name))
+      names.push_back(fmt::format("{} ({})", option.name, option_origin(option.name)));
+  return names;
+}
+
+Schedule to_schedule(const NumberOrString& value) {
+  if (const double* number = std::get_if<double>(&value)) return *number;
+  return std::get<std::string>(value);
+}
+
+std::optional<NumberOrString> to_option(const Schedule& schedule) {
+  const std::optional<std::string> text = schedule.text();
+  if (!text) return std::nullopt;
+  double number = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
+  if (error == std::errc() && end == text->data() + text->size()) return number;
+  return *text;
+}
+
+OptimizerFn with_configured_options(const OptimizerFn& from_code) {
+  const BuiltInOptimizerFn* built_in = from_code ? from_code.target<BuiltInOptimizerFn>() : nullptr;
+  if (from_code && !built_in) {
+    const auto names = configured_names();
+    if (!names.empty())
+      throw ConfigError(
+          fmt::format("this program's optimizer_fn is its own, so the configuration cannot change it: {} "
+                      "would have no effect. Remove "
+                      "them, or use get_optimizer_fn in the program",
+                      fmt::join(names, ", ")));
+    return from_code;
+  }
+  const std::string name = resolve<std::string>("optimizer.name", built_in ? built_in->name : "sgd");
+  OptimizerOptions options;
+  if (built_in) {
+    options = built_in->options;
+    if (name != built_in->name) {  // another rule: what is particular to the old one is not carried over
+      OptimizerOptions common;
+      common.learning_rate = options.learning_rate;
+      common.weight_decay = options.weight_decay;
+      common.parameter_groups = options.parameter_groups;
+      options = common;
+    }
+  }
+  std::optional<NumberOrString> rate_of_code = NumberOrString(kLearningRate);
+  if (built_in)
+    rate_of_code =
+        to_option(options.learning_rate);  // none: what the configuration cannot express is not shown in it
+  if (const auto rate = resolve_optional<NumberOrString>("optimizer.learning_rate", rate_of_code))
+    options.learning_rate = to_schedule(*rate);
+  options.weight_decay = resolve<double>("optimizer.weight_decay", options.weight_decay);
+  if (const auto momentum = resolve_optional<double>("optimizer.momentum", options.momentum))
+    options.momentum = momentum;
+  if (const auto nesterov = resolve_optional<bool>("optimizer.nesterov", options.nesterov))
+    options.nesterov = nesterov;
+  return get_optimizer_fn(name, options);
+}
+
+}  // namespace
+
+OptimizerFn configured_optimizer(const OptimizerFn& from_code) {
+  OptimizerFn optimizer = with_configured_options(from_code);
+  const double value_limit = resolve<double>("clip_gradient_value", std::nullopt);
+  const double norm_limit = resolve<double>("clip_gradient_norm", std::nullopt);
+  if (value_limit > 0)
+    optimizer = get_optimizer_wrapper_fn("clip_by_value", {.limit = value_limit})(optimizer);
+  if (norm_limit > 0)
+    optimizer = get_optimizer_wrapper_fn("clip_by_global_norm", {.limit = norm_limit})(optimizer);
+  return optimizer;
+}
+
+}  // namespace mox::internal

@@ -1,0 +1,36 @@
+#include "ops/activation/leaky_relu.h"
+
+#include "ops/arithmetic/operators.h"
+#include "ops/comparison/comparison.h"
+#include "ops/comparison/select.h"
+#include "ops/elementwise/op.h"
+
+namespace mox {
+namespace {
+
+using elementwise::Opcode;
+
+const Op kLeakyRelu{
+    .name = "leaky_relu",
+    .infer = elementwise::infer_floating_unary,
+    .gradient = [](const GradientCall& call) -> std::vector<Tensor> {
+      const double slope = call.node.attributes.get<double>("slope");
+      // With a positive slope the result has x's sign, and x need not be kept for the gradient.
+      const Tensor signs = slope > 0 ? call.output() : call.input(0);
+      return {select(less(signs, 0), call.gradient() * slope, call.gradient())};
+    },
+    .compile = elementwise::ElementwiseCompile{[](const Node& node) {
+      return elementwise::Program{
+          .inputs = 1,
+          .instructions = {{.opcode = Opcode::kConstant, .constant = node.attributes.get<double>("slope")},
+                           {.opcode = Opcode::kLeakyRelu, .operands = {0, 1, -1}}}};
+    }},
+};
+
+}  // namespace
+
+Tensor leaky_relu(const Tensor& x, LeakyReluOptions options, SourceLocation where) {
+  return make_tensor(kLeakyRelu, {x}, {{"slope", options.slope}}, where);
+}
+
+}  // namespace mox

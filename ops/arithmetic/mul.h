@@ -1,0 +1,13 @@
+// Multiplication.
+#pragma once
+
+#include "ops/elementwise/operand.h"
+
+namespace mox {
+
+// a * b, element by element. float32, int32 or int64 (integers wrap around). Also written a * b.
+// a and b broadcast as in NumPy; gradients are summed back to their shapes.
+// Gradients: g b and g a.
+Tensor mul(const Operand& a, const Operand& b, SourceLocation where = SourceLocation::current());
+
+}  // namespace mox

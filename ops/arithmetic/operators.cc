@@ -1,0 +1,17 @@
+#include "ops/arithmetic/operators.h"
+
+#include "ops/arithmetic/add.h"
+#include "ops/arithmetic/div.h"
+#include "ops/arithmetic/mul.h"
+#include "ops/arithmetic/neg.h"
+#include "ops/arithmetic/sub.h"
+
+namespace mox {
+
+Tensor operator+(const Operand& a, const Operand& b) { return add(a, b, a.where()); }
+Tensor operator-(const Operand& a, const Operand& b) { return sub(a, b, a.where()); }
+Tensor operator*(const Operand& a, const Operand& b) { return mul(a, b, a.where()); }
+Tensor operator/(const Operand& a, const Operand& b) { return div(a, b, a.where()); }
+Tensor operator-(const Operand& a) { return neg(a.tensor(), a.where()); }
+
+}  // namespace mox

@@ -1,0 +1,61 @@
+#include "ops/arithmetic/pow.h"
+
+#include <optional>
+
+#include "ops/arithmetic/log.h"
+#include "ops/arithmetic/operators.h"
+#include "ops/arithmetic/reciprocal.h"
+#include "ops/arithmetic/sqrt.h"
+#include "ops/arithmetic/square.h"
+#include "ops/comparison/comparison.h"
+#include "ops/comparison/select.h"
+#include "ops/elementwise/op.h"
+#include "ops/shape/sum_to.h"
+
+namespace mox {
+namespace {
+
+// The number that a tensor is known to be.
+std::optional<double> constant_number(const Tensor& x) {
+  const Node& node = *x.node();
+  if (node.op->kind != Op::Kind::kConstant || x.shape().elements() != 1) return std::nullopt;
+  return node.attributes.get<Array>("value").item();
+}
+
+// x^(y-1); the number y-1 is computed here where y is one, so that pow sees it.
+Tensor power_below(const Tensor& x, const Tensor& y) {
+  const auto number = constant_number(y);
+  return number ? pow(x, *number - 1) : pow(x, y - 1);
+}
+
+const Op kPow{
+    .name = "pow",
+    .infer = elementwise::infer_floating_binary,
+    .gradient = [](const GradientCall& call) -> std::vector<Tensor> {
+      const Tensor &x = call.input(0), &y = call.input(1), &g = call.gradient();
+      const auto number = constant_number(y);
+      if (number == 0.0) return {Tensor(), Tensor()};  // x^0 is 1, for 0 as well, where 0 x^-1 is no number
+      const Tensor slope = y * power_below(x, y);
+      if (number) return {sum_to(g * slope, x.shape()), Tensor()};
+      const Tensor by_x = sum_to(g * select(equal(y, 0), 0, slope), x.shape());
+      const Tensor is_positive = greater(x, 0);
+      const Tensor logarithm = log(select(is_positive, x, 1));
+      return {by_x, sum_to(select(is_positive, g * call.output() * logarithm, 0), y.shape())};
+    },
+    .compile = elementwise::compile_instruction(elementwise::Opcode::kPow),
+};
+
+}  // namespace
+
+Tensor pow(const Operand& x, const Operand& y, SourceLocation where) {
+  auto [base, exponent] = resolve_operands(x, y, kPow.name, where);
+  if (const auto number = constant_number(exponent); number && exponent.shape().rank() == 0) {
+    if (base.dtype() == DType::kFloat32 && *number == 1) return base;
+    if (*number == 2) return square(base, where);
+    if (*number == 0.5) return sqrt(base, where);
+    if (*number == -1) return reciprocal(base, where);
+  }
+  return make_tensor(kPow, {base, exponent}, {}, where);
+}
+
+}  // namespace mox

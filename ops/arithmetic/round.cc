@@ -1,0 +1,18 @@
+#include "ops/arithmetic/round.h"
+
+#include "ops/elementwise/op.h"
+
+namespace mox {
+namespace {
+
+const Op kRound{
+    .name = "round",
+    .infer = elementwise::infer_floating_unary,
+    .compile = elementwise::compile_instruction(elementwise::Opcode::kRound),
+};
+
+}  // namespace
+
+Tensor round(const Tensor& x, SourceLocation where) { return make_tensor(kRound, {x}, {}, where); }
+
+}  // namespace mox

@@ -1,0 +1,41 @@
+#include "ops/convolution/conv2d.h"
+
+#include "ops/convolution/conv2d_backprop_filter.h"
+#include "ops/convolution/conv2d_backprop_input.h"
+#include "ops/convolution/convolution.h"
+#include "ops/support/fusable_ops.h"
+
+namespace mox {
+namespace {
+
+std::vector<TensorType> infer_conv2d(const OpCall& call) {
+  return {check_convolution(call, call.type(0), call.type(1)).y};
+}
+
+std::vector<Tensor> gradient_of_conv2d(const GradientCall& call) {
+  const Tensor &x = call.input(0), &w = call.input(1), &dy = call.gradient();
+  const Conv2dOptions options = convolution_options(call.node.attributes);
+  return {conv2d_backprop_input(x.shape(), w, dy, options),
+          conv2d_backprop_filter(x, w.shape(), dy, options)};
+}
+
+Kernel compile_conv2d(const KernelRequest& request) {
+  const Node& node = request.node;
+  const ConvolutionGeometry geometry =
+      resolve_convolution(node.attributes, node.inputs[0].type(), node.inputs[1].type());
+  return onednn::forward_kernel(request, geometry, false);
+}
+
+}  // namespace
+
+const Op& conv2d_op() {
+  static const Op op{
+      .name = "conv2d", .infer = infer_conv2d, .gradient = gradient_of_conv2d, .compile = compile_conv2d};
+  return op;
+}
+
+Tensor conv2d(const Tensor& x, const Tensor& w, const Conv2dOptions& options, SourceLocation where) {
+  return make_tensor(conv2d_op(), {x, w}, convolution_attributes(options), where);
+}
+
+}  // namespace mox

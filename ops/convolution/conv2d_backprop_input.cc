@@ -1,0 +1,50 @@
+#include "ops/convolution/conv2d_backprop_input.h"
+
+#include <fmt/format.h>
+
+#include "ops/convolution/conv2d_backprop_filter.h"
+#include "ops/convolution/convolution.h"
+#include "ops/support/fusable_ops.h"
+
+namespace mox {
+namespace {
+
+std::vector<TensorType> infer_conv2d_backprop_input(const OpCall& call) {
+  const TensorType x = forward_image_type(call.attributes);
+  const ConvolutionGeometry geometry = check_convolution(call, x, call.type(0));
+  if (call.type(1) != geometry.y)
+    call.fail(fmt::format("dy of the convolution's output type {}", to_string(geometry.y)));
+  return {x};
+}
+
+std::vector<Tensor> gradient_of_conv2d_backprop_input(const GradientCall& call) {
+  const Tensor &w = call.input(0), &dy = call.input(1), &g = call.gradient();
+  const Conv2dOptions options = convolution_options(call.node.attributes);
+  return {conv2d_backprop_filter(g, w.shape(), dy, options), conv2d(g, w, options)};
+}
+
+Kernel compile_conv2d_backprop_input(const KernelRequest& request) {
+  const Node& node = request.node;
+  const ConvolutionGeometry geometry =
+      resolve_convolution(node.attributes, node.outputs[0], node.inputs[0].type());
+  return onednn::backward_input_kernel(request, geometry, 0, 1);
+}
+
+}  // namespace
+
+const Op& conv2d_backprop_input_op() {
+  static const Op op{.name = "conv2d_backprop_input",
+                     .infer = infer_conv2d_backprop_input,
+                     .gradient = gradient_of_conv2d_backprop_input,
+                     .compile = compile_conv2d_backprop_input};
+  return op;
+}
+
+Tensor conv2d_backprop_input(const Shape& x_shape, const Tensor& w, const Tensor& dy,
+                             const Conv2dOptions& options, SourceLocation where) {
+  Attributes attributes = convolution_attributes(options);
+  attributes.set("x_shape", std::vector<int64_t>(x_shape.begin(), x_shape.end()));
+  return make_tensor(conv2d_backprop_input_op(), {w, dy}, std::move(attributes), where);
+}
+
+}  // namespace mox

@@ -1,0 +1,23 @@
+#include "ops/convolution/geometry/convolution_geometry.h"
+
+namespace mox {
+
+double ConvolutionGeometry::floating_point_operations() const {
+  const double products = static_cast<double>(w.shape[1] * w.shape[2]) * static_cast<double>(w.shape[3]);
+  return 2.0 * static_cast<double>(y.shape.elements()) * products;
+}
+
+int64_t even_chunk(int64_t tiles, int64_t most, int64_t step) {
+  const int64_t chunks = (tiles + most - 1) / most, share = (tiles + chunks - 1) / chunks;
+  return (share + step - 1) / step * step;
+}
+
+Layout channel_blocked(const TensorType& type) {
+  constexpr int64_t kBlock = 16;
+  const Shape& s = type.shape;
+  const int64_t pixels = s[2] * s[3];
+  return Layout::blocked(type, {s[0], s[1], s[2], s[3]},
+                         {s[1] * pixels, pixels * kBlock, s[3] * kBlock, kBlock}, {{1, kBlock}});
+}
+
+}  // namespace mox

@@ -1,0 +1,52 @@
+// Batch normalisation of the few images that Winograd's convolutions work on at a time (winograd_image_groups.h), in blocks of 16
+// channels: needs AVX-512.
+#pragma once
+
+#include <immintrin.h>
+
+#include <limits>
+
+#include "ops/convolution/winograd/internal/tiles.h"
+#include "ops/normalisation/batch_norm_loops.h"
+
+namespace mox::winograd {
+
+// Per channel: relu((x - mean) * factor + offset [+ residual]).
+struct Normalisation {
+  const float *mean, *factor, *offset;
+};
+
+// take(first channel, first value) for each plane of 16 channels of p's images.
+template <typename Take>
+void for_each_plane(const Problem& p, const Take& take) {
+  const int64_t blocks = p.in_channels / kLanes, pixels = p.in_height * p.in_width;
+  for (int64_t plane = 0; plane < p.batch * blocks; ++plane)
+    take(plane % blocks * kLanes, plane * pixels * kLanes);
+}
+
+// y = relu of p's normalised images; the residual may be null.
+inline void normalise(const Problem& p, const float* x, const float* residual,
+                      const Normalisation& normalisation, float* y) {
+  for_each_plane(p, [&](int64_t channel, int64_t value) {
+    normalisation::kFloatAvx512[0].normalise(
+        {.pixels = p.in_height * p.in_width,
+         .width = kLanes,
+         .x = x + value,
+         .residual = residual ? residual + value : nullptr,
+         .y = y + value,
+         .mean = normalisation.mean + channel,
+         .factor = normalisation.factor + channel,
+         .offset = normalisation.offset + channel,
+         .activation = {
+             .clips = true, .low = 0, .high = std::numeric_limits<float>::infinity(), .open = true}});
+  });
+}
+
+// Copies p's images around the caches; `to` is aligned to 64 bytes.
+inline void stream(const Problem& p, const float* from, float* to) {
+  const int64_t floats = p.batch * p.in_channels * p.in_height * p.in_width;
+  for (int64_t i = 0; i < floats; i += 8) _mm256_stream_ps(to + i, _mm256_loadu_ps(from + i));
+  _mm_sfence();
+}
+
+}  // namespace mox::winograd

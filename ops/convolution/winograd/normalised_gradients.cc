@@ -1,0 +1,223 @@
+#include "ops/convolution/winograd/normalised_gradients.h"
+
+#include <algorithm>
+#include <array>
+
+#include "ops/convolution/winograd/image_groups.h"
+#include "ops/convolution/winograd/internal/normalised_images.h"
+#include "ops/convolution/winograd/internal/ranges_ahead.h"
+#include "ops/convolution/winograd/problem.h"
+#include "ops/normalisation/batch_norm_sums.h"
+#include "runtime/base/error.h"
+
+namespace mox {
+namespace {
+
+using normalisation::ChannelGradient;
+using winograd::ImageGroups;
+using winograd::Kernels;
+using winograd::MemoryRange;
+using winograd::point_stride;
+using winograd::Problem;
+using winograd::RangesAhead;
+using Inputs = NormalisedGradientInputs;
+
+constexpr int64_t kFilterParts = 8;  // partial sums of the filter's gradient, whatever the team
+
+// Per-channel numbers, in this order in the scratch memory.
+struct ChannelNumbers {
+  float *mean_dz, *slope, *factor, *factor_before, *zeros;
+  static constexpr int64_t kRows = 5;
+
+  ChannelNumbers(float* memory, int64_t channels)
+      : mean_dz(memory),
+        slope(memory + channels),
+        factor(memory + 2 * channels),
+        factor_before(memory + 3 * channels),
+        zeros(memory + 4 * channels) {}
+};
+
+class NormalisedGradients {
+ public:
+  NormalisedGradients(const ConvolutionGeometry& geometry, const Inputs& inputs, int64_t groups_of_sums,
+                      int64_t groups_of_results)
+      : forward_(winograd::forward_problem(geometry)),
+        backward_(winograd::backward_input_problem(geometry)),
+        groups_(winograd::image_groups_of(geometry)),
+        inputs_(inputs),
+        groups_of_sums_(groups_of_sums),
+        groups_of_results_(groups_of_results),
+        kernels_(winograd::kernels_avx512(forward_.tile, forward_.window)) {}
+
+  size_t scratch_bytes(const Team& team) const {
+    return static_cast<size_t>(ChannelNumbers::kRows * channels() + (1 + kFilterParts) * filter_floats() +
+                               chunk_sums_floats() + int64_t{team.size()} * thread_floats()) *
+           sizeof(float);
+  }
+
+  void operator()(const KernelArguments& args) const {
+    auto* memory = reinterpret_cast<float*>(args.scratch);
+    const ChannelNumbers numbers(memory, channels());
+    float* u = memory + ChannelNumbers::kRows * channels();
+    float* sums = u + filter_floats();
+    float* chunk_sums = sums + kFilterParts * filter_floats();
+    float* of_threads = chunk_sums + chunk_sums_floats();
+    find_numbers(args, numbers);
+    args.team.parallel_for(channels(), 8, [&](int64_t first, int64_t last) {
+      kernels_.transform_turned_filter(backward_, args.input<float>(Inputs::kFilter), u, first, last);
+    });
+    const int64_t groups = groups_.count(forward_);
+    args.team.parallel_for_by_thread(kFilterParts, 1, [&](int thread, int64_t first, int64_t last) {
+      float* scratch = of_threads + thread * thread_floats();
+      for (int64_t part = first; part < last; ++part) {
+        float* part_sums = sums + part * filter_floats();
+        const int64_t begin = groups * part / kFilterParts, end = groups * (part + 1) / kFilterParts;
+        if (begin == end) std::fill_n(part_sums, filter_floats(), 0.0f);
+        for (int64_t group = begin; group < end; ++group)
+          backpropagate(args, numbers, u, part_sums, chunk_sums, group, group > begin, scratch);
+      }
+    });
+    args.team.parallel_for(channels(), 8, [&](int64_t first, int64_t last) {
+      kernels_.finish_filter(forward_, sums, kFilterParts, args.output<float>(2), first, last);
+    });
+    gather(chunk_sums, args.output<float>(1));
+  }
+
+ private:
+  int64_t channels() const { return forward_.in_channels; }
+  int64_t pixels() const { return forward_.in_height * forward_.in_width; }
+  int64_t image_floats() const { return channels() * pixels(); }
+  int64_t filter_floats() const { return forward_.points() * forward_.filter_stride(); }
+  int64_t tile_floats() const { return 2 * forward_.points() * point_stride(groups_.chunk * channels()); }
+  int64_t chunk_sums_floats() const { return groups_.all_chunks(forward_) * 2 * channels(); }
+  int64_t thread_floats() const { return tile_floats() + 2 * groups_.images * image_floats(); }
+
+  void find_numbers(const KernelArguments& args, const ChannelNumbers& numbers) const {
+    const auto* sums = args.input<float>(Inputs::kSums);
+    const auto *scale = args.input<float>(Inputs::kScale), *variance = args.input<float>(Inputs::kVariance),
+               *scale_before = args.input<float>(Inputs::kScaleBefore),
+               *variance_before = args.input<float>(Inputs::kVarianceBefore);
+    std::array<double, 2 * ImageGroups::kMostChannels> totals = {};
+    for (int64_t group = 0; group < groups_of_sums_; ++group, sums += 2 * channels())
+      for (int64_t i = 0; i < 2 * channels(); ++i) totals[static_cast<size_t>(i)] += sums[i];
+    for (int64_t c = 0; c < channels(); ++c) {
+      const ChannelGradient gradient(totals[static_cast<size_t>(c)],
+                                     totals[static_cast<size_t>(channels() + c)], forward_.batch * pixels(),
+                                     variance[c], inputs_.epsilon);
+      numbers.mean_dz[c] = gradient.mean_dz;
+      numbers.slope[c] = gradient.slope;
+      numbers.factor[c] = normalisation::channel_factor(scale[c], variance[c], inputs_.epsilon);
+      numbers.factor_before[c] =
+          normalisation::channel_factor(scale_before[c], variance_before[c], inputs_.epsilon_before);
+      numbers.zeros[c] = 0;
+      args.output<float>(3)[c] = gradient.dscale;
+      args.output<float>(4)[c] = gradient.doffset;
+    }
+  }
+
+  // The sums of all chunks in as many groups as are wanted.
+  void gather(const float* chunk_sums, float* results) const {
+    const int64_t row = 2 * channels();
+    std::fill_n(results, groups_of_results_ * row, 0.0f);
+    for (int64_t chunk = 0; chunk < groups_.all_chunks(forward_); ++chunk)
+      for (int64_t i = 0; i < row; ++i)
+        results[chunk % groups_of_results_ * row + i] += chunk_sums[chunk * row + i];
+  }
+
+  // What a group reads, `floats` of each image from `at` on.
+  std::span<const MemoryRange> ranges(const KernelArguments& args, int64_t at, int64_t floats,
+                                      std::array<MemoryRange, 5>& memory) const {
+    size_t count = 0;
+    for (const int input : {int{Inputs::kDz}, int{Inputs::kY}, int{Inputs::kX}, inputs_.more, inputs_.image})
+      if (input >= 0) memory[count++] = {args.input<float>(input) + at, floats};
+    return std::span(memory).first(count);
+  }
+
+  void backpropagate(const KernelArguments& args, const ChannelNumbers& numbers, const float* u, float* sums,
+                     float* chunk_sums, int64_t group, bool adds, float* scratch) const {
+    Problem forward = forward_, backward = backward_;
+    forward.batch = backward.batch = groups_.images_of(forward_, group);
+    const int64_t at = group * groups_.images * image_floats(), after = at + forward.batch * image_floats();
+    std::array<MemoryRange, 5> memory;
+    std::span<const MemoryRange> next;
+    if (group + 1 < groups_.count(forward_))  // most often this thread's too
+      next = ranges(args, after, groups_.images_of(forward_, group + 1) * image_floats(), memory);
+    RangesAhead ahead(next, winograd::fetches_of_accumulation(forward, groups_.chunk) +
+                                winograd::fetches_of_correlation(backward, groups_.chunk));
+
+    const auto here = [&](int input) { return input < 0 ? nullptr : args.input<float>(input) + at; };
+    float* dy = scratch + tile_floats();
+    differentiate(forward, args, numbers, at, dy);
+    const float* image = here(inputs_.image);
+    if (!image) {
+      float* made = dy + groups_.images * image_floats();
+      normalise(forward, here(Inputs::kX), nullptr,
+                {args.input<float>(Inputs::kMeanBefore), numbers.factor_before,
+                 args.input<float>(Inputs::kOffsetBefore)},
+                made);
+      image = made;
+    }
+    kernels_.accumulate_images(forward, image, dy, sums, adds, ahead, groups_.chunk, scratch);
+    float* dx = args.output<float>(0) + at;
+    kernels_.correlate_images(
+        backward, dy, u, dx, winograd::is_streamed(forward_.batch * image_floats(), dx),
+        {.gradient = {.x = here(Inputs::kX),
+                      .more = here(inputs_.more),
+                      .result = here(inputs_.image),
+                      .mean = args.input<float>(Inputs::kMeanBefore),
+                      .factor = numbers.factor_before,
+                      .offset = args.input<float>(Inputs::kOffsetBefore),
+                      .sums = chunk_sums + group * groups_.chunks(forward_) * 2 * channels()}},
+        ahead, groups_.chunk, scratch);
+  }
+
+  void differentiate(const Problem& images, const KernelArguments& args, const ChannelNumbers& numbers,
+                     int64_t at, float* dy) const {
+    winograd::for_each_plane(images, [&](int64_t channel, int64_t value) {
+      normalisation::kFloatAvx512[0].differentiate({.pixels = pixels(),
+                                                    .width = winograd::kLanes,
+                                                    .x = args.input<float>(Inputs::kY) + at + value,
+                                                    .dy = args.input<float>(Inputs::kDz) + at + value,
+                                                    .dy_more = nullptr,
+                                                    .y = nullptr,
+                                                    .dz = nullptr,
+                                                    .dx = dy + value,
+                                                    .mean = args.input<float>(Inputs::kMean) + channel,
+                                                    .factor = numbers.factor + channel,
+                                                    .offset = numbers.zeros + channel,
+                                                    .mean_dz = numbers.mean_dz + channel,
+                                                    .slope = numbers.slope + channel,
+                                                    .activation = {},
+                                                    .mask = normalisation::MaskSource::kNone});
+    });
+  }
+
+  Problem forward_, backward_;
+  ImageGroups groups_;
+  Inputs inputs_;
+  int64_t groups_of_sums_, groups_of_results_;  // of the sums that are given, and of those that are made
+  const Kernels& kernels_;
+};
+
+}  // namespace
+
+Kernel winograd_normalised_gradients_kernel(const Node& node, const ConvolutionGeometry& geometry,
+                                            const NormalisedGradientInputs& inputs, const Team& team) {
+  MOX_ASSERT(winograd::image_groups_of(geometry).exist(), "the rule asks whether there is a kernel");
+  const NormalisedGradients run(geometry, inputs, node.inputs[Inputs::kSums].shape()[0],
+                                node.outputs[1].shape[0]);
+  Kernel kernel = plain_kernel(node, run);
+  for (const int input : {int{Inputs::kDz}, int{Inputs::kY}, int{Inputs::kX}, inputs.more, inputs.image})
+    if (input >= 0) kernel.input_layouts[static_cast<size_t>(input)] = channel_blocked(geometry.x);
+  kernel.output_layouts[0] = channel_blocked(geometry.x);
+  // A group's images are read before they are written, and by the same thread.
+  kernel.in_place = {{0, Inputs::kDz}};
+  if (inputs.more >= 0) kernel.in_place.emplace_back(0, inputs.more);
+  kernel.scratch_bytes = run.scratch_bytes(team);
+  kernel.implementation = "winograd6x6_by_images:avx512_core";
+  kernel.floating_point_operations =
+      2 * geometry.floating_point_operations() + 10.0 * static_cast<double>(geometry.x.shape.elements());
+  return kernel;
+}
+
+}  // namespace mox

@@ -1,0 +1,48 @@
+// The conversion between layouts that the compiler inserts (convert_layout of ops/fusion/passes.h): our own of filters where
+// it has one, and oneDNN's reorder.
+#include "ops/convolution/filter_conversion.h"
+#include "ops/fusion/passes.h"
+#include "ops/processor/onednn.h"
+#include "runtime/base/error.h"
+
+namespace mox {
+namespace {
+
+using onednn::descriptor_of;
+
+// Plain memory seen in the dimensions of `other`: grouped filters have one dimension more inside of oneDNN.
+dnnl::memory::desc plain_like(const TensorType& type, const dnnl::memory::desc& other) {
+  return onednn::plain_descriptor({type.dtype, Shape(onednn::extents_of(other))});
+}
+
+// Truth values are bytes like any other.
+TensorType as_moved(const TensorType& type) {
+  return {type.dtype == DType::kBool ? DType::kUInt8 : type.dtype, type.shape};
+}
+
+Kernel reorder_kernel(const TensorType& type, const Layout& from, const Layout& to) {
+  dnnl::memory::desc source = descriptor_of(type, from), target = descriptor_of(type, to);
+  if (from.is_plain()) source = plain_like(type, target);
+  if (to.is_plain()) target = plain_like(type, source);
+  const dnnl::reorder::primitive_desc description(onednn::engine(), source, onednn::engine(), target,
+                                                  onednn::attributes_with_scratchpad());
+  onednn::PrimitiveArgument input = onednn::primitive_input(DNNL_ARG_FROM, 0, source);
+  onednn::PrimitiveArgument output = onednn::primitive_output(DNNL_ARG_TO, 0, target);
+  input.layout = from;
+  output.layout = to;
+  return onednn::primitive_kernel({type}, {type}, description, {input, output});
+}
+
+}  // namespace
+
+Kernel convert_layout(const TensorType& type, const Layout& from, const Layout& to, const Team&) {
+  MOX_ASSERT(type.shape.elements() > 0, "a value without elements has only the plain layout");
+  for (const Layout* layout : {&from, &to})
+    MOX_ASSERT(!layout->is_opaque() || onednn::opaque_descriptor(*layout),
+               "no conversion from or to an opaque layout");
+  MOX_ASSERT(!(from.is_opaque() && to.is_opaque()), "no conversion between two opaque layouts");
+  if (auto kernel = filter_conversion_kernel(type, from, to)) return *std::move(kernel);
+  return reorder_kernel(as_moved(type), from, to);
+}
+
+}  // namespace mox

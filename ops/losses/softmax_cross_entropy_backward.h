@@ -1,0 +1,19 @@
+#pragma once
+
+#include "ops/losses/cross_entropy_options.h"
+#include "runtime/graph/tensor.h"
+
+namespace mox {
+
+// The gradient of softmax_cross_entropy for the logits: (softmax(logits) * sum(t) - t) * dy, row by row, t
+// being the (smoothed) labels.
+//
+//   logits, labels: float32 [batch, classes]; dy: float32 [batch]; statistics: float32 [2, batch], each row's
+//   maximum and log(sum(exp(logits - maximum))): the loss node's second output. They are a function of the
+//   logits, and no gradient is taken for them.
+// Throws InvalidArgument otherwise. Gradients: for logits, labels and dy, in ops of the public vocabulary.
+Tensor softmax_cross_entropy_backward(const Tensor& logits, const Tensor& labels, const Tensor& statistics,
+                                      const Tensor& dy, const CrossEntropyOptions& options = {},
+                                      SourceLocation where = SourceLocation::current());
+
+}  // namespace mox

@@ -1,0 +1,77 @@
+#include "ops/losses/sparse_softmax_cross_entropy_backward.h"
+
+#include "ops/arithmetic/mul.h"
+#include "ops/arithmetic/sub.h"
+#include "ops/indexing/one_hot.h"
+#include "ops/losses/internal/classification.h"
+#include "ops/losses/smooth_labels.h"
+#include "ops/reduction/reduce_sum.h"
+#include "ops/shape/expand_dims.h"
+#include "ops/softmax/softmax.h"
+#include "ops/softmax/softmax_backward.h"
+#include "ops/softmax/softmax_rows.h"
+#include "ops/support/indices.h"
+#include "runtime/graph/op.h"
+
+namespace mox {
+namespace {
+
+std::vector<TensorType> infer_sparse_softmax_cross_entropy_backward(const OpCall& call) {
+  internal::require_logits_and_labels(call, "logits", "labels");
+  internal::require_smoothing(call);
+  internal::require_statistics_and_loss_gradient(call);
+  return same_as_input(call);
+}
+
+// Of h . ((p - t) * dy), with p the softmax and t the (smoothed) one-hot labels.
+std::vector<Tensor> gradient_of_sparse_softmax_cross_entropy_backward(const GradientCall& call) {
+  const Tensor &logits = call.input(0), &dy = call.input(3), &h = call.gradient();
+  const Tensor p = softmax(logits);
+  const Tensor t =
+      smooth_labels(one_hot(call.input(1), logits.shape()[1]), internal::smoothing_of(call.node.attributes));
+  return {softmax_backward(p, mul(h, expand_dims(dy, 1))), Tensor(), Tensor(),
+          reduce_sum(mul(h, sub(p, t)), {.axes = {1}})};
+}
+
+Kernel compile_sparse_softmax_cross_entropy_backward(const KernelRequest& request) {
+  const Node& node = request.node;
+  const int64_t batch = node.inputs[0].shape()[0], classes = node.inputs[0].shape()[1];
+  const auto smoothing = static_cast<float>(internal::smoothing_of(node.attributes));
+  const float elsewhere = smoothing / static_cast<float>(classes);  // what t holds for the other classes
+  internal::IndexCheck check(node, 1, classes, "label", "classes");
+  Kernel kernel = plain_kernel(node, [=, check = std::move(check)](const KernelArguments& args) {
+    const internal::IndexReader labels = check.checked(args);
+    const float* logits = args.input<float>(0);
+    const float* maxima = args.input<float>(2);
+    const float* log_sums = maxima + batch;
+    const float* dy = args.input<float>(3);
+    float* dx = args.output<float>(0);
+    internal::for_row_groups(batch, classes, args.team, [&](int64_t first, int64_t rows) {
+      float* to = dx + first * classes;
+      internal::softmax_from_statistics(logits + first * classes, rows, classes, maxima + first,
+                                        log_sums + first, to);
+      for (int64_t row = first; row < first + rows; ++row, to += classes) {
+        to[labels[row]] -= 1 - smoothing;
+        for (int64_t i = 0; i < classes; ++i) to[i] = (to[i] - elsewhere) * dy[row];
+      }
+    });
+  });
+  kernel.in_place = {{0, 0}};  // a group of rows is read into a buffer before it is written
+  return kernel;
+}
+
+const Op kSparseSoftmaxCrossEntropyBackward{.name = "sparse_softmax_cross_entropy_backward",
+                                            .infer = infer_sparse_softmax_cross_entropy_backward,
+                                            .gradient = gradient_of_sparse_softmax_cross_entropy_backward,
+                                            .compile = compile_sparse_softmax_cross_entropy_backward};
+
+}  // namespace
+
+Tensor sparse_softmax_cross_entropy_backward(const Tensor& logits, const Tensor& labels,
+                                             const Tensor& statistics, const Tensor& dy,
+                                             const CrossEntropyOptions& options, SourceLocation where) {
+  return make_tensor(kSparseSoftmaxCrossEntropyBackward, {logits, labels, statistics, dy},
+                     {{"label_smoothing", options.label_smoothing}}, where);
+}
+
+}  // namespace mox

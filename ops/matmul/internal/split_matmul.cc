@@ -1,0 +1,39 @@
+#include "ops/matmul/internal/split_matmul.h"
+
+#include "ops/processor/instruction_set.h"
+
+namespace mox {
+
+using split_matmul_detail::kParts;
+
+bool split_matmul_pays(int64_t m, int64_t k, int64_t n, const Team& team) {
+  const bool has_avx512 = instruction_set() >= InstructionSet::kAvx512;
+  return has_avx512 && n % 16 == 0 && m >= 1 && m <= 128 && k >= 64 * kParts && k * n >= 1024 * 1024 &&
+         team.size() <= kParts;
+}
+
+size_t split_matmul_scratch(int64_t m, int64_t n) {
+  return static_cast<size_t>(kParts * m * n) * sizeof(float);
+}
+
+void split_matmul(const SplitMatmul& p, float* scratch, const Team& team) {
+  team.parallel_for(kParts, 1, [&](int64_t first, int64_t last) {
+    for (int64_t part = first; part < last; ++part)
+      split_matmul_detail::sum_terms_avx512(p, p.k * part / kParts, p.k * (part + 1) / kParts,
+                                            scratch + part * p.m * p.n);
+  });
+  team.parallel_for(p.m, 4, [&](int64_t first, int64_t last) {
+    for (int64_t row = first; row < last; ++row) {
+      float* y = p.y + row * p.n;
+      const float* parts[kParts];
+      for (int64_t part = 0; part < kParts; ++part) parts[part] = scratch + (part * p.m + row) * p.n;
+      for (int64_t c = 0; c < p.n; ++c) {
+        float sum = p.bias ? p.bias[c] : 0.0f;
+        for (int64_t part = 0; part < kParts; ++part) sum += parts[part][c];
+        y[c] = sum;
+      }
+    }
+  });
+}
+
+}  // namespace mox

@@ -1,0 +1,299 @@
+#include "ops/normalisation/batch_norm_kernel.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/normalisation/batch_norm_statistics.h"
+#include "ops/normalisation/batch_norm_sums.h"
+#include "ops/processor/instruction_set.h"
+
+namespace mox::normalisation {
+namespace {
+
+bool has(InstructionSet set) { return instruction_set() >= set; }
+
+template <typename T>
+const Loops<T>& loops(const Image& image) {
+  const bool last = image.is_channels_last, in_sixteens = image.width % 16 == 0;
+  const int avx2 = last ? 2 : in_sixteens;
+  if constexpr (std::is_same_v<T, float>) {
+    return in_sixteens && has(InstructionSet::kAvx512) ? kFloatAvx512[last] : kFloatAvx2[avx2];
+  } else {
+    if (in_sixteens && has(InstructionSet::kAvx512BFloat16)) return kBFloat16Avx512BFloat16[last];
+    return in_sixteens && has(InstructionSet::kAvx512) ? kBFloat16Avx512[last] : kBFloat16Avx2[avx2];
+  }
+}
+
+// What the channels are normalised with, zero where there is padding. Computed once, and not for each plane.
+class Constants {
+ public:
+  static size_t bytes(const Image& image) {
+    return static_cast<size_t>(3 * image.padded_channels()) * sizeof(float);
+  }
+  Constants(const Image& image, std::byte* memory)
+      : image_(image), values_(reinterpret_cast<float*>(memory)) {}
+
+  const float* mean(int64_t block) const { return at(0, block * image_.width); }
+  const float* factor(int64_t block) const { return at(1, block * image_.width); }
+  const float* offset(int64_t block) const { return at(2, block * image_.width); }
+
+  // `offset` may be null: then it is zero.
+  void set(const Slice& slice, double epsilon, const float* scale, const float* offset, const float* mean,
+           const float* variance) const {
+    const int64_t first = slice.channel;
+    for (int row = 0; row < 3; ++row) std::fill_n(at(row, first), slice.width, 0.0f);
+    std::copy_n(mean + first, slice.channels, at(0, first));
+    for (int64_t c = 0; c < slice.channels; ++c)
+      at(1, first)[c] = channel_factor(scale[first + c], variance[first + c], epsilon);
+    if (offset) std::copy_n(offset + first, slice.channels, at(2, first));
+  }
+
+ private:
+  float* at(int row, int64_t channel) const { return values_ + row * image_.padded_channels() + channel; }
+
+  const Image& image_;
+  float* values_;
+};
+
+// The second pass: y of one plane.
+template <typename T>
+struct Normalise {
+  const Image& image;
+  const Constants& constants;
+  const Activation& activation;
+  const T* x;
+  const T* residual;
+  T* y;
+
+  void operator()(int64_t group, int64_t block) const {
+    const int64_t at = image.offset(group, block);
+    loops<T>(image).normalise({.pixels = image.pixels,
+                               .width = image.width,
+                               .x = x + at,
+                               .residual = residual ? residual + at : nullptr,
+                               .y = y + at,
+                               .mean = constants.mean(block),
+                               .factor = constants.factor(block),
+                               .offset = constants.offset(block),
+                               .activation = activation});
+  }
+};
+
+template <typename T>
+struct Again {
+  Image image;
+  double epsilon;
+  Activation activation;
+
+  void operator()(const KernelArguments& arguments) const {
+    const Constants constants(image, arguments.scratch);
+    const auto set = [&](const Slice& slice) {
+      constants.set(slice, epsilon, arguments.input<float>(1), arguments.input<float>(2),
+                    arguments.input<float>(3), arguments.input<float>(4));
+    };
+    const Normalise<T> normalise{
+        image, constants, activation, arguments.input<T>(0), nullptr, arguments.output<T>(0)};
+    run_second_passes(image, arguments.team, set, normalise);
+  }
+};
+
+template <typename T>
+struct Forward {
+  Image image;
+  ForwardOptions options;
+  int64_t moment_groups;
+
+  void operator()(const KernelArguments& arguments) const {
+    const Loops<T>& run = loops<T>(image);
+    const T* x = arguments.input<T>(0);
+    const T* residual = options.residual < 0 ? nullptr : arguments.input<T>(options.residual);
+    float *mean = arguments.output<float>(1), *variance = arguments.output<float>(2);
+    const bool has_moments = options.moments >= 0;
+    const Constants constants(image, arguments.scratch + (has_moments ? 0 : image.partial_bytes()));
+    const auto statistics = [&](int64_t group, int64_t block) {
+      float* partial = image.partial(arguments.scratch, group, block);
+      run.statistics(x + image.offset(group, block), image.pixels, image.width, partial,
+                     partial + image.width);
+    };
+    const auto set_constants = [&](const Slice& slice) {
+      constants.set(slice, options.epsilon, arguments.input<float>(1), arguments.input<float>(2), mean,
+                    variance);
+    };
+    const auto combine = [&](const Slice& slice) {
+      combine_statistics(image, arguments.scratch, slice, mean, variance);
+      set_constants(slice);
+    };
+    const Normalise<T> normalise{image, constants, options.activation, x, residual, arguments.output<T>(0)};
+    if (has_moments) {
+      const float* moments = arguments.input<float>(options.moments);
+      const auto take = [&](const Slice& slice) {
+        combine_moments(moments, moment_groups, image.channels, slice.channel, slice.channels, mean,
+                        variance);
+        set_constants(slice);
+      };
+      return run_second_passes(image, arguments.team, take, normalise);
+    }
+    run_passes(image, arguments.team, statistics, combine, normalise);
+  }
+};
+
+template <typename T>
+struct Backward {
+  Image image;
+  BackwardOptions options;
+  int64_t sum_groups;
+
+  void operator()(const KernelArguments& arguments) const {
+    const Loops<T>& run = loops<T>(image);
+    const Constants constants(image, arguments.scratch + image.partial_bytes());
+    set_constants(arguments, constants);
+    // Sums of dz and of dz * (x - mean), by plane; those of a slice replace those of the first plane.
+    const auto reduce = [&](int64_t group, int64_t block) {
+      float* partial = image.partial(arguments.scratch, group, block);
+      run.reduce(plane(arguments, constants, group, block, false), partial, partial + image.width);
+    };
+    const auto combine = [&](const Slice& slice) { combine_sums(arguments, slice); };
+    const auto differentiate = [&](int64_t group, int64_t block) {
+      run.differentiate(plane(arguments, constants, group, block, true));
+    };
+    if (options.sums < 0) return run_passes(image, arguments.team, reduce, combine, differentiate);
+    run_second_passes(image, arguments.team, combine, differentiate);
+  }
+
+ private:
+  void set_constants(const KernelArguments& arguments, const Constants& constants) const {
+    const float* offset = options.offset < 0 ? nullptr : arguments.input<float>(options.offset);
+    constexpr int64_t kSlices = 8;  // sharing out fewer costs more than it saves
+    arguments.team.parallel_for(Slice::count(image), kSlices, [&](int64_t begin, int64_t end) {
+      for (int64_t slice = begin; slice < end; ++slice)
+        constants.set(Slice(image, slice), options.epsilon, arguments.input<float>(1), offset,
+                      arguments.input<float>(options.mean), arguments.input<float>(options.variance));
+    });
+  }
+
+  void combine_sums(const KernelArguments& arguments, const Slice& slice) const {
+    const int64_t row = image.width, first = slice.channel, channels = slice.channels;
+    double dz_sums[Slice::kWidest] = {}, products[Slice::kWidest] = {};
+    const auto add = [&](const float* sums, int64_t to_products, int64_t count) {
+      for (int64_t c = 0; c < count; ++c) {
+        dz_sums[c] += sums[c];
+        products[c] += sums[to_products + c];
+      }
+    };
+    if (options.sums >= 0) {
+      const float* sums = arguments.input<float>(options.sums) + first;
+      for (int64_t group = 0; group < sum_groups; ++group, sums += 2 * image.channels)
+        add(sums, image.channels, channels);
+    } else {
+      for (int64_t group = 0; group < image.groups; ++group)
+        add(image.partial(arguments.scratch, group, slice.block) + slice.first, row, slice.width);
+    }
+    const float* variance = arguments.input<float>(options.variance) + first;
+    float *dscale = arguments.output<float>(1) + first, *doffset = arguments.output<float>(2) + first;
+    float* total = image.partial(arguments.scratch, 0, slice.block) + slice.first;
+    std::fill_n(total, slice.width, 0.0f);
+    std::fill_n(total + row, slice.width, 0.0f);
+    for (int64_t c = 0; c < channels; ++c) {
+      const ChannelGradient gradient(dz_sums[c], products[c], image.values(), variance[c], options.epsilon);
+      total[c] = gradient.mean_dz;
+      total[row + c] = gradient.slope;
+      doffset[c] = gradient.doffset;
+      dscale[c] = gradient.dscale;
+    }
+  }
+
+  BackwardPlane<T> plane(const KernelArguments& arguments, const Constants& constants, int64_t group,
+                         int64_t block, bool second) const {
+    const int64_t offset = image.offset(group, block);
+    const auto at = [&](int input) { return input < 0 ? nullptr : arguments.input<T>(input) + offset; };
+    const float* totals = image.partial(arguments.scratch, 0, block);
+    T* dz = options.has_dz ? arguments.output<T>(3) + offset : nullptr;
+    BackwardPlane<T> result{.pixels = image.pixels,
+                            .width = image.width,
+                            .x = at(0),
+                            .dy = at(options.dy),
+                            .dy_more = at(options.dy_more),
+                            .y = at(options.y),
+                            .dz = dz,
+                            .dx = arguments.output<T>(0) + offset,
+                            .mean = constants.mean(block),
+                            .factor = constants.factor(block),
+                            .offset = constants.offset(block),
+                            .mean_dz = totals,
+                            .slope = totals + image.width,
+                            .activation = options.activation,
+                            .mask = options.mask};
+    if (second && dz) {  // the first pass has chosen
+      result.dy = dz;
+      result.dy_more = nullptr;
+      result.mask = MaskSource::kNone;
+    }
+    return result;
+  }
+};
+
+template <template <typename> typename Run, typename... Arguments>
+KernelFunction run_for(DType dtype, const Arguments&... arguments) {
+  if (dtype == DType::kBFloat16) return Run<BFloat16>{arguments...};
+  return Run<float>{arguments...};
+}
+
+Kernel with_layouts(const Node& node, const TensorType& image, const Layout& layout) {
+  Kernel kernel;
+  for (const Tensor& input : node.inputs)
+    kernel.input_layouts.push_back(input.type() == image ? layout : Layout::plain(input.type()));
+  for (const TensorType& output : node.outputs)
+    kernel.output_layouts.push_back(output == image ? layout : Layout::plain(output));
+  kernel.implementation = "planes:" + layout.to_string();
+  return kernel;
+}
+
+}  // namespace
+
+Kernel forward_kernel(const KernelRequest& request, const ForwardOptions& options) {
+  const Node& node = request.node;
+  const TensorType& type = node.inputs[0].type();
+  const Layout layout = normalised_layout(type, request.input_layouts[0]);
+  const Image image(type, layout);
+  Kernel kernel = with_layouts(node, type, layout);
+  const bool has_residual = options.residual >= 0, has_moments = options.moments >= 0;
+  kernel.scratch_bytes = Constants::bytes(image) + (has_moments ? 0 : image.partial_bytes());
+  kernel.in_place = {{0, 0}};
+  if (has_residual) kernel.in_place.emplace_back(0, options.residual);
+  kernel.floating_point_operations =
+      ((has_moments ? 3.0 : 7.0) + (has_residual ? 1.0 : 0.0)) * static_cast<double>(type.shape.elements());
+  const int64_t groups = has_moments ? node.inputs[static_cast<size_t>(options.moments)].shape()[0] : 0;
+  kernel.instantiate = [run = run_for<Forward>(type.dtype, image, options, groups)] { return run; };
+  return kernel;
+}
+
+Kernel again_kernel(const KernelRequest& request, double epsilon, const Activation& activation) {
+  const TensorType& type = request.node.inputs[0].type();
+  const Layout layout = normalised_layout(type, request.input_layouts[0]);
+  Kernel kernel = with_layouts(request.node, type, layout);
+  const Image image(type, layout);
+  kernel.scratch_bytes = Constants::bytes(image);
+  kernel.floating_point_operations = 3.0 * static_cast<double>(type.shape.elements());
+  kernel.instantiate = [run = run_for<Again>(type.dtype, image, epsilon, activation)] { return run; };
+  return kernel;
+}
+
+Kernel backward_kernel(const KernelRequest& request, const BackwardOptions& options) {
+  const Node& node = request.node;
+  const TensorType& type = node.inputs[0].type();
+  const Layout layout = normalised_layout(type, request.input_layouts[0]);
+  const Image image(type, layout);
+  Kernel kernel = with_layouts(node, type, layout);
+  kernel.scratch_bytes = image.partial_bytes() + Constants::bytes(image);
+  if (options.has_dz) kernel.in_place = {{3, options.dy}};
+  if (options.has_dz && options.dy_more >= 0) kernel.in_place.emplace_back(3, options.dy_more);
+  kernel.in_place.emplace_back(0, 0);
+  if (!options.has_dz) kernel.in_place.emplace_back(0, options.dy);
+  kernel.floating_point_operations =
+      (options.sums >= 0 ? 5.0 : 10.0) * static_cast<double>(type.shape.elements());
+  const int64_t groups = options.sums >= 0 ? node.inputs[static_cast<size_t>(options.sums)].shape()[0] : 0;
+  kernel.instantiate = [run = run_for<Backward>(type.dtype, image, options, groups)] { return run; };
+  return kernel;
+}
+
+}  // namespace mox::normalisation

@@ -1,0 +1,40 @@
+#include "ops/normalisation/internal/batch_norm_onednn.h"
+
+#include <fmt/format.h>
+
+namespace mox {
+
+void check_batch_norm(const OpCall& call, std::initializer_list<int> per_channel) {
+  const TensorType& x = call.type(0);
+  call.require(x.dtype == DType::kFloat32, "a float32 x");
+  call.require(x.shape.rank() == 4 || x.shape.rank() == 2,
+               "x [batch, channels, height, width] or [batch, channels]");
+  const TensorType expected{DType::kFloat32, {x.shape[1]}};
+  for (const int i : per_channel)
+    if (call.type(i) != expected)
+      call.fail(fmt::format("{}, one number a channel of x, as input {}", to_string(expected), i));
+  call.require(call.attributes.get<double>("epsilon") >= 0, "an epsilon of at least 0");
+}
+
+namespace onednn {
+
+BatchNormDescriptors::BatchNormDescriptors(const TensorType& type, const Layout& wanted)
+    : layout(wanted.is_opaque() ? Layout::plain(type) : wanted),
+      per_channel({type.shape[1]}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::a) {
+  if (type.shape.rank() == 4) {
+    x = descriptor_of(type, layout);
+    return;
+  }
+  layout = Layout::plain(type);
+  x = plain_descriptor({type.dtype, {type.shape[0], type.shape[1], 1, 1}});
+}
+
+dnnl::batch_normalization_forward::primitive_desc describe_batch_norm(const BatchNormDescriptors& d,
+                                                                      double epsilon, bool training) {
+  const auto kind = training ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
+  const auto flags = training ? d.flags : d.flags | dnnl::normalization_flags::use_global_stats;
+  return describe_normalisation(kind, d.x, static_cast<float>(epsilon), flags);
+}
+
+}  // namespace onednn
+}  // namespace mox

@@ -1,0 +1,59 @@
+#include "ops/normalisation/sync_batch_norm.h"
+
+#include <fmt/format.h>
+
+#include "ops/arithmetic/add.h"
+#include "ops/arithmetic/div.h"
+#include "ops/arithmetic/mul.h"
+#include "ops/arithmetic/rsqrt.h"
+#include "ops/arithmetic/square.h"
+#include "ops/arithmetic/sub.h"
+#include "ops/normalisation/bias_add.h"
+#include "ops/normalisation/bias_add_gradient.h"
+#include "ops/normalisation/replica_sum.h"
+#include "ops/shape/concat.h"
+#include "ops/shape/constant.h"
+#include "ops/shape/slice.h"
+#include "ops/shape/stop_gradient.h"
+#include "runtime/base/error.h"
+
+namespace mox {
+namespace {
+
+void check(const Tensor& x, const Tensor& scale, const Tensor& offset, double epsilon, SourceLocation where) {
+  const auto fail = [&](const char* expected) {
+    throw InvalidArgument(fmt::format("sync_batch_norm at {}: expected {}; given x {}, scale {}, offset {}",
+                                      to_string(where), expected, to_string(x), to_string(scale),
+                                      to_string(offset)));
+  };
+  if (!x.defined() || !scale.defined() || !offset.defined()) fail("tensors");
+  if (x.type().dtype != DType::kFloat32 || (x.shape().rank() != 2 && x.shape().rank() != 4))
+    fail("float32 x [batch, channels, height, width] or [batch, channels]");
+  const TensorType per_channel{DType::kFloat32, {x.shape()[1]}};
+  if (scale.type() != per_channel || offset.type() != per_channel)
+    fail("scale and offset with one float32 number a channel of x");
+  if (!(epsilon >= 0)) fail("an epsilon of at least 0");
+}
+
+}  // namespace
+
+SyncBatchNormResult sync_batch_norm(const Tensor& x, const Tensor& scale, const Tensor& offset,
+                                    const BatchNormOptions& options, SourceLocation where) {
+  check(x, scale, offset, options.epsilon, where);
+  const int64_t channels = x.shape()[1];
+  const int64_t own_values = channels > 0 ? x.shape().elements() / channels : 0;
+  const Tensor own_count = constant(Array::from<float>({1}, {static_cast<float>(own_values)}), where);
+  const Tensor sums = replica_sum(concat({bias_add_gradient(x, where), own_count}, 0, where), where);
+
+  SyncBatchNormResult result;
+  result.values = stop_gradient(slice(sums, {channels}, {1}, where), where);
+  result.mean = div(slice(sums, {0}, {channels}, where), result.values, where);
+  const Tensor centred = sub(x, bias_broadcast(result.mean, x.shape(), where), where);
+  const Tensor squares = replica_sum(bias_add_gradient(square(centred, where), where), where);
+  result.variance = div(squares, result.values, where);
+  const Tensor factor = mul(scale, rsqrt(add(result.variance, options.epsilon, where), where), where);
+  result.y = bias_add(mul(centred, bias_broadcast(factor, x.shape(), where), where), offset, where);
+  return result;
+}
+
+}  // namespace mox

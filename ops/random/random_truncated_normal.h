@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ops/random/random_options.h"
+#include "runtime/graph/tensor.h"
+
+namespace mox {
+
+// Independent normal values of which none is farther than two standard deviations from the mean (others are
+// drawn anew), new at every step (see random_options.h). Their own standard deviation is 0.8796 times
+// `stddev`.
+//
+//   shape: extents >= 0; result: float32.
+// Throws InvalidArgument for a negative or infinite stddev or mean, FailedPrecondition outside of a model
+// function.
+Tensor random_truncated_normal(std::vector<int64_t> shape, const RandomNormalOptions& options = {},
+                               SourceLocation where = SourceLocation::current());
+
+}  // namespace mox

@@ -1,0 +1,21 @@
+#include "ops/reduction/reduce_max.h"
+
+#include "ops/reduction/internal/reduce_op.h"
+
+namespace mox {
+namespace {
+
+const Op kReduceMax{
+    .name = "reduce_max",
+    .infer = infer_extreme_reduction,
+    .gradient = extreme_gradient,
+    .compile = compile_reduction(Reduction::kMax),
+};
+
+}  // namespace
+
+Tensor reduce_max(const Tensor& x, const ReduceOptions& options, SourceLocation where) {
+  return make_reduction(kReduceMax, x, options, where);
+}
+
+}  // namespace mox

@@ -1,0 +1,34 @@
+#include "ops/softmax/softmax_backward.h"
+
+#include "ops/arithmetic/mul.h"
+#include "ops/arithmetic/sub.h"
+#include "ops/softmax/internal/softmax_kernels.h"
+#include "runtime/graph/op.h"
+
+namespace mox {
+namespace {
+
+// With s = sum(y * dy): d/d(y) of h . (y * (dy - s)) is h * (dy - s) - dy * sum(h * y); d/d(dy) is y * (h -
+// sum(y * h)).
+std::vector<Tensor> gradient_of_softmax_backward(const GradientCall& call) {
+  const int64_t axis = internal::softmax_axis(call.node);
+  const Tensor &y = call.input(0), &dy = call.input(1), &h = call.gradient();
+  const Tensor centered = sub(dy, internal::sum_along(mul(y, dy), axis));
+  return {sub(mul(h, centered), mul(dy, internal::sum_along(mul(h, y), axis))), softmax_backward(y, h, axis)};
+}
+
+const Op kSoftmaxBackward{
+    .name = "softmax_backward",
+    .infer = internal::infer_softmax,
+    .gradient = gradient_of_softmax_backward,
+    .compile =
+        [](const KernelRequest& request) { return internal::compile_softmax_backward(request, false); },
+};
+
+}  // namespace
+
+Tensor softmax_backward(const Tensor& y, const Tensor& dy, int64_t axis, SourceLocation where) {
+  return make_tensor(kSoftmaxBackward, {y, dy}, {{"axis", axis}}, where);
+}
+
+}  // namespace mox

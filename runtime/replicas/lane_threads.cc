@@ -1,0 +1,156 @@
+#include "runtime/replicas/lane_threads.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <system_error>
+
+#include "runtime/base/error.h"
+
+namespace mox::internal {
+namespace {
+
+// The `lane`-th group of `cores` cores of `allowed`.
+cpu_set_t cores_of_lane(const cpu_set_t& allowed, int lane, int cores) {
+  cpu_set_t result;
+  CPU_ZERO(&result);
+  for (int core = 0, seen = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &allowed)) continue;
+    if (seen >= lane * cores && seen < (lane + 1) * cores) CPU_SET(core, &result);
+    ++seen;
+  }
+  return result;
+}
+
+void bind_thread(const cpu_set_t& cores) { sched_setaffinity(0, sizeof cores, &cores); }
+
+// The calling thread on these cores, for as long as this lives; without any, where it was.
+class BoundThread {
+ public:
+  explicit BoundThread(const cpu_set_t* cores) {
+    CPU_ZERO(&before_);
+    is_bound_ = cores && sched_getaffinity(0, sizeof before_, &before_) == 0;
+    if (is_bound_) bind_thread(*cores);
+  }
+  ~BoundThread() {
+    if (is_bound_) bind_thread(before_);
+  }
+  BoundThread(const BoundThread&) = delete;
+  BoundThread& operator=(const BoundThread&) = delete;
+
+ private:
+  cpu_set_t before_;
+  bool is_bound_ = false;
+};
+
+// The team's threads, but not the calling one.
+void bind_others(const Team& team, const cpu_set_t& cores) {
+  if (team.size() == 1) return;
+  const pthread_t self = pthread_self();
+  team.on_each_thread([&] {
+    if (pthread_equal(pthread_self(), self) == 0) bind_thread(cores);
+  });
+}
+
+}  // namespace
+
+LaneThreads::LaneThreads(int lanes, const Team& team) : team_(team), errors_(static_cast<size_t>(lanes)) {
+  const bool is_known = sched_getaffinity(0, sizeof allowed_, &allowed_) == 0;
+  is_bound_ = lanes > 1 && is_known && CPU_COUNT(&allowed_) >= int64_t{lanes} * team.size();
+  try {
+    for (int lane = 1; lane < lanes; ++lane) start(lane);
+    if (!is_bound_) return;
+    first_cores_ = cores_of_lane(allowed_, 0, team.size());
+    bind_others(team_, first_cores_);
+  } catch (...) {
+    stop();
+    throw;
+  }
+}
+
+LaneThreads::~LaneThreads() {
+  stop();
+  if (is_bound_) bind_others(team_, allowed_);
+}
+
+void LaneThreads::start(int lane) {
+  try {
+    threads_.emplace_back([this, lane] { loop(lane); });
+  } catch (const std::system_error& error) {
+    throw FailedPrecondition(
+        fmt::format("the {} lanes of a process need a thread each, but the system has refused thread {}: {}. "
+                    "Raise the limits on processes and memory (ulimit -u, ulimit -v, the control group's "
+                    "pids.max), or set a lower num_devices",
+                    errors_.size(), lane + 1, error.code().message()));
+  }
+  if (!is_bound_) return;
+  const cpu_set_t own = cores_of_lane(allowed_, lane, team_.size());
+  pthread_setaffinity_np(threads_.back().native_handle(), sizeof own, &own);
+}
+
+void LaneThreads::stop() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  start_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void LaneThreads::run(FunctionRef<void(int)> body) {
+  if (threads_.empty()) {
+    body(0);
+    return;
+  }
+  {
+    std::lock_guard lock(mutex_);
+    body_ = &body;
+    ++round_;
+    running_ = static_cast<int>(threads_.size());
+    for (auto& error : errors_) error = nullptr;
+  }
+  start_.notify_all();
+  const std::exception_ptr own = run_first(body);
+  std::unique_lock lock(mutex_);
+  finished_.wait(lock, [&] { return running_ == 0; });
+  errors_[0] = own;
+  for (const auto& error : errors_)
+    if (error) std::rethrow_exception(error);
+}
+
+std::exception_ptr LaneThreads::run_first(FunctionRef<void(int)> body) {
+  // Only meanwhile: the threads that the caller starts between two runs would inherit these cores.
+  const BoundThread bound(is_bound_ ? &first_cores_ : nullptr);
+  try {
+    body(0);
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
+void LaneThreads::loop(int lane) {
+  team_.enter();
+  int64_t done = 0;
+  for (;;) {
+    FunctionRef<void(int)>* body = nullptr;
+    {
+      std::unique_lock lock(mutex_);
+      start_.wait(lock, [&] { return stop_ || round_ > done; });
+      if (stop_) return;
+      done = round_;
+      body = body_;
+    }
+    std::exception_ptr error;
+    try {
+      (*body)(lane);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    std::lock_guard lock(mutex_);
+    errors_[static_cast<size_t>(lane)] = error;
+    if (--running_ == 0) finished_.notify_one();
+  }
+}
+
+}  // namespace mox::internal

@@ -1,0 +1,47 @@
+// A small tmpfs, mounted for one test: a disk that can be full or read-only, also for root.
+#pragma once
+
+#include <sched.h>
+#include <sys/mount.h>
+
+#include <filesystem>
+#include <string>
+
+#include "tests/moxing/checkpoint/checkpoint_samples.h"
+
+namespace mox {
+
+class SmallDisk {
+ public:
+  // `options` as of mount(8) for tmpfs: "size=256k". The mount is seen by this process alone and ends with
+  // it.
+  explicit SmallDisk(const std::string& options) : path_(fresh_directory("disk")) {
+    std::filesystem::create_directories(path_);
+    // A mount namespace of our own. In a chroot "/" is no mount, so propagation cannot be switched off: the
+    // mount may then be seen outside, until the destructor takes it away.
+    if (::unshare(CLONE_NEWNS) != 0) return;
+    ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
+    mounted_ = ::mount("moxing_test", path_.c_str(), "tmpfs", 0, options.c_str()) == 0;
+  }
+  ~SmallDisk() {
+    if (mounted_) ::umount2(path_.c_str(), MNT_DETACH);
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+
+  bool mounted() const { return mounted_; }  // false without the privilege to mount
+  const std::string& path() const { return path_; }
+  bool make_read_only() const {
+    return ::mount("moxing_test", path_.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, nullptr) == 0;
+  }
+
+ private:
+  const std::string path_;
+  bool mounted_ = false;
+};
+
+}  // namespace mox
+
+// A test that needs a SmallDisk says that it did not run when it cannot have one.
+#define SKIP_UNLESS_MOUNTED(disk) \
+  if (!(disk).mounted()) GTEST_SKIP() << "mounting a tmpfs needs root (CAP_SYS_ADMIN): the test did not run"

@@ -1,0 +1,121 @@
+// The program build/bin/mox.
+#include <gmock/gmock-more-matchers.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "runtime/base/file.h"
+#include "tests/moxing/checkpoint/checkpoint_samples.h"
+
+namespace mox {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+struct Result {
+  int status = 0;
+  std::string out;
+  std::string err;
+};
+
+Result run_mox(const std::string& arguments) {
+  const std::string out = fresh_directory("mox_out"), err = fresh_directory("mox_err");
+  const std::string command = MOX_BINARY_DIR "/bin/mox " + arguments + " >" + out + " 2>" + err;
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(out), read_file(err)};
+}
+
+void expect_refused(const std::string& arguments, const std::string& says) {
+  const Result result = run_mox(arguments);
+  EXPECT_EQ(result.status, 1) << arguments;
+  EXPECT_THAT(result.err, AllOf(StartsWith("mox: "), HasSubstr(says))) << arguments;
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << "one paragraph: " << result.err;
+}
+
+class MoxCommand : public testing::Test {
+ protected:
+  void SetUp() override {
+    save_checkpoint(log_dir_, sample_checkpoint(10, 1));
+    save_checkpoint(log_dir_, sample_checkpoint(20, 2));
+  }
+  const std::string log_dir_ = fresh_directory("mox_command");
+};
+
+TEST_F(MoxCommand, HelpShowsEverySubcommand) {
+  for (const char* flag : {"--help", "-h"}) {
+    const Result result = run_mox(flag);
+    EXPECT_EQ(result.status, 0);
+    EXPECT_THAT(result.err, IsEmpty());
+    for (const char* word : {"checkpoint", "show", "list", "verify", "digest"})
+      EXPECT_THAT(result.out, HasSubstr(word));
+  }
+  EXPECT_THAT(run_mox("checkpoint show --help").out, HasSubstr("DIR"));
+}
+
+TEST_F(MoxCommand, ShowPrintsTheTable) {
+  for (const std::string& path : {log_dir_, log_dir_ + "/checkpoint-20"}) {
+    const Result result = run_mox("checkpoint show " + path);
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_THAT(result.out,
+                AllOf(HasSubstr("checkpoint: " + log_dir_ + "/checkpoint-20\n"),
+                      HasSubstr("global step: 20\n"), HasSubstr("variables: 2 (4 parameters, 16 bytes)"),
+                      HasSubstr("  layer/weights  float32   [3]               3              12  verified"),
+                      HasSubstr("layer/weights/momentum"), HasSubstr("  seed: 7\n")));
+  }
+}
+
+TEST_F(MoxCommand, DigestPrintsTheDigestAlone) {
+  EXPECT_EQ(run_mox("checkpoint digest " + log_dir_).out, checkpoint_digest(log_dir_) + "\n");
+  EXPECT_NE(run_mox("checkpoint digest " + log_dir_ + "/checkpoint-10").out,
+            checkpoint_digest(log_dir_) + "\n");
+}
+
+TEST_F(MoxCommand, ListPrintsALineForEach) {
+  const Result result = run_mox("checkpoint list " + log_dir_);
+  EXPECT_EQ(result.status, 0);
+  EXPECT_THAT(result.out, testing::MatchesRegex(" +step +bytes +path\n +10 +[0-9]+ .*checkpoint-10\n"
+                                                " +20 +[0-9]+ .*checkpoint-20\n"));
+}
+
+TEST_F(MoxCommand, VerifyFindsTheDamagedOne) {
+  EXPECT_EQ(run_mox("checkpoint verify " + log_dir_).status, 0);
+  const std::string file = log_dir_ + "/checkpoint-20/variables.safetensors";
+  std::string content = read_file(file);
+  content.back() ^= 1;
+  write_file_atomically(file, content);
+  expect_refused("checkpoint verify " + log_dir_, "1 of 2 checkpoints cannot be used");
+  EXPECT_THAT(run_mox("checkpoint verify " + log_dir_).out,
+              AllOf(HasSubstr("intact   " + log_dir_ + "/checkpoint-10\n"),
+                    HasSubstr("damaged  " + log_dir_ + "/checkpoint-20: "), HasSubstr(file)));
+  EXPECT_EQ(run_mox("checkpoint verify " + log_dir_ + "/checkpoint-10").status, 0);
+  for (const char* command : {"show", "digest"}) {
+    expect_refused("checkpoint " + std::string(command) + " " + log_dir_, "tensor 'layer/weights'");
+    EXPECT_THAT(run_mox("checkpoint " + std::string(command) + " " + log_dir_).out, IsEmpty());
+  }
+}
+
+TEST_F(MoxCommand, MistakesAreOneParagraphAndStatusOne) {
+  expect_refused("", "subcommand is required");
+  expect_refused("checkpoint", "subcommand is required");
+  expect_refused("checkpoint show", "DIR is required");
+  expect_refused("checkpoint paint " + log_dir_, "");
+  expect_refused("checkpoint show --colour " + log_dir_, "--colour");
+  for (const char* command : {"show", "digest", "list", "verify"})
+    expect_refused("checkpoint " + std::string(command) + " " + log_dir_ + "/missing", log_dir_ + "/missing");
+}
+
+TEST_F(MoxCommand, OutputThatCannotBeWrittenIsAnError) {
+  const std::string command =
+      MOX_BINARY_DIR "/bin/mox checkpoint digest " + log_dir_ + " >/dev/full 2>/dev/null";
+  const int status = std::system(command.c_str());
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+}
+
+}  // namespace
+}  // namespace mox

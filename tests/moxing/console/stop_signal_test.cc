@@ -1,0 +1,107 @@
+#include "moxing/console/stop_signal.h"
+
+#include <gmock/gmock-more-matchers.h>
+#include <signal.h>
+
+#include "tests/moxing/small_run.h"
+
+namespace mox {
+namespace {
+
+using ::testing::HasSubstr;
+
+volatile sig_atomic_t own_handler_calls = 0;
+extern "C" void own_handler(int) { own_handler_calls = own_handler_calls + 1; }
+
+class StopSignalTest : public SmallRun {
+ protected:
+  StopSignalTest() : previous_(signal(SIGTERM, own_handler)) { own_handler_calls = 0; }
+  ~StopSignalTest() override { signal(SIGTERM, previous_); }
+  void (*previous_)(int);
+};
+
+TEST_F(StopSignalTest, IsRememberedAndTheOldHandlerComesBack) {
+  {
+    const internal::StopSignal stop;
+    EXPECT_EQ(stop.received(), 0);
+    raise(SIGTERM);
+    EXPECT_EQ(stop.received(), SIGTERM);
+    EXPECT_EQ(own_handler_calls, 0);
+  }
+  raise(SIGTERM);
+  EXPECT_EQ(own_handler_calls, 1);
+  for (const int signal : {SIGINT, SIGUSR1}) {
+    const internal::StopSignal stop;
+    raise(signal);
+    EXPECT_EQ(stop.received(), signal);
+    EXPECT_EQ(stop.name(), signal == SIGINT ? "SIGINT" : "SIGUSR1");
+  }
+  const internal::StopSignal next;
+  EXPECT_EQ(next.received(), 0) << "a signal counts for the run that it came in";
+}
+
+TEST_F(StopSignalTest, EndsARunAfterItsStepAndSaves) {
+  auto s = spec();
+  s.hooks = {after_run_hook([](Session& session, const StepResult&) {
+    if (session.global_step() == 2) raise(SIGTERM);
+  })};
+  const RunResult result = run_or_throw(s);
+  EXPECT_EQ(result.global_step, 2);
+  EXPECT_THAT(result.stop_reason, HasSubstr("SIGTERM"));
+  EXPECT_EQ(load_checkpoint(log_dir_).global_step, 2);
+  s.hooks = {};
+  const RunResult rest = run_or_throw(s);
+  EXPECT_EQ(rest.global_step, 4) << "goes on where it was stopped";
+  EXPECT_FALSE(rest.interrupted);
+}
+
+// Schedulers give a job seconds to end: what is saved is enough, and the evaluation can be had later.
+TEST_F(StopSignalTest, LeavesOutTheLastEvaluationAndSaysSoInTheStatus) {
+  auto s = spec();
+  s.inter_mode = ModeKeys::EVAL;
+  auto hook = std::make_shared<CallbackHook>();
+  bool interrupted_at_the_end = false;
+  int evaluations = 0;
+  hook->on_after = [](Session& session, const StepResult&) {
+    EXPECT_FALSE(session.interrupted());
+    if (session.global_step() == 2) raise(SIGUSR1);
+  };
+  hook->on_evaluation = [&](Session&, const Metrics&) { ++evaluations; };
+  hook->on_end = [&](Session& session) { interrupted_at_the_end = session.interrupted(); };
+  s.hooks = {hook};
+  EXPECT_EQ(run(s), 75);
+  EXPECT_EQ(evaluations, 0);
+  EXPECT_TRUE(interrupted_at_the_end);
+  EXPECT_EQ(load_checkpoint(log_dir_).global_step, 2);
+  hook->on_after = {};
+  EXPECT_EQ(run(s), 0);
+  EXPECT_EQ(evaluations, 1);
+  EXPECT_FALSE(interrupted_at_the_end);
+}
+
+TEST_F(StopSignalTest, EndsTheLastEvaluationInItsMiddle) {
+  auto s = spec();
+  s.inter_mode = ModeKeys::EVAL;
+  s.batch_size = 1;
+  int evaluated = 0;
+  bool signals = true;
+  s.input_fn = [&](ModeKeys mode) {
+    if (mode == ModeKeys::TRAIN) return counting_data(10).repeat();
+    return counting_data(1000).map([&](const SampleContext&, const Element& element) {
+      if (++evaluated == 2 && signals) raise(SIGTERM);
+      return element;
+    });
+  };
+  const RunResult result = run_or_throw(s);
+  EXPECT_TRUE(result.interrupted);
+  EXPECT_TRUE(result.evaluation.empty());
+  EXPECT_LT(evaluated, 1000);
+  EXPECT_EQ(load_checkpoint(log_dir_).global_step, 4) << "saved before";
+  signals = false;
+  const RunResult again = run_or_throw(s);
+  EXPECT_FALSE(again.interrupted);
+  EXPECT_EQ(again.evaluation.size(), 2u) << "the next start makes up for it";
+}
+
+}  // namespace
+}  // namespace mox

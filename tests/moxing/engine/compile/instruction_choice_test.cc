@@ -1,0 +1,141 @@
+#include "moxing/engine/compile/internal/instruction_choice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "moxing/engine/compile/arithmetic.h"
+#include "moxing/engine/session/session_state.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+#include "tests/moxing/small_run.h"
+#include "tests/runtime/comm/thread_ranks.h"
+
+namespace mox::internal {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr InstructionSet kOld = InstructionSet::kAvx2, kNew = InstructionSet::kAvx512,
+                         kNewest = InstructionSet::kAvx512BFloat16;
+
+InstructionChoice chosen(const std::vector<InstructionSet>& of_ranks,
+                         std::optional<InstructionSet> kept = std::nullopt, bool allow_inexact = false) {
+  std::vector<RankInstructions> ranks;
+  for (const InstructionSet set : of_ranks) ranks.push_back({"host" + std::to_string(ranks.size()), set});
+  return choose_instruction_set(ranks, kept, "the/checkpoint", allow_inexact);
+}
+
+TEST(InstructionChoiceTest, IsWhatOneProcessHas) {
+  const InstructionChoice choice = chosen({kNew});
+  EXPECT_EQ(choice.set, kNew);
+  EXPECT_THAT(choice.remarks, IsEmpty());
+}
+
+TEST(InstructionChoiceTest, IsWhatAllRanksHaveAndNamesTheOneWithLeast) {
+  const InstructionChoice choice = chosen({kNew, kNewest, kOld, kOld});
+  EXPECT_EQ(choice.set, kOld);
+  EXPECT_THAT(choice.remarks,
+              ElementsAre("rank 2 (host host2) has avx2 instructions, rank 1 (host host1) has "
+                          "avx512_bf16: all ranks compute with avx2"));
+}
+
+TEST(InstructionChoiceTest, IsThatOfTheCheckpointWhereAllHaveIt) {
+  const InstructionChoice choice = chosen({kNewest, kNew}, kOld);
+  EXPECT_EQ(choice.set, kOld);
+  EXPECT_THAT(choice.remarks,
+              ElementsAre(HasSubstr("all ranks compute with avx2"),
+                          testing::AllOf(HasSubstr("'the/checkpoint' was computed with avx2 instructions"),
+                                         HasSubstr("avx512 are available, and --allow_inexact uses them"))));
+  EXPECT_THAT(chosen({kNew, kNew}, kNew).remarks, IsEmpty());
+}
+
+TEST(InstructionChoiceTest, IsNotThatOfTheCheckpointWhereBitsMayChange) {
+  const InstructionChoice choice = chosen({kNew}, kOld, true);
+  EXPECT_EQ(choice.set, kNew);
+  EXPECT_THAT(choice.remarks, ElementsAre(HasSubstr("allow_inexact is set, so the run goes on with avx512")));
+}
+
+TEST(InstructionChoiceTest, NamesTheRankThatCannotDoWhatTheCheckpointsDid) {
+  const InstructionChoice choice = chosen({kNewest, kNew}, kNewest);
+  EXPECT_EQ(choice.set, kNew);
+  EXPECT_THAT(choice.remarks,
+              ElementsAre(HasSubstr("all ranks compute with avx512"),
+                          HasSubstr("'the/checkpoint' was computed with avx512_bf16 instructions, and rank 1 "
+                                    "(host host1) has avx512: the result is as good")));
+  EXPECT_THAT(chosen({kOld}, kNew).remarks, ElementsAre(HasSubstr("and this processor has avx2: ")));
+}
+
+TEST(SettledArithmetic, IsTheSameOnAllRanks) {
+  Arithmetic wanted;
+  wanted.rules.direct_convolutions = true;
+  run_ranks(3, [&](Communicator& communicator) {
+    const Arithmetic arithmetic = settle_arithmetic(communicator, wanted, {}, false);
+    EXPECT_TRUE(arithmetic.rules.direct_convolutions);
+    EXPECT_EQ(arithmetic.rules.precision, Precision::kFloat32);
+    EXPECT_EQ(instruction_set(), available_instruction_set());
+  });
+}
+
+class KeptInstructions : public SmallRun {
+ protected:
+  // The checkpoint of two steps.
+  Checkpoint trained() {
+    auto s = spec();
+    s.max_number_of_steps = 2;
+    run_or_throw(s);
+    return load_checkpoint(log_dir_);
+  }
+  // What a run says that goes on from this checkpoint.
+  std::string warning_after(const Checkpoint& checkpoint) {
+    save_checkpoint(log_dir_, checkpoint);
+    auto s = spec();
+    set_log_level(LogLevel::kWarning);
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(run_or_throw(s).global_step, 4);
+    return testing::internal::GetCapturedStderr();
+  }
+};
+
+TEST_F(KeptInstructions, AreInTheCheckpoint) {
+  const SessionState state = from_checkpoint_state(trained(), "x");
+  EXPECT_EQ(state.instruction_set, instruction_set());
+  EXPECT_EQ(state.arithmetic, "precision fp32, conv_algorithm auto");
+}
+
+TEST_F(KeptInstructions, AreNotMentionedWhereTheyAreInUse) {
+  EXPECT_THAT(warning_after(trained()), testing::Not(HasSubstr("was computed")));
+}
+
+TEST_F(KeptInstructions, MayBeMissing) {
+  Checkpoint checkpoint = trained();
+  checkpoint.state.erase("instruction_set");
+  checkpoint.state.erase("arithmetic");
+  EXPECT_THAT(warning_after(checkpoint), testing::Not(HasSubstr("was computed")));
+}
+
+TEST_F(KeptInstructions, AreNamedWhereTheProcessorHasLess) {
+  if (available_instruction_set() == InstructionSet::kAmx) GTEST_SKIP() << "this processor has everything";
+  Checkpoint checkpoint = trained();
+  checkpoint.state["instruction_set"] = "\"amx\"";
+  EXPECT_THAT(warning_after(checkpoint), HasSubstr("was computed with amx instructions, and this processor"));
+}
+
+TEST_F(KeptInstructions, AnotherArithmeticOfTheOptionsIsNamed) {
+  Checkpoint checkpoint = trained();
+  checkpoint.state["arithmetic"] = "\"precision bf16, conv_algorithm direct\"";
+  EXPECT_THAT(warning_after(checkpoint),
+              HasSubstr("was computed with precision bf16, conv_algorithm direct and is continued with "
+                        "precision fp32, conv_algorithm auto"));
+}
+
+TEST_F(KeptInstructions, OfAnUnknownNameAreNoStateOfARun) {
+  Checkpoint checkpoint = trained();
+  checkpoint.state["instruction_set"] = "\"sse2\"";
+  save_checkpoint(log_dir_, checkpoint);
+  EXPECT_THAT(message_of_run<DataError>(spec()), HasSubstr("sse2"));
+}
+
+}  // namespace
+}  // namespace mox::internal

@@ -1,0 +1,96 @@
+// num_devices: auto.
+#include "moxing/engine/session/internal/device_trial.h"
+
+#include <gmock/gmock-more-matchers.h>
+#include <gtest/gtest.h>
+
+#include "runtime/base/error.h"
+#include "tests/moxing/small_run.h"
+
+namespace mox::internal {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+RunSettings settings_of(int threads, int64_t replicas = 0, int threads_per_device = 0) {
+  RunSettings settings;
+  settings.threads = threads;
+  settings.logical_replicas = replicas;
+  settings.threads_per_device = threads_per_device;
+  return settings;
+}
+
+TEST(PossibleDevices, DivideTheCores) {
+  EXPECT_THAT(possible_devices(settings_of(6), {}, {}, 1), ElementsAre(1, 2, 3, 6));
+  EXPECT_THAT(possible_devices(settings_of(6, 0, 2), {}, {}, 1), ElementsAre(1, 2, 3));
+}
+
+TEST(PossibleDevices, DivideTheReplicas) {
+  EXPECT_THAT(possible_devices(settings_of(8, 4), {}, {}, 1), ElementsAre(1, 2, 4));
+  EXPECT_THAT(possible_devices(settings_of(8, 4), {}, {}, 2), ElementsAre(1, 2));
+  EXPECT_THAT(possible_devices(settings_of(8, 1), {}, {}, 1), ElementsAre(1));
+  EXPECT_THAT(possible_devices(settings_of(8, 4), {}, {}, 3), IsEmpty());
+}
+
+TEST(PossibleDevices, GiveTheTeamsOfTheCheckpointTheirThreads) {
+  StartingPoint continued;
+  continued.kind = StartingPoint::Kind::kContinued;
+  SessionState kept;
+  kept.logical_replicas = 4;
+  kept.threads = 2;
+  EXPECT_THAT(possible_devices(settings_of(4), continued, kept, 1), ElementsAre(1, 2));
+}
+
+class AutomaticDevices : public SmallRun {
+ protected:
+  // What the run logs.
+  std::string log_of(std::vector<std::string> flags, int64_t steps) {
+    flags.insert(flags.begin(), {"--num_devices=auto", "--threads=2"});
+    const ScopedConfiguration configuration(flags);
+    RunSpec run = spec();
+    run.max_number_of_steps = steps;
+    testing::internal::CaptureStderr();
+    run_or_throw(run);
+    return testing::internal::GetCapturedStderr();
+  }
+};
+
+TEST_F(AutomaticDevices, AreMeasuredSaidAndKept) {
+  EXPECT_THAT(log_of({}, 4), testing::ContainsRegex(
+                                 "num_devices auto: [12] \\(samples/s with 1: [0-9.e+]+, 2: [0-9.e+]+\\)"));
+  const Checkpoint first = load_checkpoint(log_dir_);
+  const SessionState state = from_checkpoint_state(first, log_dir_);
+  EXPECT_THAT(state.devices, testing::AnyOf(1, 2));
+  EXPECT_EQ(state.logical_replicas, state.devices) << "where none are given, each device has one";
+  EXPECT_THAT(log_of({}, 8), HasSubstr("num_devices auto: " + std::to_string(state.devices) + ", as before"));
+  EXPECT_EQ(from_checkpoint_state(load_checkpoint(log_dir_), log_dir_).logical_replicas,
+            state.logical_replicas);
+}
+
+TEST_F(AutomaticDevices, LeaveTheResultAsItIsWhereReplicasAreGiven) {
+  log_of({"--logical_replicas=2"}, 6);
+  const float automatic = saved("w").values<float>()[0];
+  log_dir_ = fresh_directory("given");
+  const ScopedConfiguration configuration(
+      {"--num_devices=1", "--threads=2", "--logical_replicas=2", "--log_level=error"});
+  RunSpec run = spec();
+  run.max_number_of_steps = 6;
+  run_or_throw(run);
+  EXPECT_EQ(saved("w").values<float>()[0], automatic);
+}
+
+TEST_F(AutomaticDevices, AreNotMeasuredWhereThereIsNoChoice) {
+  EXPECT_THAT(log_of({"--logical_replicas=1"}, 2),
+              HasSubstr("num_devices auto: 1, the only number that is possible"));
+}
+
+TEST_F(AutomaticDevices, IsTheOnlyWordThatIsNoNumber) {
+  EXPECT_THROW(ScopedConfiguration({"--num_devices=many"}), ConfigError);
+  const ScopedConfiguration configuration({"--num_devices=1.5", "--log_level=error"});
+  EXPECT_THAT(message_of_run<InvalidArgument>(spec()), HasSubstr("whole number or auto"));
+}
+
+}  // namespace
+}  // namespace mox::internal

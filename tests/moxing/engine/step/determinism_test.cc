@@ -1,0 +1,62 @@
+// What is promised about bits: docs/determinism.md.
+#include <gmock/gmock-more-matchers.h>
+
+#include "moxing/layers/layers.h"
+#include "runtime/base/random.h"
+#include "tests/moxing/small_run.h"
+
+namespace mox {
+namespace {
+
+// Images of noise with labels that depend on their brightness.
+Dataset noise_images(ModeKeys mode) {
+  constexpr int64_t kSamples = 40;
+  Array images(DType::kFloat32, {kSamples, 1, 12, 12}), labels(DType::kInt64, {kSamples});
+  RandomStream(5, 6).fill_uniform(images.values<float>(), 0, -1, 1);
+  for (int64_t i = 0; i < kSamples; ++i) labels.values<int64_t>()[static_cast<size_t>(i)] = i % 3;
+  auto data = Dataset::from_arrays({images, labels});
+  return mode == ModeKeys::TRAIN ? data.shuffle(kSamples).repeat() : data;
+}
+
+ModelSpec convolutions(const Inputs& in, ModeKeys mode) {
+  auto [x, y] = in.take<2>();
+  Tensor h = layers::conv2d(x, 16, {5, 5}, {.use_bias = false});
+  h = layers::batch_norm(h, mode, {.activation = relu});
+  h = max_pool(h, {.window = {2, 2}, .strides = {2, 2}});
+  h = layers::conv2d(h, 24, {3, 3}, {.activation = relu});
+  h = layers::dropout(flatten(h), 0.3f, mode);
+  const Tensor logits = layers::dense(layers::dense(h, 32, {.activation = relu}), 3);
+  const Tensor loss = reduce_mean(sparse_softmax_cross_entropy(logits, y));
+  return {.loss = loss, .log_info = {{"loss", loss}, {"accuracy", accuracy(logits, y)}}};
+}
+
+// Trains 20 steps and returns the digest of the checkpoint.
+std::string digest(const std::vector<std::string>& flags) {
+  const std::string log_dir = fresh_directory("determinism");
+  std::vector<std::string> arguments{"--log_level=error", "--log_every_n_steps=0", "--log_dir", log_dir};
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
+  const ScopedConfiguration configuration(arguments);
+  run_or_throw({.input_fn = noise_images,
+                .model_fn = convolutions,
+                .optimizer_fn = get_optimizer_fn("momentum", {.learning_rate = 0.05}),
+                .batch_size = 16,  // 40 samples: batches cross the borders of epochs
+                .max_number_of_steps = 20});
+  return checkpoint_digest(log_dir);
+}
+
+TEST(DeterminismTest, TheSameSeedAndThreadsGiveTheSameBits) {
+  for (const char* threads : {"--threads=1", "--threads=2"})
+    EXPECT_EQ(digest({threads}), digest({threads})) << threads;
+}
+
+TEST(DeterminismTest, AnotherSeedGivesOtherBits) {
+  EXPECT_NE(digest({"--threads=1"}), digest({"--threads=1", "--seed=2"}));
+}
+
+TEST(DeterminismTest, TheDataPipelineDoesNotChangeTheBits) {
+  const std::string expected = digest({"--threads=1", "--data_threads=1"});
+  EXPECT_EQ(digest({"--threads=1", "--data_threads=3", "--prefetch_batches=7"}), expected);
+}
+
+}  // namespace
+}  // namespace mox

@@ -1,0 +1,395 @@
+// The hooks that come with the framework, each in a real run.
+#include <gmock/gmock-more-matchers.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "moxing/hooks/hooks.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "tests/moxing/small_run.h"
+
+namespace mox {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class BuiltInHooks : public SmallRun {
+ protected:
+  // Runs and returns what went to stdout.
+  static std::string output_of(const RunSpec& spec) {
+    ::testing::internal::CaptureStdout();
+    run_or_throw(spec);
+    return ::testing::internal::GetCapturedStdout();
+  }
+  std::vector<json> metrics_lines() const {
+    std::vector<json> lines;
+    std::istringstream text(read_file(log_dir_ + "/metrics.jsonl"));
+    for (std::string line; std::getline(text, line);) lines.push_back(json::parse(line));
+    return lines;
+  }
+  // The evaluation metric "score" takes these values in turn, the last one for ever.
+  RunSpec scored(std::vector<float> scores) {
+    auto s = spec();
+    s.inter_mode = ModeKeys::EVAL;
+    s.eval_every_n_steps = 1;
+    s.max_number_of_steps = 8;
+    s.save_model_steps = 1;
+    s.model_fn = [](const Inputs& in, ModeKeys mode) {
+      auto model = constant_slope_model(in, mode);
+      model.log_info.emplace_back("score", get_variable("score", {}, zeros(), {.trainable = false}) + 0.0f);
+      return model;
+    };
+    auto setter = std::make_shared<CallbackHook>();
+    setter->on_after = [scores](Session& session, const StepResult&) {
+      const size_t index = std::min(static_cast<size_t>(session.global_step()), scores.size()) - 1;
+      session.set_variable("score", Array::scalar(scores[index]));
+    };
+    s.hooks = {setter};
+    return s;
+  }
+};
+
+TEST_F(BuiltInHooks, LoggingPrintsTheFirstStepAndEveryNth) {
+  auto s = spec();
+  s.log_every_n_steps = 3;
+  s.max_number_of_steps = 7;
+  const std::string first = output_of(s);
+  for (int step : {1, 3, 6})
+    EXPECT_THAT(first,
+                HasSubstr("step: " + std::to_string(step) + "(global step: " + std::to_string(step) + ")"));
+  for (int step : {2, 4, 5, 7})
+    EXPECT_THAT(first, Not(HasSubstr("global step: " + std::to_string(step) + ")")));
+  EXPECT_THAT(first, AllOf(HasSubstr("loss: 0.000  mean: 0.500"), HasSubstr("loss: -5.000  mean: 0.500")));
+  s.max_number_of_steps = 9;
+  const std::string resumed = output_of(s);
+  EXPECT_THAT(resumed, AllOf(HasSubstr("step: 1(global step: 8)"), HasSubstr("step: 2(global step: 9)")));
+}
+
+TEST_F(BuiltInHooks, LoggingIsQuietWhenAskedTo) {
+  EXPECT_THAT(output_of(spec()), Not(HasSubstr("step: 1(")));
+  EXPECT_THROW(logging_hook({.every_n_steps = 0}), InvalidArgument);
+}
+
+TEST_F(BuiltInHooks, TheSummaryNamesTheReasonAndTheCheckpoint) {
+  const std::string output = output_of(spec());
+  EXPECT_THAT(output,
+              AllOf(HasSubstr("Finished at global step 4"), HasSubstr("stopped because step 4 was reached"),
+                    HasSubstr(log_dir_ + "/checkpoint-4\n"), HasSubstr(log_dir_ + "/configuration.yaml\n")));
+  EXPECT_THAT(output, Not(HasSubstr("metrics.jsonl"))) << "no such file is written in this run";
+  auto s = spec();
+  s.save_summary_steps = 1;
+  s.log_dir = fresh_directory("summary");
+  EXPECT_THAT(output_of(s), HasSubstr(*s.log_dir + "/metrics.jsonl"));
+}
+
+TEST_F(BuiltInHooks, StopAtStepStops) {
+  auto s = spec();
+  s.hooks = {stop_at_step_hook(3)};
+  EXPECT_EQ(run_or_throw(s).stop_reason, "step 3 was reached");
+  EXPECT_EQ(run_or_throw(s).global_step, 3) << "at once, when it was reached before";
+  EXPECT_THROW(stop_at_step_hook(0), InvalidArgument);
+}
+
+TEST_F(BuiltInHooks, MetricsFileHoldsStepsAndEvaluations) {
+  auto s = spec();
+  s.save_summary_steps = 2;
+  s.inter_mode = ModeKeys::EVAL;
+  s.optimizer_fn = get_optimizer_fn("sgd", {.learning_rate = piecewise_constant({2}, {1.0, 0.5})});
+  run_or_throw(s);
+  const auto lines = metrics_lines();
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[0].at("step"), 2);
+  EXPECT_EQ(lines[0].at("loss"), -1);
+  EXPECT_EQ(lines[0].at("mean"), 2.5);
+  EXPECT_EQ(lines[0].at("learning_rate"), 1.0) << "the rate of this step, not of the next";
+  EXPECT_GT(lines[0].at("samples_per_second").get<double>(), 0);
+  EXPECT_EQ(lines[1].at("step"), 4);
+  EXPECT_EQ(lines[1].at("learning_rate"), 0.5);
+  EXPECT_EQ(lines[2].at("evaluation"), true);
+  EXPECT_EQ(lines[2].at("mean"), 1.5);
+}
+
+TEST_F(BuiltInHooks, MetricsFileIsCutToTheRestoredStep) {
+  auto s = spec();
+  s.save_summary_steps = 1;
+  s.save_model_steps = 2;
+  auto failing = std::make_shared<CallbackHook>();
+  failing->on_before = [](Session& session) {
+    if (session.global_step() == 3) throw DataError("power cut");
+  };
+  s.hooks = {failing};
+  message_of_run<DataError>(s);
+  ASSERT_EQ(metrics_lines().size(), 3u);
+  // What a kill leaves: half a line; and a line that someone else wrote.
+  std::ofstream(log_dir_ + "/metrics.jsonl", std::ios::app) << "{\"step\":\"two\"}\n{\"step\":4,\"lo";
+  s.hooks = {};
+  run_or_throw(s);
+  std::vector<int64_t> steps;
+  for (const json& line : metrics_lines()) steps.push_back(line.at("step"));
+  EXPECT_THAT(steps, ElementsAre(1, 2, 3, 4));
+}
+
+TEST_F(BuiltInHooks, MetricsFileHoldsAnEvaluationBeforeTheFirstStep) {
+  auto s = spec();
+  s.save_summary_steps = 2;
+  s.inter_mode = ModeKeys::EVAL;
+  auto hook = std::make_shared<CallbackHook>();
+  hook->on_create = [](Session& session) { session.evaluate(); };
+  s.hooks = {hook};
+  run_or_throw(s);
+  const auto lines = metrics_lines();
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[0].at("step"), 0);
+  EXPECT_EQ(lines[0].at("evaluation"), true);
+  EXPECT_EQ(lines[1].at("step"), 2);
+}
+
+TEST_F(BuiltInHooks, MetricsFileBelongsToTheRunAndNotToTheHook) {
+  auto s = spec();
+  s.save_summary_steps = 0;
+  s.hooks = {metrics_file_hook(1)};
+  const std::string directory = *s.log_dir;
+  s.log_dir = directory + "/other";
+  run_or_throw(s);
+  s.log_dir = directory;
+  const auto steps_of_run = [&] {
+    run_or_throw(s);
+    std::vector<int64_t> steps;
+    for (const json& line : metrics_lines()) steps.push_back(line.at("step"));
+    return steps;
+  };
+  const std::vector<int64_t> steps = steps_of_run();
+  EXPECT_EQ(steps.size(), static_cast<size_t>(*s.max_number_of_steps));
+  // From the start again, in the same directory: the steps that the file has come again.
+  for (const auto& entry : std::filesystem::directory_iterator(directory))
+    if (entry.path().filename() != "metrics.jsonl") std::filesystem::remove_all(entry.path());
+  EXPECT_EQ(steps_of_run(), steps);
+}
+
+TEST_F(BuiltInHooks, MetricsFileNeedsADirectoryAndAnInterval) {
+  EXPECT_THROW(metrics_file_hook(0), InvalidArgument);
+  auto s = spec();
+  s.log_dir = "";
+  s.hooks = {metrics_file_hook(1)};
+  EXPECT_THAT(message_of_run<FailedPrecondition>(s), HasSubstr("log_dir"));
+}
+
+TEST_F(BuiltInHooks, NanGuardNamesStepValueAndRate) {
+  auto s = spec();
+  s.save_model_steps = 1;
+  s.optimizer_fn = get_optimizer_fn("sgd", {.learning_rate = piecewise_constant({3}, {0.25, 0.125})});
+  s.model_fn = [](const Inputs& in, ModeKeys mode) {
+    auto model = constant_slope_model(in, mode);
+    model.loss =
+        model.loss + reduce_sum(maximum(in[0] - 4.0f, 0.0f)) * std::numeric_limits<float>::infinity() * 1.0f;
+    return model;
+  };
+  const std::string message = message_of_run<NumericError>(s);  // 0 * infinity, in the first step
+  EXPECT_THAT(message, AllOf(HasSubstr("global step 1 "), HasSubstr("nan"), HasSubstr("0.25")));
+  EXPECT_EQ(load_checkpoint(log_dir_).global_step, 0);
+}
+
+TEST_F(BuiltInHooks, NanGuardStopsAnInfiniteLossToo) {
+  auto s = spec();
+  s.model_fn = [](const Inputs& in, ModeKeys mode) {
+    auto model = constant_slope_model(in, mode);
+    model.loss = model.loss + reduce_sum(exp(in[0] * 30.0f));  // infinite from 3 on
+    return model;
+  };
+  EXPECT_THAT(message_of_run<NumericError>(s), AllOf(HasSubstr("inf at global step 2")));
+}
+
+TEST_F(BuiltInHooks, StepTimerReports) {
+  auto s = spec();
+  s.max_number_of_steps = 5;
+  std::vector<int64_t> steps;
+  s.hooks = {step_timer_hook(2, [&](double steps_per_second, double samples_per_second, int64_t step) {
+    steps.push_back(step);
+    EXPECT_GT(steps_per_second, 0);
+    EXPECT_NEAR(samples_per_second / steps_per_second, 2, 1e-9);
+  })};
+  run_or_throw(s);
+  EXPECT_THAT(steps, ElementsAre(2, 4));
+  EXPECT_THROW(step_timer_hook(0, [](double, double, int64_t) {}), InvalidArgument);
+  EXPECT_THROW(step_timer_hook(1, {}), InvalidArgument);
+}
+
+TEST_F(BuiltInHooks, EvaluationComesAtItsStepsAndOnceAtTheEnd) {
+  std::vector<int64_t> steps;
+  for (int64_t last : {4, 5}) {
+    auto s = spec();
+    s.log_dir = fresh_directory("evaluations");
+    s.inter_mode = ModeKeys::EVAL;
+    s.eval_every_n_steps = 2;
+    s.max_number_of_steps = last;
+    auto hook = std::make_shared<CallbackHook>();
+    steps.clear();
+    hook->on_evaluation = [&](Session& session, const Metrics&) { steps.push_back(session.global_step()); };
+    s.hooks = {hook};
+    const std::string output = output_of(s);
+    EXPECT_THAT(output, AllOf(HasSubstr("evaluation at global step 2:  loss: -2.000  mean: 1.500"),
+                              HasSubstr("test loss: -" + std::to_string(last) + ".0000\n"),
+                              HasSubstr("test mean: 1.5000\n")));
+    EXPECT_EQ(steps, last == 4 ? std::vector<int64_t>({2, 4}) : std::vector<int64_t>({2, 4, 5}));
+  }
+  auto s = spec();
+  s.hooks = {evaluation_hook(1)};
+  EXPECT_THAT(message_of_run<FailedPrecondition>(s), HasSubstr("inter_mode"));
+  EXPECT_THROW(evaluation_hook(-1), InvalidArgument);
+}
+
+TEST_F(BuiltInHooks, WhatFollowsEvaluationsIsRefusedWhereThereAreNone) {
+  for (const auto& hook : {early_stopping_hook({}), plateau_learning_rate_hook({})}) {
+    auto s = spec();
+    s.hooks = {hook};
+    EXPECT_THAT(message_of_run<FailedPrecondition>(s), AllOf(HasSubstr("'loss'"), HasSubstr("inter_mode")));
+  }
+}
+
+TEST_F(BuiltInHooks, StepsBetweenEvaluationsThatNobodyMakesAreMentioned) {
+  const ScopedConfiguration configuration({"--threads=1", "--log_level=warning"});
+  auto s = spec();
+  s.eval_every_n_steps = 2;
+  ::testing::internal::CaptureStderr();
+  run_or_throw(s);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("eval_every_n_steps is 2, but nothing is evaluated"));
+}
+
+TEST_F(BuiltInHooks, AnEvaluationDoesNotDisturbTheTrainingData) {
+  std::vector<double> means[2];
+  for (int turn : {0, 1}) {
+    auto s = spec();
+    s.log_dir = "";
+    if (turn == 1) s.inter_mode = ModeKeys::EVAL, s.eval_every_n_steps = 1;
+    s.hooks = {after_run_hook(
+        [&](Session&, const StepResult& result) { means[turn].push_back(result.number("mean")); })};
+    run_or_throw(s);
+  }
+  EXPECT_EQ(means[0], means[1]);
+}
+
+TEST_F(BuiltInHooks, CheckpointsBySteps) {
+  auto s = spec();
+  s.save_model_steps = 3;
+  s.max_number_of_steps = 4;
+  run_or_throw(s);
+  std::vector<int64_t> steps;
+  for (const auto& entry : list_checkpoints(log_dir_)) steps.push_back(entry.step);
+  EXPECT_THAT(steps, ElementsAre(0, 3, 4));
+  EXPECT_THROW(checkpoint_hook({.every_n_steps = -1}), InvalidArgument);
+  EXPECT_THROW(checkpoint_hook({.every_seconds = -1}), InvalidArgument);
+}
+
+TEST_F(BuiltInHooks, EarlyStoppingWaitsForItsPatience) {
+  auto s = scored({3, 2, 2.5f, 1.95f, 2});
+  s.hooks.push_back(early_stopping_hook({.metric = "score", .min_change = 0.1, .patience = 3}));
+  const RunResult result = run_or_throw(s);
+  EXPECT_EQ(result.global_step, 5) << "2 was the best; 2.5, 1.95 (too little better) and 2 were not";
+  EXPECT_THAT(result.stop_reason, AllOf(HasSubstr("score"), HasSubstr("improved on 2 for 3 evaluations")));
+}
+
+TEST_F(BuiltInHooks, EarlyStoppingCountsOnAfterAResume) {
+  auto s = scored({1, 2, 3, 4, 5, 6, 7, 8});
+  s.hooks.push_back(early_stopping_hook({.metric = "score", .patience = 4}));
+  s.max_number_of_steps = 3;
+  run_or_throw(s);
+  s.max_number_of_steps = 8;
+  s.hooks.back() = early_stopping_hook({.metric = "score", .patience = 4});
+  EXPECT_EQ(run_or_throw(s).global_step, 5);
+}
+
+TEST_F(BuiltInHooks, EarlyStoppingMayLookForLargerValues) {
+  auto s = scored({1, 2, 3, 3, 3});
+  s.hooks.push_back(early_stopping_hook({.metric = "score", .larger_is_better = true, .patience = 2}));
+  EXPECT_EQ(run_or_throw(s).global_step, 5);
+}
+
+TEST_F(BuiltInHooks, AMetricThatIsNoNumberIsNeverTheBest) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  auto s = scored({nan, 2, 1, 1, 1});
+  s.hooks.push_back(early_stopping_hook({.metric = "score", .patience = 2}));
+  EXPECT_EQ(run_or_throw(s).global_step, 5);
+  s = scored({nan, nan, nan});
+  s.log_dir = fresh_directory("nan_metric");
+  s.hooks.push_back(early_stopping_hook({.metric = "score", .patience = 3}));
+  s.max_number_of_steps = 2;
+  run_or_throw(s);
+  s.max_number_of_steps = 8;
+  const RunResult resumed = run_or_throw(s);
+  EXPECT_EQ(resumed.global_step, 3);
+  EXPECT_THAT(resumed.stop_reason, HasSubstr("score has not been a finite number for 3 evaluations"));
+}
+
+TEST_F(BuiltInHooks, AMonitorRefusesWhatItCannotUse) {
+  EXPECT_THROW(early_stopping_hook({.patience = 0}), InvalidArgument);
+  EXPECT_THROW(early_stopping_hook({.min_change = -1}), InvalidArgument);
+  EXPECT_THROW(early_stopping_hook({.min_change = std::nan("")}), InvalidArgument);
+  EXPECT_THROW(plateau_learning_rate_hook({}, 1.0), InvalidArgument);
+  EXPECT_THROW(plateau_learning_rate_hook({}, 0.0), InvalidArgument);
+  EXPECT_THROW(plateau_learning_rate_hook({}, 0.5, -1), InvalidArgument);
+  for (const char* state : {"", "{}", "{\"waited\":\"x\"}", "[1]", "{\"waited\":1,\"best\":null}"})
+    EXPECT_THROW(early_stopping_hook({})->restore_state(state), DataError) << state;
+  auto s = scored({1});
+  s.hooks.push_back(early_stopping_hook({.metric = "accuracy"}));
+  EXPECT_THAT(message_of_run<NotFound>(s), AllOf(HasSubstr("'accuracy'"), HasSubstr("loss, mean, score")));
+}
+
+TEST_F(BuiltInHooks, PlateauLowersTheRateDownToItsEnd) {
+  auto s = scored({1});
+  std::vector<double> rates;
+  s.hooks.push_back(plateau_learning_rate_hook({.metric = "score", .patience = 2}, 0.5, 0.2));
+  s.hooks.push_back(before_run_hook([&](Session& session) { rates.push_back(session.learning_rate()); }));
+  run_or_throw(s);
+  EXPECT_THAT(rates, ElementsAre(1, 1, 1, 0.5, 0.5, 0.25, 0.25, 0.2));
+  EXPECT_FLOAT_EQ(static_cast<float>(saved("w").item()), -(3 + 1 + 0.5f + 0.2f));
+}
+
+TEST_F(BuiltInHooks, PlateauGoesOnAfterAResume) {
+  std::vector<double> rates;
+  auto s = scored({1});
+  s.hooks.push_back(nullptr);
+  s.hooks.push_back(before_run_hook([&](Session& session) { rates.push_back(session.learning_rate()); }));
+  for (int64_t last : {2, 4, 8}) {
+    s.hooks[1] = plateau_learning_rate_hook({.metric = "score", .patience = 2}, 0.5, 0.2);
+    s.max_number_of_steps = last;
+    run_or_throw(s);
+  }
+  EXPECT_THAT(rates, ElementsAre(1, 1, 1, 0.5, 0.5, 0.25, 0.25, 0.2));
+}
+
+TEST_F(BuiltInHooks, OutputFnGetsTheStepsOfATraining) {
+  auto s = spec();
+  s.max_number_of_steps = 5;
+  s.output_every_n_steps = 2;
+  s.model_fn = [](const Inputs& in, ModeKeys mode) {
+    auto model = constant_slope_model(in, mode);
+    model.output_info = {{"x", in[0] + 0.0f}};
+    return model;
+  };
+  std::vector<size_t> calls;
+  std::vector<float> values;
+  s.output_fn = [&](std::span<const OutputBatch> batches) {
+    calls.push_back(batches.size());
+    for (const OutputBatch& batch : batches) {
+      EXPECT_EQ(batch.at(0).first, "x");
+      for (float value : batch.at(0).second.values<float>()) values.push_back(value);
+    }
+  };
+  run_or_throw(s);
+  EXPECT_THAT(calls, ElementsAre(2, 2, 1));
+  EXPECT_THAT(values, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
+}
+
+}  // namespace
+}  // namespace mox
