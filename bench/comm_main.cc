@@ -1,8 +1,8 @@
 // mpirun -n 2 build/bin/bench_comm [--json] [LARGEST_BYTES]
 //
-// Sums float32 arrays of 1 KB to 256 MB over the ranks: our tree, MPI_Allreduce and Gloo, in turn in the same run. A time is
-// that of the slowest rank, the result the median of the rounds. Without mpirun: how fast one process sums the gradients of
-// two replicas, against what its memory allows.
+// Sums float32 arrays of 1 KB to 256 MB over the ranks: our tree, MPI_Allreduce and Gloo, in turn in the same
+// run. A time is that of the slowest rank, the result the median of the rounds. Without mpirun: how fast one
+// process sums the gradients of two replicas, against what its memory allows.
 #include <fmt/format.h>
 #include <mpi.h>
 
@@ -33,8 +33,9 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Seconds of one call out of `calls`, the slowest rank's. The call before them brings all ranks together by the means that are
-// measured: ranks that still waited by other means, polling, would take the cores from those that have begun.
+// Seconds of one call out of `calls`, the slowest rank's. The call before them brings all ranks together by
+// the means that are measured: ranks that still waited by other means, polling, would take the cores from
+// those that have begun.
 template <typename Body>
 double timed(mox::Communicator& ranks, int calls, const Body& body) {
   body();
@@ -120,8 +121,8 @@ void measure_allreduce(bool json, size_t largest_bytes) {
 // Two arrays of this size are larger than any cache.
 constexpr int64_t kReplicaElements = int64_t{64} << 20;
 
-// Bytes a second between memory and one core, in arrays as the engine has them: the triad of McCalpin's STREAM, which reads
-// three arrays (also the one that it writes, to have whole cache lines) and writes one.
+// Bytes a second between memory and one core, in arrays as the engine has them: the triad of McCalpin's
+// STREAM, which reads three arrays (also the one that it writes, to have whole cache lines) and writes one.
 double memory_rate_of_one_core() {
   const mox::Shape shape{kReplicaElements};
   mox::Array a(mox::DType::kFloat32, shape), b(mox::DType::kFloat32, shape), c(mox::DType::kFloat32, shape);
@@ -139,8 +140,8 @@ double memory_rate_of_one_core() {
   return best;
 }
 
-// The sum of two replicas' gradients is made by one thread, while the others compute: so the bound is what memory gives to
-// one. A sum reads both arrays and writes one.
+// The sum of two replicas' gradients is made by one thread, while the others compute: so the bound is what
+// memory gives to one. A sum reads both arrays and writes one.
 void measure_sum_in_process(bool json) {
   const mox::Shape shape{kReplicaElements};
   mox::Array left(mox::DType::kFloat32, shape), right(mox::DType::kFloat32, shape);

@@ -1,9 +1,9 @@
 // build/bin/bench_feeding --case=resnet_v1_50|lenet --data=real|synthetic [--steps=N] [--json]
 //
-// The rate of training when the input side works for it, and when it has nothing to do: the case on its data, decoded, augmented
-// and shuffled as in a training run, or on one batch that lies in memory. --data_url names the data: a folder of photographs (a
-// sub-directory a class) for resnet_v1_50, Fashion-MNIST for lenet. --threads, --data_threads and the other options are those of
-// every run.
+// The rate of training when the input side works for it, and when it has nothing to do: the case on its data,
+// decoded, augmented and shuffled as in a training run, or on one batch that lies in memory. --data_url names
+// the data: a folder of photographs (a sub-directory a class) for resnet_v1_50, Fashion-MNIST for lenet.
+// --threads, --data_threads and the other options are those of every run.
 #include <fmt/format.h>
 
 #include <cstdio>

@@ -12,7 +12,8 @@ struct Measurement {
   std::string metric;  // "steps_per_second"
   double value = 0;
   std::string unit;  // "steps/s"
-  // What it is compared with: who, their value of the same metric, and the ratio ours / theirs (null where there is none).
+  // What it is compared with: who, their value of the same metric, and the ratio ours / theirs (null where
+  // there is none).
   std::optional<std::string> peer = {};
   std::optional<double> peer_value = {};
   std::optional<double> ratio = {};

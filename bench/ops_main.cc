@@ -1,7 +1,8 @@
 // build/bin/bench_ops [--ops=conv2d,...] [--seconds=0.3] [--threads=N] [--precision=fp32|bf16] [--json]
 //
-// Our side of ./dev bench ops: single ops and their gradients on one plan each, as a training compiles them: in the layouts
-// that the kernels choose. Conversions between layouts are steps of their own and not counted. Prints milliseconds.
+// Our side of ./dev bench ops: single ops and their gradients on one plan each, as a training compiles them:
+// in the layouts that the kernels choose. Conversions between layouts are steps of their own and not counted.
+// Prints milliseconds.
 #include <fmt/format.h>
 
 #include <algorithm>

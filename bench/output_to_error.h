@@ -1,4 +1,5 @@
-// While alive, what this process writes to stdout goes to stderr: so that a run's summary does not mix with JSON lines.
+// While alive, what this process writes to stdout goes to stderr: so that a run's summary does not mix with
+// JSON lines.
 #pragma once
 
 #include <unistd.h>

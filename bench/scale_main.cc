@@ -1,7 +1,8 @@
 // build/bin/bench_scale --model=resnet_v1_50|mlp [--batch_size=16] [--steps=N] [--json]
 //
-// Our side of ./dev bench scale: trains a network of the zoo, or four dense layers of 4096 (much to send for little to
-// compute), on one batch of random numbers, and reports the samples a second of the whole job. Placement is that of every run:
+// Our side of ./dev bench scale: trains a network of the zoo, or four dense layers of 4096 (much to send for
+// little to compute), on one batch of random numbers, and reports the samples a second of the whole job.
+// Placement is that of every run:
 // --num_devices, --threads, mpirun.
 #include <fmt/format.h>
 

@@ -14,8 +14,8 @@ struct SmallCase {
   mox::Shape image_shape;  // of one sample
   mox::ModelFn model_fn;
   mox::OptimizerFn optimizer_fn;
-  // Of the mathematics, whatever an implementation does: matrix products and convolutions, forward, for the weights, and
-  // for the inputs where a gradient is needed. A multiply-add counts as two.
+  // Of the mathematics, whatever an implementation does: matrix products and convolutions, forward, for the
+  // weights, and for the inputs where a gradient is needed. A multiply-add counts as two.
   double floating_point_operations_per_sample = 0;
 };
 

@@ -1,7 +1,8 @@
 // build/bin/bench_small --case=softmax|lenet [--batch_size=N] [--steps=N] [--json] [--profile]
 //
-// Our side of ./dev bench small: trains a case on Fashion-MNIST through mox::run and reports the rate of steps after a
-// warm-up. --profile prints where the time of a step goes instead. --threads and --data_threads are those of every run.
+// Our side of ./dev bench small: trains a case on Fashion-MNIST through mox::run and reports the rate of
+// steps after a warm-up. --profile prints where the time of a step goes instead. --threads and --data_threads
+// are those of every run.
 #include <fmt/format.h>
 
 #include <cstdio>

@@ -59,8 +59,8 @@ Parameter make_parameter(const std::string& name, const mox::Optimizer& optimize
   return parameter;
 }
 
-// The training graph: the loss is fetched, every trainable variable has a gradient, in the order in which the backward
-// pass finishes them.
+// The training graph: the loss is fetched, every trainable variable has a gradient, in the order in which the
+// backward pass finishes them.
 mox::PlanRequest build_training_graph(const mox::ModelFn& model_fn, const mox::Dataset& batches,
                                       mox::Graph& graph) {
   std::vector<mox::Tensor> components;

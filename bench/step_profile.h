@@ -38,8 +38,8 @@ struct StepProfile {
   double overhead() const { return total - kernel_seconds() - update_seconds(); }
 };
 
-// Trains on `data` (samples, not batched) as mox::run does, but with a clock around each kernel of the plan, each update
-// of a variable and each wait for a batch. The clocks cost about 0.05 µs a kernel.
+// Trains on `data` (samples, not batched) as mox::run does, but with a clock around each kernel of the plan,
+// each update of a variable and each wait for a batch. The clocks cost about 0.05 µs a kernel.
 StepProfile profile_steps(const mox::ModelFn& model_fn, const mox::OptimizerFn& optimizer_fn,
                           const mox::Dataset& data, const ProfileOptions& options);
 

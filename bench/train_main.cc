@@ -1,9 +1,11 @@
-// build/bin/bench_train --model=resnet_v1_50 [--batch_size=16] [--devices=1] [--precision=fp32|bf16] [--steps=N]
+// build/bin/bench_train --model=resnet_v1_50 [--batch_size=16] [--devices=1] [--precision=fp32|bf16]
+// [--steps=N]
 //                       [--profile] [--json]
 //
-// Our side of ./dev bench train: trains a network of the zoo on one batch of random images through mox::run and reports
-// images a second after a warm-up, the time from model_fn to the first step, and the peak of resident memory. --profile tells
-// where the time of a step goes instead. --threads and the other options are those of every run.
+// Our side of ./dev bench train: trains a network of the zoo on one batch of random images through mox::run
+// and reports images a second after a warm-up, the time from model_fn to the first step, and the peak of
+// resident memory. --profile tells where the time of a step goes instead. --threads and the other options are
+// those of every run.
 #include <fmt/format.h>
 
 #include <chrono>

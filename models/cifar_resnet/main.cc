@@ -1,11 +1,13 @@
-// The CIFAR-10 job: ResNet-20 of He et al. (arXiv:1512.03385, 4.2) on 32 x 32 images, padded, cut and mirrored.
+// The CIFAR-10 job: ResNet-20 of He et al. (arXiv:1512.03385, 4.2) on 32 x 32 images, padded, cut and
+// mirrored.
 //
 //   build/bin/cifar_resnet --config models/cifar_resnet/cifar_resnet.yaml --data_url=DIRECTORY
 //
-//   build/bin/mox launch -n 4 -- build/bin/cifar_resnet ...     on four ranks, each with its share of every batch
+//   build/bin/mox launch -n 4 -- build/bin/cifar_resnet ...     on four ranks, each with its share of every
+//   batch
 //
-// DIRECTORY holds the binary or the Python version of CIFAR-10; models/cifar_resnet/make_cifar_files.py makes files of the
-// same formats from Fashion-MNIST.
+// DIRECTORY holds the binary or the Python version of CIFAR-10; models/cifar_resnet/make_cifar_files.py makes
+// files of the same formats from Fashion-MNIST.
 #include <models/zoo/zoo.h>
 #include <moxing/moxing.h>
 

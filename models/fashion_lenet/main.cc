@@ -2,8 +2,8 @@
 //
 //   build/bin/fashion_lenet --config models/fashion_lenet/fashion_lenet.yaml
 //
-// LeCun et al., "Gradient-based learning applied to document recognition" (1998), in the wider form of TensorFlow's
-// tutorials. Run it again with another --max_epochs to go on from the checkpoint.
+// LeCun et al., "Gradient-based learning applied to document recognition" (1998), in the wider form of
+// TensorFlow's tutorials. Run it again with another --max_epochs to go on from the checkpoint.
 #include <moxing/moxing.h>
 
 namespace {

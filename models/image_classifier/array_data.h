@@ -1,5 +1,6 @@
-// Images that are numbers already. An .npz archive: `images`, uint8 or float32 [samples, channels, height, width], and `labels`,
-// whole numbers [samples]. A .csv file: a line for each image, its label and then its pixels, channel by channel and row by row.
+// Images that are numbers already. An .npz archive: `images`, uint8 or float32 [samples, channels, height,
+// width], and `labels`, whole numbers [samples]. A .csv file: a line for each image, its label and then its
+// pixels, channel by channel and row by row.
 #pragma once
 
 #include <moxing/moxing.h>
@@ -17,11 +18,12 @@ struct ArrayFile {
   float csv_maximum = 255;    // the value of a pixel that becomes 1
 };
 
-// One more than the largest label. Throws as mox::data::read_npz and read_csv, NotFound and DataError for other content than this.
+// One more than the largest label. Throws as mox::data::read_npz and read_csv, NotFound and DataError for
+// other content than this.
 int64_t classes_of_arrays(const ArrayFile& file);
 
-// Elements {image, label}: float32[channels, height, width], of uint8 divided by 255, of .csv by csv_maximum, and int32[].
-// Throws as classes_of_arrays, DataError for a label outside of [0, num_classes).
+// Elements {image, label}: float32[channels, height, width], of uint8 divided by 255, of .csv by csv_maximum,
+// and int32[]. Throws as classes_of_arrays, DataError for a label outside of [0, num_classes).
 mox::Dataset samples_of_arrays(const ArrayFile& file, int64_t num_classes);
 
 }  // namespace image_classifier

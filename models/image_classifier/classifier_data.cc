@@ -220,7 +220,8 @@ mox::Dataset ClassifierData::dataset(mox::ModeKeys mode) const {
   if (training) data = data.shuffle(data.cardinality());
   if (!batches()) return training ? data.repeat() : data;
   const auto batch_size = mox::get_flag<int64_t>("batch_size");
-  // Batches end with a pass: one of two passes would leave no whole number of batches to a pass, as max_epochs counts them.
+  // Batches end with a pass: one of two passes would leave no whole number of batches to a pass, as
+  // max_epochs counts them.
   if (training)
     return mox::data::mix_up(
                data.batch(batch_size),

@@ -1,4 +1,5 @@
-// The data side of the pre-set job: which files, which augmentation, as the options data.* and augmentation.* say.
+// The data side of the pre-set job: which files, which augmentation, as the options data.* and augmentation.*
+// say.
 #pragma once
 
 #include <moxing/moxing.h>
@@ -13,8 +14,8 @@ namespace image_classifier {
 // Declares the options. Call before mox::init.
 void define_data_flags();
 
-// Height and width of the images. 0: in training that of the data (for formats of one size) or of the network, in
-// evaluation as in training.
+// Height and width of the images. 0: in training that of the data (for formats of one size) or of the
+// network, in evaluation as in training.
 struct ImageSizes {
   int64_t train = 0, eval = 0;
 };
@@ -23,16 +24,17 @@ struct ImageSizes {
 class ClassifierData {
  public:
   // Reads the options and lists the data. `network` decides the recipe of the augmentation. Throws
-  // InvalidArgument for options that do not fit together, DataError for training and evaluation folders whose classes
-  // differ, and what the readers throw.
+  // InvalidArgument for options that do not fit together, DataError for training and evaluation folders whose
+  // classes differ, and what the readers throw.
   ClassifierData(std::string network, ImageSizes sizes);
 
-  // Elements {image, label}; in TRAIN shuffled and repeated without end. With MixUp, batches (see batches()). Images that are read
-  // from files of images, and mixtures, are of mox::preferred_image_dtype(), others float32.
+  // Elements {image, label}; in TRAIN shuffled and repeated without end. With MixUp, batches (see batches()).
+  // Images that are read from files of images, and mixtures, are of mox::preferred_image_dtype(), others
+  // float32.
   mox::Dataset dataset(mox::ModeKeys mode) const;
 
-  // The same data with images of this height and width in both modes. `option` has asked for it: InvalidArgument names it
-  // where the format's images or the network's weights are for one size.
+  // The same data with images of this height and width in both modes. `option` has asked for it:
+  // InvalidArgument names it where the format's images or the network's weights are for one size.
   ClassifierData with_image_size(const std::string& option, int64_t size) const;
 
   int64_t num_classes() const { return num_classes_; }

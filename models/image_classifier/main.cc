@@ -31,8 +31,8 @@ mox::ModelSpec with_many_labels(const mox::NetworkOutput& output, const mox::Ten
 
 mox::ModelSpec build_model(const mox::Inputs& in, mox::ModeKeys mode, const std::string& network,
                            int64_t num_classes, bool many_labels) {
-  auto [images, labels] = in.take<
-      2>();  // [batch, channels, height, width]; [batch], or [batch, classes] of many labels and after MixUp
+  auto [images, labels] = in.take<2>();  // [batch, channels, height, width]; [batch], or [batch, classes] of
+                                         // many labels and after MixUp
   mox::NetworkOptions options{.num_classes = num_classes};
   if (!mox::get_model_meta(network).takes_any_image_size) options.image_size = images.shape()[2];
   auto output = mox::get_model_fn(network, options)(images, mode);

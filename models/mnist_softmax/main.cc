@@ -22,8 +22,8 @@ mox::ModelSpec model_fn(const mox::Inputs& in, mox::ModeKeys) {
 
 }  // namespace
 
-// SGD at 0.5 makes accuracy jump by three points from step to step, so a longer run lowers the rate from the third
-// epoch to the fifth, linearly (`->`): where it stops is then no matter of luck.
+// SGD at 0.5 makes accuracy jump by three points from step to step, so a longer run lowers the rate from the
+// third epoch to the fifth, linearly (`->`): where it stops is then no matter of luck.
 int main(int argc, char** argv) {
   mox::init(argc, argv);
   return mox::run({.input_fn = input_fn,

@@ -6,9 +6,9 @@
 namespace mox::zoo {
 namespace {
 
-// x / (1 + 0.001 / 9 * s)^0.75, s: the sum of x^2 over the nine channels around (Krizhevsky et al., "ImageNet classification with
-// deep convolutional neural networks", NIPS 2012, section 3.3). The sum is a product with a band matrix, which oneDNN
-// does as a 1x1 convolution.
+// x / (1 + 0.001 / 9 * s)^0.75, s: the sum of x^2 over the nine channels around (Krizhevsky et al., "ImageNet
+// classification with deep convolutional neural networks", NIPS 2012, section 3.3). The sum is a product with
+// a band matrix, which oneDNN does as a 1x1 convolution.
 Tensor local_response_normalization(const Tensor& x) {
   constexpr int64_t kRadius = 4;
   const int64_t channels = x.shape()[1];

@@ -6,8 +6,8 @@
 namespace mox {
 namespace {
 
-// Products of a convolution or a dense layer with its kernel, for the whole batch. Constant kernels (cifarnet's
-// normalisation) are not counted, as in the published figures.
+// Products of a convolution or a dense layer with its kernel, for the whole batch. Constant kernels
+// (cifarnet's normalisation) are not counted, as in the published figures.
 int64_t multiply_adds(const Node& node) {
   if (node.op->name != "conv2d" && node.op->name != "matmul") return 0;
   const Tensor& kernel = node.inputs[1];

@@ -10,8 +10,8 @@ namespace {
 
 Tensor relu6(const Tensor& x, SourceLocation where) { return clip_by_value(x, 0, 6, where); }
 
-// The multiple of 8 nearest to `channels`, but no less than 90 % of it, and at least 8: the rule of the reference
-// implementation.
+// The multiple of 8 nearest to `channels`, but no less than 90 % of it, and at least 8: the rule of the
+// reference implementation.
 int64_t multiple_of_8(double channels) {
   const auto rounded = std::max<int64_t>(8, static_cast<int64_t>(channels + 4) / 8 * 8);
   return static_cast<double>(rounded) < 0.9 * channels ? rounded + 8 : rounded;

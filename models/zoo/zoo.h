@@ -7,8 +7,8 @@
 //     return {.loss = loss, .log_info = {{"loss", loss}, {"accuracy", mox::accuracy(logits, labels)}}};
 //   }
 //
-// Link the target mox_zoo. docs/zoo.md lists the networks with their sizes; `mox import` gives them the weights of
-// torchvision's networks.
+// Link the target mox_zoo. docs/zoo.md lists the networks with their sizes; `mox import` gives them the
+// weights of torchvision's networks.
 #pragma once
 
 #include <moxing/moxing.h>
@@ -33,33 +33,36 @@ struct NetworkOutput {
   const Tensor& end_point(std::string_view name) const;
 };
 
-// Settings that every network takes. Those without a value have the default stated here; one that the network has no
-// use for (dropout for a ResNet, batch_norm_* for a network without batch normalisation) must not be set.
+// Settings that every network takes. Those without a value have the default stated here; one that the network
+// has no use for (dropout for a ResNet, batch_norm_* for a network without batch normalisation) must not be
+// set.
 struct NetworkOptions {
   // >= 1; default: that of the published network (ModelMeta::num_classes)
   std::optional<int64_t> num_classes = {};
-  // Height and width of the images, which are then required. Default: any size for networks that end with a global mean;
-  // ModelMeta::image_size for those whose dense layers are made for one size (lenet, cifarnet, alexnet, vgg).
+  // Height and width of the images, which are then required. Default: any size for networks that end with a
+  // global mean; ModelMeta::image_size for those whose dense layers are made for one size (lenet, cifarnet,
+  // alexnet, vgg).
   std::optional<int64_t> image_size = {};
-  // weight_decay * sum(w^2) / 2 of every convolution and dense kernel (not of biases and normalisation) is added to the loss, as
-  // "regularization_losses". Use this or the optimizer's weight_decay, not both. >= 0.
+  // weight_decay * sum(w^2) / 2 of every convolution and dense kernel (not of biases and normalisation) is
+  // added to the loss, as "regularization_losses". Use this or the optimizer's weight_decay, not both. >= 0.
   float weight_decay = 0;
   std::optional<float> batch_norm_momentum = {};  // of the moving averages; default 0.9; in [0, 1]
   std::optional<float> batch_norm_epsilon = {};   // default 1e-5; > 0
-  // Computes the shortcuts that are convolutions again in the backward pass: less memory, one to four hundredths more time
-  // (docs/recomputation.md). For ResNets of version 1 whose shortcuts are such.
+  // Computes the shortcuts that are convolutions again in the backward pass: less memory, one to four
+  // hundredths more time (docs/recomputation.md). For ResNets of version 1 whose shortcuts are such.
   bool recompute_shortcuts = false;
   // share of the units dropped in TRAIN; default: ModelMeta::dropout; in [0, 1)
   std::optional<float> dropout = {};
 };
 
-// images: float32 or bfloat16 [batch, channels, height, width]; with `precision: bf16`, the first convolution takes bfloat16 images
-// (preferred_image_dtype) without a cast. All variables are made under the scope named after the network.
-// Throws InvalidArgument for images of the wrong type or size, naming what the network takes.
+// images: float32 or bfloat16 [batch, channels, height, width]; with `precision: bf16`, the first convolution
+// takes bfloat16 images (preferred_image_dtype) without a cast. All variables are made under the scope named
+// after the network. Throws InvalidArgument for images of the wrong type or size, naming what the network
+// takes.
 using NetworkFn = std::function<NetworkOutput(const Tensor& images, ModeKeys mode)>;
 
-// The network of that name. Options are checked here. Throws InvalidArgument for an unknown name (naming the known
-// ones), for an option that the network does not use and for a value out of its range.
+// The network of that name. Options are checked here. Throws InvalidArgument for an unknown name (naming the
+// known ones), for an option that the network does not use and for a value out of its range.
 NetworkFn get_model_fn(std::string_view name, const NetworkOptions& options = {});
 
 // The facts of a network in its published form: with default options, one image of image_size.
@@ -78,7 +81,8 @@ struct ModelMeta {
   int64_t multiply_adds = 0;    // of convolutions and dense layers, for one image forward
 };
 
-// Throws InvalidArgument for an unknown name. Builds the graph to count, which takes milliseconds and no tensor memory.
+// Throws InvalidArgument for an unknown name. Builds the graph to count, which takes milliseconds and no
+// tensor memory.
 ModelMeta get_model_meta(std::string_view name);
 
 // The names that get_model_fn knows, in the order of docs/zoo.md.

@@ -74,8 +74,9 @@ std::optional<std::string> latest_checkpoint(const std::string& log_dir);
 // that it is. Throws NotFound if there is none.
 std::string resolve_checkpoint(const std::string& path);
 
-// Loads the checkpoint that `path` means (see resolve_checkpoint), and sets `*directory` to where it was found: of a log_dir
-// in which a run saves, the latest may be gone a moment after it was found. Variables and slots come sorted by name.
+// Loads the checkpoint that `path` means (see resolve_checkpoint), and sets `*directory` to where it was
+// found: of a log_dir in which a run saves, the latest may be gone a moment after it was found. Variables and
+// slots come sorted by name.
 //
 // Throws NotFound if there is none, and DataError if anything about it is wrong: a missing, truncated or
 // damaged file, files of two different checkpoints. The text names the file, what is wrong, and the newest

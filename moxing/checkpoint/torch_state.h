@@ -1,8 +1,8 @@
 // Weights of torchvision's networks as variables of ours.
 //
-// A torchvision state has a tensor a parameter, under names such as "layer1.0.conv1.weight"; the networks of the zoo
-// (models/zoo) call theirs "resnet_v1_50/block1/unit_1/conv1/kernel". The order of axes is the same except for dense
-// kernels, which torchvision keeps as [out, in] and we as [in, out].
+// A torchvision state has a tensor a parameter, under names such as "layer1.0.conv1.weight"; the networks of
+// the zoo (models/zoo) call theirs "resnet_v1_50/block1/unit_1/conv1/kernel". The order of axes is the same
+// except for dense kernels, which torchvision keeps as [out, in] and we as [in, out].
 #pragma once
 
 #include <span>
@@ -21,12 +21,15 @@ struct ImportedVariable {
   bool transposed = false;  // [out, in] -> [in, out]
 };
 
-// The variables of the zoo's network `model` that the tensors of a torchvision state are, in the order of `state`.
-// "...num_batches_tracked" is the only entry without a counterpart (the weight of a moving average is fixed here).
+// The variables of the zoo's network `model` that the tensors of a torchvision state are, in the order of
+// `state`.
+// "...num_batches_tracked" is the only entry without a counterpart (the weight of a moving average is fixed
+// here).
 //
-// Throws InvalidArgument for a model that importable_models does not list, and DataError, naming the tensor, for a tensor
-// that is not float32 or that the network does not have, and for a state that lacks some of the network's tensors. Shapes are
-// compared when the checkpoint is restored, as they depend on num_classes and image size.
+// Throws InvalidArgument for a model that importable_models does not list, and DataError, naming the tensor,
+// for a tensor that is not float32 or that the network does not have, and for a state that lacks some of the
+// network's tensors. Shapes are compared when the checkpoint is restored, as they depend on num_classes and
+// image size.
 std::vector<ImportedVariable> import_torch_state(std::string_view model, std::span<const NamedArray> state);
 
 // torchvision's name and ours of every variable of `model`, sorted. Throws InvalidArgument as above.

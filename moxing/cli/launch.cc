@@ -79,8 +79,8 @@ bool stop_is_asked() {
   ::_exit(kProgramNotStarted);
 }
 
-// The wait status of a child at its end. It gets `first` for the first signal that this process has got, `second` for each
-// further one.
+// The wait status of a child at its end. It gets `first` for the first signal that this process has got,
+// `second` for each further one.
 int wait_for(pid_t child, int first, int second) {
   int status = 0;
   pid_t ended = 0;
@@ -92,8 +92,8 @@ int wait_for(pid_t child, int first, int second) {
   return status;
 }
 
-// Runs the command to its end. The first signal that this process gets asks the job to save and to end, which mpirun passes
-// on as SIGUSR1 (a SIGTERM it would take for its own); the second one ends it.
+// Runs the command to its end. The first signal that this process gets asks the job to save and to end, which
+// mpirun passes on as SIGUSR1 (a SIGTERM it would take for its own); the second one ends it.
 int run(const std::vector<std::string>& command) {
   const pid_t child = ::fork();
   if (child < 0) throw IoError("no process could be started");

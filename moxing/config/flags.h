@@ -118,7 +118,8 @@ void set_flag(std::string_view name, const T& value) {
   internal::set_flag(name, internal::to_option_value(value));
 }
 
-// Takes back what set_flag has said, if it has: the other sources count again. NotFound for a name that is not declared.
+// Takes back what set_flag has said, if it has: the other sources count again. NotFound for a name that is
+// not declared.
 void reset_flag(std::string_view name);
 
 }  // namespace mox

@@ -30,7 +30,8 @@ LogLevel level_named(const std::string& name) {
   return name == "error" ? LogLevel::kError : LogLevel::kInfo;
 }
 
-// An exception that leaves main, thrown outside of mox::run, is reported in one paragraph like one inside of it.
+// An exception that leaves main, thrown outside of mox::run, is reported in one paragraph like one inside of
+// it.
 [[noreturn]] void report_and_exit() {
   if (const std::exception_ptr thrown = std::current_exception()) {
     try {
@@ -45,8 +46,8 @@ LogLevel level_named(const std::string& name) {
   std::abort();
 }
 
-// A program that was started with a closed standard stream would get its number for the next file that it opens, and print
-// into that file.
+// A program that was started with a closed standard stream would get its number for the next file that it
+// opens, and print into that file.
 void occupy_standard_streams() {
   for (int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(descriptor, F_GETFD) == -1 && errno == EBADF)

@@ -21,9 +21,9 @@ namespace mox {
 // A configuration that cannot be used (unknown key or flag, wrong type, value out of range, duplicate key,
 // unreadable or malformed file) is reported on stderr in one paragraph and ends the process with status 2,
 // before anything has run. Call it once, first thing in main after the define_flag calls; a second call
-// throws FailedPrecondition. A process that mpirun has started with others joins them here (moxing/job/distributed.h); of these,
-// only rank 0 logs what is no warning. From here on an exception that nobody catches is reported in the same way and ends the
-// process with status 1.
+// throws FailedPrecondition. A process that mpirun has started with others joins them here
+// (moxing/job/distributed.h); of these, only rank 0 logs what is no warning. From here on an exception that
+// nobody catches is reported in the same way and ends the process with status 1.
 void init(int argc, const char* const* argv);
 
 struct InitOptions {

@@ -278,8 +278,8 @@ std::vector<Option> declare() {
        .help = "The job ends when a rank has been waited for this many seconds.",
        .minimum = 0.1},
 
-      // No defaults here: what is not given is the program's own choice, and the configuration.yaml of a run whose
-      // optimizer is a function of the program must not name another.
+      // No defaults here: what is not given is the program's own choice, and the configuration.yaml of a run
+      // whose optimizer is a function of the program must not name another.
       {.name = "optimizer.name",
        .type = kString,
        .default_value = {},

@@ -84,15 +84,15 @@ bool may_use_color(int descriptor);
 
 // Writes lines to `output`, and while a run trains keeps one live line on `status` if that is a terminal (and
 // TERM is not "dumb"). Lines of print and of the log (log_info and others) appear above the live line and
-// never inside of it. A failure to write is logged once and remembered, no more: a terminal that has gone away does not
-// end a run.
-// Threads: all functions may be called from any thread. At most one Console may exist at a time.
+// never inside of it. A failure to write is logged once and remembered, no more: a terminal that has gone
+// away does not end a run. Threads: all functions may be called from any thread. At most one Console may
+// exist at a time.
 class Console : private LogLineObserver {
  public:
   enum class Style { kPlain, kStrong };  // kStrong: bold, where colour may be used
 
-  // Descriptors, not owned. With `terminals` false they are never taken for terminals: mpirun gives a program one although
-  // what is printed may well go into a file.
+  // Descriptors, not owned. With `terminals` false they are never taken for terminals: mpirun gives a program
+  // one although what is printed may well go into a file.
   explicit Console(int output = 1, int status = 2, bool terminals = true);
   ~Console() override;  // removes the live line
   Console(const Console&) = delete;

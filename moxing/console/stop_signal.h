@@ -5,8 +5,8 @@
 
 namespace mox::internal {
 
-// While alive, the first SIGINT, SIGTERM or SIGUSR1 of the process is remembered instead of ending it; a second one of the
-// same kind ends it as usual. One at a time.
+// While alive, the first SIGINT, SIGTERM or SIGUSR1 of the process is remembered instead of ending it; a
+// second one of the same kind ends it as usual. One at a time.
 class StopSignal {
  public:
   StopSignal();

@@ -1,6 +1,6 @@
-// CIFAR-10 and CIFAR-100 (https://www.cs.toronto.edu/~kriz/cifar.html): 32 x 32 colour images, in the binary version
-// (data_batch_1.bin ...; train.bin) and the Python version (data_batch_1 ...; train: pickles, of which nothing is
-// executed).
+// CIFAR-10 and CIFAR-100 (https://www.cs.toronto.edu/~kriz/cifar.html): 32 x 32 colour images, in the binary
+// version (data_batch_1.bin ...; train.bin) and the Python version (data_batch_1 ...; train: pickles, of
+// which nothing is executed).
 #pragma once
 
 #include <cstddef>
@@ -20,10 +20,11 @@ struct CifarBatch {
   Array images, labels;
 };
 
-// `classes` is 10 or 100 (the fine labels, of the records with two). `name` stands for the path in messages. Throws
-// DataError (path, offset) for a length that is no multiple of a record's, or a label out of range.
+// `classes` is 10 or 100 (the fine labels, of the records with two). `name` stands for the path in messages.
+// Throws DataError (path, offset) for a length that is no multiple of a record's, or a label out of range.
 CifarBatch parse_cifar_binary(std::span<const std::byte> content, int classes, const std::string& name);
-// The dictionary's keys "data" (uint8 [samples, 3072]) and "labels" (or "fine_labels"); others are passed over.
+// The dictionary's keys "data" (uint8 [samples, 3072]) and "labels" (or "fine_labels"); others are passed
+// over.
 CifarBatch parse_cifar_python(std::span<const std::byte> content, int classes, const std::string& name);
 
 struct CifarOptions {
@@ -31,9 +32,9 @@ struct CifarOptions {
   DType dtype = DType::kFloat32;  // of the images, or kBFloat16: see ImageOptions::dtype
 };
 
-// The whole of one split ("train" or "test") from `directory`, or from its usual sub-directory (cifar-10-batches-bin,
-// cifar-10-batches-py, cifar-100-binary, cifar-100-python). The binary version is taken if both are there.
-// Throws NotFound, naming what was looked for, and DataError.
+// The whole of one split ("train" or "test") from `directory`, or from its usual sub-directory
+// (cifar-10-batches-bin, cifar-10-batches-py, cifar-100-binary, cifar-100-python). The binary version is
+// taken if both are there. Throws NotFound, naming what was looked for, and DataError.
 CifarBatch read_cifar(const std::string& directory, int classes, std::string_view split);
 
 // Elements {image, label}: options.dtype[channels, height, width] and int32[]. All images are held in memory.

@@ -1,7 +1,8 @@
 // NumPy's files (numpy.lib.format, versions 1 to 3): .npy, one array, and .npz, a zip archive of them.
 //
-// dtypes: <f4, <i4, <i8, |u1 and |b1, in C order. NumPy's default, <f8, has no dtype here: save array.astype('float32').
-// Sizes are validated against the file before anything is allocated. Object arrays, which are pickles, are refused.
+// dtypes: <f4, <i4, <i8, |u1 and |b1, in C order. NumPy's default, <f8, has no dtype here: save
+// array.astype('float32'). Sizes are validated against the file before anything is allocated. Object arrays,
+// which are pickles, are refused.
 #pragma once
 
 #include <cstddef>
@@ -19,17 +20,17 @@ namespace mox::data {
 // Throws NotFound or IoError for the file, DataError (path, offset) for its content.
 Array read_npy(const std::string& path);
 
-// The arrays of an archive by name ("images" for images.npy), stored or deflated; checksums are verified. Archives and
-// members of 4 GiB or more (zip64) are refused.
+// The arrays of an archive by name ("images" for images.npy), stored or deflated; checksums are verified.
+// Archives and members of 4 GiB or more (zip64) are refused.
 std::map<std::string, Array> read_npz(const std::string& path);
 
 // The same from bytes in memory; `name` stands for the path in messages.
 Array parse_npy(std::span<const std::byte> content, const std::string& name);
 std::map<std::string, Array> parse_npz(std::span<const std::byte> content, const std::string& name);
 
-// Samples from files: an element has one component for each of `paths`, row i of its array. All arrays are held in memory.
-// Throws as read_npy, InvalidArgument for no paths, DataError for an array without rows to take and for arrays with different
-// numbers of rows, naming the files.
+// Samples from files: an element has one component for each of `paths`, row i of its array. All arrays are
+// held in memory. Throws as read_npy, InvalidArgument for no paths, DataError for an array without rows to
+// take and for arrays with different numbers of rows, naming the files.
 Dataset npy(const std::vector<std::string>& paths, SourceLocation where = SourceLocation::current());
 
 // The same from the arrays `names` of one archive. NotFound names the arrays that are there.

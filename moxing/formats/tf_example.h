@@ -1,5 +1,5 @@
-// tf.Example: the usual content of TFRecord files, a map from names to lists of bytes, floats or 64-bit integers
-// (https://www.tensorflow.org/tutorials/load_data/tfrecord, "tf.train.Example").
+// tf.Example: the usual content of TFRecord files, a map from names to lists of bytes, floats or 64-bit
+// integers (https://www.tensorflow.org/tutorials/load_data/tfrecord, "tf.train.Example").
 #pragma once
 
 #include <cstddef>

@@ -4,10 +4,10 @@
 // A record is its length (8 bytes, little-endian), a masked CRC-32C of the length, the bytes, and a masked
 // CRC-32C of the bytes. Both checksums are verified on every read. Uncompressed files only.
 //
-// Records have no fixed length, so reaching the i-th needs an index of offsets. It is made once, by a walk over
-// the lengths (no data is read), and cached in a file; a cached index that is damaged, or belongs to another
-// size or modification time of the records file, is made anew. Opening a large set says what it does and how far
-// it is.
+// Records have no fixed length, so reaching the i-th needs an index of offsets. It is made once, by a walk
+// over the lengths (no data is read), and cached in a file; a cached index that is damaged, or belongs to
+// another size or modification time of the records file, is made anew. Opening a large set says what it does
+// and how far it is.
 #pragma once
 
 #include <cstddef>
@@ -29,17 +29,18 @@ uint32_t crc32c(std::span<const std::byte> bytes, uint32_t previous = 0);
 uint32_t masked_crc32c(std::span<const std::byte> bytes);
 
 struct TfRecordOptions {
-  // Cache the index in a file. Where it cannot be written, the walk is repeated at each start, which is said in
-  // the log.
+  // Cache the index in a file. Where it cannot be written, the walk is repeated at each start, which is said
+  // in the log.
   bool cache_index = true;
 
-  // Where the index goes, under a name made of the records file's name and its path; empty: beside the records
-  // file as NAME.mox-index.
+  // Where the index goes, under a name made of the records file's name and its path; empty: beside the
+  // records file as NAME.mox-index.
   std::string index_directory = {};
 };
 
-// The files that match any of `patterns` (glob(3): * ? [a-z]), sorted and without duplicates. A pattern may list
-// several, separated by commas. Throws NotFound for one that matches nothing, InvalidArgument for an empty list.
+// The files that match any of `patterns` (glob(3): * ? [a-z]), sorted and without duplicates. A pattern may
+// list several, separated by commas. Throws NotFound for one that matches nothing, InvalidArgument for an
+// empty list.
 std::vector<std::string> match_files(const std::string& patterns);
 
 // A buffer for records that grows and is reused. One a thread.
@@ -53,8 +54,8 @@ class RecordBuffer {
   size_t capacity_ = 0;
 };
 
-// A set of TFRecord files as one sequence of records, file after file. Immutable: every function may be called from
-// several threads at once.
+// A set of TFRecord files as one sequence of records, file after file. Immutable: every function may be
+// called from several threads at once.
 class TfRecordFiles {
  public:
   // Throws NotFound and IoError for files, DataError (path, offset) for a length that fails its checksum or
@@ -67,8 +68,8 @@ class TfRecordFiles {
   uint64_t bytes() const { return bytes_; }  // of all files
   const std::vector<std::string>& paths() const { return paths_; }
 
-  // The bytes of record `index`, 0 <= index < size(), which live in `buffer` until its next use. Throws DataError
-  // (path, offset) if a checksum fails or the file has changed, IoError if it cannot be read.
+  // The bytes of record `index`, 0 <= index < size(), which live in `buffer` until its next use. Throws
+  // DataError (path, offset) if a checksum fails or the file has changed, IoError if it cannot be read.
   std::span<const std::byte> read(int64_t index, RecordBuffer* buffer) const;
 
   // A hint that `index` is read soon.
@@ -100,8 +101,8 @@ class TfRecordFiles {
 std::vector<std::span<const std::byte>> parse_tfrecords(std::span<const std::byte> content,
                                                         const std::string& name);
 
-// Writes one TFRecord file. The bytes go to a temporary name beside `path` and are synced and renamed by `close`:
-// whatever happens, `path` is whole or untouched. Used by one thread.
+// Writes one TFRecord file. The bytes go to a temporary name beside `path` and are synced and renamed by
+// `close`: whatever happens, `path` is whole or untouched. Used by one thread.
 class TfRecordWriter {
  public:
   explicit TfRecordWriter(std::string path);  // throws IoError

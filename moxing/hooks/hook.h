@@ -1,5 +1,5 @@
-// Hooks: code that runs around the steps of a training run. Logging, checkpoints, evaluation and stopping are hooks
-// themselves (hooks.h), written with nothing but this interface.
+// Hooks: code that runs around the steps of a training run. Logging, checkpoints, evaluation and stopping are
+// hooks themselves (hooks.h), written with nothing but this interface.
 //
 // Order of calls:
 //
@@ -12,15 +12,17 @@
 //     hook.after_run(session, result)
 //   hook.end(session)                      // also when a step, or another hook, has thrown
 //
-// Whenever a hook has called session.evaluate(), in whichever of these, after_evaluation of all hooks follows.
+// Whenever a hook has called session.evaluate(), in whichever of these, after_evaluation of all hooks
+// follows.
 //
-// Within each call, hooks run in the order: those of ModelSpec::hooks, those of RunSpec::hooks, the engine's own; `end`
-// runs in the reverse order. ModelSpec::hooks are those that the first call of model_fn has returned. `end` is called for
-// exactly those hooks whose after_create_session was entered. An exception from a hook ends the run with that error; one
-// from `end` after another error is logged, and the first is reported.
+// Within each call, hooks run in the order: those of ModelSpec::hooks, those of RunSpec::hooks, the engine's
+// own; `end` runs in the reverse order. ModelSpec::hooks are those that the first call of model_fn has
+// returned. `end` is called for exactly those hooks whose after_create_session was entered. An exception from
+// a hook ends the run with that error; one from `end` after another error is logged, and the first is
+// reported.
 //
-// A hook with a memory (a best value, a counter) overrides save_state and restore_state, so that a resumed run goes on
-// bitwise equal. All calls come from the training thread.
+// A hook with a memory (a best value, a counter) overrides save_state and restore_state, so that a resumed
+// run goes on bitwise equal. All calls come from the training thread.
 #pragma once
 
 #include <cstdint>
@@ -44,9 +46,10 @@ using Metrics = std::vector<std::pair<std::string, double>>;
 class ModelBuild {
  public:
   virtual ~ModelBuild() = default;
-  // Has `tensor` computed in every step; after_run finds its value under `name`. Throws InvalidArgument if the name is
-  // taken by another tensor, or if the tensor belongs to another graph: a hook lives as long as the run and sees each graph,
-  // so it finds its tensor anew in each begin (model_fn may put it into a collection; get_collection works in begin).
+  // Has `tensor` computed in every step; after_run finds its value under `name`. Throws InvalidArgument if
+  // the name is taken by another tensor, or if the tensor belongs to another graph: a hook lives as long as
+  // the run and sees each graph, so it finds its tensor anew in each begin (model_fn may put it into a
+  // collection; get_collection works in begin).
   virtual void fetch(const std::string& name, const Tensor& tensor) = 0;
   // The loss that is minimised, regularisation included.
   virtual const Tensor& loss() const = 0;
@@ -60,8 +63,8 @@ inline constexpr std::string_view kTrainedLoss = "trained_loss";
 class StepResult {
  public:
   virtual ~StepResult() = default;
-  // A fetched value: "trained_loss" (the loss that is minimised), every name of log_info and output_info, and what hooks
-  // asked for. Throws NotFound for another name, naming those that exist.
+  // A fetched value: "trained_loss" (the loss that is minimised), every name of log_info and output_info, and
+  // what hooks asked for. Throws NotFound for another name, naming those that exist.
   virtual const Array& array(std::string_view name) const = 0;
   double number(std::string_view name) const { return array(name).item(); }
   virtual int64_t samples() const = 0;  // in this step's batch
@@ -76,11 +79,12 @@ class Session {
   virtual int64_t global_step() const = 0;
   virtual int64_t first_step() const = 0;  // the global step at which this start began
   virtual int64_t last_step() const = 0;   // the global step at which the run ends; 0 if there is no limit
-  // Steps in one pass over the training data: a fraction where batches run across the ends of passes (10 samples in
-  // batches of 4, repeated: 2.5). 0 if the size of the data set is not known.
+  // Steps in one pass over the training data: a fraction where batches run across the ends of passes (10
+  // samples in batches of 4, repeated: 2.5). 0 if the size of the data set is not known.
   virtual double steps_per_epoch() const = 0;
   virtual int64_t samples() const = 0;  // trained on since this start
-  // "" if the run keeps nothing. Of the ranks of a job rank 0 alone needs to see it: what writes there does so on rank 0.
+  // "" if the run keeps nothing. Of the ranks of a job rank 0 alone needs to see it: what writes there does
+  // so on rank 0.
   virtual const std::string& log_dir() const = 0;
   virtual const std::vector<std::string>& log_names() const = 0;  // of ModelSpec::log_info, in order
 
@@ -89,21 +93,23 @@ class Session {
   virtual bool stop_requested() const = 0;
   // In `end`: whether the run ends because of an error (nothing should be saved or evaluated then).
   virtual bool failed() const = 0;
-  // Whether a signal (SIGINT, SIGTERM, SIGUSR1) has asked the process to end: `end` should leave out what takes long.
+  // Whether a signal (SIGINT, SIGTERM, SIGUSR1) has asked the process to end: `end` should leave out what
+  // takes long.
   virtual bool interrupted() const = 0;
   // Where lines for a person go.
   virtual Console& console() = 0;
 
-  // Saves the state after the current step under log_dir, off the training thread. In before_run and after_run that is when
-  // every hook has seen the step, so that all of the state belongs to one moment. A no-op without a log_dir, or if this step is
-  // saved already. The run ends with IoError if an earlier save has failed, with NumericError if a trained variable is not
-  // finite (nothing is saved then). Throws FailedPrecondition once the run has failed.
+  // Saves the state after the current step under log_dir, off the training thread. In before_run and
+  // after_run that is when every hook has seen the step, so that all of the state belongs to one moment. A
+  // no-op without a log_dir, or if this step is saved already. The run ends with IoError if an earlier save
+  // has failed, with NumericError if a trained variable is not finite (nothing is saved then). Throws
+  // FailedPrecondition once the run has failed.
   virtual void save_checkpoint() = 0;
 
   // A pass over input_fn(EVAL) with the current variables: the means of log_info over its samples. Throws
-  // FailedPrecondition if the run has no EVAL side (inter_mode is not EVAL), and in after_evaluation. Called by `end`,
-  // it is given up when a signal comes, unless the job has several processes: an exception that `end` should let through
-  // leaves the hook, and is no error.
+  // FailedPrecondition if the run has no EVAL side (inter_mode is not EVAL), and in after_evaluation. Called
+  // by `end`, it is given up when a signal comes, unless the job has several processes: an exception that
+  // `end` should let through leaves the hook, and is no error.
   virtual Metrics evaluate() = 0;
   virtual bool can_evaluate() const = 0;
 
@@ -132,8 +138,8 @@ class Hook {
 
   // JSON text that restore_state understands; "" for a hook without a state.
   virtual std::string save_state() const { return ""; }
-  // Called before after_create_session when a checkpoint holds a state under this hook's name. Throws DataError for a
-  // text that save_state cannot have written.
+  // Called before after_create_session when a checkpoint holds a state under this hook's name. Throws
+  // DataError for a text that save_state cannot have written.
   virtual void restore_state(const std::string&) {}
 };
 

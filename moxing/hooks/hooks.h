@@ -1,5 +1,5 @@
-// The hooks that come with the framework. `mox::run` adds the usual ones by itself (stop-at-step, logging, metrics file,
-// checkpoints, NaN guard, evaluation); the others are for ModelSpec::hooks or RunSpec::hooks.
+// The hooks that come with the framework. `mox::run` adds the usual ones by itself (stop-at-step, logging,
+// metrics file, checkpoints, NaN guard, evaluation); the others are for ModelSpec::hooks or RunSpec::hooks.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,13 @@ struct LoggingHookOptions {
   int64_t every_n_steps = 10;  // by global step; the first step of a start is logged too
   bool live_line = true;       // a progress line with ETA, on a terminal only
 };
-// "step: 10(global step: 10)  sample/sec: 42.2  loss: 3.977  accuracy: 0.188" on stdout; the live line on stderr.
+// "step: 10(global step: 10)  sample/sec: 42.2  loss: 3.977  accuracy: 0.188" on stdout; the live line on
+// stderr.
 std::shared_ptr<Hook> logging_hook(const LoggingHookOptions& options);
 
-// Appends {"step", "samples_per_second", "learning_rate", metrics...} as one JSON object a line to log_dir/metrics.jsonl,
-// and evaluations with "evaluation": true. After a resume, lines of steps beyond the restored one are cut off first. Of the
-// ranks of a job rank 0 writes the file.
+// Appends {"step", "samples_per_second", "learning_rate", metrics...} as one JSON object a line to
+// log_dir/metrics.jsonl, and evaluations with "evaluation": true. After a resume, lines of steps beyond the
+// restored one are cut off first. Of the ranks of a job rank 0 writes the file.
 std::shared_ptr<Hook> metrics_file_hook(int64_t every_n_steps);
 
 struct CheckpointHookOptions {
@@ -33,20 +34,22 @@ struct CheckpointHookOptions {
 // Saves by steps, by time, and at the end of a run that did not fail.
 std::shared_ptr<Hook> checkpoint_hook(const CheckpointHookOptions& options);
 
-// Throws NumericError, naming the step and the value, as soon as the loss is NaN or infinite; nothing is saved after it.
+// Throws NumericError, naming the step and the value, as soon as the loss is NaN or infinite; nothing is
+// saved after it.
 std::shared_ptr<Hook> nan_guard_hook();
 
 // Evaluates every n steps (0: only at the end), reports the metrics and calls after_evaluation of all hooks.
 std::shared_ptr<Hook> evaluation_hook(int64_t every_n_steps);
 
-// Calls `report(steps_per_second, samples_per_second, global_step)` every n steps, measured since the last report.
+// Calls `report(steps_per_second, samples_per_second, global_step)` every n steps, measured since the last
+// report.
 std::shared_ptr<Hook> step_timer_hook(
     int64_t every_n_steps,
     std::function<void(double steps_per_second, double samples_per_second, int64_t global_step)> report);
 
 // Which metric is watched and what counts as better. Needs evaluations during training (inter_mode EVAL with
-// eval_every_n_steps > 0): a run without an EVAL side is refused with FailedPrecondition before its first step; a metric that
-// the evaluation does not have throws NotFound.
+// eval_every_n_steps > 0): a run without an EVAL side is refused with FailedPrecondition before its first
+// step; a metric that the evaluation does not have throws NotFound.
 struct MonitorOptions {
   std::string metric = "loss";
   bool larger_is_better = false;
@@ -54,17 +57,17 @@ struct MonitorOptions {
   double min_change = 0;
   int64_t patience = 3;  // evaluations without improvement that are waited for; >= 1
 };
-// Requests a stop after `patience` evaluations without improvement. A run that was stopped so and is started again stops at
-// once; with more patience it goes on.
+// Requests a stop after `patience` evaluations without improvement. A run that was stopped so and is started
+// again stops at once; with more patience it goes on.
 std::shared_ptr<Hook> early_stopping_hook(const MonitorOptions& options);
 
-// Multiplies the learning rate by `factor` after `patience` evaluations without improvement, down to a multiplier of
-// `min_multiplier`, then waits anew.
+// Multiplies the learning rate by `factor` after `patience` evaluations without improvement, down to a
+// multiplier of `min_multiplier`, then waits anew.
 std::shared_ptr<Hook> plateau_learning_rate_hook(const MonitorOptions& options, double factor = 0.1,
                                                  double min_multiplier = 1e-4);
 
-// Before the first step, every variable of all ranks becomes that of `root`. Ranks begin with equal variables anyway; this
-// is for programs that change them by a hook on one rank.
+// Before the first step, every variable of all ranks becomes that of `root`. Ranks begin with equal variables
+// anyway; this is for programs that change them by a hook on one rank.
 std::shared_ptr<Hook> BroadcastGlobalVariablesHook(int root = 0);
 
 }  // namespace mox

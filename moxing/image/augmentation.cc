@@ -67,8 +67,8 @@ std::string describe(const Augmentation& recipe) {
 
 namespace {
 
-// Samples of at least this size are written past the caches: a batch of them is larger than those are, so that its first
-// samples would be gone from them anyway before somebody reads the batch.
+// Samples of at least this size are written past the caches: a batch of them is larger than those are, so
+// that its first samples would be gone from them anyway before somebody reads the batch.
 constexpr size_t kPastCachesBytes = size_t{1} << 18;
 
 // 0 to 255 becomes 0 to 1.

@@ -1,8 +1,9 @@
-// Augmentation: how a photograph becomes one sample of a batch, as a recipe; and ImageReader, which follows it.
+// Augmentation: how a photograph becomes one sample of a batch, as a recipe; and ImageReader, which follows
+// it.
 //
-// The steps, of which a recipe uses some: crop, resize (antialiased), mirror, colour jitter, normalise, cut out. Decoding,
-// crop and resize are one step: only the pixels that count are decoded. All random decisions are functions of the
-// SampleContext alone.
+// The steps, of which a recipe uses some: crop, resize (antialiased), mirror, colour jitter, normalise, cut
+// out. Decoding, crop and resize are one step: only the pixels that count are decoded. All random decisions
+// are functions of the SampleContext alone.
 #pragma once
 
 #include <array>
@@ -23,15 +24,16 @@ namespace mox::image {
 enum class Crop {
   kNone,    // the whole image is resized, whatever its proportions
   kCentre,  // the shorter side is resized to `resize_shorter`, the middle is cut out
-  kRandom,  // the shorter side is resized to a random size in [resize_shorter, resize_shorter_max], a random part
-            // is cut out (Simonyan and Zisserman, arXiv:1409.1556, 3.1)
-  kRandomResized,  // a random part of random area and proportions is resized (Szegedy et al., arXiv:1409.4842, 6)
-  kPadded,  // the whole image is resized, `padding` black pixels are put around it and a random part is cut out
-            // (He et al., arXiv:1512.03385, 4.2)
+  kRandom,  // the shorter side is resized to a random size in [resize_shorter, resize_shorter_max], a random
+            // part is cut out (Simonyan and Zisserman, arXiv:1409.1556, 3.1)
+  kRandomResized,  // a random part of random area and proportions is resized (Szegedy et al.,
+                   // arXiv:1409.4842, 6)
+  kPadded,  // the whole image is resized, `padding` black pixels are put around it and a random part is cut
+            // out (He et al., arXiv:1512.03385, 4.2)
 };
 
-// Factors are uniform in [1 - x, 1 + x], the turn of the hue in [-x, x] of the full circle (0 to 0.5). The steps come in
-// random order.
+// Factors are uniform in [1 - x, 1 + x], the turn of the hue in [-x, x] of the full circle (0 to 0.5). The
+// steps come in random order.
 struct ColourJitter {
   float brightness = 0, contrast = 0, saturation = 0, hue = 0;
   bool any() const { return brightness > 0 || contrast > 0 || saturation > 0 || hue > 0; }
@@ -72,15 +74,16 @@ std::string describe(const Augmentation& augmentation);
 
 // Makes samples. Used by one thread; keep one for each.
 //
-// A sample of bfloat16 is the one of float32, each number rounded once, to nearest even, as the last thing that happens to it.
-// The resampler writes bfloat16 at once; with jitter, colours change in float32 first, in memory of the reader.
+// A sample of bfloat16 is the one of float32, each number rounded once, to nearest even, as the last thing
+// that happens to it. The resampler writes bfloat16 at once; with jitter, colours change in float32 first, in
+// memory of the reader.
 class ImageReader {
  public:
   explicit ImageReader(const Augmentation& augmentation, DecodeLimits limits = {});
   ~ImageReader();
 
-  // From a JPEG or PNG image (see Decoder; `name` stands for it in messages) to `out`: [channels, height, width].
-  // Throws DataError.
+  // From a JPEG or PNG image (see Decoder; `name` stands for it in messages) to `out`: [channels, height,
+  // width]. Throws DataError.
   void read(std::span<const std::byte> encoded, const std::string& name, const SampleContext& context,
             float* out);
   void read(std::span<const std::byte> encoded, const std::string& name, const SampleContext& context,

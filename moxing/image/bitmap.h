@@ -1,5 +1,5 @@
-// Bitmap: 8-bit pixels in memory, four bytes each (red, green, blue, unused), the form in which images are decoded: one pixel is
-// one 32-bit word. They are resampled and kept in another, see planar_bitmap.h.
+// Bitmap: 8-bit pixels in memory, four bytes each (red, green, blue, unused), the form in which images are
+// decoded: one pixel is one 32-bit word. They are resampled and kept in another, see planar_bitmap.h.
 #pragma once
 
 #include <cstddef>

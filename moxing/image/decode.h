@@ -1,12 +1,13 @@
 // Decoding JPEG and PNG images, whole or in part.
 //
-// Accepted: JPEG (libjpeg-turbo: baseline and progressive; grey, YCbCr, RGB, and Adobe's CMYK and YCCK, which become RGB
-// as r = c * k / 255 of the inverted inks) and PNG (libpng: all types; 16 bits are cut to 8, palettes expanded, an
-// alpha channel is dropped). Grey becomes red = green = blue. EXIF's orientation is honoured: sizes and boxes are those of
-// the upright image.
+// Accepted: JPEG (libjpeg-turbo: baseline and progressive; grey, YCbCr, RGB, and Adobe's CMYK and YCCK, which
+// become RGB as r = c * k / 255 of the inverted inks) and PNG (libpng: all types; 16 bits are cut to 8,
+// palettes expanded, an alpha channel is dropped). Grey becomes red = green = blue. EXIF's orientation is
+// honoured: sizes and boxes are those of the upright image.
 //
-// A DataError refuses an image that is cut off, that claims more pixels than the limits or than its bytes can hold
-// (before anything is allocated), or whose decoded part has a fault. Damage in rows that are not decoded is not seen.
+// A DataError refuses an image that is cut off, that claims more pixels than the limits or than its bytes can
+// hold (before anything is allocated), or whose decoded part has a fault. Damage in rows that are not decoded
+// is not seen.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +26,8 @@ struct DecodeLimits {
   int64_t pixels = int64_t{1} << 27;
 };
 
-// What a decoder gives its rows to: row `y` of the box, as many pixels as the box is wide. Valid during the call.
+// What a decoder gives its rows to: row `y` of the box, as many pixels as the box is wide. Valid during the
+// call.
 using RowSink = FunctionRef<void(int y, const uint8_t* pixels)>;
 
 // Decodes one image after another; keeps the library's tables and buffers between them. Used by one thread.
@@ -36,7 +38,8 @@ class Decoder {
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
-  // Reads the header. `content` must outlive the decoding; `name` stands for it in messages. Throws DataError.
+  // Reads the header. `content` must outlive the decoding; `name` stands for it in messages. Throws
+  // DataError.
   void open(std::span<const std::byte> content, const std::string& name);
 
   int width() const;   // upright
@@ -47,9 +50,9 @@ class Decoder {
   // formats stay as they are. Returns the denominator in force.
   int reduce(int denominator);
 
-  // Decodes the pixels of `box` (not empty, inside the image) and hands over its rows from top to bottom. The pixels are
-  // bit for bit those of a full decoding; a JPEG's rows below and columns beside the box are not computed. Ends the
-  // image: `open` comes next. Throws DataError.
+  // Decodes the pixels of `box` (not empty, inside the image) and hands over its rows from top to bottom. The
+  // pixels are bit for bit those of a full decoding; a JPEG's rows below and columns beside the box are not
+  // computed. Ends the image: `open` comes next. Throws DataError.
   void decode(const Box& box, RowSink sink);
 
  private:

@@ -1,6 +1,7 @@
-// PlanarBitmap: 8-bit pixels in memory, three bytes each, in planes a row: a row of the image is its reds, then its greens, then its
-// blues. It is the form in which images are kept and resampled: a quarter less to read than Bitmap's four bytes a pixel, no unused
-// channel in vectors, and any rows of an image are one piece of memory or of a file.
+// PlanarBitmap: 8-bit pixels in memory, three bytes each, in planes a row: a row of the image is its reds,
+// then its greens, then its blues. It is the form in which images are kept and resampled: a quarter less to
+// read than Bitmap's four bytes a pixel, no unused channel in vectors, and any rows of an image are one piece
+// of memory or of a file.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,8 @@ constexpr int kPlanes = 3;
 // So many bytes behind the last row may be read (vector code does).
 constexpr size_t kRowSlackBytes = 64;
 
-// Rows [first_row, first_row + rows) of an image. The memory, kRowSlackBytes behind them included, is somebody else's.
+// Rows [first_row, first_row + rows) of an image. The memory, kRowSlackBytes behind them included, is
+// somebody else's.
 struct PlanarView {
   int width = 0, height = 0;  // of the whole image
   int first_row = 0, rows = 0;

@@ -55,7 +55,8 @@ Box needed_of(const Geometry& geometry, const Box& output) {
   return needed;
 }
 
-// How many rows ahead pixels in memory are fetched: parts of rows are too short for the processor to see by itself where they go on.
+// How many rows ahead pixels in memory are fetched: parts of rows are too short for the processor to see by
+// itself where they go on.
 constexpr int kRowsAhead = 8;
 
 size_t rounded_up(size_t count, size_t multiple) { return (count + multiple - 1) / multiple * multiple; }
@@ -111,8 +112,8 @@ class Resampler::Implementation {
                    needed_.x + needed_.width <= image.width,
                "the image has the pixels that are needed");
     const auto row = [&](int i) { return image.row(needed_.y + i) + needed_.x; };
-    // A row of columns is finished long before it is read: what is written to the output, past the caches perhaps, would otherwise
-    // stand between the two.
+    // A row of columns is finished long before it is read: what is written to the output, past the caches
+    // perhaps, would otherwise stand between the two.
     int asked = 0;
     for (; next_row_ < vertical_.size(); ++next_row_) {
       ahead_.clear();

@@ -11,8 +11,9 @@
 
 namespace mox::data {
 
-// The files of one image folder. Images are the files called *.jpg, *.jpeg or *.png (in any case); what begins with
-// a dot is passed over; others are left out and counted in a warning. Content decides the format, not the name.
+// The files of one image folder. Images are the files called *.jpg, *.jpeg or *.png (in any case); what
+// begins with a dot is passed over; others are left out and counted in a warning. Content decides the format,
+// not the name.
 struct ImageFile {
   std::string path;  // from the folder's root
   int32_t label = 0;
@@ -22,8 +23,8 @@ struct ImageFile {
 //
 //   ROOT/daisy/001.jpg  ROOT/daisy/002.jpg  ROOT/rose/001.jpg  [ROOT/labels.txt]
 //
-// Labels are the classes' numbers: in the order of labels.txt ("0: daisy"), or else sorted by name. Samples are sorted by
-// class and name, so that the order does not depend on the file system.
+// Labels are the classes' numbers: in the order of labels.txt ("0: daisy"), or else sorted by name. Samples
+// are sorted by class and name, so that the order does not depend on the file system.
 class ImageClassificationRaw {
  public:
   // Lists the folder. Throws NotFound or IoError for a directory that cannot be read, DataError for a folder
@@ -51,12 +52,12 @@ class ImageClassificationRaw {
 // Labels are numbered as labels.txt says, or else sorted by name.
 class MultilabelClassificationRaw {
  public:
-  // Throws as ImageClassificationRaw, and DataError for an image without its label file, the other way round, and
-  // a label (file and line) that labels.txt does not have.
+  // Throws as ImageClassificationRaw, and DataError for an image without its label file, the other way round,
+  // and a label (file and line) that labels.txt does not have.
   explicit MultilabelClassificationRaw(std::string directory);
 
-  // Elements {image, labels}: options.dtype[channels, height, width] and float32[classes], 1 for the labels that the
-  // image has and 0 for the others.
+  // Elements {image, labels}: options.dtype[channels, height, width] and float32[classes], 1 for the labels
+  // that the image has and 0 for the others.
   Dataset dataset(const ImageOptions& options, SourceLocation where = SourceLocation::current()) const;
 
   const std::vector<std::string>& label_names() const { return label_names_; }

@@ -1,4 +1,5 @@
-// What all data sets of encoded images share: how a sample is made, and what happens to those that cannot be read.
+// What all data sets of encoded images share: how a sample is made, and what happens to those that cannot be
+// read.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,8 @@ OnBadSample on_bad_sample_from_string(std::string_view name);
 // The samples that were skipped. Safe from any thread.
 class BadSamples {
  public:
-  // Counts sample `index`, once however often it is met. Throws DataError, listing some, when more than `limit` are
-  // counted.
+  // Counts sample `index`, once however often it is met. Throws DataError, listing some, when more than
+  // `limit` are counted.
   void add(int64_t index, const std::string& reason, int64_t limit);
   int64_t count() const;
   std::vector<std::string> reasons() const;  // in order of discovery; at most the first thousand
@@ -36,22 +37,27 @@ class BadSamples {
   std::vector<std::string> reasons_;
 };
 
-// Where images are kept for later passes. The samples are the same, bit for bit, with a cache and without, but for kResized.
+// Where images are kept for later passes. The samples are the same, bit for bit, with a cache and without,
+// but for kResized.
 enum class ImageCache {
   kNone,
-  kMemory,  // as long as the data set lives, up to cache_bytes; what does not fit is made in every pass
-  kDirectory,  // in cache_directory, for later runs too. Processes that use it at the same time (the ranks of a job) have
+  kMemory,     // as long as the data set lives, up to cache_bytes; what does not fit is made in every pass
+  kDirectory,  // in cache_directory, for later runs too. Processes that use it at the same time (the ranks of
+               // a job) have
   // a copy each. One that was interrupted, damaged or made for other files is detected and made anew
 };
 // "none", "memory" or "directory"; throws InvalidArgument for another name.
 ImageCache image_cache_from_string(std::string_view name);
 
 enum class CacheContent {
-  kDecoded,  // pixels, 3 bytes each: later passes only crop, resize and augment. Not with Augmentation::fast_decode
-  kResized,  // ready for augmentation: pixels of images whose shorter side is resized to `resized_shorter` where it is larger, so
-  // that later passes read, crop and resize a small image. The samples are those of the resized images in every pass, the first
-  // included, whatever fits into the cache; they are smoother than the originals' where a crop is smaller than the network's
-  // image. With Crop::kCentre and resize_shorter = resized_shorter they are the originals'. Not with fast_decode
+  kDecoded,  // pixels, 3 bytes each: later passes only crop, resize and augment. Not with
+             // Augmentation::fast_decode
+  kResized,  // ready for augmentation: pixels of images whose shorter side is resized to `resized_shorter`
+             // where it is larger, so
+  // that later passes read, crop and resize a small image. The samples are those of the resized images in
+  // every pass, the first included, whatever fits into the cache; they are smoother than the originals' where
+  // a crop is smaller than the network's image. With Crop::kCentre and resize_shorter = resized_shorter they
+  // are the originals'. Not with fast_decode
   kBytes,  // the images as they are encoded: for files that lie far away
 };
 // "decoded", "resized" or "bytes"; throws InvalidArgument for another name.
@@ -61,20 +67,20 @@ struct ImageOptions {
   image::Augmentation augmentation = {};
   image::DecodeLimits limits = {};
 
-  // Of the images: kFloat32, or kBFloat16: the same numbers rounded to nearest even, written so into the batch (see
-  // ImageReader). What a cache holds does not depend on it, nor does the position of a run in its data.
-  // preferred_image_dtype() is what the run wants.
+  // Of the images: kFloat32, or kBFloat16: the same numbers rounded to nearest even, written so into the
+  // batch (see ImageReader). What a cache holds does not depend on it, nor does the position of a run in its
+  // data. preferred_image_dtype() is what the run wants.
   DType dtype = DType::kFloat32;
 
-  // With kSkip, a position always holds the same sample, so that order and resuming stay exact; a substitute is counted
-  // in its own place as well.
+  // With kSkip, a position always holds the same sample, so that order and resuming stay exact; a substitute
+  // is counted in its own place as well.
   OnBadSample on_bad_sample = OnBadSample::kError;
   int64_t max_bad_samples = 100;  // kSkip: more than these end the run
 
   ImageCache cache = ImageCache::kNone;
   CacheContent cache_content = CacheContent::kDecoded;
-  // kResized. 0: what the recipe resizes to (resize_shorter_max) before kCentre and kRandom, else 8/7 of the larger of height and
-  // width (256 of 224).
+  // kResized. 0: what the recipe resizes to (resize_shorter_max) before kCentre and kRandom, else 8/7 of the
+  // larger of height and width (256 of 224).
   int resized_shorter = 0;
   int64_t cache_bytes = int64_t{4} << 30;
   std::string cache_directory = {};
@@ -84,8 +90,8 @@ struct ImageOptions {
   std::shared_ptr<BadSamples> bad_samples = nullptr;
 };
 
-// "0: daisy", "1: rose", ... : the lines of labels.txt. Numbers are 0, 1, 2, ... in any order, each once; empty lines
-// are passed over. Throws DataError with the line.
+// "0: daisy", "1: rose", ... : the lines of labels.txt. Numbers are 0, 1, 2, ... in any order, each once;
+// empty lines are passed over. Throws DataError with the line.
 std::vector<std::string> read_label_names(const std::string& path);
 // The same from text in memory; `name` stands for the path in messages.
 std::vector<std::string> parse_label_names(std::string_view content, const std::string& name);

@@ -19,20 +19,22 @@ struct ImageRecordOptions {
   ImageOptions image = {};
   TfRecordOptions records = {};
 
-  // Subtracted from the labels in the files: 1 for sets that keep 0 for "background" (ImageNet as TF-Slim wrote it).
+  // Subtracted from the labels in the files: 1 for sets that keep 0 for "background" (ImageNet as TF-Slim
+  // wrote it).
   int64_t label_offset = 0;
 
-  // Labels, less the offset, must lie in [0, num_classes). 0: as many as labels.txt in the first file's directory
-  // says; without that file, labels must not be negative.
+  // Labels, less the offset, must lie in [0, num_classes). 0: as many as labels.txt in the first file's
+  // directory says; without that file, labels must not be negative.
   int64_t num_classes = 0;
 };
 
-// Elements {image, label}: options.image.dtype[channels, height, width] and int32[]. `patterns` as for match_files.
+// Elements {image, label}: options.image.dtype[channels, height, width] and int32[]. `patterns` as for
+// match_files.
 Dataset image_classification_tfrecord(const std::string& patterns, const ImageRecordOptions& options,
                                       SourceLocation where = SourceLocation::current());
 
-// The bytes of one such record: an Example with image/encoded, image/format, image/class/label, image/class/text,
-// image/filename, image/height and image/width.
+// The bytes of one such record: an Example with image/encoded, image/format, image/class/label,
+// image/class/text, image/filename, image/height and image/width.
 struct ImageRecord {
   std::string encoded, class_name, file_name;
   int64_t label = 0;
@@ -46,10 +48,10 @@ struct ConvertOptions {
   std::function<void(int64_t done, int64_t total)> progress = nullptr;
 };
 
-// Writes an image folder as TFRecord files `prefix`-NNNNN-of-NNNNN and labels.txt beside them; the images' bytes
-// stay as they are. Classes are mixed in a random order (of `seed`), so that any stretch of a file is a fair sample.
-// Images that cannot be decoded are an error that names the file. Returns the files' paths. Throws
-// InvalidArgument, DataError, IoError.
+// Writes an image folder as TFRecord files `prefix`-NNNNN-of-NNNNN and labels.txt beside them; the images'
+// bytes stay as they are. Classes are mixed in a random order (of `seed`), so that any stretch of a file is a
+// fair sample. Images that cannot be decoded are an error that names the file. Returns the files' paths.
+// Throws InvalidArgument, DataError, IoError.
 std::vector<std::string> convert_image_folder(const ImageClassificationRaw& folder, const std::string& prefix,
                                               const ConvertOptions& options);
 

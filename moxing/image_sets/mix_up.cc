@@ -12,8 +12,8 @@
 namespace mox::data {
 namespace {
 
-// Jöhnk's method, in logarithms so that the powers of a small alpha do not vanish: a pair of powers of uniform numbers
-// whose sum is at most one has the wanted proportion.
+// Jöhnk's method, in logarithms so that the powers of a small alpha do not vanish: a pair of powers of
+// uniform numbers whose sum is at most one has the wanted proportion.
 double symmetric_beta(const RandomStream& random, uint64_t position, double alpha) {
   for (;; position += 2) {
     const double x = std::log1p(-random.uniform(position)) / alpha;  // log of a number in (0, 1]

@@ -1,12 +1,12 @@
 // The job that this process is part of: one process, or those that `mpirun` or `mox launch` have started.
 //
-// A program needs none of this to train on many processes: mox::run does it. These functions are for what a program does
-// beside, such as downloading a data set once a machine. All of them work before, between and after runs and in hooks,
-// from the thread that runs; all ranks must call the same ones in the same order. In a single process they return at
-// once.
+// A program needs none of this to train on many processes: mox::run does it. These functions are for what a
+// program does beside, such as downloading a data set once a machine. All of them work before, between and
+// after runs and in hooks, from the thread that runs; all ranks must call the same ones in the same order. In
+// a single process they return at once.
 //
-// Needs mox::init, which joins the job. A rank that ends its program, throws out of mox::run or dies ends the whole job:
-// every process ends with a message that names it (docs/distributed.md).
+// Needs mox::init, which joins the job. A rank that ends its program, throws out of mox::run or dies ends the
+// whole job: every process ends with a message that names it (docs/distributed.md).
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ int local_size();
 // Waits until all ranks are here.
 void barrier();
 
-// Every rank's `data` becomes that of `root`. Lengths are the same everywhere. Throws InvalidArgument for a root that is
-// none of the ranks.
+// Every rank's `data` becomes that of `root`. Lengths are the same everywhere. Throws InvalidArgument for a
+// root that is none of the ranks.
 void broadcast(std::span<std::byte> data, int root = 0);
 void broadcast(Array& array, int root = 0);
 // The text of `root`, of any length.
@@ -44,8 +44,8 @@ void allreduce(std::span<int64_t> values);
 // What every rank gave, by rank; lengths may differ.
 std::vector<std::string> allgather(std::string_view data);
 
-// On each machine one process calls `function` while the other ones there wait for it; then they return. If it throws,
-// the exception leaves here on the rank that called it, which ends the job.
+// On each machine one process calls `function` while the other ones there wait for it; then they return. If
+// it throws, the exception leaves here on the rank that called it, which ends the job.
 void mpi_local_sync_barrier(const std::function<void()>& function);
 
 }  // namespace mox

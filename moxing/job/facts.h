@@ -6,8 +6,8 @@
 
 namespace mox::internal {
 
-// The facts that are the same in every process that runs with the same options. Compared next: what ranks do together
-// depends on them.
+// The facts that are the same in every process that runs with the same options. Compared next: what ranks do
+// together depends on them.
 JobFacts facts_of_configuration();
 // The facts that are the same in every process that has the same data: each takes its share of the batches.
 JobFacts facts_of_data(const Dataset& batches);

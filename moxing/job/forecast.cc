@@ -16,8 +16,8 @@ namespace mox {
 namespace {
 
 constexpr int kSteps = 1000;
-// Messages that follow one another before a sum is there: in each of its two phases the announcement of a long message, its
-// acceptance, and the message.
+// Messages that follow one another before a sum is there: in each of its two phases the announcement of a
+// long message, its acceptance, and the message.
 constexpr int kLatenciesOfASum = 6;
 // Of the time of a step, below which a loss is not worth a name.
 constexpr double kNotable = 0.02;

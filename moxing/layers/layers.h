@@ -2,13 +2,15 @@
 //
 //   x = mox::layers::dense(x, 1024, {.name = "fc1", .activation = mox::relu});
 //
-// Images are [batch, channels, height, width]. A layer without a name is called after its kind, with a number if the name is
-// taken ("dense", "dense_1"), in the order in which the model makes them; give names to what should keep them when the
-// model changes. To share the variables of a layer, call it again under the same name in a scope that allows reuse
-// (var_scope). All throw InvalidArgument as the ops and get_variable do, with the caller's file and line.
+// Images are [batch, channels, height, width]. A layer without a name is called after its kind, with a number
+// if the name is taken ("dense", "dense_1"), in the order in which the model makes them; give names to what
+// should keep them when the model changes. To share the variables of a layer, call it again under the same
+// name in a scope that allows reuse (var_scope). All throw InvalidArgument as the ops and get_variable do,
+// with the caller's file and line.
 //
-// dense, conv2d and conv2d_transpose take x as float32 or bfloat16 and give float32; others take what their ops take. Where
-// `precision: bf16` lets a product take bfloat16, such an x goes in as it is, without a cast (docs/precision.md).
+// dense, conv2d and conv2d_transpose take x as float32 or bfloat16 and give float32; others take what their
+// ops take. Where `precision: bf16` lets a product take bfloat16, such an x goes in as it is, without a cast
+// (docs/precision.md).
 #pragma once
 
 #include <array>
@@ -36,7 +38,8 @@ struct DenseOptions {
   Initializer bias_initializer = zeros();
   Regularizer kernel_regularizer = {};
 };
-// activation(x * kernel + bias). x: [batch, in]; result: [batch, units]. Variables: kernel [in, units], bias [units].
+// activation(x * kernel + bias). x: [batch, in]; result: [batch, units]. Variables: kernel [in, units], bias
+// [units].
 Tensor dense(const Tensor& x, int64_t units, const DenseOptions& options = {},
              SourceLocation where = SourceLocation::current());
 
@@ -80,18 +83,18 @@ struct BatchNormOptions {
   Initializer scale_initializer = ones();
   Initializer offset_initializer = zeros();
 };
-// Batch normalisation over the channels (axis 1) of [batch, channels, ...]. In TRAIN it uses the batch's mean and
-// variance (with the option sync_batch_norm those of all replicas' batches) and updates the moving averages after the
-// step; in the other modes it uses the moving averages. The moving variance averages unbiased variances (divided by the
-// number of values less one), as PyTorch and TensorFlow do. Shared by several uses in one model (Reuse), the averages
-// take the batches of all of them, in the order of the calls. Before mox::init there are no options, and no replicas.
-// Variables: scale, offset [channels]; moving_mean, moving_variance [channels], not trainable.
-// Ioffe & Szegedy, "Batch Normalization" (ICML 2015).
+// Batch normalisation over the channels (axis 1) of [batch, channels, ...]. In TRAIN it uses the batch's mean
+// and variance (with the option sync_batch_norm those of all replicas' batches) and updates the moving
+// averages after the step; in the other modes it uses the moving averages. The moving variance averages
+// unbiased variances (divided by the number of values less one), as PyTorch and TensorFlow do. Shared by
+// several uses in one model (Reuse), the averages take the batches of all of them, in the order of the calls.
+// Before mox::init there are no options, and no replicas. Variables: scale, offset [channels]; moving_mean,
+// moving_variance [channels], not trainable. Ioffe & Szegedy, "Batch Normalization" (ICML 2015).
 Tensor batch_norm(const Tensor& x, ModeKeys mode, const BatchNormOptions& options = {},
                   SourceLocation where = SourceLocation::current());
 
-// Sets a share `rate` of the elements to zero in TRAIN and scales the others by 1 / (1 - rate); x itself in other modes.
-// rate in [0, 1). Srivastava et al., "Dropout" (JMLR 2014).
+// Sets a share `rate` of the elements to zero in TRAIN and scales the others by 1 / (1 - rate); x itself in
+// other modes. rate in [0, 1). Srivastava et al., "Dropout" (JMLR 2014).
 Tensor dropout(const Tensor& x, float rate, ModeKeys mode, SourceLocation where = SourceLocation::current());
 
 struct EmbeddingOptions {

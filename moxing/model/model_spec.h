@@ -51,9 +51,9 @@ struct ModelSpec {
   Tensor loss = {};
   // Only variables whose names are in one of these scopes are trained. Empty: all trainable ones.
   std::vector<std::string> var_scopes = {};
-  // Numbers that are logged, and averaged over the samples in an evaluation; each a scalar that is a mean over the
-  // batch. Kept in this order. Not named step, samples_per_second, learning_rate or evaluation: metrics.jsonl has these
-  // already.
+  // Numbers that are logged, and averaged over the samples in an evaluation; each a scalar that is a mean
+  // over the batch. Kept in this order. Not named step, samples_per_second, learning_rate or evaluation:
+  // metrics.jsonl has these already.
   NamedTensors log_info = {};
   // Values that output_fn gets, one row a sample: the first extent is that of the batch.
   NamedTensors output_info = {};
@@ -64,8 +64,8 @@ struct ModelSpec {
 // Describes the data of a mode. Called once a run and mode.
 using InputFn = std::function<Dataset(ModeKeys mode)>;
 
-// Builds the model. Called once per mode and batch signature (a smaller last batch is a signature of its own), so it must
-// build the same model each time and keep no tensor from one call to the next.
+// Builds the model. Called once per mode and batch signature (a smaller last batch is a signature of its
+// own), so it must build the same model each time and keep no tensor from one call to the next.
 using ModelFn = std::function<ModelSpec(const Inputs& inputs, ModeKeys mode)>;
 
 }  // namespace mox

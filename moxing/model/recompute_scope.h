@@ -1,13 +1,14 @@
-// A stretch of a model that is computed again in the backward pass instead of kept for it: what var_scope(name, {.recompute =
-// true}) does, without a name.
+// A stretch of a model that is computed again in the backward pass instead of kept for it: what
+// var_scope(name, {.recompute = true}) does, without a name.
 #pragma once
 
 #include <memory>
 
 namespace mox {
 
-// While alive, what is made on this thread belongs to one recomputed stretch (docs/recomputation.md); inside of another such
-// scope, to that one. `on` false: nothing happens. Throws FailedPrecondition outside of a model function.
+// While alive, what is made on this thread belongs to one recomputed stretch (docs/recomputation.md); inside
+// of another such scope, to that one. `on` false: nothing happens. Throws FailedPrecondition outside of a
+// model function.
 class RecomputeScope {
  public:
   explicit RecomputeScope(bool on = true);

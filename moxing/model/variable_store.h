@@ -1,5 +1,5 @@
-// VariableStore: the values of all variables of a process, in host memory. Every plan reads them here; optimizers and
-// after-step updates write them.
+// VariableStore: the values of all variables of a process, in host memory. Every plan reads them here;
+// optimizers and after-step updates write them.
 //
 // The memory of a variable never moves once it exists. Not synchronised: one thread writes between steps.
 #pragma once
@@ -20,16 +20,16 @@ class VariableStore {
  public:
   explicit VariableStore(uint64_t seed) : seed_(seed) {}
 
-  // Values that variables take instead of their initial ones when they are declared (a checkpoint's). A value that no
-  // variable asks for stays in `unclaimed`.
+  // Values that variables take instead of their initial ones when they are declared (a checkpoint's). A value
+  // that no variable asks for stays in `unclaimed`.
   void restore(std::span<const NamedArray> values);
 
-  // From now on variables must come from `restore`: declaring another one throws NotFound, naming the variable and `origin`
-  // (the checkpoint) and the names that the checkpoint has and the model has not.
+  // From now on variables must come from `restore`: declaring another one throws NotFound, naming the
+  // variable and `origin` (the checkpoint) and the names that the checkpoint has and the model has not.
   void require_restored(std::string origin);
 
-  // Makes every variable of `graph` that does not exist yet. Throws InvalidArgument if one exists, or was restored,
-  // with another type.
+  // Makes every variable of `graph` that does not exist yet. Throws InvalidArgument if one exists, or was
+  // restored, with another type.
   void declare(const Graph& graph);
 
   // The variable's own memory (an Array that shares it). Throws NotFound naming the nearest name.
@@ -38,7 +38,8 @@ class VariableStore {
 
   std::vector<NamedArray> all() const;         // by name, sharing the memory
   std::vector<std::string> unclaimed() const;  // of restored values that no declared variable took
-  // Those values and those of all variables, by name, sharing the memory: what is known under this run's names.
+  // Those values and those of all variables, by name, sharing the memory: what is known under this run's
+  // names.
   std::vector<NamedArray> all_and_unclaimed() const;
 
  private:

@@ -68,8 +68,9 @@ class Optimizer {
   // limit)` (gradient_clipping.h).
   virtual std::optional<double> global_norm_limit() const { return std::nullopt; }
 
-  // Whether `apply` treats each element by itself, from nothing but the update's elements and numbers, so that it may be given
-  // a part of a variable at a time (all spans cut alike; several parts from different threads at once).
+  // Whether `apply` treats each element by itself, from nothing but the update's elements and numbers, so
+  // that it may be given a part of a variable at a time (all spans cut alike; several parts from different
+  // threads at once).
   virtual bool is_elementwise() const { return false; }
 
   // Updates one variable. Different variables may be updated from different threads at the same time.
@@ -110,8 +111,8 @@ OptimizerFn get_optimizer_fn(std::string_view name, OptimizerOptions options = {
 // The names that get_optimizer_fn knows, sorted.
 std::vector<std::string> optimizer_names();
 
-// The optimizer itself: gradients are summed over all ranks whatever the optimizer. For programs that come from Horovod and
-// wrap theirs.
+// The optimizer itself: gradients are summed over all ranks whatever the optimizer. For programs that come
+// from Horovod and wrap theirs.
 std::unique_ptr<Optimizer> distributed(std::unique_ptr<Optimizer> optimizer);
 OptimizerFn distributed(OptimizerFn optimizer_fn);
 

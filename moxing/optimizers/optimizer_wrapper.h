@@ -25,7 +25,8 @@ struct OptimizerWrapperOptions {
 
 // The wrapper of that name:
 //   clip_by_value        each element of each gradient to [-limit, limit]
-//   clip_by_global_norm  all gradients by one factor, so that the norm of all of them together is at most `limit`.
+//   clip_by_global_norm  all gradients by one factor, so that the norm of all of them together is at most
+//   `limit`.
 //                        No update can then begin before the last gradient is final.
 // Both act on the gradient of the loss, before weight decay is added. The global norm is that of the
 // gradients as the backward pass left them, so clip_by_global_norm must be outside of clip_by_value; the
@@ -36,8 +37,8 @@ OptimizerWrapperFn get_optimizer_wrapper_fn(std::string_view name, OptimizerWrap
 // The names that get_optimizer_wrapper_fn knows, sorted.
 std::vector<std::string> optimizer_wrapper_names();
 
-// For wrappers of your own: forwards everything to the wrapped optimizer but is_elementwise, which speaks of your `apply`, too;
-// override what differs.
+// For wrappers of your own: forwards everything to the wrapped optimizer but is_elementwise, which speaks of
+// your `apply`, too; override what differs.
 class OptimizerWrapper : public Optimizer {
  public:
   // Throws InvalidArgument if `wrapped` is null.

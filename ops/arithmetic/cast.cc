@@ -22,8 +22,8 @@ const Op& cast_op() {
         if (!is_floating(x.dtype()) || !is_floating(call.output().dtype())) return {Tensor()};
         return {cast(call.gradient(), x.dtype())};
       },
-      // The kernel converts where it reads and writes. Only a truth value has to be made one, in case the cast
-      // becomes the middle of a fused chain.
+      // The kernel converts where it reads and writes. Only a truth value has to be made one, in case the
+      // cast becomes the middle of a fused chain.
       .compile = elementwise::ElementwiseCompile{[](const Node& node) -> Program {
         if (node.outputs[0].dtype != DType::kBool) return {.inputs = 1, .instructions = {}};
         return {.inputs = 1,

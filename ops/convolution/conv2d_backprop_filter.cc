@@ -29,8 +29,8 @@ std::vector<Tensor> gradient_of_conv2d_backprop_filter(const GradientCall& call)
   return {conv2d_backprop_input(x.shape(), g, dy, options), conv2d(x, g, options)};
 }
 
-// oneDNN's gradient comes out in the layout that the primitive chooses; the compiler adds one reorder to the plain
-// layout of the variable, which is small beside the sum over the batch. Our own kernels write it plain.
+// oneDNN's gradient comes out in the layout that the primitive chooses; the compiler adds one reorder to the
+// plain layout of the variable, which is small beside the sum over the batch. Our own kernels write it plain.
 Kernel compile_conv2d_backprop_filter(const KernelRequest& request) {
   const Node& node = request.node;
   if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);
@@ -41,7 +41,8 @@ Kernel compile_conv2d_backprop_filter(const KernelRequest& request) {
   if (pointwise_filter_pays(geometry)) return pointwise_filter_kernel(node, geometry, request.team);
   const bool channels_last = onednn::keeps_channels_last(geometry, geometry.x, request.input_layouts[0]);
   const onednn::ConvolutionDescriptors d(geometry, channels_last);
-  // The forward pass that the primitive belongs to has its filter in the dtype of the image, whatever the gradient's is.
+  // The forward pass that the primitive belongs to has its filter in the dtype of the image, whatever the
+  // gradient's is.
   ConvolutionGeometry forward = geometry;
   forward.w.dtype = geometry.x.dtype;
   const auto description = onednn::describe_gradient<dnnl::convolution_backward_weights>(

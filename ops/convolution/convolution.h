@@ -20,12 +20,13 @@ ConvolutionGeometry check_convolution(const OpCall& call, const TensorType& x, c
 
 namespace onednn {
 
-// Whether a convolution of which `image` (x or y) exists in the layout `offered` works on images with channels last, though oneDNN
-// prefers blocks of channels: depthwise ones of bfloat16, which take about the same time with both, beside others that want channels
-// last.
+// Whether a convolution of which `image` (x or y) exists in the layout `offered` works on images with
+// channels last, though oneDNN prefers blocks of channels: depthwise ones of bfloat16, which take about the
+// same time with both, beside others that want channels last.
 bool keeps_channels_last(const ConvolutionGeometry& geometry, const TensorType& image, const Layout& offered);
 
-// The arguments of oneDNN's convolution descriptors. Layouts are left to the primitive, but for images that have channels last.
+// The arguments of oneDNN's convolution descriptors. Layouts are left to the primitive, but for images that
+// have channels last.
 struct ConvolutionDescriptors {
   explicit ConvolutionDescriptors(const ConvolutionGeometry& geometry, bool channels_last = false);
 

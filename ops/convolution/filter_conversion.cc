@@ -10,9 +10,9 @@ namespace {
 
 // Less than this is not worth a second thread.
 constexpr int64_t kBytesPerThread = 1 << 16;
-// Results from this size on are streamed: more than the cores' own caches keep of them until they are read. (resnet_v1_50 in
-// float32, two cores: these conversions gain a quarter, and the convolutions behind them lose nothing that could be measured; from
-// 1 to 4 MiB the two together gain nothing.)
+// Results from this size on are streamed: more than the cores' own caches keep of them until they are read.
+// (resnet_v1_50 in float32, two cores: these conversions gain a quarter, and the convolutions behind them
+// lose nothing that could be measured; from 1 to 4 MiB the two together gain nothing.)
 constexpr size_t kStreamedBytes = size_t{4} << 20;
 
 // A blocked layout, and what converts it where something does.

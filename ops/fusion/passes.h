@@ -11,14 +11,17 @@ namespace mox {
 
 enum class Precision {
   kFloat32,
-  kBFloat16,  // convolutions, matrix products and what lies between convolutions; see ops/fusion/internal/low_precision.h
+  kBFloat16,  // convolutions, matrix products and what lies between convolutions; see
+              // ops/fusion/internal/low_precision.h
 };
 
-// Which images that a normalisation and its activation give to a convolution are computed again in the backward pass instead of
-// kept for it: the same bits, less memory, more time. Unless kNone, cheap convolutions of shortcuts are as well.
+// Which images that a normalisation and its activation give to a convolution are computed again in the
+// backward pass instead of kept for it: the same bits, less memory, more time. Unless kNone, cheap
+// convolutions of shortcuts are as well.
 enum class RecomputedNormalisations {
   kNone,
-  kCheap,  // where that takes little beside the convolution and frees much (ops/fusion/internal/batch_norm_fusion.h)
+  kCheap,  // where that takes little beside the convolution and frees much
+           // (ops/fusion/internal/batch_norm_fusion.h)
   kAll,
 };
 // Of the words none, auto and normalisation, which the option `recompute` takes.
@@ -30,10 +33,10 @@ struct RuleOptions {
   bool direct_convolutions = false;  // CompileOptions::direct_convolutions
 };
 
-// Every rule, in the order in which they should be applied: first the patterns around convolutions, matrix products and
-// normalisations, then what is computed again in the backward pass (of normalisations, then of recomputed stretches), then the
-// choice of precision, where instruction_set() has one, then what convolutions do for normalisations, then chains of elementwise
-// ops.
+// Every rule, in the order in which they should be applied: first the patterns around convolutions, matrix
+// products and normalisations, then what is computed again in the backward pass (of normalisations, then of
+// recomputed stretches), then the choice of precision, where instruction_set() has one, then what
+// convolutions do for normalisations, then chains of elementwise ops.
 std::vector<NamedRule> default_rules(const RuleOptions& options = {});
 
 // What instruction_set() has for products of bfloat16 numbers.

@@ -6,9 +6,9 @@
 
 namespace mox {
 
-// The mean over all elements of (predictions - labels)^2, a scalar. float32, of one shape (InvalidArgument otherwise: a
-// [n, 1] against an [n] would broadcast to n^2 differences without a word).
-// Gradients pass to both.
+// The mean over all elements of (predictions - labels)^2, a scalar. float32, of one shape (InvalidArgument
+// otherwise: a [n, 1] against an [n] would broadcast to n^2 differences without a word). Gradients pass to
+// both.
 Tensor mean_squared_error(const Tensor& predictions, const Tensor& labels,
                           SourceLocation where = SourceLocation::current());
 

@@ -24,7 +24,8 @@ std::vector<Tensor> gradient_of_batch_norm_backprop(const GradientCall& call) {
                   call.node.name, to_string(call.node.where)));
 }
 
-// dy is taken in the layout of x, and dx comes out in it. Images in blocks of channels or with channels last; a matrix is oneDNN's.
+// dy is taken in the layout of x, and dx comes out in it. Images in blocks of channels or with channels last;
+// a matrix is oneDNN's.
 Kernel compile_batch_norm_backprop(const KernelRequest& request) {
   const Node& node = request.node;
   if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);

@@ -1,8 +1,8 @@
 // The inner loops of batch normalisation, compiled for two instruction sets.
 //
-// All work on a plane: pixels and channels that lie side by side in each, [pixels][width]. That is one sample and one block of 8 or
-// 16 channels, or, with channels last, a group of pixels and all channels. What is per channel are arrays of `width` floats. Values
-// are float or BFloat16 in memory and float in registers.
+// All work on a plane: pixels and channels that lie side by side in each, [pixels][width]. That is one sample
+// and one block of 8 or 16 channels, or, with channels last, a group of pixels and all channels. What is per
+// channel are arrays of `width` floats. Values are float or BFloat16 in memory and float in registers.
 #pragma once
 
 #include <cmath>
@@ -61,7 +61,8 @@ struct Loops {
   void (*normalise)(const ForwardPlane<T>& plane);
   // The sums of dz and of dz * (x - mean); writes dz if wanted.
   void (*reduce)(const BackwardPlane<T>& plane, float* sum_dz, float* sum_dz_x);
-  // Takes dz from dy, dy_more and the mask again; with dz stored by `reduce`, hand it in as dy without a mask.
+  // Takes dz from dy, dy_more and the mask again; with dz stored by `reduce`, hand it in as dy without a
+  // mask.
   void (*differentiate)(const BackwardPlane<T>& plane);
 };
 

@@ -1,7 +1,8 @@
 // Mean and variance of the channels of an image from those of its parts.
 //
-// Parts are combined in a fixed order as in Chan, Golub & LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample
-// Variances" (1979): nothing cancels where the mean is large beside the deviation.
+// Parts are combined in a fixed order as in Chan, Golub & LeVeque, "Updating Formulae and a Pairwise
+// Algorithm for Computing Sample Variances" (1979): nothing cancels where the mean is large beside the
+// deviation.
 #pragma once
 
 #include "ops/normalisation/internal/batch_norm_image.h"
@@ -12,8 +13,8 @@ namespace mox::normalisation {
 void combine_statistics(const Image& image, std::byte* scratch, const Slice& slice, float* mean,
                         float* variance);
 
-// The same of `channels` channels from `first` on, no more than Slice::kWidest, from the moments of groups of pixels,
-// [groups][3][row], as conv2d_moments gives them.
+// The same of `channels` channels from `first` on, no more than Slice::kWidest, from the moments of groups of
+// pixels, [groups][3][row], as conv2d_moments gives them.
 void combine_moments(const float* moments, int64_t groups, int64_t row, int64_t first, int64_t channels,
                      float* mean, float* variance);
 

@@ -20,8 +20,9 @@ std::vector<Tensor> gradient_of_avg_pool_backprop(const GradientCall& call) {
   return {avg_pool(call.gradient(), pooling_options(call.node.attributes))};
 }
 
-// A gradient of single pixels says nothing about the layout that its image should have. Where all who read the image round it to
-// bfloat16, for convolutions, and those compute in tiles, they want channels last; else blocks of channels.
+// A gradient of single pixels says nothing about the layout that its image should have. Where all who read
+// the image round it to bfloat16, for convolutions, and those compute in tiles, they want channels last; else
+// blocks of channels.
 bool makes_channels_last(const Node& node) {
   if (instruction_set() < InstructionSet::kAmx || node.inputs[0].shape()[2] * node.inputs[0].shape()[3] != 1)
     return false;

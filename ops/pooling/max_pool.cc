@@ -70,8 +70,9 @@ const Op kMaxPool{.name = "max_pool",
 const Op& max_pool_op() { return kMaxPool; }
 
 Tensor max_pool(const Tensor& x, const Pool2dOptions& options, SourceLocation where) {
-  // relu and the maximum commute: relu after pooling reads and writes a fraction of the memory, forward and backward. But who
-  // takes single pixels makes a shortcut, beside which others read the image after relu: that is made in any case.
+  // relu and the maximum commute: relu after pooling reads and writes a fraction of the memory, forward and
+  // backward. But who takes single pixels makes a shortcut, beside which others read the image after relu:
+  // that is made in any case.
   const bool takes_pixels = std::ranges::all_of(options.window, [](int64_t extent) { return extent == 1; });
   if (x.defined() && x.node()->op == &relu_op() && !takes_pixels)
     return relu(max_pool(x.node()->inputs[0], options, where), where);

@@ -101,7 +101,8 @@ std::optional<InstructionSet> instruction_set_from_string(std::string_view name)
 InstructionSet available_instruction_set() { return std::min(set_of_processor(), set_of_environment()); }
 
 bool limit_instruction_set(InstructionSet set) {
-  // A limit that says nothing new would still take the place of the environment variable's, which may be a finer one.
+  // A limit that says nothing new would still take the place of the environment variable's, which may be a
+  // finer one.
   if (set < available_instruction_set()) dnnl::set_max_cpu_isa(isa_of(set));
   return instruction_set() <= set;
 }

@@ -1,7 +1,8 @@
-// The vector instructions that kernels are made of: they decide how sums are cut, and so the last bits of a result.
+// The vector instructions that kernels are made of: they decide how sums are cut, and so the last bits of a
+// result.
 //
-// oneDNN's kernels and our own use the same set. It belongs to the process: limit_instruction_set, the first call of
-// instruction_set and the first kernel that is compiled fix it, whichever comes first.
+// oneDNN's kernels and our own use the same set. It belongs to the process: limit_instruction_set, the first
+// call of instruction_set and the first kernel that is compiled fix it, whichever comes first.
 #pragma once
 
 #include <optional>
@@ -26,8 +27,8 @@ std::optional<InstructionSet> instruction_set_from_string(std::string_view name)
 // ONEDNN_MAX_CPU_ISA (or DNNL_MAX_CPU_ISA) where that is set. Fixes nothing. Any thread.
 InstructionSet available_instruction_set();
 
-// Lets kernels use no more than `set`, and fixes what they use. Comes too late, and changes nothing, where the set of the
-// process was fixed before: so returns whether instruction_set() is within `set`. Any thread.
+// Lets kernels use no more than `set`, and fixes what they use. Comes too late, and changes nothing, where
+// the set of the process was fixed before: so returns whether instruction_set() is within `set`. Any thread.
 bool limit_instruction_set(InstructionSet set);
 
 // What kernels use. Any thread.

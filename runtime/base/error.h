@@ -48,8 +48,8 @@ class DataError : public Error {
   using Error::Error;
 };
 
-// The call is right but not now: a checkpoint is required, mox::init was called twice, a schedule in epochs needs
-// data of known size.
+// The call is right but not now: a checkpoint is required, mox::init was called twice, a schedule in epochs
+// needs data of known size.
 class FailedPrecondition : public Error {
  public:
   using Error::Error;

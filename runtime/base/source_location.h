@@ -1,5 +1,5 @@
-// Where in the user's program something was made, for error messages. The same idea as std::source_location, which
-// clang 14 cannot compile from GCC 12's library.
+// Where in the user's program something was made, for error messages. The same idea as std::source_location,
+// which clang 14 cannot compile from GCC 12's library.
 #pragma once
 
 #include <cstdint>

@@ -104,8 +104,8 @@ class Range {
   alignas(64) std::atomic<uint64_t> packed_;  // in a cache line of its own
 };
 
-// body(thread, begin, end) for the pieces of [0, count). A thread takes those of its range from one end, then of the range with the
-// most left those at the other end.
+// body(thread, begin, end) for the pieces of [0, count). A thread takes those of its range from one end, then
+// of the range with the most left those at the other end.
 void share_out(int threads, int64_t count, int64_t grain, From own_end,
                FunctionRef<void(int, int64_t, int64_t)> body) {
   constexpr int kMostRanges = 64;  // larger teams share them

@@ -4,16 +4,17 @@
 // (the libgomp pool of the device's thread), so nothing oversubscribes. A team of one runs everything inline:
 // no pool, no barrier.
 //
-// Work is cut into more pieces than there are threads. Each thread has a range of them, the same in every call of one size (what it
-// wrote in one call is in its caches in the next), and takes from others' ranges when its own is done: cores that are slower for a
-// while, because of what else runs on their machine, hold up nobody. (On two cores of a virtual machine, of which one or the other
-// takes a quarter to a third longer for a second or so, sixteen short runs of resnet_v1_20 make 1,366 images a second in the median
-// and 1,196 at worst, with equal shares 1,322 and 966.)
+// Work is cut into more pieces than there are threads. Each thread has a range of them, the same in every
+// call of one size (what it wrote in one call is in its caches in the next), and takes from others' ranges
+// when its own is done: cores that are slower for a while, because of what else runs on their machine, hold
+// up nobody. (On two cores of a virtual machine, of which one or the other takes a quarter to a third longer
+// for a second or so, sixteen short runs of resnet_v1_20 make 1,366 images a second in the median and 1,196
+// at worst, with equal shares 1,322 and 966.)
 //
-// Determinism: `parallel_for` hands out contiguous pieces whose borders depend on the number of threads, and which thread takes
-// one depends on the moment. A body that writes each output element from its own inputs is therefore exact on any team. A body that
-// reduces must cut its sum by problem size, never by thread: use `parallel_chunks`, whose chunk borders
-// depend only on `count` and `chunk`.
+// Determinism: `parallel_for` hands out contiguous pieces whose borders depend on the number of threads, and
+// which thread takes one depends on the moment. A body that writes each output element from its own inputs is
+// therefore exact on any team. A body that reduces must cut its sum by problem size, never by thread: use
+// `parallel_chunks`, whose chunk borders depend only on `count` and `chunk`.
 //
 // Threads: a team belongs to the thread that calls it; calls do not nest.
 #pragma once
@@ -35,16 +36,17 @@ class Team {
   // calls it once before it compiles or runs a plan.
   void enter() const;
 
-  // body(begin, end) for pieces that make up [0, count), of about `grain` or more each; returns when all are done. Runs inline when
-  // one piece is enough. The body must not throw.
+  // body(begin, end) for pieces that make up [0, count), of about `grain` or more each; returns when all are
+  // done. Runs inline when one piece is enough. The body must not throw.
   void parallel_for(int64_t count, int64_t grain, FunctionRef<void(int64_t begin, int64_t end)> body) const;
 
-  // The same, but each thread begins with the last piece of its range: behind a parallel_for of the same size that is the one of
-  // which its caches hold most.
+  // The same, but each thread begins with the last piece of its range: behind a parallel_for of the same size
+  // that is the one of which its caches hold most.
   void parallel_for_backwards(int64_t count, int64_t grain,
                               FunctionRef<void(int64_t begin, int64_t end)> body) const;
 
-  // parallel_for, for bodies that need memory to work in: calls that run at the same time have different `thread` < size().
+  // parallel_for, for bodies that need memory to work in: calls that run at the same time have different
+  // `thread` < size().
   void parallel_for_by_thread(int64_t count, int64_t grain,
                               FunctionRef<void(int thread, int64_t begin, int64_t end)> body) const;
 

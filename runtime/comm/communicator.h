@@ -1,14 +1,15 @@
 // Communicator: the ranks of a job, and what they do together.
 //
-// One thread at a time drives all operations under way; it polls and never blocks in one, so that gradients travel while
-// the other threads compute: a communication thread of its own or, while it waits, the one that waits. With one rank
-// there is no such thread, and nothing is sent.
+// One thread at a time drives all operations under way; it polls and never blocks in one, so that gradients
+// travel while the other threads compute: a communication thread of its own or, while it waits, the one that
+// waits. With one rank there is no such thread, and nothing is sent.
 //
-// All ranks must call the same operations in the same order. An operation that waits for a rank for long is reported
-// to the listener (see StallListener), which may end the job; the operations themselves wait without end.
+// All ranks must call the same operations in the same order. An operation that waits for a rank for long is
+// reported to the listener (see StallListener), which may end the job; the operations themselves wait without
+// end.
 //
-// Threads: `start` and `wait` from any thread; the blocking operations from one thread at a time. An IoError of the
-// network comes out of whatever waits.
+// Threads: `start` and `wait` from any thread; the blocking operations from one thread at a time. An IoError
+// of the network comes out of whatever waits.
 #pragma once
 
 #include <chrono>
@@ -60,33 +61,34 @@ class Communicator {
 
   // An operation under way.
   class Pending;
-  // `what` names it in reports of a stall ("bucket 3"). `done` runs on the thread that drives when it is finished,
-  // before `wait` returns; one at a time; it must not wait for another operation. With one rank all of it happens in this call.
+  // `what` names it in reports of a stall ("bucket 3"). `done` runs on the thread that drives when it is
+  // finished, before `wait` returns; one at a time; it must not wait for another operation. With one rank all
+  // of it happens in this call.
   std::shared_ptr<Pending> start(std::unique_ptr<Operation> operation, std::string what,
                                  std::function<void()> done = {});
   // Returns when the operation and its `done` are through; rethrows what they threw.
   void wait(const std::shared_ptr<Pending>& pending);
 
-  // What the communication thread has done so far: not what a thread that waits has driven. With one rank nothing. Any thread,
-  // until `abandon`.
+  // What the communication thread has done so far: not what a thread that waits has driven. With one rank
+  // nothing. Any thread, until `abandon`.
   struct Work {
     double processor_seconds = 0;
     int64_t messages_sent = 0, bytes_sent = 0;  // of messages that have left
   };
   Work work() const;
 
-  // Ends all operations that are under way, at once and for good; whoever waits gets an IoError. After it the memory of
-  // operations may be freed. For the end of a job that has failed.
+  // Ends all operations that are under way, at once and for good; whoever waits gets an IoError. After it the
+  // memory of operations may be freed. For the end of a job that has failed.
   void abandon();
 
-  // Called on the thread that drives about once in a tenth of a second while the operation `what` waits for `missing`
-  // ranks (sorted): for how long it has, since it last went on.
+  // Called on the thread that drives about once in a tenth of a second while the operation `what` waits for
+  // `missing` ranks (sorted): for how long it has, since it last went on.
   using StallListener =
       std::function<void(const std::string& what, std::span<const int> missing, double seconds)>;
   void set_stall_listener(StallListener listener);
 
-  // What holds this rank up: the operation that one of its threads is in `wait` for, or in a blocking call. Operations that
-  // are under way while all threads compute hold nobody up.
+  // What holds this rank up: the operation that one of its threads is in `wait` for, or in a blocking call.
+  // Operations that are under way while all threads compute hold nobody up.
   struct Wait {
     std::string what;
     std::vector<int> missing;  // the ranks whose messages it lacks, sorted

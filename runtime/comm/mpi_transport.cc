@@ -15,8 +15,8 @@ namespace {
 
 constexpr size_t kLargestMessage = size_t{1} << 30;  // MPI counts with int
 
-// The functions of the MPI library that are used, found at run time: a process that no mpirun has started neither needs
-// the library nor loads it.
+// The functions of the MPI library that are used, found at run time: a process that no mpirun has started
+// neither needs the library nor loads it.
 struct MpiLibrary {
   decltype(&::MPI_Init_thread) init_thread;
   decltype(&::MPI_Finalize) finalize;
@@ -55,7 +55,8 @@ struct MpiLibrary {
  private:
   template <typename T>
   static void find(T& target, const char* name) {
-    // Not from the handle: a program that links the library has copies of its data, and those are the ones in use.
+    // Not from the handle: a program that links the library has copies of its data, and those are the ones in
+    // use.
     void* address = dlsym(RTLD_DEFAULT, name);
     if (!address) throw NotFound(fmt::format("libmpi.so.40 has no '{}'; Open MPI 4.1 is needed", name));
     target = reinterpret_cast<T>(address);
@@ -78,7 +79,8 @@ struct MpiTransport::Implementation {
   MpiLibrary mpi;
   int rank = 0, size = 1;
   uint64_t last_id = 0;
-  // Messages under way: the requests of MPI side by side, as MPI_Testsome takes them, and for each the id of ours.
+  // Messages under way: the requests of MPI side by side, as MPI_Testsome takes them, and for each the id of
+  // ours.
   std::vector<MPI_Request> requests;
   std::vector<uint64_t> owners;
   std::map<uint64_t, int> incomplete;  // by id: how many of its messages are under way
@@ -128,7 +130,8 @@ MpiTransport::MpiTransport() : implementation_(std::make_unique<Implementation>(
 }
 
 MpiTransport::~MpiTransport() {
-  // Operations that were abandoned have left requests, whose memory may be gone: MPI must not go on with them.
+  // Operations that were abandoned have left requests, whose memory may be gone: MPI must not go on with
+  // them.
   if (implementation_->requests.empty()) implementation_->mpi.finalize();
 }
 
@@ -158,7 +161,8 @@ void MpiTransport::progress() {
   self.completed.resize(self.requests.size());
   self.statuses.resize(self.requests.size());
   int count = 0;
-  // Open MPI looks first and moves messages only if it found none complete: what has then arrived is seen by the next call.
+  // Open MPI looks first and moves messages only if it found none complete: what has then arrived is seen by
+  // the next call.
   for (int call = 0; call < 2 && count == 0; ++call) {
     const int code = self.mpi.testsome(static_cast<int>(self.requests.size()), self.requests.data(), &count,
                                        self.completed.data(), self.statuses.data());

@@ -1,9 +1,9 @@
 // The fixed order in which the contributions of logical replicas are summed.
 //
-// A binary tree over the leaves 0 .. leaves - 1: the left child of a node is as large as the largest power of two
-// smaller than the node. Floating-point addition is not associative, so this tree, and nothing about devices or ranks,
-// decides the bits of a sum. Whoever has neighbouring leaves may sum the subtrees that they fill; those partial sums
-// meet in any process and on any thread with the same result.
+// A binary tree over the leaves 0 .. leaves - 1: the left child of a node is as large as the largest power of
+// two smaller than the node. Floating-point addition is not associative, so this tree, and nothing about
+// devices or ranks, decides the bits of a sum. Whoever has neighbouring leaves may sum the subtrees that they
+// fill; those partial sums meet in any process and on any thread with the same result.
 #pragma once
 
 #include <bit>
@@ -28,8 +28,8 @@ inline int64_t split_of(LeafRange node) {
 // Whether `left` and `right` are the two children of one node of the tree over `leaves`.
 bool are_siblings(int64_t leaves, LeafRange left, LeafRange right);
 
-// The largest subtrees of the tree over `leaves` that lie within `block`, from left to right: the partial sums that
-// the owner of these leaves can make alone.
+// The largest subtrees of the tree over `leaves` that lie within `block`, from left to right: the partial
+// sums that the owner of these leaves can make alone.
 std::vector<LeafRange> maximal_subtrees(int64_t leaves, LeafRange block);
 
 template <typename Value>

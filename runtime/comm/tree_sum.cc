@@ -47,8 +47,9 @@ class WireBuffer {
   std::vector<uint16_t> narrow_;
 };
 
-// The array goes through in chunks, one behind the other: while chunk c travels to those who sum it, the sums of chunk
-// c - 1 travel back. What has arrived is summed while it is still in a cache, and the memory for it is small.
+// The array goes through in chunks, one behind the other: while chunk c travels to those who sum it, the sums
+// of chunk c - 1 travel back. What has arrived is summed while it is still in a cache, and the memory for it
+// is small.
 class TreeSumOperation : public Operation {
  public:
   explicit TreeSumOperation(const TreeSum& sum) : sum_(sum) {}

@@ -10,8 +10,8 @@
 //
 // Positions. Over random-access sources, shuffle, shard, repeat, take, skip, zip, map, cache and batch are
 // arithmetic on positions: resuming in the middle of an epoch reads nothing that came before. A shuffle with
-// a buffer smaller than its data, or over an interleave, replays positions; a generator is replayed from the start of its pass; a
-// filter replays a short chunk.
+// a buffer smaller than its data, or over an interleave, replays positions; a generator is replayed from the
+// start of its pass; a filter replays a short chunk.
 //
 // Errors. A wrong argument or an order of operations that cannot work throws InvalidArgument with the user's
 // file and line. An exception from a user's function comes out of Pipeline::next with its type kept.
@@ -56,9 +56,9 @@ class Dataset {
   // shuffle after.
   static Dataset zip(std::vector<Dataset> datasets, Where where = Where::current());
 
-  // Elements of several data sets of one type, for example a file each, in turn: `cycle` of them are open at a time, and
-  // each gives `block` elements in its turn. One that has ended leaves its place to the next of the list. The order is fixed;
-  // resuming replays what resuming the open ones replays.
+  // Elements of several data sets of one type, for example a file each, in turn: `cycle` of them are open at
+  // a time, and each gives `block` elements in its turn. One that has ended leaves its place to the next of
+  // the list. The order is fixed; resuming replays what resuming the open ones replays.
   static Dataset interleave(std::vector<Dataset> datasets, int64_t cycle = 16, int64_t block = 1,
                             Where where = Where::current());
 

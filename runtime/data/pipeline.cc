@@ -36,12 +36,13 @@ constexpr double kWorthHandingOver = 20e-6;
 // From here on the samples of one batch are spread over the threads, so that the first batch comes soon and
 // few batches in flight keep all threads busy.
 constexpr double kWorthSplitting = 2e-3;
-// The decision looks at the cheapest of so many batches in a row, over so much time: the first ones meet cold caches and
-// fresh memory, and any may be interrupted. Two suffice where each takes long.
+// The decision looks at the cheapest of so many batches in a row, over so much time: the first ones meet cold
+// caches and fresh memory, and any may be interrupted. Two suffice where each takes long.
 constexpr int kTrialBatches = 4, kLongTrialBatches = 2;
 constexpr double kTrialSeconds = 0.4e-3;
 
-// A number of threads is judged by so many batches over so much time, after some that are still made with the number before.
+// A number of threads is judged by so many batches over so much time, after some that are still made with the
+// number before.
 constexpr int64_t kJudgedBatches = 8, kUnjudgedBatches = 3;
 constexpr double kJudgedSeconds = 0.5;
 

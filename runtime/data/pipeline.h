@@ -24,9 +24,10 @@ namespace mox {
 struct PipelineOptions {
   uint64_t seed = 0;  // of every shuffle and every random map
 
-  // Threads beside the consumer's: each reads, decodes and maps whole samples, so that one number is the parallelism of all
-  // stages. 0: everything runs inside `next`. kAutomatic: chosen in the first seconds, as few as keep the consumer from
-  // waiting, at most `most_threads` and not more than the memory budget has batches for; the choice is logged.
+  // Threads beside the consumer's: each reads, decodes and maps whole samples, so that one number is the
+  // parallelism of all stages. 0: everything runs inside `next`. kAutomatic: chosen in the first seconds, as
+  // few as keep the consumer from waiting, at most `most_threads` and not more than the memory budget has
+  // batches for; the choice is logged.
   static constexpr int kAutomatic = -1;
   int threads = 1;
   int most_threads = 0;  // kAutomatic: 0 means the cores that the process may use
@@ -38,10 +39,11 @@ struct PipelineOptions {
   // the machine's memory.
   size_t memory_budget_bytes = 0;
 
-  // The batches in groups of `group_size`, of which this pipeline delivers those at [group_first, group_first +
-  // group_count) and passes over the others: the share of one of several processes. Passing over costs nothing where
-  // positions are arithmetic; what lies below a filter or comes from a generator is computed by each of them. A position
-  // at the end of a group is the same for all shares and all sizes of groups that end there.
+  // The batches in groups of `group_size`, of which this pipeline delivers those at [group_first, group_first
+  // + group_count) and passes over the others: the share of one of several processes. Passing over costs
+  // nothing where positions are arithmetic; what lies below a filter or comes from a generator is computed by
+  // each of them. A position at the end of a group is the same for all shares and all sizes of groups that
+  // end there.
   int64_t group_size = 1, group_first = 0, group_count = 1;
 };
 
@@ -81,8 +83,8 @@ class Pipeline {
   // source threw, when the batch it belongs to is due and again on every later call.
   bool next(Batch* batch);
 
-  // The position right after the last batch that `next` returned, as JSON text; the end of its group, if it was the last
-  // of this pipeline's share. Batches that were prepared ahead do not count.
+  // The position right after the last batch that `next` returned, as JSON text; the end of its group, if it
+  // was the last of this pipeline's share. Batches that were prepared ahead do not count.
   std::string cursor() const;
 
   PipelineStatistics statistics() const;

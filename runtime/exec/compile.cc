@@ -37,7 +37,8 @@ class StepBuilder {
   StepBuilder(Plan::Impl& plan, const CompileOptions& options, const Team& team)
       : plan_(plan), options_(options), team_(team) {}
 
-  // The outputs that must exist in plain layout after the run, so that their conversion follows their producer.
+  // The outputs that must exist in plain layout after the run, so that their conversion follows their
+  // producer.
   void require_plain(const Tensor& tensor) { wanted_plain_.insert(key(tensor)); }
 
   void build(const Graph& graph) {
@@ -54,7 +55,8 @@ class StepBuilder {
           at(plan_.results[static_cast<size_t>(at(value).index)]).type == tensor.type())
         return value;
       const int copy = new_value(tensor.name() + "/copy", tensor.type(), Layout::plain(tensor.type()));
-      // Right behind the step that computes the value: what waits for the copy need not wait for the plan's end.
+      // Right behind the step that computes the value: what waits for the copy need not wait for the plan's
+      // end.
       const int written = at(value).first_step;
       add_step("copy", tensor.name(), "", copy_kernel(tensor.type()), {value}, {copy},
                written >= 0 ? std::optional(written + 1) : std::nullopt);

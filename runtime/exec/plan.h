@@ -1,12 +1,14 @@
-// Plan: a graph compiled for one team, immutable. Compiling decides everything that a run then only does: which nodes
-// remain, what is fused, which implementation and layout each takes, in what order, and where each value lives.
+// Plan: a graph compiled for one team, immutable. Compiling decides everything that a run then only does:
+// which nodes remain, what is fused, which implementation and layout each takes, in what order, and where
+// each value lives.
 //
 //   graph -> prune -> fold constants -> share equal nodes -> rewrite rules (the ops' fusions)
 //         -> choose kernels and layouts, inserting conversions -> liveness -> offsets in one arena
 //
-// Memory of a value is one of: the arena (planned by liveness), a variable (host store), a component of the batch
-// (the caller's memory), a constant (owned by the plan), a result (fetches and updates: kept after the run), or a gradient buffer
-// (kept after the run). Gradients of a plan with `gradients_in_parts` have no buffer: they lie in the arena until they are used.
+// Memory of a value is one of: the arena (planned by liveness), a variable (host store), a component of the
+// batch (the caller's memory), a constant (owned by the plan), a result (fetches and updates: kept after the
+// run), or a gradient buffer (kept after the run). Gradients of a plan with `gradients_in_parts` have no
+// buffer: they lie in the arena until they are used.
 #pragma once
 
 #include <memory>
@@ -33,10 +35,12 @@ struct PlanRequest {
 struct CompileOptions {
   std::vector<NamedRule> rules;  // applied in order (ops/fusion/passes.h: default_rules)
   LayoutConverter convert;       // ops/fusion/passes.h: convert_layout
-  // Convolutions sum directly, never through a transform that needs fewer multiplications but rounds more (Winograd).
+  // Convolutions sum directly, never through a transform that needs fewer multiplications but rounds more
+  // (Winograd).
   bool direct_convolutions = false;
-  // The plan's runs use each gradient as soon as it is final, and in parts where a kernel can give them so (PlanInstance::run
-  // with a GradientPartListener): no gradient is kept, and their memory is shared with what lives before and after them.
+  // The plan's runs use each gradient as soon as it is final, and in parts where a kernel can give them so
+  // (PlanInstance::run with a GradientPartListener): no gradient is kept, and their memory is shared with
+  // what lives before and after them.
   bool gradients_in_parts = false;
 };
 
@@ -68,8 +72,8 @@ class Plan {
   const PlanStatistics& statistics() const;
   // A table for people: op, name, shapes, layouts, implementation, FLOPs, bytes; then the totals.
   std::string describe() const;
-  // A stable hash of everything that decides the result: ops, attributes, constants, shapes, order, who reads what,
-  // implementations.
+  // A stable hash of everything that decides the result: ops, attributes, constants, shapes, order, who reads
+  // what, implementations.
   uint64_t fingerprint() const;
 
   struct Impl;

@@ -1,4 +1,5 @@
-// PlanInstance: a plan bound to one device: its arena, its kernels' state, its result buffers. `run` allocates nothing.
+// PlanInstance: a plan bound to one device: its arena, its kernels' state, its result buffers. `run`
+// allocates nothing.
 //
 // Threads: one thread, which has entered the team that the plan was compiled for.
 #pragma once
@@ -14,8 +15,9 @@
 
 namespace mox {
 
-// Called by `run` as soon as gradient `index` (of PlanRequest::gradients) is final and no remaining kernel of the plan reads it or
-// its variable: the variable may be updated at once and the gradient be overwritten, while the backward pass goes on.
+// Called by `run` as soon as gradient `index` (of PlanRequest::gradients) is final and no remaining kernel of
+// the plan reads it or its variable: the variable may be updated at once and the gradient be overwritten,
+// while the backward pass goes on.
 using GradientListener = FunctionRef<void(size_t index)>;
 
 // What profiling has found out about one step of a plan, as a mean over the profiled runs.
@@ -26,9 +28,10 @@ struct KernelTime {
   double floating_point_operations = 0;
 };
 
-// Called by `run` instead of the GradientListener for the gradients of a plan that was compiled with `gradients_in_parts` and
-// whose kernels can give parts; see PartListener. The elements of gradient `index` that it takes are final, and the same elements
-// of its variable may be updated at once; `gradient(index)` does not exist.
+// Called by `run` instead of the GradientListener for the gradients of a plan that was compiled with
+// `gradients_in_parts` and whose kernels can give parts; see PartListener. The elements of gradient `index`
+// that it takes are final, and the same elements of its variable may be updated at once; `gradient(index)`
+// does not exist.
 class GradientPartListener {
  public:
   virtual ~GradientPartListener() = default;
@@ -44,7 +47,8 @@ struct StepInputs {
 
 class PlanInstance {
  public:
-  // `variable(name)` gives the memory of a variable, which must stay where it is for the life of the instance.
+  // `variable(name)` gives the memory of a variable, which must stay where it is for the life of the
+  // instance.
   PlanInstance(std::shared_ptr<const Plan> plan, const Team& team,
                const std::function<Array(std::string_view name)>& variable);
   ~PlanInstance();
@@ -54,22 +58,23 @@ class PlanInstance {
   // Throws InvalidArgument if a component has another type than the plan was compiled for.
   void run(const StepInputs& inputs, const GradientListener& listener);
   void run(const StepInputs& inputs);
-  // For plans compiled with `gradients_in_parts`, and only for those. `gradient(index)` is valid while `listener` is called
-  // with that index, and not afterwards.
+  // For plans compiled with `gradients_in_parts`, and only for those. `gradient(index)` is valid while
+  // `listener` is called with that index, and not afterwards.
   void run(const StepInputs& inputs, const GradientListener& listener,
            const GradientPartListener& part_listener);
 
-  // Valid until the next run. Fetches and gradients are in the order of the PlanRequest. A gradient that comes in parts is an
-  // undefined array.
+  // Valid until the next run. Fetches and gradients are in the order of the PlanRequest. A gradient that
+  // comes in parts is an undefined array.
   const Array& fetched(size_t index) const;
   const Array& gradient(size_t index) const;
-  // All gradients lie in one block, in the order of the PlanRequest, each at the next multiple of 16 elements: so
-  // neighbouring gradients travel together as they are. The gap behind a gradient is zero. Not for plans
-  // compiled with `gradients_in_parts`, which have no block. Valid for the instance's life.
+  // All gradients lie in one block, in the order of the PlanRequest, each at the next multiple of 16
+  // elements: so neighbouring gradients travel together as they are. The gap behind a gradient is zero. Not
+  // for plans compiled with `gradients_in_parts`, which have no block. Valid for the instance's life.
   std::span<float> gradient_block();
   // Where gradient `index` begins in the block.
   int64_t gradient_offset(size_t index) const;
-  // The values that apply_updates would copy, and the variables that take them, in the order of the PlanRequest.
+  // The values that apply_updates would copy, and the variables that take them, in the order of the
+  // PlanRequest.
   size_t update_count() const;
   const Array& update_value(size_t index) const;
   Array updated_variable(size_t index) const;

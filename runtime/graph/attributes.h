@@ -1,5 +1,5 @@
-// The constant parameters of a node: strides, axes, coefficients. Kept as named values, so that a plan can be printed,
-// compared and hashed without knowing any op.
+// The constant parameters of a node: strides, axes, coefficients. Kept as named values, so that a plan can be
+// printed, compared and hashed without knowing any op.
 #pragma once
 
 #include <cstdint>

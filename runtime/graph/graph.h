@@ -1,7 +1,7 @@
 // Graph: the nodes that model_fn builds, with the variables it asked for and the collections it filled.
 //
-// Append-only: a node's inputs exist before it, so the node order is a topological order. Not thread-safe; one thread
-// builds it, then it may be read by many.
+// Append-only: a node's inputs exist before it, so the node order is a topological order. Not thread-safe;
+// one thread builds it, then it may be read by many.
 #pragma once
 
 #include <map>
@@ -28,8 +28,8 @@ class Graph {
   Node& add_node(const Op& op, std::vector<Tensor> inputs, Attributes attributes, SourceLocation where);
   const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
 
-  // A copy of a node of another graph, with `inputs` of this one; keeps name, attributes, types and location. Copying a
-  // variable declares it here too.
+  // A copy of a node of another graph, with `inputs` of this one; keeps name, attributes, types and location.
+  // Copying a variable declares it here too.
   Node& copy_node(const Node& node, std::vector<Tensor> inputs);
 
   // A value that is part of the graph.
@@ -72,8 +72,8 @@ class Graph {
   int stretches_ = 0;
 };
 
-// While alive, ops without inputs and get_variable on this thread go to `graph`. Nests; the engine holds one while it
-// calls model_fn. (The thread's current graph is the only hidden context there is.)
+// While alive, ops without inputs and get_variable on this thread go to `graph`. Nests; the engine holds one
+// while it calls model_fn. (The thread's current graph is the only hidden context there is.)
 class GraphScope {
  public:
   explicit GraphScope(Graph& graph);
@@ -86,7 +86,8 @@ class GraphScope {
   std::string previous_scope_;
 };
 
-// The graph that is being built on this thread. Throws FailedPrecondition outside of a GraphScope, naming `what`.
+// The graph that is being built on this thread. Throws FailedPrecondition outside of a GraphScope, naming
+// `what`.
 Graph& current_graph(std::string_view what);
 
 // While alive, names of new nodes on this thread start with "<name>/" after the scopes already open.
@@ -115,7 +116,8 @@ class TraitsScope {
 };
 const NodeTraits& current_traits();
 
-// While alive, new nodes on this thread carry `where`: gradients point at the forward op's line, layers at their caller's.
+// While alive, new nodes on this thread carry `where`: gradients point at the forward op's line, layers at
+// their caller's.
 class LocationScope {
  public:
   explicit LocationScope(SourceLocation where);

@@ -1,12 +1,14 @@
-// How the elements of one value lie in memory. The logical shape never changes; kernels agree on a layout at compile
-// time, and the compiler puts a conversion wherever producer and consumer differ.
+// How the elements of one value lie in memory. The logical shape never changes; kernels agree on a layout at
+// compile time, and the compiler puts a conversion wherever producer and consumer differ.
 //
 // Three kinds:
 //  - plain: row-major, as arrays and checkpoints are;
-//  - blocked: strides over the outer dimensions plus inner blocks (NHWC has no inner block; nChw16c has one of 16 on
-//    dimension 1), with extents padded up to whole blocks. Padding always holds zeros; a kernel that writes a padded
-//    layout keeps it so;
-//  - opaque: bytes that only the kernels that agreed on them understand (Winograd weights, a pooling workspace).
+//  - blocked: strides over the outer dimensions plus inner blocks (NHWC has no inner block; nChw16c has one
+//  of 16 on
+//    dimension 1), with extents padded up to whole blocks. Padding always holds zeros; a kernel that writes a
+//    padded layout keeps it so;
+//  - opaque: bytes that only the kernels that agreed on them understand (Winograd weights, a pooling
+//  workspace).
 #pragma once
 
 #include <cstddef>
@@ -29,8 +31,8 @@ class Layout {
 
   Layout() = default;
   static Layout plain(const TensorType& type);
-  // `strides` in elements, one a dimension, of the outer (block) index; `blocks` from the outermost inner block to
-  // the innermost. Becomes plain if it is row-major without blocks or padding.
+  // `strides` in elements, one a dimension, of the outer (block) index; `blocks` from the outermost inner
+  // block to the innermost. Becomes plain if it is row-major without blocks or padding.
   static Layout blocked(const TensorType& type, std::vector<int64_t> padded_extents,
                         std::vector<int64_t> strides, std::vector<Block> blocks);
   // `description` is compared by `key`: two opaque layouts are equal if key and size are.

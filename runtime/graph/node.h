@@ -14,12 +14,13 @@ namespace mox {
 class Graph;
 struct Op;
 
-// What the scopes of a model function say about the nodes that are made in them. The gradient of a node, and what a rewrite
-// puts in its place, has its traits.
+// What the scopes of a model function say about the nodes that are made in them. The gradient of a node, and
+// what a rewrite puts in its place, has its traits.
 struct NodeTraits {
   // The type of the numbers that dense arithmetic takes here, kFloat32 or kBFloat16. None: the compilation's.
   std::optional<DType> compute_dtype;
-  // > 0: the stretch of the graph whose values are computed again for its gradients (runtime/graph/recomputation.h).
+  // > 0: the stretch of the graph whose values are computed again for its gradients
+  // (runtime/graph/recomputation.h).
   int recomputed_stretch = 0;
   bool is_gradient = false;  // made by differentiation
 };

@@ -1,6 +1,7 @@
-// An operator: its name, its shape rule, its gradient and its kernel. One constant `Op` per operator; the nodes of a
-// graph point to it, so it must outlive every graph (a namespace-scope or function-local static constant). There is no
-// registry: a user's program defines an Op and a function that calls `make_node`, and is done (docs/writing_an_op.md).
+// An operator: its name, its shape rule, its gradient and its kernel. One constant `Op` per operator; the
+// nodes of a graph point to it, so it must outlive every graph (a namespace-scope or function-local static
+// constant). There is no registry: a user's program defines an Op and a function that calls `make_node`, and
+// is done (docs/writing_an_op.md).
 #pragma once
 
 #include <functional>
@@ -30,24 +31,25 @@ struct OpCall {
   const Shape& shape(int i) const { return type(i).shape; }
   DType dtype(int i) const { return type(i).dtype; }
 
-  // Throws InvalidArgument: op, node, the user's file and line, every input's type, and `expected`, which says what
-  // the op takes ("inputs of one dtype", "a matrix [rows, columns]").
+  // Throws InvalidArgument: op, node, the user's file and line, every input's type, and `expected`, which
+  // says what the op takes ("inputs of one dtype", "a matrix [rows, columns]").
   [[noreturn]] void fail(std::string_view expected) const;
   void require(bool condition, std::string_view expected) const {
     if (!condition) fail(expected);
   }
 };
 
-// What a gradient function sees: the forward node and the gradients of its outputs (undefined where the loss does
-// not depend on that output). It answers with one tensor per input of the node; undefined means no gradient flows
-// there (integer inputs). It builds the gradient with public ops.
+// What a gradient function sees: the forward node and the gradients of its outputs (undefined where the loss
+// does not depend on that output). It answers with one tensor per input of the node; undefined means no
+// gradient flows there (integer inputs). It builds the gradient with public ops.
 struct GradientCall {
   const Node& node;
   std::span<const Tensor> output_gradients;
 
   const Tensor& input(int i) const { return node.inputs[static_cast<size_t>(i)]; }
   Tensor output(int i = 0) const { return Tensor(const_cast<Node*>(&node), i); }
-  // The gradient of output i; asserted to be defined for i = 0 (the driver never asks otherwise for one-output ops).
+  // The gradient of output i; asserted to be defined for i = 0 (the driver never asks otherwise for
+  // one-output ops).
   const Tensor& gradient(int i = 0) const { return output_gradients[static_cast<size_t>(i)]; }
 };
 
@@ -68,9 +70,9 @@ struct Op {
   std::function<Kernel(const KernelRequest&)> compile = nullptr;  // none for inputs, variables and constants
 };
 
-// Adds a node to the graph of its inputs (to the current graph if it has none) and returns it. The node's name is the
-// current name scope plus the op's name, made unique. Throws InvalidArgument from the shape rule, or if an input
-// is undefined or the inputs belong to different graphs.
+// Adds a node to the graph of its inputs (to the current graph if it has none) and returns it. The node's
+// name is the current name scope plus the op's name, made unique. Throws InvalidArgument from the shape rule,
+// or if an input is undefined or the inputs belong to different graphs.
 Node& make_node(const Op& op, std::initializer_list<Tensor> inputs, Attributes attributes,
                 SourceLocation where);
 Node& make_node(const Op& op, std::vector<Tensor> inputs, Attributes attributes, SourceLocation where);

@@ -1,10 +1,10 @@
 // Graph rewriting: how fusions are written.
 //
-// A rewrite sweeps once over a graph in node order and builds a new graph. For each node a rule may answer with
-// replacement tensors, built in the new graph; otherwise the node is copied. A rule looks backwards through the old
-// graph (who made this input, how many uses has it) and matches at the last node of its pattern: a "conv2d, bias_add,
-// relu" rule fires at the relu. Nodes that nobody uses any more are dropped afterwards. Rules live with the ops
-// they know (ops/), the sweep knows no op.
+// A rewrite sweeps once over a graph in node order and builds a new graph. For each node a rule may answer
+// with replacement tensors, built in the new graph; otherwise the node is copied. A rule looks backwards
+// through the old graph (who made this input, how many uses has it) and matches at the last node of its
+// pattern: a "conv2d, bias_add, relu" rule fires at the relu. Nodes that nobody uses any more are dropped
+// afterwards. Rules live with the ops they know (ops/), the sweep knows no op.
 #pragma once
 
 #include <functional>
@@ -24,11 +24,11 @@ class RewriteView {
   int uses(const Tensor& old) const;
   // Old to new: where an old tensor of an earlier node lives in the new graph.
   Tensor mapped(const Tensor& old) const;
-  // New graph: the same question as `uses`, asked of the old tensor that `mapped` turned into `fresh`; a tensor the
-  // sweep made that stands for no old tensor has no recorded uses (0).
+  // New graph: the same question as `uses`, asked of the old tensor that `mapped` turned into `fresh`; a
+  // tensor the sweep made that stands for no old tensor has no recorded uses (0).
   int uses_of_mapped(const Tensor& fresh) const;
-  // From here on the old tensor, of an earlier node, lives elsewhere in the new graph: for values that a node computes besides
-  // what it replaces. What was built from the former one stays.
+  // From here on the old tensor, of an earlier node, lives elsewhere in the new graph: for values that a node
+  // computes besides what it replaces. What was built from the former one stays.
   void redirect(const Tensor& old, const Tensor& fresh) const;
   Graph& target() const { return *target_; }
 

@@ -1,5 +1,5 @@
-// Tensor: a symbolic handle to one output of a node in a graph. It has a type, known as soon as it exists, and no
-// value: values appear when a compiled plan runs. Cheap to copy; valid as long as its graph.
+// Tensor: a symbolic handle to one output of a node in a graph. It has a type, known as soon as it exists,
+// and no value: values appear when a compiled plan runs. Cheap to copy; valid as long as its graph.
 #pragma once
 
 #include <string>
@@ -24,7 +24,8 @@ class Tensor {
   std::string name() const;
   // Where the user's program made it.
   const SourceLocation& where() const;
-  // Renames the node (a suffix is added if the name is taken) and returns the same tensor: `relu(x).named("hidden")`.
+  // Renames the node (a suffix is added if the name is taken) and returns the same tensor:
+  // `relu(x).named("hidden")`.
   Tensor named(std::string_view name) const;
 
   Node* node() const { return node_; }

@@ -1,5 +1,5 @@
-// Variables: named values that outlive a step. A graph only refers to them by name; the values live in the host's
-// VariableStore, once per process.
+// Variables: named values that outlive a step. A graph only refers to them by name; the values live in the
+// host's VariableStore, once per process.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,14 @@ struct VariableSpec {
   std::string name;  // with scopes: "conv1/weights"
   TensorType type;
   bool trainable = true;
-  // Makes the first value from the run's seed; must depend on nothing else, so that it is the same everywhere.
+  // Makes the first value from the run's seed; must depend on nothing else, so that it is the same
+  // everywhere.
   std::function<Array(uint64_t seed)> initial_value;
   SourceLocation where;
 };
 
-// After the step, `variable` takes the value of `value` (the mean over replicas where there are several): moving
-// averages of batch normalisation, for instance. `value` is computed in the graph from the old value.
+// After the step, `variable` takes the value of `value` (the mean over replicas where there are several):
+// moving averages of batch normalisation, for instance. `value` is computed in the graph from the old value.
 struct VariableUpdate {
   Tensor variable;
   Tensor value;

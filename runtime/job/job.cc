@@ -41,8 +41,8 @@ std::string host_name() {
   return name;
 }
 
-// All threads that the process has by now, and with them those that they start: a thread that sends gradients on another
-// rank's cores would take time from that rank.
+// All threads that the process has by now, and with them those that they start: a thread that sends gradients
+// on another rank's cores would take time from that rank.
 void bind_process(const cpu_set_t& cores) {
   std::error_code error;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", error))
@@ -50,7 +50,8 @@ void bind_process(const cpu_set_t& cores) {
   if (error) sched_setaffinity(0, sizeof cores, &cores);
 }
 
-// Ranks of one machine that may all use the same cores take a share each; where mpirun has bound them, they differ already.
+// Ranks of one machine that may all use the same cores take a share each; where mpirun has bound them, they
+// differ already.
 void take_share_of_cores(Communicator& communicator) {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
@@ -149,8 +150,8 @@ void report_stall(const std::string& what, std::span<const int> missing, double 
   log_warning(text + fmt::format(". The job ends after {:.0f} s (stall_abort_s)", self.abort_seconds.load()));
 }
 
-// At the end of the program. A process that ends in another way has its connections closed by the kernel, which the other
-// ranks take for what it is.
+// At the end of the program. A process that ends in another way has its connections closed by the kernel,
+// which the other ranks take for what it is.
 void leave_job() {
   Job& self = the_job();
   if (!self.watch) return;

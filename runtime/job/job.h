@@ -11,23 +11,24 @@ namespace mox::internal {
 // Exit status of a process that ends because another rank failed, was lost, or was waited for too long.
 inline constexpr int kJobFailed = 1;
 
-// Starts MPI if mpirun has started this process together with others, and watches over the other ranks from then on. Called
-// by init; a second call does nothing. Takes the process's share of the cores of its machine, and leaves informing log lines
+// Starts MPI if mpirun has started this process together with others, and watches over the other ranks from
+// then on. Called by init; a second call does nothing. Takes the process's share of the cores of its machine,
+// and leaves informing log lines
 // (`least_level` is what the configuration asks for) to rank 0. Throws what MpiTransport throws.
 void join_job(LogLevel least_level);
 
 // The ranks of the job; one rank alone before join_job and where no mpirun is.
 Communicator& job();
 
-// How long the job waits for a rank that does not send what it should: after `warn_seconds` the rank is named, after
-// `abort_seconds` the job ends.
+// How long the job waits for a rank that does not send what it should: after `warn_seconds` the rank is
+// named, after `abort_seconds` the job ends.
 void set_stall_limits(double warn_seconds, double abort_seconds);
 
 // The step that is under way, for messages.
 void set_job_step(int64_t step);
 
-// What the calling thread does that keeps other ranks waiting, "saving a checkpoint" say, for messages; a literal. It is
-// over when the object is gone.
+// What the calling thread does that keeps other ranks waiting, "saving a checkpoint" say, for messages; a
+// literal. It is over when the object is gone.
 class JobActivity {
  public:
   explicit JobActivity(const char* doing);
@@ -39,8 +40,8 @@ class JobActivity {
   const char* before_;
 };
 
-// Ends the job because this rank has failed: `message` is printed once, by rank 0 where that is possible, with this rank's
-// number and host, and all processes end with kJobFailed.
+// Ends the job because this rank has failed: `message` is printed once, by rank 0 where that is possible,
+// with this rank's number and host, and all processes end with kJobFailed.
 [[noreturn]] void fail_job(const std::string& message);
 
 }  // namespace mox::internal

@@ -12,7 +12,8 @@
 namespace mox::internal {
 namespace {
 
-// A long bucket is sent in parts at the same time: while one waits for its next message, the others fill the network.
+// A long bucket is sent in parts at the same time: while one waits for its next message, the others fill the
+// network.
 constexpr int64_t kSendingParts = 4;
 constexpr int64_t kLeastElementsOfAPart = int64_t{1} << 18;
 
@@ -58,8 +59,8 @@ void GradientReduction::plan_buckets(const BucketOptions& options) {
   for (size_t i = 0; i < parts_.size(); ++i) {
     const int64_t end = i + 1 < parts_.size() ? parts_[i + 1].offset : block_elements_;
     if (buckets_.empty() || buckets_.back().elements >= limit) {
-      // What is final last travels when nothing is left to hide it: so buckets shrink towards the end, none being larger
-      // than half of what is left.
+      // What is final last travels when nothing is left to hide it: so buckets shrink towards the end, none
+      // being larger than half of what is left.
       const int64_t left = block_elements_ - parts_[i].offset;
       limit = buckets_.empty() ? options.first_bucket_elements
                                : std::min(options.bucket_elements,

@@ -1,13 +1,15 @@
-// Where the gradients of a step meet: those of the replicas of each lane, of the lanes of this process, and of the ranks,
-// always in the order of the summation tree, each as soon as it is final.
+// Where the gradients of a step meet: those of the replicas of each lane, of the lanes of this process, and
+// of the ranks, always in the order of the summation tree, each as soon as it is final.
 //
-// Gradients are planned into buckets of neighbours in memory, which are also neighbours in the order in which the backward
-// pass finishes them. A lane that has made a bucket's last gradient adds it to what its earlier replicas gave; with the last
-// lane a bucket is complete. Where there are other ranks that lane hands it to the communication thread, without a copy, while
-// all lanes go on with the backward pass. Where there are none, the lanes' gradients are summed and delivered by a lane that
-// is ahead: the last one has more left to compute than the others, and all of them end when it does.
+// Gradients are planned into buckets of neighbours in memory, which are also neighbours in the order in which
+// the backward pass finishes them. A lane that has made a bucket's last gradient adds it to what its earlier
+// replicas gave; with the last lane a bucket is complete. Where there are other ranks that lane hands it to
+// the communication thread, without a copy, while all lanes go on with the backward pass. Where there are
+// none, the lanes' gradients are summed and delivered by a lane that is ahead: the last one has more left to
+// compute than the others, and all of them end when it does.
 //
-// Threads: `add`, `finish_lane` and `abandon_lane` from every lane at the same time; the others from the thread that owns the object.
+// Threads: `add`, `finish_lane` and `abandon_lane` from every lane at the same time; the others from the
+// thread that owns the object.
 #pragma once
 
 #include <atomic>
@@ -27,13 +29,14 @@
 namespace mox::internal {
 
 struct BucketOptions {
-  // A bucket is full with this many elements; towards the end with fewer, half of what is left, down to a quarter of the first
-  // one's. 0: every gradient by itself, which is best where nothing is sent.
+  // A bucket is full with this many elements; towards the end with fewer, half of what is left, down to a
+  // quarter of the first one's. 0: every gradient by itself, which is best where nothing is sent.
   int64_t first_bucket_elements = 0, bucket_elements = 0;
   WireType wire = WireType::kFloat32;
   int root = -1;  // the only rank that needs the sums; -1: all do
   int first_tag = kFirstFreeTag;
-  // With one rank a sum is made and delivered in ranges of so many elements, while they are in the cache. 0: whole.
+  // With one rank a sum is made and delivered in ranges of so many elements, while they are in the cache. 0:
+  // whole.
   int64_t range_elements = 0;
   std::string name = "bucket";  // in reports
 };
@@ -55,9 +58,10 @@ int64_t bucket_messages(int64_t elements, int ranks);
 
 class GradientReduction {
  public:
-  // `deliver` gets the sum of part `index` over all replicas in ranges, of which `sum` begins with element `first`: each element
-  // once a step. If there is one rank, those of a part come in their order, on one lane's thread; else in any order, on the
-  // thread that drives the communicator. The sums of a part lie one behind the other and are valid until the next step begins.
+  // `deliver` gets the sum of part `index` over all replicas in ranges, of which `sum` begins with element
+  // `first`: each element once a step. If there is one rank, those of a part come in their order, on one
+  // lane's thread; else in any order, on the thread that drives the communicator. The sums of a part lie one
+  // behind the other and are valid until the next step begins.
   using Deliver = std::function<void(size_t index, int64_t first, std::span<float> sum)>;
 
   // `parts` lie one behind the other in blocks of `block_elements`.
@@ -65,10 +69,11 @@ class GradientReduction {
                     int64_t block_elements, const BucketOptions& options, Deliver deliver);
 
   void begin_step();
-  // Part `index` of the `nth` replica of `lane` is final in `block`, which stays untouched until the replica's end (of the
-  // lane's last replica: until the step's end) and may be overwritten by sums.
+  // Part `index` of the `nth` replica of `lane` is final in `block`, which stays untouched until the
+  // replica's end (of the lane's last replica: until the step's end) and may be overwritten by sums.
   void add(int lane, int64_t nth, size_t index, std::span<float> block);
-  // The lane has added all parts of all its replicas: until all lanes have, it sums and delivers what they leave to it.
+  // The lane has added all parts of all its replicas: until all lanes have, it sums and delivers what they
+  // leave to it.
   void finish_lane(int lane);
   // The lane's step has failed, in `finish_lane` perhaps: the others do not wait for it.
   void abandon_lane(int lane);

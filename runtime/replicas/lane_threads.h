@@ -1,4 +1,5 @@
-// The lanes of a process: lane 0 is the calling thread, the others are threads that wait for work. See placement.h.
+// The lanes of a process: lane 0 is the calling thread, the others are threads that wait for work. See
+// placement.h.
 #pragma once
 
 #include <sched.h>
@@ -16,9 +17,9 @@ namespace mox::internal {
 
 class LaneThreads {
  public:
-  // The caller has entered `team`, which is the size of every lane's. Each of several lanes is bound to cores of its own, as
-  // many as `team` has threads, if the caller may use enough for all of them; otherwise none is bound. Throws
-  // FailedPrecondition if the system does not let the process have so many threads.
+  // The caller has entered `team`, which is the size of every lane's. Each of several lanes is bound to cores
+  // of its own, as many as `team` has threads, if the caller may use enough for all of them; otherwise none
+  // is bound. Throws FailedPrecondition if the system does not let the process have so many threads.
   LaneThreads(int lanes, const Team& team);
   // Of the thread that has made it.
   ~LaneThreads();
@@ -26,9 +27,9 @@ class LaneThreads {
   LaneThreads& operator=(const LaneThreads&) = delete;
 
   int size() const { return static_cast<int>(threads_.size()) + 1; }
-  // body(lane) on every lane at the same time; returns when all have returned. Of several exceptions that of the lowest
-  // lane is rethrown. The calling thread is bound to its lane's cores while its body runs, and may use what it could before
-  // afterwards.
+  // body(lane) on every lane at the same time; returns when all have returned. Of several exceptions that of
+  // the lowest lane is rethrown. The calling thread is bound to its lane's cores while its body runs, and may
+  // use what it could before afterwards.
   void run(FunctionRef<void(int lane)> body);
 
  private:

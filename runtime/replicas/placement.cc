@@ -75,8 +75,9 @@ Placement place(const PlacementRequest& request) {
                     counted(request.devices, "device"), all_devices, divisors(result.logical_replicas));
     if (request.allow_inexact) result.logical_replicas = all_devices;
   }
-  // One replica on one device may use all of its cores. Several must compute alike wherever they are, so a team is no larger
-  // than the smallest placement can give: one thread, unless the first start had one replica a device and nothing fixed.
+  // One replica on one device may use all of its cores. Several must compute alike wherever they are, so a
+  // team is no larger than the smallest placement can give: one thread, unless the first start had one
+  // replica a device and nothing fixed.
   const bool one_each = result.logical_replicas == all_devices;
   if (continued && refusal.empty() && result.logical_replicas > 1) {
     result.threads_per_replica = std::max(1, request.kept_threads_per_replica);

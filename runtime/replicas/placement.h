@@ -1,13 +1,14 @@
 // Where the logical replicas of a run are computed.
 //
-// The global batch of a step is cut into `logical_replicas` parts of batch_size samples; each is computed by a team of
-// `threads_per_replica`, with its own random numbers and its own batch-normalisation statistics, and the gradients meet in
-// the tree of runtime/comm/summation_tree.h. These two numbers decide the bits of a run and are kept in its
-// checkpoints. Ranks, devices and lanes decide only where and when.
+// The global batch of a step is cut into `logical_replicas` parts of batch_size samples; each is computed by
+// a team of `threads_per_replica`, with its own random numbers and its own batch-normalisation statistics,
+// and the gradients meet in the tree of runtime/comm/summation_tree.h. These two numbers decide the bits of a
+// run and are kept in its checkpoints. Ranks, devices and lanes decide only where and when.
 //
 //   rank     a process
 //   device   a set of cores of a process; every device has as many replicas
-//   lane     a thread (with its team) that computes replicas one after another; a device with cores enough has several
+//   lane     a thread (with its team) that computes replicas one after another; a device with cores enough
+//   has several
 #pragma once
 
 #include <cstdint>
@@ -44,9 +45,9 @@ struct Placement {
   std::string describe() const;  // "4 logical replicas: 2 ranks x 1 device x 2 lanes of 1 thread"
 };
 
-// Throws FailedPrecondition, with the placements that are possible, if the replicas cannot be spread evenly over the
-// devices, or if a continued run cannot keep its replicas; with `allow_inexact` the run gets one replica a device
-// instead, which is logged.
+// Throws FailedPrecondition, with the placements that are possible, if the replicas cannot be spread evenly
+// over the devices, or if a continued run cannot keep its replicas; with `allow_inexact` the run gets one
+// replica a device instead, which is logged.
 Placement place(const PlacementRequest& request);
 
 }  // namespace mox::internal

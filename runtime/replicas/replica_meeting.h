@@ -1,5 +1,6 @@
-// Where the replicas of a training step exchange what they cannot do without while they compute (the statistics of
-// sync_batch_norm): every replica of this process has a lane of its own, which waits here for the others.
+// Where the replicas of a training step exchange what they cannot do without while they compute (the
+// statistics of sync_batch_norm): every replica of this process has a lane of its own, which waits here for
+// the others.
 #pragma once
 
 #include <condition_variable>
@@ -19,13 +20,14 @@ namespace mox::internal {
 
 class ReplicaMeeting {
  public:
-  // Unless the placement lets the replicas meet an exchange throws FailedPrecondition: those that share a lane never would, and
-  // those without a batch at the end of the data would let the others wait.
+  // Unless the placement lets the replicas meet an exchange throws FailedPrecondition: those that share a
+  // lane never would, and those without a batch at the end of the data would let the others wait.
   ReplicaMeeting(const Placement& placement, Communicator& communicator);
   ReplicaMeeting(const ReplicaMeeting&) = delete;
   ReplicaMeeting& operator=(const ReplicaMeeting&) = delete;
 
-  // `shares`: how much each replica of this process counts in the loss, 1 for a full batch, 0 without a batch.
+  // `shares`: how much each replica of this process counts in the loss, 1 for a full batch, 0 without a
+  // batch.
   void begin_step(std::vector<double> shares);
   // What the `local`-th replica of this process exchanges by, on its lane's thread. Valid as long as this.
   ReplicaExchange& of(size_t local) { return replicas_[local]; }

@@ -1,4 +1,5 @@
-// What a run's steps are made of: computing, and the sending of gradients, of which the backward pass hides a part.
+// What a run's steps are made of: computing, and the sending of gradients, of which the backward pass hides a
+// part.
 #pragma once
 
 #include <chrono>
@@ -16,7 +17,8 @@ class StepTiming {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `shares_cores`: whether what the communication thread computes is lost to the lanes, which compute on all cores.
+  // `shares_cores`: whether what the communication thread computes is lost to the lanes, which compute on all
+  // cores.
   explicit StepTiming(bool shares_cores) : shares_cores_(shares_cores) {}
 
   struct Moment {
@@ -27,8 +29,8 @@ class StepTiming {
   void add(const Moment& begun, const Moment& computed, Clock::time_point finished,
            std::span<const BucketTimes> buckets);
 
-  // Seconds of all steps together, in which at least one bucket was on its way, and of these those in which nothing was
-  // computed any more.
+  // Seconds of all steps together, in which at least one bucket was on its way, and of these those in which
+  // nothing was computed any more.
   double sending_seconds() const { return sending_seconds_; }
   double exposed_seconds() const { return exposed_seconds_; }
 

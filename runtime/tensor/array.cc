@@ -15,9 +15,10 @@ std::string to_string(const TensorType& type) {
   return fmt::format("{}{}", to_string(type.dtype), to_string(type.shape));
 }
 
-// Large allocations start on a huge page and ask the kernel for huge pages: kernels walk megabytes in strides, and with
-// 4 KiB pages the address translation, which is two-level in a virtual machine, costs more than the arithmetic of the
-// memory-bound ones. Only whole huge pages are asked for, so that no memory beyond the allocation becomes resident.
+// Large allocations start on a huge page and ask the kernel for huge pages: kernels walk megabytes in
+// strides, and with 4 KiB pages the address translation, which is two-level in a virtual machine, costs more
+// than the arithmetic of the memory-bound ones. Only whole huge pages are asked for, so that no memory beyond
+// the allocation becomes resident.
 std::shared_ptr<std::byte> allocate_aligned(size_t bytes) {
   constexpr size_t kAlignment = 64;
   constexpr size_t kHugePage = size_t{2} << 20;

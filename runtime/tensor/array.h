@@ -26,7 +26,8 @@ struct TensorType {
 };
 std::string to_string(const TensorType& type);  // "float32[32, 784]"
 
-// `bytes` of memory, not initialised, aligned to 64 bytes; from 2 MiB on to a huge page of 2 MiB. Throws std::bad_alloc.
+// `bytes` of memory, not initialised, aligned to 64 bytes; from 2 MiB on to a huge page of 2 MiB. Throws
+// std::bad_alloc.
 std::shared_ptr<std::byte> allocate_aligned(size_t bytes);
 
 class Array {

@@ -15,8 +15,8 @@ class Shape {
   static constexpr int64_t kMostElements = int64_t{1} << 56;
 
   Shape() = default;
-  // Throws InvalidArgument for a negative extent or for more than kMostElements elements, an extent of 0 counted as 1:
-  // so a size in bytes fits 63 bits, the padding of any memory layout included.
+  // Throws InvalidArgument for a negative extent or for more than kMostElements elements, an extent of 0
+  // counted as 1: so a size in bytes fits 63 bits, the padding of any memory layout included.
   Shape(std::initializer_list<int64_t> dims);
   explicit Shape(std::vector<int64_t> dims);
 

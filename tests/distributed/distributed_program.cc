@@ -1,5 +1,6 @@
-// A small network with all that could depend on where it is computed: batch normalisation, dropout, shuffled data whose last
-// batch is short, clipping. One rank of a job can be made to fail, by --fault, --fault_rank and --fault_step.
+// A small network with all that could depend on where it is computed: batch normalisation, dropout, shuffled
+// data whose last batch is short, clipping. One rank of a job can be made to fail, by --fault, --fault_rank
+// and --fault_step.
 #include <moxing/moxing.h>
 #include <sched.h>
 #include <signal.h>

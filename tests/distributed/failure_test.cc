@@ -1,4 +1,5 @@
-// A job of several ranks never hangs and never lies: whatever happens to one rank ends all, with a message that names it.
+// A job of several ranks never hangs and never lies: whatever happens to one rank ends all, with a message
+// that names it.
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -55,7 +56,8 @@ TEST_F(Failures, AKilledRankEndsAllAndIsNamed) {
   }
 }
 
-// More than a rank waits for a disk or a processor on a busy machine: rank 0 alone writes files before the first step.
+// More than a rank waits for a disk or a processor on a busy machine: rank 0 alone writes files before the
+// first step.
 constexpr const char* kAbort = "--stall_abort_s=10";
 
 TEST_F(Failures, AStoppedRankIsNamedAndEndsTheJobInTime) {

@@ -24,8 +24,8 @@ int trials() {
 
 class Trials : public TrainingTest {
  protected:
-  // A job whose rank `rank` has the fault before a random step, and which waits `abort_s` seconds for a rank, more than a busy
-  // machine makes one wait; what it prints, and that its checkpoint loads.
+  // A job whose rank `rank` has the fault before a random step, and which waits `abort_s` seconds for a rank,
+  // more than a busy machine makes one wait; what it prints, and that its checkpoint loads.
   ProcessResult trial(const std::string& fault, int abort_s, uint64_t number, int rank, int64_t step) {
     const std::string log_dir = fresh(fault + std::to_string(number));
     const ProcessResult result =

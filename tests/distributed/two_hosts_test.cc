@@ -1,5 +1,5 @@
-// Two hosts with a network of their own between them, which bench/harness/two_hosts makes of this machine. Skipped where it
-// may not.
+// Two hosts with a network of their own between them, which bench/harness/two_hosts makes of this machine.
+// Skipped where it may not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,8 +34,9 @@ class TwoHosts : public TrainingTest {
   }
 };
 
-// One host sends 4 MB to the other, which prints the seconds from before the first byte was sent until the last one was here. The
-// sender says when it began (its clock is the same): what arrives while a busy machine lets the receiver wait is no faster link.
+// One host sends 4 MB to the other, which prints the seconds from before the first byte was sent until the
+// last one was here. The sender says when it began (its clock is the same): what arrives while a busy machine
+// lets the receiver wait is no faster link.
 constexpr auto kSend = R"(
 import os, socket, struct, time
 if os.environ["OMPI_COMM_WORLD_RANK"] == "0":

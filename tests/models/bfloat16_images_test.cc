@@ -1,5 +1,5 @@
-// Runs with `precision: bf16` whose images are made in bfloat16 are, bit for bit, those whose plan casts float32
-// images.
+// Runs with `precision: bf16` whose images are made in bfloat16 are, bit for bit, those whose plan casts
+// float32 images.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -26,18 +26,20 @@ struct PublishedFigure {
   Counted counted = Counted::kTrainable;
 };
 
-// num_params and _ops of the weights in torchvision/models/vgg.py, resnet.py and mobilenetv2.py, release 0.15.
+// num_params and _ops of the weights in torchvision/models/vgg.py, resnet.py and mobilenetv2.py, release
+// 0.15.
 inline constexpr std::string_view kTorchvision = "torchvision 0.15";
 // research/slim/nets/mobilenet/README.md in github.com/tensorflow/models.
 inline constexpr std::string_view kSlimMobileNetV2 = "TF-Slim's table of MobileNet v2";
 // Total params of tf.keras.applications.MobileNet; Howard et al., "MobileNets" (arXiv 1704.04861), table 6.
 inline constexpr std::string_view kMobileNet = "Keras; Howard et al. 2017, table 6";
 // param_count and infer_gmacs in results/benchmark-infer-amp-nchw-pt210-cu121-rtx3090.csv of
-// github.com/huggingface/pytorch-image-models. Its gmacs are up to 0.6 % more than those of convolutions and dense layers.
+// github.com/huggingface/pytorch-image-models. Its gmacs are up to 0.6 % more than those of convolutions and
+// dense layers.
 inline constexpr std::string_view kTimm =
     "timm's benchmark results, which also count multiply-adds outside of convolutions";
-// Parameters: He et al., "Deep Residual Learning" (arXiv 1512.03385), table 6. Multiply-adds of a network of 6n + 2 layers:
-// 442,368 + 2n * 2,359,296 + 2 * (1,179,648 + (2n - 1) * 2,359,296) + 640.
+// Parameters: He et al., "Deep Residual Learning" (arXiv 1512.03385), table 6. Multiply-adds of a network of
+// 6n + 2 layers: 442,368 + 2n * 2,359,296 + 2 * (1,179,648 + (2n - 1) * 2,359,296) + 640.
 inline constexpr std::string_view kSmallResNet = "He et al. 2015, table 6; multiply-adds by hand";
 
 inline constexpr PublishedFigure kPublishedFigures[] = {

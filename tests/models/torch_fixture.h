@@ -1,4 +1,5 @@
-// The formulas of tests/fixtures/make_torchvision_fixtures.py: values that need not be stored, and digests of results.
+// The formulas of tests/fixtures/make_torchvision_fixtures.py: values that need not be stored, and digests of
+// results.
 #pragma once
 
 #include <array>
@@ -27,8 +28,8 @@ Array formula_labels(int64_t batch, int64_t classes);
 
 Digest digest_of(std::string_view name, std::span<const float> values);
 
-// The largest error of `value`, relative to the scale of the tensor that `truth` is of: norm and projections to its norm, the
-// rest to its largest absolute value.
+// The largest error of `value`, relative to the scale of the tensor that `truth` is of: norm and projections
+// to its norm, the rest to its largest absolute value.
 double digest_error(const Digest& value, const Digest& truth);
 
 }  // namespace mox

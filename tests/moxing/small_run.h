@@ -110,8 +110,8 @@ inline double largest_difference(const Checkpoint& a, const Checkpoint& b) {
 
 class SmallRun : public ::testing::Test {
  protected:
-  // Ten samples in batches of two without end: an epoch has five steps; SGD at a rate of 1, so that w falls by the
-  // rate in each step.
+  // Ten samples in batches of two without end: an epoch has five steps; SGD at a rate of 1, so that w falls
+  // by the rate in each step.
   RunSpec spec() {
     return {.input_fn =
                 [](ModeKeys mode) {

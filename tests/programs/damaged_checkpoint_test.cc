@@ -1,4 +1,5 @@
-// Checkpoints with flipped bytes, cut off or missing files: refused with the way to go on, and nothing else is touched.
+// Checkpoints with flipped bytes, cut off or missing files: refused with the way to go on, and nothing else
+// is touched.
 #include <filesystem>
 
 #include "moxing/checkpoint/checkpoint.h"

@@ -33,8 +33,9 @@ class ImageClassifier : public TrainingTest {
               image::encode_jpeg(picture));
       }
   }
-  // At a rate of 0.01 these images, whose mean is far from 0, are learnt in two steps, and momentum then carries the weights to
-  // where the loss grows without bound in about half of all trainings, here as in PyTorch with the same network.
+  // At a rate of 0.01 these images, whose mean is far from 0, are learnt in two steps, and momentum then
+  // carries the weights to where the loss grows without bound in about half of all trainings, here as in
+  // PyTorch with the same network.
   Words job(const Words& flags) const {
     return Words{"image_classifier",      "--data_url=" + folder_,     "--train_url=" + log_dir_,
                  "--model.name=cifarnet", "--model.image_size=32",     "--batch_size=8",

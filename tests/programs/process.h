@@ -19,8 +19,8 @@ struct ProcessResult {
 
 class Process {
  public:
-  // `command` is a program of build/bin, or a path with a slash, and its arguments. Where `output` is given, stdout goes
-  // there and not into the result.
+  // `command` is a program of build/bin, or a path with a slash, and its arguments. Where `output` is given,
+  // stdout goes there and not into the result.
   explicit Process(const std::vector<std::string>& command, const std::string& output = "");
   ~Process();  // kills it if it still runs
   Process(const Process&) = delete;

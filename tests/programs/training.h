@@ -28,13 +28,14 @@ std::string idx_file(uint8_t type_code, const std::vector<uint32_t>& extents, co
 std::string latest_content(const std::string& log_dir);
 // The lines of metrics.jsonl without what depends on the clock.
 std::string metrics_without_times(const std::string& log_dir);
-// The lines "test NAME: VALUE" with which a program ends; fails the test if there are none at the end of `out`.
+// The lines "test NAME: VALUE" with which a program ends; fails the test if there are none at the end of
+// `out`.
 std::string test_lines(const std::string& out);
 
 // Exit status 0.
 void expect_success(const ProcessResult& result);
-// This exit status; the last line of stderr is one paragraph that starts with "error: ", the only such line, and says all
-// of `parts`; no abort, no hang, and no words of the compiler.
+// This exit status; the last line of stderr is one paragraph that starts with "error: ", the only such line,
+// and says all of `parts`; no abort, no hang, and no words of the compiler.
 void expect_error(const ProcessResult& result, const std::vector<std::string>& parts, int status = 1);
 // Every checkpoint of the directory loads; at least `count`.
 void expect_all_intact(const std::string& log_dir, size_t count);

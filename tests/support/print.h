@@ -1,5 +1,5 @@
-// How GoogleTest writes our types in messages and in the names of parameterised tests; without these it writes their bytes, which hold
-// addresses and differ from run to run.
+// How GoogleTest writes our types in messages and in the names of parameterised tests; without these it
+// writes their bytes, which hold addresses and differ from run to run.
 #pragma once
 
 #include <ostream>

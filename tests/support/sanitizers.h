@@ -1,4 +1,5 @@
-// Whether the tests run under a sanitizer that reserves most of the address space, and fails where a limit leaves too little of it.
+// Whether the tests run under a sanitizer that reserves most of the address space, and fails where a limit
+// leaves too little of it.
 #pragma once
 
 namespace mox {

@@ -17,8 +17,8 @@ struct Arithmetic {
 // "precision bf16, conv_algorithm auto": what decides the last bits, in the words of the options.
 std::string description_of(const Arithmetic& arithmetic);
 
-// `precision` if instruction_set() has it. Logs a warning where it costs more than float32, and where float32 must stand in
-// for it.
+// `precision` if instruction_set() has it. Logs a warning where it costs more than float32, and where float32
+// must stand in for it.
 Precision supported_precision(Precision precision);
 
 // What a checkpoint says of how it was computed, as far as it is known.
@@ -28,10 +28,10 @@ struct KeptArithmetic {
   std::string arithmetic;  // description_of it; "": not known
 };
 
-// Makes all ranks of a job compute alike: they take the instructions that rank 0 chooses (see choose_instruction_set), and what
-// these have for the precision asked for. Rank 0 logs what cannot be kept equal. All ranks call it together, before
-// anything is compiled: a rank that has compiled with other instructions than rank 0's is refused, as require_agreement
-// does (job_agreement.h).
+// Makes all ranks of a job compute alike: they take the instructions that rank 0 chooses (see
+// choose_instruction_set), and what these have for the precision asked for. Rank 0 logs what cannot be kept
+// equal. All ranks call it together, before anything is compiled: a rank that has compiled with other
+// instructions than rank 0's is refused, as require_agreement does (job_agreement.h).
 Arithmetic settle_arithmetic(Communicator& ranks, const Arithmetic& wanted, const KeptArithmetic& kept,
                              bool allow_inexact);
 

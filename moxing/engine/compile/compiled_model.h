@@ -38,8 +38,8 @@ struct CompiledModel {
 class ModelCompiler {
  public:
   // `begin` is called for each graph of a TRAIN model before it is compiled (the hooks' begin).
-  // `lanes`: how many instances each model gets. `variable`: what the instances of a lane read as a variable; the store's if it
-  // is empty.
+  // `lanes`: how many instances each model gets. `variable`: what the instances of a lane read as a variable;
+  // the store's if it is empty.
   ModelCompiler(ModelFn model_fn, ModeKeys mode, VariableStore& store, const Team& team,
                 const Arithmetic& arithmetic, std::function<void(ModelBuild&, const ModelSpec&)> begin = {},
                 int lanes = 1, std::function<Array(int lane, std::string_view name)> variable = {});
@@ -47,12 +47,12 @@ class ModelCompiler {
   // Plans from now on are compiled with CompileOptions::gradients_in_parts.
   void take_gradients_in_parts() { gradients_in_parts_ = true; }
 
-  // The loss of plans from now on is multiplied by `scale`, a scalar float32 that is read in each run, before its gradients are
-  // taken; what is fetched as kTrainedLoss is not.
+  // The loss of plans from now on is multiplied by `scale`, a scalar float32 that is read in each run, before
+  // its gradients are taken; what is fetched as kTrainedLoss is not.
   void scale_loss(const Array& scale) { loss_scale_ = scale; }
 
-  // The model for a batch of these component types. Throws what model_fn throws, and InvalidArgument if its answer cannot
-  // be used in this mode.
+  // The model for a batch of these component types. Throws what model_fn throws, and InvalidArgument if its
+  // answer cannot be used in this mode.
   CompiledModel& for_signature(const std::vector<TensorType>& signature);
   CompiledModel& for_batch(const Batch& batch);
 

@@ -21,8 +21,8 @@ using OutputBatch = std::vector<std::pair<std::string, Array>>;
 // Gets what has been computed since the last call, in order; the arrays are the receiver's.
 using OutputFn = std::function<void(std::span<const OutputBatch> batches)>;
 
-// What to run. Each optional field is an option of the same name (docs/configuration.md): what is set here wins over the
-// option's default, the YAML file wins over it, and the command line over both.
+// What to run. Each optional field is an option of the same name (docs/configuration.md): what is set here
+// wins over the option's default, the YAML file wins over it, and the command line over both.
 struct RunSpec {
   InputFn input_fn = {};
   ModelFn model_fn = {};
@@ -47,23 +47,26 @@ struct RunSpec {
   std::vector<std::shared_ptr<Hook>> hooks = {};  // TRAIN; see hook.h
 };
 
-// The exit status of a training that SIGINT, SIGTERM or SIGUSR1 has stopped: sysexits.h calls it EX_TEMPFAIL, try again.
+// The exit status of a training that SIGINT, SIGTERM or SIGUSR1 has stopped: sysexits.h calls it EX_TEMPFAIL,
+// try again.
 inline constexpr int kExitInterrupted = 75;
 
-// Runs to the end and returns the exit status for main: 0; kExitInterrupted for a training that a signal has stopped in
-// good order; or 1 after an error, which is printed on stderr in one paragraph (never a stack of exceptions). Needs
-// mox::init. Blocks; one run at a time a process.
+// Runs to the end and returns the exit status for main: 0; kExitInterrupted for a training that a signal has
+// stopped in good order; or 1 after an error, which is printed on stderr in one paragraph (never a stack of
+// exceptions). Needs mox::init. Blocks; one run at a time a process.
 //
-// The first SIGINT, SIGTERM or SIGUSR1 lets a training finish its step, save a checkpoint and leave out the last
-// evaluation; the same command goes on from there. A second one of the same kind ends the process at once.
+// The first SIGINT, SIGTERM or SIGUSR1 lets a training finish its step, save a checkpoint and leave out the
+// last evaluation; the same command goes on from there. A second one of the same kind ends the process at
+// once.
 //
-// In a job of several processes (moxing/job/distributed.h) all of them call it together, with equal specs. An error on one rank
-// is printed once, with the rank's name, and ends all processes with status 1. A signal to one of them stops all after the
-// same step; all return kExitInterrupted then, which mpirun and mox launch end with too.
+// In a job of several processes (moxing/job/distributed.h) all of them call it together, with equal specs. An
+// error on one rank is printed once, with the rank's name, and ends all processes with status 1. A signal to
+// one of them stops all after the same step; all return kExitInterrupted then, which mpirun and mox launch
+// end with too.
 //
-// TRAIN continues the latest checkpoint of log_dir if there is one, else starts from checkpoint_path, else initialises.
-// EVAL and PREDICT take the same precedence but need a checkpoint. Results go to stdout, one "test NAME: VALUE" line a
-// metric after an evaluation; progress goes to stderr.
+// TRAIN continues the latest checkpoint of log_dir if there is one, else starts from checkpoint_path, else
+// initialises. EVAL and PREDICT take the same precedence but need a checkpoint. Results go to stdout, one
+// "test NAME: VALUE" line a metric after an evaluation; progress goes to stderr.
 int run(const RunSpec& spec);
 
 // The same, throwing the error instead of printing it: for programs that go on after a run, and for tests.

@@ -36,8 +36,8 @@ struct SessionState {
   double learning_rate_multiplier = 1;
   LossScaleState loss_scale;
   std::string data_cursor;  // "" if the data begins anew
-  // Of input_fn's data, those that all steps so far have taken: the cursor's place, counted. Without a value (which no
-  // checkpoint had before) all steps had the logical replicas of the last one.
+  // Of input_fn's data, those that all steps so far have taken: the cursor's place, counted. Without a value
+  // (which no checkpoint had before) all steps had the logical replicas of the last one.
   std::optional<int64_t> elements_taken;
   std::map<std::string, std::string> hook_states;  // by Hook::name
 };
@@ -46,8 +46,8 @@ std::map<std::string, std::string> to_checkpoint_state(const SessionState& state
 // Throws DataError, naming `path`, for a state that a run cannot have written.
 SessionState from_checkpoint_state(const Checkpoint& checkpoint, const std::string& path);
 
-// Throws FailedPrecondition, naming both, unless a run of the checkpoint `path`, trained with `before`, can go on with
-// `now`: another rule would find none of the memory that it needs, and steps that it has not done.
+// Throws FailedPrecondition, naming both, unless a run of the checkpoint `path`, trained with `before`, can
+// go on with `now`: another rule would find none of the memory that it needs, and steps that it has not done.
 void require_same_optimizer(const OptimizerIdentity& before, const Optimizer& now, const std::string& path);
 
 // Where a run starts from.
@@ -58,9 +58,9 @@ struct StartingPoint {
   Checkpoint checkpoint;
 };
 
-// A checkpoint in log_dir wins (kContinued: step, data position and optimizer go on), else checkpoint_path (kWarmStart:
-// only the variables are taken), else kInitial. Rank 0 of the job looks and reads, the others get what it found. Throws what
-// load_checkpoint throws.
+// A checkpoint in log_dir wins (kContinued: step, data position and optimizer go on), else checkpoint_path
+// (kWarmStart: only the variables are taken), else kInitial. Rank 0 of the job looks and reads, the others
+// get what it found. Throws what load_checkpoint throws.
 StartingPoint find_starting_point(const RunSettings& settings);
 
 }  // namespace mox::internal

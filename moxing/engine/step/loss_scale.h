@@ -1,9 +1,11 @@
-// Loss scaling: the loss is multiplied by a number before its gradients are taken, and the gradients are divided by it before
-// they are used, so that those that are too small for a short format do not vanish on their way. A step whose gradients are
-// not finite is left out, as if it had not been: no variable, slot or moving average changes.
+// Loss scaling: the loss is multiplied by a number before its gradients are taken, and the gradients are
+// divided by it before they are used, so that those that are too small for a short format do not vanish on
+// their way. A step whose gradients are not finite is left out, as if it had not been: no variable, slot or
+// moving average changes.
 //
-// A dynamic scale begins at 2^15, halves (not below 1) after a step that is left out, and doubles (not beyond 2^24) after 2000
-// steps in a row that are not. Micikevicius et al., "Mixed Precision Training" (ICLR 2018), section 3.2.
+// A dynamic scale begins at 2^15, halves (not below 1) after a step that is left out, and doubles (not beyond
+// 2^24) after 2000 steps in a row that are not. Micikevicius et al., "Mixed Precision Training" (ICLR 2018),
+// section 3.2.
 #pragma once
 
 #include <cstdint>
@@ -43,8 +45,8 @@ class LossScale {
   LossScaleState state() const;
   int64_t skipped_steps() const { return state_.skipped_steps; }
 
-  // Of a step's gradients: whether they are to be applied; the scale of the next step follows from it. Throws NumericError after
-  // kMostSkippedInARow steps in a row that are not.
+  // Of a step's gradients: whether they are to be applied; the scale of the next step follows from it. Throws
+  // NumericError after kMostSkippedInARow steps in a row that are not.
   bool accepts(bool gradients_are_finite);
 
  private:

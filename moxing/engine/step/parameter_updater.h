@@ -27,8 +27,9 @@ class ParameterUpdater {
   ParameterUpdater(std::unique_ptr<Optimizer> optimizer, VariableOf variable,
                    std::span<const NamedArray> slots, const Team& team, LossScale loss_scale = {});
 
-  // Declares the variables that a plan has gradients of and returns their numbers, in the same order; may be called again
-  // with other plans' lists. Throws InvalidArgument if a kept slot has another shape than its variable.
+  // Declares the variables that a plan has gradients of and returns their numbers, in the same order; may be
+  // called again with other plans' lists. Throws InvalidArgument if a kept slot has another shape than its
+  // variable.
   std::vector<size_t> declare(std::span<const std::string> variables);
 
   // True if `apply_part` may be called: the rule treats each element by itself.
@@ -36,20 +37,22 @@ class ParameterUpdater {
 
   // True if all gradients must be there before the first update (clipping by the global norm, loss scaling).
   bool needs_all_gradients() const { return optimizer_->global_norm_limit() || loss_scale_.is_on(); }
-  // True if a step may turn out to be one that is left out: nothing may be changed before `common_scale` has answered.
+  // True if a step may turn out to be one that is left out: nothing may be changed before `common_scale` has
+  // answered.
   bool may_leave_out() const { return loss_scale_.is_on(); }
 
   // Begins the update that follows `step` steps, `left_out` of which were none (LossScale::skipped_steps).
   void begin_step(int64_t step, int64_t left_out, double steps_per_epoch, double multiplier);
   // Different parameters may be updated from different threads at the same time.
   void apply(size_t parameter, std::span<const float> gradient, double gradient_scale, const Team& team);
-  // Elements [first, first + gradient.size()) of the parameter, on the calling thread; several parts may be applied at once.
+  // Elements [first, first + gradient.size()) of the parameter, on the calling thread; several parts may be
+  // applied at once.
   void apply_part(size_t parameter, int64_t first, std::span<const float> gradient, double gradient_scale);
   // Fetches what `apply_part` will read into the calling core's cache.
   void expect_part(size_t parameter, int64_t first, int64_t count) const;
-  // The factor of all gradients of a step: `gradient_scale`, which they still lack, times what clipping by the global norm and
-  // loss scaling ask for. None if the step is to be left out. Once a step, if `needs_all_gradients`; throws what
-  // LossScale::accepts throws.
+  // The factor of all gradients of a step: `gradient_scale`, which they still lack, times what clipping by
+  // the global norm and loss scaling ask for. None if the step is to be left out. Once a step, if
+  // `needs_all_gradients`; throws what LossScale::accepts throws.
   std::optional<double> common_scale(std::span<const std::span<const float>> gradients,
                                      double gradient_scale);
   const LossScale& loss_scale() const { return loss_scale_; }

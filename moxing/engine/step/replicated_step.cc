@@ -15,8 +15,8 @@ namespace {
 
 constexpr int kSamplesTag = 2;
 
-// The random numbers of a replica are its own; those of the first are the run's, so that a run with one replica is what it
-// would be without any of this.
+// The random numbers of a replica are its own; those of the first are the run's, so that a run with one
+// replica is what it would be without any of this.
 uint64_t seed_of_replica(uint64_t seed, int64_t replica) {
   return replica == 0 ? seed : mix_hash(seed, static_cast<uint64_t>(replica));
 }
@@ -236,7 +236,8 @@ double ReplicatedStep::share_of(const Batch& batch) const {
   return static_cast<double>(batch.size) / static_cast<double>(full_batch_);
 }
 
-// A replica without a batch takes part in the exchanges of the others, where it counts nothing: what it computes is of no use.
+// A replica without a batch takes part in the exchanges of the others, where it counts nothing: what it
+// computes is of no use.
 void ReplicatedStep::accompany(const StepMoment& moment, int lane) {
   const EnteredExchange entered(&meeting_.of(static_cast<size_t>(lane)));
   full_model_->of_lane(lane).run({.components = no_batch_, .seed = moment.seed, .step = moment.step});

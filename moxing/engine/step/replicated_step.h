@@ -1,9 +1,11 @@
-// One training step of all logical replicas: each computes its batch, their gradients meet (gradient_reduction.h), and the
-// variables, of which a process has one copy, are updated while the backward pass still runs.
+// One training step of all logical replicas: each computes its batch, their gradients meet
+// (gradient_reduction.h), and the variables, of which a process has one copy, are updated while the backward
+// pass still runs.
 //
-// The step minimises the mean loss over all samples of the global batch: a replica whose batch is short counts with its
-// number of samples, one without a batch counts nothing. The moving averages of batch normalisation, and whatever else a
-// model updates after a step, become the mean over the replicas in the same way.
+// The step minimises the mean loss over all samples of the global batch: a replica whose batch is short
+// counts with its number of samples, one without a batch counts nothing. The moving averages of batch
+// normalisation, and whatever else a model updates after a step, become the mean over the replicas in the
+// same way.
 #pragma once
 
 #include <cstdint>
@@ -43,8 +45,8 @@ struct StepVariables {
 
 class ReplicatedStep : public StepResult {
  public:
-  // `full_batch`: samples of a batch that is not short. `compiler` makes one instance a lane, with gradients in parts if
-  // `in_parts` says so: with one replica alone, if the updater takes parts.
+  // `full_batch`: samples of a batch that is not short. `compiler` makes one instance a lane, with gradients
+  // in parts if `in_parts` says so: with one replica alone, if the updater takes parts.
   ReplicatedStep(const Placement& placement, Communicator& communicator, ModelCompiler& compiler,
                  const StepVariables& variables, LaneThreads& lanes, const Team& team, int64_t full_batch,
                  const BucketOptions& buckets, bool in_parts);
@@ -53,15 +55,15 @@ class ReplicatedStep : public StepResult {
   // Makes ready for batches of this signature, so that mistakes show before the first step.
   void prepare(CompiledModel& model);
 
-  // Begins a step. `batches`: of this process's replicas, in their order; at the end of the data the last ones are missing.
-  // They stay as they are until the step's end. False if no replica of any rank has a batch: then there is no step. All
-  // ranks call it together.
+  // Begins a step. `batches`: of this process's replicas, in their order; at the end of the data the last
+  // ones are missing. They stay as they are until the step's end. False if no replica of any rank has a
+  // batch: then there is no step. All ranks call it together.
   bool begin(std::span<const Batch> batches);
   // Computes the step that `begin` has begun.
   void run(const StepMoment& moment);
 
-  // Of the last step. Numbers are means over all samples of the global batch. Outputs are those of this process's replicas,
-  // one behind the other; other arrays are those of its first one.
+  // Of the last step. Numbers are means over all samples of the global batch. Outputs are those of this
+  // process's replicas, one behind the other; other arrays are those of its first one.
   const Array& array(std::string_view name) const override;
   int64_t samples() const override { return samples_; }
   // Whether the last step was left out (loss_scale.h): nothing has changed but the numbers that it fetched.
@@ -128,10 +130,10 @@ class ReplicatedStep : public StepResult {
 
   StepTiming timing_;
 
-  // The factor that makes a sum over replicas a mean over samples. Known once every rank has told its samples; until then,
-  // what is summed waits. Touched by the thread that delivers, before and after the lanes run by the calling one. Several
-  // lanes deliver at once only where one process has all replicas: the scale is known from the beginning then, and each takes
-  // elements of its own.
+  // The factor that makes a sum over replicas a mean over samples. Known once every rank has told its
+  // samples; until then, what is summed waits. Touched by the thread that delivers, before and after the
+  // lanes run by the calling one. Several lanes deliver at once only where one process has all replicas: the
+  // scale is known from the beginning then, and each takes elements of its own.
   bool was_left_out_ = false;
   bool updates_may_be_taken_ = false;  // false while the step may still be left out
   bool scale_is_known_ = false;

@@ -22,9 +22,9 @@ class GzipReader {
   GzipReader(const GzipReader&) = delete;
   GzipReader& operator=(const GzipReader&) = delete;
 
-  // Fills `out` and returns how many bytes were written: fewer than out.size() only at the end of the file, all of whose
-  // members and checksums have then been verified. Throws DataError, with the offset in the compressed file, for a
-  // damaged or truncated file and for bytes after the last member.
+  // Fills `out` and returns how many bytes were written: fewer than out.size() only at the end of the file,
+  // all of whose members and checksums have then been verified. Throws DataError, with the offset in the
+  // compressed file, for a damaged or truncated file and for bytes after the last member.
   size_t read(std::span<std::byte> out);
 
  private:

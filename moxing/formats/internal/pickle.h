@@ -1,8 +1,9 @@
-// The pickles of CIFAR's Python version, protocol 2, and nothing else: dictionaries, lists, tuples, numbers, strings
-// and NumPy arrays of uint8. A pickle is a program for a stack machine that may call any function; this reader knows
-// the three calls that make an array, carries out none, and refuses every other.
+// The pickles of CIFAR's Python version, protocol 2, and nothing else: dictionaries, lists, tuples, numbers,
+// strings and NumPy arrays of uint8. A pickle is a program for a stack machine that may call any function;
+// this reader knows the three calls that make an array, carries out none, and refuses every other.
 //
-// Accepts what Python 2's and Python 3's pickle modules write for this structure, with the memo, and no cycles.
+// Accepts what Python 2's and Python 3's pickle modules write for this structure, with the memo, and no
+// cycles.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,8 @@ struct PickledArray {
   std::string bytes;  // uint8, row-major
 };
 
-// The entries "data", "labels" and "fine_labels" of the dictionary, those that are there; others are left out.
+// The entries "data", "labels" and "fine_labels" of the dictionary, those that are there; others are left
+// out.
 struct PickledBatch {
   std::map<std::string, std::vector<int64_t>> lists;
   std::map<std::string, PickledArray> arrays;

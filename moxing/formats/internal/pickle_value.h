@@ -1,5 +1,5 @@
-// The values on the stack of the pickle reader. They live in one list and refer to each other by number, so that
-// nothing is copied and a pickle that shares values cannot grow.
+// The values on the stack of the pickle reader. They live in one list and refer to each other by number, so
+// that nothing is copied and a pickle that shares values cannot grow.
 #pragma once
 
 #include <cstdint>

@@ -16,8 +16,8 @@ class MetricMonitor {
   // Throws FailedPrecondition, naming the hook, for a run that evaluates nothing: it would wait for ever.
   void require_evaluations(const Session& session, const char* hook) const;
 
-  // Takes the metric out of an evaluation; NaN and infinities are no improvement. Throws NotFound, naming the metrics there
-  // are, if the metric is not among them.
+  // Takes the metric out of an evaluation; NaN and infinities are no improvement. Throws NotFound, naming the
+  // metrics there are, if the metric is not among them.
   void add(const Metrics& metrics);
 
   // Whether `patience` evaluations in a row, or more, brought no improvement.

@@ -1,4 +1,5 @@
-// Steps on the colours of a sample: planes of float32, red, green, blue, values in [0, 1] unless said otherwise.
+// Steps on the colours of a sample: planes of float32, red, green, blue, values in [0, 1] unless said
+// otherwise.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +9,8 @@
 
 namespace mox::image::internal {
 
-// One row of three planes into one of their luma (ITU-R BT.601, rounded to 8 bits as Pillow's mode L): value * scale + offset,
-// where value is 0 to 255.
+// One row of three planes into one of their luma (ITU-R BT.601, rounded to 8 bits as Pillow's mode L): value
+// * scale + offset, where value is 0 to 255.
 void row_to_grey(const uint8_t* const* planes, int width, float scale, float offset, float* out);
 // The same, rounded to bfloat16.
 void row_to_grey(const uint8_t* const* planes, int width, float scale, float offset, BFloat16* out);

@@ -5,8 +5,8 @@
 
 namespace mox::image::internal {
 
-// Positions in a sample's random stream. Each decision has its own, so that switching one step on or off changes no
-// other.
+// Positions in a sample's random stream. Each decision has its own, so that switching one step on or off
+// changes no other.
 enum RandomPosition : uint64_t {
   kFlipPosition = 0,
   kCropXPosition,

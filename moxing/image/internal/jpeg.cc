@@ -1,5 +1,5 @@
-// JPEG through libjpeg-turbo. Its errors come by longjmp: what runs between `setjmp` and a call of the library has
-// nothing to destroy.
+// JPEG through libjpeg-turbo. Its errors come by longjmp: what runs between `setjmp` and a call of the
+// library has nothing to destroy.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -117,8 +117,8 @@ class JpegDecoder : public FormatDecoder {
     guarded([this] { jpeg_start_decompress(&info_); });
     // Smooth upsampling of the colours looks at their neighbours, one colour sample (at most four columns) on
     // each side: with them inside the columns asked for, the box has the pixels of a full decoding.
-    // Where the luma is sampled four times as often, libjpeg-turbo's columns of a part are not always those of the
-    // whole: such images, which are rare, are decoded in full width.
+    // Where the luma is sampled four times as often, libjpeg-turbo's columns of a part are not always those
+    // of the whole: such images, which are rare, are decoded in full width.
     constexpr int kMargin = 4;
     const bool narrow = info_.max_h_samp_factor <= 2;
     const int left = std::max(0, box.x - kMargin);
@@ -164,9 +164,9 @@ class JpegDecoder : public FormatDecoder {
                     name_, content_.size() - std::min(left, content_.size()), errors_.text));
   }
 
-  // Memory for a row that does not begin at a multiple of 16 bytes. Into one that does, the library's colour conversion
-  // writes past the caches (non-temporal stores), and whoever reads the row next waits for main memory: half of the time
-  // that a sample took.
+  // Memory for a row that does not begin at a multiple of 16 bytes. Into one that does, the library's colour
+  // conversion writes past the caches (non-temporal stores), and whoever reads the row next waits for main
+  // memory: half of the time that a sample took.
   uint8_t* row_beside_alignment(size_t bytes) {
     constexpr size_t kVector = 64, kBeside = 8;
     row_.resize(bytes + kVector + kBeside);

@@ -11,7 +11,8 @@ namespace mox::image::internal {
 
 constexpr int kWeightBits = 14;
 
-// Which source pixels count in which output pixel. Positions count from the first source pixel that the region touches.
+// Which source pixels count in which output pixel. Positions count from the first source pixel that the
+// region touches.
 class AxisGeometry {
  public:
   // Of a region that starts at `begin` and is `size` long, resized to `resized` pixels.
@@ -28,8 +29,8 @@ class AxisGeometry {
   double offset_, scale_, grown_, support_;
 };
 
-// For each output pixel, the source pixels [first, first + count) and their weights, which are not negative and sum to
-// 1 << kWeightBits.
+// For each output pixel, the source pixels [first, first + count) and their weights, which are not negative
+// and sum to 1 << kWeightBits.
 class Axis {
  public:
   // For outputs [begin, begin + size). Positions count from the first source pixel that is needed.

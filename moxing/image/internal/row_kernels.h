@@ -1,11 +1,12 @@
-// The two passes of the resampler over a row, for AVX2 and for AVX-512. They compute the same integers, so that their results are
-// equal bit for bit, whatever the order of their sums.
+// The two passes of the resampler over a row, for AVX2 and for AVX-512. They compute the same integers, so
+// that their results are equal bit for bit, whatever the order of their sums.
 //
-// First source rows are combined into 16-bit columns with 7 bits of fraction (255 * 2^7 < 2^15, and with weights of 14 bits all sums
-// stay below 2^31), then columns into pixels. All three planes share the weights.
+// First source rows are combined into 16-bit columns with 7 bits of fraction (255 * 2^7 < 2^15, and with
+// weights of 14 bits all sums stay below 2^31), then columns into pixels. All three planes share the weights.
 //
-// Up to kFewRows rows, as nearly all images have, are combined in 16 bits: a pixel v of weight w (in 2^-16, 2^16 - 1 at most) counts
-// as floor(v 2^8 w 2^-16), and half of the number of rows is added to make up for what that cuts off. More rows are summed exactly.
+// Up to kFewRows rows, as nearly all images have, are combined in 16 bits: a pixel v of weight w (in 2^-16,
+// 2^16 - 1 at most) counts as floor(v 2^8 w 2^-16), and half of the number of rows is added to make up for
+// what that cuts off. More rows are summed exactly.
 #pragma once
 
 #include <cstddef>
@@ -27,9 +28,9 @@ constexpr int kFewRows = 16;
   return weight << 2 < 0xffff ? weight << 2 : 0xffff;
 }
 
-// The `count` source rows of one output row: rows[i] is the red plane's, the others lie `plane_stride` bytes behind each other.
-// They are followed by one more pointer to a row, and their weights by a 0, where `count` is odd. Of the rows `ahead`
-// the same columns are fetched into the caches.
+// The `count` source rows of one output row: rows[i] is the red plane's, the others lie `plane_stride` bytes
+// behind each other. They are followed by one more pointer to a row, and their weights by a 0, where `count`
+// is odd. Of the rows `ahead` the same columns are fetched into the caches.
 struct SourceRows {
   const uint8_t* const* rows;
   const int16_t* weights;
@@ -45,13 +46,13 @@ struct Columns {
   ptrdiff_t plane_stride;
 };
 
-// The horizontal weights as the kernels load them (made by RowTaps); pointers without owners, because code that is compiled for
-// AVX-512 must not instantiate functions that others share.
+// The horizontal weights as the kernels load them (made by RowTaps); pointers without owners, because code
+// that is compiled for AVX-512 must not instantiate functions that others share.
 //
-// AVX2: groups of 8 outputs in steps of 4 columns. starts: each output's first column. A step of a group has 32 weights:
-// 4 each of outputs 0, 1, 4, 5, then of 2, 3, 6, 7.
-// AVX-512: groups of 16 outputs in steps of 2 columns. starts: each group's first column. A step of a group has 32 weights, 2 for
-// each output; `places` has the columns that these belong to, counted from the group's first, for the first step; each step goes on
+// AVX2: groups of 8 outputs in steps of 4 columns. starts: each output's first column. A step of a group has
+// 32 weights: 4 each of outputs 0, 1, 4, 5, then of 2, 3, 6, 7. AVX-512: groups of 16 outputs in steps of 2
+// columns. starts: each group's first column. A step of a group has 32 weights, 2 for each output; `places`
+// has the columns that these belong to, counted from the group's first, for the first step; each step goes on
 // by 2.
 struct TapsView {
   int outputs, steps;
@@ -61,7 +62,8 @@ struct TapsView {
   bool wide;  // AVX-512: places of 32 to 63 occur in some step
 };
 
-// Where a row goes as numbers (see NumberPlanes). `streamed`: past the caches; the planes are on 64-byte boundaries then.
+// Where a row goes as numbers (see NumberPlanes). `streamed`: past the caches; the planes are on 64-byte
+// boundaries then.
 template <typename Value>
 struct NumberRow {
   Value* planes[kPlanes];

@@ -1,4 +1,5 @@
-// Compiled for AVX-512 and called only where the processor has it: nothing here may instantiate what others share.
+// Compiled for AVX-512 and called only where the processor has it: nothing here may instantiate what others
+// share.
 #include <immintrin.h>
 
 #include "moxing/image/internal/resample_axis.h"
@@ -115,8 +116,8 @@ void to_floats_avx512(const Columns& columns, const TapsView& taps, const Number
   });
 }
 
-// As BFloat16's constructor rounds, in the lower half of each 32 bits. (AVX512_BF16 has a conversion, but not every processor with
-// AVX-512, and it makes zeros of denormal numbers.)
+// As BFloat16's constructor rounds, in the lower half of each 32 bits. (AVX512_BF16 has a conversion, but not
+// every processor with AVX-512, and it makes zeros of denormal numbers.)
 __m512i bfloat16_avx512(__m512 values) {
   const __m512i raw = _mm512_castps_si512(values), upper = _mm512_srli_epi32(raw, 16);
   const __m512i half =

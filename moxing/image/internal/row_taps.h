@@ -11,8 +11,9 @@ namespace mox::image::internal {
 
 class RowTaps {
  public:
-  // `flip` mirrors the outputs. Returns the kernels that read what has been made: those for AVX-512 if they may be taken and the
-  // columns of 16 outputs never span more than two vectors, as they do up to a reduction by more than three.
+  // `flip` mirrors the outputs. Returns the kernels that read what has been made: those for AVX-512 if they
+  // may be taken and the columns of 16 outputs never span more than two vectors, as they do up to a reduction
+  // by more than three.
   const RowKernels& prepare(const Axis& axis, bool flip, bool avx512);
 
   // Until the next `prepare`.

@@ -41,7 +41,8 @@ uint32_t files_checksum(const std::vector<std::string>& paths);
 // The bytes of a file, read at once. Throws NotFound or IoError.
 std::span<const std::byte> read_into(const std::string& path, RecordBuffer* buffer);
 
-// Elements {image, label}: options.dtype[channels, height, width] and images->label_type(). `where` is the user's call.
+// Elements {image, label}: options.dtype[channels, height, width] and images->label_type(). `where` is the
+// user's call.
 Dataset augmented_images(std::shared_ptr<const EncodedImages> images, const ImageOptions& options,
                          const std::string& function, SourceLocation where);
 

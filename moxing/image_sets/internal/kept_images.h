@@ -2,13 +2,14 @@
 //
 // Pixels are kept as PlanarBitmap has them: any rows are one piece.
 //
-// A directory holds a numbered copy for each process that uses it at the same time: copy-1, copy-2 and so on. A copy is
-// images.bin, the labels and images one after another, and manifest.txt (kept_manifest.h), which is written last: a copy without
-// a manifest, with one that is damaged, or with one of other images (identity) or another version is made anew. Every image has a
-// CRC-32C. It is verified when a KeptImages that did not write the image itself reads it for the first time; later reads trust
-// the file, which is locked, and fetch no more than the rows they need. An image that fails is made again. So is one whose file has
-// been cut meanwhile; then nothing more is kept in it, and all images are verified again. A cache is a help and no more: where it
-// cannot be written, that is said once and the run goes on without.
+// A directory holds a numbered copy for each process that uses it at the same time: copy-1, copy-2 and so on.
+// A copy is images.bin, the labels and images one after another, and manifest.txt (kept_manifest.h), which is
+// written last: a copy without a manifest, with one that is damaged, or with one of other images (identity)
+// or another version is made anew. Every image has a CRC-32C. It is verified when a KeptImages that did not
+// write the image itself reads it for the first time; later reads trust the file, which is locked, and fetch
+// no more than the rows they need. An image that fails is made again. So is one whose file has been cut
+// meanwhile; then nothing more is kept in it, and all images are verified again. A cache is a help and no
+// more: where it cannot be written, that is said once and the run goes on without.
 #pragma once
 
 #include <cstddef>
@@ -49,8 +50,9 @@ class KeptImages {
  public:
   virtual ~KeptImages() = default;
 
-  // Image `index`, and its label in `label`, if it is kept; of pixels, all rows of `needed` at least. It lives in `scratch`,
-  // which the caller keeps unchanged while it uses it, or in the cache. Safe from any thread.
+  // Image `index`, and its label in `label`, if it is kept; of pixels, all rows of `needed` at least. It
+  // lives in `scratch`, which the caller keeps unchanged while it uses it, or in the cache. Safe from any
+  // thread.
   virtual std::optional<FoundImage> find(int64_t index, NeededPixels needed, std::vector<uint8_t>* scratch,
                                          std::span<std::byte> label) = 0;
 

@@ -152,8 +152,9 @@ class KeptInDirectory : public KeptImages {
     bool verified = false;
   };
 
-  // What was right when it was read first is no longer there: somebody has cut the file. Nothing more is written to it, for behind
-  // its end that would leave a gap of zeros, which later reads could not tell from images.
+  // What was right when it was read first is no longer there: somebody has cut the file. Nothing more is
+  // written to it, for behind its end that would leave a gap of zeros, which later reads could not tell from
+  // images.
   void distrust() {
     if (keeping_)
       log_warning(
@@ -170,7 +171,8 @@ class KeptInDirectory : public KeptImages {
 
   std::string path(const char* name) const { return (fs::path(copy_) / name).string(); }
 
-  // The first copy that no other process (or data set of this one) uses: it stays locked as long as the file is open.
+  // The first copy that no other process (or data set of this one) uses: it stays locked as long as the file
+  // is open.
   void take_a_free_copy() {
     for (int number = 1; number <= kMostCopies; ++number) {
       copy_ = (fs::path(options_.directory) / fmt::format("copy-{}", number)).string();

@@ -9,8 +9,8 @@
 namespace mox::data::internal {
 namespace {
 
-// Images lie side by side in blocks of this size, which consist of huge pages: the rows of an image otherwise lie in a hundred
-// pages, and finding those took a quarter of the time of a sample.
+// Images lie side by side in blocks of this size, which consist of huge pages: the rows of an image otherwise
+// lie in a hundred pages, and finding those took a quarter of the time of a sample.
 constexpr uint64_t kBlockBytes = uint64_t{64} << 20;
 constexpr uint64_t kLineBytes = 64;
 

@@ -1,7 +1,7 @@
 // The manifest of a directory of kept images: which image lies where in images.bin.
 //
-// Lines of text: a title; the identity of the images; an entry each, "index offset bytes width height label_bytes checksum";
-// "checksum N", the CRC-32C of all that is above.
+// Lines of text: a title; the identity of the images; an entry each, "index offset bytes width height
+// label_bytes checksum"; "checksum N", the CRC-32C of all that is above.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ using KeptEntries = std::vector<std::optional<KeptEntry>>;
 
 std::string manifest_text(const std::string& identity, const KeptEntries& entries);
 
-// The entries for `images` images that lie within a file of `file_bytes`. `*problem` says why there are none, if so: the text is
-// damaged, or of images of another identity.
+// The entries for `images` images that lie within a file of `file_bytes`. `*problem` says why there are none,
+// if so: the text is damaged, or of images of another identity.
 KeptEntries parse_manifest(std::string_view text, const std::string& identity, size_t images,
                            uint64_t file_bytes, std::string* problem);
 

@@ -1,5 +1,5 @@
-// What get_optimizer_fn puts inside an OptimizerFn: the configuration finds it there (std::function::target) and can
-// change its options before the optimizer is made.
+// What get_optimizer_fn puts inside an OptimizerFn: the configuration finds it there (std::function::target)
+// and can change its options before the optimizer is made.
 #pragma once
 
 #include <memory>

@@ -1,8 +1,9 @@
 // Compiled with AVX-512 F and BW switched on; called only where the processor has them.
 //
-// A cache line of plain memory goes along the in-channels and taps of one out-channel. Sixteen rows of them, transposed in
-// registers, are lines along the out-channels, one for each in-channel and tap: what the layouts with `out` innermost consist of,
-// whatever the window. The others pass through such lines too if they have more than one tap, and are transposed back.
+// A cache line of plain memory goes along the in-channels and taps of one out-channel. Sixteen rows of them,
+// transposed in registers, are lines along the out-channels, one for each in-channel and tap: what the
+// layouts with `out` innermost consist of, whatever the window. The others pass through such lines too if
+// they have more than one tap, and are transposed back.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -56,8 +57,9 @@ inline void transpose(Vector* v) {
   }
 }
 
-// v[r] = the line at `rows`, r rows on; of its lanes those of `lanes`, the others are zero. Fetches the lines of the next 16 rows,
-// which follow once the tiles beside these are done: rows are too short for the processor to find out.
+// v[r] = the line at `rows`, r rows on; of its lanes those of `lanes`, the others are zero. Fetches the lines
+// of the next 16 rows, which follow once the tiles beside these are done: rows are too short for the
+// processor to find out.
 inline void load_rows(const std::byte* rows, int64_t row_bytes, __mmask16 lanes, Vector* v) {
 #pragma GCC unroll 16
   for (int64_t r = 0; r < kBlock; ++r) {
@@ -66,7 +68,8 @@ inline void load_rows(const std::byte* rows, int64_t row_bytes, __mmask16 lanes,
   }
 }
 
-// lines[c] = column c of 16 rows of 4-byte numbers. Writes whole groups of 16 lines; columns is a multiple of 8.
+// lines[c] = column c of 16 rows of 4-byte numbers. Writes whole groups of 16 lines; columns is a multiple
+// of 8.
 inline void transpose_rows(const std::byte* rows, int64_t row_bytes, int64_t columns, Vector* lines) {
   for (int64_t c = 0; c < columns; c += 16) {
     Vector v[16];
@@ -77,7 +80,8 @@ inline void transpose_rows(const std::byte* rows, int64_t row_bytes, int64_t col
   }
 }
 
-// Walks the columns of a block's plain rows, (in-channel, tap), and knows which line [tap][in-channel] each is.
+// Walks the columns of a block's plain rows, (in-channel, tap), and knows which line [tap][in-channel] each
+// is.
 class LineOfColumn {
  public:
   explicit LineOfColumn(int64_t taps) : taps_(taps) {}

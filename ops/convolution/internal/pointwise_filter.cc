@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "ops/convolution/internal/pointwise_filter_tasks.h"
 #include "ops/convolution/geometry/convolution_geometry.h"
+#include "ops/convolution/internal/pointwise_filter_tasks.h"
 #include "ops/processor/instruction_set.h"
 
 namespace mox {
@@ -21,12 +21,13 @@ using pointwise_filter::kScratchFloats;
 using pointwise_filter::Problem;
 using pointwise_filter::Task;
 
-// The least filter, and where images are read without gaps the most positions, for which oneDNN's kernel and the conversion of
-// its result took longer than this kernel. The conversion's share falls with the positions; small filters
-// of images that the cache holds took up to twice as long as oneDNN's.
+// The least filter, and where images are read without gaps the most positions, for which oneDNN's kernel and
+// the conversion of its result took longer than this kernel. The conversion's share falls with the positions;
+// small filters of images that the cache holds took up to twice as long as oneDNN's.
 constexpr int64_t kSmallestFilter = 256 * 256;
 constexpr int64_t kMostPositions = 1024, kMostPositionsInBFloat16 = 4096;
-// So many for a team to share evenly: where the filter has fewer blocks, sums are cut into parts, whatever the team.
+// So many for a team to share evenly: where the filter has fewer blocks, sums are cut into parts, whatever
+// the team.
 constexpr int64_t kFewestTasks = 8;
 
 int64_t positions_per_term(const ConvolutionGeometry& g) { return g.x.dtype == DType::kBFloat16 ? 2 : 1; }

@@ -1,10 +1,12 @@
-// Compiled with AVX-512 and its instructions for bfloat16 switched on; called only where the processor has them.
+// Compiled with AVX-512 and its instructions for bfloat16 switched on; called only where the processor has
+// them.
 #include "ops/convolution/internal/pointwise_filter_loops.h"
 
 namespace mox::pointwise_filter {
 namespace {
 
-// Two bfloat16 numbers in the place of one number of float32, the first in its lower half, whose products are added up in float32.
+// Two bfloat16 numbers in the place of one number of float32, the first in its lower half, whose products are
+// added up in float32.
 struct Pairs {
   using Element = BFloat16;
   static constexpr int64_t kPositions = 2;

@@ -1,12 +1,13 @@
-// The loops of pointwise_filter_tasks.h, for pointwise_filter_avx512.cc and pointwise_filter_bf16_avx512.cc alone: needs AVX-512.
+// The loops of pointwise_filter_tasks.h, for pointwise_filter_avx512.cc and pointwise_filter_bf16_avx512.cc
+// alone: needs AVX-512.
 //
-// Terms are packed chunk by chunk into panels in the core's L2 cache, dy as panels [terms][16 outs] and x as panels
-// [terms][64 ins]; then blocks of 4 x 64 sums in registers run over the terms of a chunk. Products fill the processor's units for
-// products and leave the others idle, so the next chunk is packed between them, a few terms at a time, and what will be
-// packed is fetched from memory before.
+// Terms are packed chunk by chunk into panels in the core's L2 cache, dy as panels [terms][16 outs] and x as
+// panels [terms][64 ins]; then blocks of 4 x 64 sums in registers run over the terms of a chunk. Products
+// fill the processor's units for products and leave the others idle, so the next chunk is packed between
+// them, a few terms at a time, and what will be packed is fetched from memory before.
 //
-// `Terms` says what a term is: its Element, kPositions (how many positions a term has), add_product(sums, a, b), and
-// pack(lines, to), which makes 16 terms from 16 channels of kPositions positions.
+// `Terms` says what a term is: its Element, kPositions (how many positions a term has), add_product(sums, a,
+// b), and pack(lines, to), which makes 16 terms from 16 channels of kPositions positions.
 #pragma once
 
 #include <immintrin.h>
@@ -35,7 +36,8 @@ struct Side {
   float* panels = nullptr;
   int64_t offsets[kMostTerms * Terms::kPositions];  // elements from `image` to a position
 
-  // The positions [first, first + count) of rows that lie `row` elements apart, `rows` of them in an image, and images `step`.
+  // The positions [first, first + count) of rows that lie `row` elements apart, `rows` of them in an image,
+  // and images `step`.
   void set_positions(int64_t first, int64_t count, int64_t width, int64_t column, int64_t rows, int64_t row,
                      int64_t step) {
     int64_t x = first % width, y = first / width % rows, n = first / width / rows;
@@ -163,7 +165,8 @@ struct Sums {
   bool begin;
 };
 
-// Loops over sums are unrolled by pragma where they fill and store them: left to the end, GCC keeps the sums on the stack.
+// Loops over sums are unrolled by pragma where they fill and store them: left to the end, GCC keeps the sums
+// on the stack.
 template <typename Terms, int Rows, int Vectors>
 inline void multiply_block(const float* a, const float* b, const Sums& sums, int64_t row, int64_t column,
                            int64_t terms, Packer<Terms>& packer) {

@@ -1,7 +1,8 @@
 // What a filter gradient of a 1x1 convolution is cut into, and the kernels of it.
 //
-// It is one matrix product, dw[out][in] = sum over the positions of y of dy[position][out] * x[position][in], with images
-// [batch][channels / 16][height][width][16] of float32 or bfloat16. A task is a block of dw, summed over some of the positions.
+// It is one matrix product, dw[out][in] = sum over the positions of y of dy[position][out] * x[position][in],
+// with images [batch][channels / 16][height][width][16] of float32 or bfloat16. A task is a block of dw,
+// summed over some of the positions.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,8 @@ namespace mox::pointwise_filter {
 inline constexpr int64_t kLanes = 16;
 // Terms of the sums that are multiplied at a time: of bfloat16 numbers, two positions are a term.
 inline constexpr int64_t kMostTerms = 96;
-// Blocks of channels in a panel of packed x: where a block of dw is cut into several, it is cut between panels.
+// Blocks of channels in a panel of packed x: where a block of dw is cut into several, it is cut between
+// panels.
 inline constexpr int64_t kPanelBlocks = 4;
 // Channels of a block of dw: 128 KiB of sums beside two chunks of packed terms in an L2 cache of 1 MiB.
 inline constexpr int64_t kMostOut = 256, kMostIn = 128;
@@ -39,8 +41,9 @@ struct Task {
 // Floats of scratch memory for run_tasks: the sums of a block, and two chunks of packed terms.
 inline constexpr int64_t kScratchFloats = kMostOut * kMostIn + 2 * kMostTerms * (kMostOut + kMostIn);
 
-// Runs the tasks one after the other, on the calling thread: dw is [parts][out_channels][in_channels]. `scratch`:
-// kScratchFloats, aligned to 64 bytes. The sum of an element runs over the positions of its task in order.
+// Runs the tasks one after the other, on the calling thread: dw is [parts][out_channels][in_channels].
+// `scratch`: kScratchFloats, aligned to 64 bytes. The sum of an element runs over the positions of its task
+// in order.
 void run_tasks_avx512(const Problem& problem, const float* x, const float* dy, std::span<const Task> tasks,
                       float* dw, float* scratch);
 void run_tasks_avx512_bf16(const Problem& problem, const BFloat16* x, const BFloat16* dy,

@@ -1,4 +1,5 @@
-// A few images of a convolution at a time, small enough that all that is computed of them finds them in a core's cache.
+// A few images of a convolution at a time, small enough that all that is computed of them finds them in a
+// core's cache.
 #pragma once
 
 #include "ops/convolution/geometry/convolution_geometry.h"
@@ -24,9 +25,9 @@ struct ImageGroups {
   int64_t chunks_of(const Problem& p, int64_t some_images) const;
 };
 
-// None with strides, where the image and the result are not of the same size, in bfloat16, with more than kMostChannels channels, of
-// images too large for the cache or with so few tiles that cutting them evenly would waste much, and where Winograd's method does
-// not pay (winograd.h).
+// None with strides, where the image and the result are not of the same size, in bfloat16, with more than
+// kMostChannels channels, of images too large for the cache or with so few tiles that cutting them evenly
+// would waste much, and where Winograd's method does not pay (winograd.h).
 ImageGroups image_groups_of(const ConvolutionGeometry& geometry);
 
 }  // namespace mox::winograd

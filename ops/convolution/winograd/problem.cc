@@ -7,7 +7,8 @@
 namespace mox::winograd {
 namespace {
 
-// The tile with fewer multiplications. Larger tiles round more and need more memory: for 3 x 3 windows they gain too little.
+// The tile with fewer multiplications. Larger tiles round more and need more memory: for 3 x 3 windows they
+// gain too little.
 int best_tile(Problem p) {
   if (p.step != Step::kOne) return 9;
   if (p.window != 5 || p.in_channels * p.out_channels > kLargestFilter / 2) return 6;

@@ -97,8 +97,8 @@ std::optional<Pattern> pattern_after(const Node& node, const RewriteView& view) 
   return clip_after(y);
 }
 
-// The fused node stands beside the normalisation, and takes over its statistics; the activation takes the fused node's
-// result. The normalisation itself is dropped, unless something still reads y.
+// The fused node stands beside the normalisation, and takes over its statistics; the activation takes the
+// fused node's result. The normalisation itself is dropped, unless something still reads y.
 std::optional<std::vector<Tensor>> fuse_normalisation(const Node& node, const RewriteView& view) {
   const std::optional<Pattern> pattern = pattern_after(node, view);
   if (!pattern) return std::nullopt;
@@ -151,7 +151,8 @@ bool is_mask_of(const Tensor& condition, const Node& fused) {
          compares(both.inputs[1], less_equal_op(), y, high);
 }
 
-// The batch_norm_backprop of a fused normalisation that reads the gradient `dz`, with that normalisation; or null.
+// The batch_norm_backprop of a fused normalisation that reads the gradient `dz`, with that normalisation; or
+// null.
 const Node* backprop_of(const Tensor& dz, const Node** fused) {
   for (const Node* reader : readers_of(dz)) {
     if (reader->op != &batch_norm_backprop_op() || reader->inputs[4] != dz) continue;
@@ -232,7 +233,8 @@ bool is_recomputed(const Node& to_filter, RecomputedNormalisations where, Precis
          kCheapOperations * static_cast<double>(image.shape.elements());
 }
 
-// The image of a conv2d_backprop_filter, if it can be made anew: what a normalisation and its activation gave, to convolutions only.
+// The image of a conv2d_backprop_filter, if it can be made anew: what a normalisation and its activation
+// gave, to convolutions only.
 std::optional<Tensor> image_to_recompute(const Node& node, const RewriteView& view,
                                          RecomputedNormalisations where, Precision precision) {
   if (node.op != &conv2d_backprop_filter_op() ||

@@ -23,7 +23,8 @@ bool is_normalised(const Node& convolution) {
   });
 }
 
-// At a convolution whose image is what a normalisation gave, of the kind that convolution_of_normalised finds.
+// At a convolution whose image is what a normalisation gave, of the kind that convolution_of_normalised
+// finds.
 std::vector<Tensor> convolve_normalised(const Node& node, const RewriteView& view) {
   const Tensor& image = node.inputs[0];
   const Node& normalisation = *image.node();

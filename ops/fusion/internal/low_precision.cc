@@ -29,7 +29,8 @@ Tensor lowered(const Tensor& fresh) {
   return cast(fresh, DType::kBFloat16, fresh.where());
 }
 
-// A copy of `node` whose inputs and outputs for which `is_low` holds are bfloat16, with these outputs cast back.
+// A copy of `node` whose inputs and outputs for which `is_low` holds are bfloat16, with these outputs cast
+// back.
 template <typename InputIsLow, typename OutputIsLow>
 std::vector<Tensor> with_low(const Node& node, const RewriteView& view, InputIsLow input_is_low,
                              OutputIsLow output_is_low) {
@@ -54,8 +55,8 @@ bool is_one_of(const Node& node, std::initializer_list<const Op*> ops) {
   return std::find(ops.begin(), ops.end(), node.op) != ops.end();
 }
 
-// Whether one step of the window along the rows is longer than they are. oneDNN 2.6 computes the gradient of the filter of
-// bfloat16 images from memory that nothing has written there.
+// Whether one step of the window along the rows is longer than they are. oneDNN 2.6 computes the gradient of
+// the filter of bfloat16 images from memory that nothing has written there.
 bool steps_over_image(const Node& filter_gradient) {
   const int64_t width = filter_gradient.inputs[0].shape()[3];
   return filter_gradient.attributes.get<std::vector<int64_t>>("strides")[1] > width;

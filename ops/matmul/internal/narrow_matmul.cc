@@ -17,8 +17,9 @@ const NarrowMatmulKernels& kernels() {
   return chosen;
 }
 
-// Less work than this (about 10 us) is not worth a second thread: a fork and its barrier cost one or two microseconds
-// while the other core waits for them, and a whole time slice when it is busy with preparing the next batch.
+// Less work than this (about 10 us) is not worth a second thread: a fork and its barrier cost one or two
+// microseconds while the other core waits for them, and a whole time slice when it is busy with preparing the
+// next batch.
 constexpr int64_t kProductsPerThread = 1000000;
 
 // The rows of b^T are an odd number of cache lines apart, so that they do not compete for the same cache

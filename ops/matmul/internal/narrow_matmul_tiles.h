@@ -13,7 +13,8 @@
 namespace mox {
 namespace {
 
-// Loops over sums are unrolled by pragma where they fill and store them: left to the end, GCC keeps the sums on the stack.
+// Loops over sums are unrolled by pragma where they fill and store them: left to the end, GCC keeps the sums
+// on the stack.
 //
 // `Simd` gives: Vector, kLanes, how much is computed at once (kDotRows, kDotColumns, kOuterColumns), zero,
 // load, store, broadcast, multiply_add, sum.

@@ -9,8 +9,8 @@ namespace {
 using Vector = __m512;
 constexpr int64_t kLanes = 16;
 
-// Loops over sums are unrolled by pragma where they fill and store them: left to the end, GCC keeps the sums on the stack.
-// panel[Rows][16 * Vectors] = sum over k of a[i][row] * b[i][...].
+// Loops over sums are unrolled by pragma where they fill and store them: left to the end, GCC keeps the sums
+// on the stack. panel[Rows][16 * Vectors] = sum over k of a[i][row] * b[i][...].
 template <int Rows, int Vectors>
 inline void compute_tile(const float* a, int64_t a_row, const float* b, int64_t b_row, int64_t k,
                          float* panel) {

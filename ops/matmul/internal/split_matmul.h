@@ -1,9 +1,10 @@
 // A matrix of few rows times a large one: a dense layer at the batch sizes of training.
 //
-// The product is as good as reading the large matrix once. Its rows, the terms of the sums, are cut into kParts parts of which
-// each thread takes neighbours, so that a core reads the same rows of the weights here, in the gradient of the input and in the
-// update: with the columns cut instead, every line of the weights goes from core to core twice a step. The parts are summed
-// in order, whatever the team, so results do not depend on it.
+// The product is as good as reading the large matrix once. Its rows, the terms of the sums, are cut into
+// kParts parts of which each thread takes neighbours, so that a core reads the same rows of the weights here,
+// in the gradient of the input and in the update: with the columns cut instead, every line of the weights
+// goes from core to core twice a step. The parts are summed in order, whatever the team, so results do not
+// depend on it.
 #pragma once
 
 #include "runtime/base/team.h"
@@ -19,8 +20,8 @@ struct SplitMatmul {
   float* y = nullptr;
 };
 
-// Whether it can run (AVX-512, n a multiple of 16) and is faster than a general product: b of 4 MiB or more, a team of at
-// most kParts.
+// Whether it can run (AVX-512, n a multiple of 16) and is faster than a general product: b of 4 MiB or more,
+// a team of at most kParts.
 bool split_matmul_pays(int64_t m, int64_t k, int64_t n, const Team& team);
 
 // `scratch`: split_matmul_scratch(m, n) bytes.

@@ -12,8 +12,8 @@ using Vector = __m512;
 constexpr int64_t kLanes = 16;
 constexpr int64_t kDepth = 64;  // terms of a tile: with 64 columns it takes half of a first-level cache
 
-// Loops over sums are unrolled by pragma where they fill and store them: left to the end, GCC keeps the sums on the stack.
-// y[Rows][16 * Vectors] (+)= sum over `depth` terms of a(row, term) * b[term][...].
+// Loops over sums are unrolled by pragma where they fill and store them: left to the end, GCC keeps the sums
+// on the stack. y[Rows][16 * Vectors] (+)= sum over `depth` terms of a(row, term) * b[term][...].
 template <int Rows, int Vectors>
 inline void multiply_tile(const float* a, int64_t a_row, const float* b, int64_t b_row, float* y,
                           int64_t depth, bool accumulate) {

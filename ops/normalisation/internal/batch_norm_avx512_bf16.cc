@@ -1,4 +1,5 @@
-// Compiled with AVX-512 and its instructions for bfloat16 switched on; called only where the processor has them.
+// Compiled with AVX-512 and its instructions for bfloat16 switched on; called only where the processor has
+// them.
 #include "ops/normalisation/internal/batch_norm_avx512.h"
 #include "ops/normalisation/internal/batch_norm_channels_last.h"
 #include "ops/normalisation/internal/batch_norm_planes.h"
@@ -6,8 +7,8 @@
 namespace mox::normalisation {
 namespace {
 
-// Rounding takes one instruction instead of eight: 7 % of the gradients of normalisation in ResNet-50. Like the processor's
-// products of bfloat16 numbers it makes subnormal numbers zero.
+// Rounding takes one instruction instead of eight: 7 % of the gradients of normalisation in ResNet-50. Like
+// the processor's products of bfloat16 numbers it makes subnormal numbers zero.
 struct Avx512BFloat16 : Avx512 {
   using Avx512::store;
   static void store(BFloat16* p, Vector v) {

@@ -1,7 +1,7 @@
-// The loops of batch_norm_loops.h over pixels with all their channels, in terms of a vector type `Simd`; each instruction set
-// includes them once. They go through memory in its order, which is what the processor fetches ahead; what is per channel is read
-// again for each pixel, from the nearest cache. (Blocks of 32 channels one after the other, at a distance from pixel to pixel, take
-// 1.6 times as long in ResNet-50.)
+// The loops of batch_norm_loops.h over pixels with all their channels, in terms of a vector type `Simd`; each
+// instruction set includes them once. They go through memory in its order, which is what the processor
+// fetches ahead; what is per channel is read again for each pixel, from the nearest cache. (Blocks of 32
+// channels one after the other, at a distance from pixel to pixel, take 1.6 times as long in ResNet-50.)
 #pragma once
 
 #include <algorithm>
@@ -58,8 +58,8 @@ struct PixelLoops {
   }
 
  private:
-  // body.operator()<pixels>(channel, element) for every vector of channels of `pixels` pixels that lie together, of which
-  // `element` is the first one's.
+  // body.operator()<pixels>(channel, element) for every vector of channels of `pixels` pixels that lie
+  // together, of which `element` is the first one's.
   template <typename Body>
   static void for_some_pixels(int64_t pixels, int64_t width, Body body) {
     int64_t p = 0;

@@ -12,8 +12,9 @@ constexpr int64_t kBlock = 16, kVector = 8;
 
 bool has_channels_last(const Layout& layout) { return layout.blocks().empty() && !layout.is_plain(); }
 
-// The largest divisor of `pixels` with which there is work for many threads, and a group stays in a core's own caches, where the
-// second reading for the statistics finds it. A divisor, so that all groups have the same weight.
+// The largest divisor of `pixels` with which there is work for many threads, and a group stays in a core's
+// own caches, where the second reading for the statistics finds it. A divisor, so that all groups have the
+// same weight.
 int64_t pixels_of_group(int64_t pixels, int64_t bytes_of_pixel) {
   constexpr int64_t kFewestGroups = 16, kMostBytes = 128 * 1024;
   const int64_t most = std::min(pixels / kFewestGroups, kMostBytes / bytes_of_pixel);
@@ -52,10 +53,11 @@ Image::Image(const TensorType& type, const Layout& layout) : is_channels_last(ha
   groups = all / pixels;
 }
 
-// Where threads take groups, each finds in its caches what it computed itself, and where the cores' caches are not one (or far from
-// each other) little else is fast. (resnet_v1_20 with batches of 128 on two such cores: the normalisations of 32 and 64 channels take
-// 11 ms instead of 20.) In blocks of channels this is for images that stay in the caches, and whose blocks are too large for the
-// second pass over them to find the first one's values in a core's own.
+// Where threads take groups, each finds in its caches what it computed itself, and where the cores' caches
+// are not one (or far from each other) little else is fast. (resnet_v1_20 with batches of 128 on two such
+// cores: the normalisations of 32 and 64 channels take 11 ms instead of 20.) In blocks of channels this is
+// for images that stay in the caches, and whose blocks are too large for the second pass over them to find
+// the first one's values in a core's own.
 bool Image::goes_by_groups() const {
   if (is_channels_last) return true;
   const int64_t block_floats = groups * plane_elements();

@@ -1,7 +1,8 @@
-// An image as batch normalisation goes through it: planes of pixels, with channels that lie side by side in each.
+// An image as batch normalisation goes through it: planes of pixels, with channels that lie side by side in
+// each.
 //
-// In blocks of channels there is a plane for each sample and block. With channels last there is one for each group of pixels, with
-// all channels.
+// In blocks of channels there is a plane for each sample and block. With channels last there is one for each
+// group of pixels, with all channels.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +13,8 @@
 
 namespace mox::normalisation {
 
-// The layout in which an image that exists in `offered` is normalised: itself if it has blocks of 8 or 16 channels, or has channels
-// last and they are a multiple of 8; else blocks of 16.
+// The layout in which an image that exists in `offered` is normalised: itself if it has blocks of 8 or 16
+// channels, or has channels last and they are a multiple of 8; else blocks of 16.
 Layout normalised_layout(const TensorType& image, const Layout& offered);
 
 struct Image {
@@ -50,7 +51,8 @@ struct Slice {
   int64_t width, channels;  // with padding and without
 };
 
-// combine(slice) for all slices, then second(group, block) for all planes, beginning with those that were made last.
+// combine(slice) for all slices, then second(group, block) for all planes, beginning with those that were
+// made last.
 template <typename Combine, typename Second>
 void run_second_passes(const Image& image, const Team& team, Combine combine, Second second) {
   const int64_t blocks = image.blocks;

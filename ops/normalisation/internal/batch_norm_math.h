@@ -1,5 +1,5 @@
-// What the loops of batch normalisation compute of one vector of channels, in terms of a vector type `Simd`, and the choice among
-// their forms.
+// What the loops of batch normalisation compute of one vector of channels, in terms of a vector type `Simd`,
+// and the choice among their forms.
 #pragma once
 
 #include "ops/normalisation/batch_norm_loops.h"

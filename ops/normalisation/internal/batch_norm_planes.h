@@ -1,4 +1,5 @@
-// The loops of batch_norm_loops.h over blocks of channels, in terms of a vector type `Simd`; each instruction set includes them once.
+// The loops of batch_norm_loops.h over blocks of channels, in terms of a vector type `Simd`; each instruction
+// set includes them once.
 #pragma once
 
 #include <immintrin.h>

@@ -118,8 +118,8 @@ void gather_lanes(const Window& window, int64_t row_stride, int64_t pixel_stride
   }
 }
 
-// lanes.operator()<vectors>(window, offset of the channels in x's image, in y's image), or one(...) for the channels
-// that are left.
+// lanes.operator()<vectors>(window, offset of the channels in x's image, in y's image), or one(...) for the
+// channels that are left.
 template <typename Lanes, typename One>
 void for_each_window(const MaxPooling& pooling, const Lanes& lanes, const One& one) {
   const int64_t width = pooling.image.width;
@@ -159,7 +159,8 @@ class Covering {
   const WindowAxis& axis_;
 };
 
-// visit(window's place in y, position of the pixel in the window) for each window that holds a pixel, in the windows' order.
+// visit(window's place in y, position of the pixel in the window) for each window that holds a pixel, in the
+// windows' order.
 template <typename Visit>
 void for_each_covering(const MaxPooling& pooling, const Covering& rows, const Covering& columns, int64_t row,
                        int64_t column, const Visit& visit) {
@@ -201,8 +202,8 @@ void sum_one(const MaxPooling& pooling, const Covering& rows, const Covering& co
   *dx = static_cast<Element>(sum);
 }
 
-// Windows of one pixel, as in the shortcuts of residual units: pixels are copied. (Padding is smaller than the window, so there is
-// none.)
+// Windows of one pixel, as in the shortcuts of residual units: pixels are copied. (Padding is smaller than
+// the window, so there is none.)
 bool has_windows_of_one_pixel(const MaxPooling& pooling) {
   return pooling.geometry[0].size == 1 && pooling.geometry[1].size == 1;
 }

@@ -1,10 +1,10 @@
 // The loops of max_pool and its gradients, over images in any layout that has a channel view.
 //
-// Own loops rather than oneDNN's, which lose NaN: a window of NaNs gives the smallest number there, relu makes zero of
-// it, and a training run that has diverged looks sound.
+// Own loops rather than oneDNN's, which lose NaN: a window of NaNs gives the smallest number there, relu
+// makes zero of it, and a training run that has diverged looks sound.
 //
-// The winner of a window is the position of its largest element among the pixels of the window that lie inside of the
-// image, row by row: 0 for the first. Where channels are padded, it is 0.
+// The winner of a window is the position of its largest element among the pixels of the window that lie
+// inside of the image, row by row: 0 for the first. Where channels are padded, it is 0.
 #pragma once
 
 #include "ops/convolution/geometry/window.h"
@@ -19,7 +19,8 @@ struct MaxPooling {
   int64_t pooled_pixels() const { return geometry[0].output * geometry[1].output; }
 };
 
-// `Element` is float or BFloat16, `Winner` uint8_t, or int32_t where a window has more than 256 pixels. `winner` may be null.
+// `Element` is float or BFloat16, `Winner` uint8_t, or int32_t where a window has more than 256 pixels.
+// `winner` may be null.
 template <typename Element, typename Winner>
 void max_pool_forward(const MaxPooling& pooling, const Element* x, Element* y, Winner* winner,
                       const Team& team);

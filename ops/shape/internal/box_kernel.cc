@@ -9,7 +9,8 @@
 namespace mox::internal {
 namespace {
 
-// How many channels a block has, of which both images have whole ones; 0 where the box is copied between plain layouts.
+// How many channels a block has, of which both images have whole ones; 0 where the box is copied between
+// plain layouts.
 int64_t common_block(const TensorType& source, const Layout& layout, const TensorType& target) {
   const auto view = channel_view(source, layout);
   if (!view || layout.blocks().empty() || target.shape.elements() == 0) return 0;

@@ -88,8 +88,8 @@ void Permute::run_rows(const std::byte* source, std::byte* target, const Team& t
   });
 }
 
-// The two innermost axes (of source and of target) are walked in squares, so that neither side strides through
-// memory.
+// The two innermost axes (of source and of target) are walked in squares, so that neither side strides
+// through memory.
 template <typename T>
 void Permute::run_tiled(const T* source, T* target, const Team& team) const {
   const Axis across = axes_.back();       // target stride 1

@@ -1,5 +1,5 @@
-// What softmax and log_softmax along any axis share with each other, and so do their derivatives: ops with an attribute
-// "axis" whose inputs and output are float32 tensors of one shape.
+// What softmax and log_softmax along any axis share with each other, and so do their derivatives: ops with an
+// attribute "axis" whose inputs and output are float32 tensors of one shape.
 #pragma once
 
 #include "ops/reduction/reduce_sum.h"
@@ -13,7 +13,8 @@ inline Tensor sum_along(const Tensor& x, int64_t axis) {
   return reduce_sum(x, {.axes = {axis}, .keep_dims = true});
 }
 
-// The rule of shapes: as the inputs. Fails the call for other dtypes, two types, or an axis outside of the shape.
+// The rule of shapes: as the inputs. Fails the call for other dtypes, two types, or an axis outside of the
+// shape.
 std::vector<TensorType> infer_softmax(const OpCall& call);
 
 // y = softmax(x), or its logarithm, along the axis.

@@ -5,8 +5,8 @@
 namespace mox::internal {
 namespace {
 
-// In round r each rank tells the one 2^r after it, and hears from the one 2^r before it (dissemination barrier, Hensgen,
-// Finkel and Manber 1988).
+// In round r each rank tells the one 2^r after it, and hears from the one 2^r before it (dissemination
+// barrier, Hensgen, Finkel and Manber 1988).
 class Barrier : public Operation {
  public:
   bool advance(Transport& transport, std::vector<Transport::Request>& requests) override {

@@ -13,16 +13,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Between two looks at operations under way while all other threads compute: polling without a pause would take a core
-// from them. A look at a network costs some 10 us, so the pauses follow what it carries: each look in vain doubles them, and
-// one that finds something makes them a quarter, half of which the look in vain behind it takes back. A link of 1 Gbit/s so
-// gets one or two looks a chunk.
+// Between two looks at operations under way while all other threads compute: polling without a pause would
+// take a core from them. A look at a network costs some 10 us, so the pauses follow what it carries: each
+// look in vain doubles them, and one that finds something makes them a quarter, half of which the look in
+// vain behind it takes back. A link of 1 Gbit/s so gets one or two looks a chunk.
 constexpr std::chrono::microseconds kShortestPause(25), kLongestPause(2000);
 constexpr int kShorterWhenMoved = 4;
 constexpr auto kStallReportInterval = std::chrono::milliseconds(100);
 
-// In a real-time class, a thread that wakes waits for the time slice of one that computes with the same priority, 100 ms; so
-// there the calling thread takes the next higher one. Where it has not the right to, all stays as it is.
+// In a real-time class, a thread that wakes waits for the time slice of one that computes with the same
+// priority, 100 ms; so there the calling thread takes the next higher one. Where it has not the right to, all
+// stays as it is.
 void run_before_computing_threads() {
   int policy = SCHED_OTHER;
   sched_param parameters{};
@@ -160,7 +161,8 @@ void Communicator::Thread::loop() {
   }
 }
 
-// Works on all operations as far as they go without waiting; whether one of them went on. The caller holds `driving_`.
+// Works on all operations as far as they go without waiting; whether one of them went on. The caller holds
+// `driving_`.
 bool Communicator::Thread::drive(Work& sent) {
   {
     std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
-// What drives the operations of a communicator that are under way: a thread of its own does it while all others compute; a
-// thread that waits does it itself, so that no thread has to wake another one.
+// What drives the operations of a communicator that are under way: a thread of its own does it while all
+// others compute; a thread that waits does it itself, so that no thread has to wake another one.
 #pragma once
 
 #include <atomic>
@@ -38,7 +38,8 @@ class Communicator::Pending {
 
   enum class State { kWaiting, kMoved, kFinished };
 
-  // Works on the operation as far as it goes with what `transport` has moved. `sent` grows by the messages that have left.
+  // Works on the operation as far as it goes with what `transport` has moved. `sent` grows by the messages
+  // that have left.
   State advance(Transport& transport, Work& sent);
 };
 
@@ -50,7 +51,8 @@ class Communicator::Thread {
   Thread(const Thread&) = delete;
   Thread& operator=(const Thread&) = delete;
 
-  // Ends what is under way; whoever waits gets an IoError. When it returns, nobody is at work on an operation any more.
+  // Ends what is under way; whoever waits gets an IoError. When it returns, nobody is at work on an operation
+  // any more.
   void stop();
   // Starts the operation.
   void add(std::shared_ptr<Pending> pending);

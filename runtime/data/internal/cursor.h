@@ -19,8 +19,8 @@ std::string to_json(const Cursor& cursor);
 // Throws DataError if `text` is not what to_json wrote, whole.
 Cursor cursor_from_json(const std::string& text);
 
-// Throws FailedPrecondition, saying what differs, unless `cursor` belongs to these stages and this seed. Elements of
-// float32 and of bfloat16 count as the same.
+// Throws FailedPrecondition, saying what differs, unless `cursor` belongs to these stages and this seed.
+// Elements of float32 and of bfloat16 count as the same.
 void check_cursor(const Cursor& cursor, const std::vector<std::string>& stages, uint64_t seed);
 
 }  // namespace mox::data::internal

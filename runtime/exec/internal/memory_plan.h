@@ -1,8 +1,8 @@
 // Where blocks of known size and lifetime go in one arena.
 //
 // Greedy by size: the largest block first, each at the lowest offset that is free during its whole lifetime
-// (Pisarchyk & Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020, "greedy by size for offset
-// calculation"). Two blocks overlap in memory only if their lifetimes do not meet.
+// (Pisarchyk & Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020, "greedy by size for
+// offset calculation"). Two blocks overlap in memory only if their lifetimes do not meet.
 #pragma once
 
 #include <cstddef>

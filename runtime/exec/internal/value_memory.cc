@@ -10,8 +10,9 @@
 namespace mox {
 namespace {
 
-// Whether every place at which `step` reads the memory `root` is one that output `output` may overwrite: a kernel that may
-// run in place of its first input may still read its second one in another order, and both can be one value.
+// Whether every place at which `step` reads the memory `root` is one that output `output` may overwrite: a
+// kernel that may run in place of its first input may still read its second one in another order, and both
+// can be one value.
 bool may_overwrite(const Plan::Impl& plan, const PlanStep& step, int output, int root) {
   for (size_t i = 0; i < step.inputs.size(); ++i) {
     const std::pair<int, int> pair{output, static_cast<int>(i)};
@@ -106,7 +107,8 @@ void hand_over_in_parts(Plan::Impl& plan, const std::vector<std::string>& gradie
     const int value = plan.root(plan.gradients[event.gradient]);
     PlanStep& step = plan.steps[static_cast<size_t>(plan.values[static_cast<size_t>(value)].first_step)];
     const auto reads = [&](int input) { return plan.root(input) == value; };
-    // The step that computes the gradient may be the last that reads the variable: it would read what is updated meanwhile.
+    // The step that computes the gradient may be the last that reads the variable: it would read what is
+    // updated meanwhile.
     const auto is_variable = [&](int input) {
       const PlanValue& root = plan.values[static_cast<size_t>(plan.root(input))];
       return root.storage == Storage::kVariable &&

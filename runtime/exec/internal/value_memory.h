@@ -1,5 +1,6 @@
-// How long the values of a plan live, which of them share memory, and where in the arena they lie. The steps and values of
-// the plan are complete before, with first_step, last_step and the storage of each; the functions are called in this order.
+// How long the values of a plan live, which of them share memory, and where in the arena they lie. The steps
+// and values of the plan are complete before, with first_step, last_step and the storage of each; the
+// functions are called in this order.
 #pragma once
 
 #include <string>
@@ -9,13 +10,13 @@
 
 namespace mox {
 
-// When the listener is told of a gradient: once it is there and nothing reads its variable any more, which may be updated then,
-// nor the gradient itself, whose memory the listener may overwrite. `gradient_variables` names the variable of each of
-// plan.gradients.
+// When the listener is told of a gradient: once it is there and nothing reads its variable any more, which
+// may be updated then, nor the gradient itself, whose memory the listener may overwrite. `gradient_variables`
+// names the variable of each of plan.gradients.
 void schedule_gradient_events(Plan::Impl& plan, const std::vector<std::string>& gradient_variables);
 
-// Lets kernels that can do so hand their gradients over in parts: those computed where nothing reads the variable any more,
-// not even the kernel itself, and read by nothing. `gradient_variables` as above.
+// Lets kernels that can do so hand their gradients over in parts: those computed where nothing reads the
+// variable any more, not even the kernel itself, and read by nothing. `gradient_variables` as above.
 void hand_over_in_parts(Plan::Impl& plan, const std::vector<std::string>& gradient_variables);
 
 // Gradients that are used when their event comes need memory no longer than that.

@@ -28,7 +28,8 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kConnectTime = std::chrono::seconds(60);
 // How long a rank that fails waits for rank 0 to tell all, before it ends by itself.
 constexpr auto kTellTime = std::chrono::seconds(2);
-// So long a process that has told the others stays, so that what it said reaches them before its connections close.
+// So long a process that has told the others stays, so that what it said reaches them before its connections
+// close.
 constexpr auto kLingerTime = std::chrono::milliseconds(300);
 
 [[noreturn]] void refuse(const char* what) {
@@ -36,9 +37,9 @@ constexpr auto kLingerTime = std::chrono::milliseconds(300);
       fmt::format("the ranks of the job cannot watch over each other: {}: {}", what, std::strerror(errno)));
 }
 
-// A host that loses its power closes nothing: the kernel asks one that is silent every two seconds, and gives up after twelve.
-// While something written is unacknowledged it asks nothing, and would send it again for a quarter of an hour: that, too, it
-// gives up after twelve seconds.
+// A host that loses its power closes nothing: the kernel asks one that is silent every two seconds, and gives
+// up after twelve. While something written is unacknowledged it asks nothing, and would send it again for a
+// quarter of an hour: that, too, it gives up after twelve seconds.
 void watch_connection(int socket) {
   const int on = 1, idle = 2, interval = 2, count = 5;
   const int patience_ms = 1000 * (idle + interval * count);

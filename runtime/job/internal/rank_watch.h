@@ -1,6 +1,6 @@
-// Watches over the ranks of a job, beside MPI and independent of it: every rank holds a TCP connection to rank 0. The
-// kernel closes it the moment a process dies, however it dies, so the others learn of it at once, in whatever they are
-// doing; it also carries the message of a rank that fails.
+// Watches over the ranks of a job, beside MPI and independent of it: every rank holds a TCP connection to
+// rank 0. The kernel closes it the moment a process dies, however it dies, so the others learn of it at once,
+// in whatever they are doing; it also carries the message of a rank that fails.
 //
 // When the job must end, the process ends here: a message on stderr, once for the whole job, and _exit.
 //
@@ -45,23 +45,25 @@ class RankWatch {
   // "rank 2 (host b)"
   std::string name_of(int rank) const;
 
-  // What this rank says of itself when another one asks. `status` is called on the watch's thread and must not block.
+  // What this rank says of itself when another one asks. `status` is called on the watch's thread and must
+  // not block.
   void set_status(std::function<RankStatus()> status);
-  // Asks all ranks, through rank 0: takes up to two seconds if one does not answer. If rank 0 does not, no other rank
-  // answers either.
+  // Asks all ranks, through rank 0: takes up to two seconds if one does not answer. If rank 0 does not, no
+  // other rank answers either.
   std::vector<RankStatus> ask_all();
 
   // See fail_job. `text` is the whole message.
   [[noreturn]] void end_job(const std::string& text);
 
-  // This rank has come to the end of its program: waits until all have, so that nobody's end is taken for a loss. A rank
-  // that waits for one that is here is lost; it ends the job with a message.
+  // This rank has come to the end of its program: waits until all have, so that nobody's end is taken for a
+  // loss. A rank that waits for one that is here is lost; it ends the job with a message.
   void leave();
   // Whether `rank` has come to the end of its program.
   bool has_left(int rank) const;
 
  private:
-  // Any thread may write to a socket at any time, so it is closed with the object; a connection that has ended is only shut down.
+  // Any thread may write to a socket at any time, so it is closed with the object; a connection that has
+  // ended is only shut down.
   struct Peer {
     int rank = 0, socket = -1;
     bool has_ended = false;  // of the thread, as `received`

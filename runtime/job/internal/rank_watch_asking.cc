@@ -1,4 +1,5 @@
-// What the ranks say of themselves: rank 0 asks all, one round at a time, and hands the answers to whoever wanted to know.
+// What the ranks say of themselves: rank 0 asks all, one round at a time, and hands the answers to whoever
+// wanted to know.
 #include <unistd.h>
 
 #include <algorithm>

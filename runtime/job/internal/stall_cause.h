@@ -1,5 +1,5 @@
-// Who holds a job up. A rank that waits names those that it lacks messages of, but they may only wait themselves, in
-// another operation, for a third one: the cause is where these chains end.
+// Who holds a job up. A rank that waits names those that it lacks messages of, but they may only wait
+// themselves, in another operation, for a third one: the cause is where these chains end.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ struct RankStatus {
 };
 
 struct StallCause {
-  // Those at the ends of the chains that begin at a rank, sorted. If some of them do not answer, these alone: whoever
-  // else is busy may yet come.
+  // Those at the ends of the chains that begin at a rank, sorted. If some of them do not answer, these alone:
+  // whoever else is busy may yet come.
   std::vector<int> ranks;
   // Instead of that, if every chain runs in circles: the ranks that wait for each other.
   std::vector<int> circle;
@@ -33,8 +33,8 @@ struct StallCause {
   int waiter = 0;
 };
 
-// `statuses`: of all ranks; that of `from` says what it waits for. Where rank 0 does not answer, through which all are
-// asked, it is the cause.
+// `statuses`: of all ranks; that of `from` says what it waits for. Where rank 0 does not answer, through
+// which all are asked, it is the cause.
 StallCause find_stall_cause(std::span<const RankStatus> statuses, int from);
 
 // The lowest of the ranks that wait, which speaks for all; `from` if none does.

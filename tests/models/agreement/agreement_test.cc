@@ -1,5 +1,5 @@
-// Training agrees with PyTorch: torchvision's networks, their state loaded by name, against float64 results of
-// tests/fixtures/make_torchvision_fixtures.py.
+// Training agrees with PyTorch: torchvision's networks, their state loaded by name, against float64 results
+// of tests/fixtures/make_torchvision_fixtures.py.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -52,7 +52,8 @@ class Agreement : public testing::TestWithParam<const char*> {
     const Digest given = digest_of(key, value.values<float>());
     std::string kind = key.substr(0, key.find('/'));
     double error = digest_error(given, truth) - rounding;
-    // The bias before a normalisation has no effect, and so no gradient but rounding errors: these are compared as they are.
+    // The bias before a normalisation has no effect, and so no gradient but rounding errors: these are
+    // compared as they are.
     if (truth[0] < 1e-6 && key.ends_with(".bias")) {
       kind = kind == "gradient" ? kGradientWithoutEffect : kChangeWithoutEffect;
       error = given[1];
@@ -141,9 +142,10 @@ TEST_P(Agreement, OfLossGradientsMovingAveragesAndTrainedWeights) {
   for (const auto& [kind, worst] : worst_) expect_within(kind, kind == "change" ? 1e-3 : 1e-4);
 }
 
-// bfloat16 rounds where a gradient of a small batch passes a relu, so single gradients differ by more than their size, PyTorch's
-// too. No kind of result may be farther from the truth than two and a half times PyTorch's own autocast; for the ResNets with direct
-// sums of convolutions, as autocast has them, than twice. (Winograd's transforms are rounded as well; the largest measured is 1.8.)
+// bfloat16 rounds where a gradient of a small batch passes a relu, so single gradients differ by more than
+// their size, PyTorch's too. No kind of result may be farther from the truth than two and a half times
+// PyTorch's own autocast; for the ResNets with direct sums of convolutions, as autocast has them, than twice.
+// (Winograd's transforms are rounded as well; the largest measured is 1.8.)
 class LowPrecisionAgreement : public Agreement {
  protected:
   void expect_within_autocast(double factor) {
@@ -151,8 +153,8 @@ class LowPrecisionAgreement : public Agreement {
     for (const auto& [kind, worst] : worst_)
       if (kind != kChangeWithoutEffect) expect_within(kind, factor * autocast.at(kind).get<double>());
     if (worst_.contains(kChangeWithoutEffect)) {
-      // What momentum makes of such gradients at the most, and a rounding of the bias (below 2) in each step: too few bits for a
-      // factor.
+      // What momentum makes of such gradients at the most, and a rounding of the bias (below 2) in each step:
+      // too few bits for a factor.
       const double steps = fixture_["steps"], rate = fixture_["learning_rate"];
       const double gradient = factor * autocast.at(kGradientWithoutEffect).get<double>();
       expect_within(kChangeWithoutEffect, rate * gradient * steps * (steps + 1) / 2 + steps * 0x1p-24);

@@ -46,8 +46,8 @@ TEST(Crc32c, AgreesWithThePublishedValues) {
   EXPECT_EQ(crc32c(as_bytes("56789"), crc32c(as_bytes("1234"))), 0xe3069283u);
 }
 
-// A file that TensorFlow 2 wrote (one record, "moxing") would hold exactly these bytes: the length, its masked
-// checksum, the text, its masked checksum.
+// A file that TensorFlow 2 wrote (one record, "moxing") would hold exactly these bytes: the length, its
+// masked checksum, the text, its masked checksum.
 TEST(TfRecord, HasTheDocumentedBytes) {
   TemporaryDirectory directory;
   const std::string bytes = read_file(write_records(directory, "a", {"moxing"}));

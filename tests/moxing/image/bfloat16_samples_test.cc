@@ -52,8 +52,8 @@ Augmentation random_recipe(Choices& choose) {
   return recipe;
 }
 
-// Reads a sample of either dtype into the middle of memory of its own, `shift` numbers behind a boundary of 64
-// bytes.
+// Reads a sample of either dtype into the middle of memory of its own, `shift` numbers behind a boundary of
+// 64 bytes.
 template <typename Value, typename Source>
 std::vector<Value> sample_in_memory(ImageReader& reader, const Augmentation& recipe,
                                     const SampleContext& context, size_t shift, const Source& source) {

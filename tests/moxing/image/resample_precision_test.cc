@@ -1,5 +1,5 @@
-// The resampler beside the definition in resample.h, computed plainly in double precision, and beside itself: every kind of
-// vectors, input and output gives the same bits.
+// The resampler beside the definition in resample.h, computed plainly in double precision, and beside itself:
+// every kind of vectors, input and output gives the same bits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -97,8 +97,8 @@ struct Sizes {
   int width, height, resized_width, resized_height;
 };
 
-// Scales of all ways in which the kernels load columns: 16 outputs within 32 columns, within 64, and beyond; one step, two and
-// more.
+// Scales of all ways in which the kernels load columns: 16 outputs within 32 columns, within 64, and beyond;
+// one step, two and more.
 constexpr Sizes kSizes[] = {
     {1, 1, 1, 1},      {1, 1, 9, 7},       {1, 40, 5, 3},      {40, 1, 3, 5},     {2, 3, 3, 2},
     {3000, 3, 3, 3},   {3, 3000, 3, 3},    {2000, 5, 1, 1},    {17, 13, 224, 31}, {31, 200, 224, 20},
@@ -167,7 +167,8 @@ TEST(ResamplePrecision, HasTheSameBitsOnEveryProcessor) {
       }
 }
 
-// Of all widths, to memory that is aligned and to memory that is not: what `bytes` has, scaled, and nothing beside it.
+// Of all widths, to memory that is aligned and to memory that is not: what `bytes` has, scaled, and nothing
+// beside it.
 TEST(ResamplePrecision, FloatsAreTheBytesScaled) {
   const PlanarBitmap source = planar(noise(150, 20, 7));
   for (const Vectors vectors : {Vectors::kBest, Vectors::kAvx2})
@@ -200,8 +201,8 @@ TEST(ResamplePrecision, FloatsAreTheBytesScaled) {
       }
 }
 
-// Of all widths, aligned and not, and of scales that give numbers of every kind: what floats are, rounded. Ties are 1.5 times odd
-// numbers above 85.
+// Of all widths, aligned and not, and of scales that give numbers of every kind: what floats are, rounded.
+// Ties are 1.5 times odd numbers above 85.
 TEST(ResamplePrecision, BFloat16sAreTheFloatsRounded) {
   const PlanarBitmap source = planar(noise(150, 20, 9));
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -236,7 +237,8 @@ TEST(ResamplePrecision, BFloat16sAreTheFloatsRounded) {
         }
 }
 
-// Row by row, and with no more of the image in memory than the rows that are needed: pixels outside have no influence.
+// Row by row, and with no more of the image in memory than the rows that are needed: pixels outside have no
+// influence.
 TEST(ResamplePrecision, TakesRowsAndPartsOfImages) {
   const Bitmap source = noise(83, 77, 8);
   Resampling wanted{.source = {5.5, 9.25, 61.5, 53},

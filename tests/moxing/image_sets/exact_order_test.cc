@@ -1,5 +1,5 @@
-// Photographs in the same order with the same bits, however many threads and ranks make the batches, and wherever a run is
-// taken up again.
+// Photographs in the same order with the same bits, however many threads and ranks make the batches, and
+// wherever a run is taken up again.
 #include <gtest/gtest.h>
 
 #include "moxing/image_sets/image_folder.h"

@@ -37,8 +37,8 @@ std::vector<float> values_in(const Dataset& dataset, int threads = 0) {
   return all;
 }
 
-// From the image alone it is known what was mixed: the difference of its two numbers is 100, and samples i and j of the
-// share s give s i + (1 - s) j, whose label mass must be the same mixture.
+// From the image alone it is known what was mixed: the difference of its two numbers is 100, and samples i
+// and j of the share s give s i + (1 - s) j, whose label mass must be the same mixture.
 TEST(MixUp, MixesImagesAndLabelsAlike) {
   Pipeline pipeline(mix_up(samples(10).repeat(200).batch(5), {.alpha = 0.4, .num_classes = 4}), {.seed = 9});
   std::set<float> shares;

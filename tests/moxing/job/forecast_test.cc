@@ -122,7 +122,8 @@ TEST(Forecast, MorePeersAreMoreMessages) {
   profile.sending_work = {.seconds_per_message = 1e-3, .shares_cores = true};
   ForecastLink endless = kLink;
   endless.bits_per_second = 1e18;
-  // Four parts of 2.5 million elements. Two nodes: each in five chunks, of which a message goes out and one comes back.
+  // Four parts of 2.5 million elements. Two nodes: each in five chunks, of which a message goes out and one
+  // comes back.
   EXPECT_NEAR(forecast_step(profile, 2, endless).step_s, 0.1 + 4 * 5 * 2 * 1e-3, 1e-6);
   // 100 nodes: each in one chunk.
   EXPECT_NEAR(forecast_step(profile, 100, endless).step_s, 0.1 + 4 * 2 * 99 * 1e-3, 1e-6);

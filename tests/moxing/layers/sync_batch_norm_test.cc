@@ -98,7 +98,8 @@ TEST_F(SyncBatchNorm, ASumOverReplicasThatNeedNotMeetIsRefused) {
     spec.log_info = {{"loss", spec.loss}};
     return spec;
   };
-  // Replicas that share a lane, and some with lanes of their own: at the end of the data one of these would wait for ever.
+  // Replicas that share a lane, and some with lanes of their own: at the end of the data one of these would
+  // wait for ever.
   for (const auto& [replicas, devices] : {std::pair(8, "--num_devices=1"), std::pair(2, "--num_devices=2")}) {
     try {
       train(replicas, {devices}, 3, summing);

@@ -1,4 +1,5 @@
-// Conversions of filters between the plain layout and blocks, against the place that the layout gives every element.
+// Conversions of filters between the plain layout and blocks, against the place that the layout gives every
+// element.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -87,7 +88,8 @@ std::vector<std::byte> in_blocks(const TensorType& type, const Layout& layout,
   return blocked;
 }
 
-// What the conversion makes of `from`, in memory `offset` bytes off a cache line; checks that nothing around it is written.
+// What the conversion makes of `from`, in memory `offset` bytes off a cache line; checks that nothing around
+// it is written.
 std::vector<std::byte> convert_bytes(const Kernel& kernel, const std::vector<std::byte>& from, int threads,
                                      size_t offset) {
   constexpr size_t kGuard = 256;

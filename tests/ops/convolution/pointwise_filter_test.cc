@@ -31,7 +31,8 @@ void PrintTo(const PointwiseCase& c, std::ostream* stream) {
   *stream << to_string(c.x) << " to " << c.out << " by " << c.strides[0] << ", " << c.strides[1];
 }
 
-// Multiples of 1/64: bfloat16 holds them, and float32 the sums of some thousand of their products, so results are exact.
+// Multiples of 1/64: bfloat16 holds them, and float32 the sums of some thousand of their products, so results
+// are exact.
 Array coarse_array(const Shape& shape, uint64_t seed) {
   Array array = random_array(shape, seed);
   for (float& value : array.values<float>()) value = std::round(value * 64) / 64;

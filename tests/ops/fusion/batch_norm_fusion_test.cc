@@ -144,13 +144,15 @@ TEST(BatchNormFusion, KeepsValuesBesideConvolutions) {
        {Shape{2, 20, 6, 6}, Shape{9, 32, 24, 24}}) {  // the second is shared out by samples
     std::vector<Array> inputs = inputs_of(shape);
     inputs.push_back(random_array({shape[1], shape[1], 3, 3}, 5, -0.1f, 0.1f));
-    // The filter's gradient: up to 300, of 5184 terms. Beside the same in double precision both have errors of 7e-5 (root mean square).
+    // The filter's gradient: up to 300, of 5184 terms. Beside the same in double precision both have errors
+    // of 7e-5 (root mean square).
     const double rounding = shape[1] == 32 ? 1e-3 : 1e-5;
     evaluate_ops(build, inputs, rounding);
   }
 }
 
-// Where a layout has room for more channels than there are, that room is zero; what clips zero away must not touch it.
+// Where a layout has room for more channels than there are, that room is zero; what clips zero away must not
+// touch it.
 TEST(BatchNormFusion, KeepsTheRoomBesideChannelsZero) {
   for (const auto& [low, high] : {std::pair(0.25, 0.75), std::pair(-0.75, -0.25)}) {
     const auto build = [low = low, high = high](Inputs in) {

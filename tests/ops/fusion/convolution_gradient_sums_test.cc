@@ -21,8 +21,9 @@ struct Unit {
   bool has_sum_before = false;  // whose gradient comes first among the two
 };
 
-// in: the image before the normalisation, scale, offset, filter, residual and what the image is also multiplied by. Results: the
-// convolution of relu(batch_norm(image) [+ residual]) and the gradients of half the sum of its squares for all inputs.
+// in: the image before the normalisation, scale, offset, filter, residual and what the image is also
+// multiplied by. Results: the convolution of relu(batch_norm(image) [+ residual]) and the gradients of half
+// the sum of its squares for all inputs.
 std::vector<Tensor> unit_with_gradients(Inputs in, const ImageCase& c, const Unit& unit) {
   Tensor x = batch_norm(in[0], in[1], in[2], {.epsilon = 0.1}).y;
   if (unit.has_residual) x = add(x, in[4]);
@@ -63,8 +64,8 @@ TEST(ConvolutionGradientSums, KeepGradients) {
     for (const Unit& unit : units()) {
       SCOPED_TRACE(fmt::format("{}, residual {}, another {}, first {}", c.name, unit.has_residual,
                                unit.has_another, unit.has_sum_before));
-      // Expects the same with and without the rules, and the same bits on any number of threads. Gradients are sums of thousands of
-      // terms, whose rounding is that of the largest of them.
+      // Expects the same with and without the rules, and the same bits on any number of threads. Gradients
+      // are sums of thousands of terms, whose rounding is that of the largest of them.
       evaluate_ops([&](Inputs in) { return unit_with_gradients(in, c, unit); }, inputs_of(c), 2e-3);
     }
 }

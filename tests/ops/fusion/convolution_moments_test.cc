@@ -126,8 +126,8 @@ TEST(ConvolutionMoments, KeepValuesAndGradients) {
       const Tensor x = graph.input(0, inputs[0].type(), SourceLocation::current()),
                    w = graph.input(1, inputs[1].type(), SourceLocation::current());
       inputs.push_back(random_array(conv2d(x, w, c.options()).shape(), 5));
-      // Expects the same with and without the rules, and the same bits on any number of threads. Gradients are sums of thousands of
-      // terms, whose rounding is that of the largest of them.
+      // Expects the same with and without the rules, and the same bits on any number of threads. Gradients
+      // are sums of thousands of terms, whose rounding is that of the largest of them.
       evaluate_ops([&](Inputs in) { return unit_with_gradients(in, c.options(), has_residual); }, inputs,
                    1e-3);
     }

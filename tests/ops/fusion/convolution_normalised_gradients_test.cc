@@ -29,8 +29,9 @@ struct MiddleUnit {
   bool has_another = false;   // whatever else reads the convolution's image
 };
 
-// in: an image, scale, offset, filter, scale, offset, filter, residual and what the image of the first convolution is also
-// multiplied by. Two units of batch_norm [+ residual], relu and convolution; results: half the sum of the squares and its gradients.
+// in: an image, scale, offset, filter, scale, offset, filter, residual and what the image of the first
+// convolution is also multiplied by. Two units of batch_norm [+ residual], relu and convolution; results:
+// half the sum of the squares and its gradients.
 std::vector<Tensor> two_units_with_gradients(Inputs in, const ImageCase& c, const MiddleUnit& unit) {
   Tensor x = batch_norm(in[0], in[1], in[2], {.epsilon = 0.1}).y;
   if (unit.has_residual) x = add(x, in[7]);
@@ -67,8 +68,8 @@ TEST(ConvolutionNormalisedGradients, KeepGradients) {
   for (const ImageCase& c : middle_cases())
     for (const MiddleUnit& unit : middle_units()) {
       SCOPED_TRACE(fmt::format("{}, residual {}, another {}", c.name, unit.has_residual, unit.has_another));
-      // Expects the same with and without the rules, and the same bits on any number of threads. Gradients are sums of thousands of
-      // terms, whose rounding is that of the largest of them.
+      // Expects the same with and without the rules, and the same bits on any number of threads. Gradients
+      // are sums of thousands of terms, whose rounding is that of the largest of them.
       evaluate_ops([&](Inputs in) { return two_units_with_gradients(in, c, unit); }, inputs_of_units(c),
                    2e-3);
     }

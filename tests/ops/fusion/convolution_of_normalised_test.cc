@@ -28,8 +28,9 @@ struct Chain {
   bool has_another = false;   // whatever else reads the normalised image, later
 };
 
-// in: an image, scale, offset, filter, scale, offset, filter, residual. Two convolutions with batch_norm [+ residual] and relu;
-// results: mean and variance of the first, four times the sum of an image's squares, on average, and its gradients.
+// in: an image, scale, offset, filter, scale, offset, filter, residual. Two convolutions with batch_norm [+
+// residual] and relu; results: mean and variance of the first, four times the sum of an image's squares, on
+// average, and its gradients.
 std::vector<Tensor> chain_with_gradients(Inputs in, const ImageCase& c, const Chain& chain) {
   const BatchNormResult first = batch_norm(conv2d(in[0], in[3], c.options()), in[1], in[2], {.epsilon = 0.1});
   const Tensor z = relu(chain.has_residual ? add(first.y, in[7]) : first.y);
@@ -63,8 +64,8 @@ TEST(ConvolutionOfNormalised, KeepsValuesAndGradients) {
   for (const ImageCase& c : chain_cases())
     for (const Chain& chain : chains()) {
       SCOPED_TRACE(fmt::format("{}, residual {}, another {}", c.name, chain.has_residual, chain.has_another));
-      // Expects the same with and without the rules, and the same bits on any number of threads. Gradients are sums of thousands of
-      // terms, whose rounding is that of the largest of them.
+      // Expects the same with and without the rules, and the same bits on any number of threads. Gradients
+      // are sums of thousands of terms, whose rounding is that of the largest of them.
       evaluate_ops([&](Inputs in) { return chain_with_gradients(in, c, chain); }, inputs_of_chain(c), 2e-3);
     }
 }
@@ -95,7 +96,8 @@ TEST(ConvolutionOfNormalised, StandsWhereTheKernelFits) {
         << c.name;
 }
 
-// What normalises the convolution's result, and whether something reads the normalised image before the convolution does.
+// What normalises the convolution's result, and whether something reads the normalised image before the
+// convolution does.
 TEST(ConvolutionOfNormalised, NeedsTheFirstReaderAndAnotherNormalisation) {
   if (instruction_set() < InstructionSet::kAvx512) GTEST_SKIP() << "needs AVX-512";
   const ImageCase c = chain_cases()[0];

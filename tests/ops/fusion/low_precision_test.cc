@@ -130,7 +130,8 @@ struct Layer {
   Conv2dOptions options;
 };
 
-// One layer at a time, on numbers that bfloat16 has: result, gradient of the image and of the filter are float32's, rounded.
+// One layer at a time, on numbers that bfloat16 has: result, gradient of the image and of the filter are
+// float32's, rounded.
 TEST_F(LowPrecision, ALayerIsFloat32sRounded) {
   for (const Layer& layer :
        {Layer{{3, 16, 12, 12}, {32, 16, 3, 3}, {}}, Layer{{3, 16, 12, 12}, {32, 16, 1, 1}, {}},
@@ -205,7 +206,8 @@ TEST_F(LowPrecision, MaxPoolingStaysInBFloat16) {
   }
 }
 
-// In the layout that the layer before it gives: with channels last on some processors, in blocks of them on others.
+// In the layout that the layer before it gives: with channels last on some processors, in blocks of them on
+// others.
 TEST_F(LowPrecision, ADepthwiseLayerBehindAnotherIsFloat32sRounded) {
   const auto build = [](Inputs in) {
     const Tensor x = conv2d(in[0], in[1]);
@@ -244,7 +246,8 @@ TEST_F(LowPrecision, AMatrixProductSumsInFloat32) {
   for (size_t i = 0; i < exact.size(); ++i) EXPECT_LT(relative_distance(low[i], exact[i]), 1e-6) << i;
 }
 
-// The network above in float32, rounded where bfloat16 rounds: what remains is that some gradients are rounded once more here.
+// The network above in float32, rounded where bfloat16 rounds: what remains is that some gradients are
+// rounded once more here.
 std::vector<Tensor> rounded_network(Inputs in) {
   const auto convolution = [](const Tensor& x, const Tensor& w) { return conv2d(x, rounded(w)); };
   Tensor x = rounded(relu(batch_norm(rounded(convolution(rounded(in[0]), in[1])), in[2], in[3]).y));

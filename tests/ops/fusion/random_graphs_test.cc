@@ -1,8 +1,8 @@
-// Graphs of random ops, compiled in the ways that training uses, against the same graph with nothing fused, nothing computed
-// again and every gradient fetched.
+// Graphs of random ops, compiled in the ways that training uses, against the same graph with nothing fused,
+// nothing computed again and every gradient fetched.
 //
-// Who is told of a gradient may overwrite it, and its variable, at once. Here both are filled with NaN, so that whatever
-// still needs one of them shows.
+// Who is told of a gradient may overwrite it, and its variable, at once. Here both are filled with NaN, so
+// that whatever still needs one of them shows.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Batch normalisation of images with channels last: the values of images in blocks of channels, which batch_norm_test.cc compares with
-// the formula, in the layout that was offered.
+// Batch normalisation of images with channels last: the values of images in blocks of channels, which
+// batch_norm_test.cc compares with the formula, in the layout that was offered.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -219,8 +219,8 @@ TEST_P(BatchNormChannelsLast, Differentiates) {
         }
 }
 
-// Groups of fours of pixels and of others, of one pixel, and of images whose extents are prime; channels that are no whole vectors of
-// the widest instructions.
+// Groups of fours of pixels and of others, of one pixel, and of images whose extents are prime; channels that
+// are no whole vectors of the widest instructions.
 const auto kImages =
     testing::Values(Shape{4, 64, 24, 24}, Shape{2, 48, 11, 3}, Shape{3, 16, 25, 35}, Shape{1, 32, 1, 7},
                     Shape{16, 1024, 2, 2}, Shape{5, 160, 13, 1}, Shape{3, 24, 7, 5}, Shape{2, 8, 31, 29});

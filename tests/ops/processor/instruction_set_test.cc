@@ -19,8 +19,8 @@ namespace {
 constexpr InstructionSet kAllInstructionSets[] = {InstructionSet::kAvx2, InstructionSet::kAvx512,
                                                   InstructionSet::kAvx512BFloat16, InstructionSet::kAmx};
 
-// The plan, which was run once, of ops that have kernels for several sets: a convolution, batch normalisation, wide and
-// narrow products.
+// The plan, which was run once, of ops that have kernels for several sets: a convolution, batch
+// normalisation, wide and narrow products.
 std::string plan_after_a_run() {
   Graph graph;
   const GraphScope scope(graph);

@@ -12,8 +12,8 @@
 namespace mox {
 namespace {
 
-// A process that was killed as it wrote leaves its temporary file. In a container the next one has the same number, and so
-// may one of another host have that writes to the same place.
+// A process that was killed as it wrote leaves its temporary file. In a container the next one has the same
+// number, and so may one of another host have that writes to the same place.
 TEST(WriteFileAtomically, PassesOverTheTemporaryFilesOfOthers) {
   constexpr int kLeftBehind = 50;
   const TemporaryDirectory directory;

@@ -11,8 +11,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// Settles on a machine where data of `data_seconds` a batch are prepared by any number of threads, while the consumer
-// computes for `compute_seconds`, and each thread more than the cores slows all down.
+// Settles on a machine where data of `data_seconds` a batch are prepared by any number of threads, while the
+// consumer computes for `compute_seconds`, and each thread more than the cores slows all down.
 int settled_on(int most, double data_seconds, double compute_seconds, double slowdown_of_a_thread = 0) {
   ThreadTuner tuner(most);
   while (!tuner.settled()) {

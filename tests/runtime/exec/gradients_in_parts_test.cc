@@ -78,7 +78,8 @@ class GradientsUsedAtOnce : public ::testing::Test {
   Array ones_ = Array::from<float>({6}, {1, 1, 1, 1, 1, 1});
 };
 
-// The last reader of w's gradient could write its own result in its place, which the gradient has from what it was computed of.
+// The last reader of w's gradient could write its own result in its place, which the gradient has from what
+// it was computed of.
 TEST_F(GradientsUsedAtOnce, NothingTakesTheMemoryOfOneThatWasComputedInPlace) {
   const Tensor w = variable("w"), v = variable("v");
   const Tensor gradient = doubled(doubled(graph_.input(0, kSix, this_line())));

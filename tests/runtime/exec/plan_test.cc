@@ -1,4 +1,5 @@
-// The compiler and the plan, on ops that exist only here: what they decide must not depend on which ops there are.
+// The compiler and the plan, on ops that exist only here: what they decide must not depend on which ops there
+// are.
 #include "runtime/exec/plan.h"
 
 #include <gmock/gmock-more-matchers.h>
@@ -292,7 +293,8 @@ TEST_F(PlanTest, GradientsThatAreUsedAtOnceShareMemory) {
   EXPECT_EQ(order.size(), static_cast<size_t>(kCount));
 }
 
-// The step after which a gradient may be used reads it for the last time, and could write its own result in its place.
+// The step after which a gradient may be used reads it for the last time, and could write its own result in
+// its place.
 TEST_F(PlanTest, NothingTakesTheMemoryOfAGradientBeforeItIsUsed) {
   const Tensor w = variable("w", 1);
   const Tensor gradient = twice(input(0));

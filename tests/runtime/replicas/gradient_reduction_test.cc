@@ -17,7 +17,8 @@ namespace {
 
 constexpr int64_t kElements = 9000;
 
-// What replica `leaf` computes in `step`: numbers of very different size, so that every order of a sum has other last bits.
+// What replica `leaf` computes in `step`: numbers of very different size, so that every order of a sum has
+// other last bits.
 std::vector<float> leaf_values(int64_t leaf, int step) {
   std::vector<float> values(kElements);
   RandomStream(3, static_cast<uint64_t>(leaf * 100 + step)).fill_normal(values, 0, 0, 1);

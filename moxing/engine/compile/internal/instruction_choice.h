@@ -21,8 +21,8 @@ struct InstructionChoice {
   std::vector<std::string> remarks;
 };
 
-// The largest set that all ranks have; or `kept`, that of the checkpoint `path` which the run goes on from, where all ranks have
-// it and `allow_inexact` is not set.
+// The largest set that all ranks have; or `kept`, that of the checkpoint `path` which the run goes on from,
+// where all ranks have it and `allow_inexact` is not set.
 InstructionChoice choose_instruction_set(std::span<const RankInstructions> ranks,
                                          std::optional<InstructionSet> kept, const std::string& path,
                                          bool allow_inexact);

@@ -21,7 +21,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Of the passes that are timed, after one that is not: the fastest counts, since whatever disturbs makes slower.
+// Of the passes that are timed, after one that is not: the fastest counts, since whatever disturbs makes
+// slower.
 constexpr int kLeastPasses = 3, kMostPasses = 20;
 constexpr std::chrono::milliseconds kEnoughTime(500);
 
@@ -63,7 +64,8 @@ double sum_over_ranks(Communicator& ranks, double value) {
   return value;
 }
 
-// Those of `own` that are possible on every rank: ranks may have different numbers of cores, and all try the same together.
+// Those of `own` that are possible on every rank: ranks may have different numbers of cores, and all try the
+// same together.
 std::vector<int> possible_everywhere(Communicator& ranks, const std::vector<int>& own) {
   if (ranks.size() == 1) return own;
   std::vector<int> result = own;

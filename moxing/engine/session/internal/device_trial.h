@@ -10,17 +10,18 @@
 
 namespace mox::internal {
 
-// The numbers of devices that give each device as many cores, and over which the replicas of the run (those of the
-// settings, or of the checkpoint that it continues) can be spread; in ascending order. Empty if there is none.
+// The numbers of devices that give each device as many cores, and over which the replicas of the run (those
+// of the settings, or of the checkpoint that it continues) can be spread; in ascending order. Empty if there
+// is none.
 std::vector<int> possible_devices(const RunSettings& settings, const StartingPoint& start,
                                   const SessionState& restored, int ranks);
 
-// The number of devices of a training with num_devices auto. All ranks call it together and get the same: possible is what
-// is so on each of them, whose cores may be more or fewer. A run that is continued keeps the number that it began with, where
-// that is still possible. Otherwise each possible number computes the forward and backward pass of some batches of zeros, on
-// all ranks at the same time, and all ranks take the one that was fastest over all of them, which is logged. This calls
-// input_fn and model_fn, with variables that are thrown away. Throws what they throw, and FailedPrecondition if no number
-// of devices is possible.
+// The number of devices of a training with num_devices auto. All ranks call it together and get the same:
+// possible is what is so on each of them, whose cores may be more or fewer. A run that is continued keeps the
+// number that it began with, where that is still possible. Otherwise each possible number computes the
+// forward and backward pass of some batches of zeros, on all ranks at the same time, and all ranks take the
+// one that was fastest over all of them, which is logged. This calls input_fn and model_fn, with variables
+// that are thrown away. Throws what they throw, and FailedPrecondition if no number of devices is possible.
 int choose_devices(const RunSpec& spec, const RunSettings& settings, const StartingPoint& start,
                    const SessionState& restored, Communicator& ranks);
 

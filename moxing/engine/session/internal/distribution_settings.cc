@@ -29,8 +29,9 @@ double learning_rate_scale(const RunSettings& settings, const Placement& placeme
   return settings.scale_learning_rate == "linear" ? replicas : std::sqrt(replicas);
 }
 
-// Where gradients are not sent, each is taken as soon as it is there; with several replicas in ranges of which those of two
-// replicas, the variable and its slots are in a core's cache together (one alone has a team, which shares it whole).
+// Where gradients are not sent, each is taken as soon as it is there; with several replicas in ranges of
+// which those of two replicas, the variable and its slots are in a core's cache together (one alone has a
+// team, which shares it whole).
 BucketOptions bucket_options(const RunSettings& settings, const Placement& placement) {
   constexpr int64_t kRangeElements = int64_t{1} << 13;
   if (placement.ranks == 1) return {.range_elements = placement.logical_replicas > 1 ? kRangeElements : 0};

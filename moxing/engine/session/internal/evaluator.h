@@ -23,18 +23,18 @@ class EvaluationGivenUp : public std::exception {
 
 class Evaluator {
  public:
-  // `input_fn` is called once, here, and the model is compiled, so that a mistake shows before a training and not after it.
-  // Throws FailedPrecondition if the data has no end and no known epoch, or if the ranks of the job, which make theirs
-  // together, have different data; and what ModelCompiler::for_signature throws.
+  // `input_fn` is called once, here, and the model is compiled, so that a mistake shows before a training and
+  // not after it. Throws FailedPrecondition if the data has no end and no known epoch, or if the ranks of the
+  // job, which make theirs together, have different data; and what ModelCompiler::for_signature throws.
   // `lanes` compute, each a batch at a time, with teams like `team`.
   Evaluator(const RunSpec& spec, const RunSettings& settings, VariableStore& store, const Team& team,
             LaneThreads& lanes);
 
-  // The means of log_info over all samples of one epoch: each batch counts with its number of samples, so the last,
-  // smaller one is exact. All ranks of the job call it together and get the same: each computes its share of the batches,
-  // and they are summed in the order of the data. Throws DataError if there are no samples, or if one rank has more batches
-  // than another with the same data would have. Throws EvaluationGivenUp as soon as `give_up`, asked before each batch,
-  // says so: for a job of one process.
+  // The means of log_info over all samples of one epoch: each batch counts with its number of samples, so the
+  // last, smaller one is exact. All ranks of the job call it together and get the same: each computes its
+  // share of the batches, and they are summed in the order of the data. Throws DataError if there are no
+  // samples, or if one rank has more batches than another with the same data would have. Throws
+  // EvaluationGivenUp as soon as `give_up`, asked before each batch, says so: for a job of one process.
   Metrics evaluate(const std::function<bool()>& give_up = {});
 
   // Of the last call.

@@ -69,7 +69,8 @@ RunLock::RunLock(const std::string& log_dir) {
     }
     std::this_thread::sleep_for(kBetweenAttempts);
   }
-  // Only the message of another run needs the owner's name, so a disk too full for it is met where it matters.
+  // Only the message of another run needs the owner's name, so a disk too full for it is met where it
+  // matters.
   const std::string owner = this_process();
   if (::ftruncate(descriptor_, 0) != 0) return;
   [[maybe_unused]] const ssize_t written = ::pwrite(descriptor_, owner.data(), owner.size(), 0);

@@ -157,8 +157,8 @@ RunResult Trainer::run() {
         settings_.eval_every_n_steps));
   if (settings_.evaluates) evaluator_ = std::make_unique<Evaluator>(spec_, settings_, store_, team_, *lanes_);
 
-  // A finished run goes through its end once more, in case that a crash came between the last checkpoint and the last
-  // evaluation.
+  // A finished run goes through its end once more, in case that a crash came between the last checkpoint and
+  // the last evaluation.
   const bool finished = is_finished_already();
   if (finished) request_stop("finished already");
   if (!finished) {
@@ -345,7 +345,8 @@ void Trainer::step() {
   if (std::exchange(save_is_due_, false)) submit_checkpoint();
 }
 
-// A signal, or a hook, may have asked one rank alone; all must end after the same step, or before the first one.
+// A signal, or a hook, may have asked one rank alone; all must end after the same step, or before the first
+// one.
 void Trainer::agree_on_stopping() {
   interrupted_ = signal_.received() != 0;
   if (interrupted_) request_stop(fmt::format("{} was received", signal_.name()));

@@ -27,8 +27,8 @@ void Trainer::save_checkpoint() {
     throw FailedPrecondition(
         fmt::format("nothing is saved after an error: the state after global step {} may be half of a step",
                     global_step_));
-  // Within a step the batch is taken already and hooks that come later have not seen the step: neither the data position
-  // nor the hooks' states would belong to it.
+  // Within a step the batch is taken already and hooks that come later have not seen the step: neither the
+  // data position nor the hooks' states would belong to it.
   if (in_step_) {
     save_is_due_ = true;
   } else {

@@ -1,4 +1,5 @@
-// What Winograd's convolutions do with their outputs before they store them, for the winograd_*avx512.cc alone: needs AVX-512.
+// What Winograd's convolutions do with their outputs before they store them, for the winograd_*avx512.cc
+// alone: needs AVX-512.
 #pragma once
 
 #include <immintrin.h>
@@ -24,9 +25,10 @@ struct NoEpilogue {
   void advance(int64_t) {}
 };
 
-// The moments of one group of tiles: [3][channels], how many pixels, their mean and the sum of their squared distances from it.
-// Sums are taken of distances from the group's first pixel, so nothing cancels where the mean is large beside the deviation. Until
-// finish() the three rows are that pixel, the sum and the sum of squares.
+// The moments of one group of tiles: [3][channels], how many pixels, their mean and the sum of their squared
+// distances from it. Sums are taken of distances from the group's first pixel, so nothing cancels where the
+// mean is large beside the deviation. Until finish() the three rows are that pixel, the sum and the sum of
+// squares.
 class Moments {
  public:
   Moments(float* rows, int64_t channels) : rows_(rows), channels_(channels) {}

@@ -1,4 +1,5 @@
-// Compiled with AVX-512 and its instructions for bfloat16 switched on; called only where the processor has them.
+// Compiled with AVX-512 and its instructions for bfloat16 switched on; called only where the processor has
+// them.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -16,8 +17,8 @@ constexpr int64_t kSegment = 16;          // tiles of a row that are transformed
 constexpr int64_t kRun = 128;             // pairs whose columns of a matrix stay in the L1 cache
 constexpr int64_t kStreamed = 256 * 256;  // filters from which on the gradient goes around the caches
 
-// What becomes of an image's square of pixels: first of each column, kValues from kSide pixels, which tiles that overlap share,
-// then of a tile's kSide columns.
+// What becomes of an image's square of pixels: first of each column, kValues from kSide pixels, which tiles
+// that overlap share, then of a tile's kSide columns.
 struct ImageSquare {
   static constexpr int kSide = kTile, kValues = kTile;
   static void transform_column(Vector* pixels, Vector* values) {
@@ -90,8 +91,8 @@ void transform_columns(const Image& image, const BFloat16* block, int64_t top, i
   const int64_t first = std::clamp<int64_t>(-left, 0, columns);
   const int64_t last = std::clamp(image.width - left, first, columns);
   std::fill(values, values + first * Square::kValues, _mm512_setzero_ps());
-  // The next row of tiles needs two more rows of pixels. Neighbours lie in too many places for the processor to follow by itself;
-  // where there is no such row, what lies there is of no use and no harm.
+  // The next row of tiles needs two more rows of pixels. Neighbours lie in too many places for the processor
+  // to follow by itself; where there is no such row, what lies there is of no use and no harm.
   const BFloat16* next = block + ((top + kSide) * image.width + left) * kLanes;
   for (int64_t j = first; j < last; ++j) {
     Vector pixels[kSide];

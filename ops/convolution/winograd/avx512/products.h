@@ -1,4 +1,5 @@
-// The matrix products of Winograd's convolutions, for winograd_avx512.cc and winograd_bf16_avx512.cc alone: needs AVX-512.
+// The matrix products of Winograd's convolutions, for winograd_avx512.cc and winograd_bf16_avx512.cc alone:
+// needs AVX-512.
 #pragma once
 
 #include <immintrin.h>
@@ -9,8 +10,8 @@
 
 namespace mox::winograd {
 
-// What a term of a sum is: a number, or two bfloat16 numbers in the place of one, the first in its lower half, whose products are
-// added up in float32.
+// What a term of a sum is: a number, or two bfloat16 numbers in the place of one, the first in its lower
+// half, whose products are added up in float32.
 struct Singles {
   static Vector add_product(Vector sum, Vector a, Vector b) { return _mm512_fmadd_ps(a, b, sum); }
 };
@@ -22,13 +23,13 @@ struct Pairs {
 };
 #endif
 
-// What the tiles are in a product: rows of its left matrix, whose terms lie side by side, or its terms, with the rows side by
-// side. What is known when this is compiled lets the loops address without multiplications.
+// What the tiles are in a product: rows of its left matrix, whose terms lie side by side, or its terms, with
+// the rows side by side. What is known when this is compiled lets the loops address without multiplications.
 enum class TilesAre { kRows, kTerms };
 
-// Loops over sums are unrolled by pragma where they fill and store them: left to the end, GCC keeps the sums on the stack.
-// c[Rows][16 * Vectors] (+)= sum over k of a(row, k) * b[k][...]; a's rows or terms lie `a_stride` floats apart. What lies in c
-// is taken in where tiles are the terms.
+// Loops over sums are unrolled by pragma where they fill and store them: left to the end, GCC keeps the sums
+// on the stack. c[Rows][16 * Vectors] (+)= sum over k of a(row, k) * b[k][...]; a's rows or terms lie
+// `a_stride` floats apart. What lies in c is taken in where tiles are the terms.
 template <typename Terms, TilesAre kTiles, int Rows, int Vectors>
 inline void multiply_block(const float* a, int64_t a_stride, const float* b, int64_t b_k, float* c,
                            int64_t c_row, int64_t k, bool accumulate) {
@@ -69,8 +70,9 @@ void multiply_blocks(const float* a, int64_t a_stride, const float* b, int64_t b
 template <typename Terms, TilesAre kTiles>
 void multiply(const float* a, int64_t a_stride, const float* b, int64_t b_k, float* c, int64_t c_row,
               int64_t rows, int64_t columns, int64_t k, bool accumulate) {
-  // More rows of tiles than six would need more addresses than there are registers for them. Of channels there are as many as make
-  // 16 sums: a processor that begins two a cycle, each of which takes four, has to have more than eight of them under way.
+  // More rows of tiles than six would need more addresses than there are registers for them. Of channels
+  // there are as many as make 16 sums: a processor that begins two a cycle, each of which takes four, has to
+  // have more than eight of them under way.
   constexpr bool kHasRows = kTiles == TilesAre::kRows;
   const auto blocks = columns % (4 * kLanes) == 0 ? multiply_blocks < Terms, kTiles, kHasRows ? 6 : 4,
              4 > : columns % (3 * kLanes) == 0 ? multiply_blocks < Terms, kTiles, kHasRows ? 6 : 8,
@@ -79,8 +81,8 @@ void multiply(const float* a, int64_t a_stride, const float* b, int64_t b_k, flo
   blocks(a, a_stride, b, b_k, c, c_row, rows, columns, k, accumulate);
 }
 
-// c = a x b for tiles of K channels, side by side: what multiply<Singles, TilesAre::kRows> does, faster, since all addresses of a
-// lie at distances that are known. `rows` is a multiple of 12.
+// c = a x b for tiles of K channels, side by side: what multiply<Singles, TilesAre::kRows> does, faster,
+// since all addresses of a lie at distances that are known. `rows` is a multiple of 12.
 template <int K, int Rows, int Vectors>
 void multiply_dense_blocks(const float* a, const float* b, float* c, int64_t rows, int64_t columns) {
   for (int64_t n = 0; n < columns; n += Vectors * kLanes)
@@ -141,7 +143,8 @@ void multiply_dense(const float* a, const float* b, float* c, int64_t rows, int6
   blocks(a, b, c, rows, columns);
 }
 
-// c [rows][columns] = a [rows][k] x b [k][columns]: `rows` is a multiple of 12, or of 8 if k is 16 or 32; `columns` of 16.
+// c [rows][columns] = a [rows][k] x b [k][columns]: `rows` is a multiple of 12, or of 8 if k is 16 or 32;
+// `columns` of 16.
 inline void multiply_tiles(const float* a, const float* b, float* c, int64_t rows, int64_t columns,
                            int64_t k) {
   if (k == 16 && columns == 16)
@@ -153,13 +156,14 @@ inline void multiply_tiles(const float* a, const float* b, float* c, int64_t row
   multiply<Singles, TilesAre::kRows>(a, k, b, columns, c, columns, rows, columns, k, false);
 }
 
-// Whether c may be a there: a block of rows is made whole before any of it is written, and of nothing but the same rows.
+// Whether c may be a there: a block of rows is made whole before any of it is written, and of nothing but the
+// same rows.
 inline bool can_be_in_place(int64_t columns, int64_t k) {
   return columns == k && (k == 16 || k == 32 || k == 64);
 }
 
-// c [Rows][Columns] (+)= the sum over k tiles of a [k][Rows]^T x b [k][Columns]: what multiply<Singles, TilesAre::kTerms> does, faster,
-// since all distances are known.
+// c [Rows][Columns] (+)= the sum over k tiles of a [k][Rows]^T x b [k][Columns]: what multiply<Singles,
+// TilesAre::kTerms> does, faster, since all distances are known.
 template <int Rows, int Columns>
 void accumulate_dense(const float* a, const float* b, float* c, int64_t k, bool accumulate) {
   constexpr int kVectors = Columns % 64 == 0 ? 4 : Columns / kLanes,
@@ -192,7 +196,8 @@ void accumulate_dense(const float* a, const float* b, float* c, int64_t k, bool 
     }
 }
 
-// c [rows][columns] (+)= the sum over k tiles of a [k][rows]^T x b [k][columns]; rows and columns are multiples of 16.
+// c [rows][columns] (+)= the sum over k tiles of a [k][rows]^T x b [k][columns]; rows and columns are
+// multiples of 16.
 inline void accumulate_tiles(const float* a, const float* b, float* c, int64_t rows, int64_t columns,
                              int64_t k, bool accumulate) {
   if (rows == columns) {

@@ -1,5 +1,6 @@
-// The stages of Winograd's convolutions beside the matrix products, for the winograd_*avx512.cc alone: needs AVX-512. Images and
-// filters are those of winograd_tiles.h; the matrices of the points lie as `Strides` says.
+// The stages of Winograd's convolutions beside the matrix products, for the winograd_*avx512.cc alone: needs
+// AVX-512. Images and filters are those of winograd_tiles.h; the matrices of the points lie as `Strides`
+// says.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +19,8 @@ struct Strides {
   int64_t point, row, block;
 };
 
-// kStreamed: around the caches, for what fills more than them before it is read: a third of the traffic less, and
-// nothing else is driven out. Written once finish<kWriting>() has run; then other threads may be told.
+// kStreamed: around the caches, for what fills more than them before it is read: a third of the traffic less,
+// and nothing else is driven out. Written once finish<kWriting>() has run; then other threads may be told.
 enum class Writing { kCached, kStreamed };
 template <Writing kWriting>
 inline void write(float* to, Vector value) {
@@ -62,18 +63,20 @@ struct TilePosition {
   }
 };
 
-// What a stage works on: rows [first, last) of a chunk, of these blocks of channels. Row 0 of the chunk is tile `origin`;
-// rows past the last tile of the problem are zero.
+// What a stage works on: rows [first, last) of a chunk, of these blocks of channels. Row 0 of the chunk is
+// tile `origin`; rows past the last tile of the problem are zero.
 struct Part {
   int64_t origin, first, last;
   int64_t first_block, last_block;
 };
 
-// How tiles are transformed. load(position, block, d) reads the pixels of a tile and transforms its columns as it does: a tile has
-// more values than there are registers. spread(d, store) transforms the rows and hands the values of the points to `store`, in
-// their order. ahead(first, last) is what these tiles read, to be fetched meanwhile.
+// How tiles are transformed. load(position, block, d) reads the pixels of a tile and transforms its columns
+// as it does: a tile has more values than there are registers. spread(d, store) transforms the rows and hands
+// the values of the points to `store`, in their order. ahead(first, last) is what these tiles read, to be
+// fetched meanwhile.
 
-// Where the pixels of a tile are: rows outside of the image are rows of zeros, and columns outside of it are masked.
+// Where the pixels of a tile are: rows outside of the image are rows of zeros, and columns outside of it are
+// masked.
 template <int Side>
 struct TilePixels {
   const float* rows[Side];
@@ -90,8 +93,8 @@ struct TilePixels {
   }
 };
 
-// Three rows of points of a tile of 6 x 6 pixels, of five rows of them, in registers from the first to the last: the whole tile
-// would not fit into them. Inlined, GCC makes it slower.
+// Three rows of points of a tile of 6 x 6 pixels, of five rows of them, in registers from the first to the
+// last: the whole tile would not fit into them. Inlined, GCC makes it slower.
 template <Writing kWriting, void (*Half)(const Vector*, Vector*)>
 [[gnu::noinline]] void transform_half(const float* const* rows, const __mmask16* columns, float* to,
                                       int64_t stride) {
@@ -253,7 +256,8 @@ struct Expansion {
   }
 };
 
-// How products are transformed back: apply(products, stride, result) makes kSide x kSide values of kPoints products.
+// How products are transformed back: apply(products, stride, result) makes kSide x kSide values of kPoints
+// products.
 template <int Tile, int N>
 struct Contraction {
   static constexpr int kSide = N, kPoints = Tile * Tile;
@@ -262,8 +266,8 @@ struct Contraction {
   }
 };
 
-// The outputs of the products, of which the first belong to the part's first block, plus bias[out] unless null, after an
-// epilogue (winograd_epilogues.h).
+// The outputs of the products, of which the first belong to the part's first block, plus bias[out] unless
+// null, after an epilogue (winograd_epilogues.h).
 template <Writing kWriting, typename Contracts, typename Element, typename Applied>
 void store_outputs(const Problem& p, const float* products, const Part& part, const Strides& strides,
                    const float* bias, Element* y, Applied& epilogue) {
@@ -329,7 +333,8 @@ void store_image(const Problem& p, const float* products, const Part& part, cons
   }
 }
 
-// u of 16 out-channels at a time: its rows are in-channels, of which [first, last) are made. `taps(in, out, g)` finds their R x R.
+// u of 16 out-channels at a time: its rows are in-channels, of which [first, last) are made. `taps(in, out,
+// g)` finds their R x R.
 template <Writing kWriting, typename Expands, typename Taps>
 void transform_taps(const Problem& p, const Strides& strides, float* u, int64_t first, int64_t last,
                     const Taps& taps) {
@@ -369,7 +374,8 @@ void transform_turned_filter(const Problem& p, const float* filters, const Strid
   });
 }
 
-// The filter's gradient from the sum of `parts` sums of products: their rows are out-channels, of which [first, last) are made.
+// The filter's gradient from the sum of `parts` sums of products: their rows are out-channels, of which
+// [first, last) are made.
 template <typename Contracts>
 void finish_filter(const Problem& p, const float* sums, int64_t parts, const Strides& strides, float* filters,
                    int64_t first, int64_t last) {

@@ -1,13 +1,14 @@
 // Winograd's minimal filtering for windows of 3 x 3 and strides of 2, on vectors of 16 channels, for
 // winograd_strided_avx512.cc alone: needs AVX-512.
 //
-// In a line, outputs y_k = x_2k w_0 + x_2k+1 w_1 + x_2k+2 w_2 are the sum of a correlation of the even pixels with the two taps
-// w_0, w_2, which minimal filtering does with 5 products for 4 outputs, and one of the odd pixels with the tap w_1: 4 products, and
-// nothing to transform. So 9 points make 4 outputs of 9 pixels where the plain sum needs 12 products, and a tile 81 instead of 144.
-// The points of the odd pixels share their filter: of 81 points only 36 have one of their own.
-// The gradient of the image reads 5 pixels of dy and makes 8 (4 of each kind) from the same points and filters turned around; that
-// of the filter reads 9 pixels of x and 4 of dy, and points that share a filter share a sum.
-// Points of a line: 0, 1, -1, 2, infinity (as in winograd_transforms.h), then the 4 odd pixels.
+// In a line, outputs y_k = x_2k w_0 + x_2k+1 w_1 + x_2k+2 w_2 are the sum of a correlation of the even pixels
+// with the two taps w_0, w_2, which minimal filtering does with 5 products for 4 outputs, and one of the odd
+// pixels with the tap w_1: 4 products, and nothing to transform. So 9 points make 4 outputs of 9 pixels where
+// the plain sum needs 12 products, and a tile 81 instead of 144. The points of the odd pixels share their
+// filter: of 81 points only 36 have one of their own. The gradient of the image reads 5 pixels of dy and
+// makes 8 (4 of each kind) from the same points and filters turned around; that of the filter reads 9 pixels
+// of x and 4 of dy, and points that share a filter share a sum. Points of a line: 0, 1, -1, 2, infinity (as
+// in winograd_transforms.h), then the 4 odd pixels.
 #pragma once
 
 #include "ops/convolution/winograd/avx512/stages.h"
@@ -68,8 +69,9 @@ inline void strided_image_line(const Vector* d, Vector* result) {
   for (int k = 0; k < 4; ++k) result[5 + k] = d[2 * k + 1];
 }
 
-// Pixels of dy to the points of a line, for the gradient of the image. The pixels of x with an output of their own are the first
-// of each pair if there is a pixel of padding before the image, and the second if there is none.
+// Pixels of dy to the points of a line, for the gradient of the image. The pixels of x with an output of
+// their own are the first of each pair if there is a pixel of padding before the image, and the second if
+// there is none.
 template <int Before>
 inline void strided_output_line(const Vector* d, Vector* result) {
   const Vector all[5] = {d[0], d[1], d[2], d[3], d[4]};
@@ -84,8 +86,8 @@ inline void strided_gradient_line(const Vector* d, Vector* result) {
   for (int k = 0; k < 4; ++k) result[5 + k] = d[k];
 }
 
-// load and spread of transform_tiles: `Line` makes the 9 points of a line of `Pixels`, of which a tile takes a square every
-// `Distance` pixels, the first `before` of them in front of the image.
+// load and spread of transform_tiles: `Line` makes the 9 points of a line of `Pixels`, of which a tile takes
+// a square every `Distance` pixels, the first `before` of them in front of the image.
 template <int Pixels, int Distance, void (*Line)(const Vector*, Vector*)>
 struct StridedTiles {
   static constexpr int kValues = kStridedPoints * Pixels;

@@ -1,5 +1,6 @@
-// The taps of filters as vectors over channels and back, for the winograd_*avx512.cc alone: needs AVX-512. In memory the R x R taps of a
-// pair of channels lie side by side, and those of the next channel of a vector `distance` floats further.
+// The taps of filters as vectors over channels and back, for the winograd_*avx512.cc alone: needs AVX-512. In
+// memory the R x R taps of a pair of channels lie side by side, and those of the next channel of a vector
+// `distance` floats further.
 #pragma once
 
 #include <immintrin.h>
@@ -26,7 +27,8 @@ inline void transpose(const Vector* rows, Vector* columns) {
       fours[i + 2 * j] = _mm512_castpd_ps(_mm512_maskz_unpacklo_pd(0xff, a, b));
       fours[i + 2 * j + 1] = _mm512_castpd_ps(_mm512_maskz_unpackhi_pd(0xff, a, b));
     }
-    // fours[4 * g + c]: of rows 4 * g to 4 * g + 3 the values c, c + 4, c + 8 and c + 12, in a quarter of the vector each.
+    // fours[4 * g + c]: of rows 4 * g to 4 * g + 3 the values c, c + 4, c + 8 and c + 12, in a quarter of the
+    // vector each.
 #pragma GCC unroll 4
   for (int c = 0; c < 4; ++c) {
     eights[c] = _mm512_maskz_shuffle_f32x4(0xffff, fours[c], fours[4 + c], 0x88);

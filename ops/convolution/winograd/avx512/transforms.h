@@ -1,9 +1,10 @@
-// The transforms of Winograd's minimal filtering on vectors of 16 channels, for the winograd_*avx512.cc alone: needs AVX-512.
+// The transforms of Winograd's minimal filtering on vectors of 16 channels, for the winograd_*avx512.cc
+// alone: needs AVX-512.
 //
-// B^T's row of a finite point a_i holds the coefficients of the product of (x - a_j) over the other finite points, that of
-// infinity those of the product over all of them; A's column is 1, a_i, a_i^2, ...; G's row is the same divided by the
-// product of (a_i - a_j). For 4 and 8 points B^T's row of the point 0 is negated, and with it
-// G's.
+// B^T's row of a finite point a_i holds the coefficients of the product of (x - a_j) over the other finite
+// points, that of infinity those of the product over all of them; A's column is 1, a_i, a_i^2, ...; G's row
+// is the same divided by the product of (a_i - a_j). For 4 and 8 points B^T's row of the point 0 is negated,
+// and with it G's.
 #pragma once
 
 #include <immintrin.h>
@@ -43,7 +44,8 @@ struct Points<8> {
   static constexpr float scale[7] = {1, -2.0f / 9, -2.0f / 9, 1.0f / 90, 1.0f / 90, 32.0f / 45, 32.0f / 45};
 };
 
-// The results of A for points in pairs a, -a: their sum serves the even powers, their difference the odd ones.
+// The results of A for points in pairs a, -a: their sum serves the even powers, their difference the odd
+// ones.
 template <int Tile, int N>
 inline void combine_products(const Vector* m, int stride, Vector* result, int result_stride) {
   constexpr int kPairs = (Tile - 2) / 2;
@@ -135,8 +137,8 @@ inline Vector load_channels(__mmask16 mask, const BFloat16* at) {
       _mm512_maskz_slli_epi32(mask, _mm512_maskz_cvtepu16_epi32(mask, upper_halves), 16));
 }
 
-// take(j, line) for each column of a square of one channel block; line: its Side pixels, zeros outside of the image. At an edge
-// masked loads instead of branches: with 14 x 14 pixels most tiles touch one.
+// take(j, line) for each column of a square of one channel block; line: its Side pixels, zeros outside of the
+// image. At an edge masked loads instead of branches: with 14 x 14 pixels most tiles touch one.
 template <int Side, typename Element, typename Take>
 inline void for_each_column(const Element* block, int64_t height, int64_t width, int64_t top, int64_t left,
                             const Take& take) {
@@ -170,8 +172,9 @@ inline void for_each_column(const Element* block, int64_t height, int64_t width,
   }
 }
 
-// Begins to fetch the pixels that the tile to the right of one needs besides: neighbours lie in as many places as a tile has
-// rows, too many for the processor to follow by itself. Where there is no such tile, what lies there is of no use and no harm.
+// Begins to fetch the pixels that the tile to the right of one needs besides: neighbours lie in as many
+// places as a tile has rows, too many for the processor to follow by itself. Where there is no such tile,
+// what lies there is of no use and no harm.
 template <int Rows, int Columns, typename Element>
 inline void fetch_pixels(const Element* block, int64_t width, int64_t top, int64_t left) {
   const Element* row = block + (top * width + left) * kLanes;

@@ -18,9 +18,9 @@ Strides blocked(int64_t rows, int64_t columns) {
   return {point_stride(rows * columns), kLanes, rows * kLanes};
 }
 
-// Loops over sums are unrolled by pragma where they fill and store them: left to the end, GCC keeps the sums on the stack.
-// c[Rows][Vectors blocks] (+)= a x b over `blocks` times 16 terms. An element of a: row r, term k of block i is at
-// a[i * a_block + k * a_term + r * a_row].
+// Loops over sums are unrolled by pragma where they fill and store them: left to the end, GCC keeps the sums
+// on the stack. c[Rows][Vectors blocks] (+)= a x b over `blocks` times 16 terms. An element of a: row r, term
+// k of block i is at a[i * a_block + k * a_term + r * a_row].
 template <int Rows, int Vectors>
 inline void multiply_block(const float* a, int64_t a_row, int64_t a_term, int64_t a_block, const float* b,
                            int64_t b_column, float* c, int64_t c_column, int64_t blocks, bool accumulate) {

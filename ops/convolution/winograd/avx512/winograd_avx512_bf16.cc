@@ -1,4 +1,5 @@
-// Compiled with AVX-512 and its instructions for bfloat16 switched on; called only where the processor has them.
+// Compiled with AVX-512 and its instructions for bfloat16 switched on; called only where the processor has
+// them.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -12,8 +13,8 @@ namespace {
 
 constexpr int kTile = 4, kWindow = 3, kOutputs = 2, kPoints = kTile * kTile, kTaps = kWindow * kWindow;
 
-// The filters of 16 out-channels and a pair of in-channels: 18 values of each out-channel lie side by side, nine of one
-// in-channel and nine of the next.
+// The filters of 16 out-channels and a pair of in-channels: 18 values of each out-channel lie side by side,
+// nine of one in-channel and nine of the next.
 struct PlainFilter {
   static constexpr bool kIsTurned = false;
   const Problem& p;
@@ -29,8 +30,8 @@ struct PlainFilter {
   }
 };
 
-// Turned by 180 degrees, with the channels exchanged: 18 values of two out-channels lie side by side; rows from the ninth on belong
-// to the second in-channel.
+// Turned by 180 degrees, with the channels exchanged: 18 values of two out-channels lie side by side; rows
+// from the ninth on belong to the second in-channel.
 struct TurnedFilter {
   static constexpr bool kIsTurned = true;
   const Problem& p;

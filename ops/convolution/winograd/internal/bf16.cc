@@ -13,7 +13,8 @@ using winograd::Problem;
 
 constexpr const char* kImplementation = "winograd4x4:avx512_core_bf16";
 constexpr int64_t kRowStep = 6;  // by how many tiles products take rows
-// Of the transformed tiles and products of a chunk: more than half of an L2 cache of 1 MiB, beside panels of the filter that pass.
+// Of the transformed tiles and products of a chunk: more than half of an L2 cache of 1 MiB, beside panels of
+// the filter that pass.
 constexpr int64_t kChunkFloats = 150 * 1024;
 
 const PairKernels& kernels() { return winograd::pair_kernels_avx512_bf16(); }

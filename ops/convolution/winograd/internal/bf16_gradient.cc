@@ -19,10 +19,11 @@ using winograd::TileChunk;
 
 constexpr const char* kImplementation = "winograd4x4:avx512_core_bf16";
 constexpr int64_t kTermStep = 2;  // tiles of a pair
-// Of the sums and transformed tiles of a chunk: more than half of an L2 cache of 1 MiB. Of the tiles where the sums alone fill it.
+// Of the sums and transformed tiles of a chunk: more than half of an L2 cache of 1 MiB. Of the tiles where
+// the sums alone fill it.
 constexpr int64_t kChunkFloats = 150 * 1024, kLargeChunkFloats = 400 * 1024;
-// Of the transformed tiles of a chunk that all threads read: what the cores' L3 cache keeps. As many as that, because the sums of
-// large filters leave the cores' own caches after each chunk.
+// Of the transformed tiles of a chunk that all threads read: what the cores' L3 cache keeps. As many as that,
+// because the sums of large filters leave the cores' own caches after each chunk.
 constexpr int64_t kSharedChunkFloats = 2 * 1024 * 1024;
 constexpr int64_t kFewestPairs = 24, kMostPairs = 48;  // of tiles in a chunk; in one that fits the cache
 // Partial sums, whatever the team: so many, but of no more than about 4 MiB.
@@ -41,8 +42,8 @@ Problem gradient_problem(const ConvolutionGeometry& geometry) {
 // How the gradient is summed up, whatever the team.
 struct GradientPlan {
   Problem problem;
-  // A thread makes chunks of its own and their sums: where what one core wrote is slow to reach another, sharing chunks of 128
-  // channels takes twice the time.
+  // A thread makes chunks of its own and their sums: where what one core wrote is slow to reach another,
+  // sharing chunks of 128 channels takes twice the time.
   bool is_local;
   int64_t rows;   // of a chunk
   int64_t parts;  // sums of chunks that follow each other
@@ -102,8 +103,9 @@ void sum_in_parts(const GradientPlan& plan, const Images& images, float* scratch
   });
 }
 
-// Where the sums are too large for that: chunk by chunk, of which all threads transform a share, then sum up blocks of their own.
-// A block is finished at once after the last chunk. If that is the only one, a thread needs no more than one block's sums.
+// Where the sums are too large for that: chunk by chunk, of which all threads transform a share, then sum up
+// blocks of their own. A block is finished at once after the last chunk. If that is the only one, a thread
+// needs no more than one block's sums.
 void sum_by_blocks(const GradientPlan& plan, const Images& images, float* scratch, float* filters,
                    const Team& team) {
   float* v = scratch + plan.part_floats();

@@ -1,5 +1,5 @@
-// Batch normalisation of the few images that Winograd's convolutions work on at a time (winograd_image_groups.h), in blocks of 16
-// channels: needs AVX-512.
+// Batch normalisation of the few images that Winograd's convolutions work on at a time
+// (winograd_image_groups.h), in blocks of 16 channels: needs AVX-512.
 #pragma once
 
 #include <immintrin.h>

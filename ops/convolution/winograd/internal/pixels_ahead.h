@@ -17,14 +17,16 @@ struct BlockedImage {
   int64_t channels, height, width;
 };
 
-// The rows of pixels that a row of tiles reads: `side` of them every `distance`, the first `before` of them in front of the image.
+// The rows of pixels that a row of tiles reads: `side` of them every `distance`, the first `before` of them
+// in front of the image.
 struct TileRows {
   int64_t side, distance, before;
 };
 
-// What a range of tiles reads, brought into the core's L2 cache in shares, one for each of the problem's points: memory has nothing
-// to do while the products of the tiles before them are made, and transforms would wait for it. (resnet_v1_20 with batches of 128:
-// gradients of filters take 6 to 27 % less time, the other convolutions 4 to 9 %.)
+// What a range of tiles reads, brought into the core's L2 cache in shares, one for each of the problem's
+// points: memory has nothing to do while the products of the tiles before them are made, and transforms would
+// wait for it. (resnet_v1_20 with batches of 128: gradients of filters take 6 to 27 % less time, the other
+// convolutions 4 to 9 %.)
 template <typename Element>
 class PixelsAhead {
  public:
@@ -55,7 +57,8 @@ class PixelsAhead {
  private:
   static constexpr int64_t kLine = 64, kPixel = kLanes * static_cast<int64_t>(sizeof(Element));  // bytes
 
-  // Rows of one block of channels of one image lie side by side. Those that the row of tiles before has read are left out.
+  // Rows of one block of channels of one image lie side by side. Those that the row of tiles before has read
+  // are left out.
   void open_plane() {
     const int64_t first = std::max(first_row_ - image_index_ * rows_of_tiles_, int64_t{0}),
                   last = std::min(last_row_ - image_index_ * rows_of_tiles_, rows_of_tiles_ - 1);

@@ -17,8 +17,8 @@ struct MemoryRange {
   int64_t floats = 0;
 };
 
-// How often correlate_images and accumulate_images fetch: for each point, and for each tile and block of channels that they
-// transform.
+// How often correlate_images and accumulate_images fetch: for each point, and for each tile and block of
+// channels that they transform.
 inline int64_t fetches_of_correlation(const Problem& p, int64_t chunk) {
   return (p.tiles() + chunk - 1) / chunk * (p.points() + chunk * p.in_channels / kLanes);
 }
@@ -26,7 +26,8 @@ inline int64_t fetches_of_accumulation(const Problem& p, int64_t chunk) {
   return (p.tiles() + chunk - 1) / chunk * (p.points() + chunk * (p.in_channels + p.out_channels) / kLanes);
 }
 
-// Ranges of memory, brought into the core's L2 cache in `shares` shares: memory has nothing to do while products are made.
+// Ranges of memory, brought into the core's L2 cache in `shares` shares: memory has nothing to do while
+// products are made.
 class RangesAhead {
  public:
   RangesAhead(std::span<const MemoryRange> ranges, int64_t shares) : ranges_(ranges) {

@@ -25,8 +25,9 @@ int64_t rows_of(const Problem& p, int64_t step) {
   const int64_t most = std::max<int64_t>(96, kPointFloats / std::max(p.in_channels, p.out_channels));
   return even_chunk(p.tiles(), most, step);
 }
-// How many out-channels are worked on at a time. If all tiles are one chunk, they need not be transformed again for the next ones:
-// then the transformed filter of a part, or the sums of its gradient, stay in the caches and take an eighth of the memory with 512.
+// How many out-channels are worked on at a time. If all tiles are one chunk, they need not be transformed
+// again for the next ones: then the transformed filter of a part, or the sums of its gradient, stay in the
+// caches and take an eighth of the memory with 512.
 int64_t part_of(const Problem& p, int64_t rows) {
   return rows >= p.tiles() ? std::min(kPartChannels, p.out_channels) : p.out_channels;
 }

@@ -1,5 +1,5 @@
-// interleave: several data sets in turn, a few of them at a time. A stream whose position is that of the open inputs, so that
-// resuming costs no more than theirs does.
+// interleave: several data sets in turn, a few of them at a time. A stream whose position is that of the open
+// inputs, so that resuming costs no more than theirs does.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,8 @@
 namespace mox::data::internal {
 namespace {
 
-// An element's leaves: its number in the pass, by which maps above tell samples apart; the input it comes from; the input's own.
+// An element's leaves: its number in the pass, by which maps above tell samples apart; the input it comes
+// from; the input's own.
 constexpr int kOwnLeaves = 2;
 constexpr uint64_t kClosed = UINT64_MAX;
 

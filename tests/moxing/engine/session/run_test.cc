@@ -250,7 +250,8 @@ TEST_F(RunTest, RefusesWhatAModelMustNotReturn) {
               HasSubstr("has 2 component(s): float32[8, 2], float32[8, 1]"));
 }
 
-// Clipping the weights so, for instance, gives them the clipped values of before the step, whatever the gradient was.
+// Clipping the weights so, for instance, gives them the clipped values of before the step, whatever the
+// gradient was.
 TEST_F(RunTest, RefusesAnUpdateAfterTheStepOfWhatTheOptimizerTrains) {
   auto s = spec();
   s.model_fn = [](const Inputs& in, ModeKeys mode) {

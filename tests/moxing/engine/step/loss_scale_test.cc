@@ -87,8 +87,8 @@ TEST(LossScale, FindsWhatIsNotFinite) {
   EXPECT_TRUE(internal::are_finite(values, team));
 }
 
-// The gradient of "w" is 1e35, which overflows when it is multiplied by more than 2^11; "applied" counts the steps that
-// were not left out.
+// The gradient of "w" is 1e35, which overflows when it is multiplied by more than 2^11; "applied" counts the
+// steps that were not left out.
 ModelSpec steep_model(const Inputs& in, ModeKeys mode) {
   const Tensor w = get_variable("w", {}, zeros());
   const Tensor applied = get_variable("applied", {}, zeros(), {.trainable = false});

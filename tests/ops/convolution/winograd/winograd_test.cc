@@ -122,7 +122,8 @@ INSTANTIATE_TEST_SUITE_P(
         WinogradCase{16, 64, 128, 17, 16, 3, Padding::of(0, 1, 0, 1), 2},
         WinogradCase{17, 128, 112, 9, 14, 3, Padding::of(1, 1, 1, 1), 2}));
 
-// Errors of values: their root mean square and the largest, of the root mean square and of the largest of what is expected.
+// Errors of values: their root mean square and the largest, of the root mean square and of the largest of
+// what is expected.
 struct Errors {
   double typical, largest;
 };
@@ -141,8 +142,9 @@ Errors errors_of(const Array& given, const Array& expected) {
 
 class WinogradInBf16Test : public ::testing::TestWithParam<WinogradCase> {};
 
-// The direct sum of bfloat16 products is the reference: the same numbers come in rounded, and y and dx go out rounded. What the
-// transforms' rounding adds depends little on the shape; the bounds are a tenth above what was measured.
+// The direct sum of bfloat16 products is the reference: the same numbers come in rounded, and y and dx go out
+// rounded. What the transforms' rounding adds depends little on the shape; the bounds are a tenth above what
+// was measured.
 TEST_P(WinogradInBf16Test, AgreesWithTheDirectSumAndDoesNotDependOnTheTeam) {
   const Precision precision = Precision::kBFloat16;
   const WinogradResults direct = run(GetParam(), true, 1, precision),

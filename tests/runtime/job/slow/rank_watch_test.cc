@@ -19,7 +19,8 @@
 namespace mox::internal {
 namespace {
 
-// Comes as rank 1, and then receives nothing any more, not even on its kernel's behalf: as if its host had lost its power.
+// Comes as rank 1, and then receives nothing any more, not even on its kernel's behalf: as if its host had
+// lost its power.
 void come_and_fall_silent(const std::string& invitation) {
   std::istringstream words(invitation);
   std::string secret;
