@@ -4,11 +4,26 @@ include(CMakePackageConfigHelpers)
 get_property(libraries GLOBAL PROPERTY MOX_LIBRARIES)
 install(TARGETS ${libraries} EXPORT moxing ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT moxing NAMESPACE moxing:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/moxing FILE moxingTargets.cmake)
+# What is left out, and what programs included before the rooms: it goes on to where its subject is now.
+file(STRINGS ${PROJECT_SOURCE_DIR}/cmake/headers_not_installed.txt not_installed REGEX "^[^#]")
+set(exclusions PATTERN "internal" EXCLUDE PATTERN "avx512" EXCLUDE)
+foreach(header ${not_installed})
+  list(APPEND exclusions PATTERN "${header}" EXCLUDE)
+endforeach()
 foreach(folder runtime ops moxing models)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}
           DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/moxing-${PROJECT_VERSION}
-          FILES_MATCHING PATTERN "*.h" PATTERN "internal" EXCLUDE)
+          FILES_MATCHING PATTERN "*.h" ${exclusions})
 endforeach()
+file(STRINGS ${PROJECT_SOURCE_DIR}/cmake/former_headers.txt former_headers REGEX "^[^#]")
+foreach(line ${former_headers})
+  separate_arguments(names UNIX_COMMAND "${line}")
+  list(GET names 0 former)
+  list(GET names 1 header)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/former_headers/${former} CONTENT "#pragma once\n#include \"${header}\"\n")
+endforeach()
+install(DIRECTORY ${CMAKE_BINARY_DIR}/former_headers/
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/moxing-${PROJECT_VERSION})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/moxingConfig.cmake.in
   ${CMAKE_BINARY_DIR}/moxingConfig.cmake INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/moxing)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/moxingConfigVersion.cmake COMPATIBILITY SameMinorVersion)
