@@ -1,7 +1,7 @@
 #include "ops/gradients.h"
 
-#include "ops/arithmetic/add.h"
-#include "ops/shape/fill.h"
+#include "ops/arithmetic/arithmetic.h"
+#include "ops/shape/shape.h"
 #include "runtime/graph/autodiff.h"
 
 namespace mox {

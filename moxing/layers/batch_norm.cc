@@ -1,5 +1,3 @@
-#include "ops/normalisation/batch_norm.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include "moxing/config/options.h"
 #include "moxing/config/state.h"
 #include "moxing/layers/internal/layer_support.h"
+#include "ops/normalisation/normalisation.h"
 #include "ops/ops.h"
 #include "runtime/base/error.h"
 #include "runtime/graph/graph.h"

@@ -1,8 +1,7 @@
-#include "ops/convolution/conv2d_transpose.h"
-
 #include <algorithm>
 
 #include "moxing/layers/internal/layer_support.h"
+#include "ops/convolution/conv2d.h"
 #include "runtime/graph/graph.h"
 
 namespace mox::layers {

@@ -6,9 +6,9 @@
 
 #include "moxing/layers/internal/layer_support.h"
 #include "ops/convolution/conv2d.h"
-#include "ops/indexing/embedding_lookup.h"
+#include "ops/indexing/indexing.h"
 #include "ops/matmul/matmul.h"
-#include "ops/random/dropout.h"
+#include "ops/random/random.h"
 #include "runtime/base/error.h"
 #include "runtime/graph/graph.h"
 

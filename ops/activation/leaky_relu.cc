@@ -1,8 +1,6 @@
-#include "ops/activation/leaky_relu.h"
-
-#include "ops/arithmetic/operators.h"
+#include "ops/activation/activation.h"
+#include "ops/arithmetic/arithmetic.h"
 #include "ops/comparison/comparison.h"
-#include "ops/comparison/select.h"
 #include "ops/elementwise/op.h"
 
 namespace mox {

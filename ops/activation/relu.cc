@@ -1,7 +1,5 @@
-#include "ops/activation/relu.h"
-
+#include "ops/activation/activation.h"
 #include "ops/comparison/comparison.h"
-#include "ops/comparison/select.h"
 #include "ops/elementwise/op.h"
 #include "ops/support/fusable_ops.h"
 

@@ -1,6 +1,5 @@
-#include "ops/activation/sigmoid.h"
-
-#include "ops/arithmetic/operators.h"
+#include "ops/activation/activation.h"
+#include "ops/arithmetic/arithmetic.h"
 #include "ops/elementwise/op.h"
 
 namespace mox {

@@ -1,7 +1,5 @@
-#include "ops/activation/tanh.h"
-
-#include "ops/arithmetic/operators.h"
-#include "ops/arithmetic/square.h"
+#include "ops/activation/activation.h"
+#include "ops/arithmetic/arithmetic.h"
 #include "ops/elementwise/op.h"
 
 namespace mox {

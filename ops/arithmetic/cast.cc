@@ -1,5 +1,4 @@
-#include "ops/arithmetic/cast.h"
-
+#include "ops/arithmetic/arithmetic.h"
 #include "ops/elementwise/op.h"
 #include "ops/support/fusable_ops.h"
 

@@ -1,8 +1,5 @@
-#include "ops/arithmetic/clip_by_value.h"
-
+#include "ops/arithmetic/arithmetic.h"
 #include "ops/comparison/comparison.h"
-#include "ops/comparison/logical.h"
-#include "ops/comparison/select.h"
 #include "ops/elementwise/op.h"
 #include "ops/support/fusable_ops.h"
 

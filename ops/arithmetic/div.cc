@@ -1,8 +1,6 @@
-#include "ops/arithmetic/div.h"
-
-#include "ops/arithmetic/operators.h"
+#include "ops/arithmetic/arithmetic.h"
 #include "ops/elementwise/op.h"
-#include "ops/shape/sum_to.h"
+#include "ops/shape/shape.h"
 
 namespace mox {
 namespace {

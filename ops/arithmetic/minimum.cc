@@ -1,9 +1,7 @@
-#include "ops/arithmetic/minimum.h"
-
+#include "ops/arithmetic/arithmetic.h"
 #include "ops/comparison/comparison.h"
-#include "ops/comparison/select.h"
 #include "ops/elementwise/op.h"
-#include "ops/shape/sum_to.h"
+#include "ops/shape/shape.h"
 
 namespace mox {
 namespace {

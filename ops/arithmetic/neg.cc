@@ -1,5 +1,4 @@
-#include "ops/arithmetic/neg.h"
-
+#include "ops/arithmetic/arithmetic.h"
 #include "ops/elementwise/op.h"
 
 namespace mox {

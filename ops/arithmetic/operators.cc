@@ -1,10 +1,4 @@
-#include "ops/arithmetic/operators.h"
-
-#include "ops/arithmetic/add.h"
-#include "ops/arithmetic/div.h"
-#include "ops/arithmetic/mul.h"
-#include "ops/arithmetic/neg.h"
-#include "ops/arithmetic/sub.h"
+#include "ops/arithmetic/arithmetic.h"
 
 namespace mox {
 

@@ -1,16 +1,9 @@
-#include "ops/arithmetic/pow.h"
-
 #include <optional>
 
-#include "ops/arithmetic/log.h"
-#include "ops/arithmetic/operators.h"
-#include "ops/arithmetic/reciprocal.h"
-#include "ops/arithmetic/sqrt.h"
-#include "ops/arithmetic/square.h"
+#include "ops/arithmetic/arithmetic.h"
 #include "ops/comparison/comparison.h"
-#include "ops/comparison/select.h"
 #include "ops/elementwise/op.h"
-#include "ops/shape/sum_to.h"
+#include "ops/shape/shape.h"
 
 namespace mox {
 namespace {

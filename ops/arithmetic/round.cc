@@ -1,5 +1,4 @@
-#include "ops/arithmetic/round.h"
-
+#include "ops/arithmetic/arithmetic.h"
 #include "ops/elementwise/op.h"
 
 namespace mox {

@@ -1,7 +1,4 @@
-#include "ops/arithmetic/rsqrt.h"
-
-#include "ops/arithmetic/operators.h"
-#include "ops/arithmetic/square.h"
+#include "ops/arithmetic/arithmetic.h"
 #include "ops/elementwise/op.h"
 
 namespace mox {

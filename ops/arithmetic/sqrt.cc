@@ -1,6 +1,4 @@
-#include "ops/arithmetic/sqrt.h"
-
-#include "ops/arithmetic/operators.h"
+#include "ops/arithmetic/arithmetic.h"
 #include "ops/elementwise/op.h"
 
 namespace mox {

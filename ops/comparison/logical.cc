@@ -1,5 +1,4 @@
-#include "ops/comparison/logical.h"
-
+#include "ops/comparison/comparison.h"
 #include "ops/elementwise/op.h"
 #include "ops/support/fusable_ops.h"
 

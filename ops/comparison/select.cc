@@ -1,7 +1,6 @@
-#include "ops/comparison/select.h"
-
+#include "ops/comparison/comparison.h"
 #include "ops/elementwise/op.h"
-#include "ops/shape/sum_to.h"
+#include "ops/shape/shape.h"
 #include "ops/support/fusable_ops.h"
 
 namespace mox {

@@ -1,7 +1,5 @@
 #include "ops/convolution/conv2d.h"
 
-#include "ops/convolution/conv2d_backprop_filter.h"
-#include "ops/convolution/conv2d_backprop_input.h"
 #include "ops/convolution/convolution.h"
 #include "ops/support/fusable_ops.h"
 

@@ -1,10 +1,8 @@
-#include "ops/convolution/conv2d_transpose.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "ops/convolution/conv2d_backprop_filter.h"
+#include "ops/convolution/conv2d.h"
 #include "ops/convolution/convolution.h"
 
 namespace mox {

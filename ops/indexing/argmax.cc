@@ -1,7 +1,6 @@
-#include "ops/indexing/argmax.h"
-
 #include <algorithm>
 
+#include "ops/indexing/indexing.h"
 #include "ops/support/axis_view.h"
 #include "ops/support/shape_rules.h"
 #include "runtime/graph/op.h"

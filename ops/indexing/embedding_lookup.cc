@@ -1,7 +1,5 @@
-#include "ops/indexing/embedding_lookup.h"
-
+#include "ops/indexing/indexing.h"
 #include "ops/indexing/internal/gather_kernel.h"
-#include "ops/indexing/unsorted_segment_sum.h"
 #include "ops/support/shape_rules.h"
 #include "runtime/graph/op.h"
 

@@ -1,9 +1,7 @@
-#include "ops/indexing/gather.h"
-
 #include <string>
 
+#include "ops/indexing/indexing.h"
 #include "ops/indexing/internal/gather_kernel.h"
-#include "ops/indexing/unsorted_segment_sum.h"
 #include "ops/support/shape_rules.h"
 #include "runtime/graph/op.h"
 

@@ -1,7 +1,6 @@
-#include "ops/indexing/one_hot.h"
-
 #include <cstring>
 
+#include "ops/indexing/indexing.h"
 #include "ops/support/indices.h"
 #include "ops/support/shape_rules.h"
 #include "runtime/graph/op.h"

@@ -1,8 +1,6 @@
-#include "ops/indexing/scatter_along_last_axis.h"
-
 #include <algorithm>
 
-#include "ops/indexing/take_along_last_axis.h"
+#include "ops/indexing/indexing.h"
 #include "ops/support/indices.h"
 #include "ops/support/row_indices.h"
 #include "ops/support/shape_rules.h"

@@ -1,10 +1,8 @@
-#include "ops/indexing/top_k.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "ops/indexing/scatter_along_last_axis.h"
+#include "ops/indexing/indexing.h"
 #include "ops/support/axis_view.h"
 #include "ops/support/shape_rules.h"
 #include "runtime/graph/op.h"

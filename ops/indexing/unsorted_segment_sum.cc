@@ -1,8 +1,6 @@
-#include "ops/indexing/unsorted_segment_sum.h"
-
 #include <algorithm>
 
-#include "ops/indexing/gather.h"
+#include "ops/indexing/indexing.h"
 #include "ops/support/indices.h"
 #include "ops/support/shape_rules.h"
 #include "runtime/graph/op.h"

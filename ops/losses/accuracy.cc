@@ -1,10 +1,9 @@
-#include "ops/losses/accuracy.h"
-
 #include <algorithm>
 #include <atomic>
 #include <limits>
 
 #include "ops/losses/internal/classification.h"
+#include "ops/losses/losses.h"
 #include "ops/support/indices.h"
 #include "runtime/graph/op.h"
 

@@ -1,14 +1,8 @@
-#include "ops/losses/huber_loss.h"
-
 #include <string>
 
-#include "ops/arithmetic/abs.h"
-#include "ops/arithmetic/add.h"
-#include "ops/arithmetic/minimum.h"
-#include "ops/arithmetic/mul.h"
-#include "ops/arithmetic/square.h"
-#include "ops/arithmetic/sub.h"
-#include "ops/reduction/reduce_mean.h"
+#include "ops/arithmetic/arithmetic.h"
+#include "ops/losses/losses.h"
+#include "ops/reduction/reduction.h"
 #include "ops/support/require_same_type.h"
 #include "runtime/base/error.h"
 #include "runtime/graph/graph.h"

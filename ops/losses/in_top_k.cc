@@ -1,8 +1,7 @@
-#include "ops/losses/in_top_k.h"
-
 #include <algorithm>
 
 #include "ops/losses/internal/classification.h"
+#include "ops/losses/losses.h"
 #include "ops/support/indices.h"
 #include "runtime/graph/op.h"
 

@@ -1,8 +1,6 @@
-#include "ops/losses/l2_loss.h"
-
-#include "ops/arithmetic/mul.h"
-#include "ops/arithmetic/square.h"
-#include "ops/reduction/reduce_sum.h"
+#include "ops/arithmetic/arithmetic.h"
+#include "ops/losses/losses.h"
+#include "ops/reduction/reduction.h"
 #include "runtime/graph/graph.h"
 
 namespace mox {

@@ -1,8 +1,6 @@
-#include "ops/losses/mean_squared_error.h"
-
-#include "ops/arithmetic/square.h"
-#include "ops/arithmetic/sub.h"
-#include "ops/reduction/reduce_mean.h"
+#include "ops/arithmetic/arithmetic.h"
+#include "ops/losses/losses.h"
+#include "ops/reduction/reduction.h"
 #include "ops/support/require_same_type.h"
 #include "runtime/graph/graph.h"
 

@@ -1,8 +1,6 @@
-#include "ops/losses/sigmoid_cross_entropy.h"
-
-#include "ops/activation/softplus.h"
-#include "ops/arithmetic/mul.h"
-#include "ops/arithmetic/sub.h"
+#include "ops/activation/activation.h"
+#include "ops/arithmetic/arithmetic.h"
+#include "ops/losses/losses.h"
 #include "ops/support/require_same_type.h"
 #include "runtime/graph/graph.h"
 

@@ -1,9 +1,7 @@
-#include "ops/losses/smooth_labels.h"
-
 #include <fmt/format.h>
 
-#include "ops/arithmetic/add.h"
-#include "ops/arithmetic/mul.h"
+#include "ops/arithmetic/arithmetic.h"
+#include "ops/losses/losses.h"
 #include "ops/support/shape_rules.h"
 #include "runtime/base/error.h"
 

@@ -1,9 +1,7 @@
-#include "ops/losses/sparse_softmax_cross_entropy.h"
-
 #include <algorithm>
 
 #include "ops/losses/internal/classification.h"
-#include "ops/losses/sparse_softmax_cross_entropy_backward.h"
+#include "ops/losses/losses.h"
 #include "ops/softmax/softmax_rows.h"
 #include "ops/support/indices.h"
 #include "ops/support/row_math.h"

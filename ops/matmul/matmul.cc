@@ -1,8 +1,7 @@
 #include "ops/matmul/matmul.h"
 
 #include "ops/matmul/matrix_product.h"
-#include "ops/shape/reshape.h"
-#include "ops/shape/sum_to.h"
+#include "ops/shape/shape.h"
 #include "ops/support/fusable_ops.h"
 
 namespace mox {

@@ -1,12 +1,7 @@
-#include "ops/normalisation/batch_norm.h"
-
-#include "ops/arithmetic/add.h"
-#include "ops/arithmetic/mul.h"
-#include "ops/arithmetic/sub.h"
-#include "ops/normalisation/batch_norm_backprop.h"
+#include "ops/arithmetic/arithmetic.h"
 #include "ops/normalisation/batch_norm_kernel.h"
-#include "ops/normalisation/bias_add_gradient.h"
 #include "ops/normalisation/internal/batch_norm_onednn.h"
+#include "ops/normalisation/normalisation.h"
 #include "ops/support/fusable_ops.h"
 
 namespace mox {

@@ -1,9 +1,8 @@
-#include "ops/normalisation/batch_norm_backprop.h"
-
 #include <fmt/format.h>
 
 #include "ops/normalisation/batch_norm_kernel.h"
 #include "ops/normalisation/internal/batch_norm_onednn.h"
+#include "ops/normalisation/normalisation.h"
 #include "ops/support/fusable_ops.h"
 #include "runtime/base/error.h"
 

@@ -1,11 +1,9 @@
-#include "ops/normalisation/bias_add.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "ops/normalisation/bias_add_gradient.h"
+#include "ops/normalisation/normalisation.h"
 #include "ops/support/channel_view.h"
 #include "ops/support/fusable_ops.h"
 

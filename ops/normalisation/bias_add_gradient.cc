@@ -1,9 +1,8 @@
-#include "ops/normalisation/bias_add_gradient.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "ops/normalisation/normalisation.h"
 #include "ops/support/channel_view.h"
 
 namespace mox {

@@ -1,7 +1,6 @@
-#include "ops/normalisation/replica_sum.h"
-
 #include <algorithm>
 
+#include "ops/normalisation/normalisation.h"
 #include "runtime/graph/op.h"
 #include "runtime/graph/replica_exchange.h"
 

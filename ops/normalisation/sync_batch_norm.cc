@@ -1,20 +1,8 @@
-#include "ops/normalisation/sync_batch_norm.h"
-
 #include <fmt/format.h>
 
-#include "ops/arithmetic/add.h"
-#include "ops/arithmetic/div.h"
-#include "ops/arithmetic/mul.h"
-#include "ops/arithmetic/rsqrt.h"
-#include "ops/arithmetic/square.h"
-#include "ops/arithmetic/sub.h"
-#include "ops/normalisation/bias_add.h"
-#include "ops/normalisation/bias_add_gradient.h"
-#include "ops/normalisation/replica_sum.h"
-#include "ops/shape/concat.h"
-#include "ops/shape/constant.h"
-#include "ops/shape/slice.h"
-#include "ops/shape/stop_gradient.h"
+#include "ops/arithmetic/arithmetic.h"
+#include "ops/normalisation/normalisation.h"
+#include "ops/shape/shape.h"
 #include "runtime/base/error.h"
 
 namespace mox {

@@ -1,6 +1,4 @@
-#include "ops/pooling/avg_pool.h"
-
-#include "ops/pooling/avg_pool_backprop.h"
+#include "ops/pooling/internal/pooling.h"
 #include "ops/pooling/pooling.h"
 
 namespace mox {

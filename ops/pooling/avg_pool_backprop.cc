@@ -1,7 +1,6 @@
-#include "ops/pooling/avg_pool_backprop.h"
-
 #include <fmt/format.h>
 
+#include "ops/pooling/internal/pooling.h"
 #include "ops/pooling/pooling.h"
 #include "ops/processor/instruction_set.h"
 #include "runtime/graph/graph.h"

@@ -1,10 +1,8 @@
-#include "ops/pooling/max_pool.h"
-
 #include <algorithm>
 
-#include "ops/activation/relu.h"
+#include "ops/activation/activation.h"
 #include "ops/pooling/internal/max_pool_nodes.h"
-#include "ops/pooling/max_pool_backprop.h"
+#include "ops/pooling/pooling.h"
 #include "ops/support/fusable_ops.h"
 #include "runtime/graph/graph.h"
 

@@ -1,8 +1,7 @@
-#include "ops/pooling/max_pool_backprop.h"
-
 #include <fmt/format.h>
 
 #include "ops/pooling/internal/max_pool_nodes.h"
+#include "ops/pooling/pooling.h"
 #include "ops/support/fusable_ops.h"
 
 namespace mox {

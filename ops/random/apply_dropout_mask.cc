@@ -1,8 +1,7 @@
-#include "ops/random/apply_dropout_mask.h"
-
 #include <fmt/format.h>
 
 #include "ops/random/internal/dropout_mask.h"
+#include "ops/random/random.h"
 #include "ops/support/shape_rules.h"
 #include "runtime/graph/op.h"
 

@@ -1,9 +1,7 @@
-#include "ops/random/dropout.h"
-
 #include <fmt/format.h>
 
-#include "ops/random/apply_dropout_mask.h"
 #include "ops/random/internal/dropout_mask.h"
+#include "ops/random/random.h"
 #include "ops/support/shape_rules.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"

@@ -1,6 +1,5 @@
-#include "ops/random/random_normal.h"
-
 #include "ops/random/internal/random_op.h"
+#include "ops/random/random.h"
 #include "runtime/graph/op.h"
 
 namespace mox {

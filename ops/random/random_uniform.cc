@@ -1,8 +1,7 @@
-#include "ops/random/random_uniform.h"
-
 #include <cmath>
 
 #include "ops/random/internal/random_op.h"
+#include "ops/random/random.h"
 #include "runtime/graph/op.h"
 
 namespace mox {

@@ -1,8 +1,7 @@
-#include "ops/reduction/reduce_mean.h"
-
-#include "ops/arithmetic/operators.h"
+#include "ops/arithmetic/arithmetic.h"
 #include "ops/reduction/internal/reduce_op.h"
-#include "ops/shape/broadcast_to.h"
+#include "ops/reduction/reduction.h"
+#include "ops/shape/shape.h"
 
 namespace mox {
 namespace {

@@ -1,6 +1,5 @@
-#include "ops/reduction/reduce_min.h"
-
 #include "ops/reduction/internal/reduce_op.h"
+#include "ops/reduction/reduction.h"
 
 namespace mox {
 namespace {

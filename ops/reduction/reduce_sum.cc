@@ -1,7 +1,6 @@
-#include "ops/reduction/reduce_sum.h"
-
 #include "ops/reduction/internal/reduce_op.h"
-#include "ops/shape/broadcast_to.h"
+#include "ops/reduction/reduction.h"
+#include "ops/shape/shape.h"
 
 namespace mox {
 namespace {

@@ -1,7 +1,5 @@
-#include "ops/shape/broadcast_to.h"
-
 #include "ops/elementwise/op.h"
-#include "ops/shape/sum_to.h"
+#include "ops/shape/shape.h"
 
 namespace mox {
 namespace {

@@ -1,7 +1,6 @@
-#include "ops/shape/constant.h"
-
 #include <fmt/format.h>
 
+#include "ops/shape/shape.h"
 #include "runtime/base/error.h"
 #include "runtime/graph/graph.h"
 

@@ -1,6 +1,4 @@
-#include "ops/shape/expand_dims.h"
-
-#include "ops/shape/reshape.h"
+#include "ops/shape/shape.h"
 #include "ops/support/shape_rules.h"
 #include "runtime/graph/op.h"
 

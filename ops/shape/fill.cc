@@ -1,6 +1,5 @@
-#include "ops/shape/fill.h"
-
 #include "ops/shape/internal/fill_value.h"
+#include "ops/shape/shape.h"
 #include "ops/support/shape_rules.h"
 #include "runtime/graph/graph.h"
 #include "runtime/graph/op.h"

@@ -1,6 +1,4 @@
-#include "ops/shape/flatten.h"
-
-#include "ops/shape/reshape.h"
+#include "ops/shape/shape.h"
 #include "ops/support/axis_view.h"
 #include "ops/support/shape_rules.h"
 #include "runtime/graph/op.h"

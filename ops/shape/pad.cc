@@ -1,8 +1,6 @@
-#include "ops/shape/pad.h"
-
 #include "ops/shape/internal/box_kernel.h"
 #include "ops/shape/internal/fill_value.h"
-#include "ops/shape/slice.h"
+#include "ops/shape/shape.h"
 #include "ops/support/shape_rules.h"
 #include "runtime/graph/op.h"
 

@@ -1,10 +1,9 @@
-#include "ops/shape/reshape.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
 
+#include "ops/shape/shape.h"
 #include "ops/support/shape_rules.h"
 #include "runtime/graph/op.h"
 

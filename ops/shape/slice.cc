@@ -1,9 +1,7 @@
-#include "ops/shape/slice.h"
-
 #include <fmt/format.h>
 
 #include "ops/shape/internal/box_kernel.h"
-#include "ops/shape/pad.h"
+#include "ops/shape/shape.h"
 #include "ops/support/shape_rules.h"
 #include "runtime/graph/op.h"
 

@@ -1,10 +1,7 @@
-#include "ops/shape/split.h"
-
 #include <fmt/format.h>
 
-#include "ops/shape/concat.h"
-#include "ops/shape/fill.h"
 #include "ops/shape/internal/box_copy.h"
+#include "ops/shape/shape.h"
 #include "ops/support/shape_rules.h"
 #include "runtime/graph/op.h"
 

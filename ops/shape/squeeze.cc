@@ -1,10 +1,8 @@
-#include "ops/shape/squeeze.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "ops/shape/reshape.h"
+#include "ops/shape/shape.h"
 #include "ops/support/shape_rules.h"
 #include "runtime/graph/op.h"
 

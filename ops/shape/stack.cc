@@ -1,9 +1,6 @@
-#include "ops/shape/stack.h"
-
 #include <fmt/format.h>
 
-#include "ops/shape/concat.h"
-#include "ops/shape/expand_dims.h"
+#include "ops/shape/shape.h"
 #include "ops/support/shape_rules.h"
 #include "runtime/base/error.h"
 

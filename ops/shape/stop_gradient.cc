@@ -1,5 +1,4 @@
-#include "ops/shape/stop_gradient.h"
-
+#include "ops/shape/shape.h"
 #include "runtime/graph/op.h"
 
 namespace mox {

@@ -1,6 +1,4 @@
-#include "ops/shape/sum_to.h"
-
-#include "ops/shape/broadcast_to.h"
+#include "ops/shape/shape.h"
 #include "ops/support/reduction.h"
 #include "runtime/graph/op.h"
 

@@ -1,9 +1,8 @@
-#include "ops/shape/transpose.h"
-
 #include <algorithm>
 #include <numeric>
 
 #include "ops/shape/internal/permute.h"
+#include "ops/shape/shape.h"
 #include "ops/support/shape_rules.h"
 #include "runtime/graph/op.h"
 

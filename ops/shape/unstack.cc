@@ -1,7 +1,4 @@
-#include "ops/shape/unstack.h"
-
-#include "ops/shape/split.h"
-#include "ops/shape/squeeze.h"
+#include "ops/shape/shape.h"
 #include "ops/support/shape_rules.h"
 
 namespace mox {

@@ -1,7 +1,5 @@
-#include "ops/softmax/log_softmax.h"
-
 #include "ops/softmax/internal/softmax_kernels.h"
-#include "ops/softmax/log_softmax_backward.h"
+#include "ops/softmax/softmax.h"
 #include "runtime/graph/op.h"
 
 namespace mox {

@@ -1,10 +1,6 @@
-#include "ops/softmax/log_softmax_backward.h"
-
-#include "ops/arithmetic/exp.h"
-#include "ops/arithmetic/mul.h"
-#include "ops/arithmetic/neg.h"
-#include "ops/arithmetic/sub.h"
+#include "ops/arithmetic/arithmetic.h"
 #include "ops/softmax/internal/softmax_kernels.h"
+#include "ops/softmax/softmax.h"
 #include "runtime/graph/op.h"
 
 namespace mox {

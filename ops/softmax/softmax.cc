@@ -1,7 +1,6 @@
 #include "ops/softmax/softmax.h"
 
 #include "ops/softmax/internal/softmax_kernels.h"
-#include "ops/softmax/softmax_backward.h"
 #include "runtime/graph/op.h"
 
 namespace mox {

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "ops/arithmetic/mul.h"
+#include "ops/arithmetic/arithmetic.h"
 #include "ops/gradients.h"
-#include "ops/reduction/reduce_sum.h"
+#include "ops/reduction/reduction.h"
 #include "runtime/exec/plan_instance.h"
 
 namespace mox::test {

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "ops/arithmetic/cast.h"
-#include "ops/normalisation/bias_add.h"
+#include "ops/arithmetic/arithmetic.h"
+#include "ops/normalisation/normalisation.h"
 #include "runtime/base/error.h"
 #include "runtime/graph/graph.h"
 

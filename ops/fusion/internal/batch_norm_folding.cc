@@ -1,11 +1,8 @@
 #include "ops/fusion/internal/batch_norm_folding.h"
 
-#include "ops/arithmetic/add.h"
-#include "ops/arithmetic/mul.h"
-#include "ops/arithmetic/rsqrt.h"
-#include "ops/arithmetic/sub.h"
+#include "ops/arithmetic/arithmetic.h"
 #include "ops/processor/onednn.h"
-#include "ops/shape/reshape.h"
+#include "ops/shape/shape.h"
 #include "ops/support/fusable_ops.h"
 #include "runtime/graph/op.h"
 

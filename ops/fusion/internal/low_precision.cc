@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ops/arithmetic/cast.h"
+#include "ops/arithmetic/arithmetic.h"
 #include "ops/elementwise/kernel.h"
 #include "ops/fusion/batch_norm_nodes.h"
 #include "ops/processor/onednn.h"

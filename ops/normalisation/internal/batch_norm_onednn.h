@@ -1,7 +1,7 @@
 // What the batch normalisation ops share.
 #pragma once
 
-#include "ops/normalisation/batch_norm.h"
+#include "ops/normalisation/normalisation.h"
 #include "ops/processor/onednn.h"
 
 namespace mox {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ops/pooling/internal/max_pooling.h"
-#include "ops/pooling/pooling.h"
+#include "ops/pooling/internal/pooling.h"
 
 namespace mox {
 

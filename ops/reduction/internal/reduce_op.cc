@@ -4,11 +4,10 @@
 
 #include <algorithm>
 
-#include "ops/arithmetic/cast.h"
-#include "ops/arithmetic/operators.h"
+#include "ops/arithmetic/arithmetic.h"
 #include "ops/comparison/comparison.h"
-#include "ops/reduction/reduce_sum.h"
-#include "ops/shape/reshape.h"
+#include "ops/reduction/reduction.h"
+#include "ops/shape/shape.h"
 #include "runtime/base/error.h"
 
 namespace mox {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "ops/reduction/reduce_options.h"
+#include "ops/reduction/reduction.h"
 #include "ops/support/reduction.h"
 #include "runtime/graph/op.h"
 

@@ -2,7 +2,7 @@
 // attribute "axis" whose inputs and output are float32 tensors of one shape.
 #pragma once
 
-#include "ops/reduction/reduce_sum.h"
+#include "ops/reduction/reduction.h"
 #include "runtime/graph/op.h"
 
 namespace mox::internal {

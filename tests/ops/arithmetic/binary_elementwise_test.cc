@@ -6,16 +6,9 @@
 #include <cmath>
 #include <functional>
 
-#include "ops/arithmetic/add.h"
-#include "ops/arithmetic/div.h"
-#include "ops/arithmetic/maximum.h"
-#include "ops/arithmetic/minimum.h"
-#include "ops/arithmetic/mul.h"
-#include "ops/arithmetic/operators.h"
-#include "ops/arithmetic/pow.h"
-#include "ops/arithmetic/sub.h"
+#include "ops/arithmetic/arithmetic.h"
 #include "ops/gradients.h"
-#include "ops/reduction/reduce_sum.h"
+#include "ops/reduction/reduction.h"
 #include "runtime/base/error.h"
 #include "tests/support/gradient_check.h"
 

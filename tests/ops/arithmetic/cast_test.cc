@@ -1,11 +1,9 @@
-#include "ops/arithmetic/cast.h"
-
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "ops/arithmetic/operators.h"
+#include "ops/arithmetic/arithmetic.h"
 #include "ops/comparison/comparison.h"
 #include "tests/support/gradient_check.h"
 

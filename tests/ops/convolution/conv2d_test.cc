@@ -5,8 +5,6 @@
 
 #include <ostream>
 
-#include "ops/convolution/conv2d_backprop_filter.h"
-#include "ops/convolution/conv2d_backprop_input.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
 #include "runtime/graph/graph.h"

@@ -1,10 +1,9 @@
-#include "ops/convolution/conv2d_transpose.h"
-
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <ostream>
 
+#include "ops/convolution/conv2d.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
 #include "tests/ops/kernel_testing.h"

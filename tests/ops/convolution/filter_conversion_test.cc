@@ -6,8 +6,6 @@
 #include <cstring>
 
 #include "ops/convolution/conv2d.h"
-#include "ops/convolution/conv2d_backprop_filter.h"
-#include "ops/convolution/conv2d_backprop_input.h"
 #include "ops/fusion/passes.h"
 #include "ops/processor/instruction_set.h"
 #include "runtime/exec/plan_instance.h"

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <ostream>
 
-#include "ops/convolution/conv2d_backprop_filter.h"
+#include "ops/convolution/conv2d.h"
 #include "ops/processor/instruction_set.h"
 #include "tests/ops/kernel_testing.h"
 #include "tests/support/evaluate.h"

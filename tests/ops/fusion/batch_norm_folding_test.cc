@@ -4,11 +4,10 @@
 
 #include <algorithm>
 
-#include "ops/arithmetic/mul.h"
+#include "ops/arithmetic/arithmetic.h"
 #include "ops/convolution/conv2d.h"
 #include "ops/fusion/internal/bias_fusion.h"
-#include "ops/normalisation/batch_norm.h"
-#include "ops/normalisation/bias_add.h"
+#include "ops/normalisation/normalisation.h"
 #include "tests/support/evaluate.h"
 
 namespace mox::test {

@@ -7,14 +7,12 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/activation/relu.h"
-#include "ops/arithmetic/add.h"
-#include "ops/arithmetic/clip_by_value.h"
-#include "ops/arithmetic/mul.h"
+#include "ops/activation/activation.h"
+#include "ops/arithmetic/arithmetic.h"
 #include "ops/convolution/conv2d.h"
 #include "ops/gradients.h"
-#include "ops/normalisation/batch_norm.h"
-#include "ops/reduction/reduce_sum.h"
+#include "ops/normalisation/normalisation.h"
+#include "ops/reduction/reduction.h"
 #include "tests/ops/kernel_testing.h"
 #include "tests/support/gradient_check.h"
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "ops/fusion/passes.h"
-#include "ops/normalisation/batch_norm.h"
+#include "ops/normalisation/normalisation.h"
 #include "ops/ops.h"
 #include "ops/processor/instruction_set.h"
 #include "tests/ops/fusion/convolution_epilogue_testing.h"

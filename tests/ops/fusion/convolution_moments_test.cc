@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "ops/convolution/winograd/winograd.h"
-#include "ops/normalisation/batch_norm.h"
+#include "ops/normalisation/normalisation.h"
 #include "ops/ops.h"
 #include "ops/processor/instruction_set.h"
 #include "ops/support/fusable_ops.h"

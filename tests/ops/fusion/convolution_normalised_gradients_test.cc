@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "ops/normalisation/batch_norm.h"
+#include "ops/normalisation/normalisation.h"
 #include "ops/ops.h"
 #include "ops/processor/instruction_set.h"
 #include "tests/ops/fusion/convolution_epilogue_testing.h"

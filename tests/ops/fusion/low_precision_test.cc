@@ -6,18 +6,15 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/activation/relu.h"
-#include "ops/arithmetic/add.h"
-#include "ops/arithmetic/cast.h"
-#include "ops/arithmetic/mul.h"
+#include "ops/activation/activation.h"
+#include "ops/arithmetic/arithmetic.h"
 #include "ops/convolution/conv2d.h"
 #include "ops/fusion/passes.h"
 #include "ops/gradients.h"
 #include "ops/matmul/matmul.h"
-#include "ops/normalisation/batch_norm.h"
-#include "ops/normalisation/bias_add.h"
-#include "ops/pooling/max_pool.h"
-#include "ops/reduction/reduce_sum.h"
+#include "ops/normalisation/normalisation.h"
+#include "ops/pooling/pooling.h"
+#include "ops/reduction/reduction.h"
 #include "tests/support/evaluate.h"
 
 namespace mox::test {

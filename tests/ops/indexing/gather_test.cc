@@ -1,13 +1,7 @@
 // gather, embedding_lookup, unsorted_segment_sum, one_hot and the pair that works along the last axis.
-#include "ops/indexing/gather.h"
-
 #include <gmock/gmock-more-matchers.h>
 
-#include "ops/indexing/embedding_lookup.h"
-#include "ops/indexing/one_hot.h"
-#include "ops/indexing/scatter_along_last_axis.h"
-#include "ops/indexing/take_along_last_axis.h"
-#include "ops/indexing/unsorted_segment_sum.h"
+#include "ops/indexing/indexing.h"
 #include "tests/ops/run_op.h"
 
 namespace mox::test {

@@ -4,10 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/indexing/argmax.h"
-#include "ops/indexing/top_k.h"
-#include "ops/losses/accuracy.h"
-#include "ops/losses/in_top_k.h"
+#include "ops/indexing/indexing.h"
+#include "ops/losses/losses.h"
 #include "tests/ops/run_op.h"
 #include "tests/support/evaluate.h"
 

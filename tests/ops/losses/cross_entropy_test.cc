@@ -4,12 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/indexing/one_hot.h"
-#include "ops/losses/smooth_labels.h"
-#include "ops/losses/softmax_cross_entropy.h"
-#include "ops/losses/softmax_cross_entropy_backward.h"
-#include "ops/losses/sparse_softmax_cross_entropy.h"
-#include "ops/losses/sparse_softmax_cross_entropy_backward.h"
+#include "ops/indexing/indexing.h"
+#include "ops/losses/losses.h"
 #include "tests/ops/run_op.h"
 #include "tests/support/gradient_check.h"
 

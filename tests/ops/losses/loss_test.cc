@@ -4,10 +4,7 @@
 
 #include <cmath>
 
-#include "ops/losses/huber_loss.h"
-#include "ops/losses/l2_loss.h"
-#include "ops/losses/mean_squared_error.h"
-#include "ops/losses/sigmoid_cross_entropy.h"
+#include "ops/losses/losses.h"
 #include "runtime/base/error.h"
 #include "tests/support/gradient_check.h"
 

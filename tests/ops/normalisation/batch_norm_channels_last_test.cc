@@ -5,15 +5,14 @@
 #include <cmath>
 #include <cstring>
 
-#include "ops/activation/relu.h"
-#include "ops/arithmetic/add.h"
-#include "ops/arithmetic/mul.h"
+#include "ops/activation/activation.h"
+#include "ops/arithmetic/arithmetic.h"
 #include "ops/fusion/batch_norm_nodes.h"
 #include "ops/gradients.h"
-#include "ops/normalisation/batch_norm.h"
 #include "ops/normalisation/batch_norm_kernel.h"
-#include "ops/pooling/max_pool.h"
-#include "ops/reduction/reduce_sum.h"
+#include "ops/normalisation/normalisation.h"
+#include "ops/pooling/pooling.h"
+#include "ops/reduction/reduction.h"
 #include "ops/support/fusable_ops.h"
 #include "runtime/exec/plan_instance.h"
 #include "tests/ops/kernel_testing.h"

@@ -1,10 +1,9 @@
-#include "ops/normalisation/batch_norm.h"
-
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "ops/normalisation/normalisation.h"
 #include "runtime/base/error.h"
 #include "tests/ops/kernel_testing.h"
 #include "tests/support/gradient_check.h"

@@ -1,9 +1,7 @@
-#include "ops/normalisation/bias_add.h"
-
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
-#include "ops/normalisation/bias_add_gradient.h"
+#include "ops/normalisation/normalisation.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
 #include "tests/ops/kernel_testing.h"

@@ -1,9 +1,7 @@
-#include "ops/normalisation/sync_batch_norm.h"
-
 #include <gtest/gtest.h>
 
-#include "ops/normalisation/replica_sum.h"
-#include "ops/shape/constant.h"
+#include "ops/normalisation/normalisation.h"
+#include "ops/shape/shape.h"
 #include "runtime/base/error.h"
 #include "runtime/graph/replica_exchange.h"
 #include "tests/ops/kernel_testing.h"

@@ -5,15 +5,11 @@
 #include <limits>
 #include <ostream>
 
-#include "ops/activation/relu.h"
-#include "ops/arithmetic/mul.h"
-#include "ops/arithmetic/square.h"
+#include "ops/activation/activation.h"
+#include "ops/arithmetic/arithmetic.h"
 #include "ops/gradients.h"
-#include "ops/pooling/avg_pool.h"
-#include "ops/pooling/avg_pool_backprop.h"
-#include "ops/pooling/max_pool.h"
-#include "ops/pooling/max_pool_backprop.h"
-#include "ops/reduction/reduce_sum.h"
+#include "ops/pooling/pooling.h"
+#include "ops/reduction/reduction.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
 #include "runtime/exec/plan_instance.h"

@@ -1,10 +1,8 @@
-#include "ops/random/dropout.h"
-
 #include <gmock/gmock-more-matchers.h>
 
 #include <cmath>
 
-#include "ops/random/apply_dropout_mask.h"
+#include "ops/random/random.h"
 #include "runtime/base/random.h"
 #include "tests/ops/run_op.h"
 #include "tests/support/gradient_check.h"

@@ -6,9 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/random/random_normal.h"
-#include "ops/random/random_truncated_normal.h"
-#include "ops/random/random_uniform.h"
+#include "ops/random/random.h"
 #include "tests/ops/run_op.h"
 
 namespace mox::test {

@@ -1,4 +1,6 @@
 // reduce_sum, reduce_mean, reduce_max, reduce_min, sum_to, broadcast_to.
+#include "ops/reduction/reduction.h"
+
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
@@ -6,12 +8,7 @@
 #include <limits>
 
 #include "ops/gradients.h"
-#include "ops/reduction/reduce_max.h"
-#include "ops/reduction/reduce_mean.h"
-#include "ops/reduction/reduce_min.h"
-#include "ops/reduction/reduce_sum.h"
-#include "ops/shape/broadcast_to.h"
-#include "ops/shape/sum_to.h"
+#include "ops/shape/shape.h"
 #include "runtime/base/error.h"
 #include "tests/support/gradient_check.h"
 

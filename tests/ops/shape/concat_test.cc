@@ -1,11 +1,7 @@
 // concat, split, stack and unstack.
-#include "ops/shape/concat.h"
-
 #include <gmock/gmock-more-matchers.h>
 
-#include "ops/shape/split.h"
-#include "ops/shape/stack.h"
-#include "ops/shape/unstack.h"
+#include "ops/shape/shape.h"
 #include "tests/ops/run_op.h"
 
 namespace mox::test {

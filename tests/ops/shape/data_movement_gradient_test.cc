@@ -1,23 +1,8 @@
 // Finite differences of the ops that only move elements, on shapes that include extents of 1 and 0.
 #include <gtest/gtest.h>
 
-#include "ops/indexing/embedding_lookup.h"
-#include "ops/indexing/gather.h"
-#include "ops/indexing/scatter_along_last_axis.h"
-#include "ops/indexing/take_along_last_axis.h"
-#include "ops/indexing/top_k.h"
-#include "ops/indexing/unsorted_segment_sum.h"
-#include "ops/shape/concat.h"
-#include "ops/shape/expand_dims.h"
-#include "ops/shape/flatten.h"
-#include "ops/shape/pad.h"
-#include "ops/shape/reshape.h"
-#include "ops/shape/slice.h"
-#include "ops/shape/split.h"
-#include "ops/shape/squeeze.h"
-#include "ops/shape/stack.h"
-#include "ops/shape/transpose.h"
-#include "ops/shape/unstack.h"
+#include "ops/indexing/indexing.h"
+#include "ops/shape/shape.h"
 #include "tests/support/gradient_check.h"
 
 namespace mox::test {

@@ -1,9 +1,7 @@
 // fill, zeros_like, ones_like and constant.
-#include "ops/shape/fill.h"
-
 #include <gmock/gmock-more-matchers.h>
 
-#include "ops/shape/constant.h"
+#include "ops/shape/shape.h"
 #include "tests/ops/run_op.h"
 
 namespace mox::test {

@@ -1,11 +1,7 @@
 // reshape, flatten, expand_dims and squeeze: the same elements under another shape.
-#include "ops/shape/reshape.h"
-
 #include <gmock/gmock-more-matchers.h>
 
-#include "ops/shape/expand_dims.h"
-#include "ops/shape/flatten.h"
-#include "ops/shape/squeeze.h"
+#include "ops/shape/shape.h"
 #include "tests/ops/run_op.h"
 
 namespace mox::test {

@@ -1,9 +1,7 @@
 // slice and pad.
-#include "ops/shape/slice.h"
-
 #include <gmock/gmock-more-matchers.h>
 
-#include "ops/shape/pad.h"
+#include "ops/shape/shape.h"
 #include "tests/ops/run_op.h"
 
 namespace mox::test {

@@ -1,10 +1,9 @@
-#include "ops/shape/transpose.h"
-
 #include <gmock/gmock-more-matchers.h>
 
 #include <algorithm>
 #include <numeric>
 
+#include "ops/shape/shape.h"
 #include "tests/ops/run_op.h"
 
 namespace mox::test {

@@ -6,9 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/softmax/log_softmax.h"
-#include "ops/softmax/log_softmax_backward.h"
-#include "ops/softmax/softmax_backward.h"
 #include "tests/ops/run_op.h"
 #include "tests/support/gradient_check.h"
 

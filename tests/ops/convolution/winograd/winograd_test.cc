@@ -5,8 +5,6 @@
 #include <ostream>
 
 #include "ops/convolution/conv2d.h"
-#include "ops/convolution/conv2d_backprop_filter.h"
-#include "ops/convolution/conv2d_backprop_input.h"
 #include "ops/fusion/passes.h"
 #include "ops/ops.h"
 #include "ops/processor/instruction_set.h"

@@ -1,4 +1,4 @@
-#include "ops/pooling/pooling.h"
+#include "ops/pooling/internal/pooling.h"
 
 #include <fmt/format.h>
 
