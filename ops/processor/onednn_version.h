@@ -1,8 +1,10 @@
-// What differs between oneDNN 2 and 3, said once: the rest of ops/ is written against this header and builds with both.
+// What differs between oneDNN 2 and 3, said once: the rest of ops/ is written against this header and builds
+// with both.
 //
-// oneDNN 3 has no descriptors of operations (a primitive description takes their arguments itself), its memory
-// descriptors are handles whose parts are asked for, and what 2 calls pooling_v2 is its only pooling. Functions that
-// are declared here and not defined are in onednn_2.cc or onednn_3.cc, of which the build takes the one that fits.
+// oneDNN 3 has no descriptors of operations (a primitive description takes their arguments itself), its
+// memory descriptors are handles whose parts are asked for, and what 2 calls pooling_v2 is its only pooling.
+// Functions that are declared here and not defined are in onednn_2.cc or onednn_3.cc, of which the build
+// takes the one that fits.
 //
 // Any thread. Functions throw what oneDNN throws, dnnl::error.
 #pragma once
@@ -30,8 +32,8 @@ inline dnnl::primitive_attr attributes_with_scratchpad() {
   return attributes;
 }
 
-// The description of a primitive on `engine()` with `attributes_with_scratchpad()`: describe<dnnl::matmul>(a, b, y).
-// The arguments are those of its operation, in oneDNN's order.
+// The description of a primitive on `engine()` with `attributes_with_scratchpad()`: describe<dnnl::matmul>(a,
+// b, y). The arguments are those of its operation, in oneDNN's order.
 template <typename Primitive, typename... Arguments>
 typename Primitive::primitive_desc describe(const Arguments&... arguments) {
 #if DNNL_VERSION_MAJOR >= 3
@@ -73,8 +75,8 @@ dnnl::batch_normalization_backward::primitive_desc describe_normalisation_gradie
 // How many elements a value has along each dimension.
 dnnl::memory::dims extents_of(const dnnl::memory::desc& descriptor);
 
-// Where the elements are: strides of the outer (block) index, in elements, and blocks from the outermost inner one to
-// the innermost, as in Layout.
+// Where the elements are: strides of the outer (block) index, in elements, and blocks from the outermost
+// inner one to the innermost, as in Layout.
 struct Strided {
   std::vector<int64_t> padded_extents, strides;
   std::vector<Layout::Block> blocks;

@@ -1,5 +1,5 @@
-// oneDNN 3, which makes layouts with inner blocks by name (a format tag) alone: the one that a layout stands for is looked
-// for among all names.
+// oneDNN 3, which makes layouts with inner blocks by name (a format tag) alone: the one that a layout stands
+// for is looked for among all names.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
