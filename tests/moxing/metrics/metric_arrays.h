@@ -10,8 +10,8 @@
 
 namespace mox::metrics {
 
-// What makes a metric out of the tensors that stand for the arrays; the last is that of the weights, undefined
-// if there are none.
+// What makes a metric out of the tensors that stand for the arrays; the last is that of the weights,
+// undefined if there are none.
 using MakeMetric = std::function<Metric(const std::vector<Tensor>& inputs, const Tensor& weights)>;
 
 inline Metric metric_over(const MakeMetric& make, const std::vector<Array>& inputs, const Array& weights) {
@@ -22,8 +22,7 @@ inline Metric metric_over(const MakeMetric& make, const std::vector<Array>& inpu
     tensors.push_back(graph.input(static_cast<int>(tensors.size()), input.type(), SourceLocation::current()));
   Tensor of_weights;
   if (weights.defined())
-    of_weights =
-        graph.input(static_cast<int>(tensors.size()), weights.type(), SourceLocation::current());
+    of_weights = graph.input(static_cast<int>(tensors.size()), weights.type(), SourceLocation::current());
   Metric metric = make(tensors, of_weights);
   metric.inputs.clear();  // of a graph that ends here
   metric.weights = {};

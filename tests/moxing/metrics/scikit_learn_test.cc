@@ -1,5 +1,5 @@
-// Every metric against what scikit-learn says (tests/fixtures/make_metric_fixtures.py), over the whole at once
-// and in parts.
+// Every metric against what scikit-learn says (tests/fixtures/make_metric_fixtures.py), over the whole at
+// once and in parts.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -151,10 +151,12 @@ TEST(MetricsOfScikitLearn, AgreeInTwoHundredCasesAndHaveTheSameBitsInParts) {
     const std::string what = "case " + std::to_string(number) + ": " + test["metric"].get<std::string>();
     std::vector<Array> inputs = {scaled(test["scores"], 1024)};
     if (!test["labels"].is_null())
-      inputs.push_back(test["kind"] == "regression" ? scaled(test["labels"], 1024) : labels_of(test["labels"]));
+      inputs.push_back(test["kind"] == "regression" ? scaled(test["labels"], 1024)
+                                                    : labels_of(test["labels"]));
     const Array weights = test["weights"].is_null() ? Array() : scaled(test["weights"], 8);
-    const Metric metric = metric_over(
-        [&](const std::vector<Tensor>& in, const Tensor& w) { return metric_of(test, in, w); }, inputs, weights);
+    const Metric metric =
+        metric_over([&](const std::vector<Tensor>& in, const Tensor& w) { return metric_of(test, in, w); },
+                    inputs, weights);
     const Result whole = evaluate(metric, inputs, weights);
     expect_expected(whole, test["expected"], what);
     for (int repetition = 0; repetition < 4; ++repetition) {
