@@ -23,6 +23,7 @@
 #include "moxing/image_sets/mix_up.h"
 #include "moxing/job/distributed.h"
 #include "moxing/layers/layers.h"
+#include "moxing/metrics/metrics.h"
 #include "moxing/model/initializer.h"
 #include "moxing/model/mode_keys.h"
 #include "moxing/model/model_spec.h"

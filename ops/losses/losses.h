@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "runtime/base/source_location.h"
 #include "runtime/graph/tensor.h"
@@ -95,6 +96,24 @@ Tensor sparse_softmax_cross_entropy_backward(const Tensor& logits, const Tensor&
                                              const Tensor& statistics, const Tensor& dy,
                                              const CrossEntropyOptions& options = {},
                                              SourceLocation where = SourceLocation::current());
+
+// The weight of each label's class: weights[label]. For a loss in which classes count differently,
+// reduce_mean(class_weights(labels, {1, 20}) * sparse_softmax_cross_entropy(logits, labels)), which is a mean
+// over samples, so that it does not depend on how they are cut into batches and replicas.
+//
+//   labels: int32 or int64, any shape; weights: one a class, finite and >= 0; result: float32, labels' shape.
+// Throws InvalidArgument otherwise, and while a plan runs for a label outside [0, classes). No gradient.
+Tensor class_weights(const Tensor& labels, const std::vector<double>& weights,
+                     SourceLocation where = SourceLocation::current());
+
+// sum(values * weights) / sum(weights) over all elements, a scalar: PyTorch's mean with weights. 0, without
+// gradient, where all weights are 0. It is the mean of one batch (of a logical replica): where weights vary,
+// samples of batches with small weights count for more than they do over the whole.
+//
+//   values, weights: float32 of one shape, weights >= 0. Throws InvalidArgument otherwise. Gradients pass to
+//   both.
+Tensor weighted_mean(const Tensor& values, const Tensor& weights,
+                     SourceLocation where = SourceLocation::current());
 
 // The share of rows whose largest logit is the label's: the mean of argmax(logits) == labels. Of several
 // equal largest logits the first decides; a row with a logit that is not finite counts as wrong. NaN for an
