@@ -13,7 +13,7 @@
 
 #include "bench/json_line.h"
 #include "moxing/moxing.h"
-#include "ops/fusion/passes.h"
+#include "ops/fusion/default_rules.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
 #include "runtime/base/team.h"
@@ -31,7 +31,7 @@ struct Case {
 
 Case convolution(int64_t batch, int64_t channels, int64_t size, int64_t filters, int64_t kernel,
                  int64_t stride, int64_t groups = 1) {
-  const mox::Conv2dOptions options{
+  const mox::ConvolutionOptions options{
       .strides = {stride, stride}, .groups = groups, .padding = mox::Padding::of((kernel - 1) / 2)};
   return {fmt::format("conv2d_{}x{}x{}x{}_to_{}_{}x{}_stride{}{}", batch, channels, size, size, filters,
                       kernel, kernel, stride, groups > 1 ? fmt::format("_groups{}", groups) : ""),
@@ -109,7 +109,7 @@ std::map<std::string, double> measure(const Case& of, const mox::Team& team) {
   const double seconds = mox::get_flag<double>("seconds");
   mox::PlanInstance instance(plan, team, [](std::string_view) { return mox::Array(); });
   instance.run({.components = arrays});
-  std::vector<double> before(plan->statistics().steps, 0.0);
+  std::vector<double> before(plan->statistics().instructions, 0.0);
   instance.set_profiling(true);
   for (int64_t runs = 1; spent < seconds || runs <= 3; ++runs) {
     instance.run({.components = arrays});

@@ -12,8 +12,8 @@ struct Rule {
 
 // The first prefix of an op's name that fits decides.
 constexpr Rule kRules[] = {
-    {"conv2d_backprop_input", "convolution_data"},
-    {"conv2d_backprop_filter", "convolution_weights"},
+    {"conv2d_input_gradient", "convolution_data"},
+    {"conv2d_filter_gradient", "convolution_weights"},
     {"conv2d_normalised_gradients", "convolution_gradients"},
     {"conv2d", "convolution_forward"},
     {"matmul", "matrix_product"},

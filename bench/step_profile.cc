@@ -12,7 +12,7 @@
 
 #include "moxing/model/variable_store.h"
 #include "moxing/moxing.h"
-#include "ops/fusion/passes.h"
+#include "ops/fusion/default_rules.h"
 #include "ops/gradients.h"
 #include "runtime/data/pipeline.h"
 #include "runtime/exec/plan.h"

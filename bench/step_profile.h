@@ -7,7 +7,7 @@
 
 #include "moxing/model/model_spec.h"
 #include "moxing/optimizers/optimizer.h"
-#include "ops/fusion/passes.h"
+#include "ops/fusion/default_rules.h"
 #include "runtime/data/dataset.h"
 #include "runtime/exec/plan_instance.h"
 

@@ -1,6 +1,6 @@
 """The PyTorch side of bench/ops: one op on random inputs. See harness/peer.py for how they talk. Argument: threads.
 
-A request names a case of bench/ops_main.cc, a metric of it (forward, backprop_input, backprop_filter, backprop, backward) and the
+A request names a case of bench/ops_main.cc, a metric of it (forward, input_gradient, filter_gradient, backprop, backward) and the
 seconds to spend; the answer is the least time of a run in milliseconds, or null where PyTorch has no such op.
 """
 
@@ -23,7 +23,7 @@ def convolution(shape, metric, layout):
     if metric == "forward":
         return lambda: F.conv2d(x, w, None, stride, padding, 1, groups)
     dy = torch.rand_like(F.conv2d(x, w, None, stride, padding, 1, groups))
-    mask = [metric == "backprop_input", metric == "backprop_filter", False]
+    mask = [metric == "input_gradient", metric == "filter_gradient", False]
     return lambda: torch.ops.aten.convolution_backward(dy, x, w, None, [stride] * 2, [padding] * 2, [1, 1], False, [0, 0], groups,
                                                        mask)
 

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "moxing/config/internal/text.h"
+#include "moxing/config/internal/option_listing.h"
 #include "moxing/config/state.h"
 #include "runtime/base/error.h"
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "moxing/config/internal/command_line.h"
-#include "moxing/config/internal/text.h"
+#include "moxing/config/internal/option_listing.h"
 #include "moxing/config/internal/yaml.h"
 #include "moxing/config/options.h"
 #include "moxing/config/state.h"

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "moxing/config/options.h"
-#include "ops/fusion/passes.h"
+#include "ops/fusion/default_rules.h"
 
 namespace mox {
 namespace {

@@ -12,9 +12,9 @@ std::vector<TensorType> infer_conv2d(const OpCall& call) {
 
 std::vector<Tensor> gradient_of_conv2d(const GradientCall& call) {
   const Tensor &x = call.input(0), &w = call.input(1), &dy = call.gradient();
-  const Conv2dOptions options = convolution_options(call.node.attributes);
-  return {conv2d_backprop_input(x.shape(), w, dy, options),
-          conv2d_backprop_filter(x, w.shape(), dy, options)};
+  const ConvolutionOptions options = convolution_options(call.node.attributes);
+  return {conv2d_input_gradient(x.shape(), w, dy, options),
+          conv2d_filter_gradient(x, w.shape(), dy, options)};
 }
 
 Kernel compile_conv2d(const KernelRequest& request) {
@@ -32,7 +32,7 @@ const Op& conv2d_op() {
   return op;
 }
 
-Tensor conv2d(const Tensor& x, const Tensor& w, const Conv2dOptions& options, SourceLocation where) {
+Tensor conv2d(const Tensor& x, const Tensor& w, const ConvolutionOptions& options, SourceLocation where) {
   return make_tensor(conv2d_op(), {x, w}, convolution_attributes(options), where);
 }
 

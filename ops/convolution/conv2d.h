@@ -8,7 +8,7 @@
 
 namespace mox {
 
-struct Conv2dOptions {
+struct ConvolutionOptions {
   std::array<int64_t, 2> strides = {1, 1};    // down, right
   std::array<int64_t, 2> dilations = {1, 1};  // distance between neighbouring filter elements
   int64_t groups = 1;                         // = channels: a depthwise convolution
@@ -21,27 +21,27 @@ struct Conv2dOptions {
 //
 // x: float32 [batch, channels, height, width]; w: float32 [out_channels, channels / groups, rows, columns];
 // y: [batch, out_channels, height', width'] with the extents that Padding states.
-// Gradients: conv2d_backprop_input and conv2d_backprop_filter. Throws InvalidArgument where shapes do not
+// Gradients: conv2d_input_gradient and conv2d_filter_gradient. Throws InvalidArgument where shapes do not
 // fit.
-Tensor conv2d(const Tensor& x, const Tensor& w, const Conv2dOptions& options = {},
+Tensor conv2d(const Tensor& x, const Tensor& w, const ConvolutionOptions& options = {},
               SourceLocation where = SourceLocation::current());
 
 // dx of y = conv2d(x, w, options), given dy: dx[n, c, ...] sums w[o, c, p, q] * dy[n, o, ...] over every
 // position that x[n, c, ...] went into. `x_shape`: the shape of x; dy: float32 of y's shape. Linear in w and
-// dy; gradients: conv2d_backprop_filter and conv2d. Throws InvalidArgument where shapes do not fit.
-Tensor conv2d_backprop_input(const Shape& x_shape, const Tensor& w, const Tensor& dy,
-                             const Conv2dOptions& options = {},
+// dy; gradients: conv2d_filter_gradient and conv2d. Throws InvalidArgument where shapes do not fit.
+Tensor conv2d_input_gradient(const Shape& x_shape, const Tensor& w, const Tensor& dy,
+                             const ConvolutionOptions& options = {},
                              SourceLocation where = SourceLocation::current());
 
 // dw of y = conv2d(x, w, options), given dy: dw[o, c, p, q] sums x[n, c, ...] * dy[n, o, ...] over batch and
 // positions. `w_shape`: the shape of w; dy: float32 of y's shape. oneDNN cuts the sum over the batch by the
 // number of threads: teams of different sizes agree within rounding. Linear in x and dy; gradients:
-// conv2d_backprop_input and conv2d. Throws InvalidArgument where shapes do not fit.
-Tensor conv2d_backprop_filter(const Tensor& x, const Shape& w_shape, const Tensor& dy,
-                              const Conv2dOptions& options = {},
+// conv2d_input_gradient and conv2d. Throws InvalidArgument where shapes do not fit.
+Tensor conv2d_filter_gradient(const Tensor& x, const Shape& w_shape, const Tensor& dy,
+                              const ConvolutionOptions& options = {},
                               SourceLocation where = SourceLocation::current());
 
-struct Conv2dTransposeOptions {
+struct TransposedConvolutionOptions {
   std::array<int64_t, 2> strides = {1, 1};    // how much larger the image becomes: down, right
   std::array<int64_t, 2> dilations = {1, 1};  // distance between neighbouring filter elements
   int64_t groups = 1;
@@ -51,15 +51,15 @@ struct Conv2dTransposeOptions {
   std::array<int64_t, 2> output_padding = {0, 0};
 };
 
-// The adjoint of conv2d in its image: y = conv2d_backprop_input(y's shape, w, x). With an extent n of x, a
+// The adjoint of conv2d in its image: y = conv2d_input_gradient(y's shape, w, x). With an extent n of x, a
 // stride s and a (dilated) window k the extent of y is n * s for kSame, (n - 1) * s + k for kValid, and (n -
 // 1) * s + k - before - after for explicit padding, plus output_padding.
 //
 // x: float32 [batch, channels, height, width]; w: float32 [channels, out_channels / groups, rows, columns];
-// y: [batch, out_channels, height', width']. Gradients: conv2d and conv2d_backprop_filter.
+// y: [batch, out_channels, height', width']. Gradients: conv2d and conv2d_filter_gradient.
 // Throws InvalidArgument where shapes do not fit. See Dumoulin & Visin, "A guide to convolution arithmetic
 // for deep learning" (2016), chapter 4.
-Tensor conv2d_transpose(const Tensor& x, const Tensor& w, const Conv2dTransposeOptions& options = {},
+Tensor conv2d_transpose(const Tensor& x, const Tensor& w, const TransposedConvolutionOptions& options = {},
                         SourceLocation where = SourceLocation::current());
 
 }  // namespace mox

@@ -72,15 +72,15 @@ std::vector<TensorType> infer_conv2d_transpose(const OpCall& call) {
 
 std::vector<Tensor> gradient_of_conv2d_transpose(const GradientCall& call) {
   const Tensor &x = call.input(0), &w = call.input(1), &dy = call.gradient();
-  const Conv2dOptions options = convolution_options(call.node.attributes);
-  return {conv2d(dy, w, options), conv2d_backprop_filter(dy, w.shape(), x, options)};
+  const ConvolutionOptions options = convolution_options(call.node.attributes);
+  return {conv2d(dy, w, options), conv2d_filter_gradient(dy, w.shape(), x, options)};
 }
 
 Kernel compile_conv2d_transpose(const KernelRequest& request) {
   const Node& node = request.node;
   const ConvolutionGeometry geometry =
       resolve_convolution(node.attributes, node.outputs[0], node.inputs[1].type());
-  return onednn::backward_input_kernel(request, geometry, 1, 0);
+  return onednn::input_gradient_kernel(request, geometry, 1, 0);
 }
 
 const Op kConv2dTranspose{.name = "conv2d_transpose",
@@ -90,7 +90,7 @@ const Op kConv2dTranspose{.name = "conv2d_transpose",
 
 }  // namespace
 
-Tensor conv2d_transpose(const Tensor& x, const Tensor& w, const Conv2dTransposeOptions& options,
+Tensor conv2d_transpose(const Tensor& x, const Tensor& w, const TransposedConvolutionOptions& options,
                         SourceLocation where) {
   Attributes attributes = convolution_attributes({.strides = options.strides,
                                                   .dilations = options.dilations,

@@ -19,13 +19,13 @@ ConvolutionGeometry geometry_of(const Attributes& attributes, const TensorType& 
 
 }  // namespace
 
-Attributes convolution_attributes(const Conv2dOptions& options) {
+Attributes convolution_attributes(const ConvolutionOptions& options) {
   Attributes attributes = window_attributes(options.strides, options.dilations, options.padding);
   attributes.set("groups", options.groups);
   return attributes;
 }
 
-Conv2dOptions convolution_options(const Attributes& attributes) {
+ConvolutionOptions convolution_options(const Attributes& attributes) {
   return {.strides = pair_of(attributes.get<std::vector<int64_t>>("strides")),
           .dilations = pair_of(attributes.get<std::vector<int64_t>>("dilations")),
           .groups = attributes.get<int64_t>("groups"),
@@ -123,12 +123,12 @@ Kernel forward_kernel(const KernelRequest& request, const ConvolutionGeometry& g
   return kernel;
 }
 
-Kernel backward_input_kernel(const KernelRequest& request, const ConvolutionGeometry& geometry, int w_input,
+Kernel input_gradient_kernel(const KernelRequest& request, const ConvolutionGeometry& geometry, int w_input,
                              int y_input) {
   const Node& node = request.node;
   if (has_empty_value(node)) return zero_kernel(node);
   if (takes_winograd(request, geometry))
-    return winograd_backward_input_kernel(node, geometry, w_input, y_input, request.team);
+    return winograd_input_gradient_kernel(node, geometry, w_input, y_input, request.team);
   const Layout& offered = request.input_layouts[static_cast<size_t>(y_input)];
   const ConvolutionDescriptors d(geometry, keeps_channels_last(geometry, geometry.y, offered));
   const auto description = describe_gradient<dnnl::convolution_backward_data>(

@@ -8,9 +8,9 @@
 
 namespace mox {
 
-Attributes convolution_attributes(const Conv2dOptions& options);
+Attributes convolution_attributes(const ConvolutionOptions& options);
 // The options that a node was made with.
-Conv2dOptions convolution_options(const Attributes& attributes);
+ConvolutionOptions convolution_options(const Attributes& attributes);
 
 // For a node that exists.
 ConvolutionGeometry resolve_convolution(const Attributes& attributes, const TensorType& x,
@@ -44,7 +44,7 @@ bool takes_winograd(const KernelRequest& request, const ConvolutionGeometry& geo
 // The kernel of x * w (+ bias): inputs x, w[, bias] of the request's node, output y. Empty values included.
 Kernel forward_kernel(const KernelRequest& request, const ConvolutionGeometry& geometry, bool has_bias);
 // The kernel of the gradient of x: inputs `w_input` and `y_input` of the node.
-Kernel backward_input_kernel(const KernelRequest& request, const ConvolutionGeometry& geometry, int w_input,
+Kernel input_gradient_kernel(const KernelRequest& request, const ConvolutionGeometry& geometry, int w_input,
                              int y_input);
 
 }  // namespace onednn

@@ -1,7 +1,7 @@
-// The conversion between layouts that the compiler inserts (convert_layout of ops/fusion/passes.h): our own
-// of filters where it has one, and oneDNN's reorder.
+// The conversion between layouts that the compiler inserts (convert_layout of ops/fusion/default_rules.h):
+// our own of filters where it has one, and oneDNN's reorder.
 #include "ops/convolution/filter_conversion.h"
-#include "ops/fusion/passes.h"
+#include "ops/fusion/default_rules.h"
 #include "ops/processor/onednn.h"
 #include "runtime/base/error.h"
 

@@ -53,7 +53,7 @@ Tensor smooth_labels(const Tensor& labels, double smoothing,
 //   logits: float32 [batch, classes], classes >= 1, not normalised; labels: float32, of the logits' shape
 //   (rows should sum to 1, but the formula and its gradient hold for any); result: float32 [batch], in nats.
 // Computed in one pass over the rows with each row's maximum subtracted, so that it neither overflows nor
-// loses digits. Throws InvalidArgument otherwise. Gradient: for logits, softmax_cross_entropy_backward; for
+// loses digits. Throws InvalidArgument otherwise. Gradient: for logits, softmax_cross_entropy_gradient; for
 // labels, -log(softmax(logits)) * (1 - label_smoothing) * g.
 Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& labels,
                              const CrossEntropyOptions& options = {},
@@ -68,7 +68,7 @@ Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& labels,
 // Computed in one pass over the logits with each row's maximum subtracted, so that it neither overflows nor
 // loses digits. Throws InvalidArgument from its shape rule, and while a plan runs for a label outside [0,
 // classes): the text names the label, its row and the number of classes. Gradient: for logits,
-// sparse_softmax_cross_entropy_backward; none for labels.
+// sparse_softmax_cross_entropy_gradient; none for labels.
 Tensor sparse_softmax_cross_entropy(const Tensor& logits, const Tensor& labels,
                                     const CrossEntropyOptions& options = {},
                                     SourceLocation where = SourceLocation::current());
@@ -80,7 +80,7 @@ Tensor sparse_softmax_cross_entropy(const Tensor& logits, const Tensor& labels,
 //   maximum and log(sum(exp(logits - maximum))): the loss node's second output. They are a function of the
 //   logits, and no gradient is taken for them.
 // Throws InvalidArgument otherwise. Gradients: for logits, labels and dy, in ops of the public vocabulary.
-Tensor softmax_cross_entropy_backward(const Tensor& logits, const Tensor& labels, const Tensor& statistics,
+Tensor softmax_cross_entropy_gradient(const Tensor& logits, const Tensor& labels, const Tensor& statistics,
                                       const Tensor& dy, const CrossEntropyOptions& options = {},
                                       SourceLocation where = SourceLocation::current());
 
@@ -92,7 +92,7 @@ Tensor softmax_cross_entropy_backward(const Tensor& logits, const Tensor& labels
 //   second output. They are a function of the logits, and no gradient is taken for them.
 // Throws InvalidArgument from its shape rule, and while a plan runs for a label outside [0, classes).
 // Gradients: for logits and dy, in ops of the public vocabulary.
-Tensor sparse_softmax_cross_entropy_backward(const Tensor& logits, const Tensor& labels,
+Tensor sparse_softmax_cross_entropy_gradient(const Tensor& logits, const Tensor& labels,
                                              const Tensor& statistics, const Tensor& dy,
                                              const CrossEntropyOptions& options = {},
                                              SourceLocation where = SourceLocation::current());

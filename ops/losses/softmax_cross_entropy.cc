@@ -21,7 +21,7 @@ std::vector<TensorType> infer_softmax_cross_entropy(const OpCall& call) {
 std::vector<Tensor> gradient_of_softmax_cross_entropy(const GradientCall& call) {
   const double smoothing = internal::smoothing_of(call.node.attributes);
   const Tensor &logits = call.input(0), &labels = call.input(1), &g = call.gradient();
-  return {softmax_cross_entropy_backward(logits, labels, call.output(1), g, {.label_smoothing = smoothing}),
+  return {softmax_cross_entropy_gradient(logits, labels, call.output(1), g, {.label_smoothing = smoothing}),
           mul(log_softmax(logits), expand_dims(mul(g, smoothing - 1), 1))};
 }
 

@@ -22,7 +22,7 @@ std::vector<TensorType> infer_sparse_softmax_cross_entropy(const OpCall& call) {
 }
 
 std::vector<Tensor> gradient_of_sparse_softmax_cross_entropy(const GradientCall& call) {
-  return {sparse_softmax_cross_entropy_backward(
+  return {sparse_softmax_cross_entropy_gradient(
               call.input(0), call.input(1), call.output(1), call.gradient(),
               {.label_smoothing = internal::smoothing_of(call.node.attributes)}),
           Tensor()};

@@ -18,7 +18,7 @@ std::vector<Tensor> gradient_of_batch_norm(const GradientCall& call) {
   Tensor dx, dscale, doffset;
   if (call.output_gradients[0].defined()) {
     const BatchNormGradients gradients =
-        batch_norm_backprop(x, scale, mean, variance, call.gradient(0), {.epsilon = epsilon_of(call.node)});
+        batch_norm_gradient(x, scale, mean, variance, call.gradient(0), {.epsilon = epsilon_of(call.node)});
     dx = gradients.x;
     dscale = gradients.scale;
     doffset = gradients.offset;
@@ -64,7 +64,7 @@ const Op& batch_norm_op() {
 }
 
 BatchNormResult batch_norm(const Tensor& x, const Tensor& scale, const Tensor& offset,
-                           const BatchNormOptions& options, SourceLocation where) {
+                           const NormalisationOptions& options, SourceLocation where) {
   Node& node = make_node(batch_norm_op(), {x, scale, offset}, {{"epsilon", options.epsilon}}, where);
   return {node.output(0), node.output(1), node.output(2)};
 }

@@ -50,7 +50,8 @@ const Op& batch_norm_inference_op() {
 }
 
 Tensor batch_norm_inference(const Tensor& x, const Tensor& scale, const Tensor& offset, const Tensor& mean,
-                            const Tensor& variance, const BatchNormOptions& options, SourceLocation where) {
+                            const Tensor& variance, const NormalisationOptions& options,
+                            SourceLocation where) {
   return make_tensor(batch_norm_inference_op(), {x, scale, offset, mean, variance},
                      {{"epsilon", options.epsilon}}, where);
 }

@@ -202,13 +202,13 @@ struct Backward {
     }
   }
 
-  BackwardPlane<T> plane(const KernelArguments& arguments, const Constants& constants, int64_t group,
+  GradientPlane<T> plane(const KernelArguments& arguments, const Constants& constants, int64_t group,
                          int64_t block, bool second) const {
     const int64_t offset = image.offset(group, block);
     const auto at = [&](int input) { return input < 0 ? nullptr : arguments.input<T>(input) + offset; };
     const float* totals = image.partial(arguments.scratch, 0, block);
     T* dz = options.has_dz ? arguments.output<T>(3) + offset : nullptr;
-    BackwardPlane<T> result{.pixels = image.pixels,
+    GradientPlane<T> result{.pixels = image.pixels,
                             .width = image.width,
                             .x = at(0),
                             .dy = at(options.dy),

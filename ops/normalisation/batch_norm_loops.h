@@ -42,7 +42,7 @@ struct ForwardPlane {
 
 // dz = dy + dy_more where the activation passed the value on, and 0 elsewhere.
 template <typename T>
-struct BackwardPlane {
+struct GradientPlane {
   int64_t pixels, width;
   const T *x, *dy, *dy_more;  // dy_more may be null
   const T* y;                 // for MaskSource::kResult
@@ -60,10 +60,10 @@ struct Loops {
   void (*statistics)(const T* x, int64_t pixels, int64_t width, float* mean, float* squares);
   void (*normalise)(const ForwardPlane<T>& plane);
   // The sums of dz and of dz * (x - mean); writes dz if wanted.
-  void (*reduce)(const BackwardPlane<T>& plane, float* sum_dz, float* sum_dz_x);
+  void (*reduce)(const GradientPlane<T>& plane, float* sum_dz, float* sum_dz_x);
   // Takes dz from dy, dy_more and the mask again; with dz stored by `reduce`, hand it in as dy without a
   // mask.
-  void (*differentiate)(const BackwardPlane<T>& plane);
+  void (*differentiate)(const GradientPlane<T>& plane);
 };
 
 // For blocks of 8 and of 16 channels, and for channels last, in multiples of 8.

@@ -6,7 +6,7 @@
 
 namespace mox {
 
-struct BatchNormOptions {
+struct NormalisationOptions {
   double epsilon = 1e-3;  // added to the variance
 };
 
@@ -23,15 +23,15 @@ struct BatchNormResult {
 // x: float32 [batch, channels, height, width] or [batch, channels]; scale, offset: float32 [channels].
 // The sums over a batch of images do not depend on the team's size; those over a matrix are oneDNN's, which
 // cuts them by the number of threads: teams of different sizes agree within rounding. An empty batch has mean
-// and variance 0. Gradient: batch_norm_backprop, through mean and variance included. Throws InvalidArgument
+// and variance 0. Gradient: batch_norm_gradient, through mean and variance included. Throws InvalidArgument
 // where types do not fit. Ioffe & Szegedy, "Batch Normalization" (2015).
 BatchNormResult batch_norm(const Tensor& x, const Tensor& scale, const Tensor& offset,
-                           const BatchNormOptions& options = {},
+                           const NormalisationOptions& options = {},
                            SourceLocation where = SourceLocation::current());
 
 // Inference: the same formula with a given mean and variance [channels].
 Tensor batch_norm_inference(const Tensor& x, const Tensor& scale, const Tensor& offset, const Tensor& mean,
-                            const Tensor& variance, const BatchNormOptions& options = {},
+                            const Tensor& variance, const NormalisationOptions& options = {},
                             SourceLocation where = SourceLocation::current());
 
 struct BatchNormGradients {
@@ -42,9 +42,9 @@ struct BatchNormGradients {
 // are the batch's, as batch_norm returned them. With n = (x - mean) / sqrt(variance + epsilon): doffset =
 // sum(dy), dscale = sum(dy * n), dx = scale / sqrt(variance + epsilon) * (dy - mean(dy) - n * mean(dy * n)).
 // Has no gradient of its own.
-BatchNormGradients batch_norm_backprop(const Tensor& x, const Tensor& scale, const Tensor& mean,
+BatchNormGradients batch_norm_gradient(const Tensor& x, const Tensor& scale, const Tensor& mean,
                                        const Tensor& variance, const Tensor& dy,
-                                       const BatchNormOptions& options,
+                                       const NormalisationOptions& options,
                                        SourceLocation where = SourceLocation::current());
 
 struct SyncBatchNormResult {
@@ -64,7 +64,7 @@ struct SyncBatchNormResult {
 // [channels]. Throws InvalidArgument where types do not fit. Gradient: that of the formula, through the
 // statistics of all replicas.
 SyncBatchNormResult sync_batch_norm(const Tensor& x, const Tensor& scale, const Tensor& offset,
-                                    const BatchNormOptions& options = {},
+                                    const NormalisationOptions& options = {},
                                     SourceLocation where = SourceLocation::current());
 
 // The sum of x over the logical replicas that compute a step together, on all devices and ranks: the same

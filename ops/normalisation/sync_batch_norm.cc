@@ -26,7 +26,7 @@ void check(const Tensor& x, const Tensor& scale, const Tensor& offset, double ep
 }  // namespace
 
 SyncBatchNormResult sync_batch_norm(const Tensor& x, const Tensor& scale, const Tensor& offset,
-                                    const BatchNormOptions& options, SourceLocation where) {
+                                    const NormalisationOptions& options, SourceLocation where) {
   check(x, scale, offset, options.epsilon, where);
   const int64_t channels = x.shape()[1];
   const int64_t own_values = channels > 0 ? x.shape().elements() / channels : 0;

@@ -7,7 +7,7 @@ namespace {
 std::vector<TensorType> infer_avg_pool(const OpCall& call) { return {check_pooling(call, call.type(0))}; }
 
 std::vector<Tensor> gradient_of_avg_pool(const GradientCall& call) {
-  return {avg_pool_backprop(call.input(0).shape(), call.gradient(), pooling_options(call.node.attributes))};
+  return {avg_pool_gradient(call.input(0).shape(), call.gradient(), pooling_options(call.node.attributes))};
 }
 
 Kernel compile_avg_pool(const KernelRequest& request) {

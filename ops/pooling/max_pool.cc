@@ -17,7 +17,7 @@ std::vector<TensorType> infer_max_pool(const OpCall& call) {
 }
 
 std::vector<Tensor> gradient_of_max_pool(const GradientCall& call) {
-  return {max_pool_backprop(call.input(0).shape(), call.gradient(), call.output(kWinner),
+  return {max_pool_gradient(call.input(0).shape(), call.gradient(), call.output(kWinner),
                             pooling_options(call.node.attributes))};
 }
 

@@ -20,7 +20,7 @@ struct Pool2dOptions {
 // work; unless the window is a single pixel.
 //
 // x: float32 [batch, channels, height, width]; y: [batch, channels, height', width'] with the extents that
-// Padding states. Gradient: dy goes to the first largest element of its window (max_pool_backprop). Throws
+// Padding states. Gradient: dy goes to the first largest element of its window (max_pool_gradient). Throws
 // InvalidArgument where the window does not fit, or where padding is as large as the window.
 Tensor max_pool(const Tensor& x, const Pool2dOptions& options = {},
                 SourceLocation where = SourceLocation::current());
@@ -32,7 +32,7 @@ Tensor global_max_pool(const Tensor& x, SourceLocation where = SourceLocation::c
 // `count_include_pad` over the whole window.
 //
 // x: float32 [batch, channels, height, width]; y: [batch, channels, height', width'] with the extents that
-// Padding states. Gradient: avg_pool_backprop. Throws InvalidArgument where the window does not fit, or where
+// Padding states. Gradient: avg_pool_gradient. Throws InvalidArgument where the window does not fit, or where
 // padding is as large as the window.
 Tensor avg_pool(const Tensor& x, const Pool2dOptions& options = {},
                 SourceLocation where = SourceLocation::current());
@@ -43,18 +43,18 @@ Tensor global_avg_pool(const Tensor& x, SourceLocation where = SourceLocation::c
 // dx of y = max_pool(x, options): each dy is added to the element that won its window. `winner` is the second
 // output of the max_pool node: only max_pool's gradient has it to give. Linear in dy; gradient:
 // max_pool_gather. Throws InvalidArgument where types do not fit.
-Tensor max_pool_backprop(const Shape& x_shape, const Tensor& dy, const Tensor& winner,
+Tensor max_pool_gradient(const Shape& x_shape, const Tensor& dy, const Tensor& winner,
                          const Pool2dOptions& options, SourceLocation where = SourceLocation::current());
 
 // The elements of x at the positions of the winners: [batch, channels, height', width']. Linear in x;
-// gradient: max_pool_backprop. Throws InvalidArgument where types do not fit.
+// gradient: max_pool_gradient. Throws InvalidArgument where types do not fit.
 Tensor max_pool_gather(const Tensor& x, const Tensor& winner, const Pool2dOptions& options,
                        SourceLocation where = SourceLocation::current());
 
 // dx of y = avg_pool(x, options): each dy is divided evenly over the pixels that its window counted.
 // `x_shape`: the shape of x; dy: float32 of y's shape. Linear; gradient: avg_pool. Throws InvalidArgument
 // where shapes do not fit.
-Tensor avg_pool_backprop(const Shape& x_shape, const Tensor& dy, const Pool2dOptions& options,
+Tensor avg_pool_gradient(const Shape& x_shape, const Tensor& dy, const Pool2dOptions& options,
                          SourceLocation where = SourceLocation::current());
 
 }  // namespace mox

@@ -9,7 +9,7 @@ const Op kLogSoftmax{
     .name = "log_softmax",
     .infer = internal::infer_softmax,
     .gradient = [](const GradientCall& call) -> std::vector<Tensor> {
-      return {log_softmax_backward(call.output(0), call.gradient(), internal::softmax_axis(call.node))};
+      return {log_softmax_gradient(call.output(0), call.gradient(), internal::softmax_axis(call.node))};
     },
     .compile = [](const KernelRequest& request) { return internal::compile_softmax(request, true); },
 };

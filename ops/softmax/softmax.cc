@@ -10,7 +10,7 @@ const Op kSoftmax{
     .name = "softmax",
     .infer = internal::infer_softmax,
     .gradient = [](const GradientCall& call) -> std::vector<Tensor> {
-      return {softmax_backward(call.output(0), call.gradient(), internal::softmax_axis(call.node))};
+      return {softmax_gradient(call.output(0), call.gradient(), internal::softmax_axis(call.node))};
     },
     .compile = [](const KernelRequest& request) { return internal::compile_softmax(request, false); },
 };

@@ -6,14 +6,14 @@
 namespace mox {
 
 const Op& add_op();
-const Op& batch_norm_backprop_op();
+const Op& batch_norm_gradient_op();
 const Op& batch_norm_inference_op();
 const Op& batch_norm_op();
 const Op& bias_add_op();
 const Op& cast_op();
 const Op& clip_by_value_op();
-const Op& conv2d_backprop_filter_op();
-const Op& conv2d_backprop_input_op();
+const Op& conv2d_filter_gradient_op();
+const Op& conv2d_input_gradient_op();
 const Op& conv2d_bias_op();  // made by bias_rule
 const Op& conv2d_op();
 const Op& greater_equal_op();
@@ -22,7 +22,7 @@ const Op& less_equal_op();
 const Op& logical_and_op();
 const Op& matmul_bias_op();  // made by bias_rule
 const Op& matmul_op();
-const Op& max_pool_backprop_op();
+const Op& max_pool_gradient_op();
 const Op& max_pool_op();
 const Op& relu_op();
 const Op& select_op();

@@ -30,7 +30,7 @@ inline constexpr int kFirstFreeTag = 16;
 
 // What travels between ranks: bfloat16 halves the bytes and rounds every partial sum and every result to 8
 // bits of mantissa, so the result then depends on which ranks hold which leaves.
-enum class WireType { kFloat32, kBfloat16 };
+enum class WireType { kFloat32, kBFloat16 };
 
 // Memory in which the other ranks' parts of a sum arrive: handed to one sum after another, it is made once.
 struct TreeSumScratch {

@@ -28,7 +28,7 @@ float from_bfloat16(uint16_t bits) { return std::bit_cast<float>(static_cast<uin
 class WireBuffer {
  public:
   WireBuffer(WireType type, int64_t elements)
-      : narrow_(type == WireType::kBfloat16 ? static_cast<size_t>(elements) : 0) {}
+      : narrow_(type == WireType::kBFloat16 ? static_cast<size_t>(elements) : 0) {}
 
   std::span<const std::byte> outgoing(const float* values, int64_t elements) {
     if (narrow_.empty()) return std::as_bytes(std::span(values, static_cast<size_t>(elements)));
@@ -136,7 +136,7 @@ class TreeSumOperation : public Operation {
 
   void exchange(Range chunk, Stage& stage, Transport& transport, std::vector<Transport::Request>& requests) {
     const Range own = segment(chunk, rank_);
-    if (sum_.wire == WireType::kBfloat16 && ranks_ > 1) round_partial_sums(own);
+    if (sum_.wire == WireType::kBFloat16 && ranks_ > 1) round_partial_sums(own);
     stage = {};
     size_t array = static_cast<size_t>(&stage - stages_.data()) * arrivals();
     // Peers in an order of each rank's own, so that not all of them call on rank 0 first.
@@ -187,7 +187,7 @@ class TreeSumOperation : public Operation {
     float* result = sum_.result + own.begin;
     if (stack[0].value != result)
       std::memcpy(result, stack[0].value, static_cast<size_t>(own.elements) * sizeof(float));
-    if (sum_.wire == WireType::kBfloat16 && ranks_ > 1)
+    if (sum_.wire == WireType::kBFloat16 && ranks_ > 1)
       for (int64_t i = 0; i < own.elements; ++i) result[i] = from_bfloat16(to_bfloat16(result[i]));
     stage = {};
   }

@@ -341,7 +341,7 @@ class Pipeline::Implementation {
   size_t batch_bytes_ = 0;
   int64_t ready_batches_ = 0;  // that may wait for the consumer
   std::shared_ptr<Execution> execution_;
-  std::shared_ptr<const Evaluator> evaluator_;
+  std::shared_ptr<const ElementEvaluator> evaluator_;
   std::unique_ptr<Stream> stream_;
 
   Cursor position_;  // after the last batch delivered

@@ -15,7 +15,7 @@
 namespace mox {
 namespace {
 
-constexpr int kAfterTheRun = 1 << 30;  // the last_step of values that are read after the run
+constexpr int kAfterTheRun = 1 << 30;  // the last_instruction of values that are read after the run
 
 Kernel copy_kernel(const TensorType& type) {
   Kernel kernel;
@@ -31,7 +31,7 @@ Kernel copy_kernel(const TensorType& type) {
   return kernel;
 }
 
-// Turns the rewritten graph into steps over values: chooses kernels and inserts conversions.
+// Turns the rewritten graph into instructions over values: chooses kernels and inserts conversions.
 class StepBuilder {
  public:
   StepBuilder(Plan::Impl& plan, const CompileOptions& options, const Team& team)
@@ -55,15 +55,15 @@ class StepBuilder {
           at(plan_.results[static_cast<size_t>(at(value).index)]).type == tensor.type())
         return value;
       const int copy = new_value(tensor.name() + "/copy", tensor.type(), Layout::plain(tensor.type()));
-      // Right behind the step that computes the value: what waits for the copy need not wait for the plan's
-      // end.
-      const int written = at(value).first_step;
-      add_step("copy", tensor.name(), "", copy_kernel(tensor.type()), {value}, {copy},
-               written >= 0 ? std::optional(written + 1) : std::nullopt);
+      // Right behind the instruction that computes the value: what waits for the copy need not wait for the
+      // plan's end.
+      const int written = at(value).first_instruction;
+      add_instruction("copy", tensor.name(), "", copy_kernel(tensor.type()), {value}, {copy},
+                      written >= 0 ? std::optional(written + 1) : std::nullopt);
       version = value = copy;
     }
     at(value).storage = storage;
-    at(value).last_step = kAfterTheRun;
+    at(value).last_instruction = kAfterTheRun;
     auto& list = storage == Storage::kGradient ? plan_.gradients : plan_.results;
     at(value).index = static_cast<int>(list.size());
     list.push_back(version);
@@ -84,33 +84,34 @@ class StepBuilder {
     return static_cast<int>(plan_.values.size()) - 1;
   }
 
-  // The steps from `position` on come one later.
+  // The instructions from `position` on come one later.
   void make_room(int position) {
     for (PlanValue& value : plan_.values) {
-      if (value.first_step >= position) ++value.first_step;
-      if (value.last_step >= position && value.last_step != kAfterTheRun) ++value.last_step;
+      if (value.first_instruction >= position) ++value.first_instruction;
+      if (value.last_instruction >= position && value.last_instruction != kAfterTheRun)
+        ++value.last_instruction;
     }
   }
 
   // At `position` of the plan, or at its end.
-  void add_step(std::string op, std::string name, std::string attributes, Kernel kernel,
-                std::vector<int> inputs, std::vector<int> outputs, std::optional<int> position = {}) {
-    const int step = position.value_or(static_cast<int>(plan_.steps.size()));
-    if (position) make_room(step);
+  void add_instruction(std::string op, std::string name, std::string attributes, Kernel kernel,
+                       std::vector<int> inputs, std::vector<int> outputs, std::optional<int> position = {}) {
+    const int instruction = position.value_or(static_cast<int>(plan_.instructions.size()));
+    if (position) make_room(instruction);
     for (int input : inputs) {
       PlanValue& value = at(plan_.root(input));
-      value.last_step = std::max(value.last_step, step);
+      value.last_instruction = std::max(value.last_instruction, instruction);
     }
-    PlanStep result;
+    PlanInstruction result;
     if (kernel.scratch_bytes > 0) {
       result.scratch =
           new_value(name + "/scratch", {DType::kUInt8, Shape{static_cast<int64_t>(kernel.scratch_bytes)}},
                     Layout::opaque(kernel.scratch_bytes, "scratch", nullptr));
-      at(result.scratch).first_step = at(result.scratch).last_step = step;
+      at(result.scratch).first_instruction = at(result.scratch).last_instruction = instruction;
     }
     for (int output : outputs) {
-      at(output).first_step = step;
-      at(output).last_step = std::max(at(output).last_step, step);
+      at(output).first_instruction = instruction;
+      at(output).last_instruction = std::max(at(output).last_instruction, instruction);
     }
     result.op = std::move(op);
     result.name = std::move(name);
@@ -118,7 +119,7 @@ class StepBuilder {
     result.kernel = std::move(kernel);
     result.inputs = std::move(inputs);
     result.outputs = std::move(outputs);
-    plan_.steps.insert(plan_.steps.begin() + step, std::move(result));
+    plan_.instructions.insert(plan_.instructions.begin() + instruction, std::move(result));
   }
 
   // The value of `tensor` in `layout`, converted if it does not exist in it yet.
@@ -134,8 +135,8 @@ class StepBuilder {
       convert_constant(kernel, from, converted);
     } else {
       const std::string what = fmt::format("{} -> {}", at(from).layout.to_string(), layout.to_string());
-      add_step("convert", tensor.name(), what, std::move(kernel), {from}, {converted});
-      plan_.steps.back().is_conversion = true;
+      add_instruction("convert", tensor.name(), what, std::move(kernel), {from}, {converted});
+      plan_.instructions.back().is_conversion = true;
     }
     versions_[key(tensor)].push_back(converted);
     return converted;
@@ -216,8 +217,8 @@ class StepBuilder {
     if (kernel.alias >= 0) {
       at(outputs[0]).alias_of = inputs[static_cast<size_t>(kernel.alias)];
     } else {
-      add_step(std::string(node.op->name), node.name, to_string(node.attributes), std::move(kernel),
-               std::move(inputs), outputs);
+      add_instruction(std::string(node.op->name), node.name, to_string(node.attributes), std::move(kernel),
+                      std::move(inputs), outputs);
     }
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       const Tensor output(const_cast<Node*>(&node), static_cast<int>(i));
@@ -279,9 +280,10 @@ std::shared_ptr<const Plan> Plan::compile(const Graph& graph, const PlanRequest&
 
   PlanStatistics& statistics = impl->statistics;
   statistics.nodes = impl->graph->nodes().size();
-  statistics.steps = impl->steps.size();
-  statistics.conversions = static_cast<size_t>(std::count_if(
-      impl->steps.begin(), impl->steps.end(), [](const PlanStep& step) { return step.is_conversion; }));
+  statistics.instructions = impl->instructions.size();
+  statistics.conversions = static_cast<size_t>(
+      std::count_if(impl->instructions.begin(), impl->instructions.end(),
+                    [](const PlanInstruction& instruction) { return instruction.is_conversion; }));
   for (int gradient : impl->gradients)
     if (!options.gradients_in_parts)
       statistics.gradient_bytes += impl->values[static_cast<size_t>(gradient)].type.bytes();

@@ -19,7 +19,9 @@ size_t plan_memory(std::vector<MemoryBlock>& blocks) {
     const int64_t size = (static_cast<int64_t>(block.bytes) + kAlignment - 1) / kAlignment * kAlignment;
     int64_t offset = 0;
     for (const MemoryBlock* other : placed) {
-      if (other->last_step < block.first_step || other->first_step > block.last_step) continue;
+      if (other->last_instruction < block.first_instruction ||
+          other->first_instruction > block.last_instruction)
+        continue;
       if (other->offset - offset >= size) break;
       offset = std::max(offset, other->offset + (static_cast<int64_t>(other->bytes) + kAlignment - 1) /
                                                     kAlignment * kAlignment);

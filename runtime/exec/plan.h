@@ -33,8 +33,8 @@ struct PlanRequest {
 };
 
 struct CompileOptions {
-  std::vector<NamedRule> rules;  // applied in order (ops/fusion/passes.h: default_rules)
-  LayoutConverter convert;       // ops/fusion/passes.h: convert_layout
+  std::vector<NamedRule> rules;  // applied in order (ops/fusion/default_rules.h: default_rules)
+  LayoutConverter convert;       // ops/fusion/default_rules.h: convert_layout
   // Convolutions sum directly, never through a transform that needs fewer multiplications but rounds more
   // (Winograd).
   bool direct_convolutions = false;
@@ -46,11 +46,11 @@ struct CompileOptions {
 
 struct PlanStatistics {
   size_t nodes = 0;            // of the graph after rewriting
-  size_t steps = 0;            // kernels that run
-  size_t conversions = 0;      // of the steps, those that only change a layout
+  size_t instructions = 0;     // kernels that run
+  size_t conversions = 0;      // of the instructions, those that only change a layout
   size_t arena_bytes = 0;      // activations, scratch, and gradients that are used at once
   size_t live_bytes = 0;       // the most that lives at once in the arena: no arrangement needs less
-  int live_step = 0;           // the first step at which this much lives
+  int live_instruction = 0;    // the first instruction at which this much lives
   size_t unplanned_bytes = 0;  // what the same values would take without sharing memory
   size_t variable_bytes = 0;
   size_t gradient_bytes = 0;  // in buffers of their own

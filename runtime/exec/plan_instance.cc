@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kGradientAlignment = 16;  // elements: 64 bytes
 
-struct BoundStep {
+struct BoundInstruction {
   KernelFunction run;
   std::vector<const std::byte*> inputs;
   std::vector<std::byte*> outputs;
@@ -36,7 +36,7 @@ class PartsOf : public PartListener {
 
 // A pointer that follows the batch's memory from run to run.
 struct ComponentPointer {
-  size_t step, input, component;
+  size_t instruction, input, component;
 };
 
 }  // namespace
@@ -49,7 +49,7 @@ struct PlanInstance::Impl {
   Array gradient_block;
   std::vector<int64_t> gradient_offsets;
   std::vector<std::pair<Array, size_t>> updates;  // the variable, the result
-  std::vector<BoundStep> steps;
+  std::vector<BoundInstruction> instructions;
   std::vector<ComponentPointer> component_pointers;
   bool profiling = false;
   std::vector<double> seconds;
@@ -119,21 +119,21 @@ PlanInstance::PlanInstance(std::shared_ptr<const Plan> plan, const Team& team,
       MOX_ASSERT(self.variables[static_cast<size_t>(value.index)].type() == value.type,
                  fmt::format("the stored variable '{}' has the graph's type", value.name));
   }
-  for (size_t s = 0; s < compiled.steps.size(); ++s) {
-    const PlanStep& step = compiled.steps[s];
-    BoundStep bound;
-    for (size_t i = 0; i < step.inputs.size(); ++i) {
-      bound.inputs.push_back(pointer(step.inputs[i]));
-      const PlanValue& root = compiled.values[static_cast<size_t>(compiled.root(step.inputs[i]))];
+  for (size_t s = 0; s < compiled.instructions.size(); ++s) {
+    const PlanInstruction& instruction = compiled.instructions[s];
+    BoundInstruction bound;
+    for (size_t i = 0; i < instruction.inputs.size(); ++i) {
+      bound.inputs.push_back(pointer(instruction.inputs[i]));
+      const PlanValue& root = compiled.values[static_cast<size_t>(compiled.root(instruction.inputs[i]))];
       if (root.storage == Storage::kInput)
         self.component_pointers.push_back({s, i, static_cast<size_t>(root.index)});
     }
-    for (int output : step.outputs) bound.outputs.push_back(pointer(output));
-    if (step.scratch >= 0) bound.scratch = pointer(step.scratch);
-    bound.run = step.kernel.instantiate();
-    self.steps.push_back(std::move(bound));
+    for (int output : instruction.outputs) bound.outputs.push_back(pointer(output));
+    if (instruction.scratch >= 0) bound.scratch = pointer(instruction.scratch);
+    bound.run = instruction.kernel.instantiate();
+    self.instructions.push_back(std::move(bound));
   }
-  self.seconds.assign(self.steps.size(), 0.0);
+  self.seconds.assign(self.instructions.size(), 0.0);
 }
 
 PlanInstance::~PlanInstance() = default;
@@ -145,18 +145,18 @@ void PlanInstance::run(const StepInputs& inputs) {
 void PlanInstance::run(const StepInputs& inputs, const GradientListener& listener) {
   MOX_ASSERT(!impl_->plan->impl().gradients_in_parts,
              "a plan with gradients in parts is run with a part listener");
-  run_steps(inputs, listener, nullptr);
+  run_instructions(inputs, listener, nullptr);
 }
 
 void PlanInstance::run(const StepInputs& inputs, const GradientListener& listener,
                        const GradientPartListener& part_listener) {
   MOX_ASSERT(impl_->plan->impl().gradients_in_parts,
              "only a plan with gradients in parts has a part listener");
-  run_steps(inputs, listener, &part_listener);
+  run_instructions(inputs, listener, &part_listener);
 }
 
-void PlanInstance::run_steps(const StepInputs& inputs, const GradientListener& listener,
-                             const GradientPartListener* part_listener) {
+void PlanInstance::run_instructions(const StepInputs& inputs, const GradientListener& listener,
+                                    const GradientPartListener* part_listener) {
   Impl& self = *impl_;
   const Plan::Impl& compiled = self.plan->impl();
   for (size_t c = 0; c < compiled.components.size(); ++c) {
@@ -167,27 +167,29 @@ void PlanInstance::run_steps(const StepInputs& inputs, const GradientListener& l
           c < inputs.components.size() ? to_string(inputs.components[c].type()) : "no such component"));
   }
   for (const ComponentPointer& p : self.component_pointers)
-    self.steps[p.step].inputs[p.input] = inputs.components[p.component].data();
+    self.instructions[p.instruction].inputs[p.input] = inputs.components[p.component].data();
 
   using Clock = std::chrono::steady_clock;
   Clock::time_point before = self.profiling ? Clock::now() : Clock::time_point();
   auto event = compiled.gradient_events.begin();
   const auto last_event = compiled.gradient_events.end();
-  for (size_t s = 0; s < self.steps.size(); ++s) {
-    BoundStep& step = self.steps[s];
-    const int in_parts = compiled.steps[s].gradient_in_parts;
+  for (size_t s = 0; s < self.instructions.size(); ++s) {
+    BoundInstruction& instruction = self.instructions[s];
+    const int in_parts = compiled.instructions[s].gradient_in_parts;
     if (in_parts < 0) {
-      step.run({step.inputs, step.outputs, step.scratch, *self.team, inputs.seed, inputs.step});
+      instruction.run({instruction.inputs, instruction.outputs, instruction.scratch, *self.team, inputs.seed,
+                       inputs.step});
     } else {
       const PartsOf parts(*part_listener, static_cast<size_t>(in_parts));
-      step.run({step.inputs, step.outputs, step.scratch, *self.team, inputs.seed, inputs.step, &parts});
+      instruction.run({instruction.inputs, instruction.outputs, instruction.scratch, *self.team, inputs.seed,
+                       inputs.step, &parts});
     }
     if (self.profiling) {
       const auto now = Clock::now();
       self.seconds[s] += std::chrono::duration<double>(now - before).count();
       before = now;
     }
-    for (; event != last_event && event->step == static_cast<int>(s); ++event) {
+    for (; event != last_event && event->instruction == static_cast<int>(s); ++event) {
       if (!event->in_parts) listener(event->gradient);
       if (self.profiling) before = Clock::now();
     }
@@ -219,10 +221,11 @@ void PlanInstance::set_profiling(bool on) { impl_->profiling = on; }
 std::vector<KernelTime> PlanInstance::profile() const {
   const double runs = static_cast<double>(std::max<int64_t>(impl_->profiled_runs, 1));
   std::vector<KernelTime> times;
-  const std::vector<PlanStep>& steps = impl_->plan->impl().steps;
-  for (size_t s = 0; s < steps.size(); ++s)
-    times.push_back({steps[s].op, steps[s].kernel.implementation, steps[s].name, steps[s].is_conversion,
-                     impl_->seconds[s] / runs, steps[s].kernel.floating_point_operations});
+  const std::vector<PlanInstruction>& instructions = impl_->plan->impl().instructions;
+  for (size_t s = 0; s < instructions.size(); ++s)
+    times.push_back({instructions[s].op, instructions[s].kernel.implementation, instructions[s].name,
+                     instructions[s].is_conversion, impl_->seconds[s] / runs,
+                     instructions[s].kernel.floating_point_operations});
   return times;
 }
 
@@ -230,7 +233,7 @@ std::string PlanInstance::describe_profile() const {
   const std::vector<KernelTime> times = profile();
   double total = 0;
   for (const KernelTime& time : times) total += time.seconds;
-  std::string text = fmt::format("{:>4} {:>10} {:>6} {:>9}  {:<24} {:<34} {}\n", "step", "µs", "%", "GFLOP/s",
+  std::string text = fmt::format("{:>4} {:>10} {:>6} {:>9}  {:<24} {:<34} {}\n", "#", "µs", "%", "GFLOP/s",
                                  "op", "implementation", "name");
   for (size_t s = 0; s < times.size(); ++s) {
     const KernelTime& time = times[s];

@@ -20,7 +20,7 @@ namespace mox {
 // while the backward pass goes on.
 using GradientListener = FunctionRef<void(size_t index)>;
 
-// What profiling has found out about one step of a plan, as a mean over the profiled runs.
+// What profiling has found out about one instruction of a plan, as a mean over the profiled runs.
 struct KernelTime {
   std::string op, implementation, name;
   bool is_conversion = false;  // only changes a layout
@@ -81,14 +81,15 @@ class PlanInstance {
   // Copies every update's value into its variable (call when no reader of the variable is running).
   void apply_updates();
 
-  // With profiling on, seconds per step of the plan are accumulated (in the order of Plan::describe).
+  // With profiling on, seconds per instruction of the plan are accumulated (in the order of Plan::describe).
   void set_profiling(bool on);
-  std::vector<KernelTime> profile() const;  // in the order of the steps; all zero before a profiled run
+  // In the order of the instructions; all zero before a profiled run.
+  std::vector<KernelTime> profile() const;
   std::string describe_profile() const;
 
  private:
-  void run_steps(const StepInputs& inputs, const GradientListener& listener,
-                 const GradientPartListener* part_listener);
+  void run_instructions(const StepInputs& inputs, const GradientListener& listener,
+                        const GradientPartListener* part_listener);
 
   struct Impl;
   std::unique_ptr<Impl> impl_;

@@ -30,9 +30,9 @@ std::string memory_text(const Plan::Impl& plan) {
                         remark.empty() ? "" : "  ", remark);
   };
   std::string remark = fmt::format("{} without sharing", human_bytes(static_cast<double>(s.unplanned_bytes)));
-  if (!plan.steps.empty())
-    remark += fmt::format("; {} live at once, first in step {}",
-                          human_bytes(static_cast<double>(s.live_bytes)), s.live_step);
+  if (!plan.instructions.empty())
+    remark += fmt::format("; {} live at once, first in instruction {}",
+                          human_bytes(static_cast<double>(s.live_bytes)), s.live_instruction);
   line("arena", s.arena_bytes, remark);
   line("variables", s.variable_bytes);
   line("gradients", s.gradient_bytes,
@@ -49,15 +49,15 @@ std::string Plan::describe() const {
     std::string op, output, implementation, megaflops, bytes, name;
   };
   std::vector<Row> rows{{"op", "output", "implementation", "MFLOP", "bytes", "name"}};
-  for (const PlanStep& step : impl_->steps) {
+  for (const PlanInstruction& instruction : impl_->instructions) {
     size_t bytes = 0;
-    for (int input : step.inputs) bytes += impl_->values[static_cast<size_t>(input)].layout.bytes();
-    for (int output : step.outputs) bytes += impl_->values[static_cast<size_t>(output)].layout.bytes();
-    std::string how = step.kernel.implementation;
-    if (step.is_conversion) how += " (" + step.attributes + ")";
-    rows.push_back({step.op, value_text(*impl_, step.outputs[0]), std::move(how),
-                    fmt::format("{:.2f}", step.kernel.floating_point_operations / 1e6),
-                    human_bytes(static_cast<double>(bytes)), step.name});
+    for (int input : instruction.inputs) bytes += impl_->values[static_cast<size_t>(input)].layout.bytes();
+    for (int output : instruction.outputs) bytes += impl_->values[static_cast<size_t>(output)].layout.bytes();
+    std::string how = instruction.kernel.implementation;
+    if (instruction.is_conversion) how += " (" + instruction.attributes + ")";
+    rows.push_back({instruction.op, value_text(*impl_, instruction.outputs[0]), std::move(how),
+                    fmt::format("{:.2f}", instruction.kernel.floating_point_operations / 1e6),
+                    human_bytes(static_cast<double>(bytes)), instruction.name});
   }
   auto widest = [&](std::string Row::*column) {
     size_t width = 0;
@@ -70,14 +70,15 @@ std::string Plan::describe() const {
   for (size_t i = 0; i < rows.size(); ++i) {
     const Row& row = rows[i];
     text += fmt::format("{:>4}  {:<{}}  {:<{}}  {:<{}}  {:>9}  {:>9}  {}\n",
-                        i == 0 ? "step" : std::to_string(i - 1), row.op, op, row.output, output,
+                        i == 0 ? "#" : std::to_string(i - 1), row.op, op, row.output, output,
                         row.implementation, implementation, row.megaflops, row.bytes, row.name);
   }
   const PlanStatistics& s = impl_->statistics;
   text += fmt::format("fusions: {}\n", impl_->fired_rules.empty() ? "none" : "");
   for (const std::string& rule : impl_->fired_rules) text += "  " + rule + "\n";
-  text += fmt::format("{} steps ({} layout conversions), {:.2f} GFLOP, compiled in {:.0f} ms\n", s.steps,
-                      s.conversions, s.floating_point_operations / 1e9, s.compile_seconds * 1e3);
+  text +=
+      fmt::format("{} instructions ({} layout conversions), {:.2f} GFLOP, compiled in {:.0f} ms\n",
+                  s.instructions, s.conversions, s.floating_point_operations / 1e9, s.compile_seconds * 1e3);
   return text + memory_text(*impl_);
 }
 
@@ -95,10 +96,11 @@ uint64_t Plan::fingerprint() const {
     const auto bytes = constant.as_bytes();
     hash = mix_hash(hash, stable_hash({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
   }
-  for (const PlanStep& step : impl_->steps) {
-    std::string line = step.op + ' ' + step.name + ' ' + step.attributes + ' ' + step.kernel.implementation;
-    for (int input : step.inputs) line += ' ' + value_identity(input);
-    for (int output : step.outputs) line += " > " + value_identity(output);
+  for (const PlanInstruction& instruction : impl_->instructions) {
+    std::string line = instruction.op + ' ' + instruction.name + ' ' + instruction.attributes + ' ' +
+                       instruction.kernel.implementation;
+    for (int input : instruction.inputs) line += ' ' + value_identity(input);
+    for (int output : instruction.outputs) line += " > " + value_identity(output);
     hash = mix_hash(hash, stable_hash(line));
   }
   for (const std::vector<int>* kept : {&impl_->results, &impl_->gradients})

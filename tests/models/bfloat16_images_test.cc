@@ -10,7 +10,7 @@
 #include "moxing/checkpoint/checkpoint.h"
 #include "moxing/config/init.h"
 #include "moxing/engine/session/run.h"
-#include "ops/fusion/passes.h"
+#include "ops/fusion/default_rules.h"
 #include "tests/support/temporary_directory.h"
 
 namespace mox {

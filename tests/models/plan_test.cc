@@ -8,7 +8,7 @@
 
 #include "models/zoo/zoo.h"
 #include "moxing/model/variable_store.h"
-#include "ops/fusion/passes.h"
+#include "ops/fusion/default_rules.h"
 #include "ops/processor/instruction_set.h"
 #include "runtime/exec/plan_instance.h"
 
@@ -56,7 +56,7 @@ TEST(ZooPlan, ResNetsConvertWeightsAndTheirGradientsAlone) {
     EXPECT_FALSE(conversions.empty());
     for (const auto& [name, count] : conversions) {
       const bool is_weight = name.ends_with("/kernel"),
-                 is_gradient = name.find("conv2d_backprop_filter") != std::string::npos;
+                 is_gradient = name.find("conv2d_filter_gradient") != std::string::npos;
       EXPECT_TRUE(is_weight || is_gradient || name == "input") << name;
       EXPECT_LE(count, is_weight ? 2 : 1) << name;  // a weight for the forward and for the backward pass
     }
@@ -88,11 +88,11 @@ TEST(ZooPlan, NothingBetweenTheConvolutionsOfAResNetIsLeftAlone) {
   std::map<std::string, int> count;
   for (const KernelTime& step : training_steps("resnet_v1_50", Precision::kFloat32)) ++count[step.op];
   EXPECT_EQ(count["batch_norm_activation"] + count["batch_norm_activation_of_moments"], 48);
-  EXPECT_EQ(count["batch_norm_activation_backprop"] + count["batch_norm_backprop_of_sums"], 48);
+  EXPECT_EQ(count["batch_norm_activation_gradient"] + count["batch_norm_gradient_of_sums"], 48);
   // Those of the four shortcuts, and the first one, whose relu comes after the pooling, where there are fewer
   // pixels.
   EXPECT_EQ(count["batch_norm"], 5);
-  EXPECT_EQ(count["batch_norm_backprop"], 5);
+  EXPECT_EQ(count["batch_norm_gradient"], 5);
   EXPECT_EQ(count["relu"], 1);
 }
 
@@ -104,13 +104,13 @@ TEST(ZooPlan, NorBetweenThoseOfASmallResNet) {
   EXPECT_EQ(count["batch_norm_activation"] + count["batch_norm_activation_of_moments"] +
                 count["conv2d_of_normalised"],
             19);
-  EXPECT_EQ(count["batch_norm_activation_backprop"] + count["batch_norm_backprop_of_sums"] +
+  EXPECT_EQ(count["batch_norm_activation_gradient"] + count["batch_norm_gradient_of_sums"] +
                 count["conv2d_normalised_gradients"],
             19);
-  for (const char* fused : {"batch_norm_activation_of_moments", "batch_norm_backprop_of_sums",
+  for (const char* fused : {"batch_norm_activation_of_moments", "batch_norm_gradient_of_sums",
                             "conv2d_of_normalised", "conv2d_normalised_gradients"})
     EXPECT_EQ(count[fused] > 0, instruction_set() >= InstructionSet::kAvx512) << fused;
-  for (const char* unfused : {"batch_norm", "batch_norm_backprop", "add", "relu"})
+  for (const char* unfused : {"batch_norm", "batch_norm_gradient", "add", "relu"})
     EXPECT_EQ(count[unfused], 0) << unfused;
 }
 

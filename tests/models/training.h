@@ -8,7 +8,7 @@
 
 #include "models/zoo/zoo.h"
 #include "moxing/model/variable_store.h"
-#include "ops/fusion/passes.h"
+#include "ops/fusion/default_rules.h"
 #include "runtime/exec/plan_instance.h"
 
 namespace mox {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "ops/fusion/passes.h"
+#include "ops/fusion/default_rules.h"
 #include "runtime/graph/graph.h"
 #include "runtime/graph/op.h"
 

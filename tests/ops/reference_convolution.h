@@ -28,10 +28,10 @@ inline ReferenceAxis reference_axis(int64_t input, int64_t window, int64_t strid
 
 struct ReferenceConvolution {
   Shape x, w, y;
-  Conv2dOptions options;
+  ConvolutionOptions options;
   ReferenceAxis rows, columns;
 
-  ReferenceConvolution(const Shape& x_shape, const Shape& w_shape, const Conv2dOptions& o)
+  ReferenceConvolution(const Shape& x_shape, const Shape& w_shape, const ConvolutionOptions& o)
       : x(x_shape),
         w(w_shape),
         options(o),
@@ -62,10 +62,10 @@ struct ReferenceConvolution {
   Array forward(const Array& x_values, const Array& w_values) const {
     return sum(&x_values, &w_values, nullptr, y);
   }
-  Array backprop_input(const Array& w_values, const Array& dy) const {
+  Array input_gradient(const Array& w_values, const Array& dy) const {
     return sum(nullptr, &w_values, &dy, x);
   }
-  Array backprop_filter(const Array& x_values, const Array& dy) const {
+  Array filter_gradient(const Array& x_values, const Array& dy) const {
     return sum(&x_values, nullptr, &dy, w);
   }
 

@@ -3,7 +3,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "ops/fusion/passes.h"
+#include "ops/fusion/default_rules.h"
 #include "runtime/base/file.h"
 #include "tests/moxing/image/images.h"
 #include "tests/programs/training.h"

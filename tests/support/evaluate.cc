@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "ops/fusion/passes.h"
+#include "ops/fusion/default_rules.h"
 #include "runtime/base/random.h"
 
 namespace mox::test {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "ops/fusion/passes.h"
+#include "ops/fusion/default_rules.h"
 #include "ops/processor/instruction_set.h"
 #include "runtime/comm/communicator.h"
 

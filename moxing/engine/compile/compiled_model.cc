@@ -7,7 +7,7 @@
 
 #include "moxing/hooks/metric_names.h"
 #include "moxing/model/variables.h"
-#include "ops/fusion/passes.h"
+#include "ops/fusion/default_rules.h"
 #include "ops/gradients.h"
 #include "ops/ops.h"
 #include "runtime/base/error.h"

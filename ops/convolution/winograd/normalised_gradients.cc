@@ -42,7 +42,7 @@ class NormalisedGradients {
   NormalisedGradients(const ConvolutionGeometry& geometry, const Inputs& inputs, int64_t groups_of_sums,
                       int64_t groups_of_results)
       : forward_(winograd::forward_problem(geometry)),
-        backward_(winograd::backward_input_problem(geometry)),
+        backward_(winograd::input_gradient_problem(geometry)),
         groups_(winograd::image_groups_of(geometry)),
         inputs_(inputs),
         groups_of_sums_(groups_of_sums),

@@ -35,7 +35,7 @@ Problem forward_problem(const ConvolutionGeometry& g) {
   return p;
 }
 
-Problem backward_input_problem(const ConvolutionGeometry& g) {
+Problem input_gradient_problem(const ConvolutionGeometry& g) {
   Problem p = forward_problem(g);
   std::swap(p.in_channels, p.out_channels);
   std::swap(p.in_height, p.out_height);

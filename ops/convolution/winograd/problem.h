@@ -9,6 +9,6 @@ namespace mox::winograd {
 Problem forward_problem(const ConvolutionGeometry& geometry);
 // The gradient of the image is the correlation of dy with the turned filter. With strides of 2 `before` stays
 // that of the image.
-Problem backward_input_problem(const ConvolutionGeometry& geometry);
+Problem input_gradient_problem(const ConvolutionGeometry& geometry);
 
 }  // namespace mox::winograd

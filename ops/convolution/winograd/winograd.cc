@@ -14,9 +14,9 @@
 namespace mox {
 namespace {
 
-using winograd::backward_input_problem;
 using winograd::Epilogue;
 using winograd::forward_problem;
+using winograd::input_gradient_problem;
 using winograd::Kernels;
 using winograd::kLanes;
 using winograd::Problem;
@@ -143,7 +143,7 @@ Kernel winograd_moments_kernel(const Node& node, const ConvolutionGeometry& geom
 }
 
 int64_t winograd_relu_gradient_groups(const ConvolutionGeometry& geometry) {
-  return has_epilogue(geometry, backward_input_problem) ? chunks_of(backward_input_problem(geometry)) : 0;
+  return has_epilogue(geometry, input_gradient_problem) ? chunks_of(input_gradient_problem(geometry)) : 0;
 }
 
 Kernel winograd_relu_gradient_kernel(const Node& node, const ConvolutionGeometry& geometry,
@@ -151,7 +151,7 @@ Kernel winograd_relu_gradient_kernel(const Node& node, const ConvolutionGeometry
   MOX_ASSERT(node.outputs[1].shape[0] == winograd_relu_gradient_groups(geometry),
              "the node was made for the groups of these kernels");
   Kernel kernel = correlation_kernel(
-      node, backward_input_problem(geometry), 1, 0, -1, true, geometry.floating_point_operations(), team,
+      node, input_gradient_problem(geometry), 1, 0, -1, true, geometry.floating_point_operations(), team,
       [inputs, channels = geometry.x.shape[1]](const KernelArguments& args, float* factors) {
         const auto* scale = args.input<float>(inputs.scale);
         const auto* variance = args.input<float>(inputs.variance);
@@ -173,21 +173,21 @@ Kernel winograd_relu_gradient_kernel(const Node& node, const ConvolutionGeometry
   return kernel;
 }
 
-Kernel winograd_backward_input_kernel(const Node& node, const ConvolutionGeometry& geometry, int w_input,
+Kernel winograd_input_gradient_kernel(const Node& node, const ConvolutionGeometry& geometry, int w_input,
                                       int y_input, const Team& team) {
   if (geometry.x.dtype == DType::kBFloat16)
-    return winograd_bf16_backward_input_kernel(node, geometry, w_input, y_input, team);
-  if (backward_input_problem(geometry).is_wide())
-    return winograd_wide_backward_input_kernel(node, geometry, w_input, y_input);
-  return correlation_kernel(node, backward_input_problem(geometry), y_input, w_input, -1, true,
+    return winograd_bf16_input_gradient_kernel(node, geometry, w_input, y_input, team);
+  if (input_gradient_problem(geometry).is_wide())
+    return winograd_wide_input_gradient_kernel(node, geometry, w_input, y_input);
+  return correlation_kernel(node, input_gradient_problem(geometry), y_input, w_input, -1, true,
                             geometry.floating_point_operations(), team);
 }
 
-Kernel winograd_backward_filter_kernel(const Node& node, const ConvolutionGeometry& geometry,
+Kernel winograd_filter_gradient_kernel(const Node& node, const ConvolutionGeometry& geometry,
                                        const Team& team) {
-  if (geometry.x.dtype == DType::kBFloat16) return winograd_bf16_backward_filter_kernel(node, geometry);
+  if (geometry.x.dtype == DType::kBFloat16) return winograd_bf16_filter_gradient_kernel(node, geometry);
   if (forward_problem(geometry).gradient_is_wide())
-    return winograd_wide_backward_filter_kernel(node, geometry);
+    return winograd_wide_filter_gradient_kernel(node, geometry);
   const Problem problem = forward_problem(geometry);
   const int64_t chunk = chunk_of(problem);
   const Kernels& kernels = kernels_of(problem);

@@ -24,9 +24,9 @@ bool winograd_pays(const ConvolutionGeometry& geometry);
 // As onednn::forward_kernel and its siblings; only where winograd_pays. Bitwise independent of the team.
 Kernel winograd_forward_kernel(const Node& node, const ConvolutionGeometry& geometry, bool has_bias,
                                const Team& team);
-Kernel winograd_backward_input_kernel(const Node& node, const ConvolutionGeometry& geometry, int w_input,
+Kernel winograd_input_gradient_kernel(const Node& node, const ConvolutionGeometry& geometry, int w_input,
                                       int y_input, const Team& team);
-Kernel winograd_backward_filter_kernel(const Node& node, const ConvolutionGeometry& geometry,
+Kernel winograd_filter_gradient_kernel(const Node& node, const ConvolutionGeometry& geometry,
                                        const Team& team);
 
 // The attribute of nodes for the kernels below: how many groups their sums are of.
@@ -42,7 +42,7 @@ Kernel winograd_moments_kernel(const Node& node, const ConvolutionGeometry& geom
 
 // The same two for the gradient of the image where this is what relu made of a batch normalisation: the
 // kernel's output 0 is the gradient of what relu was given, and output 1 float32 [groups, 2, channels], sums
-// over each group of pixels (conv2d_backprop_input_sums).
+// over each group of pixels (conv2d_input_gradient_sums).
 int64_t winograd_relu_gradient_groups(const ConvolutionGeometry& geometry);
 struct ReluGradientInputs {
   double epsilon = 0;
@@ -58,15 +58,15 @@ Kernel winograd_relu_gradient_kernel(const Node& node, const ConvolutionGeometry
 // The same for a transformed filter that is larger than a core's cache (Problem::is_wide): the three above
 // choose them.
 Kernel winograd_wide_forward_kernel(const Node& node, const ConvolutionGeometry& geometry, bool has_bias);
-Kernel winograd_wide_backward_input_kernel(const Node& node, const ConvolutionGeometry& geometry, int w_input,
+Kernel winograd_wide_input_gradient_kernel(const Node& node, const ConvolutionGeometry& geometry, int w_input,
                                            int y_input);
-Kernel winograd_wide_backward_filter_kernel(const Node& node, const ConvolutionGeometry& geometry);
+Kernel winograd_wide_filter_gradient_kernel(const Node& node, const ConvolutionGeometry& geometry);
 
 // The same of bfloat16 images and filters: the three above choose them.
 Kernel winograd_bf16_forward_kernel(const Node& node, const ConvolutionGeometry& geometry, bool has_bias,
                                     const Team& team);
-Kernel winograd_bf16_backward_input_kernel(const Node& node, const ConvolutionGeometry& geometry, int w_input,
+Kernel winograd_bf16_input_gradient_kernel(const Node& node, const ConvolutionGeometry& geometry, int w_input,
                                            int y_input, const Team& team);
-Kernel winograd_bf16_backward_filter_kernel(const Node& node, const ConvolutionGeometry& geometry);
+Kernel winograd_bf16_filter_gradient_kernel(const Node& node, const ConvolutionGeometry& geometry);
 
 }  // namespace mox

@@ -45,7 +45,7 @@ struct PixelLoops {
                        [&]<bool kHasResidual, bool kClips>() { normalise<kHasResidual, kClips>(plane); });
   }
 
-  static void reduce(const BackwardPlane<T>& plane, float* sum_dz, float* sum_dz_x) {
+  static void reduce(const GradientPlane<T>& plane, float* sum_dz, float* sum_dz_x) {
     if (plane.dz)
       return Math::with_options(
           plane, [&](auto options) { reduce<decltype(options), true>(plane, sum_dz, sum_dz_x); });
@@ -53,7 +53,7 @@ struct PixelLoops {
                        [&](auto options) { reduce<decltype(options), false>(plane, sum_dz, sum_dz_x); });
   }
 
-  static void differentiate(const BackwardPlane<T>& plane) {
+  static void differentiate(const GradientPlane<T>& plane) {
     Math::with_options(plane, [&](auto options) { differentiate<decltype(options)>(plane); });
   }
 
@@ -89,7 +89,7 @@ struct PixelLoops {
   }
 
   template <typename Chosen, bool kStores>
-  static void reduce(const BackwardPlane<T>& plane, float* sum_dz, float* sum_dz_x) {
+  static void reduce(const GradientPlane<T>& plane, float* sum_dz, float* sum_dz_x) {
     std::fill_n(sum_dz, plane.width, 0.0f);
     std::fill_n(sum_dz_x, plane.width, 0.0f);
     for_each_vector(plane.pixels, plane.width, [&](int64_t c, int64_t i) {
@@ -104,7 +104,7 @@ struct PixelLoops {
   }
 
   template <typename Chosen>
-  static void differentiate(const BackwardPlane<T>& plane) {
+  static void differentiate(const GradientPlane<T>& plane) {
     for_each_vector(plane.pixels, plane.width, [&](int64_t c, int64_t i) {
       const Channel channel(plane, c);
       const Vector x = Simd::load(plane.x + i);

@@ -34,13 +34,13 @@ struct VectorMath {
 
   // body(Options)
   template <typename Body>
-  static void with_options(const BackwardPlane<T>& plane, Body body) {
+  static void with_options(const GradientPlane<T>& plane, Body body) {
     plane.dy_more ? with_mask<true>(plane, body) : with_mask<false>(plane, body);
   }
 
   // What stays the same for a vector of channels.
   struct Channel {
-    Channel(const BackwardPlane<T>& plane, int64_t first)
+    Channel(const GradientPlane<T>& plane, int64_t first)
         : mean(Simd::load(plane.mean + first)),
           factor(Simd::load(plane.factor + first)),
           offset(Simd::load(plane.offset + first)),
@@ -51,7 +51,7 @@ struct VectorMath {
 
   // dz of the elements from i on.
   template <typename Chosen>
-  static Vector gradient(const BackwardPlane<T>& plane, const Channel& c, Vector x, int64_t i) {
+  static Vector gradient(const GradientPlane<T>& plane, const Channel& c, Vector x, int64_t i) {
     Vector dy = Simd::load(plane.dy + i);
     if constexpr (Chosen::kHasMore) dy = Simd::add(dy, Simd::load(plane.dy_more + i));
     if constexpr (Chosen::kMask == MaskSource::kNone) return dy;
@@ -67,7 +67,7 @@ struct VectorMath {
 
  private:
   template <bool kMore, typename Body>
-  static void with_mask(const BackwardPlane<T>& plane, Body body) {
+  static void with_mask(const GradientPlane<T>& plane, Body body) {
     switch (plane.mask) {
       case MaskSource::kNone:
         return body(Options<kMore, MaskSource::kNone, false>());

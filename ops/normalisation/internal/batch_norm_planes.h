@@ -57,7 +57,7 @@ struct Planes {
                        [&]<bool kHasResidual, bool kClips>() { normalise<kHasResidual, kClips>(plane); });
   }
 
-  static void reduce(const BackwardPlane<T>& plane, float* sum_dz, float* sum_dz_x) {
+  static void reduce(const GradientPlane<T>& plane, float* sum_dz, float* sum_dz_x) {
     if (plane.dz)
       return Math::with_options(
           plane, [&](auto options) { reduce<decltype(options), true>(plane, sum_dz, sum_dz_x); });
@@ -65,7 +65,7 @@ struct Planes {
                        [&](auto options) { reduce<decltype(options), false>(plane, sum_dz, sum_dz_x); });
   }
 
-  static void differentiate(const BackwardPlane<T>& plane) {
+  static void differentiate(const GradientPlane<T>& plane) {
     Math::with_options(plane, [&](auto options) { differentiate<decltype(options)>(plane); });
   }
 
@@ -87,7 +87,7 @@ struct Planes {
   }
 
   template <typename Chosen, bool kStores>
-  static void reduce(const BackwardPlane<T>& plane, float* sum_dz, float* sum_dz_x) {
+  static void reduce(const GradientPlane<T>& plane, float* sum_dz, float* sum_dz_x) {
     for (int v = 0; v < kVectors; ++v) {
       const Channel c(plane, v * kLanes);
       constexpr int kSums = 4;
@@ -112,7 +112,7 @@ struct Planes {
   }
 
   template <typename Chosen>
-  static void differentiate(const BackwardPlane<T>& plane) {
+  static void differentiate(const GradientPlane<T>& plane) {
     for (int v = 0; v < kVectors; ++v) {
       const Channel c(plane, v * kLanes);
       const Vector mean_dz = Simd::load(plane.mean_dz + v * kLanes),

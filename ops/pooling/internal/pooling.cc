@@ -71,7 +71,7 @@ PoolingForward::primitive_desc describe_pooling(const Attributes& attributes, co
                                   a.dilations, a.before, a.after);
 }
 
-PoolingBackward::primitive_desc describe_pooling_backward(const Attributes& attributes, const TensorType& x,
+PoolingBackward::primitive_desc describe_pooling_gradient(const Attributes& attributes, const TensorType& x,
                                                           const PoolingForward::primitive_desc& forward,
                                                           dnnl::algorithm algorithm) {
   const PoolingArguments a = arguments_of(attributes, x);

@@ -24,7 +24,7 @@ PoolingForward::primitive_desc describe_pooling(const Attributes& attributes, co
                                                 dnnl::algorithm algorithm, dnnl::prop_kind kind);
 
 // The gradient of x for a forward pooling; its layouts are those of the forward description.
-PoolingBackward::primitive_desc describe_pooling_backward(const Attributes& attributes, const TensorType& x,
+PoolingBackward::primitive_desc describe_pooling_gradient(const Attributes& attributes, const TensorType& x,
                                                           const PoolingForward::primitive_desc& forward,
                                                           dnnl::algorithm algorithm);
 

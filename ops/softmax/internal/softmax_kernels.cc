@@ -57,7 +57,7 @@ void forward_columns(const float* x, float* y, int64_t columns, int64_t extent, 
     for (int64_t c = 0; c < columns; ++c) y[j * stride + c] = (x[j * stride + c] - maxima[c]) - sums[c];
 }
 
-void backward_rows(const float* y, const float* dy, float* dx, int64_t rows, int64_t length) {
+void gradient_rows(const float* y, const float* dy, float* dx, int64_t rows, int64_t length) {
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t begin = row * length, end = begin + length;
     const float sum = row_dot(y + begin, dy + begin, length);
@@ -65,7 +65,7 @@ void backward_rows(const float* y, const float* dy, float* dx, int64_t rows, int
   }
 }
 
-void log_backward_rows(const float* y, const float* dy, float* dx, int64_t rows, int64_t length) {
+void log_gradient_rows(const float* y, const float* dy, float* dx, int64_t rows, int64_t length) {
   alignas(64) float buffer[kGroupElements];
   for (int64_t row = 0; row < rows; ++row) {
     const float sum = row_sum(dy + row * length, length);
@@ -78,7 +78,7 @@ void log_backward_rows(const float* y, const float* dy, float* dx, int64_t rows,
   }
 }
 
-void backward_columns(const float* y, const float* dy, float* dx, int64_t columns, int64_t extent,
+void gradient_columns(const float* y, const float* dy, float* dx, int64_t columns, int64_t extent,
                       int64_t stride, bool logarithm) {
   alignas(64) float sums[kColumns], buffer[kColumns];
   std::fill(sums, sums + columns, 0.0f);
@@ -137,14 +137,14 @@ void backward(const float* y, const float* dy, float* dx, const AxisView& view, 
     team.parallel_for(view.outer, rows_per_thread(view), [&](int64_t begin, int64_t end) {
       const int64_t at = begin * view.extent;
       if (logarithm)
-        log_backward_rows(y + at, dy + at, dx + at, end - begin, view.extent);
+        log_gradient_rows(y + at, dy + at, dx + at, end - begin, view.extent);
       else
-        backward_rows(y + at, dy + at, dx + at, end - begin, view.extent);
+        gradient_rows(y + at, dy + at, dx + at, end - begin, view.extent);
     });
     return;
   }
   for_column_groups(view, team, [&](int64_t offset, int64_t columns) {
-    backward_columns(y + offset, dy + offset, dx + offset, columns, view.extent, view.inner, logarithm);
+    gradient_columns(y + offset, dy + offset, dx + offset, columns, view.extent, view.inner, logarithm);
   });
 }
 
@@ -170,7 +170,7 @@ Kernel compile_softmax(const KernelRequest& request, bool logarithm) {
   });
 }
 
-Kernel compile_softmax_backward(const KernelRequest& request, bool logarithm) {
+Kernel compile_softmax_gradient(const KernelRequest& request, bool logarithm) {
   return plain_kernel(request.node, [view = view_of(request.node), logarithm](const KernelArguments& args) {
     backward(args.input<float>(0), args.input<float>(1), args.output<float>(0), view, logarithm, args.team);
   });

@@ -21,6 +21,6 @@ std::vector<TensorType> infer_softmax(const OpCall& call);
 Kernel compile_softmax(const KernelRequest& request, bool logarithm);
 
 // Inputs y, dy. dx for y = softmax(x): y * (dy - sum(y * dy)); for y = log_softmax(x): dy - exp(y) * sum(dy).
-Kernel compile_softmax_backward(const KernelRequest& request, bool logarithm);
+Kernel compile_softmax_gradient(const KernelRequest& request, bool logarithm);
 
 }  // namespace mox::internal

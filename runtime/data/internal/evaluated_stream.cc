@@ -14,9 +14,9 @@ constexpr size_t kChunk = 64;
 
 }  // namespace
 
-EvaluatedStream::EvaluatedStream(std::unique_ptr<Stream> child, std::shared_ptr<const Evaluator> evaluator,
-                                 Predicate predicate, std::string label, std::shared_ptr<Execution> execution,
-                                 uint64_t patience)
+EvaluatedStream::EvaluatedStream(std::unique_ptr<Stream> child,
+                                 std::shared_ptr<const ElementEvaluator> evaluator, Predicate predicate,
+                                 std::string label, std::shared_ptr<Execution> execution, uint64_t patience)
     : Stream(1),
       child_(std::move(child)),
       evaluator_(std::move(evaluator)),

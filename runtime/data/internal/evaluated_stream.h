@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/data/internal/evaluator.h"
+#include "runtime/data/internal/element_evaluator.h"
 #include "runtime/data/internal/stream.h"
 
 namespace mox::data::internal {
@@ -19,7 +19,7 @@ class EvaluatedStream : public Stream {
 
   // A null `predicate` keeps all. More than `patience` refusals in a row throw FailedPrecondition: the search
   // through endless data must end.
-  EvaluatedStream(std::unique_ptr<Stream> child, std::shared_ptr<const Evaluator> evaluator,
+  EvaluatedStream(std::unique_ptr<Stream> child, std::shared_ptr<const ElementEvaluator> evaluator,
                   Predicate predicate, std::string label, std::shared_ptr<Execution> execution,
                   uint64_t patience);
 
@@ -39,7 +39,7 @@ class EvaluatedStream : public Stream {
   void judge(const Leaf* leaves, Outcome* outcome) const;
 
   std::unique_ptr<Stream> child_;
-  std::shared_ptr<const Evaluator> evaluator_;
+  std::shared_ptr<const ElementEvaluator> evaluator_;
   Predicate predicate_;
   std::string label_;
   std::shared_ptr<Execution> execution_;

@@ -1,6 +1,6 @@
 // The immutable description behind a Dataset handle: a tree of nodes, one kind of operation each. `compile`
 // turns it into the two halves of a running pipeline: where elements come from (Indexed or Stream) and how
-// they become data (Evaluator).
+// they become data (ElementEvaluator).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 #include "runtime/base/source_location.h"
 #include "runtime/data/dataset.h"
-#include "runtime/data/internal/evaluator.h"
+#include "runtime/data/internal/element_evaluator.h"
 #include "runtime/data/internal/execution.h"
 #include "runtime/data/internal/indexed.h"
 #include "runtime/data/internal/stream.h"
@@ -33,7 +33,7 @@ struct Compiled {
   // One of the two is set.
   std::shared_ptr<const Indexed> indexed;
   std::unique_ptr<Stream> stream;
-  std::shared_ptr<const Evaluator> evaluator;
+  std::shared_ptr<const ElementEvaluator> evaluator;
 
   std::unique_ptr<Stream> take_stream();  // the stream, or a walk over `indexed`
 };

@@ -20,11 +20,11 @@ class SourceIndexed : public Indexed {
   }
 };
 
-class SourceEvaluator : public Evaluator {
+class SourceEvaluator : public ElementEvaluator {
  public:
   SourceEvaluator(ElementType type, std::shared_ptr<const RandomAccessSource> source, std::string label,
                   std::shared_ptr<Execution> execution, uint64_t seed)
-      : Evaluator(std::move(type), 1),
+      : ElementEvaluator(std::move(type), 1),
         source_(std::move(source)),
         label_(std::move(label)),
         execution_(std::move(execution)),

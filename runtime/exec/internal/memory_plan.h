@@ -13,8 +13,8 @@ namespace mox {
 
 struct MemoryBlock {
   size_t bytes = 0;
-  int first_step = 0, last_step = 0;  // inclusive
-  int64_t offset = -1;                // filled in; a multiple of 64
+  int first_instruction = 0, last_instruction = 0;  // inclusive
+  int64_t offset = -1;                              // filled in; a multiple of 64
 };
 
 // Returns the size of the arena.

@@ -18,14 +18,14 @@ struct PlanValue {
   TensorType type;
   Layout layout;
   Storage storage = Storage::kArena;
-  int index = -1;       // which variable, component, constant, result or gradient
-  int64_t offset = 0;   // in the arena
-  int alias_of = -1;    // the value whose memory this one is; -1 for a value with memory of its own
-  int first_step = -1;  // the step that writes it; -1 if it exists before the run
-  int last_step = -1;   // the last step that reads it
+  int index = -1;              // which variable, component, constant, result or gradient
+  int64_t offset = 0;          // in the arena
+  int alias_of = -1;           // the value whose memory this one is; -1 for a value with memory of its own
+  int first_instruction = -1;  // the instruction that writes it; -1 if it exists before the run
+  int last_instruction = -1;   // the last instruction that reads it
 };
 
-struct PlanStep {
+struct PlanInstruction {
   std::string op, name;
   std::string attributes;
   Kernel kernel;
@@ -35,17 +35,17 @@ struct PlanStep {
   int gradient_in_parts = -1;  // the gradient that the kernel hands over in parts, or none
 };
 
-// When the listener may be told about a gradient: after this step.
+// When the listener may be told about a gradient: after this instruction.
 struct GradientEvent {
-  int step;
+  int instruction;
   size_t gradient;
-  bool in_parts = false;  // the step hands the gradient over; the listener is not told
+  bool in_parts = false;  // the instruction hands the gradient over; the listener is not told
 };
 
 struct Plan::Impl {
   std::unique_ptr<Graph> graph;
   std::vector<PlanValue> values;
-  std::vector<PlanStep> steps;
+  std::vector<PlanInstruction> instructions;
   std::vector<std::string> variables;  // names
   std::vector<TensorType> components;  // of the batch; DType and shape the plan was compiled for
   std::vector<bool> component_is_used;
@@ -58,7 +58,7 @@ struct Plan::Impl {
     int result;
   };
   std::vector<Update> updates;
-  std::vector<GradientEvent> gradient_events;  // sorted by step
+  std::vector<GradientEvent> gradient_events;  // sorted by instruction
   bool gradients_in_parts = false;             // CompileOptions::gradients_in_parts
   size_t arena_bytes = 0;
   PlanStatistics statistics;

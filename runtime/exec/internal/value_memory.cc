@@ -10,57 +10,58 @@
 namespace mox {
 namespace {
 
-// Whether every place at which `step` reads the memory `root` is one that output `output` may overwrite: a
-// kernel that may run in place of its first input may still read its second one in another order, and both
-// can be one value.
-bool may_overwrite(const Plan::Impl& plan, const PlanStep& step, int output, int root) {
-  for (size_t i = 0; i < step.inputs.size(); ++i) {
+// Whether every place at which `instruction` reads the memory `root` is one that output `output` may
+// overwrite: a kernel that may run in place of its first input may still read its second one in another
+// order, and both can be one value.
+bool may_overwrite(const Plan::Impl& plan, const PlanInstruction& instruction, int output, int root) {
+  for (size_t i = 0; i < instruction.inputs.size(); ++i) {
     const std::pair<int, int> pair{output, static_cast<int>(i)};
-    if (plan.root(step.inputs[i]) == root &&
-        std::find(step.kernel.in_place.begin(), step.kernel.in_place.end(), pair) ==
-            step.kernel.in_place.end())
+    if (plan.root(instruction.inputs[i]) == root &&
+        std::find(instruction.kernel.in_place.begin(), instruction.kernel.in_place.end(), pair) ==
+            instruction.kernel.in_place.end())
       return false;
   }
   return true;
 }
 
-// The most bytes that blocks need at one step, and the first step at which they do.
-std::pair<size_t, int> most_at_once(const std::vector<MemoryBlock>& blocks, size_t steps) {
-  std::vector<int64_t> change(steps + 1, 0);
+// The most bytes that blocks need at one instruction, and the first instruction at which they do.
+std::pair<size_t, int> most_at_once(const std::vector<MemoryBlock>& blocks, size_t instructions) {
+  std::vector<int64_t> change(instructions + 1, 0);
   for (const MemoryBlock& block : blocks) {
-    change[static_cast<size_t>(block.first_step)] += static_cast<int64_t>(block.bytes);
-    if (static_cast<size_t>(block.last_step) < steps)
-      change[static_cast<size_t>(block.last_step) + 1] -= static_cast<int64_t>(block.bytes);
+    change[static_cast<size_t>(block.first_instruction)] += static_cast<int64_t>(block.bytes);
+    if (static_cast<size_t>(block.last_instruction) < instructions)
+      change[static_cast<size_t>(block.last_instruction) + 1] -= static_cast<int64_t>(block.bytes);
   }
   std::pair<size_t, int> most{0, 0};
   int64_t live = 0;
-  for (size_t step = 0; step < steps; ++step) {
-    live += change[step];
-    if (static_cast<size_t>(live) > most.first) most = {static_cast<size_t>(live), static_cast<int>(step)};
+  for (size_t instruction = 0; instruction < instructions; ++instruction) {
+    live += change[instruction];
+    if (static_cast<size_t>(live) > most.first)
+      most = {static_cast<size_t>(live), static_cast<int>(instruction)};
   }
   return most;
 }
 
 }  // namespace
 
-// Not the memory of gradients, which are used behind their last step.
+// Not the memory of gradients, which are used behind their last instruction.
 void share_in_place(Plan::Impl& plan) {
   std::set<int> gradients;
   for (int gradient : plan.gradients) gradients.insert(plan.root(gradient));
-  for (size_t s = 0; s < plan.steps.size(); ++s) {
-    PlanStep& step = plan.steps[s];
+  for (size_t s = 0; s < plan.instructions.size(); ++s) {
+    PlanInstruction& instruction = plan.instructions[s];
     std::set<int> taken;  // an input's memory goes to one output at most
-    for (auto [output_index, input_index] : step.kernel.in_place) {
-      const int output = step.outputs[static_cast<size_t>(output_index)];
-      const int input = plan.root(step.inputs[static_cast<size_t>(input_index)]);
+    for (auto [output_index, input_index] : instruction.kernel.in_place) {
+      const int output = instruction.outputs[static_cast<size_t>(output_index)];
+      const int input = plan.root(instruction.inputs[static_cast<size_t>(input_index)]);
       PlanValue& to = plan.values[static_cast<size_t>(output)];
       PlanValue& from = plan.values[static_cast<size_t>(input)];
       if (to.alias_of >= 0 || to.storage != Storage::kArena || from.storage != Storage::kArena) continue;
       if (gradients.contains(input)) continue;
-      if (from.last_step != static_cast<int>(s) || to.layout.bytes() != from.layout.bytes()) continue;
-      if (!may_overwrite(plan, step, output_index, input) || !taken.insert(input).second) continue;
+      if (from.last_instruction != static_cast<int>(s) || to.layout.bytes() != from.layout.bytes()) continue;
+      if (!may_overwrite(plan, instruction, output_index, input) || !taken.insert(input).second) continue;
       to.alias_of = input;
-      from.last_step = to.last_step;
+      from.last_instruction = to.last_instruction;
       if (gradients.contains(output)) gradients.insert(input);  // whose memory the gradient lies in now
     }
   }
@@ -72,59 +73,64 @@ void place_in_arena(Plan::Impl& plan) {
   for (size_t v = 0; v < plan.values.size(); ++v) {
     const PlanValue& value = plan.values[v];
     if (value.storage != Storage::kArena || value.alias_of >= 0) continue;
-    blocks.push_back({value.layout.bytes(), value.first_step, value.last_step});
+    blocks.push_back({value.layout.bytes(), value.first_instruction, value.last_instruction});
     owners.push_back(v);
     plan.statistics.unplanned_bytes += value.layout.bytes();
   }
   plan.arena_bytes = plan_memory(blocks);
   for (size_t i = 0; i < blocks.size(); ++i) plan.values[owners[i]].offset = blocks[i].offset;
   plan.statistics.arena_bytes = plan.arena_bytes;
-  std::tie(plan.statistics.live_bytes, plan.statistics.live_step) = most_at_once(blocks, plan.steps.size());
+  std::tie(plan.statistics.live_bytes, plan.statistics.live_instruction) =
+      most_at_once(blocks, plan.instructions.size());
 }
 
 void schedule_gradient_events(Plan::Impl& plan, const std::vector<std::string>& gradient_variables) {
   std::map<std::string, int> variable_read;
   for (const PlanValue& value : plan.values)
     if (value.storage == Storage::kVariable && value.alias_of < 0)
-      variable_read[plan.variables[static_cast<size_t>(value.index)]] = value.last_step;
+      variable_read[plan.variables[static_cast<size_t>(value.index)]] = value.last_instruction;
   std::map<int, int> memory_read;  // by the value that owns it
-  for (size_t s = 0; s < plan.steps.size(); ++s)
-    for (int input : plan.steps[s].inputs) memory_read[plan.root(input)] = static_cast<int>(s);
+  for (size_t s = 0; s < plan.instructions.size(); ++s)
+    for (int input : plan.instructions[s].inputs) memory_read[plan.root(input)] = static_cast<int>(s);
   for (size_t g = 0; g < plan.gradients.size(); ++g) {
     const int root = plan.root(plan.gradients[g]);
-    int step = plan.values[static_cast<size_t>(root)].first_step;
+    int instruction = plan.values[static_cast<size_t>(root)].first_instruction;
     if (auto read = variable_read.find(gradient_variables[g]); read != variable_read.end())
-      step = std::max(step, read->second);
-    if (auto read = memory_read.find(root); read != memory_read.end()) step = std::max(step, read->second);
-    plan.gradient_events.push_back({step, g});
+      instruction = std::max(instruction, read->second);
+    if (auto read = memory_read.find(root); read != memory_read.end())
+      instruction = std::max(instruction, read->second);
+    plan.gradient_events.push_back({instruction, g});
   }
-  std::stable_sort(plan.gradient_events.begin(), plan.gradient_events.end(),
-                   [](const GradientEvent& a, const GradientEvent& b) { return a.step < b.step; });
+  std::stable_sort(
+      plan.gradient_events.begin(), plan.gradient_events.end(),
+      [](const GradientEvent& a, const GradientEvent& b) { return a.instruction < b.instruction; });
 }
 
 void hand_over_in_parts(Plan::Impl& plan, const std::vector<std::string>& gradient_variables) {
   for (GradientEvent& event : plan.gradient_events) {
     const int value = plan.root(plan.gradients[event.gradient]);
-    PlanStep& step = plan.steps[static_cast<size_t>(plan.values[static_cast<size_t>(value)].first_step)];
+    PlanInstruction& instruction =
+        plan.instructions[static_cast<size_t>(plan.values[static_cast<size_t>(value)].first_instruction)];
     const auto reads = [&](int input) { return plan.root(input) == value; };
-    // The step that computes the gradient may be the last that reads the variable: it would read what is
-    // updated meanwhile.
+    // The instruction that computes the gradient may be the last that reads the variable: it would read what
+    // is updated meanwhile.
     const auto is_variable = [&](int input) {
       const PlanValue& root = plan.values[static_cast<size_t>(plan.root(input))];
       return root.storage == Storage::kVariable &&
              plan.variables[static_cast<size_t>(root.index)] == gradient_variables[event.gradient];
     };
-    if (!step.kernel.instantiate_in_parts || step.outputs != std::vector<int>{value} ||
-        event.step != plan.values[static_cast<size_t>(value)].first_step ||
-        std::ranges::any_of(step.inputs, is_variable) ||
+    if (!instruction.kernel.instantiate_in_parts || instruction.outputs != std::vector<int>{value} ||
+        event.instruction != plan.values[static_cast<size_t>(value)].first_instruction ||
+        std::ranges::any_of(instruction.inputs, is_variable) ||
         std::ranges::count(plan.gradients, value, [&](int gradient) { return plan.root(gradient); }) != 1 ||
-        std::ranges::any_of(plan.steps,
-                            [&](const PlanStep& other) { return std::ranges::any_of(other.inputs, reads); }))
+        std::ranges::any_of(plan.instructions, [&](const PlanInstruction& other) {
+          return std::ranges::any_of(other.inputs, reads);
+        }))
       continue;
     event.in_parts = true;
-    step.gradient_in_parts = static_cast<int>(event.gradient);
-    step.kernel.instantiate = step.kernel.instantiate_in_parts;
-    step.kernel.implementation = step.kernel.implementation_in_parts;
+    instruction.gradient_in_parts = static_cast<int>(event.gradient);
+    instruction.kernel.instantiate = instruction.kernel.instantiate_in_parts;
+    instruction.kernel.implementation = instruction.kernel.implementation_in_parts;
   }
 }
 
@@ -134,7 +140,7 @@ void let_gradients_share_memory(Plan::Impl& plan) {
     const int root = plan.root(plan.gradients[event.gradient]);
     PlanValue& value = plan.values[static_cast<size_t>(root)];
     value.storage = Storage::kArena;
-    value.last_step = event.step;
+    value.last_instruction = event.instruction;
   }
 }
 

@@ -1,6 +1,6 @@
-// How long the values of a plan live, which of them share memory, and where in the arena they lie. The steps
-// and values of the plan are complete before, with first_step, last_step and the storage of each; the
-// functions are called in this order.
+// How long the values of a plan live, which of them share memory, and where in the arena they lie. The
+// instructions and values of the plan are complete before, with first_instruction, last_instruction and the
+// storage of each; the functions are called in this order.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ void hand_over_in_parts(Plan::Impl& plan, const std::vector<std::string>& gradie
 // Gradients that are used when their event comes need memory no longer than that.
 void let_gradients_share_memory(Plan::Impl& plan);
 
-// Lets outputs take over the memory of inputs that die with their step, where the kernel allows it.
+// Lets outputs take over the memory of inputs that die with their instruction, where the kernel allows it.
 void share_in_place(Plan::Impl& plan);
 
 // Places what lives in the arena, and fills in the statistics of memory.

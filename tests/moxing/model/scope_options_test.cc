@@ -5,7 +5,7 @@
 #include <map>
 
 #include "moxing/layers/layers.h"
-#include "ops/fusion/passes.h"
+#include "ops/fusion/default_rules.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
 #include "runtime/graph/rewrite.h"

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "ops/fusion/elementwise_fusion.h"
+#include "ops/fusion/elementwise_rule.h"
 #include "ops/ops.h"
 #include "tests/support/evaluate.h"
 

@@ -18,7 +18,7 @@ namespace {
 struct ConvolutionCase {
   const char* name;
   Shape x, w;
-  Conv2dOptions options;
+  ConvolutionOptions options;
 };
 
 void PrintTo(const ConvolutionCase& c, std::ostream* stream) {
@@ -69,14 +69,14 @@ TEST_P(Conv2dTest, IsTheSumOfProducts) {
 }
 
 TEST_P(Conv2dTest, InputGradientIsTheAdjoint) {
-  const Tensor dx = conv2d_backprop_input(reference.x, input(0, w), input(1, dy), GetParam().options);
-  expect_near(run_node(dx, {w, dy}), reference.backprop_input(w, dy), 2e-6);
+  const Tensor dx = conv2d_input_gradient(reference.x, input(0, w), input(1, dy), GetParam().options);
+  expect_near(run_node(dx, {w, dy}), reference.input_gradient(w, dy), 2e-6);
 }
 
 TEST_P(Conv2dTest, FilterGradientIsTheAdjoint) {
-  const Tensor dw = conv2d_backprop_filter(input(0, x), reference.w, input(1, dy), GetParam().options);
-  expect_near(run_node(dw, {x, dy}), reference.backprop_filter(x, dy), 5e-6);
-  expect_near(run_node(dw, {x, dy}, {}, 2), reference.backprop_filter(x, dy), 5e-6);
+  const Tensor dw = conv2d_filter_gradient(input(0, x), reference.w, input(1, dy), GetParam().options);
+  expect_near(run_node(dw, {x, dy}), reference.filter_gradient(x, dy), 5e-6);
+  expect_near(run_node(dw, {x, dy}, {}, 2), reference.filter_gradient(x, dy), 5e-6);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Conv2dTest, testing::ValuesIn(kConvolutions),
@@ -98,15 +98,15 @@ TEST(Conv2d, GradientMatchesFiniteDifferences) {
                     {random_array(c.x, 1), random_array(c.w, 2)});
     const Shape y = ReferenceConvolution(c.x, c.w, c.options).y;
     check_gradients(
-        [&](std::span<const Tensor> in) { return conv2d_backprop_input(c.x, in[0], in[1], c.options); },
+        [&](std::span<const Tensor> in) { return conv2d_input_gradient(c.x, in[0], in[1], c.options); },
         {random_array(c.w, 3), random_array(y, 4)});
     check_gradients(
-        [&](std::span<const Tensor> in) { return conv2d_backprop_filter(in[0], c.w, in[1], c.options); },
+        [&](std::span<const Tensor> in) { return conv2d_filter_gradient(in[0], c.w, in[1], c.options); },
         {random_array(c.x, 5), random_array(y, 6)});
   }
 }
 
-void expect_refused(const Shape& x, const Shape& w, const Conv2dOptions& options, const char* piece) {
+void expect_refused(const Shape& x, const Shape& w, const ConvolutionOptions& options, const char* piece) {
   Graph graph;
   const Tensor image = graph.input(0, {DType::kFloat32, x}, SourceLocation::current());
   const Tensor filter = graph.input(1, {DType::kFloat32, w}, SourceLocation::current());

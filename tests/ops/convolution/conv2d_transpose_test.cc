@@ -16,7 +16,7 @@ namespace {
 struct TransposeCase {
   const char* name;
   Shape x, w;
-  Conv2dTransposeOptions options;
+  TransposedConvolutionOptions options;
   Shape y;
 };
 
@@ -58,7 +58,7 @@ TEST_P(Conv2dTransposeTest, IsTheAdjointOfTheConvolution) {
   Graph graph;
   const Tensor y = conv2d_transpose(graph.input(0, x.type(), SourceLocation::current()),
                                     graph.input(1, w.type(), SourceLocation::current()), c.options);
-  expect_near(run_node(y, {x, w}), reference.backprop_input(w, x), 2e-6);
+  expect_near(run_node(y, {x, w}), reference.input_gradient(w, x), 2e-6);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Conv2dTransposeTest, testing::ValuesIn(kTransposes),
@@ -80,7 +80,7 @@ TEST(Conv2dTranspose, GradientMatchesFiniteDifferences) {
 }
 
 TEST(Conv2dTransposeErrors, SayWhatDoesNotFit) {
-  auto expect_refused = [](const Shape& x, const Shape& w, const Conv2dTransposeOptions& options,
+  auto expect_refused = [](const Shape& x, const Shape& w, const TransposedConvolutionOptions& options,
                            const char* piece) {
     Graph graph;
     const Tensor image = graph.input(0, {DType::kFloat32, x}, SourceLocation::current());

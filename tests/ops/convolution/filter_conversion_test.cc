@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "ops/convolution/conv2d.h"
-#include "ops/fusion/passes.h"
+#include "ops/fusion/default_rules.h"
 #include "ops/processor/instruction_set.h"
 #include "runtime/exec/plan_instance.h"
 #include "tests/support/evaluate.h"
@@ -165,7 +165,7 @@ TEST(FilterConversion, StandsInTheirPlans) {
                  w = graph.input(1, {DType::kFloat32, {128, 64, window, window}}, here);
     const Tensor y = conv2d(x, w, {.padding = Padding::kSame});
     const Tensor dy = graph.input(2, y.type(), here);
-    const Conv2dOptions options{.padding = Padding::kSame};
+    const ConvolutionOptions options{.padding = Padding::kSame};
     const Team team(1);
     team.enter();
     CompileOptions compile = test::compile_options();
@@ -173,8 +173,8 @@ TEST(FilterConversion, StandsInTheirPlans) {
     compile.rules = default_rules({.precision = precision, .direct_convolutions = true});
     compile.convert = convert_layout;
     return Plan::compile(graph,
-                         {.fetches = {y, conv2d_backprop_input(x.shape(), w, dy, options),
-                                      conv2d_backprop_filter(x, w.shape(), dy, options)},
+                         {.fetches = {y, conv2d_input_gradient(x.shape(), w, dy, options),
+                                      conv2d_filter_gradient(x, w.shape(), dy, options)},
                           .gradients = {},
                           .updates = {}},
                          compile, team)

@@ -20,7 +20,7 @@ struct PointwiseCase {
   int64_t out;
   std::array<int64_t, 2> strides = {1, 1};
 
-  Conv2dOptions options() const { return {.strides = strides, .padding = Padding::kValid}; }
+  ConvolutionOptions options() const { return {.strides = strides, .padding = Padding::kValid}; }
   ConvolutionGeometry geometry(DType dtype) const {
     return resolve_convolution(convolution_attributes(options()), {dtype, x},
                                {DType::kFloat32, {out, x[1], 1, 1}});
@@ -135,14 +135,14 @@ INSTANTIATE_TEST_SUITE_P(
                       PointwiseCase{{2, 272, 13, 9}, 304, {2, 2}}));
 
 TEST(PointwiseFilter, IsTakenWhereItPays) {
-  const auto implementation = [](const Shape& x, const Shape& w, const Conv2dOptions& options) {
+  const auto implementation = [](const Shape& x, const Shape& w, const ConvolutionOptions& options) {
     Graph graph;
     const SourceLocation here = SourceLocation::current();
     const TensorType image{DType::kFloat32, x};
     const ConvolutionGeometry geometry =
         resolve_convolution(convolution_attributes(options), image, {DType::kFloat32, w});
     const Tensor dw =
-        conv2d_backprop_filter(graph.input(0, image, here), w, graph.input(1, geometry.y, here), options);
+        conv2d_filter_gradient(graph.input(0, image, here), w, graph.input(1, geometry.y, here), options);
     const Team team(1);
     const Node& node = *dw.node();
     const KernelRequest request{

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ops/convolution/conv2d.h"
-#include "ops/fusion/passes.h"
+#include "ops/fusion/default_rules.h"
 #include "runtime/exec/plan_instance.h"
 #include "tests/support/evaluate.h"
 
@@ -17,7 +17,7 @@ struct ImageCase {
   int64_t filters, window = 3, stride = 1;
   Padding padding = Padding::kSame;
 
-  Conv2dOptions options() const { return {.strides = {stride, stride}, .padding = padding}; }
+  ConvolutionOptions options() const { return {.strides = {stride, stride}, .padding = padding}; }
 };
 
 // Tiles that end with the image and that do not, several images in one group and several groups in one image.

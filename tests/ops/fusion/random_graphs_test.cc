@@ -15,7 +15,7 @@
 #include <string>
 #include <utility>
 
-#include "ops/fusion/passes.h"
+#include "ops/fusion/default_rules.h"
 #include "ops/ops.h"
 #include "runtime/exec/plan_instance.h"
 #include "tests/support/evaluate.h"

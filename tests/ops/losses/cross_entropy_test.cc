@@ -148,13 +148,13 @@ TEST(CrossEntropy, HasSecondDerivatives) {
   check_gradients(
       [&](Tensors in) {
         Node& loss = *sparse_softmax_cross_entropy(in[0], in[1], options).node();
-        return sparse_softmax_cross_entropy_backward(in[0], in[1], loss.output(1), in[2], options);
+        return sparse_softmax_cross_entropy_gradient(in[0], in[1], loss.output(1), in[2], options);
       },
       {logits, some_labels<int64_t>(4, 5), dy});
   check_gradients(
       [&](Tensors in) {
         Node& loss = *softmax_cross_entropy(in[0], in[1], options).node();
-        return softmax_cross_entropy_backward(in[0], in[1], loss.output(1), in[2], options);
+        return softmax_cross_entropy_gradient(in[0], in[1], loss.output(1), in[2], options);
       },
       {logits, random_array({4, 5}, 4, 0, 1), dy});
 }

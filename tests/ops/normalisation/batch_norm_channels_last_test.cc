@@ -7,7 +7,7 @@
 
 #include "ops/activation/activation.h"
 #include "ops/arithmetic/arithmetic.h"
-#include "ops/fusion/batch_norm_nodes.h"
+#include "ops/fusion/batch_norm_node.h"
 #include "ops/gradients.h"
 #include "ops/normalisation/batch_norm_kernel.h"
 #include "ops/normalisation/normalisation.h"
@@ -163,7 +163,7 @@ class BatchNormOpChannelsLast : public BatchNormChannelsLast {};
 
 TEST_P(BatchNormOpChannelsLast, NormalisesByTheBatch) {
   expect_the_values_of_blocks(node_of(batch_norm_op(), {{"epsilon", kEpsilon}}), {x, scale, offset});
-  expect_the_values_of_blocks(node_of(batch_norm_backprop_op(), {{"epsilon", kEpsilon}}),
+  expect_the_values_of_blocks(node_of(batch_norm_gradient_op(), {{"epsilon", kEpsilon}}),
                               {x, scale, mean, variance, dy});
 }
 
@@ -193,7 +193,7 @@ TEST_P(BatchNormChannelsLast, TakesMomentsAndSumsOfConvolutions) {
       node_of(batch_norm_activation_of_moments_op(), batch_norm_attributes(kEpsilon, kRelu)),
       {x, scale, offset, moments, more});
   const Array sums = random_array({kGroups, 2, shape[1]}, 10);
-  expect_the_values_of_blocks(node_of(batch_norm_backprop_of_sums_op(), {{"epsilon", kEpsilon}}),
+  expect_the_values_of_blocks(node_of(batch_norm_gradient_of_sums_op(), {{"epsilon", kEpsilon}}),
                               {x, scale, mean, variance, dy, sums});
 }
 
@@ -214,7 +214,7 @@ TEST_P(BatchNormChannelsLast, Differentiates) {
           std::vector<Array> values = {x, scale, offset, mean, variance, dy};
           if (has_more) values.push_back(dy_more);
           if (has_y) values.push_back(y);
-          expect_the_values_of_blocks(node_of(batch_norm_activation_backprop_op(), attributes), values);
+          expect_the_values_of_blocks(node_of(batch_norm_activation_gradient_op(), attributes), values);
         }
 }
 
@@ -264,7 +264,7 @@ void expect_loops_of_avx2(const normalisation::Loops<T>& last, const normalisati
                      .factor = factor.values<float>().data(),
                      .offset = offset.values<float>().data(),
                      .activation = kClip});
-    const normalisation::BackwardPlane<T> plane{.pixels = kPixels,
+    const normalisation::GradientPlane<T> plane{.pixels = kPixels,
                                                 .width = kWidth,
                                                 .x = x.values<T>().data(),
                                                 .dy = dy.values<T>().data(),

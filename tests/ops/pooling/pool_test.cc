@@ -173,7 +173,7 @@ TEST_P(PoolTest, AverageAndItsGradientAreAdjoint) {
   const Tensor y = avg_pool(graph.input(0, x.type(), SourceLocation::current()), GetParam().options);
   for (const Layout& layout : layouts(x.type())) expect_near(run_node(y, {x}, {layout}, 2), expected, 1e-6);
   const Tensor dx =
-      avg_pool_backprop(x.shape(), graph.input(1, dy.type(), SourceLocation::current()), GetParam().options);
+      avg_pool_gradient(x.shape(), graph.input(1, dy.type(), SourceLocation::current()), GetParam().options);
   for (const Layout& layout : layouts(dy.type()))
     expect_near(run_node(dx, {dy}, {layout}), expected_dx, 1e-6);
 }
@@ -203,7 +203,7 @@ TEST(Pool, GradientMatchesFiniteDifferences) {
   }
   check_gradients(
       [](std::span<const Tensor> in) {
-        return avg_pool_backprop({1, 2, 5, 5}, in[0], {});
+        return avg_pool_gradient({1, 2, 5, 5}, in[0], {});
       },
       {random_array({1, 2, 2, 2}, 4)});
   check_gradients([](std::span<const Tensor> in) { return global_avg_pool(in[0]); },
@@ -215,7 +215,7 @@ TEST(Pool, MaxGradientKeepsTheLayoutOfTheImage) {
   const Layout plain = Layout::plain(pooled);
   const Layout blocked = Layout::blocked(winners, {2, 32, 3, 3}, {288, 144, 48, 16}, {{1, 16}});
   Graph graph;
-  const Tensor dx = max_pool_backprop({2, 32, 7, 7}, graph.input(0, pooled, SourceLocation::current()),
+  const Tensor dx = max_pool_gradient({2, 32, 7, 7}, graph.input(0, pooled, SourceLocation::current()),
                                       graph.input(1, winners, SourceLocation::current()), {});
   const Team team(1);
   const Kernel kernel = dx.node()->op->compile({*dx.node(), {plain, blocked}, {false, false}, team});
@@ -238,7 +238,7 @@ TEST(Pool, GradientOfSinglePixelsInBlocksOfChannels) {
         expected.values<float>()[static_cast<size_t>((plane * 5 + 2 * i) * 6 + 2 * j)] =
             dy.values<float>()[static_cast<size_t>((plane * 3 + i) * 3 + j)];
   Graph graph;
-  const Tensor dx = max_pool_backprop(image.shape, graph.input(0, pooled, SourceLocation::current()),
+  const Tensor dx = max_pool_gradient(image.shape, graph.input(0, pooled, SourceLocation::current()),
                                       graph.input(1, winner.type(), SourceLocation::current()),
                                       {.window = {1, 1}, .strides = {2, 2}});
   expect_near(run_node(dx, {dy, winner}, {in_blocks(pooled), in_blocks(winner.type())}, 2), expected, 0);

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/fusion/passes.h"
+#include "ops/fusion/default_rules.h"
 #include "ops/ops.h"
 #include "runtime/exec/plan_instance.h"
 #include "tests/support/evaluate.h"

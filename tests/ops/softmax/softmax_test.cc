@@ -109,8 +109,8 @@ TEST(Softmax, HasTheGradientOfItsDefinition) {
 TEST(Softmax, HasSecondDerivatives) {
   for (int64_t axis : {0, 1}) {
     const std::vector<Array> inputs{random_array({3, 4}, 11), random_array({3, 4}, 12)};
-    check_gradients([&](Tensors in) { return softmax_backward(in[0], in[1], axis); }, inputs);
-    check_gradients([&](Tensors in) { return log_softmax_backward(in[0], in[1], axis); }, inputs);
+    check_gradients([&](Tensors in) { return softmax_gradient(in[0], in[1], axis); }, inputs);
+    check_gradients([&](Tensors in) { return log_softmax_gradient(in[0], in[1], axis); }, inputs);
   }
 }
 
@@ -122,7 +122,7 @@ TEST(Softmax, RefusesWrongTypesAndAxes) {
       HasSubstr("an axis in [-2, 2), not 2"));
   EXPECT_THAT(build_error([](Tensors in) { return std::vector{softmax(in[0])}; }, {{DType::kFloat32, {}}}),
               HasSubstr("at least one axis"));
-  EXPECT_THAT(build_error([](Tensors in) { return std::vector{softmax_backward(in[0], in[1])}; },
+  EXPECT_THAT(build_error([](Tensors in) { return std::vector{softmax_gradient(in[0], in[1])}; },
                           {{DType::kFloat32, {2}}, {DType::kFloat32, {3}}}),
               HasSubstr("inputs of one type"));
 }

@@ -208,7 +208,7 @@ TEST_P(TreeSums, OverANarrowWireAgreeOnEveryRank) {
   }
   std::vector<std::vector<float>> results(static_cast<size_t>(GetParam().ranks));
   run_ranks(GetParam().ranks, [&](Communicator& communicator) {
-    run_tree_sum(communicator, leaves, elements, WireType::kBfloat16,
+    run_tree_sum(communicator, leaves, elements, WireType::kBFloat16,
                  &results[static_cast<size_t>(communicator.rank())]);
   });
   for (const auto& result : results) {

@@ -16,7 +16,8 @@ size_t lower_bound_of(const std::vector<MemoryBlock>& blocks, int steps) {
   for (int step = 0; step < steps; ++step) {
     size_t alive = 0;
     for (const MemoryBlock& block : blocks)
-      if (block.first_step <= step && step <= block.last_step) alive += (block.bytes + 63) / 64 * 64;
+      if (block.first_instruction <= step && step <= block.last_instruction)
+        alive += (block.bytes + 63) / 64 * 64;
     most = std::max(most, alive);
   }
   return most;
@@ -37,8 +38,8 @@ TEST(MemoryPlan, BlocksThatMeetInTimeNeverMeetInMemory) {
       EXPECT_EQ(blocks[a].offset % 64, 0);
       EXPECT_LE(static_cast<size_t>(blocks[a].offset) + blocks[a].bytes, arena);
       for (size_t b = 0; b < a; ++b) {
-        const bool meet_in_time =
-            blocks[a].first_step <= blocks[b].last_step && blocks[b].first_step <= blocks[a].last_step;
+        const bool meet_in_time = blocks[a].first_instruction <= blocks[b].last_instruction &&
+                                  blocks[b].first_instruction <= blocks[a].last_instruction;
         const bool meet_in_memory =
             blocks[a].offset < blocks[b].offset + static_cast<int64_t>(blocks[b].bytes) &&
             blocks[b].offset < blocks[a].offset + static_cast<int64_t>(blocks[a].bytes);

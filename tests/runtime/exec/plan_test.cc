@@ -113,7 +113,7 @@ TEST_F(PlanTest, DropsWhatNobodyNeeds) {
   const Tensor x = input(0);
   twice(twice(x));
   const auto plan = compile({.fetches = {twice(x)}, .gradients = {}, .updates = {}});
-  EXPECT_EQ(plan->statistics().steps, 1u);
+  EXPECT_EQ(plan->statistics().instructions, 1u);
 }
 
 TEST_F(PlanTest, EvaluateLeavesTheThreadItsTeam) {
@@ -128,7 +128,7 @@ TEST_F(PlanTest, SharesEqualNodesAndFoldsConstants) {
   const Tensor constant = graph_.constant(batch_, here());
   const Tensor sum = add(add(twice(x), twice(x)), twice(twice(constant)));
   const auto plan = compile({.fetches = {sum}, .gradients = {}, .updates = {}});
-  EXPECT_EQ(plan->statistics().steps, 3u) << plan->describe();  // one doubling of x, two additions
+  EXPECT_EQ(plan->statistics().instructions, 3u) << plan->describe();  // one doubling of x, two additions
   auto instance = instantiate(plan);
   instance->run({.components = std::span(&batch_, 1)});
   EXPECT_THAT(values(instance->fetched(0)), ElementsAre(8, 16, 24, 32, 40, 48));
@@ -155,11 +155,12 @@ TEST_F(PlanTest, WhatIsMadeFromNothingIsFoldedIfItIsSmall) {
   };
   EXPECT_EQ(compile({.fetches = {add(input(0), twice(ones_tensor(2)))}, .gradients = {}, .updates = {}})
                 ->statistics()
-                .steps,
+                .instructions,
             1u);
-  EXPECT_EQ(
-      compile({.fetches = {twice(ones_tensor(100000))}, .gradients = {}, .updates = {}})->statistics().steps,
-      2u);
+  EXPECT_EQ(compile({.fetches = {twice(ones_tensor(100000))}, .gradients = {}, .updates = {}})
+                ->statistics()
+                .instructions,
+            2u);
 }
 
 TEST_F(PlanTest, AChainRunsInOneBuffer) {
@@ -318,7 +319,7 @@ TEST_F(PlanTest, KnowsTheLeastMemoryThatAnArenaCouldHave) {
   const auto plan = compile({.fetches = {add(columns(twice(x)), twice(x))}, .gradients = {}, .updates = {}});
   EXPECT_GT(plan->statistics().live_bytes, 0u);
   EXPECT_LE(plan->statistics().live_bytes, plan->statistics().arena_bytes);
-  EXPECT_THAT(plan->describe(), HasSubstr("live at once, first in step"));
+  EXPECT_THAT(plan->describe(), HasSubstr("live at once, first in instruction"));
 }
 
 TEST_F(PlanTest, TwoGradientsThatAreOneTensorHaveBuffersOfTheirOwn) {
@@ -389,7 +390,7 @@ TEST_F(PlanTest, TheFingerprintFollowsTheModel) {
   const auto other = compile({.fetches = {twice(twice(x))}, .gradients = {}, .updates = {}});
   EXPECT_NE(one->fingerprint(), other->fingerprint());
   EXPECT_THAT(one->describe(), HasSubstr("test_double"));
-  EXPECT_EQ(one->statistics().steps, same->statistics().steps);
+  EXPECT_EQ(one->statistics().instructions, same->statistics().instructions);
 }
 
 TEST_F(PlanTest, EvaluateRunsAGraphOnce) {

@@ -6,7 +6,7 @@
 #include <map>
 #include <optional>
 
-#include "ops/fusion/passes.h"
+#include "ops/fusion/default_rules.h"
 #include "ops/ops.h"
 #include "runtime/exec/plan.h"
 #include "tests/support/evaluate.h"

@@ -41,7 +41,7 @@ BucketOptions bucket_options(const RunSettings& settings, const Placement& place
   BucketOptions options;
   options.first_bucket_elements = elements(settings.first_bucket_mb);
   options.bucket_elements = elements(settings.bucket_mb);
-  options.wire = settings.bfloat16_on_the_wire ? WireType::kBfloat16 : WireType::kFloat32;
+  options.wire = settings.bfloat16_on_the_wire ? WireType::kBFloat16 : WireType::kFloat32;
   // With loss scaling every rank looks at the sums, to know whether the step counts.
   const bool all_look = LossScale(settings.loss_scale, {}).is_on();
   if (settings.update_scheme == UpdateScheme::kParameterServer && !all_look) options.root = 0;

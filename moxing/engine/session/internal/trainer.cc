@@ -169,9 +169,9 @@ RunResult Trainer::run() {
                            learning_rate_scale_ == 1
                                ? "as given"
                                : fmt::format("{} times what is given", learning_rate_scale_)));
-    log_info(fmt::format("optimizer {}; {} threads; {} steps in the plan; {}",
-                         updater_->optimizer().description(), team_.size(), model.plan->statistics().steps,
-                         describe_memory(model)));
+    log_info(fmt::format("optimizer {}; {} threads; {} instructions in the plan; {}",
+                         updater_->optimizer().description(), team_.size(),
+                         model.plan->statistics().instructions, describe_memory(model)));
   }
   const bool profiles = !settings_.step_profile.empty() && !finished;
   if (profiles && ranks_.rank() == 0) require_place_of_profile(settings_.step_profile);

@@ -68,9 +68,9 @@ Kernel winograd_bf16_forward_kernel(const Node& node, const ConvolutionGeometry&
                             has_bias ? 2 : -1, false, geometry.floating_point_operations(), team);
 }
 
-Kernel winograd_bf16_backward_input_kernel(const Node& node, const ConvolutionGeometry& geometry, int w_input,
+Kernel winograd_bf16_input_gradient_kernel(const Node& node, const ConvolutionGeometry& geometry, int w_input,
                                            int y_input, const Team& team) {
-  return correlation_kernel(node, with_small_tiles(winograd::backward_input_problem(geometry)), y_input,
+  return correlation_kernel(node, with_small_tiles(winograd::input_gradient_problem(geometry)), y_input,
                             w_input, -1, true, geometry.floating_point_operations(), team);
 }
 

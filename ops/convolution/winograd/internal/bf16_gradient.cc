@@ -128,7 +128,7 @@ void sum_by_blocks(const GradientPlan& plan, const Images& images, float* scratc
 
 }  // namespace
 
-Kernel winograd_bf16_backward_filter_kernel(const Node& node, const ConvolutionGeometry& geometry) {
+Kernel winograd_bf16_filter_gradient_kernel(const Node& node, const ConvolutionGeometry& geometry) {
   const GradientPlan plan(gradient_problem(geometry));
   Kernel kernel = plain_kernel(node, [plan](const KernelArguments& args) {
     const auto sum = plan.is_local ? sum_in_parts : sum_by_blocks;

@@ -6,8 +6,8 @@
 namespace mox {
 namespace {
 
-using winograd::backward_input_problem;
 using winograd::forward_problem;
+using winograd::input_gradient_problem;
 using winograd::point_stride;
 using winograd::Problem;
 using winograd::TileChunk;
@@ -93,13 +93,13 @@ Kernel winograd_wide_forward_kernel(const Node& node, const ConvolutionGeometry&
                             geometry.floating_point_operations());
 }
 
-Kernel winograd_wide_backward_input_kernel(const Node& node, const ConvolutionGeometry& geometry, int w_input,
+Kernel winograd_wide_input_gradient_kernel(const Node& node, const ConvolutionGeometry& geometry, int w_input,
                                            int y_input) {
-  return correlation_kernel(node, backward_input_problem(geometry), y_input, w_input, -1, true,
+  return correlation_kernel(node, input_gradient_problem(geometry), y_input, w_input, -1, true,
                             geometry.floating_point_operations());
 }
 
-Kernel winograd_wide_backward_filter_kernel(const Node& node, const ConvolutionGeometry& geometry) {
+Kernel winograd_wide_filter_gradient_kernel(const Node& node, const ConvolutionGeometry& geometry) {
   const Problem problem = forward_problem(geometry);
   const WideKernels& kernels = winograd::wide_kernels_avx512();
   const int64_t rows = rows_of(problem, kTermStep), part_channels = part_of(problem, rows);

@@ -96,12 +96,12 @@ class Members {
   std::vector<Leaf> leaves_;
 };
 
-class BatchEvaluator : public Evaluator {
+class BatchEvaluator : public ElementEvaluator {
  public:
   // `members` is null over a stream, whose batches carry their leaves.
-  BatchEvaluator(ElementType type, std::shared_ptr<const Evaluator> child,
+  BatchEvaluator(ElementType type, std::shared_ptr<const ElementEvaluator> child,
                  std::shared_ptr<const Indexed> members, uint64_t size, std::shared_ptr<Execution> execution)
-      : Evaluator(std::move(type), 1),
+      : ElementEvaluator(std::move(type), 1),
         child_(std::move(child)),
         members_(std::move(members)),
         size_(size),
@@ -126,7 +126,7 @@ class BatchEvaluator : public Evaluator {
   }
 
   void write(const Leaf* batch, std::span<std::byte* const> destinations) const override {
-    if (type().rows_vary) return Evaluator::write(batch, destinations);
+    if (type().rows_vary) return ElementEvaluator::write(batch, destinations);
     Members scratch;
     const auto [leaves, count] = resolve(*batch, scratch);
     write_rows(leaves, count, destinations);
@@ -187,7 +187,7 @@ class BatchEvaluator : public Evaluator {
     execution_->throw_if_stopped();
   }
 
-  std::shared_ptr<const Evaluator> child_;
+  std::shared_ptr<const ElementEvaluator> child_;
   std::shared_ptr<const Indexed> members_;
   uint64_t size_;
   std::shared_ptr<Execution> execution_;

@@ -60,11 +60,11 @@ class CacheIndexed : public Indexed {
   }
 };
 
-class SlotEvaluator : public Evaluator {
+class SlotEvaluator : public ElementEvaluator {
  public:
-  SlotEvaluator(std::shared_ptr<const Evaluator> child, std::shared_ptr<const Indexed> positions,
+  SlotEvaluator(std::shared_ptr<const ElementEvaluator> child, std::shared_ptr<const Indexed> positions,
                 std::shared_ptr<Slots> slots)
-      : Evaluator(child->type(), 1),
+      : ElementEvaluator(child->type(), 1),
         child_(std::move(child)),
         positions_(std::move(positions)),
         slots_(std::move(slots)) {}
@@ -81,7 +81,7 @@ class SlotEvaluator : public Evaluator {
   }
 
   void write(const Leaf* leaf, std::span<std::byte* const> destinations) const override {
-    if (type().rows_vary) return Evaluator::write(leaf, destinations);
+    if (type().rows_vary) return ElementEvaluator::write(leaf, destinations);
     if (!fill(leaf->index)) {
       std::vector<Leaf> leaves = resolved(leaf->index);
       return child_->write(leaves.data(), destinations);
@@ -138,7 +138,7 @@ class SlotEvaluator : public Evaluator {
     return true;
   }
 
-  std::shared_ptr<const Evaluator> child_;
+  std::shared_ptr<const ElementEvaluator> child_;
   std::shared_ptr<const Indexed> positions_;
   std::shared_ptr<Slots> slots_;
 };

@@ -100,10 +100,10 @@ class InterleaveStream : public Stream {
   uint64_t next_input_ = 0;
 };
 
-class InterleaveEvaluator : public Evaluator {
+class InterleaveEvaluator : public ElementEvaluator {
  public:
-  InterleaveEvaluator(ElementType type, std::vector<std::shared_ptr<const Evaluator>> inputs)
-      : Evaluator(std::move(type), most_leaves(inputs)), inputs_(std::move(inputs)) {}
+  InterleaveEvaluator(ElementType type, std::vector<std::shared_ptr<const ElementEvaluator>> inputs)
+      : ElementEvaluator(std::move(type), most_leaves(inputs)), inputs_(std::move(inputs)) {}
 
   Element make(const Leaf* leaves) const override { return of(leaves).make(leaves + kOwnLeaves); }
   void write(const Leaf* leaves, std::span<std::byte* const> destinations) const override {
@@ -113,9 +113,9 @@ class InterleaveEvaluator : public Evaluator {
   void will_read(const Leaf* leaves) const override { of(leaves).will_read(leaves + kOwnLeaves); }
 
  private:
-  const Evaluator& of(const Leaf* leaves) const { return *inputs_[leaves[1].index]; }
+  const ElementEvaluator& of(const Leaf* leaves) const { return *inputs_[leaves[1].index]; }
 
-  std::vector<std::shared_ptr<const Evaluator>> inputs_;
+  std::vector<std::shared_ptr<const ElementEvaluator>> inputs_;
 };
 
 class InterleaveNode : public Node {
@@ -163,7 +163,7 @@ class InterleaveNode : public Node {
 
   Compiled compile(CompileContext& context) const override {
     std::vector<std::unique_ptr<Stream>> streams;
-    std::vector<std::shared_ptr<const Evaluator>> evaluators;
+    std::vector<std::shared_ptr<const ElementEvaluator>> evaluators;
     for (const auto& input : inputs_) {
       Compiled compiled = input->compile(context);
       evaluators.push_back(compiled.evaluator);

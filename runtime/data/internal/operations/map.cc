@@ -12,11 +12,11 @@ namespace {
 
 SampleContext context_of(const Leaf& leaf, uint64_t seed) { return {seed, leaf.epoch, leaf.index}; }
 
-class MapEvaluator : public Evaluator {
+class MapEvaluator : public ElementEvaluator {
  public:
-  MapEvaluator(ElementType type, std::shared_ptr<const Evaluator> child, MapFunction function,
+  MapEvaluator(ElementType type, std::shared_ptr<const ElementEvaluator> child, MapFunction function,
                std::string label, uint64_t seed)
-      : Evaluator(std::move(type), child->arity()),
+      : ElementEvaluator(std::move(type), child->arity()),
         child_(std::move(child)),
         function_(std::move(function)),
         label_(std::move(label)),
@@ -37,17 +37,17 @@ class MapEvaluator : public Evaluator {
   void will_read(const Leaf* leaves) const override { child_->will_read(leaves); }
 
  private:
-  std::shared_ptr<const Evaluator> child_;
+  std::shared_ptr<const ElementEvaluator> child_;
   MapFunction function_;
   std::string label_;
   uint64_t seed_;
 };
 
-class MapIntoEvaluator : public Evaluator {
+class MapIntoEvaluator : public ElementEvaluator {
  public:
-  MapIntoEvaluator(ElementType type, std::shared_ptr<const Evaluator> child, MapIntoFunction function,
+  MapIntoEvaluator(ElementType type, std::shared_ptr<const ElementEvaluator> child, MapIntoFunction function,
                    std::string label, std::shared_ptr<Execution> execution, uint64_t seed)
-      : Evaluator(std::move(type), child->arity()),
+      : ElementEvaluator(std::move(type), child->arity()),
         child_(std::move(child)),
         function_(std::move(function)),
         label_(std::move(label)),
@@ -66,7 +66,7 @@ class MapIntoEvaluator : public Evaluator {
   }
 
   void write(const Leaf* leaves, std::span<std::byte* const> destinations) const override {
-    if (type().rows_vary) return Evaluator::write(leaves, destinations);
+    if (type().rows_vary) return ElementEvaluator::write(leaves, destinations);
     const Element input = child_->make(leaves);
     Element outputs;
     for (size_t c = 0; c < destinations.size(); ++c)
@@ -87,7 +87,7 @@ class MapIntoEvaluator : public Evaluator {
     }
   }
 
-  std::shared_ptr<const Evaluator> child_;
+  std::shared_ptr<const ElementEvaluator> child_;
   MapIntoFunction function_;
   std::string label_;
   std::shared_ptr<Execution> execution_;

@@ -75,7 +75,7 @@ class ZipStream : public Stream {
   bool ended_ = false;
 };
 
-ElementType concatenated(const std::vector<std::shared_ptr<const Evaluator>>& parts) {
+ElementType concatenated(const std::vector<std::shared_ptr<const ElementEvaluator>>& parts) {
   ElementType type;
   for (const auto& part : parts) {
     const auto& more = part->type().components;
@@ -85,10 +85,10 @@ ElementType concatenated(const std::vector<std::shared_ptr<const Evaluator>>& pa
   return type;
 }
 
-class ZipEvaluator : public Evaluator {
+class ZipEvaluator : public ElementEvaluator {
  public:
-  explicit ZipEvaluator(std::vector<std::shared_ptr<const Evaluator>> parts)
-      : Evaluator(concatenated(parts), total_arity(parts)), parts_(std::move(parts)) {}
+  explicit ZipEvaluator(std::vector<std::shared_ptr<const ElementEvaluator>> parts)
+      : ElementEvaluator(concatenated(parts), total_arity(parts)), parts_(std::move(parts)) {}
 
   Element make(const Leaf* leaves) const override {
     Element element;
@@ -131,7 +131,7 @@ class ZipEvaluator : public Evaluator {
   }
 
  private:
-  std::vector<std::shared_ptr<const Evaluator>> parts_;
+  std::vector<std::shared_ptr<const ElementEvaluator>> parts_;
 };
 
 class ZipNode : public Node {
@@ -175,7 +175,7 @@ class ZipNode : public Node {
 
   Compiled compile(CompileContext& context) const override {
     std::vector<Compiled> compiled;
-    std::vector<std::shared_ptr<const Evaluator>> evaluators;
+    std::vector<std::shared_ptr<const ElementEvaluator>> evaluators;
     for (const auto& part : parts_) {
       compiled.push_back(part->compile(context));
       evaluators.push_back(compiled.back().evaluator);

@@ -5,7 +5,7 @@
 #include <ostream>
 
 #include "ops/convolution/conv2d.h"
-#include "ops/fusion/passes.h"
+#include "ops/fusion/default_rules.h"
 #include "ops/ops.h"
 #include "ops/processor/instruction_set.h"
 #include "runtime/exec/plan_instance.h"
@@ -48,12 +48,12 @@ WinogradResults run(const WinogradCase& c, bool direct, int threads,
                                test::random_array({c.out, c.in, c.window, c.window}, 2, -1, 1),
                                test::random_array({c.out}, 3, -1, 1)};
   const Tensor x = graph.input(0, inputs[0].type(), here), w = graph.input(1, inputs[1].type(), here);
-  const Conv2dOptions options{.strides = {c.stride, c.stride}, .padding = c.padding};
+  const ConvolutionOptions options{.strides = {c.stride, c.stride}, .padding = c.padding};
   const Tensor y = bias_add(conv2d(x, w, options), graph.input(2, inputs[2].type(), here));
   inputs.push_back(test::random_array(y.shape(), 4, -1, 1));
   const Tensor dy = graph.input(3, inputs[3].type(), here);
-  const std::vector<Tensor> fetches = {y, conv2d_backprop_input(x.shape(), w, dy, options),
-                                       conv2d_backprop_filter(x, w.shape(), dy, options)};
+  const std::vector<Tensor> fetches = {y, conv2d_input_gradient(x.shape(), w, dy, options),
+                                       conv2d_filter_gradient(x, w.shape(), dy, options)};
   const Team team(threads);
   team.enter();
   CompileOptions compile = test::compile_options();

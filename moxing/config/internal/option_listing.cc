@@ -1,0 +1,158 @@
+#include "moxing/config/internal/option_listing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace mox::internal {
+namespace {
+
+constexpr size_t kWidth = 100;  // columns of --help
+
+std::string wrapped(std::string_view text, size_t indent) {
+  std::string lines(indent, ' ');
+  size_t column = indent;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    if (column > indent && column + 1 + word.size() > kWidth) {
+      lines += "\n" + std::string(indent, ' ');
+      column = indent;
+    }
+    if (column > indent) lines += ' ', ++column;
+    lines += word;
+    column += word.size();
+  }
+  return lines + "\n";
+}
+
+std::string default_text(const Option& option) {
+  if (std::holds_alternative<std::monostate>(option.default_value)) return "none";
+  const std::string text = to_text(option.default_value);
+  return text.empty() ? "empty" : text;
+}
+
+// Groups in the order of their first option.
+std::vector<std::string> groups_of(const std::vector<Option>& options) {
+  std::vector<std::string> groups;
+  for (const Option& option : options) {
+    if (std::find(groups.begin(), groups.end(), option.group) == groups.end()) groups.push_back(option.group);
+  }
+  return groups;
+}
+
+std::vector<Option> options_of(const ConfigStore& store) {
+  std::vector<Option> options;
+  for (const Setting& setting : store.settings()) options.push_back(setting.option);
+  return options;
+}
+
+std::string cell(std::string text) {  // a bar would end the cell of a Markdown table
+  for (size_t i = text.find('|'); i != std::string::npos; i = text.find('|', i + 2)) text.insert(i, 1, '\\');
+  return text;
+}
+
+}  // namespace
+
+std::string help_text(const std::string& program, const ConfigStore& store) {
+  std::string text = fmt::format("Usage: {} [--flag=value ...]\n\n", program);
+  text += wrapped(
+      "Every flag is also a key of the YAML file that --config names (a dot in a name is one level of "
+      "nesting). The command line overrides the file, the file the program, the program the default.",
+      0);
+  const std::vector<Option> options = options_of(store);
+  for (const std::string& group : groups_of(options)) {
+    text += fmt::format("\n{}\n", group);
+    for (const Option& option : options) {
+      if (option.group != group) continue;
+      text += option.type == OptionType::kBool
+                  ? fmt::format("  --{0}, --no-{0}\n", option.name)
+                  : fmt::format("  --{}=<{}>\n", option.name, type_name(option.type));
+      const std::string range = range_text(option);
+      text +=
+          wrapped(fmt::format("{}{}{}{} Default: {}.", option.help, range.empty() ? "" : " Accepted: ", range,
+                              range.empty() ? "" : ".", default_text(option)),
+                  6);
+    }
+  }
+  text +=
+      "\nHelp\n  --help, -h\n      Print this and exit.\n  --version\n      Print the version and exit.\n";
+  return text;
+}
+
+std::string effective_yaml(const ConfigStore& store) {
+  constexpr size_t kCommentColumn = 40;
+  std::vector<const Setting*> settings;
+  for (const Setting& setting : store.settings()) {
+    const bool has_value = !std::holds_alternative<std::monostate>(setting.value());
+    if (has_value && !setting.option.command_line_only) settings.push_back(&setting);
+  }
+  std::string text;
+  std::vector<std::string> open;  // the sections around the last line
+  // Keys of one section must stand together, wherever they were declared: top-level keys first, then by
+  // section.
+  std::stable_sort(settings.begin(), settings.end(), [](const Setting* a, const Setting* b) {
+    const auto section = [](const std::string& name) { return name.substr(0, name.rfind('.') + 1); };
+    const auto top = [&](const Setting* s) {
+      return section(s->option.name).empty() ? "" : section(s->option.name);
+    };
+    return top(a) < top(b);
+  });
+  for (const Setting* setting : settings) {
+    std::vector<std::string> sections;
+    std::string_view key = setting->option.name;
+    for (size_t dot = key.find('.'); dot != std::string_view::npos; dot = key.find('.')) {
+      sections.emplace_back(key.substr(0, dot));
+      key.remove_prefix(dot + 1);
+    }
+    for (size_t level = 0; level < sections.size(); ++level) {
+      if (level < open.size() && open[level] == sections[level]) continue;
+      open.resize(level);
+      open.push_back(sections[level]);
+      text += fmt::format("{}{}:\n", std::string(2 * level, ' '), sections[level]);
+    }
+    open.resize(sections.size());
+    const std::string line =
+        fmt::format("{}{}: {}", std::string(2 * sections.size(), ' '), key, to_yaml(setting->value()));
+    text += fmt::format("{:<{}}  # {}\n", line, kCommentColumn, setting->origin());
+  }
+  return text;
+}
+
+}  // namespace mox::internal
+
+namespace mox {
+
+std::string configuration_reference() {
+  using internal::cell;
+  std::string text =
+      "# Configuration\n\n"
+      "<!-- Generated from the declarations in moxing/config/options.cc. To write it anew:\n"
+      "     MOX_WRITE_DOCS=1 build/bin/test_moxing --gtest_filter='ConfigurationReference.*' -->\n\n"
+      "Every option is a key of the YAML file that `--config` names, a flag of the command line "
+      "(`--name=value` or\n"
+      "`--name value`; a bool also `--name` and `--no-name`), and some are fields of the run spec. A dot in "
+      "a name is one\n"
+      "level of nesting in YAML. Of several values the command line counts first, then the YAML file, then "
+      "the program,\n"
+      "then the default; of a flag that is given twice the last counts. `set_flag` overrides them all. A "
+      "program's own\n"
+      "flags (`mox::define_flag`) follow the same rules and show up in `--help`.\n\n"
+      "An unknown key, a wrong type, a value out of range, a key that is given twice and a malformed file "
+      "end the program\n"
+      "with status 2 and a message that names the file and the line.\n";
+  for (const std::string& group : internal::groups_of(built_in_options())) {
+    text += fmt::format("\n## {}\n\n| Key | Type | Default | Meaning |\n|---|---|---|---|\n", group);
+    for (const Option& option : built_in_options()) {
+      if (option.group != group) continue;
+      const std::string range = internal::range_text(option);
+      text += fmt::format("| `{}` | {} | {} | {}{}{} |\n", option.name, internal::type_name(option.type),
+                          internal::cell(internal::default_text(option)), internal::cell(option.help),
+                          range.empty() ? "" : " Accepted: " + internal::cell(range) + ".",
+                          option.command_line_only ? " Command line only." : "");
+    }
+  }
+  return text;
+}
+
+}  // namespace mox

@@ -1,0 +1,121 @@
+#include "ops/fusion/batch_norm_node.h"
+
+#include "ops/normalisation/batch_norm_kernel.h"
+#include "ops/processor/onednn.h"
+
+namespace mox {
+namespace {
+
+using normalisation::Activation;
+using normalisation::BackwardOptions;
+using normalisation::ForwardOptions;
+using normalisation::MaskSource;
+
+Activation activation_of(const Attributes& attributes) {
+  return {.clips = true,
+          .low = static_cast<float>(attributes.get<double>("low")),
+          .high = static_cast<float>(attributes.get<double>("high")),
+          .open = attributes.get<bool>("open")};
+}
+
+// `first`: where what is optional begins among the inputs.
+ForwardOptions forward_options(const Node& node, int first) {
+  return {.epsilon = node.attributes.get<double>("epsilon"),
+          .activation = activation_of(node.attributes),
+          .residual = node.inputs.size() > static_cast<size_t>(first) ? first : -1};
+}
+
+std::vector<TensorType> infer_image_and_two(const OpCall& call) {
+  return {call.type(0), call.type(1), call.type(1)};
+}
+
+Kernel compile_backward(const KernelRequest& request) {
+  const Attributes& attributes = request.node.attributes;
+  BackwardOptions options{.epsilon = attributes.get<double>("epsilon"),
+                          .activation = activation_of(attributes),
+                          .mask = MaskSource::kNormalised,
+                          .offset = 2,
+                          .mean = 3,
+                          .variance = 4,
+                          .dy = 5,
+                          .has_dz = attributes.get<bool>("has_dz")};
+  int next = 6;
+  if (attributes.get<bool>("has_dy_more")) options.dy_more = next++;
+  if (attributes.get<bool>("has_y")) {
+    options.y = next;
+    options.mask = MaskSource::kResult;
+  }
+  return normalisation::backward_kernel(request, options);
+}
+
+}  // namespace
+
+const Op& batch_norm_activation_op() {
+  static const Op op{.name = "batch_norm_activation",
+                     .infer = infer_image_and_two,
+                     .gradient = nullptr,
+                     .compile = [](const KernelRequest& request) {
+                       return normalisation::forward_kernel(request, forward_options(request.node, 3));
+                     }};
+  return op;
+}
+
+const Op& batch_norm_activation_of_moments_op() {
+  static const Op op{.name = "batch_norm_activation_of_moments",
+                     .infer = infer_image_and_two,
+                     .gradient = nullptr,
+                     .compile = [](const KernelRequest& request) {
+                       ForwardOptions options = forward_options(request.node, 4);
+                       options.moments = 3;
+                       return normalisation::forward_kernel(request, options);
+                     }};
+  return op;
+}
+
+const Op& batch_norm_activation_gradient_op() {
+  static const Op op{.name = "batch_norm_activation_gradient",
+                     .infer = [](const OpCall& call) -> std::vector<TensorType> {
+                       std::vector<TensorType> types = {call.type(0), call.type(1), call.type(1)};
+                       if (call.attributes.get<bool>("has_dz")) types.push_back(call.type(0));
+                       return types;
+                     },
+                     .gradient = nullptr,
+                     .compile = compile_backward};
+  return op;
+}
+
+const Op& batch_norm_activation_again_op() {
+  static const Op op{.name = "batch_norm_activation_again",
+                     .infer = same_as_input,
+                     .gradient = nullptr,
+                     .compile = [](const KernelRequest& request) {
+                       const Attributes& attributes = request.node.attributes;
+                       return normalisation::again_kernel(request, attributes.get<double>("epsilon"),
+                                                          activation_of(attributes));
+                     }};
+  return op;
+}
+
+const Op& batch_norm_gradient_of_sums_op() {
+  static const Op op{.name = "batch_norm_gradient_of_sums",
+                     .infer = infer_image_and_two,
+                     .gradient = nullptr,
+                     .compile = [](const KernelRequest& request) {
+                       return normalisation::backward_kernel(
+                           request, {.epsilon = request.node.attributes.get<double>("epsilon"),
+                                     .mean = 2,
+                                     .variance = 3,
+                                     .dy = 4,
+                                     .sums = 5});
+                     }};
+  return op;
+}
+
+Attributes batch_norm_attributes(double epsilon, const Activation& activation) {
+  return {{"epsilon", epsilon},
+          {"low", static_cast<double>(activation.low)},
+          {"high", static_cast<double>(activation.high)},
+          {"open", activation.open}};
+}
+
+}  // namespace mox

@@ -1,0 +1,327 @@
+#include "ops/fusion/internal/batch_norm_rule.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "ops/convolution/convolution.h"
+#include "ops/fusion/batch_norm_node.h"
+#include "ops/processor/onednn.h"
+#include "ops/support/fusable_ops.h"
+
+namespace mox {
+namespace {
+
+using normalisation::Activation;
+
+// The nodes that read `tensor`, once for each place where they do.
+std::vector<const Node*> readers_of(const Tensor& tensor) {
+  std::vector<const Node*> readers;
+  const auto& nodes = tensor.node()->graph->nodes();
+  for (size_t id = static_cast<size_t>(tensor.node()->id) + 1; id < nodes.size(); ++id)
+    for (const Tensor& input : nodes[id]->inputs)
+      if (input == tensor) readers.push_back(nodes[id].get());
+  return readers;
+}
+
+// The one node that reads `tensor`, or null.
+const Node* only_reader(const Tensor& tensor, const RewriteView& view) {
+  if (view.uses(tensor) != 1) return nullptr;
+  const std::vector<const Node*> readers = readers_of(tensor);
+  return readers.size() == 1 ? readers[0] : nullptr;  // none: a value that the plan returns
+}
+
+// Whether nothing reads `tensor` but `node` and nodes of `op`.
+bool only_read_by(const Tensor& tensor, const Node& node, const Op& op, const RewriteView& view) {
+  const std::vector<const Node*> readers = readers_of(tensor);
+  return static_cast<int>(readers.size()) == view.uses(tensor) &&
+         std::all_of(readers.begin(), readers.end(),
+                     [&](const Node* reader) { return reader == &node || reader->op == &op; });
+}
+
+Tensor output_of(const Node& node, int i = 0) { return Tensor(const_cast<Node*>(&node), i); }
+
+bool is_number(const Tensor& tensor, double value) {
+  return tensor.node()->op->kind == Op::Kind::kConstant && tensor.shape().elements() == 1 &&
+         tensor.dtype() == DType::kFloat32 && tensor.node()->attributes.get<Array>("value").item() == value;
+}
+
+// What follows a normalisation.
+struct Pattern {
+  const Node* activation = nullptr;  // the relu or clip_by_value
+  Tensor residual;                   // what is added before it, if anything
+  Activation what;
+};
+
+std::optional<Pattern> relu_after(const Node& normalisation, const Tensor& y, const RewriteView& view) {
+  const Node* next = only_reader(y, view);
+  if (!next) return std::nullopt;
+  Pattern pattern;
+  pattern.what = {.clips = true, .low = 0, .high = std::numeric_limits<float>::infinity(), .open = true};
+  if (next->op == &add_op()) {
+    pattern.residual = next->inputs[next->inputs[0] == y ? 1 : 0];
+    if (pattern.residual.type() != y.type() || pattern.residual.node()->id > normalisation.id)
+      return std::nullopt;
+    next = only_reader(output_of(*next), view);
+  }
+  if (!next || next->op != &relu_op()) return std::nullopt;
+  pattern.activation = next;
+  return pattern;
+}
+
+// clip_by_value(y), and besides only comparisons of y, which are its gradient.
+std::optional<Pattern> clip_after(const Tensor& y) {
+  Pattern pattern;
+  for (const Node* reader : readers_of(y)) {
+    if (reader->op == &clip_by_value_op() && !pattern.activation) {
+      pattern.activation = reader;
+    } else if (reader->op != &greater_equal_op() && reader->op != &less_equal_op()) {
+      return std::nullopt;
+    }
+  }
+  if (!pattern.activation) return std::nullopt;
+  const Attributes& attributes = pattern.activation->attributes;
+  pattern.what = {.clips = true,
+                  .low = static_cast<float>(attributes.get<double>("low")),
+                  .high = static_cast<float>(attributes.get<double>("high")),
+                  .open = false};
+  // The room for more channels that a layout may have holds zeros, which others rely on.
+  if (pattern.what.low > 0 || pattern.what.high < 0) return std::nullopt;
+  return pattern;
+}
+
+std::optional<Pattern> pattern_after(const Node& node, const RewriteView& view) {
+  if (node.op != &batch_norm_op() || node.inputs[0].shape().rank() != 4 || onednn::has_empty_value(node))
+    return std::nullopt;
+  const Tensor y = output_of(node);
+  if (auto found = relu_after(node, y, view)) return found;
+  return clip_after(y);
+}
+
+// The fused node stands beside the normalisation, and takes over its statistics; the activation takes the
+// fused node's result. The normalisation itself is dropped, unless something still reads y.
+std::optional<std::vector<Tensor>> fuse_normalisation(const Node& node, const RewriteView& view) {
+  const std::optional<Pattern> pattern = pattern_after(node, view);
+  if (!pattern) return std::nullopt;
+  std::vector<Tensor> inputs;
+  for (const Tensor& input : node.inputs) inputs.push_back(view.mapped(input));
+  Node& plain = view.target().copy_node(node, inputs);
+  if (pattern->residual.defined()) inputs.push_back(view.mapped(pattern->residual));
+  Node& fused =
+      make_node(batch_norm_activation_op(), std::move(inputs),
+                batch_norm_attributes(node.attributes.get<double>("epsilon"), pattern->what), node.where);
+  return {{plain.output(0), fused.output(1), fused.output(2)}};
+}
+
+std::optional<std::vector<Tensor>> take_fused_result(const Node& node, const RewriteView& view) {
+  std::vector<Tensor> candidates = {node.inputs[0]};
+  if (node.inputs[0].node()->op == &add_op()) candidates = node.inputs[0].node()->inputs;
+  for (const Tensor& y : candidates) {
+    if (y.index() != 0) continue;
+    const std::optional<Pattern> pattern = pattern_after(*y.node(), view);
+    if (!pattern || pattern->activation != &node) continue;
+    return {{view.mapped(output_of(*y.node(), 1)).node()->output(0).named(node.name)}};
+  }
+  return std::nullopt;
+}
+
+std::optional<std::vector<Tensor>> fuse_forward(const Node& node, const RewriteView& view) {
+  if (node.op == &batch_norm_op()) return fuse_normalisation(node, view);
+  if (node.op == &relu_op() || node.op == &clip_by_value_op()) return take_fused_result(node, view);
+  return std::nullopt;
+}
+
+bool compares(const Tensor& condition, const Op& op, const Tensor& value, double border) {
+  const Node& node = *condition.node();
+  return node.op == &op && node.inputs[0] == value && is_number(node.inputs[1], border);
+}
+
+// Whether `condition` says where the activation of `fused` (a batch_norm_activation) passes its input on.
+bool is_mask_of(const Tensor& condition, const Node& fused) {
+  const double low = fused.attributes.get<double>("low"), high = fused.attributes.get<double>("high");
+  if (fused.attributes.get<bool>("open")) return compares(condition, greater_op(), output_of(fused), low);
+  const Node& both = *condition.node();
+  if (both.op != &logical_and_op() || both.inputs[0].node()->op != &greater_equal_op()) return false;
+  const Tensor& y = both.inputs[0]
+                        .node()
+                        ->inputs[0];  // of the plain normalisation, which is there for this comparison alone
+  const Node& plain = *y.node();
+  return plain.op == &batch_norm_op() &&
+         std::equal(plain.inputs.begin(), plain.inputs.end(), fused.inputs.begin()) &&
+         compares(both.inputs[0], greater_equal_op(), y, low) &&
+         compares(both.inputs[1], less_equal_op(), y, high);
+}
+
+// The batch_norm_gradient of a fused normalisation that reads the gradient `dz`, with that normalisation; or
+// null.
+const Node* gradient_node_of(const Tensor& dz, const Node** fused) {
+  for (const Node* reader : readers_of(dz)) {
+    if (reader->op != &batch_norm_gradient_op() || reader->inputs[4] != dz) continue;
+    const Node* forward = reader->inputs[2].node();
+    if (forward->op != &batch_norm_activation_op() || reader->inputs[2] != output_of(*forward, 1) ||
+        reader->inputs[3] != output_of(*forward, 2) || reader->inputs[0] != forward->inputs[0] ||
+        reader->inputs[1] != forward->inputs[1] ||
+        reader->attributes.get<double>("epsilon") != forward->attributes.get<double>("epsilon"))
+      continue;
+    *fused = forward;
+    return reader;
+  }
+  return nullptr;
+}
+
+// At the choice `select(mask, dr, 0)`.
+std::optional<std::vector<Tensor>> fuse_choice(const Node& node, const RewriteView& view) {
+  if (!is_number(node.inputs[2], 0) || node.inputs[0].shape() != node.outputs[0].shape ||
+      node.inputs[1].type() != node.outputs[0])
+    return std::nullopt;
+  const Node* fused = nullptr;
+  const Tensor dz = output_of(node);
+  if (!gradient_node_of(dz, &fused) || !is_mask_of(node.inputs[0], *fused)) return std::nullopt;
+
+  std::vector<Tensor> inputs;
+  for (int i = 0; i < 3; ++i) inputs.push_back(view.mapped(fused->inputs[static_cast<size_t>(i)]));
+  inputs.push_back(view.mapped(output_of(*fused, 1)));
+  inputs.push_back(view.mapped(output_of(*fused, 2)));
+  const Tensor& dr = node.inputs[1];
+  const Node& sum = *dr.node();
+  const bool is_sum = sum.op == &add_op() && view.uses(dr) == 1 && sum.inputs[0].type() == dr.type() &&
+                      sum.inputs[1].type() == dr.type();
+  if (is_sum) {
+    inputs.push_back(view.mapped(sum.inputs[0]));
+    inputs.push_back(view.mapped(sum.inputs[1]));
+  } else {
+    inputs.push_back(view.mapped(dr));
+  }
+  const bool has_y = fused->inputs.size() == 4;
+  if (has_y) inputs.push_back(view.mapped(output_of(*fused)));
+  const bool has_dz = view.uses(dz) > 1;
+  Attributes attributes = fused->attributes;
+  attributes.set("has_dy_more", is_sum);
+  attributes.set("has_y", has_y);
+  attributes.set("has_dz", has_dz);
+  Node& gradient =
+      make_node(batch_norm_activation_gradient_op(), std::move(inputs), std::move(attributes), node.where);
+  return {{gradient.output(has_dz ? 3 : 0)}};  // without dz: dx stands for it, until the next rule
+}
+
+// At the batch_norm_gradient, whose place the node made by fuse_choice takes.
+std::optional<std::vector<Tensor>> take_fused_gradient(const Node& node, const RewriteView& view) {
+  const Tensor& dz = node.inputs[4];
+  const Node* fused = nullptr;
+  if (dz.node()->op != &select_op() || gradient_node_of(dz, &fused) != &node) return std::nullopt;
+  Node& made = *view.mapped(dz).node();
+  if (made.op != &batch_norm_activation_gradient_op()) return std::nullopt;
+  return {{made.output(0), made.output(1), made.output(2)}};
+}
+
+std::optional<std::vector<Tensor>> fuse_gradient(const Node& node, const RewriteView& view) {
+  if (node.op == &select_op()) return fuse_choice(node, view);
+  if (node.op == &batch_norm_gradient_op()) return take_fused_gradient(node, view);
+  return std::nullopt;
+}
+
+bool computes_in_float32(const Node& node, Precision precision) {
+  const DType of_compilation = precision == Precision::kBFloat16 ? DType::kBFloat16 : DType::kFloat32;
+  return node.traits.compute_dtype.value_or(of_compilation) == DType::kFloat32;
+}
+
+// Whether `where` asks for it at this conv2d_filter_gradient.
+bool is_recomputed(const Node& to_filter, RecomputedNormalisations where, Precision precision) {
+  if (where != RecomputedNormalisations::kCheap) return where == RecomputedNormalisations::kAll;
+  if (!computes_in_float32(to_filter, precision)) return false;
+  const TensorType& image = to_filter.inputs[0].type();
+  return resolve_convolution(to_filter.attributes, image, to_filter.outputs[0]).floating_point_operations() >=
+         kCheapOperations * static_cast<double>(image.shape.elements());
+}
+
+// The image of a conv2d_filter_gradient, if it can be made anew: what a normalisation and its activation
+// gave, to convolutions only.
+std::optional<Tensor> image_to_recompute(const Node& node, const RewriteView& view,
+                                         RecomputedNormalisations where, Precision precision) {
+  if (node.op != &conv2d_filter_gradient_op() ||
+      (node.traits.recomputed_stretch == 0 && !is_recomputed(node, where, precision)))
+    return std::nullopt;
+  const Tensor& image = node.inputs[0];
+  const Node& made = *image.node();
+  if (made.op != &batch_norm_activation_op() || image.index() != 0 || made.inputs.size() != 3)
+    return std::nullopt;
+  if (!only_read_by(image, node, conv2d_op(), view)) return std::nullopt;
+  return image;
+}
+
+// Whether kCheap frees kWorthwhileBytes in all the graph.
+bool is_worthwhile(const Graph& graph, const RewriteView& view, Precision precision) {
+  size_t freed = 0;
+  for (const auto& node : graph.nodes()) {
+    if (node->traits.recomputed_stretch != 0) continue;
+    if (const auto image = image_to_recompute(*node, view, RecomputedNormalisations::kCheap, precision))
+      freed += image->type().bytes();
+    if (freed >= kWorthwhileBytes) return true;
+  }
+  return false;
+}
+
+// At a conv2d_filter_gradient, whose image is then made anew.
+std::optional<std::vector<Tensor>> recompute_image(const Node& node, const RewriteView& view,
+                                                   RecomputedNormalisations where, Precision precision) {
+  const std::optional<Tensor> image = image_to_recompute(node, view, where, precision);
+  if (!image) return std::nullopt;
+  if (where == RecomputedNormalisations::kCheap && node.traits.recomputed_stretch == 0 &&
+      !is_worthwhile(*node.graph, view, precision))
+    return std::nullopt;
+  const Node& made = *image->node();
+  std::vector<Tensor> inputs;
+  for (const Tensor& input : made.inputs) inputs.push_back(view.mapped(input));
+  inputs.push_back(view.mapped(output_of(made, 1)));
+  inputs.push_back(view.mapped(output_of(made, 2)));
+  const Tensor again =
+      make_node(batch_norm_activation_again_op(), std::move(inputs), made.attributes, node.where).output();
+  return {{view.target().copy_node(node, {again, view.mapped(node.inputs[1])}).output()}};
+}
+
+// At a batch_norm_gradient, the result of whose convolution is then made anew.
+std::optional<std::vector<Tensor>> recompute_convolution(const Node& node, const RewriteView& view,
+                                                         RecomputedNormalisations where,
+                                                         Precision precision) {
+  if (node.op != &batch_norm_gradient_op() || where == RecomputedNormalisations::kNone ||
+      node.traits.recomputed_stretch != 0)
+    return std::nullopt;
+  const Tensor& result = node.inputs[0];
+  const Node& made = *result.node();
+  if (made.op != &conv2d_op() || !computes_in_float32(made, precision) ||
+      made.outputs[0].shape.elements() == 0)
+    return std::nullopt;
+  const ConvolutionGeometry geometry =
+      resolve_convolution(made.attributes, made.inputs[0].type(), made.inputs[1].type());
+  const auto values = static_cast<double>(made.outputs[0].shape.elements());
+  if (geometry.groups != 1 || geometry.floating_point_operations() > kCheapConvolutionOperations * values)
+    return std::nullopt;
+  // Its image must be there anyway, and not be made again by recompute_image.
+  const Node& image = *made.inputs[0].node();
+  if (image.op == &batch_norm_activation_op() && image.inputs.size() == 3) return std::nullopt;
+  if (!only_read_by(result, node, batch_norm_op(), view)) return std::nullopt;
+  std::vector<Tensor> inputs;
+  for (const Tensor& input : node.inputs) inputs.push_back(view.mapped(input));
+  inputs[0] =
+      view.target().copy_node(made, {view.mapped(made.inputs[0]), view.mapped(made.inputs[1])}).output();
+  const Node& copy = view.target().copy_node(node, inputs);
+  return {{output_of(copy, 0), output_of(copy, 1), output_of(copy, 2)}};
+}
+
+}  // namespace
+
+NamedRule batch_norm_recomputation_rule(RecomputedNormalisations where, Precision precision) {
+  return {"batch_norm again for the filter's gradient",
+          [where, precision](const Node& node, const RewriteView& view) {
+            return recompute_image(node, view, where, precision);
+          }};
+}
+NamedRule shortcut_recomputation_rule(RecomputedNormalisations where, Precision precision) {
+  return {"convolution again for the normalisation's gradient",
+          [where, precision](const Node& node, const RewriteView& view) {
+            return recompute_convolution(node, view, where, precision);
+          }};
+}
+NamedRule batch_norm_activation_rule() { return {"batch_norm with activation", fuse_forward}; }
+NamedRule batch_norm_gradient_rule() { return {"batch_norm gradient with activation's", fuse_gradient}; }
+
+}  // namespace mox

@@ -1,0 +1,47 @@
+// The rewrite rules that let batch normalisation compute what follows it while the values are in registers.
+#pragma once
+
+#include "ops/fusion/default_rules.h"
+#include "runtime/graph/rewrite.h"
+
+namespace mox {
+
+// batch_norm of an image, then relu; or add, then relu; or clip_by_value: one node, in one pass over memory.
+// Where the other operand of the addition is made after the normalisation, nothing is fused.
+NamedRule batch_norm_activation_rule();
+
+// The gradient of such a node: the choice by the activation's sign, the sum of two gradients that arrive at
+// the activation and batch_norm_gradient become one node, which also gives the chosen gradient to whoever
+// else wants it (the shortcut of a residual unit). Comes after batch_norm_activation_rule.
+NamedRule batch_norm_gradient_rule();
+
+// What such a node without a residual gave to a convolution is computed once more for the gradient of the
+// convolution's filter, from the input, which is kept for the node's own gradient anyway. So its memory is
+// free between the forward and the backward pass, for one more pass over the image. Only where nothing else
+// needs the value. Comes after the other two. Always for convolutions of a recomputed stretch
+// (runtime/graph/recomputation.h); for others as `where` says. There kCheap means those that make at least
+// kCheapOperations for each value of the image, in float32, if that frees kWorthwhileBytes in all the graph:
+// `precision` is that of convolutions whose scope says nothing.
+NamedRule batch_norm_recomputation_rule(RecomputedNormalisations where, Precision precision);
+
+// Per value of the image, in one of a convolution's three sums. Making a value again takes about a nanosecond
+// of a core that waits for memory, in which it makes a hundred of them, or three hundred by Winograd's
+// method, so this bounds the cost to some percent of the three. (Below it is a window of 3 x 3 over 16
+// channels, the first stage of resnet_v1_20: 23 MiB for 1.5 % of a step.)
+inline constexpr double kCheapOperations = 512;
+
+// Small networks are left alone: what they would gain nobody lacks. (resnet_v1_20 with batches of 128: 18 MiB
+// of 217 for 1 to 5 % of a step; resnet_v1_18 with batches of 16: 48 of 409.)
+inline constexpr size_t kWorthwhileBytes = size_t{32} << 20;
+
+// The result of a convolution that only a normalisation without activation reads, as in the projection
+// shortcuts of a ResNet, is computed once more for the normalisation's gradient. Only unless `where` is
+// kNone, where the convolution makes at most kCheapConvolutionOperations for each value of its result, in
+// float32 and one group, and its image is kept anyway. Comes after batch_norm_recomputation_rule.
+NamedRule shortcut_recomputation_rule(RecomputedNormalisations where, Precision precision);
+
+// A window of 1 x 1 over 64 channels: in resnet_v1_50 the shortcut of the first stage, 49 MiB with batches of
+// 16 for half a percent of the step.
+inline constexpr double kCheapConvolutionOperations = 128;
+
+}  // namespace mox

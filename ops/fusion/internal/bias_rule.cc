@@ -1,0 +1,72 @@
+#include "ops/fusion/internal/bias_rule.h"
+
+#include "ops/convolution/convolution.h"
+#include "ops/matmul/matrix_product.h"
+#include "ops/support/fusable_ops.h"
+
+namespace mox {
+
+// The fused ops exist only in a compiled graph, after the gradients are built: they need none of their own.
+
+const Op& conv2d_bias_op() {
+  static const Op op{
+      .name = "conv2d_bias",
+      .infer = [](const OpCall& call) -> std::vector<TensorType> {
+        return {check_convolution(call, call.type(0), call.type(1)).y};
+      },
+      .gradient = nullptr,
+      .compile =
+          [](const KernelRequest& request) {
+            const Node& node = request.node;
+            return onednn::forward_kernel(
+                request, resolve_convolution(node.attributes, node.inputs[0].type(), node.inputs[1].type()),
+                true);
+          }};
+  return op;
+}
+
+const Op& matmul_bias_op() {
+  static const Op op{.name = "matmul_bias",
+                     .infer = infer_matrix_product,
+                     .gradient = nullptr,
+                     .compile = [](const KernelRequest& request) {
+                       return matrix_product_kernel(request.node, true, request.team);
+                     }};
+  return op;
+}
+
+namespace {
+
+// Whether `bias` is one number a column of the matrix product `product`.
+bool is_bias_of(const Tensor& bias, const Tensor& product) {
+  const Shape& shape = product.shape();
+  return shape.rank() == 2 && bias.shape() == Shape{shape[1]} && bias.dtype() == product.dtype();
+}
+
+std::optional<std::vector<Tensor>> add_bias(const Node& node, const RewriteView& view) {
+  if (node.op != &bias_add_op() && node.op != &add_op()) return std::nullopt;
+  for (const int side : {0, 1}) {
+    const Tensor& sum = node.inputs[static_cast<size_t>(side)];
+    const Tensor& bias = node.inputs[static_cast<size_t>(1 - side)];
+    const Op* product = sum.node()->op;
+    const bool is_convolution = product == &conv2d_op() && node.op == &bias_add_op();
+    if ((!is_convolution && product != &matmul_op()) || view.uses(sum) != 1) continue;
+    if (onednn::has_empty_value(*sum.node()))
+      continue;  // a sum of nothing, which the primitive cannot add to
+    if (node.op == &bias_add_op() && side == 1) continue;
+    if (!is_convolution && !is_bias_of(bias, sum)) continue;
+    const Node& old = *sum.node();
+    const Op& fused = is_convolution ? conv2d_bias_op() : matmul_bias_op();
+    Node& fresh =
+        make_node(fused, {view.mapped(old.inputs[0]), view.mapped(old.inputs[1]), view.mapped(bias)},
+                  old.attributes, node.where);
+    return {{fresh.output().named(node.name)}};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+NamedRule bias_rule() { return {"bias into convolution or matmul", add_bias}; }
+
+}  // namespace mox

@@ -1,0 +1,109 @@
+#include "ops/fusion/internal/convolution_moments_rule.h"
+
+#include <algorithm>
+
+#include "ops/convolution/winograd/of_normalised.h"
+#include "ops/convolution/winograd/winograd.h"
+#include "ops/fusion/batch_norm_node.h"
+#include "ops/fusion/internal/convolution_of_normalised_rule.h"
+#include "ops/support/fusable_ops.h"
+#include "runtime/base/error.h"
+
+namespace mox {
+namespace {
+
+ConvolutionGeometry geometry_of(const Node& node) {
+  return resolve_convolution(node.attributes, node.inputs[0].type(), node.inputs[1].type());
+}
+
+bool is_normalised(const Node& convolution) {
+  const auto& nodes = convolution.graph->nodes();
+  return std::any_of(nodes.begin() + convolution.id + 1, nodes.end(), [&](const auto& reader) {
+    return reader->op == &batch_norm_activation_op() && reader->inputs[0].node() == &convolution;
+  });
+}
+
+// At a convolution whose image is what a normalisation gave, of the kind that convolution_of_normalised
+// finds.
+std::vector<Tensor> convolve_normalised(const Node& node, const RewriteView& view) {
+  const Tensor& image = node.inputs[0];
+  const Node& normalisation = *image.node();
+  const Node& alone = *view.mapped(image).node();  // a batch_norm_activation_of_moments, which this replaces
+  std::vector<Tensor> inputs = {view.mapped(node.inputs[1]),
+                                alone.inputs[0],
+                                alone.inputs[1],
+                                alone.inputs[2],
+                                view.mapped(Tensor(image.node(), 1)),
+                                view.mapped(Tensor(image.node(), 2))};
+  if (normalisation.inputs.size() == 4) inputs.push_back(view.mapped(normalisation.inputs[3]));
+  Attributes attributes = node.attributes;
+  attributes.set("epsilon", normalisation.attributes.get<double>("epsilon"));
+  attributes.set("has_image", true);
+  attributes.set(kGroupsOfPixels, winograd_of_normalised_groups(geometry_of(node)));
+  Node& fresh = make_node(conv2d_of_normalised_op(), std::move(inputs), std::move(attributes), node.where);
+  view.redirect(image, fresh.output(2).named(normalisation.name));
+  return {fresh.output(0).named(node.name)};
+}
+
+bool is_convolved_at_once(const Node& node, const RewriteView& view) {
+  const Tensor& image = node.inputs[0];
+  return image.index() == 0 && image.node()->op == &batch_norm_activation_op() &&
+         view.mapped(image).node()->op == &batch_norm_activation_of_moments_op() &&
+         convolution_of_normalised(*image.node()) == &node;
+}
+
+std::optional<std::vector<Tensor>> give_moments(const Node& node, const RewriteView& view) {
+  if (is_convolved_at_once(node, view)) return convolve_normalised(node, view);
+  const int64_t groups = winograd_moment_groups(geometry_of(node));
+  if (groups == 0 || !is_normalised(node)) return std::nullopt;
+  Attributes attributes = node.attributes;
+  attributes.set(kGroupsOfPixels, groups);
+  Node& fresh = make_node(conv2d_moments_op(), {view.mapped(node.inputs[0]), view.mapped(node.inputs[1])},
+                          std::move(attributes), node.where);
+  return {{fresh.output(0).named(node.name)}};
+}
+
+std::optional<std::vector<Tensor>> take_moments(const Node& node, const RewriteView& view) {
+  const Tensor x = view.mapped(node.inputs[0]);
+  if (x.node()->op != &conv2d_moments_op() && x.node()->op != &conv2d_of_normalised_op()) return std::nullopt;
+  const Tensor moments = x.node()->output(1);
+  std::vector<Tensor> inputs = {x, view.mapped(node.inputs[1]), view.mapped(node.inputs[2]), moments};
+  if (node.inputs.size() == 4) inputs.push_back(view.mapped(node.inputs[3]));
+  Node& fresh =
+      make_node(batch_norm_activation_of_moments_op(), std::move(inputs), node.attributes, node.where);
+  const Tensor y = fresh.output(0).named(node.name);
+  if (!convolution_of_normalised(node)) return {{y, fresh.output(1), fresh.output(2)}};
+  Node& statistics = make_node(statistics_of_moments_op(), {moments}, {}, node.where);
+  return {{y, statistics.output(0), statistics.output(1)}};
+}
+
+}  // namespace
+
+const Op& conv2d_moments_op() {
+  static const Op op{
+      .name = "conv2d_moments",
+      .infer = [](const OpCall& call) -> std::vector<TensorType> {
+        const TensorType y = check_convolution(call, call.type(0), call.type(1)).y;
+        return {y, {DType::kFloat32, {call.attributes.get<int64_t>(kGroupsOfPixels), 3, y.shape[1]}}};
+      },
+      .gradient = nullptr,
+      .compile =
+          [](const KernelRequest& request) {
+            MOX_ASSERT(!request.direct_convolutions, "the rule knows of this option");
+            return winograd_moments_kernel(request.node, geometry_of(request.node), request.team);
+          }};
+  return op;
+}
+
+NamedRule convolution_moments_rule(bool direct_convolutions) {
+  return {
+      "moments of a convolution for its batch_norm",
+      [direct_convolutions](const Node& node, const RewriteView& view) -> std::optional<std::vector<Tensor>> {
+        if (direct_convolutions) return std::nullopt;
+        if (node.op == &conv2d_op()) return give_moments(node, view);
+        if (node.op == &batch_norm_activation_op()) return take_moments(node, view);
+        return std::nullopt;
+      }};
+}
+
+}  // namespace mox

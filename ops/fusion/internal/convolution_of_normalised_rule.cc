@@ -1,0 +1,107 @@
+#include "ops/fusion/internal/convolution_of_normalised_rule.h"
+
+#include <algorithm>
+
+#include "ops/convolution/winograd/of_normalised.h"
+#include "ops/convolution/winograd/winograd.h"
+#include "ops/fusion/batch_norm_node.h"
+#include "ops/normalisation/batch_norm_statistics.h"
+#include "ops/support/fusable_ops.h"
+#include "runtime/base/error.h"
+
+namespace mox {
+namespace {
+
+Kernel compile_statistics(const KernelRequest& request) {
+  const Shape& shape = request.node.inputs[0].shape();
+  return plain_kernel(request.node, [groups = shape[0], channels = shape[2]](const KernelArguments& args) {
+    constexpr int64_t kWidest = normalisation::Slice::kWidest;
+    args.team.parallel_for((channels + kWidest - 1) / kWidest, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t first = begin * kWidest; first < std::min(end * kWidest, channels); first += kWidest)
+        normalisation::combine_moments(args.input<float>(0), groups, channels, first,
+                                       std::min(kWidest, channels - first), args.output<float>(0),
+                                       args.output<float>(1));
+    });
+  });
+}
+
+std::vector<TensorType> infer_of_normalised(const OpCall& call) {
+  const TensorType &x = call.type(OfNormalisedInputs::kX), &w = call.type(OfNormalisedInputs::kFilter);
+  const TensorType y = check_convolution(call, x, w).y;
+  std::vector<TensorType> types = {
+      y, {DType::kFloat32, {call.attributes.get<int64_t>(kGroupsOfPixels), 3, y.shape[1]}}};
+  if (call.attributes.get<bool>("has_image")) types.push_back(x);
+  return types;
+}
+
+Kernel compile_of_normalised(const KernelRequest& request) {
+  MOX_ASSERT(!request.direct_convolutions, "the rule knows of this option");
+  const Node& node = request.node;
+  const ConvolutionGeometry geometry =
+      resolve_convolution(node.attributes, node.inputs[OfNormalisedInputs::kX].type(),
+                          node.inputs[OfNormalisedInputs::kFilter].type());
+  return winograd_of_normalised_kernel(node, geometry, node.attributes.get<double>("epsilon"), request.team);
+}
+
+const Node* first_reader_of(const Tensor& tensor) {
+  const auto& nodes = tensor.node()->graph->nodes();
+  const auto found = std::find_if(nodes.begin() + tensor.node()->id + 1, nodes.end(), [&](const auto& node) {
+    return std::find(node->inputs.begin(), node->inputs.end(), tensor) != node->inputs.end();
+  });
+  return found == nodes.end() ? nullptr : found->get();
+}
+
+bool is_relu(const Attributes& activation) {
+  return activation.get<bool>("open") && activation.get<double>("low") == 0;
+}
+
+std::optional<std::vector<Tensor>> leave_out_image(const Node& node, const RewriteView& view) {
+  if (node.op != &conv2d_of_normalised_op() || !node.attributes.get<bool>("has_image") ||
+      view.uses(Tensor(const_cast<Node*>(&node), 2)) > 0)
+    return std::nullopt;
+  std::vector<Tensor> inputs;
+  for (const Tensor& input : node.inputs) inputs.push_back(view.mapped(input));
+  Attributes attributes = node.attributes;
+  attributes.set("has_image", false);
+  const Tensor x = inputs[OfNormalisedInputs::kX];
+  Node& fresh = make_node(conv2d_of_normalised_op(), std::move(inputs), std::move(attributes), node.where);
+  return {{fresh.output(0).named(node.name), fresh.output(1), x}};  // x: of the type of what nobody reads
+}
+
+}  // namespace
+
+const Op& statistics_of_moments_op() {
+  static const Op op{.name = "batch_norm_statistics_of_moments",
+                     .infer = [](const OpCall& call) -> std::vector<TensorType> {
+                       const TensorType channels{DType::kFloat32, {call.type(0).shape[2]}};
+                       return {channels, channels};
+                     },
+                     .gradient = nullptr,
+                     .compile = compile_statistics};
+  return op;
+}
+
+const Op& conv2d_of_normalised_op() {
+  static const Op op{.name = "conv2d_of_normalised",
+                     .infer = infer_of_normalised,
+                     .gradient = nullptr,
+                     .compile = compile_of_normalised};
+  return op;
+}
+
+const Node* convolution_of_normalised(const Node& normalisation) {
+  if (!is_relu(normalisation.attributes)) return nullptr;
+  const Node* reader = first_reader_of(Tensor(const_cast<Node*>(&normalisation), 0));
+  if (!reader || reader->op != &conv2d_op()) return nullptr;
+  const Node* next = first_reader_of(Tensor(const_cast<Node*>(reader), 0));
+  if (!next || next->op != &batch_norm_activation_op() || next->inputs[0].node() != reader) return nullptr;
+  const ConvolutionGeometry geometry =
+      resolve_convolution(reader->attributes, reader->inputs[0].type(), reader->inputs[1].type());
+  return winograd_of_normalised_groups(geometry) > 0 ? reader : nullptr;
+}
+
+NamedRule unneeded_normalised_image_rule() {
+  return {"normalised images that stay in the caches", leave_out_image};
+}
+
+}  // namespace mox

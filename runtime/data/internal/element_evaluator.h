@@ -1,0 +1,73 @@
+// Turns leaves into data: the parallel half of a pipeline. Evaluators are immutable and are called from
+// several threads.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "runtime/data/internal/execution.h"
+#include "runtime/data/internal/leaf.h"
+#include "runtime/tensor/array.h"
+
+namespace mox::data::internal {
+
+// The type of an evaluator's elements.
+struct ElementType {
+  std::vector<TensorType> components;
+  bool rows_vary = false;  // batches of which the last may have fewer rows than `components` say
+};
+
+class ElementEvaluator {
+ public:
+  ElementEvaluator(ElementType type, int arity) : type_(std::move(type)), arity_(arity) {}
+  virtual ~ElementEvaluator() = default;
+
+  const ElementType& type() const { return type_; }
+  int arity() const { return arity_; }  // leaves of an element
+
+  // The element as arrays, perhaps sharing memory with the data set.
+  virtual Element make(const Leaf* leaves) const = 0;
+
+  // The element's bytes to destinations[component]. Throws InvalidArgument if the element has fewer rows than
+  // its type.
+  virtual void write(const Leaf* leaves, std::span<std::byte* const> destinations) const;
+
+  // The pass that the element's first sample belongs to.
+  virtual uint64_t pass_of(const Leaf* leaves) const { return leaves->epoch; }
+
+  // A hint that these leaves are evaluated soon.
+  virtual void will_read(const Leaf* /*leaves*/) const {}
+
+  // If `count` elements (their leaves `stride` apart) lie side by side in memory: appends arrays over them
+  // with a leading axis of `count` and returns true.
+  virtual bool view(const Leaf* /*leaves*/, size_t /*stride*/, size_t /*count*/, Element* /*rows*/) const {
+    return false;
+  }
+
+  // Whether `view` can ever succeed: its result is then worth asking for, and costs next to nothing.
+  virtual bool has_views() const { return false; }
+
+ private:
+  ElementType type_;
+  int arity_;
+};
+
+// Leaves that carry their value.
+class ValueEvaluator : public ElementEvaluator {
+ public:
+  explicit ValueEvaluator(ElementType type) : ElementEvaluator(std::move(type), 1) {}
+  Element make(const Leaf* leaves) const override { return leaves[0].payload->value; }
+};
+
+// Throws InvalidArgument unless `element` has the type, saying who (`producer`) gave what and where it should
+// differ.
+void check_element(const ElementType& type, const Element& element, const std::string& producer);
+
+// `type` with a first axis of `rows` before (stacked) or instead of (with_rows) its own.
+TensorType stacked(const TensorType& type, int64_t rows);
+TensorType with_rows(const TensorType& type, int64_t rows);
+
+std::string types_text(const std::vector<TensorType>& signature);  // "{float32[784], int32[]}"
+
+}  // namespace mox::data::internal
