@@ -39,8 +39,8 @@ std::string format_progress_line(const Progress& progress, int columns);
 struct MetricSummary {
   std::string name;
   double last = 0;
-  double best = 0;
-  int64_t best_step = 0;  // the global step of the best value
+  std::optional<double> best{};  // empty: it has none, or which way it gets better is not known
+  int64_t best_step = 0;         // the global step of the best value
 };
 
 struct RunSummary {
@@ -55,7 +55,8 @@ struct RunSummary {
   // of sending_seconds, with nothing else to do: the rest is hidden behind the computation
   double exposed_seconds = 0;
   int64_t peak_memory_bytes = 0;
-  std::vector<MetricSummary> metrics{};
+  std::vector<MetricSummary> evaluations{};  // of the evaluations during and after the training, if any
+  std::vector<MetricSummary> batches{};      // of the training batches
 };
 
 // A table in plain text, several lines, each with its line end:
@@ -64,8 +65,11 @@ struct RunSummary {
 //     time         data 1.2 s (5%), compute 20.1 s (87%), other 1.8 s (8%)
 //     network      sending 6.0 s, of which hidden 5.4 s (90%), exposed 0.6 s (10%)
 //     peak memory  312 MiB
-//     metric       last   best
+//     evaluation   last   best
 //     loss         0.512  0.498 at step 900
+//     last batch   last
+//     loss         0.431
+// Of a run without evaluations the last rows are headed "batch", and show the best of all batches too.
 std::string format_summary(const RunSummary& summary);
 
 // Seconds as "0:07", "12:34", "1:02:03", "2d 03:04:05"; "--:--" for a negative or non-finite number.

@@ -92,10 +92,11 @@ std::string format_summary(const RunSummary& summary) {
                   format_share("other", other, summary.seconds));
   size_t name_width = std::string_view("peak memory").size();
   size_t last_width = std::string_view("last").size();
-  for (const MetricSummary& metric : summary.metrics) {
-    name_width = std::max(name_width, metric.name.size());
-    last_width = std::max(last_width, format_value(metric.last).size());
-  }
+  for (const auto* rows : {&summary.evaluations, &summary.batches})
+    for (const MetricSummary& metric : *rows) {
+      name_width = std::max(name_width, metric.name.size());
+      last_width = std::max(last_width, format_value(metric.last).size());
+    }
   const auto add = [&](std::string_view name, std::string_view value) {
     text += fmt::format("  {:<{}}  {}\n", name, name_width, value);
   };
@@ -108,11 +109,20 @@ std::string format_summary(const RunSummary& summary) {
                                format_share("exposed", summary.exposed_seconds, summary.sending_seconds)));
   }
   add("peak memory", format_bytes(summary.peak_memory_bytes));
-  if (!summary.metrics.empty()) add("metric", fmt::format("{:<{}}  best", "last", last_width));
-  for (const MetricSummary& metric : summary.metrics) {
-    add(metric.name, fmt::format("{:<{}}  {} at step {}", format_value(metric.last), last_width,
-                                 format_value(metric.best), metric.best_step));
-  }
+  const auto add_rows = [&](const std::vector<MetricSummary>& rows, bool with_best) {
+    for (const MetricSummary& metric : rows) {
+      const std::string last = format_value(metric.last);
+      add(metric.name, with_best && metric.best ? fmt::format("{:<{}}  {} at step {}", last, last_width,
+                                                              format_value(*metric.best), metric.best_step)
+                                                : last);
+    }
+  };
+  const std::string header = fmt::format("{:<{}}  best", "last", last_width);
+  const bool evaluated = !summary.evaluations.empty();
+  if (evaluated) add("evaluation", header);
+  add_rows(summary.evaluations, true);
+  if (!summary.batches.empty()) evaluated ? add("last batch", "last") : add("batch", header);
+  add_rows(summary.batches, !evaluated);
   return text;
 }
 

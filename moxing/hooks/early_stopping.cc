@@ -10,7 +10,7 @@ class EarlyStoppingHook : public Hook {
   std::string name() const override { return "early_stopping/" + monitor_.options().metric; }
   // A run that was stopped stays stopped when it is started again, until it is given more patience.
   void after_create_session(Session& session) override {
-    monitor_.require_evaluations(session, "early_stopping_hook");
+    monitor_.start(session, "early_stopping_hook");
     stop_if_stuck(session);
   }
   void after_evaluation(Session& session, const Metrics& metrics) override {

@@ -33,6 +33,7 @@
 #include <utility>
 #include <vector>
 
+#include "moxing/metrics/direction.h"
 #include "moxing/model/mode_keys.h"
 #include "runtime/graph/tensor.h"
 
@@ -106,12 +107,16 @@ class Session {
   // FailedPrecondition once the run has failed.
   virtual void save_checkpoint() = 0;
 
-  // A pass over input_fn(EVAL) with the current variables: the means of log_info over its samples. Throws
+  // A pass over input_fn(EVAL) with the current variables: the means of log_info over its samples, and the
+  // numbers of the metrics ("name", or "name/part" where a metric has several). Throws
   // FailedPrecondition if the run has no EVAL side (inter_mode is not EVAL), and in after_evaluation. Called
   // by `end`, it is given up when a signal comes, unless the job has several processes: an exception that
   // `end` should let through leaves the hook, and is no error.
   virtual Metrics evaluate() = 0;
   virtual bool can_evaluate() const = 0;
+  // Which way the number of that name gets better: what ModelSpec::directions says, the metric itself, or the
+  // name. Empty: that is not known.
+  virtual std::optional<metrics::Direction> direction(std::string_view metric) const = 0;
 
   virtual std::vector<std::string> variable_names() const = 0;  // sorted
   virtual Array variable(std::string_view name) const = 0;      // a copy; NotFound names the nearest

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "moxing/hooks/hook.h"
@@ -49,10 +50,11 @@ std::shared_ptr<Hook> step_timer_hook(
 
 // Which metric is watched and what counts as better. Needs evaluations during training (inter_mode EVAL with
 // eval_every_n_steps > 0): a run without an EVAL side is refused with FailedPrecondition before its first
-// step; a metric that the evaluation does not have throws NotFound.
+// step, and with InvalidArgument where it is not known which way the metric gets better; a metric that the
+// evaluation does not have throws NotFound.
 struct MonitorOptions {
   std::string metric = "loss";
-  bool larger_is_better = false;
+  std::optional<bool> larger_is_better = {};  // not given: what Session::direction knows of the metric
   // how much better the value must be to count; >= 0. NaN and infinity are never better
   double min_change = 0;
   int64_t patience = 3;  // evaluations without improvement that are waited for; >= 1

@@ -16,7 +16,7 @@ class PlateauLearningRateHook : public Hook {
       : monitor_(options), factor_(factor), min_multiplier_(min_multiplier) {}
   std::string name() const override { return "plateau_learning_rate/" + monitor_.options().metric; }
   void after_create_session(Session& session) override {
-    monitor_.require_evaluations(session, "plateau_learning_rate_hook");
+    monitor_.start(session, "plateau_learning_rate_hook");
   }
   void after_evaluation(Session& session, const Metrics& metrics) override {
     monitor_.add(metrics);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "moxing/metrics/metric.h"
 #include "moxing/model/mode_keys.h"
 #include "runtime/base/source_location.h"
 #include "runtime/data/dataset.h"
@@ -53,8 +54,15 @@ struct ModelSpec {
   std::vector<std::string> var_scopes = {};
   // Numbers that are logged, and averaged over the samples in an evaluation; each a scalar that is a mean
   // over the batch. Kept in this order. Not named step, samples_per_second, learning_rate or evaluation:
-  // metrics.jsonl has these already.
+  // metrics.jsonl has these already. One that is not seen to be such a mean (a quotient of sums, a root, an
+  // area under a curve) is called "NAME (mean of batches)" in an evaluation; write it as one of `metrics`.
   NamedTensors log_info = {};
+  // Measures over all samples of an evaluation (moxing/metrics/metrics.h); a training step leaves them out.
+  // One with the name of a log_info value takes its place in evaluations.
+  metrics::NamedMetrics metrics = {};
+  // Which way values of log_info get better, where metrics::direction_of_name does not tell it or tells it
+  // wrong: {{"score", mox::metrics::Direction::kLargerIsBetter}}.
+  std::vector<std::pair<std::string, metrics::Direction>> directions = {};
   // Values that output_fn gets, one row a sample: the first extent is that of the batch.
   NamedTensors output_info = {};
   // Called around each step of a training run (see hook.h).

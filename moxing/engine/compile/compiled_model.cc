@@ -5,7 +5,8 @@
 
 #include <algorithm>
 
-#include "moxing/hooks/metric_names.h"
+#include "moxing/engine/compile/internal/evaluated_values.h"
+#include "moxing/engine/compile/internal/spec_checks.h"
 #include "moxing/model/variables.h"
 #include "ops/fusion/default_rules.h"
 #include "ops/gradients.h"
@@ -59,39 +60,9 @@ class FetchList : public ModelBuild {
   const ModelSpec& spec_;
 };
 
-void check_spec(const ModelSpec& spec, ModeKeys mode) {
-  if (mode == ModeKeys::TRAIN && !spec.loss.defined())
-    throw InvalidArgument("model_fn returned no loss; training needs ModelSpec::loss, a scalar");
-  if (mode == ModeKeys::EVAL && spec.log_info.empty())
-    throw InvalidArgument(
-        "model_fn returned an empty log_info; an evaluation reports the metrics named there");
-  if (mode == ModeKeys::PREDICT && spec.output_info.empty())
-    throw InvalidArgument(
-        "model_fn returned an empty output_info; a prediction consists of the values named there");
-  for (const auto& [name, tensor] : spec.log_info) {
-    if (std::ranges::find(kReservedMetricNames, name) != std::end(kReservedMetricNames))
-      throw InvalidArgument(fmt::format(
-          "log_info '{}' has the name of another field of metrics.jsonl ({}); choose another name", name,
-          fmt::join(kReservedMetricNames, ", ")));
-    if (!tensor.defined() || tensor.shape().elements() != 1)
-      throw InvalidArgument(fmt::format("log_info '{}' must be one number (use reduce_mean), it is {}", name,
-                                        to_string(tensor)));
-  }
-}
-
 bool forces_bfloat16(const Graph& graph) {
   return std::ranges::any_of(graph.nodes(),
                              [](const auto& node) { return node->traits.compute_dtype == DType::kBFloat16; });
-}
-
-void check_rows(const ModelSpec& spec, const std::vector<TensorType>& signature) {
-  if (signature.empty() || signature[0].shape.rank() < 1) return;  // no batch, which the pipeline refuses
-  const int64_t samples = signature[0].shape[0];
-  for (const auto& [name, tensor] : spec.output_info)
-    if (!tensor.defined() || tensor.shape().rank() < 1 || tensor.shape()[0] != samples)
-      throw InvalidArgument(fmt::format(
-          "output_info '{}' must have one row a sample, which is [{}, ...] in this batch; it is {}", name,
-          samples, to_string(tensor)));
 }
 
 // A name that no variable of a model can have.
@@ -212,8 +183,7 @@ std::unique_ptr<CompiledModel> ModelCompiler::compile(const std::vector<TensorTy
   for (size_t i = 0; i < signature.size(); ++i)
     components.push_back(model->graph->input(static_cast<int>(i), signature[i], SourceLocation::current()));
   model->spec = model_fn_(Inputs(std::move(components)), mode_);
-  check_spec(model->spec, mode_);
-  check_rows(model->spec, signature);
+  check_spec(model->spec, mode_, signature);
   if (arithmetic_.rules.precision != Precision::kBFloat16 && forces_bfloat16(*model->graph))
     supported_precision(Precision::kBFloat16);
 
@@ -222,12 +192,13 @@ std::unique_ptr<CompiledModel> ModelCompiler::compile(const std::vector<TensorTy
                     mode_ == ModeKeys::TRAIN ? with_regularization(model->spec) : model->spec.loss,
                     model->spec);
   if (mode_ == ModeKeys::TRAIN) fetches.fetch(std::string(kTrainedLoss), fetches.loss());
-  for (const auto& [name, tensor] : model->spec.log_info) fetches.fetch(name, tensor);
+  if (mode_ == ModeKeys::EVAL)
+    fetch_evaluated(model->spec, fetches);
+  else
+    for (const auto& [name, tensor] : model->spec.log_info) fetches.fetch(name, tensor);
   if (mode_ != ModeKeys::EVAL)
     for (const auto& [name, tensor] : model->spec.output_info) fetches.fetch(name, tensor);
-  if (mode_ == ModeKeys::TRAIN) {
-    if (begin_) begin_(fetches, model->spec);
-  }
+  if (begin_) begin_(fetches, model->spec);
   store_.declare(*model->graph);
   if (mode_ == ModeKeys::TRAIN) {
     const Tensor loss = loss_scale_.defined() ? scaled(fetches.loss(), *model->graph) : fetches.loss();
@@ -252,6 +223,7 @@ std::unique_ptr<CompiledModel> ModelCompiler::compile(const std::vector<TensorTy
   model->instance = make_instance(0);
   for (int lane = 1; lane < lanes_; ++lane) model->further_instances.push_back(make_instance(lane));
   model->fetch_names = std::move(fetches.names);
+  if (mode_ == ModeKeys::EVAL) model->evaluated = evaluated_values(*model);
   return model;
 }
 

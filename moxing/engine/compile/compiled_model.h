@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,25 @@
 
 namespace mox::internal {
 
+// What an EVAL model computes beside its fetches' own names.
+struct EvaluatedValues {
+  // A value of log_info: the index of its fetch, and what it is called in an evaluation.
+  struct Mean {
+    size_t fetch = 0;
+    std::string name;
+    bool operator==(const Mean&) const = default;
+  };
+  // A metric of the spec, by its place there: the indices of what it sees.
+  struct Measure {
+    std::vector<size_t> inputs;
+    std::optional<size_t> weights;
+    bool operator==(const Measure&) const = default;
+  };
+  std::vector<Mean> means;
+  std::vector<Measure> measures;
+  bool operator==(const EvaluatedValues&) const = default;
+};
+
 struct CompiledModel {
   std::unique_ptr<Graph> graph;
   ModelSpec spec;
@@ -25,6 +45,7 @@ struct CompiledModel {
   std::vector<std::string> fetch_names;         // of the plan's fetches; kTrainedLoss first in TRAIN
   std::vector<std::string> gradient_variables;  // of the plan's gradients
   std::vector<TensorType> signature;
+  EvaluatedValues evaluated;  // in EVAL
 
   // The index of a fetch; throws NotFound naming those that exist.
   size_t fetch_index(std::string_view name) const;
@@ -37,7 +58,7 @@ struct CompiledModel {
 // Compiles on demand and keeps what it has compiled: one model a signature.
 class ModelCompiler {
  public:
-  // `begin` is called for each graph of a TRAIN model before it is compiled (the hooks' begin).
+  // `begin` is called for each graph before it is compiled (the hooks' begin).
   // `lanes`: how many instances each model gets. `variable`: what the instances of a lane read as a variable;
   // the store's if it is empty.
   ModelCompiler(ModelFn model_fn, ModeKeys mode, VariableStore& store, const Team& team,

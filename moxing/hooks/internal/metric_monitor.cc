@@ -15,14 +15,23 @@ MetricMonitor::MetricMonitor(const MonitorOptions& options) : options_(options) 
         fmt::format("a monitor's patience must be >= 1 evaluation, got {}", options.patience));
   if (!(options.min_change >= 0))
     throw InvalidArgument(fmt::format("a monitor's min_change must be >= 0, got {}", options.min_change));
+  if (options.larger_is_better.value_or(false)) direction_ = metrics::Direction::kLargerIsBetter;
 }
 
-void MetricMonitor::require_evaluations(const Session& session, const char* hook) const {
-  if (session.can_evaluate()) return;
-  throw FailedPrecondition(
-      fmt::format("{} follows '{}' over evaluations, but this run has none: set inter_mode to EVAL and "
-                  "eval_every_n_steps to the steps between two of them",
-                  hook, options_.metric));
+void MetricMonitor::start(const Session& session, const char* hook) {
+  if (!session.can_evaluate())
+    throw FailedPrecondition(
+        fmt::format("{} follows '{}' over evaluations, but this run has none: set inter_mode to EVAL and "
+                    "eval_every_n_steps to the steps between two of them",
+                    hook, options_.metric));
+  if (options_.larger_is_better) return;
+  const auto known = session.direction(options_.metric);
+  if (!known)
+    throw InvalidArgument(
+        fmt::format("{} follows '{}', of which it is not known whether larger or smaller is better: set "
+                    "larger_is_better, or name it in ModelSpec::directions",
+                    hook, options_.metric));
+  direction_ = *known;
 }
 
 void MetricMonitor::add(const Metrics& metrics) {
@@ -35,9 +44,10 @@ void MetricMonitor::add(const Metrics& metrics) {
   if (!value)
     throw NotFound(fmt::format("the monitored metric '{}' is not in the evaluation, which has: {}",
                                options_.metric, names));
-  const bool better = std::isfinite(*value) &&
-                      (!best_ || (options_.larger_is_better ? *value > *best_ + options_.min_change
-                                                            : *value < *best_ - options_.min_change));
+  const double change =
+      direction_ == metrics::Direction::kLargerIsBetter ? options_.min_change : -options_.min_change;
+  const bool better =
+      std::isfinite(*value) && (!best_ || metrics::is_better(direction_, *value, *best_ + change));
   if (better) best_ = *value;
   waited_ = better ? 0 : waited_ + 1;
 }

@@ -13,8 +13,10 @@ class MetricMonitor {
   // Throws InvalidArgument for a patience below 1 and a min_change below 0.
   explicit MetricMonitor(const MonitorOptions& options);
 
-  // Throws FailedPrecondition, naming the hook, for a run that evaluates nothing: it would wait for ever.
-  void require_evaluations(const Session& session, const char* hook) const;
+  // Before the first evaluation. Throws FailedPrecondition, naming the hook, for a run that evaluates
+  // nothing: it would wait for ever; and InvalidArgument if neither the options nor the run know the
+  // direction.
+  void start(const Session& session, const char* hook);
 
   // Takes the metric out of an evaluation; NaN and infinities are no improvement. Throws NotFound, naming the
   // metrics there are, if the metric is not among them.
@@ -33,6 +35,7 @@ class MetricMonitor {
 
  private:
   MonitorOptions options_;
+  metrics::Direction direction_ = metrics::Direction::kSmallerIsBetter;
   std::optional<double> best_;
   int64_t waited_ = 0;
 };

@@ -79,24 +79,33 @@ TEST(ConsoleFormat, ProgressLine) {
 }
 
 TEST(ConsoleFormat, Summary) {
-  EXPECT_EQ(format_summary({.steps = 1000,
-                            .global_step = 1500,
-                            .samples = 100000,
-                            .seconds = 25,
-                            .data_seconds = 1.25,
-                            .compute_seconds = 20,
-                            .sending_seconds = 8,
-                            .exposed_seconds = 0.8,
-                            .peak_memory_bytes = 312LL << 20,
-                            .metrics = {{"loss", 0.512, 0.498, 900}, {"mean_accuracy", 0.811, 0.815, 950}}}),
-            "Finished at global step 1500: 1000 steps in 0:25\n"
-            "  throughput     4000.0 sample/sec, 40.0 step/sec\n"
-            "  time           data 1.2 s (5%), compute 20.0 s (80%), other 3.8 s (15%)\n"
-            "  network        sending 8.0 s, of which hidden 7.2 s (90%), exposed 0.8 s (10%)\n"
-            "  peak memory    312 MiB\n"
-            "  metric         last   best\n"
-            "  loss           0.512  0.498 at step 900\n"
-            "  mean_accuracy  0.811  0.815 at step 950\n");
+  EXPECT_EQ(
+      format_summary(
+          {.steps = 1000,
+           .global_step = 1500,
+           .samples = 100000,
+           .seconds = 25,
+           .data_seconds = 1.25,
+           .compute_seconds = 20,
+           .sending_seconds = 8,
+           .exposed_seconds = 0.8,
+           .peak_memory_bytes = 312LL << 20,
+           .batches = {{"loss", 0.512, 0.498, 900}, {"mean_accuracy", 0.811, 0.815, 950}, {"weather", 0.5}}}),
+      "Finished at global step 1500: 1000 steps in 0:25\n"
+      "  throughput     4000.0 sample/sec, 40.0 step/sec\n"
+      "  time           data 1.2 s (5%), compute 20.0 s (80%), other 3.8 s (15%)\n"
+      "  network        sending 8.0 s, of which hidden 7.2 s (90%), exposed 0.8 s (10%)\n"
+      "  peak memory    312 MiB\n"
+      "  batch          last   best\n"
+      "  loss           0.512  0.498 at step 900\n"
+      "  mean_accuracy  0.811  0.815 at step 950\n"
+      "  weather        0.500\n");
+  EXPECT_THAT(
+      format_summary({.evaluations = {{"auc", 0.811, 0.815, 950}}, .batches = {{"loss", 0.512, 0.498, 9}}}),
+      EndsWith("  evaluation   last   best\n"
+               "  auc          0.811  0.815 at step 950\n"
+               "  last batch   last\n"
+               "  loss         0.512\n"));
   EXPECT_EQ(format_summary({.steps = 1, .global_step = 1, .peak_memory_bytes = 20LL << 30}),
             "Finished at global step 1: 1 step in 0:00\n"
             "  throughput   0.0 sample/sec, 0.0 step/sec\n"

@@ -47,6 +47,7 @@ class BuiltInHooks : public SmallRun {
     s.model_fn = [](const Inputs& in, ModeKeys mode) {
       auto model = constant_slope_model(in, mode);
       model.log_info.emplace_back("score", get_variable("score", {}, zeros(), {.trainable = false}) + 0.0f);
+      model.directions = {{"score", metrics::Direction::kSmallerIsBetter}};
       return model;
     };
     auto setter = std::make_shared<CallbackHook>();

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 
 #include "moxing/job/facts.h"
 #include "runtime/base/error.h"
@@ -13,108 +12,68 @@
 
 namespace mox::internal {
 
-Dataset one_epoch(const RunSpec& spec, const RunSettings& settings, ModeKeys mode) {
+Dataset one_epoch(const RunSpec& spec, const RunSettings& settings, ModeKeys mode, int64_t steps) {
   Dataset dataset = spec.input_fn(mode);
   if (dataset.cardinality() == Dataset::kInfinite) {
     const int64_t epoch = dataset.epoch_size();
-    if (epoch < 0)
+    if (epoch < 0 && steps == 0)
       throw FailedPrecondition(
           fmt::format("input_fn({}) returns data without end whose epoch has no known size, so one pass over "
-                      "it is not defined: leave "
-                      "out .repeat() in this mode, or add .take(n)",
-                      to_string(mode)));
-    dataset = dataset.take(epoch);
+                      "it is not defined: leave out .repeat() in this mode, add .take(n), or set {}_steps",
+                      to_string(mode), to_string(mode)));
+    if (epoch >= 0) dataset = dataset.take(epoch);
   }
-  return settings.auto_batch ? dataset.batch(settings.eval_batch_size) : dataset;
-}
-
-std::string format_test_lines(const Metrics& metrics) {
-  std::string text;
-  for (const auto& [name, value] : metrics) text += fmt::format("test {}: {:.4f}\n", name, value);
-  return text;
+  if (settings.auto_batch) dataset = dataset.batch(settings.eval_batch_size);
+  return steps > 0 ? dataset.take(steps) : dataset;
 }
 
 Evaluator::Evaluator(const RunSpec& spec, const RunSettings& settings, VariableStore& store, const Team& team,
-                     LaneThreads& lanes)
-    : dataset_(one_epoch(spec, settings, ModeKeys::EVAL)),
+                     LaneThreads& lanes, std::function<void(ModelBuild&, const ModelSpec&)> begin)
+    : dataset_(one_epoch(spec, settings, ModeKeys::EVAL, settings.eval_steps)),
       pipeline_options_{.seed = settings.seed,
                         .threads = settings.data_threads,
                         .prefetch_batches = std::max(settings.prefetch_batches, lanes.size()),
                         .memory_budget_bytes = settings.data_memory_bytes,
                         .group_size = job().size(),
                         .group_first = job().rank()},
-      compiler_(spec.model_fn, ModeKeys::EVAL, store, team, settings.arithmetic, {}, lanes.size()),
+      compiler_(spec.model_fn, ModeKeys::EVAL, store, team, settings.arithmetic, std::move(begin),
+                lanes.size()),
       lanes_(lanes) {
   compiler_.for_signature(dataset_.signature());
   require_agreement(job(), facts_of_data(dataset_));
 }
 
-Metrics Evaluator::evaluate(const std::function<bool()>& give_up) {
+Evaluation Evaluator::evaluate(const std::function<bool()>& give_up, PassObserver* observer) {
   using Clock = std::chrono::steady_clock;
   Pipeline pipeline(dataset_, pipeline_options_);
-  const std::vector<std::string> names = metric_names();
-  std::vector<double> records;  // of each batch of this rank: its samples and the values of its metrics
-  const size_t record = names.size() + 1;
+  EvaluationState state(compiler_.for_signature(dataset_.signature()), lanes_.size());
+  const int64_t full_batch = dataset_.signature()[0].shape[0];
   data_seconds_ = compute_seconds_ = 0;
   std::vector<Batch> batches(static_cast<size_t>(lanes_.size()));
   std::vector<CompiledModel*> models(batches.size());
-  for (size_t taken = batches.size(); taken == batches.size();) {
+  int64_t done = 0;  // batches of this rank
+  bool goes_on = true;
+  for (size_t taken = batches.size(); goes_on && taken == batches.size();) {
     if (give_up && give_up()) throw EvaluationGivenUp();
     const auto before = Clock::now();
     for (taken = 0; taken < batches.size() && pipeline.next(&batches[taken]);) ++taken;
     const auto ready = Clock::now();
     for (size_t i = 0; i < taken; ++i) models[i] = &compiler_.for_batch(batches[i]);
-    const size_t first = records.size();
-    records.resize(first + taken * record);
+    state.expect(taken);
+    if (observer && taken > 0) observer->before_batch();
     lanes_.run([&](int lane) {
       const auto i = static_cast<size_t>(lane);
       if (i >= taken) return;
-      PlanInstance& instance = models[i]->of_lane(lane);
-      instance.run({.components = batches[i].components});
-      double* values = records.data() + first + i * record;
-      *values++ = static_cast<double>(batches[i].size);
-      for (const std::string& name : names) *values++ = instance.fetched(models[i]->fetch_index(name)).item();
+      models[i]->of_lane(lane).run({.components = batches[i].components});
+      const int64_t batch = (done + lane) * job().size() + job().rank();
+      state.add(i, lane, *models[i], batches[i].size, batch * full_batch);
     });
+    done += static_cast<int64_t>(taken);
     data_seconds_ += std::chrono::duration<double>(ready - before).count();
     compute_seconds_ += std::chrono::duration<double>(Clock::now() - ready).count();
+    if (observer && taken > 0) goes_on = observer->after_batch(*models[0], batches[0].size);
   }
-  return means_of(records, names);
-}
-
-std::vector<std::string> Evaluator::metric_names() {
-  std::vector<std::string> names;
-  for (const auto& [name, tensor] : compiler_.for_signature(dataset_.signature()).spec.log_info)
-    names.push_back(name);
-  return names;
-}
-
-Metrics Evaluator::means_of(const std::vector<double>& records, const std::vector<std::string>& names) {
-  const size_t record = names.size() + 1;
-  const auto bytes = std::as_bytes(std::span(records));
-  const auto all = job().allgather({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  Metrics sums;
-  for (const std::string& name : names) sums.emplace_back(name, 0.0);
-  samples_ = 0;
-  // Rank r has computed the batches r, r + ranks, ...
-  size_t batches = 0;
-  for (const std::string& of_rank : all) batches += of_rank.size() / (record * sizeof(double));
-  for (size_t batch = 0; batch < batches; ++batch) {
-    const std::string& of_rank = all[batch % all.size()];
-    const size_t position = batch / all.size() * record * sizeof(double);
-    if (position >= of_rank.size())
-      throw DataError(fmt::format(
-          "rank {} (host {}) has come to the end of the data of input_fn(eval) before other ranks ({} "
-          "batches in all, without its number {}); all ranks need the same data, in the same order",
-          batch % all.size(), job().host(static_cast<int>(batch % all.size())), batches, batch));
-    std::vector<double> values(record);
-    std::memcpy(values.data(), of_rank.data() + position, record * sizeof(double));
-    samples_ += static_cast<int64_t>(values[0]);
-    for (size_t i = 0; i < sums.size(); ++i) sums[i].second += values[i + 1] * values[0];
-  }
-  if (samples_ == 0)
-    throw DataError(fmt::format("the data of input_fn(eval) has no samples ({})", dataset_.describe()));
-  for (auto& [name, sum] : sums) sum /= static_cast<double>(samples_);
-  return sums;
+  return state.finish(job(), dataset_.describe());
 }
 
 }  // namespace mox::internal

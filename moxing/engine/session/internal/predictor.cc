@@ -43,23 +43,23 @@ RunResult run_evaluation(const RunSpec& spec, const RunSettings& settings, const
     console.print(evaluator.compiler().for_signature(evaluator.dataset().signature()).plan->describe());
     return {.global_step = step, .stop_reason = "print_plan"};
   }
-  const Metrics metrics = evaluator.evaluate();
+  const Evaluation evaluation = evaluator.evaluate();
   const double seconds = evaluator.data_seconds() + evaluator.compute_seconds();
-  log_info(fmt::format("evaluated {} samples in {} ({:.1f} sample/sec)", evaluator.samples(),
+  log_info(fmt::format("evaluated {} samples in {} ({:.1f} sample/sec)", evaluation.samples,
                        format_duration(seconds),
-                       static_cast<double>(evaluator.samples()) / std::max(seconds, 1e-9)));
-  console.print(format_test_lines(metrics), Console::Style::kStrong);
+                       static_cast<double>(evaluation.samples) / std::max(seconds, 1e-9)));
+  console.print(format_test_lines(evaluation), Console::Style::kStrong);
   return {.global_step = step,
           .stop_reason = "the data of input_fn ended",
           .interrupted = false,
-          .evaluation = metrics};
+          .evaluation = evaluation.numbers};
 }
 
 RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, const Team& team,
                          Console& console) {
   VariableStore store(settings.seed);
   const int64_t step = restore_or_refuse(settings, store);
-  const Dataset dataset = one_epoch(spec, settings, ModeKeys::PREDICT);
+  const Dataset dataset = one_epoch(spec, settings, ModeKeys::PREDICT, 0);
   ModelCompiler compiler(spec.model_fn, ModeKeys::PREDICT, store, team, settings.arithmetic);
   if (settings.print_plan) {
     console.print(compiler.for_signature(dataset.signature()).plan->describe());

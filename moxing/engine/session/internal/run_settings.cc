@@ -60,6 +60,7 @@ RunSettings resolve_settings(const RunSpec& spec) {
   settings.keep_checkpoints = resolve<int64_t>("keep_checkpoints", std::nullopt);
   settings.keep_checkpoint_every_n_steps = resolve<int64_t>("keep_checkpoint_every_n_steps", std::nullopt);
   settings.eval_every_n_steps = resolve<int64_t>("eval_every_n_steps", spec.eval_every_n_steps);
+  settings.eval_steps = resolve<int64_t>("eval_steps", std::nullopt);
   settings.seed = static_cast<uint64_t>(resolve<int64_t>("seed", spec.seed));
   settings.prefetch_batches = static_cast<int>(resolve<int64_t>("prefetch_batches", std::nullopt));
   settings.arithmetic = {

@@ -76,10 +76,6 @@ std::vector<std::string> names_beside(const Checkpoint& checkpoint, const Variab
   return {names.begin(), names.end()};
 }
 
-bool smaller_is_better(const std::string& metric) {
-  return metric.find("loss") != std::string::npos || metric.find("error") != std::string::npos;
-}
-
 }  // namespace
 
 Trainer::Trainer(const RunSpec& spec, const RunSettings& settings, Console& console)
@@ -183,14 +179,14 @@ RunResult Trainer::run() {
                                writer_ ? "the same command goes on from here"
                                        : "nothing of it is saved, for want of a log_dir"),
                    Console::Style::kStrong);
-  else if (!last_evaluation_.empty())
+  else if (last_evaluation_.samples > 0)
     console_.print(format_test_lines(last_evaluation_), Console::Style::kStrong);
   // Last: what goes wrong here takes nothing from the run.
   if (profiles && !interrupted()) write_step_profile();
   return {.global_step = global_step_,
           .stop_reason = stop_reason_,
           .interrupted = interrupted(),
-          .evaluation = last_evaluation_};
+          .evaluation = last_evaluation_.numbers};
 }
 
 void Trainer::restore_variables() {
@@ -221,7 +217,10 @@ void Trainer::restore_variables() {
 void Trainer::begin_graph(ModelBuild& build, const ModelSpec& spec) {
   if (!hooks_are_complete_) {
     hooks_are_complete_ = true;
-    for (const auto& [name, tensor] : spec.log_info) log_names_.push_back(name);
+    for (const auto& [name, tensor] : spec.log_info) {
+      log_names_.push_back(name);
+      log_directions_.push_back(direction_of(spec, name));
+    }
     add_hooks(spec.hooks);
   }
   for (const auto& hook : hooks_) hook->begin(build);
@@ -238,7 +237,10 @@ void Trainer::add_hooks(const std::vector<std::shared_ptr<Hook>>& of_model) {
     hooks_.push_back(metrics_file_hook(settings_.save_summary_steps));
   if (spec_.output_fn && settings_.output_every_n_steps > 0)
     hooks_.push_back(output_hook(spec_.output_fn, settings_.output_every_n_steps));
-  if (settings_.evaluates) hooks_.push_back(evaluation_hook(settings_.eval_every_n_steps));
+  if (settings_.evaluates) {
+    hooks_.push_back(evaluation_summary_);
+    hooks_.push_back(evaluation_hook(settings_.eval_every_n_steps));
+  }
   if (saves())
     hooks_.push_back(checkpoint_hook({.every_n_steps = settings_.save_model_steps,
                                       .every_seconds = static_cast<double>(settings_.save_model_secs)}));
@@ -329,17 +331,8 @@ void Trainer::step() {
   samples_ += step_->samples();
   compute_seconds_ += seconds_between(before, Clock::now());
 
-  for (size_t i = 0; i < log_names_.size(); ++i) {
-    const double value = step_->number(log_names_[i]);
-    if (metric_summaries_.size() <= i)
-      metric_summaries_.push_back({log_names_[i], value, value, global_step_});
-    MetricSummary& summary = metric_summaries_[i];
-    summary.last = value;
-    if (smaller_is_better(summary.name) ? value < summary.best : value > summary.best) {
-      summary.best = value;
-      summary.best_step = global_step_;
-    }
-  }
+  for (size_t i = 0; i < log_names_.size(); ++i)
+    best_batches_.add(log_names_[i], step_->number(log_names_[i]), log_directions_[i], global_step_);
   for (const auto& hook : hooks_) hook->after_run(*this, *step_);
   in_step_ = false;
   if (std::exchange(save_is_due_, false)) submit_checkpoint();

@@ -10,6 +10,7 @@
 #include "moxing/console/console.h"
 #include "moxing/console/stop_signal.h"
 #include "moxing/engine/compile/compiled_model.h"
+#include "moxing/engine/session/internal/best_values.h"
 #include "moxing/engine/session/internal/evaluator.h"
 #include "moxing/engine/session/internal/run_lock.h"
 #include "moxing/engine/session/internal/run_settings.h"
@@ -49,6 +50,7 @@ class Trainer : private Session {
   void save_checkpoint() override;
   Metrics evaluate() override;
   bool can_evaluate() const override { return settings_.evaluates; }
+  std::optional<metrics::Direction> direction(std::string_view metric) const override;
   std::vector<std::string> variable_names() const override;
   Array variable(std::string_view name) const override { return store_.get(name).clone(); }
   void set_variable(std::string_view name, const Array& value) override;
@@ -117,10 +119,12 @@ class Trainer : private Session {
   bool interrupted_ = false;  // by a signal that all ranks know of
   std::string stop_reason_;
   std::vector<std::string> log_names_;
-  Metrics last_evaluation_;
+  std::vector<std::optional<metrics::Direction>> log_directions_;  // of log_names_
+  Evaluation last_evaluation_;
 
   double data_seconds_ = 0, compute_seconds_ = 0, total_seconds_ = 0;
-  std::vector<MetricSummary> metric_summaries_;
+  BestValues best_batches_;
+  std::shared_ptr<EvaluationSummaryHook> evaluation_summary_ = std::make_shared<EvaluationSummaryHook>();
 };
 
 }  // namespace mox::internal

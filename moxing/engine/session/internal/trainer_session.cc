@@ -88,11 +88,17 @@ Metrics Trainer::evaluate() {
   const auto may_leave = [this] {  // what is saved already
     return ending_ && ranks_.size() == 1 && interrupted();
   };
-  const Metrics metrics = last_evaluation_ = evaluator_->evaluate(may_leave);
+  last_evaluation_ = evaluator_->evaluate(may_leave);
+  const Metrics numbers = last_evaluation_.numbers;
   in_after_evaluation_ = true;
-  for (const auto& hook : hooks_) hook->after_evaluation(*this, metrics);
+  for (const auto& hook : hooks_) hook->after_evaluation(*this, numbers);
   in_after_evaluation_ = false;
-  return metrics;
+  return numbers;
+}
+
+std::optional<metrics::Direction> Trainer::direction(std::string_view metric) const {
+  return direction_of(evaluator_ ? evaluator_->spec() : compiler_->for_signature(dataset_->signature()).spec,
+                      metric);
 }
 
 // What a step takes, known before the first one. Batches, and an evaluation's arena, come on top.
@@ -188,7 +194,8 @@ void Trainer::print_summary() const {
                                  .sending_seconds = ranks_.size() > 1 ? step_->timing().sending_seconds() : 0,
                                  .exposed_seconds = step_->timing().exposed_seconds(),
                                  .peak_memory_bytes = peak_memory_bytes(),
-                                 .metrics = metric_summaries_}));
+                                 .evaluations = evaluation_summary_->values().summaries(),
+                                 .batches = best_batches_.summaries()}));
   if (const int64_t skipped = updater_->loss_scale().skipped_steps(); skipped > 0)
     console_.print(fmt::format("{} step{} of the run left out: gradients that were not finite", skipped,
                                skipped == 1 ? "" : "s"));

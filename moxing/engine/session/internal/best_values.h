@@ -1,0 +1,44 @@
+// The last and the best of each of several numbers that are measured again and again.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "moxing/console/console.h"
+#include "moxing/hooks/hook.h"
+
+namespace mox::internal {
+
+class BestValues {
+ public:
+  // NaN and infinities are never the best.
+  void add(const std::string& name, double value, std::optional<metrics::Direction> direction, int64_t step);
+  // In the order of their first mention.
+  const std::vector<MetricSummary>& summaries() const { return summaries_; }
+
+  std::string to_json() const;
+  void from_json(const std::string& text);  // throws DataError
+
+ private:
+  std::vector<MetricSummary> summaries_;
+};
+
+// Those of all evaluations of a run, earlier starts included.
+class EvaluationSummaryHook : public Hook {
+ public:
+  std::string name() const override { return "evaluation_summary"; }
+  void after_evaluation(Session& session, const Metrics& metrics) override {
+    for (const auto& [name, value] : metrics)
+      values_.add(name, value, session.direction(name), session.global_step());
+  }
+  std::string save_state() const override { return values_.summaries().empty() ? "" : values_.to_json(); }
+  void restore_state(const std::string& state) override { values_.from_json(state); }
+  const BestValues& values() const { return values_; }
+
+ private:
+  BestValues values_;
+};
+
+}  // namespace mox::internal

@@ -1,0 +1,161 @@
+#include "moxing/engine/session/internal/evaluation_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "runtime/base/error.h"
+
+namespace mox::internal {
+namespace {
+
+std::vector<size_t> column_widths(const metrics::Table& table, std::vector<std::vector<std::string>>& cells) {
+  std::vector<size_t> widths(table.columns.size() + 1);
+  for (const auto& row : cells)
+    for (size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+  return widths;
+}
+
+std::string format_cell(double number) {
+  const bool whole = number == std::floor(number) && std::abs(number) < 1e15;
+  return whole ? fmt::format("{:.0f}", number) : fmt::format("{:.4f}", number);
+}
+
+std::string format_table(const std::string& name, const metrics::Table& table) {
+  std::vector<std::vector<std::string>> cells = {{"test " + name}};
+  cells[0].insert(cells[0].end(), table.columns.begin(), table.columns.end());
+  for (const auto& [title, numbers] : table.rows) {
+    auto& row = cells.emplace_back(std::vector<std::string>{"  " + title});
+    for (const double number : numbers) row.push_back(format_cell(number));
+  }
+  const auto widths = column_widths(table, cells);
+  std::string text;
+  for (const auto& row : cells) {
+    text += fmt::format("{:<{}}", row[0], widths[0]);
+    for (size_t c = 1; c < row.size(); ++c) text += fmt::format("  {:>{}}", row[c], widths[c]);
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace
+
+EvaluationState::EvaluationState(const CompiledModel& model, int lanes)
+    : values_(model.evaluated),
+      metrics_(model.spec.metrics),
+      signature_(model.signature),
+      states_(static_cast<size_t>(lanes), std::vector<metrics::State>(model.spec.metrics.size())) {}
+
+void EvaluationState::expect(size_t batches) {
+  expected_ = records_.size();
+  records_.resize(expected_ + batches * (values_.means.size() + 1));
+}
+
+void EvaluationState::add(size_t index, int lane, CompiledModel& model, int64_t samples,
+                          int64_t first_sample) {
+  if (model.evaluated.means.size() != values_.means.size() ||
+      model.evaluated.measures.size() != values_.measures.size())
+    throw InvalidArgument(
+        "model_fn returns other log_info or metrics for the last, smaller batch of an evaluation than for "
+        "the "
+        "others; it must build the same model each time");
+  PlanInstance& instance = model.of_lane(lane);
+  double* record = records_.data() + expected_ + index * (values_.means.size() + 1);
+  *record++ = static_cast<double>(samples);
+  for (size_t i = 0; i < values_.means.size(); ++i) {
+    const EvaluatedValues::Mean& mean = model.evaluated.means[i];
+    if (mean.name != values_.means[i].name)
+      throw InvalidArgument(
+          fmt::format("in a batch of {} samples the log_info '{}' is not the mean over samples that it is "
+                      "(or is not) in one "
+                      "of {}: divide by the batch's own size, in[0].shape()[0], or use reduce_mean",
+                      samples, values_.means[i].name, signature_[0].shape[0]));
+    *record++ = instance.fetched(mean.fetch).item();
+  }
+  for (size_t m = 0; m < metrics_.size(); ++m) {
+    const EvaluatedValues::Measure& measure = model.evaluated.measures[m];
+    std::vector<Array> inputs;
+    for (const size_t fetch : measure.inputs) inputs.push_back(instance.fetched(fetch));
+    try {
+      metrics::add_batch(model.spec.metrics[m].second, inputs,
+                         measure.weights ? instance.fetched(*measure.weights) : Array(), first_sample,
+                         states_[static_cast<size_t>(lane)][m]);
+    } catch (const InvalidArgument& error) {
+      throw InvalidArgument(fmt::format("the metric '{}': {}", metrics_[m].first, error.what()));
+    }
+  }
+}
+
+Evaluation EvaluationState::finish(Communicator& ranks, const std::string& data) {
+  Evaluation evaluation;
+  add_means(ranks, data, evaluation);
+  add_measures(ranks, evaluation);
+  return evaluation;
+}
+
+void EvaluationState::add_means(Communicator& ranks, const std::string& data, Evaluation& evaluation) const {
+  const size_t record = values_.means.size() + 1;
+  const auto bytes = std::as_bytes(std::span(records_));
+  const auto all = ranks.allgather({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  std::vector<double> sums(values_.means.size());
+  // Rank r has computed the batches r, r + ranks, ...
+  size_t batches = 0;
+  for (const std::string& of_rank : all) batches += of_rank.size() / (record * sizeof(double));
+  std::vector<double> values(record);
+  for (size_t batch = 0; batch < batches; ++batch) {
+    const std::string& of_rank = all[batch % all.size()];
+    const size_t position = batch / all.size() * record * sizeof(double);
+    if (position >= of_rank.size())
+      throw DataError(fmt::format(
+          "rank {} (host {}) has come to the end of the data of input_fn(eval) before other ranks ({} "
+          "batches in all, without its number {}); all ranks need the same data, in the same order",
+          batch % all.size(), ranks.host(static_cast<int>(batch % all.size())), batches, batch));
+    std::memcpy(values.data(), of_rank.data() + position, record * sizeof(double));
+    evaluation.samples += static_cast<int64_t>(values[0]);
+    for (size_t i = 0; i < sums.size(); ++i) sums[i] += values[i + 1] * values[0];
+  }
+  if (evaluation.samples == 0)
+    throw DataError(fmt::format("the data of input_fn(eval) has no samples ({})", data));
+  for (size_t i = 0; i < sums.size(); ++i)
+    evaluation.numbers.emplace_back(values_.means[i].name, sums[i] / static_cast<double>(evaluation.samples));
+}
+
+void EvaluationState::add_measures(Communicator& ranks, Evaluation& evaluation) {
+  for (size_t m = 0; m < metrics_.size(); ++m) {
+    metrics::State of_rank;
+    for (const auto& lane : states_) of_rank.merge(lane[m]);
+    metrics::State all;
+    if (ranks.size() == 1)
+      all = std::move(of_rank);
+    else
+      for (const std::string& bytes : ranks.allgather(of_rank.to_bytes()))
+        all.merge(metrics::State::from_bytes(bytes));
+    const auto& [name, metric] = metrics_[m];
+    metrics::Result result = metrics::result_of(metric, all);
+    for (const auto& [part, number] : result.numbers)
+      evaluation.numbers.emplace_back(part.empty() ? name : name + "/" + part, number);
+    if (!result.table.rows.empty()) evaluation.tables.emplace_back(name, std::move(result.table));
+  }
+}
+
+std::optional<metrics::Direction> direction_of(const ModelSpec& spec, std::string_view name) {
+  for (const auto& [known, direction] : spec.directions)
+    if (known == name) return direction;
+  const std::string_view of_metric = name.substr(0, name.find('/'));
+  for (const auto& [known, metric] : spec.metrics)
+    if (known == name || known == of_metric) return metric.direction;
+  for (const auto& [known, value] : spec.log_info)
+    if (known == name && value == spec.loss) return metrics::Direction::kSmallerIsBetter;
+  return metrics::direction_of_name(name);
+}
+
+std::string format_test_lines(const Evaluation& evaluation) {
+  std::string text;
+  for (const auto& [name, value] : evaluation.numbers) text += fmt::format("test {}: {:.4f}\n", name, value);
+  for (const auto& [name, table] : evaluation.tables) text += format_table(name, table);
+  return text;
+}
+
+}  // namespace mox::internal

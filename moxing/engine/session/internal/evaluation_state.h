@@ -1,0 +1,56 @@
+// What an evaluation gathers batch by batch, and what it comes to.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "moxing/engine/compile/compiled_model.h"
+#include "moxing/hooks/hook.h"
+#include "runtime/comm/communicator.h"
+
+namespace mox::internal {
+
+// The results of an evaluation.
+struct Evaluation {
+  Metrics numbers;  // the values of log_info, then the numbers of the metrics
+  std::vector<std::pair<std::string, metrics::Table>> tables;
+  int64_t samples = 0;
+};
+
+// The share of one rank. Means are kept by batch, to be summed in the order of the data; metrics, whose
+// states do not depend on the order, by lane.
+class EvaluationState {
+ public:
+  EvaluationState(const CompiledModel& model, int lanes);
+
+  // Makes room for the next `batches` batches of this rank; then `add` takes each of them, `index` counting
+  // from 0 within these. Threads: different lanes may call `add` at the same time.
+  void expect(size_t batches);
+  void add(size_t index, int lane, CompiledModel& model, int64_t samples, int64_t first_sample);
+
+  // All ranks together, and each gets the same. Throws DataError if there are no samples, or if one rank has
+  // more batches than with the data of the others it would have.
+  Evaluation finish(Communicator& ranks, const std::string& data);
+
+ private:
+  void add_means(Communicator& ranks, const std::string& data, Evaluation& evaluation) const;
+  void add_measures(Communicator& ranks, Evaluation& evaluation);
+
+  EvaluatedValues values_;
+  metrics::NamedMetrics metrics_;
+  std::vector<TensorType> signature_;
+  std::vector<double> records_;                      // of each batch: its samples and the values of the means
+  size_t expected_ = 0;                              // where the records of the batches under way begin
+  std::vector<std::vector<metrics::State>> states_;  // by lane and metric
+};
+
+// Which way the number of that name gets better, by what the spec says, by its metric or by its name.
+std::optional<metrics::Direction> direction_of(const ModelSpec& spec, std::string_view name);
+
+// "test loss: 0.3412" and "test accuracy: 0.9123", a line each, then the tables: what a final evaluation
+// prints on stdout.
+std::string format_test_lines(const Evaluation& evaluation);
+
+}  // namespace mox::internal

@@ -1,0 +1,76 @@
+// Which values an evaluation may average, by what the graph shows.
+#include "moxing/engine/compile/internal/sample_means.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "moxing/layers/layers.h"
+#include "moxing/model/variables.h"
+#include "ops/ops.h"
+
+namespace mox::internal {
+namespace {
+
+constexpr int64_t kSamples = 6;
+
+// in[0]: float32 [6, 4]; in[1]: int32 labels [6]; in[2]: float32 [6].
+bool is_mean(const std::function<Tensor(std::span<const Tensor> in)>& make) {
+  Graph graph;
+  const GraphScope scope(graph);
+  const SourceLocation here = SourceLocation::current();
+  const std::vector<Tensor> in = {graph.input(0, {DType::kFloat32, {kSamples, 4}}, here),
+                                  graph.input(1, {DType::kInt32, {kSamples}}, here),
+                                  graph.input(2, {DType::kFloat32, {kSamples}}, here)};
+  const Tensor value = make(in);
+  return is_mean_over_samples(graph, value, kSamples);
+}
+
+TEST(SampleMeans, MeansOverRows) {
+  using In = std::span<const Tensor>;
+  EXPECT_TRUE(is_mean([](In in) { return reduce_mean(sparse_softmax_cross_entropy(in[0], in[1])); }));
+  EXPECT_TRUE(is_mean([](In in) { return accuracy(in[0], in[1]); }));
+  EXPECT_TRUE(is_mean([](In in) { return mean_squared_error(in[0], relu(in[0])); }));
+  EXPECT_TRUE(is_mean([](In in) { return huber_loss(in[2], 0.0f * in[2]); }));
+  EXPECT_TRUE(is_mean([](In in) { return reduce_mean(reduce_max(in[0], {.axes = {1}})); }));
+  EXPECT_TRUE(is_mean([](In in) { return reduce_mean(reduce_mean(in[0], {.axes = {0}})); }));
+  EXPECT_TRUE(is_mean([](In in) { return reduce_sum(in[2]) / static_cast<float>(kSamples); }));
+  EXPECT_TRUE(is_mean([](In in) { return reduce_sum(in[2]) * (1.0f / static_cast<float>(kSamples)); }));
+  EXPECT_TRUE(is_mean([](In in) { return 1.0f - reduce_mean(in[2]) * 0.5f + accuracy(in[0], in[1]); }));
+  EXPECT_TRUE(is_mean([](In in) { return reduce_mean(reshape(in[0], {kSamples * 4})); }));
+  EXPECT_TRUE(is_mean([](In in) { return reduce_mean(cast(in_top_k(in[0], in[1], 2), DType::kFloat32)); }));
+  EXPECT_TRUE(is_mean([](In in) { return reduce_mean(class_weights(in[1], {1, 2, 3, 4}) * in[2]); }));
+  EXPECT_TRUE(is_mean([](In in) {
+    const Tensor hidden = layers::dense(in[0], 8, {.name = "hidden", .activation = relu});
+    const Tensor logits = layers::dense(layers::dropout(hidden, 0.5f, ModeKeys::EVAL), 3, {.name = "out"});
+    return reduce_mean(sparse_softmax_cross_entropy(logits, in[1])) +
+           l2_loss(get_variable("w", {3}, zeros())) * 0.1f;
+  }));
+  EXPECT_TRUE(is_mean([](In) { return get_variable("w", {}, zeros()) + 0.0f; })) << "the same in every batch";
+}
+
+TEST(SampleMeans, WhatIsNone) {
+  using In = std::span<const Tensor>;
+  EXPECT_FALSE(is_mean([](In in) { return reduce_max(in[2]); }));
+  EXPECT_FALSE(is_mean([](In in) { return reduce_sum(in[2]); }));
+  EXPECT_FALSE(is_mean([](In in) { return reduce_sum(in[2]) / 100.0f; })) << "of a fixed number";
+  EXPECT_FALSE(is_mean([](In in) { return l2_loss(in[0]); }));
+  EXPECT_FALSE(is_mean([](In in) { return sqrt(mean_squared_error(in[0], relu(in[0]))); }));
+  EXPECT_FALSE(is_mean([](In in) { return exp(reduce_mean(in[2])); })) << "perplexity";
+  EXPECT_FALSE(is_mean([](In in) { return square(reduce_mean(in[2])); }));
+  EXPECT_FALSE(is_mean([](In in) { return weighted_mean(in[2], in[2]); }));
+  EXPECT_FALSE(is_mean([](In in) { return reduce_sum(in[2]) / reduce_sum(relu(in[2])); }));
+  EXPECT_FALSE(is_mean([](In in) { return reduce_mean(square(in[2] - reduce_mean(in[2]))); })) << "variance";
+  EXPECT_FALSE(is_mean([](In in) { return reduce_mean(softmax(in[2])); })) << "over the samples";
+  EXPECT_FALSE(is_mean([](In in) { return reduce_mean(transpose(in[0], {1, 0})); }));
+  EXPECT_FALSE(is_mean([](In in) { return reduce_mean(in[2] * expand_dims(in[2], 1)); }))
+      << "pairs of samples";
+  // The area under the curve as programs write it: the share of ordered pairs.
+  EXPECT_FALSE(is_mean([](In in) {
+    const Tensor difference = expand_dims(in[2], 1) - expand_dims(in[2], 0);
+    return reduce_mean(cast(greater(difference, 0), DType::kFloat32));
+  }));
+}
+
+}  // namespace
+}  // namespace mox::internal

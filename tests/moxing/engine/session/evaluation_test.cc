@@ -1,0 +1,217 @@
+// Evaluations: metrics over all samples, what is no mean, limits, directions, what is kept of them.
+#include <gmock/gmock.h>
+
+#include <bit>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "moxing/hooks/hooks.h"
+#include "moxing/metrics/metrics.h"
+#include "runtime/base/file.h"
+#include "runtime/data/pipeline.h"
+#include "tests/moxing/small_run.h"
+
+namespace mox {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class EvaluationTest : public SmallRun {
+ protected:
+  // 103 samples with a score in [0, 1], a label that it tells something of, and a weight.
+  static Dataset scored_data() {
+    Array score(DType::kFloat32, {103}), label(DType::kInt32, {103}), weight(DType::kFloat32, {103});
+    for (size_t i = 0; i < 103; ++i) {
+      const auto value = static_cast<float>((i * 37) % 101) / 101.0F;
+      score.values<float>()[i] = value;
+      label.values<int32_t>()[i] = (i * 59) % 101 < 20 + (i * 37) % 101 / 2 ? 1 : 0;
+      weight.values<float>()[i] = static_cast<float>(i % 5);
+    }
+    return Dataset::from_arrays({score, label, weight});
+  }
+  static ModelSpec scored_model(const Inputs& in, ModeKeys) {
+    auto [score, label, weight] = in.take<3>();
+    const Tensor w = get_variable("w", {}, zeros());
+    const Tensor mean_score = reduce_mean(score);
+    return {.loss = w + mean_score * 0.0f,
+            .log_info = {{"loss", w + 0.0f}, {"auc", mean_score}, {"largest", reduce_max(score)}},
+            .metrics = {{"auc", metrics::roc_auc(score, label)},
+                        {"weighted_auc", metrics::roc_auc(score, label, {.weights = weight})},
+                        {"score", metrics::mean(score)},
+                        {"confusion", metrics::confusion_matrix(score, label)},
+                        {"each", metrics::recall(score, label, {.average = metrics::Average::kPerClass})}}};
+  }
+  RunSpec scored() {
+    auto s = spec();
+    s.input_fn = [](ModeKeys mode) {
+      return mode == ModeKeys::TRAIN ? scored_data().repeat() : scored_data();
+    };
+    s.model_fn = scored_model;
+    s.inter_mode = ModeKeys::EVAL;
+    return s;
+  }
+  static double value_of(const Metrics& metrics, const std::string& name) {
+    for (const auto& [known, value] : metrics)
+      if (known == name) return value;
+    ADD_FAILURE() << "the evaluation has no '" << name << "'";
+    return 0;
+  }
+};
+
+TEST_F(EvaluationTest, MetricsHaveTheSameBitsForAnyBatchSizeAndNumberOfDevices) {
+  Metrics expected;
+  for (const int64_t batch : {103, 1, 7, 64, 1000})
+    for (const char* devices : {"--num_devices=1", "--num_devices=2"}) {
+      const ScopedConfiguration configuration({"--threads_per_device=1", "--log_level=error", devices});
+      auto s = scored();
+      s.log_dir = fresh_directory("evaluation");
+      s.eval_batch_size = batch;
+      const Metrics metrics = run_or_throw(s).evaluation;
+      if (expected.empty()) expected = metrics;
+      for (const char* name : {"auc", "weighted_auc", "score", "each/0", "each/1"})
+        EXPECT_EQ(std::bit_cast<uint64_t>(value_of(metrics, name)),
+                  std::bit_cast<uint64_t>(value_of(expected, name)))
+            << name << " with batches of " << batch << " and " << devices;
+    }
+  // Over all pairs of samples, by the definition.
+  const auto rows = scored_data();
+  Pipeline pipeline(rows.batch(103), {});
+  Batch all;
+  ASSERT_TRUE(pipeline.next(&all));
+  const auto score = all.components[0].values<float>();
+  const auto label = all.components[1].values<int32_t>();
+  double won = 0, pairs = 0;
+  for (size_t i = 0; i < 103; ++i)
+    for (size_t j = 0; j < 103; ++j)
+      if (label[i] == 1 && label[j] == 0) {
+        ++pairs;
+        won += score[i] > score[j] ? 1 : score[i] == score[j] ? 0.5 : 0;
+      }
+  EXPECT_NEAR(value_of(expected, "auc"), won / pairs, 1e-12);
+}
+
+TEST_F(EvaluationTest, AMetricTakesThePlaceOfALoggedValueAndWhatIsNoMeanIsNamedSo) {
+  auto s = scored();
+  ::testing::internal::CaptureStdout();
+  const Metrics metrics = run_or_throw(s).evaluation;
+  const std::string output = ::testing::internal::GetCapturedStdout();
+  std::vector<std::string> names;
+  for (const auto& [name, value] : metrics) names.push_back(name);
+  EXPECT_EQ(names, (std::vector<std::string>{"loss", "largest (mean of batches)", "auc", "weighted_auc",
+                                             "score", "each/0", "each/1"}));
+  EXPECT_THAT(output, AllOf(HasSubstr("test auc: "), HasSubstr("test confusion"), HasSubstr("evaluation")));
+}
+
+TEST_F(EvaluationTest, EvalStepsTakesTheFirstBatches) {
+  const ScopedConfiguration configuration({"--threads=1", "--log_level=error", "--eval_steps=2"});
+  auto s = spec();
+  s.inter_mode = ModeKeys::EVAL;
+  s.eval_batch_size = 1;
+  EXPECT_EQ(value_of(run_or_throw(s).evaluation, "mean"), 0.5);  // of 0, 1, 2, 3
+  s.input_fn = [](ModeKeys) {
+    return counting_data(10).repeat().filter([](const Element&) { return true; });
+  };
+  s.log_dir = fresh_directory("endless_evaluation");
+  EXPECT_EQ(value_of(run_or_throw(s).evaluation, "mean"), 0.5) << "data without end";
+}
+
+TEST_F(EvaluationTest, MetricsAreWrittenDown) {
+  auto s = scored();
+  s.save_summary_steps = 1;
+  s.eval_every_n_steps = 2;
+  const Metrics metrics = run_or_throw(s).evaluation;
+  std::istringstream lines(read_file(log_dir_ + "/metrics.jsonl"));
+  int evaluations = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const auto entry = nlohmann::json::parse(line);
+    if (!entry.contains("evaluation")) continue;
+    ++evaluations;
+    EXPECT_EQ(entry.at("auc").get<double>(), value_of(metrics, "auc"));
+    EXPECT_TRUE(entry.contains("each/1"));
+  }
+  EXPECT_EQ(evaluations, 2);
+}
+
+TEST_F(EvaluationTest, EarlyStoppingKnowsTheDirectionOfAMetric) {
+  auto s = scored();
+  s.eval_every_n_steps = 1;
+  s.max_number_of_steps = 20;
+  s.hooks = {early_stopping_hook({.metric = "weighted_auc", .patience = 2})};
+  EXPECT_EQ(run_or_throw(s).global_step, 3);
+  s.log_dir = fresh_directory("unknown_direction");
+  s.hooks = {early_stopping_hook({.metric = "score", .patience = 2})};
+  EXPECT_THAT(
+      message_of_run<InvalidArgument>(s),
+      AllOf(HasSubstr("'score'"), HasSubstr("set larger_is_better, or name it in ModelSpec::directions")));
+}
+
+TEST_F(EvaluationTest, TheSummaryShowsTheBestEvaluationByItsDirectionAlsoOverAResume) {
+  auto s = spec();
+  s.inter_mode = ModeKeys::EVAL;
+  s.eval_every_n_steps = 1;
+  s.max_number_of_steps = 2;
+  s.model_fn = [](const Inputs& in, ModeKeys) {
+    const Tensor w = get_variable("w", {}, zeros());  // falls by one in each step
+    const Tensor v = square(w + 3.0f) + reduce_mean(in[0]) * 0.0f;
+    return ModelSpec{.loss = w + reduce_sum(in[0]) * 0.0f,
+                     .log_info = {{"mae", v}, {"psnr", v}, {"weather", v}}};
+  };
+  run_or_throw(s);
+  s.max_number_of_steps = 5;
+  ::testing::internal::CaptureStdout();
+  run_or_throw(s);
+  const std::string output = ::testing::internal::GetCapturedStdout();
+  EXPECT_THAT(output, HasSubstr("mae          4.000  0.000 at step 3"));
+  EXPECT_THAT(output, HasSubstr("psnr         4.000  4.000 at step 1"));
+  EXPECT_THAT(output, HasSubstr("weather      4.000\n"));
+}
+
+TEST_F(EvaluationTest, AModelFunctionThatTellsTheMeanOfAFixedNumberIsFoundOut) {
+  auto s = spec();
+  s.inter_mode = ModeKeys::EVAL;
+  s.eval_batch_size = 3;  // of 4 samples: batches of 3 and 1
+  s.model_fn = [](const Inputs& in, ModeKeys mode) {
+    ModelSpec model = constant_slope_model(in, mode);
+    const float divisor = in[0].shape()[0] == 1 ? 3.5f : 3.0f;
+    model.log_info.emplace_back("share", reduce_sum(in[0]) / divisor);
+    return model;
+  };
+  EXPECT_THAT(message_of_run<InvalidArgument>(s), HasSubstr("in a batch of 1 samples the log_info 'share'"));
+}
+
+TEST_F(EvaluationTest, AMetricThatCannotBeIsRefused) {
+  auto s = scored();
+  const auto with = [&](const std::string& name, const metrics::Metric& metric) {
+    s.model_fn = [=](const Inputs& in, ModeKeys mode) {
+      ModelSpec model = scored_model(in, mode);
+      metrics::Metric changed = metric;
+      if (changed.inputs.empty() && changed.add) changed.inputs = {reduce_mean(in[0])};
+      model.metrics.emplace_back(name, changed);
+      return model;
+    };
+    return message_of_run<InvalidArgument>(s);
+  };
+  EXPECT_THAT(with("empty", {}), HasSubstr("the metric 'empty' needs inputs, add and result"));
+  const metrics::Metric scalar{.add = [](const metrics::Sample&, metrics::State&) {},
+                               .result = [](const metrics::State&) { return 0.0; }};
+  EXPECT_THAT(with("whole", scalar), HasSubstr("an input of the metric 'whole' must have one row a sample"));
+  EXPECT_THAT(with("step", scalar), HasSubstr("has the name of another field"));
+  EXPECT_THAT(with("auc", scalar), HasSubstr("two metrics have the name 'auc'"));
+}
+
+TEST_F(EvaluationTest, AMetricThatRefusesASampleNamesItsPlaceInTheData) {
+  auto s = scored();
+  s.eval_batch_size = 10;
+  s.model_fn = [](const Inputs& in, ModeKeys mode) {
+    ModelSpec model = scored_model(in, mode);
+    model.metrics = {{"loss_of_scores", metrics::log_loss(in[0] * 1.5f, in[1])}};
+    return model;
+  };
+  EXPECT_THAT(message_of_run<InvalidArgument>(s),
+              AllOf(HasSubstr("the metric 'loss_of_scores': sample 2: a probability is 1.09")));
+}
+
+}  // namespace
+}  // namespace mox
