@@ -1,14 +1,9 @@
 #include "moxing/checkpoint/safetensors.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
-#include <cstring>
 #include <new>
 
 #include "moxing/checkpoint/internal/checksum_text.h"
@@ -16,6 +11,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/function_ref.h"
+#include "runtime/base/input_file.h"
 
 namespace mox {
 namespace {
@@ -26,48 +22,13 @@ using ReadAt = FunctionRef<void(uint64_t offset, std::span<std::byte> out)>;
 static_assert(std::endian::native == std::endian::little,
               "the bytes of tensors are written as they are in memory");
 
-// A file opened for reading at any offset.
-class InputFile {
- public:
-  // O_NONBLOCK: a FIFO in the file's place must not make us wait; for a file it changes nothing.
-  explicit InputFile(const std::string& path)
-      : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-    if (fd_ >= 0) return;
-    if (errno == ENOENT) throw NotFound(fmt::format("no file '{}'", path));
-    throw IoError(fmt::format("cannot open '{}': {}", path, std::strerror(errno)));
-  }
-  ~InputFile() { ::close(fd_); }
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
-
-  uint64_t bytes() const {
-    struct stat status {};
-    if (::fstat(fd_, &status) != 0)
-      throw IoError(fmt::format("cannot stat '{}': {}", path_, std::strerror(errno)));
-    if (!S_ISREG(status.st_mode))
-      throw IoError(fmt::format("cannot read '{}': it is not a regular file", path_));
-    return static_cast<uint64_t>(status.st_size);
-  }
-
-  void read_at(uint64_t offset, std::span<std::byte> out) const {
-    while (!out.empty()) {
-      const size_t wanted = std::min<size_t>(out.size(), size_t{1} << 30);
-      const ssize_t got = ::pread(fd_, out.data(), wanted, static_cast<off_t>(offset));
-      if (got < 0) {
-        if (errno == EINTR) continue;
-        throw IoError(fmt::format("cannot read '{}' at byte {}: {}", path_, offset, std::strerror(errno)));
-      }
-      if (got == 0)
-        throw DataError(fmt::format("'{}' became shorter while it was read, at byte {}", path_, offset));
-      out = out.subspan(static_cast<size_t>(got));
-      offset += static_cast<uint64_t>(got);
-    }
-  }
-
- private:
-  std::string path_;
-  int fd_;
-};
+[[noreturn]] void throw_damaged(const std::string& path, const TensorEntry& entry, uint64_t data_begin,
+                                uint32_t sum) {
+  throw DataError(
+      fmt::format("'{}': tensor '{}' (bytes {} to {}) is damaged: its checksum is {}, but the header says {}",
+                  path, entry.name, data_begin + entry.begin, data_begin + entry.end,
+                  internal::checksum_text(sum), internal::checksum_text(*entry.crc32)));
+}
 
 Array read_tensor(const TensorEntry& entry, uint64_t data_begin, ReadAt read_at, const std::string& path) {
   const uint64_t begin = data_begin + entry.begin, end = data_begin + entry.end;
@@ -80,12 +41,8 @@ Array read_tensor(const TensorEntry& entry, uint64_t data_begin, ReadAt read_at,
   }
   const std::span<std::byte> bytes(array.data(), array.bytes());
   read_at(begin, bytes);
-  if (entry.crc32 && crc32(bytes) != *entry.crc32)
-    throw DataError(
-        fmt::format("'{}': tensor '{}' (bytes {} to {}) is damaged: its checksum is {}, but the header "
-                    "says {}",
-                    path, entry.name, begin, end, internal::checksum_text(crc32(bytes)),
-                    internal::checksum_text(*entry.crc32)));
+  if (entry.crc32)
+    if (const uint32_t sum = crc32(bytes); sum != *entry.crc32) throw_damaged(path, entry, data_begin, sum);
   if (entry.type.dtype == DType::kBool) {
     const auto wrong = std::find_if(bytes.begin(), bytes.end(), [](std::byte b) { return b > std::byte{1}; });
     if (wrong != bytes.end())
@@ -96,13 +53,19 @@ Array read_tensor(const TensorEntry& entry, uint64_t data_begin, ReadAt read_at,
   return array;
 }
 
-SafetensorsFile read_from(uint64_t file_bytes, ReadAt read_at, const std::string& path) {
+internal::SafetensorsHeader read_header(uint64_t file_bytes, ReadAt read_at, const std::string& path,
+                                        uint64_t* data_begin) {
   std::string first(std::min(file_bytes, internal::kLengthBytes), '\0');
   read_at(0, std::as_writable_bytes(std::span(first)));
   std::string text(internal::parse_header_length(first, file_bytes, path), '\0');
   read_at(internal::kLengthBytes, std::as_writable_bytes(std::span(text)));
-  const uint64_t data_begin = internal::kLengthBytes + text.size();
-  internal::SafetensorsHeader header = internal::parse_header(text, file_bytes - data_begin, path);
+  *data_begin = internal::kLengthBytes + text.size();
+  return internal::parse_header(text, file_bytes - *data_begin, path);
+}
+
+SafetensorsFile read_from(uint64_t file_bytes, ReadAt read_at, const std::string& path) {
+  uint64_t data_begin = 0;
+  internal::SafetensorsHeader header = read_header(file_bytes, read_at, path, &data_begin);
 
   SafetensorsFile file;
   for (const TensorEntry& entry : header.entries)
@@ -163,6 +126,52 @@ SafetensorsFile parse_safetensors(std::span<const std::byte> content, const std:
     std::copy_n(content.begin() + static_cast<ptrdiff_t>(offset), out.size(), out.begin());
   };
   return read_from(content.size(), read_at, path);
+}
+
+struct SafetensorsReader::Opened {
+  InputFile file;
+  uint64_t data_begin = 0;
+  std::vector<TensorEntry> entries;  // sorted by name
+};
+
+SafetensorsReader::SafetensorsReader(const std::string& path)
+    : path_(path), opened_(std::make_unique<Opened>(Opened{InputFile(path), 0, {}})) {
+  const auto read_at = [&](uint64_t offset, std::span<std::byte> out) { opened_->file.read_at(offset, out); };
+  internal::SafetensorsHeader header =
+      read_header(opened_->file.bytes(), read_at, path, &opened_->data_begin);
+  opened_->entries = std::move(header.entries);
+  std::ranges::sort(opened_->entries, {}, &TensorEntry::name);
+  metadata_ = std::move(header.metadata);
+  stamp_ = {opened_->file.bytes(), header.crc32};
+  checksummed_ = header.checksummed;
+  for (const TensorEntry& entry : opened_->entries) tensors_.push_back({entry.name, entry.type});
+}
+
+SafetensorsReader::~SafetensorsReader() = default;
+SafetensorsReader::SafetensorsReader(SafetensorsReader&&) noexcept = default;
+
+void SafetensorsReader::read(size_t tensor, uint64_t offset, std::span<std::byte> out) const {
+  const TensorEntry& entry = opened_->entries[tensor];
+  if (offset > entry.end - entry.begin || out.size() > entry.end - entry.begin - offset)
+    throw InvalidArgument(fmt::format("'{}': tensor '{}' has {} bytes; {} from byte {} on were asked for",
+                                      path_, entry.name, entry.end - entry.begin, out.size(), offset));
+  opened_->file.read_at(opened_->data_begin + entry.begin + offset, out);
+}
+
+void SafetensorsReader::verify() const {
+  constexpr uint64_t kPiece = uint64_t{1} << 20;
+  std::vector<std::byte> piece;
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    const TensorEntry& entry = opened_->entries[i];
+    if (!entry.crc32) continue;
+    uint32_t sum = 0;
+    for (uint64_t at = 0, bytes = entry.end - entry.begin; at < bytes; at += piece.size()) {
+      piece.resize(std::min(kPiece, bytes - at));
+      read(i, at, piece);
+      sum = crc32(piece, sum);
+    }
+    if (sum != *entry.crc32) throw_damaged(path_, entry, opened_->data_begin, sum);
+  }
 }
 
 }  // namespace mox

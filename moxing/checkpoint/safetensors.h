@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -57,7 +58,47 @@ SafetensorsStamp write_safetensors(const std::string& path, std::span<const Name
 // checksum does not match.
 SafetensorsFile read_safetensors(const std::string& path);
 
-// The same for a file's content in memory; `path` is the name to use in errors.
+// A file that stays open, of which any part of a tensor is read by itself: what is larger than memory, or of
+// which a process needs a slice.
+//
+// Threads: `read` and `verify` from any number at the same time.
+class SafetensorsReader {
+ public:
+  struct Tensor {
+    std::string name;
+    TensorType type;
+  };
+
+  // Reads and validates the header. Throws what read_safetensors throws for one.
+  explicit SafetensorsReader(const std::string& path);
+  ~SafetensorsReader();
+  SafetensorsReader(SafetensorsReader&&) noexcept;
+
+  const std::string& path() const { return path_; }
+  const std::vector<Tensor>& tensors() const { return tensors_; }  // sorted by name
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  const SafetensorsStamp& stamp() const { return stamp_; }
+  bool checksummed() const { return checksummed_; }
+
+  // The bytes of tensor number `tensor` from `offset` on, as they are in the file: nothing is checked. Throws
+  // InvalidArgument for bytes that the tensor does not have, IoError, and DataError if the file has become
+  // shorter.
+  void read(size_t tensor, uint64_t offset, std::span<std::byte> out) const;
+  // Reads all of it and compares the checksums. Throws DataError for a tensor that is damaged; a file without
+  // checksums passes.
+  void verify() const;
+
+ private:
+  struct Opened;
+  std::string path_;
+  std::vector<Tensor> tensors_;
+  std::map<std::string, std::string> metadata_;
+  SafetensorsStamp stamp_;
+  bool checksummed_ = false;
+  std::unique_ptr<Opened> opened_;
+};
+
+// The same as read_safetensors for a file's content in memory; `path` is the name to use in errors.
 SafetensorsFile parse_safetensors(std::span<const std::byte> content, const std::string& path);
 
 }  // namespace mox

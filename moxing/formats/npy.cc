@@ -128,6 +128,23 @@ class HeaderParser {
   TensorType type_;
 };
 
+std::string_view code_of(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return "<f4";
+    case DType::kInt32:
+      return "<i4";
+    case DType::kInt64:
+      return "<i8";
+    case DType::kUInt8:
+      return "|u1";
+    case DType::kBool:
+      return "|b1";
+    default:
+      throw InvalidArgument(fmt::format("NumPy has no type for {}", to_string(dtype)));
+  }
+}
+
 std::span<const std::byte> bytes_of(const std::string& content) {
   return std::as_bytes(std::span(content.data(), content.size()));
 }
@@ -146,7 +163,7 @@ Dataset rows_of(std::vector<Array> arrays, const std::vector<std::string>& names
 
 }  // namespace
 
-Array parse_npy(std::span<const std::byte> content, const std::string& name) {
+NpyHeader parse_npy_header(std::span<const std::byte> content, const std::string& name) {
   constexpr std::string_view kMagic = "\x93NUMPY";
   const std::string_view text(reinterpret_cast<const char*>(content.data()), content.size());
   const auto fail = [&](size_t offset, const std::string& what) {
@@ -162,14 +179,36 @@ Array parse_npy(std::span<const std::byte> content, const std::string& name) {
   for (size_t i = length_bytes; i-- > 0;) length = length << 8 | std::to_integer<size_t>(content[8 + i]);
   if (length > content.size() - begin)
     fail(8, fmt::format("a header of {} bytes does not fit into the file", length));
-  const TensorType type = HeaderParser(text.substr(begin, length), begin, name).parse();
-  const auto data = content.subspan(begin + length);
+  return {HeaderParser(text.substr(begin, length), begin, name).parse(), begin + length};
+}
+
+std::string make_npy_header(const TensorType& type) {
+  std::string shape;
+  for (const int64_t extent : type.shape) shape += fmt::format("{}, ", extent);
+  std::string header =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", code_of(type.dtype), shape);
+  constexpr size_t kFixed = 10, kAlignment = 64;
+  const size_t all = (kFixed + header.size() + 1 + kAlignment - 1) / kAlignment * kAlignment;
+  header.resize(all - kFixed - 1, ' ');
+  header += '\n';
+  std::string result("\x93NUMPY\x01\x00", 8);
+  result += static_cast<char>(header.size() & 0xff);
+  result += static_cast<char>(header.size() >> 8);
+  return result + header;
+}
+
+Array parse_npy(std::span<const std::byte> content, const std::string& name) {
+  const auto [type, begin] = parse_npy_header(content, name);
+  const auto fail = [&](size_t offset, const std::string& what) {
+    throw DataError(fmt::format("'{}', offset {}: {}", name, offset, what));
+  };
+  const auto data = content.subspan(begin);
   if (data.size() != type.bytes())
-    fail(begin + length, fmt::format("{} needs {} bytes after the header, {} are given", to_string(type),
-                                     type.bytes(), data.size()));
+    fail(begin, fmt::format("{} needs {} bytes after the header, {} are given", to_string(type), type.bytes(),
+                            data.size()));
   if (type.dtype == DType::kBool)
     for (size_t i = 0; i < data.size(); ++i)
-      if (data[i] > std::byte{1}) fail(begin + length + i, "a bool is neither 0 nor 1");
+      if (data[i] > std::byte{1}) fail(begin + i, "a bool is neither 0 nor 1");
   return Array::from_bytes(type, data);
 }
 

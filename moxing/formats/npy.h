@@ -28,6 +28,17 @@ std::map<std::string, Array> read_npz(const std::string& path);
 Array parse_npy(std::span<const std::byte> content, const std::string& name);
 std::map<std::string, Array> parse_npz(std::span<const std::byte> content, const std::string& name);
 
+// What a .npy file says before its values.
+struct NpyHeader {
+  TensorType type;
+  size_t data_begin = 0;  // the offset of the values in the file
+};
+// From the file's first bytes, of which 64 KiB are always enough. Throws DataError as parse_npy does.
+NpyHeader parse_npy_header(std::span<const std::byte> first_bytes, const std::string& name);
+// The bytes in front of the values of a file of version 1: their number is a multiple of 64. Throws
+// InvalidArgument for a type that NumPy does not have.
+std::string make_npy_header(const TensorType& type);
+
 // Samples from files: an element has one component for each of `paths`, row i of its array. All arrays are
 // held in memory. Throws as read_npy, InvalidArgument for no paths, DataError for an array without rows to
 // take and for arrays with different numbers of rows, naming the files.

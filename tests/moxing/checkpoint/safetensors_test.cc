@@ -274,5 +274,35 @@ TEST(Safetensors, WhatIsNoFileIsRefusedWithoutWaiting) {
   std::filesystem::remove(fifo);
 }
 
+TEST(SafetensorsReaderTest, ReadsAnyPartOfATensorAndFindsDamageAnywhere) {
+  const std::string path = fresh_directory("parts.safetensors");
+  const Array b = Array::from<float>({2, 3}, {1, 2, 3, 4, 5, 6});
+  write_safetensors(path, std::vector<NamedArray>{{"b", b}, {"a", Array::scalar(int64_t{7})}},
+                    {{"step", "9"}});
+  {
+    const SafetensorsReader reader(path);
+    ASSERT_EQ(reader.tensors().size(), 2U);
+    EXPECT_EQ(reader.tensors()[1].name, "b");
+    EXPECT_EQ(reader.tensors()[1].type, b.type());
+    EXPECT_EQ(reader.metadata().at("step"), "9");
+    std::vector<float> part(3);
+    reader.read(1, 2 * sizeof(float), std::as_writable_bytes(std::span(part)));
+    EXPECT_EQ(part, (std::vector<float>{3, 4, 5}));
+    EXPECT_THROW(reader.read(1, 4 * sizeof(float), std::as_writable_bytes(std::span(part))), InvalidArgument);
+    EXPECT_THROW(reader.read(1, ~uint64_t{0}, std::as_writable_bytes(std::span(part))), InvalidArgument);
+    reader.verify();
+  }
+  const std::string good = read_file(path);
+  for (size_t i = good.size() - b.bytes(); i < good.size(); ++i) {
+    std::string damaged = good;
+    damaged[i] = static_cast<char>(damaged[i] ^ 4);
+    write_file_atomically(path, damaged);
+    EXPECT_THROW(SafetensorsReader(path).verify(), DataError);
+  }
+  write_file_atomically(path, good.substr(0, good.size() - 1));
+  EXPECT_THROW(SafetensorsReader{path}, DataError);
+  EXPECT_THROW(SafetensorsReader{path + ".none"}, NotFound);
+}
+
 }  // namespace
 }  // namespace mox

@@ -37,6 +37,22 @@ TEST(Npy, ReadsArrays) {
   EXPECT_EQ(parse_npy(as_bytes(npy(header("<f4", "(0, 5)"), "")), "x").elements(), 0);
 }
 
+TEST(Npy, MakesTheHeadersThatItReads) {
+  for (const TensorType& type :
+       {TensorType{DType::kFloat32, Shape{}}, TensorType{DType::kInt64, Shape{3}},
+        TensorType{DType::kUInt8, Shape{0, 4}}, TensorType{DType::kBool, Shape{32, 25000000}}}) {
+    const std::string header = make_npy_header(type);
+    EXPECT_EQ(header.size() % 64, 0U);
+    const NpyHeader read = parse_npy_header(as_bytes(header), "x");
+    EXPECT_EQ(read.type, type);
+    EXPECT_EQ(read.data_begin, header.size());
+  }
+  EXPECT_THAT(message_of<InvalidArgument>([] {
+                make_npy_header({DType::kBFloat16, Shape{2}});
+              }),
+              HasSubstr("bfloat16"));
+}
+
 TEST(Npy, GivesSamples) {
   TemporaryDirectory directory;
   const std::string images =
