@@ -1,6 +1,7 @@
 // The one header that programs include.
 #pragma once
 
+#include "moxing/boost/snapshot_hook.h"
 #include "moxing/checkpoint/checkpoint.h"
 #include "moxing/config/flags.h"
 #include "moxing/config/init.h"

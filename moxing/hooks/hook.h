@@ -119,7 +119,9 @@ class Session {
   virtual std::optional<metrics::Direction> direction(std::string_view metric) const = 0;
 
   virtual std::vector<std::string> variable_names() const = 0;  // sorted
-  virtual Array variable(std::string_view name) const = 0;      // a copy; NotFound names the nearest
+  // Those that training changes: trainable, inside ModelSpec::var_scopes, and reached by the loss. Sorted.
+  virtual std::vector<std::string> trained_variable_names() const = 0;
+  virtual Array variable(std::string_view name) const = 0;  // a copy; NotFound names the nearest
   virtual void set_variable(std::string_view name, const Array& value) = 0;
 
   virtual double learning_rate() const = 0;  // of the next step, multiplier included

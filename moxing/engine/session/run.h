@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "moxing/boost/snapshot_hook.h"
 #include "moxing/hooks/hook.h"
 #include "moxing/model/model_spec.h"
 #include "moxing/optimizers/optimizer.h"
@@ -44,7 +45,8 @@ struct RunSpec {
   std::optional<int64_t> save_model_steps = {};
   std::optional<int64_t> eval_every_n_steps = {};
   std::optional<int64_t> seed = {};
-  std::vector<std::shared_ptr<Hook>> hooks = {};  // TRAIN; see hook.h
+  std::optional<SnapshotHookOptions> snapshots = {};  // the options snapshots.*
+  std::vector<std::shared_ptr<Hook>> hooks = {};      // TRAIN; see hook.h
 };
 
 // The exit status of a training that SIGINT, SIGTERM or SIGUSR1 has stopped: sysexits.h calls it EX_TEMPFAIL,

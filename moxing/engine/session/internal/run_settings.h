@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "moxing/boost/snapshot_hook.h"
 #include "moxing/config/options.h"
 #include "moxing/engine/compile/arithmetic.h"
 #include "moxing/engine/session/run.h"
@@ -25,6 +27,7 @@ struct RunSettings {
   int64_t log_every_n_steps = 0, output_every_n_steps = 0, save_summary_steps = 0;
   int64_t save_model_secs = 0, save_model_steps = 0, keep_checkpoints = 0, keep_checkpoint_every_n_steps = 0;
   int64_t eval_every_n_steps = 0, eval_steps = 0;
+  std::optional<SnapshotHookOptions> snapshots;  // none are written
   uint64_t seed = 0;
   int threads = 1, prefetch_batches = 2;
   int data_threads = 1;  // or PipelineOptions::kAutomatic

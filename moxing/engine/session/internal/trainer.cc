@@ -13,6 +13,7 @@
 #include <set>
 #include <utility>
 
+#include "moxing/boost/snapshot_hook.h"
 #include "moxing/config/options.h"
 #include "moxing/engine/session/internal/device_trial.h"
 #include "moxing/engine/session/internal/distribution_settings.h"
@@ -118,6 +119,8 @@ RunResult Trainer::run() {
   if (in_parts) compiler_->take_gradients_in_parts();
   if (updater_->loss_scale().is_on()) compiler_->scale_loss(updater_->loss_scale().variable());
   CompiledModel& model = compiler_->for_signature(dataset_->signature());
+  trained_names_ = model.gradient_variables;
+  std::ranges::sort(trained_names_);
   if (start_.kind == StartingPoint::Kind::kWarmStart && ranks_.rank() == 0)
     if (const auto names = names_beside(start_.checkpoint, store_); !names.empty())
       log_warning(fmt::format(
@@ -241,6 +244,7 @@ void Trainer::add_hooks(const std::vector<std::shared_ptr<Hook>>& of_model) {
     hooks_.push_back(evaluation_summary_);
     hooks_.push_back(evaluation_hook(settings_.eval_every_n_steps));
   }
+  if (settings_.snapshots) hooks_.push_back(snapshot_hook(*settings_.snapshots));
   if (saves())
     hooks_.push_back(checkpoint_hook({.every_n_steps = settings_.save_model_steps,
                                       .every_seconds = static_cast<double>(settings_.save_model_secs)}));

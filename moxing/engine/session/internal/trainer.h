@@ -52,6 +52,7 @@ class Trainer : private Session {
   bool can_evaluate() const override { return settings_.evaluates; }
   std::optional<metrics::Direction> direction(std::string_view metric) const override;
   std::vector<std::string> variable_names() const override;
+  std::vector<std::string> trained_variable_names() const override { return trained_names_; }
   Array variable(std::string_view name) const override { return store_.get(name).clone(); }
   void set_variable(std::string_view name, const Array& value) override;
   double learning_rate() const override;
@@ -121,6 +122,7 @@ class Trainer : private Session {
   std::vector<std::string> log_names_;
   std::vector<std::optional<metrics::Direction>> log_directions_;  // of log_names_
   Evaluation last_evaluation_;
+  std::vector<std::string> trained_names_;
 
   double data_seconds_ = 0, compute_seconds_ = 0, total_seconds_ = 0;
   BestValues best_batches_;

@@ -1,0 +1,124 @@
+#include "moxing/boost/snapshot_hook.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <vector>
+
+#include "moxing/boost/snapshots.h"
+#include "moxing/job/distributed.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+
+namespace mox {
+namespace {
+
+class SnapshotHook : public Hook {
+ public:
+  explicit SnapshotHook(const SnapshotHookOptions& options) : options_(options) {}
+
+  std::string name() const override { return "snapshots"; }
+
+  void after_create_session(Session& session) override {
+    const bool by_epochs = options_.every_n_epochs > 0 || options_.from_epoch > 0;
+    if (by_epochs && session.steps_per_epoch() <= 0)
+      throw FailedPrecondition(
+          "snapshots.every_n_epochs or snapshots.from_epoch is set, but the size of an epoch of input_fn's "
+          "data is "
+          "not known; use snapshots.every_n_steps");
+    if (rank() != 0) return;
+    directory_ = options_.directory;
+    if (directory_.empty()) {
+      if (session.log_dir().empty())
+        throw FailedPrecondition(
+            "snapshots are asked for, but there is no place for them: set log_dir or "
+            "snapshots.directory");
+      directory_ = session.log_dir() + "/snapshots";
+    }
+    if (run_.empty()) run_ = fmt::format("{:08x}{:08x}", std::random_device()(), std::random_device()());
+    refuse_those_of_others();
+    for (const boost::SnapshotFile& file : boost::list_snapshots(directory_)) {
+      if (file.step <= session.global_step()) continue;
+      log_info(fmt::format("'{}' is later than step {}, from which this run goes on: it is deleted",
+                           file.path, session.global_step()));
+      std::error_code error;
+      if (!std::filesystem::remove(file.path, error) && error)
+        throw IoError(fmt::format("cannot delete '{}': {}", file.path, error.message()));
+    }
+  }
+
+  void after_run(Session& session, const StepResult&) override {
+    if (rank() != 0 || !is_due(session)) return;
+    std::vector<NamedArray> variables;
+    for (const std::string& name : session.trained_variable_names())
+      variables.push_back({name, session.variable(name)});
+    for (const NamedArray& variable : variables)
+      for (const float value : variable.value.values<float>())
+        if (!std::isfinite(value))
+          throw NumericError(
+              fmt::format("the variable '{}' is not finite after global step {}, so no snapshot "
+                          "is written of it",
+                          variable.name, session.global_step()));
+    boost::write_snapshot(directory_, session.global_step(), variables, {.keep = options_.keep, .run = run_});
+  }
+
+  std::string save_state() const override {
+    return run_.empty() ? "" : nlohmann::json({{"run", run_}}).dump();
+  }
+  void restore_state(const std::string& state) override {
+    try {
+      run_ = nlohmann::json::parse(state).at("run").get<std::string>();
+    } catch (const std::exception& error) {
+      throw DataError(fmt::format("the state of the snapshots hook is damaged: {}", error.what()));
+    }
+  }
+
+ private:
+  bool is_due(const Session& session) const {
+    const int64_t step = session.global_step();
+    if (options_.until_step > 0 && step > options_.until_step) return false;
+    const double per_epoch = session.steps_per_epoch();
+    // The passes that are done; a pass whose end lies within a step ends with it.
+    const auto passes = [&](int64_t steps) {
+      return static_cast<int64_t>(std::floor(static_cast<double>(steps) / per_epoch + 1e-9));
+    };
+    if (options_.from_epoch > 0 && passes(step) < options_.from_epoch) return false;
+    if (options_.every_n_steps > 0) return step % options_.every_n_steps == 0;
+    return passes(step) / options_.every_n_epochs > passes(step - 1) / options_.every_n_epochs;
+  }
+
+  void refuse_those_of_others() const {
+    for (const boost::SnapshotFile& file : boost::list_snapshots(directory_)) {
+      const SafetensorsReader reader(file.path);
+      const auto run = reader.metadata().find("run");
+      if (run == reader.metadata().end() || run->second != run_)
+        throw FailedPrecondition(fmt::format(
+            "'{}' is of another run: the snapshots of two runs are not mixed. Delete them, or give this run "
+            "another log_dir or snapshots.directory",
+            file.path));
+    }
+  }
+
+  const SnapshotHookOptions options_;
+  std::string directory_;
+  std::string run_;  // tells this run's snapshots from those of others
+};
+
+}  // namespace
+
+std::shared_ptr<Hook> snapshot_hook(const SnapshotHookOptions& options) {
+  if ((options.every_n_epochs > 0) == (options.every_n_steps > 0) || options.every_n_epochs < 0 ||
+      options.every_n_steps < 0)
+    throw InvalidArgument(
+        fmt::format("snapshots: set every_n_epochs or every_n_steps, one of the two; got {} and {}",
+                    options.every_n_epochs, options.every_n_steps));
+  if (options.from_epoch < 0 || options.keep < 0 || options.until_step < 0)
+    throw InvalidArgument(
+        fmt::format("snapshots: from_epoch {} and keep {} must be >= 0", options.from_epoch, options.keep));
+  return std::make_shared<SnapshotHook>(options);
+}
+
+}  // namespace mox

@@ -1,0 +1,152 @@
+#include "moxing/boost/snapshots.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <exception>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+
+namespace mox::boost {
+namespace {
+
+constexpr std::string_view kPrefix = "snapshot-", kSuffix = ".safetensors";
+
+std::optional<int64_t> step_of(std::string_view name) {
+  if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) return std::nullopt;
+  const std::string_view digits =
+      name.substr(kPrefix.size(),
+                  std::max(name.size(), kPrefix.size() + kSuffix.size()) - kPrefix.size() - kSuffix.size());
+  int64_t step = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
+  if (digits.empty() || error != std::errc() || end != digits.data() + digits.size() || step < 0 ||
+      digits != std::to_string(step))
+    return std::nullopt;
+  return step;
+}
+
+WeightLayout layout_of(const SafetensorsReader& file) {
+  std::vector<std::string> names;
+  std::vector<Shape> shapes;
+  for (const SafetensorsReader::Tensor& tensor : file.tensors()) {
+    if (tensor.type.dtype != DType::kFloat32)
+      throw FailedPrecondition(
+          fmt::format("the snapshot '{}' has '{}' as {}: weights that are trained are float32", file.path(),
+                      tensor.name, to_string(tensor.type)));
+    names.push_back(tensor.name);
+    shapes.push_back(tensor.type.shape);
+  }
+  return WeightLayout(std::move(names), shapes);
+}
+
+void require_same_files(const std::vector<SafetensorsReader>& files, const std::string& directory,
+                        Communicator& ranks) {
+  if (ranks.size() == 1) return;
+  std::string seen;
+  for (const SafetensorsReader& file : files)
+    seen += fmt::format("{} {:08x} {}\n", std::filesystem::path(file.path()).filename().string(),
+                        file.stamp().header_crc32, file.stamp().bytes);
+  const std::vector<std::string> all = ranks.allgather(seen);
+  for (size_t rank = 1; rank < all.size(); ++rank)
+    if (all[rank] != all[0])
+      throw FailedPrecondition(fmt::format(
+          "rank 0 and rank {} see different snapshots in '{}' ({} and {} files): each rank computes a slice "
+          "of "
+          "the basis, so the directory must be on a file system that all machines share",
+          rank, directory, std::ranges::count(all[0], '\n'), std::ranges::count(all[rank], '\n')));
+}
+
+}  // namespace
+
+std::string write_snapshot(const std::string& directory, int64_t step, std::span<const NamedArray> variables,
+                           const SnapshotWriting& writing) {
+  make_directories(directory);
+  const std::string path = fmt::format("{}/{}{}{}", directory, kPrefix, step, kSuffix);
+  write_safetensors(path, variables, {{"step", std::to_string(step)}, {"run", writing.run}});
+  if (writing.keep <= 0) return path;
+  const std::vector<SnapshotFile> all = list_snapshots(directory);
+  for (size_t i = 0; i + static_cast<size_t>(writing.keep) < all.size(); ++i) {
+    std::error_code error;
+    if (!std::filesystem::remove(all[i].path, error) && error)
+      throw IoError(fmt::format("cannot delete '{}': {}", all[i].path, error.message()));
+  }
+  return path;
+}
+
+std::vector<SnapshotFile> list_snapshots(const std::string& directory) {
+  std::vector<SnapshotFile> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error))
+    if (const auto step = step_of(entry->path().filename().string()))
+      files.push_back({*step, entry->path().string()});
+  if (error && error != std::errc::no_such_file_or_directory)
+    throw IoError(fmt::format("cannot list '{}': {}", directory, error.message()));
+  std::ranges::sort(files, {}, &SnapshotFile::step);
+  return files;
+}
+
+SnapshotSet::SnapshotSet(const std::string& directory, const WeightLayout& expected, Communicator& ranks,
+                         const Workers& workers)
+    : layout_(expected) {
+  for (const SnapshotFile& file : list_snapshots(directory)) files_.emplace_back(file.path);
+  require_same_files(files_, directory, ranks);
+  if (files_.empty())
+    throw NotFound(
+        fmt::format("there are no snapshots (snapshot-<step>.safetensors) in '{}'; a run writes them with "
+                    "snapshots.every_n_epochs or snapshots.every_n_steps",
+                    directory));
+  for (const SafetensorsReader& file : files_) {
+    const WeightLayout found = layout_of(file);
+    if (layout_.columns() == 0) layout_ = found;
+    if (const std::string difference = found.difference(layout_); !difference.empty())
+      throw FailedPrecondition(
+          fmt::format("the snapshot '{}' is of another network{}: {}", file.path(),
+                      expected.columns() > 0 ? "" : fmt::format(" than '{}'", files_[0].path()), difference));
+  }
+  // Of this rank; all are read by some rank.
+  std::vector<size_t> own;
+  for (size_t i = 0; i < files_.size(); ++i)
+    if (static_cast<int>(i % static_cast<size_t>(ranks.size())) == ranks.rank()) own.push_back(i);
+  std::vector<std::exception_ptr> errors(own.size());
+  workers(static_cast<int64_t>(own.size()), [&](int64_t i) {
+    const auto index = static_cast<size_t>(i);
+    try {
+      files_[own[index]].verify();
+    } catch (...) {
+      errors[index] = std::current_exception();
+    }
+  });
+  for (const std::exception_ptr& error : errors)
+    if (error) std::rethrow_exception(error);
+}
+
+void SnapshotSet::read(int64_t vector, int64_t first_column, std::span<float> out) const {
+  const auto& variables = layout_.variables();
+  const auto after = std::ranges::upper_bound(variables, first_column, {}, &WeightLayout::Variable::first);
+  auto index = static_cast<size_t>(after - variables.begin()) - 1;
+  for (auto left = static_cast<int64_t>(out.size()); left > 0; ++index) {
+    const WeightLayout::Variable& variable = variables[index];
+    const int64_t begin = first_column - variable.first,
+                  count = std::min(left, variable.shape.elements() - begin);
+    if (count > 0) {
+      files_[static_cast<size_t>(vector)].read(index, static_cast<uint64_t>(begin) * sizeof(float),
+                                               std::as_writable_bytes(out.first(static_cast<size_t>(count))));
+      out = out.subspan(static_cast<size_t>(count));
+      first_column += count;
+      left -= count;
+    }
+  }
+}
+
+std::string SnapshotSet::describe(int64_t vector, int64_t column) const {
+  return fmt::format("'{}', {}", files_[static_cast<size_t>(vector)].path(), layout_.describe(column));
+}
+
+}  // namespace mox::boost

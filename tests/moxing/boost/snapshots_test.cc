@@ -1,0 +1,192 @@
+#include "moxing/boost/snapshots.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include "moxing/boost/snapshot_hook.h"
+#include "moxing/checkpoint/checkpoint.h"
+#include "runtime/base/error.h"
+#include "tests/moxing/boost/boost_samples.h"
+#include "tests/moxing/small_run.h"
+#include "tests/runtime/comm/thread_ranks.h"
+#include "tests/support/temporary_directory.h"
+
+namespace mox {
+namespace {
+
+using boost::list_snapshots;
+using boost::SnapshotFile;
+using boost::SnapshotSet;
+using boost::write_snapshot;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const boost::Workers kTwoWorkers = boost::workers_of(Team(2));
+
+std::vector<int64_t> steps_in(const std::string& directory) {
+  std::vector<int64_t> steps;
+  for (const SnapshotFile& file : list_snapshots(directory)) steps.push_back(file.step);
+  return steps;
+}
+
+TEST(SnapshotsTest, AreListedByStepAndNothingElseIs) {
+  const TemporaryDirectory directory;
+  const Array walk = boost::random_walk(3, 3003);
+  for (const int64_t step : {100, 9, 20}) write_snapshot(directory.path(), step, boost::weights_of(walk, 0));
+  for (const char* name : {"snapshot-7.safetensors.tmp", "snapshot-x.safetensors", "snapshot-.safetensors",
+                           "snapshot-07.safetensors", "checkpoint-8"})
+    directory.write(name, "");
+  EXPECT_THAT(steps_in(directory.path()), ElementsAre(9, 20, 100));
+  EXPECT_THAT(steps_in(directory.file("none")), ElementsAre());
+}
+
+TEST(SnapshotsTest, TheNewestAreKept) {
+  const TemporaryDirectory directory;
+  const Array walk = boost::random_walk(1, 3003);
+  for (const int64_t step : {1, 2, 3, 4})
+    write_snapshot(directory.path(), step, boost::weights_of(walk, 0), {.keep = 2});
+  EXPECT_THAT(steps_in(directory.path()), ElementsAre(3, 4));
+}
+
+TEST(SnapshotsTest, AreOneVectorInTheOrderOfNames) {
+  const TemporaryDirectory directory;
+  const Array walk = boost::random_walk(4, 3003);
+  boost::write_walk(directory.path(), walk);
+  Communicator alone;
+  const SnapshotSet set(directory.path(), {}, alone, kTwoWorkers);
+  ASSERT_EQ(set.vectors(), 4);
+  ASSERT_EQ(set.columns(), 3003);
+  for (const int64_t first : {0, 2, 3, 2999}) {  // across the border of the two variables, too
+    std::vector<float> read(4);
+    set.read(2, first, read);
+    for (int64_t j = 0; j < 4; ++j)
+      EXPECT_EQ(read[static_cast<size_t>(j)],
+                walk.values<float>()[static_cast<size_t>(2 * 3003 + first + j)]);
+  }
+  EXPECT_THAT(set.describe(1, 5),
+              AllOf(HasSubstr("snapshot-10.safetensors"), HasSubstr("'layer/w', element 2")));
+}
+
+std::string refusal(const std::string& directory, const boost::WeightLayout& expected = {}) {
+  Communicator alone;
+  return message_of<Error>([&] { SnapshotSet(directory, expected, alone, kTwoWorkers); });
+}
+
+TEST(SnapshotsTest, ThoseOfAnotherNetworkAreRefusedWithTheDifference) {
+  const TemporaryDirectory directory;
+  boost::write_walk(directory.path(), boost::random_walk(2, 3003));
+  EXPECT_THAT(refusal(directory.path(), boost::WeightLayout({"b", "layer/w"}, {Shape{3}, Shape{3000}})),
+              AllOf(HasSubstr("another network"), HasSubstr("'layer/w' is [2, 1500] and not [3000]")));
+  EXPECT_THAT(refusal(directory.path(),
+                      boost::WeightLayout({"b", "layer/w", "c"}, {Shape{3}, Shape{2, 1500}, Shape{1}})),
+              HasSubstr("'c' is missing"));
+  EXPECT_THAT(refusal(directory.path(), boost::WeightLayout({"b"}, {Shape{3}})),
+              HasSubstr("'layer/w' is there beside"));
+  const std::vector<NamedArray> other = {{"b", Array(DType::kFloat32, {4})}};
+  write_snapshot(directory.path(), 30, other);
+  EXPECT_THAT(refusal(directory.path()),
+              AllOf(HasSubstr("snapshot-30"), HasSubstr("than"), HasSubstr("snapshot-0")));
+  EXPECT_THAT(refusal(directory.file("none")), HasSubstr("there are no snapshots"));
+}
+
+TEST(SnapshotsTest, ADamagedOneIsFoundWhicheverByteItIs) {
+  const TemporaryDirectory directory;
+  boost::write_walk(directory.path(), boost::random_walk(2, 3003));
+  const std::string path = directory.file("snapshot-10.safetensors");
+  std::fstream(path, std::ios::in | std::ios::out | std::ios::binary).seekp(-1, std::ios::end).put('\x55');
+  EXPECT_THAT(refusal(directory.path()), AllOf(HasSubstr("snapshot-10"), HasSubstr("is damaged")));
+}
+
+TEST(SnapshotsTest, RanksThatSeeDifferentFilesSaySo) {
+  const TemporaryDirectory directory;
+  boost::write_walk(directory.file("0"), boost::random_walk(3, 3003));
+  boost::write_walk(directory.file("1"), boost::random_walk(2, 3003));
+  run_ranks(2, [&](Communicator& ranks) {
+    EXPECT_THAT(message_of<FailedPrecondition>([&] {
+                  SnapshotSet(directory.file(std::to_string(ranks.rank())), {}, ranks, kTwoWorkers);
+                }),
+                AllOf(HasSubstr("(3 and 2 files)"), HasSubstr("all machines share")));
+  });
+}
+
+class SnapshotHookTest : public SmallRun {
+ protected:
+  // An epoch has five steps.
+  RunSpec with(const SnapshotHookOptions& options, int64_t steps) {
+    RunSpec run = spec();
+    run.max_number_of_steps = steps;
+    run.hooks.push_back(snapshot_hook(options));
+    return run;
+  }
+  std::vector<int64_t> steps() const { return steps_in(log_dir_ + "/snapshots"); }
+};
+
+TEST_F(SnapshotHookTest, WritesTheTrainedVariablesAloneAsTheyAreAfterTheStep) {
+  run_or_throw(with({.every_n_steps = 3}, 7));
+  EXPECT_THAT(steps(), ElementsAre(3, 6));
+  const auto file = read_safetensors(log_dir_ + "/snapshots/snapshot-6.safetensors");
+  ASSERT_EQ(file.tensors.size(), 1U);
+  EXPECT_EQ(file.tensors[0].name, "w");
+  EXPECT_EQ(file.tensors[0].value.item(), -6);
+  EXPECT_FALSE(list_checkpoints(log_dir_).empty());
+}
+
+TEST_F(SnapshotHookTest, ByEpochsFromAnEpochOnKeepsTheNewest) {
+  run_or_throw(with({.every_n_epochs = 2, .from_epoch = 3, .keep = 2}, 52));
+  EXPECT_THAT(steps(), ElementsAre(40, 50));
+}
+
+TEST_F(SnapshotHookTest, EndsWhenItIsToldTo) {
+  run_or_throw(with({.every_n_steps = 2, .until_step = 4}, 8));
+  EXPECT_THAT(steps(), ElementsAre(2, 4));
+}
+
+TEST_F(SnapshotHookTest, ARunThatGoesOnMakesTheLaterOnesAgain) {
+  RunSpec first = with({.every_n_steps = 2}, 8);
+  first.save_model_steps = 5;
+  first.hooks.push_back(after_run_hook([](Session& session, const StepResult&) {
+    if (session.global_step() == 7) throw DataError("planted");
+  }));
+  EXPECT_THROW(run_or_throw(first), DataError);
+  EXPECT_THAT(steps(), ElementsAre(2, 4, 6));
+  run_or_throw(with({.every_n_steps = 4}, 8));  // goes on from step 5
+  EXPECT_THAT(steps(), ElementsAre(2, 4, 8));
+}
+
+TEST_F(SnapshotHookTest, ThoseOfAnotherRunAreRefused) {
+  const std::string elsewhere = log_dir_ + "-snapshots";
+  std::filesystem::remove_all(elsewhere);
+  run_or_throw(with({.every_n_steps = 2, .directory = elsewhere}, 4));
+  RunSpec other = with({.every_n_steps = 2, .directory = elsewhere}, 4);
+  other.log_dir = fresh_directory("another_run");
+  EXPECT_THAT(message_of_run<FailedPrecondition>(other), HasSubstr("is of another run"));
+  EXPECT_THAT(steps_in(elsewhere), ElementsAre(2, 4));
+  std::filesystem::remove_all(elsewhere);
+}
+
+TEST_F(SnapshotHookTest, WhatCannotBeIsRefusedAtOnce) {
+  EXPECT_THROW((snapshot_hook(SnapshotHookOptions{})), InvalidArgument);
+  EXPECT_THROW((snapshot_hook(SnapshotHookOptions{.every_n_epochs = 1, .every_n_steps = 1})),
+               InvalidArgument);
+  EXPECT_THROW((snapshot_hook(SnapshotHookOptions{.every_n_steps = 1, .keep = -1})), InvalidArgument);
+  RunSpec nowhere = with({.every_n_steps = 1}, 4);
+  nowhere.log_dir = "";
+  EXPECT_THAT(message_of_run<FailedPrecondition>(nowhere), HasSubstr("set log_dir or snapshots.directory"));
+}
+
+TEST_F(SnapshotHookTest, IsThereWhenTheOptionsSaySo) {
+  const ScopedConfiguration configured{
+      std::vector<std::string>{"--threads=1", "--log_level=error", "--snapshots.every_n_epochs=1"}};
+  RunSpec run = spec();
+  run.max_number_of_steps = 11;
+  run_or_throw(run);
+  EXPECT_THAT(steps(), ElementsAre(5, 10));
+}
+
+}  // namespace
+}  // namespace mox
