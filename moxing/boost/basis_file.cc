@@ -1,0 +1,145 @@
+#include "moxing/boost/basis_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "moxing/formats/npy.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/base/input_file.h"
+
+namespace mox::boost {
+namespace {
+
+constexpr int64_t kColumnsAtOnce = 64 * kTileColumns;
+
+// A file that appears under its name when it is whole.
+class NewFile {
+ public:
+  explicit NewFile(const std::string& path) : path_(path), temporary_(path + ".saving") {
+    fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd_ < 0) fail("write");
+  }
+  ~NewFile() {
+    if (fd_ < 0) return;
+    ::close(fd_);
+    ::unlink(temporary_.c_str());
+  }
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+
+  void write_at(int64_t offset, std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      const ssize_t put = ::pwrite(fd_, bytes.data(), bytes.size(), offset);
+      if (put < 0 && errno == EINTR) continue;
+      if (put <= 0) fail("write");
+      bytes = bytes.subspan(static_cast<size_t>(put));
+      offset += put;
+    }
+  }
+  void publish() {
+    if (::fsync(fd_) != 0) fail("write");
+    if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename");
+    ::close(fd_);
+    fd_ = -1;
+    const std::string parent = std::filesystem::path(path_).parent_path().string();
+    sync_directory(parent.empty() ? "." : parent);
+  }
+
+ private:
+  [[noreturn]] void fail(const char* what) const {
+    throw IoError(fmt::format("cannot {} '{}': {}", what, temporary_, std::strerror(errno)));
+  }
+  std::string path_, temporary_;
+  int fd_ = -1;
+};
+
+}  // namespace
+
+void write_basis(const std::string& path, const Basis& basis, Communicator& ranks) {
+  const int64_t columns = basis.chunks().columns(), components = basis.components();
+  const std::string header = data::make_npy_header({DType::kFloat32, {components, columns}});
+  std::optional<NewFile> file;
+  if (ranks.rank() == 0) {
+    const std::string parent = std::filesystem::path(path).parent_path().string();
+    if (!parent.empty()) make_directories(parent);
+    file.emplace(path);
+    file->write_at(0, std::as_bytes(std::span(header)));
+  }
+  std::vector<float> block;
+  for (int rank = 0; rank < ranks.size(); ++rank) {
+    const IndexRange slice = basis.chunks().columns_of(rank, ranks.size());
+    for (int64_t done = 0; done < slice.count; done += kColumnsAtOnce) {
+      const auto count = static_cast<size_t>(std::min(kColumnsAtOnce, slice.count - done));
+      block.resize(static_cast<size_t>(components) * count);
+      if (ranks.rank() == rank)
+        for (int64_t i = 0; i < components; ++i)
+          basis.read(i, slice.first + done, std::span(block).subspan(static_cast<size_t>(i) * count, count));
+      if (rank > 0) ranks.broadcast(std::as_writable_bytes(std::span(block)), rank);
+      if (!file) continue;
+      for (int64_t i = 0; i < components; ++i)
+        file->write_at(static_cast<int64_t>(header.size()) +
+                           (i * columns + slice.first + done) * static_cast<int64_t>(sizeof(float)),
+                       std::as_bytes(std::span(block).subspan(static_cast<size_t>(i) * count, count)));
+    }
+  }
+  if (file) file->publish();
+  ranks.barrier();  // it is there for all
+}
+
+Basis read_basis(const std::string& path, int64_t components, int64_t columns, Communicator& ranks,
+                 const Workers& workers, DType dtype) {
+  const InputFile file(path);
+  const uint64_t bytes = file.bytes();
+  std::vector<std::byte> first(static_cast<size_t>(std::min<uint64_t>(bytes, 64 << 10)));
+  file.read_at(0, first);
+  const data::NpyHeader header = data::parse_npy_header(first, path);
+  const Shape& shape = header.type.shape;
+  if (header.type.dtype != DType::kFloat32)
+    throw DataError(
+        fmt::format("'{}' holds {}; a basis is an array of float32 (in Python: "
+                    "array.astype('float32'))",
+                    path, to_string(header.type)));
+  if (shape.rank() != 2 || shape[0] != components || shape[1] != columns)
+    throw FailedPrecondition(fmt::format(
+        "the basis '{}' is {}; this run needs [{}, {}]: dim_reduce.n_components rows, and a column "
+        "for each of the model's trained weights",
+        path, to_string(shape), components, columns));
+  if (bytes != header.data_begin + header.type.bytes())
+    throw DataError(fmt::format("'{}' has {} bytes; {} and its header need {}", path, bytes,
+                                to_string(header.type), header.data_begin + header.type.bytes()));
+  Basis basis(components, columns, ranks.rank(), ranks.size(), dtype);
+  std::vector<std::exception_ptr> errors(static_cast<size_t>(basis.own_chunks().count));
+  workers(basis.own_chunks().count, [&](int64_t index) {
+    try {
+      const IndexRange chunk = basis.chunks().chunk(basis.own_chunks().first + index);
+      std::vector<float> row(static_cast<size_t>(chunk.count));
+      for (int64_t i = 0; i < components; ++i) {
+        file.read_at(header.data_begin + static_cast<uint64_t>(i * columns + chunk.first) * sizeof(float),
+                     std::as_writable_bytes(std::span(row)));
+        const auto wrong = std::ranges::find_if(row, [](float value) { return !std::isfinite(value); });
+        if (wrong != row.end())
+          throw DataError(fmt::format("'{}' has a value that is not finite in row {}, column {}", path, i,
+                                      chunk.first + (wrong - row.begin())));
+        basis.write(i, chunk.first, row);
+      }
+    } catch (...) {
+      errors[static_cast<size_t>(index)] = std::current_exception();
+    }
+  });
+  for (const std::exception_ptr& error : errors)
+    if (error) std::rethrow_exception(error);
+  return basis;
+}
+
+}  // namespace mox::boost

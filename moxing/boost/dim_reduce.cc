@@ -1,0 +1,240 @@
+#include "moxing/boost/dim_reduce.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "runtime/base/error.h"
+
+namespace mox::boost {
+namespace {
+
+constexpr int64_t kWorkerColumns = 16 * kTileColumns;  // columns that a worker takes
+
+std::span<float> columns_of(std::vector<float>& all, int64_t first, int64_t count) {
+  return std::span(all).subspan(static_cast<size_t>(first), static_cast<size_t>(count));
+}
+
+int64_t whole_tiles(int64_t columns) { return (columns + kTileColumns - 1) / kTileColumns * kTileColumns; }
+
+void require_options(const DimReduceOptions& options) {
+  const auto require = [](bool holds, const char* name, double value, const char* range) {
+    if (!holds) throw InvalidArgument(fmt::format("dim_reduce.{} is {}; it must be {}", name, value, range));
+  };
+  require(options.rho > 0 && options.rho < 1, "rho", options.rho, "between 0 and 1");
+  require(options.gamma >= 0 && options.gamma < 1, "gamma", options.gamma, "at least 0 and below 1");
+  require(options.alpha >= 0 && std::isfinite(options.alpha), "alpha", options.alpha, "at least 0");
+  require(options.sigma > 0 && options.sigma < 1, "sigma", options.sigma, "between 0 and 1");
+  require(options.max_search >= 1, "max_search", static_cast<double>(options.max_search), "at least 1");
+}
+
+}  // namespace
+
+FailedSearch failed_search_from_string(std::string_view text) {
+  if (text == "skip") return FailedSearch::kSkip;
+  if (text == "shrink") return FailedSearch::kShrink;
+  if (text == "stop") return FailedSearch::kStop;
+  throw InvalidArgument(
+      fmt::format("dim_reduce.on_failed_search is '{}'; it can be skip, shrink or stop", text));
+}
+
+DimReduce::DimReduce(Basis basis, const DimReduceOptions& options, Communicator& ranks, Workers workers)
+    : basis_(std::move(basis)),
+      options_(options),
+      ranks_(ranks),
+      workers_(std::move(workers)),
+      search_(basis_.components()) {
+  require_options(options);
+  identity_ = basis_.identity(ranks_, workers_);
+  counts_.accepted.assign(static_cast<size_t>(options.max_search), 0);
+  residual_.assign(static_cast<size_t>(whole_tiles(basis_.chunks().columns())), 0.0F);
+  weights_before_ = way_ = inside_ = residual_;
+}
+
+// Chunk by chunk, and the chunks' sums in their order over all ranks.
+std::vector<double> DimReduce::coordinates(const FlatArrays& gradient, float scale) const {
+  const auto k = static_cast<size_t>(basis_.components());
+  std::vector<double> own(static_cast<size_t>(basis_.own_chunks().count) * k, 0.0);
+  workers_(basis_.own_chunks().count, [&](int64_t index) {
+    const std::span<double> sums = std::span(own).subspan(static_cast<size_t>(index) * k, k);
+    const IndexRange chunk = basis_.chunks().chunk(basis_.own_chunks().first + index);
+    std::array<float, kTileColumns> g;
+    for (int64_t first = chunk.first; first < chunk.end(); first += kTileColumns) {
+      const int64_t count = std::min(kTileColumns, chunk.end() - first);
+      g.fill(0);
+      gradient.read(first, std::span(g).first(static_cast<size_t>(count)));
+      for (float& value : g) value *= scale;
+      basis_.add_products((first - basis_.own_columns().first) / kTileColumns, g.data(), sums);
+    }
+  });
+  const std::string_view bytes(reinterpret_cast<const char*>(own.data()), own.size() * sizeof(double));
+  const auto all =
+      ranks_.size() == 1 ? std::vector<std::string>{std::string(bytes)} : ranks_.allgather(bytes);
+  std::vector<double> result(k, 0.0);
+  for (const std::string& theirs : all)
+    for (size_t at = 0; at < theirs.size(); at += k * sizeof(double))
+      for (size_t i = 0; i < k; ++i) {
+        double sum = 0;
+        std::memcpy(&sum, theirs.data() + at + i * sizeof(double), sizeof sum);
+        result[i] += sum;
+      }
+  return result;
+}
+
+// Tile by tile; the columns begin and end with a chunk.
+void DimReduce::each_tile(IndexRange columns, FunctionRef<void(int64_t first, int64_t count)> body) const {
+  workers_((columns.count + kWorkerColumns - 1) / kWorkerColumns, [&](int64_t index) {
+    const int64_t begin = columns.first + index * kWorkerColumns,
+                  end = std::min(begin + kWorkerColumns, columns.end());
+    for (int64_t first = begin; first < end; first += kTileColumns)
+      body(first, std::min(kTileColumns, end - first));
+  });
+}
+
+// Every rank gets the others' slices.
+void DimReduce::share(std::vector<float>& columns) const {
+  if (ranks_.size() == 1) return;
+  for (int rank = 0; rank < ranks_.size(); ++rank) {
+    const IndexRange slice = basis_.chunks().columns_of(rank, ranks_.size());
+    if (slice.count > 0)
+      ranks_.broadcast(std::as_writable_bytes(std::span(columns).subspan(static_cast<size_t>(slice.first),
+                                                                         static_cast<size_t>(slice.count))),
+                       rank);
+  }
+}
+
+DimReduce::Outcome DimReduce::step(const FlatArrays& gradient, double gradient_scale, double loss,
+                                   const FlatArrays& weights, FunctionRef<double()> loss_of_trial) {
+  MOX_ASSERT(gradient.columns() == basis_.chunks().columns() && weights.columns() == gradient.columns(),
+             "as many weights as the basis has columns");
+  const auto scale = static_cast<float>(gradient_scale);
+  const std::vector<double> projected = coordinates(gradient, scale);
+  if (!std::ranges::all_of(projected, [](double value) { return std::isfinite(value); }))
+    throw NumericError(
+        "the gradient's coordinates in the subspace are not finite: the gradient is NaN or infinite");
+  const SubspaceSearch::State before = search_.state();
+  const std::vector<double>& direction = search_.begin(projected);
+
+  const std::vector<float> d(direction.begin(), direction.end()), c(projected.begin(), projected.end());
+  const IndexRange own = basis_.own_columns(), all{0, basis_.chunks().columns()};
+  each_tile(own, [&](int64_t first, int64_t) {
+    basis_.combine((first - own.first) / kTileColumns, d, c, way_.data() + first, inside_.data() + first);
+  });
+  share(way_);
+  share(inside_);
+
+  Outcome outcome;
+  double length = 1;
+  outcome.failed = true;
+  for (int64_t m = 0; m < options_.max_search; ++m) {
+    if (m > 0) length *= options_.rho;
+    each_tile(all, [&](int64_t first, int64_t count) {
+      if (m == 0) weights.read(first, columns_of(weights_before_, first, count));
+      std::array<float, kTileColumns> trial;
+      const auto by = static_cast<float>(length);
+      const float *w = weights_before_.data() + first, *u = way_.data() + first;
+      for (int64_t j = 0; j < kTileColumns; ++j) trial[static_cast<size_t>(j)] = w[j] + by * u[j];
+      weights.write(first, std::span(trial).first(static_cast<size_t>(count)));
+    });
+    ++outcome.trials;
+    if (loss_of_trial() < loss + options_.sigma * length * search_.slope()) {
+      outcome.failed = false;
+      ++counts_.accepted[static_cast<size_t>(m)];
+      break;
+    }
+  }
+
+  if (outcome.failed && options_.on_failed_search != FailedSearch::kShrink) length = 0;
+  outcome.stop = outcome.failed && options_.on_failed_search == FailedSearch::kStop;
+  outcome.length = length;
+  ++counts_.steps;
+  counts_.trials += outcome.trials;
+  counts_.failed += outcome.failed ? 1 : 0;
+  if (outcome.stop) {
+    search_.restore(before);
+    each_tile(all, [&](int64_t first, int64_t count) {
+      weights.write(first, columns_of(weights_before_, first, count));
+    });
+    return outcome;
+  }
+  if (length > 0)
+    search_.accept(length);
+  else
+    search_.withdraw();
+  move(gradient, scale, length, weights);
+  return outcome;
+}
+
+void DimReduce::move(const FlatArrays& gradient, float scale, double length, const FlatArrays& weights) {
+  const auto by = static_cast<float>(length), alpha = static_cast<float>(options_.alpha),
+             gamma = static_cast<float>(options_.gamma);
+  each_tile({0, basis_.chunks().columns()}, [&](int64_t first, int64_t count) {
+    std::array<float, kTileColumns> g, moved;
+    g.fill(0);
+    gradient.read(first, std::span(g).first(static_cast<size_t>(count)));
+    float* r = residual_.data() + first;
+    const float *w = weights_before_.data() + first, *u = way_.data() + first,
+                *inside = inside_.data() + first;
+    for (size_t j = 0; j < kTileColumns; ++j) {
+      r[j] = gamma * r[j] + (scale * g[j] - inside[j]);
+      moved[j] =
+          (by == 0 ? w[j] : w[j] + by * u[j]) - alpha * r[j];  // where nothing is accepted, u may overflow
+    }
+    weights.write(first, std::span(moved).first(static_cast<size_t>(count)));
+  });
+}
+
+Array DimReduce::residual() const {
+  const int64_t columns = basis_.chunks().columns();
+  return Array::from<float>({columns}, std::span(residual_).first(static_cast<size_t>(columns)));
+}
+
+std::string DimReduce::save_state() const {
+  const SubspaceSearch::State state = search_.state();
+  return nlohmann::json({{"basis", identity_},
+                         {"b", state.b},
+                         {"last_gradient", state.last_gradient},
+                         {"last_step", state.last_step},
+                         {"steps", counts_.steps},
+                         {"failed", counts_.failed},
+                         {"trials", counts_.trials},
+                         {"accepted", counts_.accepted}})
+      .dump();
+}
+
+void DimReduce::restore(const std::string& state, const Array& residual, const std::string& path) {
+  SubspaceSearch::State search;
+  Counts counts;
+  std::string identity;
+  try {
+    const auto json = nlohmann::json::parse(state);
+    identity = json.at("basis").get<std::string>();
+    search = {json.at("b").get<std::vector<double>>(), json.at("last_gradient").get<std::vector<double>>(),
+              json.at("last_step").get<std::vector<double>>()};
+    counts = {json.at("steps").get<int64_t>(), json.at("failed").get<int64_t>(),
+              json.at("trials").get<int64_t>(), json.at("accepted").get<std::vector<int64_t>>()};
+  } catch (const std::exception& error) {
+    throw DataError(fmt::format("the checkpoint '{}' holds no state of dimension-reduced training ({})", path,
+                                error.what()));
+  }
+  if (identity != identity_)
+    throw FailedPrecondition(fmt::format(
+        "the run in '{}' went on in the subspace of another basis ({}) than the one given now ({}): "
+        "give it the pca_mat.npy, the n_components and the basis_dtype of before, or begin stage 2 "
+        "anew in another log_dir with --checkpoint_path={}",
+        path, identity, identity_, path));
+  if (residual.dtype() != DType::kFloat32 || residual.elements() != basis_.chunks().columns())
+    throw DataError(
+        fmt::format("the checkpoint '{}' has the residual momentum as {}; the model has {} weights", path,
+                    to_string(residual.type()), basis_.chunks().columns()));
+  search_.restore(search);
+  counts.accepted.resize(std::max(counts.accepted.size(), counts_.accepted.size()));
+  counts_ = std::move(counts);
+  std::ranges::copy(residual.values<float>(), residual_.begin());
+}
+
+}  // namespace mox::boost
