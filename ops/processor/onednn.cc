@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/processor/instruction_set.h"
 #include "runtime/base/error.h"
 
 namespace mox::onednn {
@@ -242,10 +243,13 @@ dnnl::memory::desc image_descriptor_like(const TensorType& image, const TensorTy
   using Tag = dnnl::memory::format_tag;
   const dnnl::memory::data_type type = data_type_of(image.dtype);
   const dnnl::memory::dims dims(image.shape.begin(), image.shape.end());
-  // A 1 x 1 image of whole blocks is at once plain, channels last and blocked; blocks are what convolutions
-  // go on with.
+  // A 1 x 1 image of whole blocks is at once plain, channels last and blocked; blocks as wide as a register
+  // are what convolutions go on with.
   const bool is_pixel = like_type.shape[2] == 1 && like_type.shape[3] == 1 && like.is_plain();
-  for (const Tag tag : {Tag::nChw16c, Tag::nChw8c, Tag::nhwc}) {
+  const bool has_16_lanes = instruction_set() >= InstructionSet::kAvx512;
+  const Tag wide = has_16_lanes ? Tag::nChw16c : Tag::nChw8c,
+            other = has_16_lanes ? Tag::nChw8c : Tag::nChw16c;
+  for (const Tag tag : {wide, other, Tag::nhwc}) {
     const dnnl::memory::desc candidate(dnnl::memory::dims(like_type.shape.begin(), like_type.shape.end()),
                                        data_type_of(like_type.dtype), tag);
     if (like.is_plain() && !is_pixel) break;

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <sstream>
+#include <string>
 
 #include "ops/fusion/default_rules.h"
 #include "runtime/base/random.h"
@@ -15,6 +18,24 @@ double element(const Array& array, int64_t i) {
   const Array one = array.reshaped({array.elements()}).rows(i, i + 1);
   return one.item();
 }
+
+// Whether oneDNN sums a filter's gradient in this plan. It cuts that sum by the number of threads
+// (docs/determinism.md); our own kernels, which take its place where the processor has AVX-512, do not.
+bool has_filter_gradient_of_onednn(const Graph& graph, std::span<const Tensor> fetches) {
+  const Team team(1);
+  team.enter();
+  const auto plan =
+      Plan::compile(graph, {.fetches = {fetches.begin(), fetches.end()}, .gradients = {}, .updates = {}},
+                    compile_options(), team);
+  std::istringstream lines(plan->describe());
+  for (std::string line; std::getline(lines, line);)
+    if (line.find(" conv2d_filter_gradient ") != std::string::npos)
+      for (const char* implementation : {" jit:", " brg", " gemm:", " ref:"})
+        if (line.find(implementation) != std::string::npos) return true;
+  return false;
+}
+
+bool is_filter_gradient(const Tensor& tensor) { return tensor.node()->op->name == "conv2d_filter_gradient"; }
 
 }  // namespace
 
@@ -42,11 +63,16 @@ std::vector<Array> evaluate_ops(const BuildMany& build, const std::vector<Array>
   const std::vector<Array> on_three_threads = run_graph(fetches, inputs, {.threads = 3});
   const std::vector<Array> without_rules =
       mox::evaluate(fetches, inputs, {.compile = compile_options_without_rules()});
+  const bool sums_are_cut =
+      std::ranges::any_of(fetches, is_filter_gradient) && has_filter_gradient_of_onednn(graph, fetches);
   for (size_t i = 0; i < results.size(); ++i) {
     SCOPED_TRACE("result " + std::to_string(i) + ": " + to_string(fetches[i]));
     EXPECT_EQ(results[i].type(), fetches[i].type());
-    EXPECT_EQ(std::memcmp(results[i].data(), on_three_threads[i].data(), results[i].bytes()), 0)
-        << "the bits depend on the number of threads";
+    if (sums_are_cut && is_filter_gradient(fetches[i]))
+      expect_close(results[i], on_three_threads[i], 1e-4, absolute);
+    else
+      EXPECT_EQ(std::memcmp(results[i].data(), on_three_threads[i].data(), results[i].bytes()), 0)
+          << "the bits depend on the number of threads";
     SCOPED_TRACE("with and without rewrite rules");
     expect_close(results[i], without_rules[i], 1e-4, absolute);
   }

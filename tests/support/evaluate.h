@@ -26,8 +26,8 @@ using Build = std::function<Tensor(std::span<const Tensor> inputs)>;
 using BuildMany = std::function<std::vector<Tensor>(std::span<const Tensor> inputs)>;
 
 // Builds a graph with one input for each array, runs it, returns the results. Runs it three ways and expects:
-// the same bits on one thread and on three; the same values, within rounding (1e-4 of them or `absolute`),
-// with no rewrite rules.
+// the same bits on one thread and on three (but for a filter's gradient that oneDNN sums: the same within
+// rounding); the same values, within rounding (1e-4 of them or `absolute`), with no rewrite rules.
 Array evaluate_op(const Build& build, const std::vector<Array>& inputs);
 std::vector<Array> evaluate_ops(const BuildMany& build, const std::vector<Array>& inputs,
                                 double absolute = 1e-5);

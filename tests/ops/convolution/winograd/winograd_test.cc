@@ -88,6 +88,8 @@ TEST_P(WinogradTest, AgreesWithTheDirectSumAndDoesNotDependOnTheTeam) {
       error = std::max<double>(error, std::fabs(expected[i] - given[i]));
     }
     EXPECT_LT(error, kBound * largest) << "value " << v;
+    // Where the sums are oneDNN's they are cut by the number of threads (docs/determinism.md).
+    if (kernels == 0) continue;
     const auto bytes = fast.values[v].as_bytes(), same = shared.values[v].as_bytes();
     EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), same.begin())) << "value " << v;
   }
