@@ -67,12 +67,14 @@ function(mox_program name)
   target_link_libraries(${name} PRIVATE moxing)
 endfunction()
 
-# mox_tests(NAME LIBS lib... [LABEL quick|slow] [THREADS] [COMPUTES] [TIMEOUT seconds] [DEPENDS target...]): the
+# mox_tests(NAME LIBS lib... [LABEL quick|slow] [THREADS] [INSTRUCTIONS] [COMPUTES] [TIMEOUT seconds] [DEPENDS target...]): the
 # *_test.cc files of this folder as one GoogleTest program. THREADS: ./dev test tsan runs it under ThreadSanitizer, too.
+# INSTRUCTIONS: of kernels, plans and programs, whose results depend on the processor's instructions: ./dev test runs it with each
+# set of them that the processor has.
 # COMPUTES: its own references take long where they are not optimised.
 add_custom_target(mox_threads_tests)
 function(mox_tests name)
-  cmake_parse_arguments(ARG "THREADS;COMPUTES" "LABEL;TIMEOUT" "LIBS;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "THREADS;INSTRUCTIONS;COMPUTES" "LABEL;TIMEOUT" "LIBS;DEPENDS" ${ARGN})
   if(NOT ARG_LABEL)
     set(ARG_LABEL quick)
   endif()
@@ -82,6 +84,9 @@ function(mox_tests name)
   if(ARG_THREADS)
     add_dependencies(mox_threads_tests ${name})
     string(APPEND ARG_LABEL "-threads")  # one word: CTest's discovery takes no list
+  endif()
+  if(ARG_INSTRUCTIONS)
+    string(APPEND ARG_LABEL "-instructions")
   endif()
   file(GLOB sources CONFIGURE_DEPENDS *_test.cc)
   add_executable(${name} ${sources})

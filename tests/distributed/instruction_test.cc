@@ -16,7 +16,7 @@ class Instructions : public TrainingTest {
  protected:
   void SetUp() override {
     if (available_instruction_set() == InstructionSet::kAvx2)
-      GTEST_SKIP() << "needs a processor with AVX-512";
+      GTEST_SKIP() << "needs AVX-512";
   }
 
   // The program with two logical replicas, as it is started on a machine with AVX-512, or with AVX2 alone.

@@ -71,7 +71,7 @@ TEST(ZooPlan, ResNetsConvertWeightsAndTheirGradientsAlone) {
 // In blocks of channels or with channels last, as the processor's convolutions want them. Only images have a
 // batch.
 TEST(ZooPlan, ImagesAreNotConvertedInBFloat16) {
-  if (bfloat16_support() == BFloat16Support::kNone) GTEST_SKIP() << "this processor has no bfloat16";
+  if (bfloat16_support() == BFloat16Support::kNone) GTEST_SKIP() << "needs AVX-512, for bfloat16";
   std::vector<std::string> networks = {"resnet_v1_50", "resnet_v1_20", "resnet_v2_50"};
   // Elsewhere oneDNN's depthwise convolutions want its smallest images plain.
   if (instruction_set() == InstructionSet::kAmx) networks.push_back("mobilenet_v2");

@@ -233,7 +233,7 @@ int image_casts_in(const std::string& plan, int size) {
 // Images come in bfloat16 where the first convolution takes that, from files of images and from mixtures.
 TEST_F(ImageClassifier, MakesImagesInThePrecisionOfTheRun) {
   if (bfloat16_support() == BFloat16Support::kNone)
-    GTEST_SKIP() << "this processor computes nothing in bfloat16";
+    GTEST_SKIP() << "needs AVX-512, for bfloat16";
   write_images();
   for (const Words& flags : {Words{}, Words{"--augmentation.mix_up=0.2"}, Words{"--run_mode=eval"},
                              Words{"--augmentation.colour_jitter=0.1,0.1,0.1,0.1"}}) {

@@ -162,7 +162,7 @@ class LowPrecisionAgreement : public Agreement {
   }
   void SetUp() override {
     if (bfloat16_support() == BFloat16Support::kNone)
-      GTEST_SKIP() << "this processor computes nothing in bfloat16";
+      GTEST_SKIP() << "needs AVX-512, for bfloat16";
   }
 };
 

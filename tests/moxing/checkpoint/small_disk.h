@@ -44,4 +44,4 @@ class SmallDisk {
 
 // A test that needs a SmallDisk says that it did not run when it cannot have one.
 #define SKIP_UNLESS_MOUNTED(disk) \
-  if (!(disk).mounted()) GTEST_SKIP() << "mounting a tmpfs needs root (CAP_SYS_ADMIN): the test did not run"
+  if (!(disk).mounted()) GTEST_SKIP() << "needs root (CAP_SYS_ADMIN) to mount a tmpfs: the test did not run"

@@ -154,7 +154,7 @@ TEST(ResamplePrecision, KeepsBlackAndWhite) {
 }
 
 TEST(ResamplePrecision, HasTheSameBitsOnEveryProcessor) {
-  if (!__builtin_cpu_supports("avx512bw")) GTEST_SKIP() << "this processor has no AVX-512 to compare with";
+  if (!__builtin_cpu_supports("avx512bw")) GTEST_SKIP() << "needs AVX-512 to compare with";
   uint64_t seed = 100;
   for (const Sizes& sizes : kSizes)
     for (const bool flip : {false, true})

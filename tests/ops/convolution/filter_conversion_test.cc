@@ -156,7 +156,7 @@ TEST(FilterConversion, LeavesOtherFiltersToOneDnn) {
 
 // The layouts are those that oneDNN's convolutions ask for.
 TEST(FilterConversion, StandsInTheirPlans) {
-  if (instruction_set() < InstructionSet::kAvx512) GTEST_SKIP() << "for processors with AVX-512";
+  if (instruction_set() < InstructionSet::kAvx512) GTEST_SKIP() << "needs AVX-512";
   const auto plan_of = [](int64_t window, Precision precision) {
     Graph graph;
     const GraphScope scope(graph);

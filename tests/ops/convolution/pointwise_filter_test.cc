@@ -112,7 +112,7 @@ TEST_P(PointwiseFilterTest, DoesNotDependOnTheTeam) {
   const Array x = random_array(c.x, 1), dy = random_array(y, 2);
   for (const bool is_low : {false, true}) {
     if (instruction_set() < (is_low ? InstructionSet::kAvx512BFloat16 : InstructionSet::kAvx512))
-      GTEST_SKIP() << "needs more instructions";
+      GTEST_SKIP() << (is_low ? "needs AVX512_BF16" : "needs AVX-512");
     const Array image = is_low ? in_bfloat16(x) : x, gradient = is_low ? in_bfloat16(dy) : dy;
     const Array alone = run_pointwise(c, image, gradient, 1);
     for (const int threads : {2, 3, 5})

@@ -95,7 +95,7 @@ TEST(Recomputation, GoesWithTheOtherOptions) {
   expect_same_bits(compile_units(true, true, normalisation).values,
                    compile_units(false, true, normalisation).values);
   if (bfloat16_support() == BFloat16Support::kNone)
-    GTEST_SKIP() << "this processor computes nothing in bfloat16";
+    GTEST_SKIP() << "needs AVX-512, for bfloat16";
   const RuleOptions low{.precision = Precision::kBFloat16};
   expect_same_bits(compile_units(true, true, low).values, compile_units(false, true, low).values);
 }

@@ -59,7 +59,7 @@ class LaneThreadsTest : public testing::Test {
 };
 
 TEST_F(LaneThreadsTest, EachHasCoresOfItsOwnWhileItRuns) {
-  if (allowed_.size() < 2) GTEST_SKIP() << "needs two cores";
+  if (allowed_.size() < 2) GTEST_SKIP() << "needs 2 cores";
   const Team team(1);
   LaneThreads lanes(2, team);
   const std::vector<std::vector<int>> expected = {{allowed_[0]}, {allowed_[1]}};
@@ -96,7 +96,7 @@ TEST_F(LaneThreadsTest, UseTheCoresThatTheCallerHas) {
 }
 
 TEST_F(LaneThreadsTest, TheCallerHasItsCoresBackAfterAnException) {
-  if (allowed_.size() < 2) GTEST_SKIP() << "needs two cores";
+  if (allowed_.size() < 2) GTEST_SKIP() << "needs 2 cores";
   const Team team(1);
   LaneThreads lanes(2, team);
   EXPECT_THROW(lanes.run([](int lane) {
@@ -108,7 +108,7 @@ TEST_F(LaneThreadsTest, TheCallerHasItsCoresBackAfterAnException) {
 
 // The threads of the caller's team compute for lane 0 meanwhile.
 TEST_F(LaneThreadsTest, ATeamIsBoundWithItsLaneAndFreeAfterwards) {
-  if (allowed_.size() < 4) GTEST_SKIP() << "needs four cores";
+  if (allowed_.size() < 4) GTEST_SKIP() << "needs 4 cores";
   const Team team(2);
   const EnteredTeam entered(team);
   const auto all_within = [&](const std::vector<int>& cores) {
