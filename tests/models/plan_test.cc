@@ -50,8 +50,8 @@ std::vector<KernelTime> training_steps(const std::string& network, Precision pre
 TEST(ZooPlan, ResNetsConvertWeightsAndTheirGradientsAlone) {
   std::vector<std::pair<std::string, int64_t>> cases = {
       {"resnet_v1_50", 224}, {"resnet_v1_20", 64}, {"resnet_v1_20", 32}};
-  // There the last images of resnet_v1_50 are 2 x 2: oneDNN's AVX2 convolutions want images smaller than their
-  // window plain.
+  // There the last images of resnet_v1_50 are 2 x 2: oneDNN's AVX2 convolutions want images smaller than
+  // their window plain.
   if (instruction_set() >= InstructionSet::kAvx512) cases.emplace_back("resnet_v1_50", 64);
   for (const auto& [network, size] : cases) {
     SCOPED_TRACE(fmt::format("{} {}", network, size));
