@@ -3,8 +3,7 @@
 //
 //   build/bin/cifar_resnet --config models/cifar_resnet/cifar_resnet.yaml --data_url=DIRECTORY
 //
-//   build/bin/mox launch -n 4 -- build/bin/cifar_resnet ...     on four ranks, each with its share of every
-//   batch
+//   build/bin/mox launch -n 4 -- build/bin/cifar_resnet ...     on four ranks, each with a share of a batch
 //
 // DIRECTORY holds the binary or the Python version of CIFAR-10; models/cifar_resnet/make_cifar_files.py makes
 // files of the same formats from Fashion-MNIST.

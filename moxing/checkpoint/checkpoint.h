@@ -4,8 +4,7 @@
 //
 //   <log_dir>/checkpoint-<step>/variables.safetensors   the variables
 //                               optimizer.safetensors   the optimizer's slots
-//                               state.json              step, data position, ..., and the checksums of the
-//                               other two
+//                               state.json   step, data position, ..., and the checksums of the other two
 //
 // A checkpoint appears whole or not at all: its files are written to `checkpoint-<step>.saving`, everything
 // is fsynced, and the directory is renamed. Older checkpoints are deleted only after that. Every byte is

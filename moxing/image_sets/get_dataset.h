@@ -28,8 +28,8 @@ DatasetMeta get_dataset_meta(std::string_view name);
 // readers:
 //   mnist, fashion_mnist   data::mnist, in [0, 1], float32, shape [1, 28, 28]; `options` has no effect
 //   cifar10, cifar100      data::cifar10 and data::cifar100, with options.augmentation (32 x 32 as it comes)
-//   and dtype imagenet, flowers      DIRECTORY/SPLIT/ as an image folder, or DIRECTORY/SPLIT-* as TFRecord
-//   files
+//                          and dtype
+//   imagenet, flowers      DIRECTORY/SPLIT/ as an image folder, or DIRECTORY/SPLIT-* as TFRecord files
 // Throws as get_dataset_meta and the readers, InvalidArgument for an unknown split, and NotFound where
 // neither form is in the directory.
 Dataset get_dataset(std::string_view name, std::string_view split, const std::string& directory,

@@ -6,22 +6,19 @@
 // which each has a link:
 //
 //   - all wait for the slowest: the computing of a step takes the profile's time, multiplied by the largest
-//   of `nodes` numbers
-//     drawn from the measured distribution of jitter;
+//     of `nodes` numbers drawn from the measured distribution of jitter;
 //   - of a bucket of b bytes each node sends s = 2 (nodes - 1) / nodes * b (reduce-scatter and allgather,
-//   which reach the bound
-//     of Patarasuk and Yuan, 2009) in m messages, as the engine cuts it (bucket_messages);
+//     which reach the bound of Patarasuk and Yuan, 2009) in m messages, as the engine cuts it
+//     (bucket_messages);
 //   - that takes w = s * seconds_per_byte + m * seconds_per_message of a processor: copying into and out of
-//   the kernel, its
-//     protocols, summing, and applying the optimizer to what has arrived;
+//     the kernel, its protocols, summing, and applying the optimizer to what has arrived;
 //   - and max(8 s / rate, w) of the link, after the bucket is ready and after those before it have left the
-//   link;
+//     link;
 //   - while it does, the computing comes forward by only max(8 s / rate, w) - w if it shares its cores with
-//   the sending, which
-//     comes first; else by all of that time. Buckets that are not ready yet become so later by as much;
+//     the sending, which comes first; else by all of that time. Buckets that are not ready yet become so
+//     later by as much;
 //   - a bucket is there after six further latencies of the link (two phases of three messages each), during
-//   which the link can
-//     serve the next one;
+//     which the link can serve the next one;
 //   - the step is over when all is computed and the last bucket is there.
 //
 // Contention in switches and other traffic are not in it: what it says is simulated, never measured.

@@ -26,8 +26,7 @@ struct OptimizerWrapperOptions {
 // The wrapper of that name:
 //   clip_by_value        each element of each gradient to [-limit, limit]
 //   clip_by_global_norm  all gradients by one factor, so that the norm of all of them together is at most
-//   `limit`.
-//                        No update can then begin before the last gradient is final.
+//                        `limit`. No update can then begin before the last gradient is final.
 // Both act on the gradient of the loss, before weight decay is added. The global norm is that of the
 // gradients as the backward pass left them, so clip_by_global_norm must be outside of clip_by_value; the
 // other order is refused with InvalidArgument when the optimizer is made. Throws InvalidArgument for an

@@ -4,11 +4,10 @@
 // Three kinds:
 //  - plain: row-major, as arrays and checkpoints are;
 //  - blocked: strides over the outer dimensions plus inner blocks (NHWC has no inner block; nChw16c has one
-//  of 16 on
-//    dimension 1), with extents padded up to whole blocks. Padding always holds zeros; a kernel that writes a
-//    padded layout keeps it so;
+//    of 16 on dimension 1), with extents padded up to whole blocks. Padding always holds zeros; a kernel that
+//    writes a padded layout keeps it so;
 //  - opaque: bytes that only the kernels that agreed on them understand (Winograd weights, a pooling
-//  workspace).
+//    workspace).
 #pragma once
 
 #include <cstddef>

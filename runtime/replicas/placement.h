@@ -8,7 +8,7 @@
 //   rank     a process
 //   device   a set of cores of a process; every device has as many replicas
 //   lane     a thread (with its team) that computes replicas one after another; a device with cores enough
-//   has several
+//            has several
 #pragma once
 
 #include <cstdint>

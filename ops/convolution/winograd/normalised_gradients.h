@@ -5,9 +5,9 @@
 //
 // Of dz, the gradient of what the normalisation behind gave, and sums over dz (ReluGradientInputs), per
 // image:
-//   dy = (dz - mean(dz) - (y - mean) * slope) * factor        Ioffe & Szegedy, "Batch Normalization" (ICML
-//   2015) filter gradient += dy (*) image,  image gradient = w (*) dy,  and on through the relu and
-//   normalisation in front,
+//   dy = (dz - mean(dz) - (y - mean) * slope) * factor        Ioffe & Szegedy, "Batch Normalization", 2015
+//   filter gradient += dy (*) image,  image gradient = w (*) dy
+// and on through the relu and normalisation in front,
 // by Winograd's method (winograd_tiles.h).
 #pragma once
 
