@@ -252,12 +252,12 @@ TEST(Options, TheEffectiveConfigurationShowsOriginsAndCanBeReadAgain) {
   EXPECT_THAT(option_origin("batch_size"), HasSubstr(again.path()));
 }
 
-// MOX_WRITE_DOCS=1 writes the page instead of comparing it.
+// ./dev docs sets MOX_WRITE_DOCS, which writes the page instead of comparing it.
 TEST(ConfigurationReference, ThePageIsUpToDate) {
   const std::string path = MOX_SOURCE_DIR "/docs/configuration.md";
   if (std::getenv("MOX_WRITE_DOCS")) write_file_atomically(path, configuration_reference());
   EXPECT_EQ(read_file(path), configuration_reference())
-      << "write it anew: MOX_WRITE_DOCS=1 build/bin/test_moxing --gtest_filter='ConfigurationReference.*'";
+      << "./dev docs writes it anew";
 }
 
 TEST(ConfigurationReference, NamesEveryOption) {
