@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+
 #include "ops/convolution/winograd/winograd.h"
 #include "ops/processor/instruction_set.h"
 #include "ops/support/channel_view.h"
@@ -59,6 +61,20 @@ namespace {
 
 dnnl::memory::desc image_descriptor(const TensorType& image, bool channels_last) {
   return channels_last ? channels_last_descriptor(image) : any_descriptor(image);
+}
+
+// In the layouts of the images that the forward pass has, if oneDNN has a kernel made for them.
+dnnl::convolution_backward_data::primitive_desc describe_image_gradient(const ConvolutionDescriptors& d) {
+  const auto forward = describe_forward(d);
+  const auto described = [&](const dnnl::memory::desc& x, const dnnl::memory::desc& y) {
+    return describe_gradient<dnnl::convolution_backward_data>(forward, d.algorithm, x, d.w, y, d.strides,
+                                                              d.dilations, d.before, d.after);
+  };
+  if (kGradientsMayTurnImages) {
+    const auto kept = described(forward.src_desc(), forward.dst_desc());
+    if (std::string_view(kept.impl_info_str()).starts_with("jit")) return kept;
+  }
+  return described(d.x, d.y);
 }
 
 }  // namespace
@@ -131,8 +147,7 @@ Kernel input_gradient_kernel(const KernelRequest& request, const ConvolutionGeom
     return winograd_input_gradient_kernel(node, geometry, w_input, y_input, request.team);
   const Layout& offered = request.input_layouts[static_cast<size_t>(y_input)];
   const ConvolutionDescriptors d(geometry, keeps_channels_last(geometry, geometry.y, offered));
-  const auto description = describe_gradient<dnnl::convolution_backward_data>(
-      describe_forward(d), d.algorithm, d.x, d.w, d.y, d.strides, d.dilations, d.before, d.after);
+  const auto description = describe_image_gradient(d);
   Kernel kernel = primitive_kernel(node, description,
                                    {primitive_input(DNNL_ARG_WEIGHTS, w_input, description.weights_desc()),
                                     primitive_input(DNNL_ARG_DIFF_DST, y_input, description.diff_dst_desc()),

@@ -35,22 +35,11 @@ std::vector<Tensor> gradient_of_batch_norm(const GradientCall& call) {
   return {dx, dscale, doffset};
 }
 
-// Images keep their layout if it is one in blocks of channels, or has channels last. A matrix is oneDNN's.
+// Images keep their layout if it is one in blocks of channels, or has channels last.
 Kernel compile_batch_norm(const KernelRequest& request) {
   const Node& node = request.node;
   if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);
-  if (node.inputs[0].shape().rank() == 4)
-    return normalisation::forward_kernel(request, {.epsilon = epsilon_of(node)});
-  const onednn::BatchNormDescriptors d(node.inputs[0].type(), request.input_layouts[0]);
-  const auto description = onednn::describe_batch_norm(d, epsilon_of(node), true);
-  auto x = onednn::primitive_input(DNNL_ARG_SRC, 0, d.x);
-  auto y = onednn::primitive_output(DNNL_ARG_DST, 0, d.x);
-  x.layout = y.layout = d.layout;
-  return onednn::primitive_kernel(node, description,
-                                  {x, onednn::primitive_input(DNNL_ARG_SCALE, 1, d.per_channel),
-                                   onednn::primitive_input(DNNL_ARG_SHIFT, 2, d.per_channel), y,
-                                   onednn::primitive_output(DNNL_ARG_MEAN, 1, d.per_channel),
-                                   onednn::primitive_output(DNNL_ARG_VARIANCE, 2, d.per_channel)});
+  return normalisation::forward_kernel(request, {.epsilon = epsilon_of(node)});
 }
 
 }  // namespace

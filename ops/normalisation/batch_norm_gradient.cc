@@ -23,29 +23,12 @@ std::vector<Tensor> gradient_of_batch_norm_gradient(const GradientCall& call) {
                   call.node.name, to_string(call.node.where)));
 }
 
-// dy is taken in the layout of x, and dx comes out in it. Images in blocks of channels or with channels last;
-// a matrix is oneDNN's.
+// dy is taken in the layout of x, and dx comes out in it.
 Kernel compile_batch_norm_gradient(const KernelRequest& request) {
   const Node& node = request.node;
   if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);
-  const double epsilon = node.attributes.get<double>("epsilon");
-  if (node.inputs[0].shape().rank() == 4)
-    return normalisation::backward_kernel(request, {.epsilon = epsilon, .mean = 2, .variance = 3, .dy = 4});
-  const onednn::BatchNormDescriptors d(node.inputs[0].type(), request.input_layouts[0]);
-  const auto description = onednn::describe_normalisation_gradient(
-      onednn::describe_batch_norm(d, epsilon, true), d.x, static_cast<float>(epsilon), d.flags);
-  auto x = onednn::primitive_input(DNNL_ARG_SRC, 0, d.x);
-  auto dy = onednn::primitive_input(DNNL_ARG_DIFF_DST, 4, d.x);
-  auto dx = onednn::primitive_output(DNNL_ARG_DIFF_SRC, 0, d.x);
-  x.layout = dy.layout = dx.layout = d.layout;
-  // oneDNN asks for the offset too, though no gradient depends on it: any memory of its size will do.
-  return onednn::primitive_kernel(node, description,
-                                  {x, onednn::primitive_input(DNNL_ARG_SCALE, 1, d.per_channel),
-                                   onednn::primitive_input(DNNL_ARG_SHIFT, 1, d.per_channel),
-                                   onednn::primitive_input(DNNL_ARG_MEAN, 2, d.per_channel),
-                                   onednn::primitive_input(DNNL_ARG_VARIANCE, 3, d.per_channel), dy, dx,
-                                   onednn::primitive_output(DNNL_ARG_DIFF_SCALE, 1, d.per_channel),
-                                   onednn::primitive_output(DNNL_ARG_DIFF_SHIFT, 2, d.per_channel)});
+  return normalisation::backward_kernel(request,
+                                        {.epsilon = epsilon_of(node), .mean = 2, .variance = 3, .dy = 4});
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ Kernel compile_batch_norm_inference(const KernelRequest& request) {
   const Node& node = request.node;
   if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);
   const onednn::BatchNormDescriptors d(node.inputs[0].type(), request.input_layouts[0]);
-  const auto description = onednn::describe_batch_norm(d, epsilon_of(node), false);
+  const auto description = onednn::describe_batch_norm(d, epsilon_of(node));
   auto x = onednn::primitive_input(DNNL_ARG_SRC, 0, d.x);
   auto y = onednn::primitive_output(DNNL_ARG_DST, 0, d.x);
   x.layout = y.layout = d.layout;

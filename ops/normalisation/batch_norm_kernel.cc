@@ -15,7 +15,7 @@ bool has(InstructionSet set) { return instruction_set() >= set; }
 template <typename T>
 const Loops<T>& loops(const Image& image) {
   const bool last = image.is_channels_last, in_sixteens = image.width % 16 == 0;
-  const int avx2 = last ? 2 : in_sixteens;
+  const int avx2 = !last ? in_sixteens : image.width % 8 == 0 ? 2 : 3;
   if constexpr (std::is_same_v<T, float>) {
     return in_sixteens && has(InstructionSet::kAvx512) ? kFloatAvx512[last] : kFloatAvx2[avx2];
   } else {

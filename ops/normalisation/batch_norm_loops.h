@@ -66,9 +66,9 @@ struct Loops {
   void (*differentiate)(const GradientPlane<T>& plane);
 };
 
-// For blocks of 8 and of 16 channels, and for channels last, in multiples of 8.
-extern const Loops<float> kFloatAvx2[3];
-extern const Loops<BFloat16> kBFloat16Avx2[3];
+// For blocks of 8 and of 16 channels, and for channels last, in multiples of 8 and in any number.
+extern const Loops<float> kFloatAvx2[4];
+extern const Loops<BFloat16> kBFloat16Avx2[4];
 // For blocks of 16 channels, and for channels last, in multiples of 16; on processors with AVX-512F.
 extern const Loops<float> kFloatAvx512[2];
 extern const Loops<BFloat16> kBFloat16Avx512[2];

@@ -21,10 +21,9 @@ struct BatchNormResult {
 // per channel. Keeping moving averages of them is the caller's business.
 //
 // x: float32 [batch, channels, height, width] or [batch, channels]; scale, offset: float32 [channels].
-// The sums over a batch of images do not depend on the team's size; those over a matrix are oneDNN's, which
-// cuts them by the number of threads: teams of different sizes agree within rounding. An empty batch has mean
-// and variance 0. Gradient: batch_norm_gradient, through mean and variance included. Throws InvalidArgument
-// where types do not fit. Ioffe & Szegedy, "Batch Normalization" (2015).
+// The sums over a batch do not depend on the team's size. An empty batch has mean and variance 0. Gradient:
+// batch_norm_gradient, through mean and variance included. Throws InvalidArgument where types do not fit.
+// Ioffe & Szegedy, "Batch Normalization" (2015).
 BatchNormResult batch_norm(const Tensor& x, const Tensor& scale, const Tensor& offset,
                            const NormalisationOptions& options = {},
                            SourceLocation where = SourceLocation::current());

@@ -63,14 +63,14 @@ using PoolingForward = dnnl::pooling_v2_forward;
 using PoolingBackward = dnnl::pooling_v2_backward;
 #endif
 
-// Batch normalisation of x to a y in the same layout, and its gradient, whose dy and dx are in it too.
-dnnl::batch_normalization_forward::primitive_desc describe_normalisation(dnnl::prop_kind kind,
-                                                                         const dnnl::memory::desc& x,
+// Whether the gradient of a convolution with strides, left to itself, chooses another layout of the images
+// than the convolution does: then each such convolution would cost conversions of images.
+constexpr bool kGradientsMayTurnImages = DNNL_VERSION_MAJOR >= 3;
+
+// Batch normalisation by a mean and a variance that are given, of x to a y in the same layout.
+dnnl::batch_normalization_forward::primitive_desc describe_normalisation(const dnnl::memory::desc& x,
                                                                          float epsilon,
                                                                          dnnl::normalization_flags flags);
-dnnl::batch_normalization_backward::primitive_desc describe_normalisation_gradient(
-    const dnnl::batch_normalization_forward::primitive_desc& forward, const dnnl::memory::desc& x,
-    float epsilon, dnnl::normalization_flags flags);
 
 // How many elements a value has along each dimension.
 dnnl::memory::dims extents_of(const dnnl::memory::desc& descriptor);

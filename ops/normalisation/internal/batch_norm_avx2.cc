@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "ops/normalisation/internal/batch_norm_channels_last.h"
 #include "ops/normalisation/internal/batch_norm_planes.h"
 #include "ops/processor/bfloat16_lanes.h"
@@ -36,12 +38,40 @@ struct Avx2 {
   }
 };
 
+// One number, for channels that are no multiple of a vector.
+struct OneNumber {
+  using Vector = float;
+  static constexpr int kLanes = 1;
+  static Vector zero() { return 0; }
+  static Vector broadcast(float value) { return value; }
+  template <typename Element>
+  static Vector load(const Element* p) {
+    return static_cast<float>(*p);
+  }
+  template <typename Element>
+  static void store(Element* p, Vector v) {
+    *p = Element(v);
+  }
+  static Vector add(Vector a, Vector b) { return a + b; }
+  static Vector subtract(Vector a, Vector b) { return a - b; }
+  static Vector multiply(Vector a, Vector b) { return a * b; }
+  static Vector multiply_add(Vector a, Vector b, Vector c) { return std::fma(a, b, c); }
+  static Vector maximum(Vector number, Vector value) { return number > value ? number : value; }
+  static Vector minimum(Vector number, Vector value) { return number < value ? number : value; }
+  static Vector where_above(Vector value, Vector low, Vector high, Vector taken) {
+    return value > low && value <= high ? taken : 0;
+  }
+  static Vector where_within(Vector value, Vector low, Vector high, Vector taken) {
+    return value >= low && value <= high ? taken : 0;
+  }
+};
+
 }  // namespace
 
-const Loops<float> kFloatAvx2[3] = {loops_over_blocks<Avx2, float, 1>(), loops_over_blocks<Avx2, float, 2>(),
-                                    loops_over_pixels<Avx2, float>()};
-const Loops<BFloat16> kBFloat16Avx2[3] = {loops_over_blocks<Avx2, BFloat16, 1>(),
-                                          loops_over_blocks<Avx2, BFloat16, 2>(),
-                                          loops_over_pixels<Avx2, BFloat16>()};
+const Loops<float> kFloatAvx2[4] = {loops_over_blocks<Avx2, float, 1>(), loops_over_blocks<Avx2, float, 2>(),
+                                    loops_over_pixels<Avx2, float>(), loops_over_pixels<OneNumber, float>()};
+const Loops<BFloat16> kBFloat16Avx2[4] = {
+    loops_over_blocks<Avx2, BFloat16, 1>(), loops_over_blocks<Avx2, BFloat16, 2>(),
+    loops_over_pixels<Avx2, BFloat16>(), loops_over_pixels<OneNumber, BFloat16>()};
 
 }  // namespace mox::normalisation

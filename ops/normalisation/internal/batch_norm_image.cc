@@ -10,7 +10,9 @@ namespace {
 
 constexpr int64_t kBlock = 16, kVector = 8;
 
-bool has_channels_last(const Layout& layout) { return layout.blocks().empty() && !layout.is_plain(); }
+bool has_channels_last(const TensorType& type, const Layout& layout) {
+  return type.shape.rank() != 4 || (layout.blocks().empty() && !layout.is_plain());
+}
 
 // The largest divisor of `pixels` with which there is work for many threads, and a group stays in a core's
 // own caches, where the second reading for the statistics finds it. A divisor, so that all groups have the
@@ -27,8 +29,9 @@ int64_t pixels_of_group(int64_t pixels, int64_t bytes_of_pixel) {
 }  // namespace
 
 Layout normalised_layout(const TensorType& image, const Layout& offered) {
+  if (image.shape.rank() != 4) return Layout::plain(image);
   const auto view = channel_view(image, offered);
-  if (view && has_channels_last(offered)) {
+  if (view && has_channels_last(image, offered)) {
     if (view->channels > 0 && view->channels % kVector == 0) return offered;
   } else if (view && !offered.blocks().empty() && (view->width == 8 || view->width == kBlock)) {
     return offered;
@@ -39,7 +42,8 @@ Layout normalised_layout(const TensorType& image, const Layout& offered) {
                          {padded * pixels, pixels * kBlock, s[3] * kBlock, kBlock}, {{1, kBlock}});
 }
 
-Image::Image(const TensorType& type, const Layout& layout) : is_channels_last(has_channels_last(layout)) {
+Image::Image(const TensorType& type, const Layout& layout)
+    : is_channels_last(has_channels_last(type, layout)) {
   const auto view = channel_view(type, layout);
   MOX_ASSERT(view.has_value(), "a layout in which an image is normalised has a view");
   groups = view->outer;

@@ -2,7 +2,8 @@
 // each.
 //
 // In blocks of channels there is a plane for each sample and block. With channels last there is one for each
-// group of pixels, with all channels.
+// group of pixels, with all channels. A matrix [batch,
+// channels] is an image of one pixel with channels last.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,8 @@
 namespace mox::normalisation {
 
 // The layout in which an image that exists in `offered` is normalised: itself if it has blocks of 8 or 16
-// channels, or has channels last and they are a multiple of 8; else blocks of 16.
+// channels, or has channels last and they are a multiple of 8; else blocks of 16. A matrix is
+// normalised as it is.
 Layout normalised_layout(const TensorType& image, const Layout& offered);
 
 struct Image {

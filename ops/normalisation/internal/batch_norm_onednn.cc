@@ -30,10 +30,10 @@ BatchNormDescriptors::BatchNormDescriptors(const TensorType& type, const Layout&
 }
 
 dnnl::batch_normalization_forward::primitive_desc describe_batch_norm(const BatchNormDescriptors& d,
-                                                                      double epsilon, bool training) {
-  const auto kind = training ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
-  const auto flags = training ? d.flags : d.flags | dnnl::normalization_flags::use_global_stats;
-  return describe_normalisation(kind, d.x, static_cast<float>(epsilon), flags);
+                                                                      double epsilon) {
+  using Flags = dnnl::normalization_flags;
+  return describe_normalisation(d.x, static_cast<float>(epsilon),
+                                Flags::use_scale | Flags::use_shift | Flags::use_global_stats);
 }
 
 }  // namespace onednn

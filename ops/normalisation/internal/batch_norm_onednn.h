@@ -20,13 +20,11 @@ struct BatchNormDescriptors {
 
   Layout layout;  // the one asked for, or plain if oneDNN does not know it
   dnnl::memory::desc x, per_channel;
-  dnnl::normalization_flags flags =
-      dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift;
 };
 
-// Training computes mean and variance; inference takes them.
+// Inference: mean and variance are given.
 dnnl::batch_normalization_forward::primitive_desc describe_batch_norm(const BatchNormDescriptors& descriptors,
-                                                                      double epsilon, bool training);
+                                                                      double epsilon);
 
 }  // namespace onednn
 }  // namespace mox

@@ -61,18 +61,11 @@ bool lies_as(const Strided& a, const Strided& b) {
 
 }  // namespace
 
-dnnl::batch_normalization_forward::primitive_desc describe_normalisation(dnnl::prop_kind kind,
-                                                                         const dnnl::memory::desc& x,
+dnnl::batch_normalization_forward::primitive_desc describe_normalisation(const dnnl::memory::desc& x,
                                                                          float epsilon,
                                                                          dnnl::normalization_flags flags) {
-  return describe<dnnl::batch_normalization_forward>(kind, x, x, epsilon, flags);
-}
-
-dnnl::batch_normalization_backward::primitive_desc describe_normalisation_gradient(
-    const dnnl::batch_normalization_forward::primitive_desc& forward, const dnnl::memory::desc& x,
-    float epsilon, dnnl::normalization_flags flags) {
-  return describe_gradient<dnnl::batch_normalization_backward>(forward, dnnl::prop_kind::backward, x, x, x,
-                                                               epsilon, flags);
+  return describe<dnnl::batch_normalization_forward>(dnnl::prop_kind::forward_inference, x, x, epsilon,
+                                                     flags);
 }
 
 dnnl::memory::dims extents_of(const dnnl::memory::desc& descriptor) { return descriptor.get_dims(); }
