@@ -107,11 +107,19 @@ int run(const std::vector<std::string>& command) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+// A parameter of Open MPI as the environment has it, "" if it has not.
+std::string parameter(const std::string& name) {
+  const char* value = std::getenv(("OMPI_MCA_" + name).c_str());
+  return value ? value : "";
+}
+
 bool answers(const std::string& host) {
-  const char* agent = std::getenv("OMPI_MCA_plm_rsh_agent");
+  std::string agent = parameter("plm_rsh_agent");
+  if (const char* of_prrte = std::getenv("PRTE_MCA_plm_ssh_agent"); agent.empty() && of_prrte)
+    agent = of_prrte;
   const pid_t child = ::fork();
   if (child < 0) return false;
-  if (child == 0) become({agent && *agent ? agent : "ssh", host, "true"});
+  if (child == 0) become({agent.empty() ? "ssh" : agent, host, "true"});
   const int status = wait_for(child, SIGTERM, SIGKILL);
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
@@ -121,6 +129,11 @@ std::vector<std::string> mpirun_command(const LaunchArguments& arguments, const 
   // The ranks of a machine share its cores among themselves (docs/distributed.md).
   std::vector<std::string> command = {"mpirun", "-n", std::to_string(ranks), "--bind-to", "none"};
   if (::geteuid() == 0) command.emplace_back("--allow-run-as-root");
+  // What starts processes is a program of its own with Open MPI 5 (PRRTE), which does not hear Open MPI's
+  // environment, but takes these names as words.
+  for (const std::string name : {"plm_rsh_agent", "oob_tcp_if_include"})
+    if (const std::string value = parameter(name); !value.empty())
+      command.insert(command.end(), {"--mca", name, value});
   if (hosts.empty()) {
     command.emplace_back("--oversubscribe");
   } else {

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "moxing/config/options.h"
+#include "ops/processor/compute_library.h"
 
 namespace mox::internal {
 namespace {
@@ -17,6 +18,11 @@ constexpr std::array kLocalOptions = {"config",           "data_url", "train_url
                                       "prefetch_batches", "log_level"};
 
 }  // namespace
+
+JobFacts facts_of_compute_library() {
+  return {{"library that computes", compute_library()},
+          {"build of the library that computes", compute_library_build_id()}};
+}
 
 JobFacts facts_of_configuration() {
   JobFacts facts;
@@ -34,5 +40,7 @@ JobFacts facts_of_configuration() {
 JobFacts facts_of_data(const Dataset& batches) {
   return {{"data", fmt::format("{} with {} elements", batches.describe(), batches.cardinality())}};
 }
+
+std::string computed_by() { return fmt::format("{}, {}", processor_model(), compute_library()); }
 
 }  // namespace mox::internal

@@ -35,7 +35,7 @@ struct MpiLibrary {
   MpiLibrary() {
     if (!dlopen("libmpi.so.40", RTLD_NOW | RTLD_GLOBAL))
       throw NotFound(fmt::format(
-          "this process was started by mpirun, but the library of Open MPI 4.1 cannot be opened: {}",
+          "this process was started by mpirun, but the library of Open MPI (4.1 or 5) cannot be opened: {}",
           dlerror()));
     find(init_thread, "MPI_Init_thread");
     find(finalize, "MPI_Finalize");
@@ -58,7 +58,7 @@ struct MpiLibrary {
     // Not from the handle: a program that links the library has copies of its data, and those are the ones in
     // use.
     void* address = dlsym(RTLD_DEFAULT, name);
-    if (!address) throw NotFound(fmt::format("libmpi.so.40 has no '{}'; Open MPI 4.1 is needed", name));
+    if (!address) throw NotFound(fmt::format("libmpi.so.40 has no '{}'; Open MPI 4.1 or 5 is needed", name));
     target = reinterpret_cast<T>(address);
   }
 };

@@ -84,7 +84,8 @@ void mention_other_processors(Communicator& communicator, const std::string& own
 }
 
 void mention_processor_of(const std::string& path, const std::string& before, const std::string& now) {
-  if (before.empty() || before == now) return;
+  // Checkpoints of before have the processor alone, not the library.
+  if (before.empty() || before == now || now.starts_with(before + ", ")) return;
   log_warning(fmt::format(
       "'{}' was computed on '{}' and is continued on '{}': the result is as good, but its last bits may not "
       "be those of an uninterrupted run",

@@ -26,8 +26,8 @@ void require_agreement(Communicator& communicator, const JobFacts& facts);
 // Logs, on rank 0, which rank has another processor than rank 0: with the same instructions, too, its kernels
 // may cut sums differently, by the sizes of its caches for one. `own`: this rank's.
 void mention_other_processors(Communicator& communicator, const std::string& own);
-// Logs that the checkpoint `path` was computed on another processor than `now`, if `before` is known and
-// differs.
+// Logs that the checkpoint `path` was computed on something else than `now`, if `before` is known
+// and differs.
 void mention_processor_of(const std::string& path, const std::string& before, const std::string& now);
 
 }  // namespace mox::internal

@@ -19,6 +19,7 @@ namespace mox {
 
 RunResult run_or_throw(const RunSpec& spec) {
   internal::require_agreement(internal::job(), internal::facts_of_build());
+  internal::require_agreement(internal::job(), internal::facts_of_compute_library());
   internal::RunSettings settings = internal::resolve_settings(spec);
   internal::set_stall_limits(settings.stall_warning_s, settings.stall_abort_s);
   // Before anything else that ranks do together: what that is depends on the options.

@@ -202,7 +202,7 @@ void Trainer::restore_variables() {
       store_.restore(start_.checkpoint.variables);
       store_.require_restored(start_.path);
       log_info(fmt::format("continuing from '{}' at global step {}", start_.path, global_step_));
-      mention_processor_of(start_.path, restored_.processor, processor_model());
+      mention_processor_of(start_.path, restored_.processor, computed_by());
       // Some kernels cut their sums by the number of threads, so the last bits depend on it.
       if (restored_.threads != team_.size() && placement_.logical_replicas == 1)
         log_warning(fmt::format(

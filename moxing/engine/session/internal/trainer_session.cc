@@ -7,9 +7,9 @@
 #include <cstring>
 
 #include "moxing/engine/session/internal/trainer.h"
+#include "moxing/job/facts.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
-#include "runtime/job/agreement.h"
 #include "runtime/job/job.h"
 #include "runtime/job/network_probe.h"
 
@@ -53,7 +53,7 @@ void Trainer::submit_checkpoint() {
                      .threads = team_.size(),
                      .logical_replicas = placement_.logical_replicas,
                      .devices = placement_.devices,
-                     .processor = processor_model(),
+                     .processor = computed_by(),
                      .instruction_set = instruction_set(),
                      .arithmetic = description_of(settings_.arithmetic),
                      .learning_rate_multiplier = learning_rate_multiplier_,

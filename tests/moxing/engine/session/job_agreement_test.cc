@@ -11,7 +11,9 @@
 namespace mox::internal {
 namespace {
 
+using testing::Contains;
 using testing::HasSubstr;
+using testing::Pair;
 
 std::string warning_of_ranks(const std::vector<std::string>& processors) {
   set_log_level(LogLevel::kWarning);  // whatever tests of this process have set before
@@ -39,7 +41,7 @@ class ProcessorOfCheckpoint : public SmallRun {
     run_or_throw(s);
     Checkpoint checkpoint = load_checkpoint(log_dir_);
     SessionState state = from_checkpoint_state(checkpoint, "x");
-    EXPECT_EQ(state.processor, processor_model());
+    EXPECT_EQ(state.processor, computed_by());
     state.processor = processor;
     checkpoint.state = to_checkpoint_state(state);
     save_checkpoint(log_dir_, checkpoint);
@@ -56,7 +58,24 @@ TEST_F(ProcessorOfCheckpoint, IsNamedWhereTheRunGoesOnOnAnotherOne) {
 }
 
 TEST_F(ProcessorOfCheckpoint, IsNotMentionedWhereItIsTheSameOrNotKnown) {
+  EXPECT_THAT(warning_after(computed_by()), testing::Not(HasSubstr("was computed on")));
+}
+
+// Its kernels may cut sums differently.
+TEST_F(ProcessorOfCheckpoint, IsNamedWithItsLibrary) {
+  EXPECT_THAT(warning_after(processor_model() + ", oneDNN 2.5.0"),
+              HasSubstr(", oneDNN 2.5.0' and is continued on '"));
+}
+
+TEST_F(ProcessorOfCheckpoint, WasWithoutItsLibraryBefore) {
   EXPECT_THAT(warning_after(processor_model()), testing::Not(HasSubstr("was computed on")));
+}
+
+TEST(FactsOfComputeLibrary, NameItAndItsBuild) {
+  EXPECT_THAT(facts_of_compute_library(),
+              testing::AllOf(
+                  Contains(Pair("library that computes", testing::StartsWith("oneDNN "))),
+                  Contains(Pair("build of the library that computes", testing::SizeIs(testing::Ge(16u))))));
 }
 
 TEST_F(ProcessorOfCheckpoint, MayBeMissing) {
