@@ -2,6 +2,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 get_property(libraries GLOBAL PROPERTY MOX_LIBRARIES)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME library)
 install(TARGETS ${libraries} EXPORT moxing ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT moxing NAMESPACE moxing:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/moxing FILE moxingTargets.cmake)
 # What is left out, and what programs included before the rooms: it goes on to where its subject is now.
@@ -30,3 +31,14 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/moxingConfigVersion.cmake C
 install(FILES ${CMAKE_BINARY_DIR}/moxingConfig.cmake ${CMAKE_BINARY_DIR}/moxingConfigVersion.cmake
               ${PROJECT_SOURCE_DIR}/cmake/FindoneDNN.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/moxing)
+
+# Programs, and what is read. (What each component is as a Debian package: MoxPackage.cmake.)
+set(jobs mnist_softmax fashion_lenet image_classifier cifar_resnet)
+install(TARGETS mox ${jobs} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/moxing COMPONENT tools
+        FILES_MATCHING PATTERN "*.yaml" PATTERN zoo EXCLUDE)
+install(FILES ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/moxing COMPONENT documentation)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/moxing COMPONENT documentation)
+
+# What is installed, without tests and benchmarks.
+add_custom_target(mox_packaged DEPENDS ${libraries} mox ${jobs})
