@@ -1,6 +1,5 @@
 // mox launch: a program as a job of several processes, started again from its last checkpoint when it fails.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -13,7 +12,9 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -124,7 +125,32 @@ bool answers(const std::string& host) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-std::vector<std::string> mpirun_command(const LaunchArguments& arguments, const std::vector<HostSlots>& hosts,
+// The hosts as a file for mpirun, there as long as this object. (As words, the mpirun of Open MPI 5 does not
+// know its own host by address.)
+class HostFile {
+ public:
+  explicit HostFile(const std::vector<HostSlots>& hosts) {
+    std::string text;
+    for (const HostSlots& entry : hosts) text += fmt::format("{} slots={}\n", entry.host, entry.slots);
+    path_ = (std::filesystem::temp_directory_path() / "mox_hosts_").string() + std::string(6, 'X');
+    const int file = ::mkstemp(path_.data());
+    const bool is_written =
+        file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    if (file >= 0) ::close(file);
+    if (!is_written) throw IoError(fmt::format("the list of hosts could not be written to '{}'", path_));
+  }
+  ~HostFile() { ::unlink(path_.c_str()); }
+  HostFile(const HostFile&) = delete;
+  HostFile& operator=(const HostFile&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// `hosts_file`: "" for this machine.
+std::vector<std::string> mpirun_command(const LaunchArguments& arguments, const std::string& hosts_file,
                                         int ranks) {
   // The ranks of a machine share its cores among themselves (docs/distributed.md).
   std::vector<std::string> command = {"mpirun", "-n", std::to_string(ranks), "--bind-to", "none"};
@@ -134,13 +160,10 @@ std::vector<std::string> mpirun_command(const LaunchArguments& arguments, const 
   for (const std::string name : {"plm_rsh_agent", "oob_tcp_if_include"})
     if (const std::string value = parameter(name); !value.empty())
       command.insert(command.end(), {"--mca", name, value});
-  if (hosts.empty()) {
+  if (hosts_file.empty()) {
     command.emplace_back("--oversubscribe");
   } else {
-    std::vector<std::string> list;
-    for (const HostSlots& entry : hosts) list.push_back(fmt::format("{}:{}", entry.host, entry.slots));
-    command.emplace_back("-H");
-    command.push_back(fmt::format("{}", fmt::join(list, ",")));
+    command.insert(command.end(), {"--hostfile", hosts_file});
   }
   command.insert(command.end(), arguments.program.begin(), arguments.program.end());
   return command;
@@ -157,7 +180,9 @@ int launch(const LaunchArguments& arguments) {
   catch_signals();
   int ranks = wanted;
   for (int attempt = 0;; ++attempt) {
-    const int status = run(mpirun_command(arguments, hosts, ranks));
+    std::optional<HostFile> file;
+    if (!hosts.empty()) file.emplace(hosts);
+    const int status = run(mpirun_command(arguments, file ? file->path() : "", ranks));
     if (status == 0 || status == kExitInterrupted || status == kConfigurationRefused ||
         status == kProgramNotStarted || stop_is_asked() || attempt == arguments.max_restarts)
       return status;

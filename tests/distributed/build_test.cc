@@ -19,9 +19,8 @@ class Builds : public TrainingTest {
   ProcessResult run_with(const std::string& program_of_rank_2, const std::string& mode = "train") const {
     const Words flags = {"--train_url=" + log_dir_, "--max_number_of_steps=3", "--log_every_n_steps=0",
                          "--run_mode=" + mode};
-    return run_process(Words{"/usr/bin/mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
-                             "-n", "2", kProgram} +
-                       flags + Words{":", "-n", "1", program_of_rank_2} + flags);
+    const Words usual = Words{kProgram} + flags;
+    return run_process(job_of_commands({usual, usual, Words{program_of_rank_2} + flags}));
   }
 };
 

@@ -15,8 +15,7 @@ using testing::Not;
 class Instructions : public TrainingTest {
  protected:
   void SetUp() override {
-    if (available_instruction_set() == InstructionSet::kAvx2)
-      GTEST_SKIP() << "needs AVX-512";
+    if (available_instruction_set() == InstructionSet::kAvx2) GTEST_SKIP() << "needs AVX-512";
   }
 
   // The program with two logical replicas, as it is started on a machine with AVX-512, or with AVX2 alone.
@@ -33,11 +32,7 @@ class Instructions : public TrainingTest {
   static Words limited(const Words& command) {
     return Words{"/usr/bin/env", "DNNL_MAX_CPU_ISA=AVX2"} + command;
   }
-  static Words job(const Words& first, const Words& second) {
-    return Words{
-               "/usr/bin/mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "1"} +
-           first + Words{":", "-n", "1"} + second;
-  }
+  static Words job(const Words& first, const Words& second) { return job_of_commands({first, second}); }
 };
 
 TEST_F(Instructions, OfRanksAreThoseThatAllHave) {
