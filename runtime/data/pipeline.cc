@@ -62,6 +62,7 @@ class Pipeline::Implementation {
         group_size_(options.group_size),
         group_first_(options.group_first),
         group_end_(options.group_first + options.group_count),
+        sample_names_(options.sample_names),
         execution_(std::make_shared<Execution>()) {
     const auto refuse = [&](const std::string& text) {
       throw InvalidArgument(fmt::format("Pipeline ({}): {}", to_string(where), text));
@@ -196,6 +197,8 @@ class Pipeline::Implementation {
     try {
       ticket.epoch = evaluator_->pass_of(ticket.leaves.data());
       ticket.element = evaluator_->make(ticket.leaves.data());
+      ticket.names.clear();
+      if (sample_names_) evaluator_->append_names(ticket.leaves.data(), &ticket.names);
       for (const auto& component : ticket.element)
         if (component.shape()[0] != ticket.element[0].shape()[0])
           throw InvalidArgument(
@@ -320,6 +323,10 @@ class Pipeline::Implementation {
     batch->components = std::move(ticket.element);
     batch->size = batch->components[0].shape()[0];
     batch->epoch = ticket.epoch;
+    batch->names = std::move(ticket.names);
+    if (static_cast<int64_t>(batch->names.size()) != batch->size ||
+        std::ranges::all_of(batch->names, &std::string::empty))
+      batch->names.clear();
     position_.state.swap(ticket.state);
     if (group_size_ == 1) {  // a position says nothing about the share
       ++position_.batches;
@@ -335,6 +342,7 @@ class Pipeline::Implementation {
   Dataset dataset_;
   int threads_;
   int64_t group_size_, group_first_, group_end_;
+  bool sample_names_;
   int64_t in_group_ = 0;  // where in a group the stream stands; of the serial stage, as passed_
   std::vector<Leaf> passed_;
   int limit_ = 1;

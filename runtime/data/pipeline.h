@@ -45,6 +45,8 @@ struct PipelineOptions {
   // each of them. A position at the end of a group is the same for all shares and all sizes of groups that
   // end there.
   int64_t group_size = 1, group_first = 0, group_count = 1;
+
+  bool sample_names = false;  // whether Batch::names is filled
 };
 
 struct Batch {
@@ -54,6 +56,9 @@ struct Batch {
   Element components;
   int64_t size = 0;    // samples; fewer than the batch size in a last, partial batch
   uint64_t epoch = 0;  // the pass that the first sample belongs to
+  // With PipelineOptions::sample_names, what the source calls each sample (see RandomAccessSource::name);
+  // empty if none has a name, or if batches are made by a source or a function of the program.
+  std::vector<std::string> names = {};
 };
 
 struct PipelineStatistics {

@@ -40,6 +40,9 @@ class RandomAccessSource {
   virtual void read(int64_t index, const SampleContext& context,
                     std::span<std::byte* const> components) const = 0;
 
+  // What a person calls the sample, mostly the path of its file; "" if it has no name.
+  virtual std::string name(int64_t /*index*/) const { return ""; }
+
   // A hint that `index` is read soon.
   virtual void will_read(int64_t /*index*/) const {}
 

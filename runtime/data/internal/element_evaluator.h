@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "runtime/data/internal/execution.h"
@@ -36,6 +37,10 @@ class ElementEvaluator {
   // The pass that the element's first sample belongs to.
   virtual uint64_t pass_of(const Leaf* leaves) const { return leaves->epoch; }
 
+  // Appends the names of the element's samples, "" for one without. Where it is not known how many these are,
+  // as of batches that come from a source, that is another number than its rows.
+  virtual void append_names(const Leaf* leaves, std::vector<std::string>* names) const = 0;
+
   // A hint that these leaves are evaluated soon.
   virtual void will_read(const Leaf* /*leaves*/) const {}
 
@@ -58,6 +63,13 @@ class ValueEvaluator : public ElementEvaluator {
  public:
   explicit ValueEvaluator(ElementType type) : ElementEvaluator(std::move(type), 1) {}
   Element make(const Leaf* leaves) const override { return leaves[0].payload->value; }
+  void append_names(const Leaf* leaves, std::vector<std::string>* names) const override {
+    const auto& known = leaves[0].payload->names;
+    if (known.empty())
+      names->emplace_back();
+    else
+      names->insert(names->end(), known.begin(), known.end());
+  }
 };
 
 // Throws InvalidArgument unless `element` has the type, saying who (`producer`) gave what and where it should

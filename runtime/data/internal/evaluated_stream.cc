@@ -109,6 +109,7 @@ void EvaluatedStream::judge(const Leaf* leaves, Outcome* outcome) const {
     execution_->throw_if_stopped();
     auto payload = std::make_shared<Payload>();
     payload->value = evaluator_->make(leaves);
+    evaluator_->append_names(leaves, &payload->names);
     outcome->leaf = {leaves->index, leaves->epoch, nullptr};
     try {
       outcome->keep = !predicate_ || predicate_(payload->value);

@@ -11,6 +11,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "runtime/data/internal/leaf.h"
@@ -23,6 +24,7 @@ struct Ticket {
   std::vector<Leaf> leaves;
   std::vector<uint64_t> state;  // the position after this batch
   Element element;
+  std::vector<std::string> names;  // of the samples, where they are asked for
   uint64_t epoch = 0;
   std::exception_ptr error;
   bool end = false;    // nothing follows, and this holds no batch

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "runtime/data/source.h"
@@ -19,8 +20,9 @@ struct Leaf {
 };
 
 struct Payload {
-  Element value;              // of a generated or filtered element
-  std::vector<Leaf> members;  // of a batch over a stream: the leaves of its elements
+  Element value;                   // of a generated or filtered element
+  std::vector<std::string> names;  // of its samples, or none
+  std::vector<Leaf> members;       // of a batch over a stream: the leaves of its elements
 };
 
 }  // namespace mox::data::internal

@@ -57,6 +57,10 @@ class SourceEvaluator : public ElementEvaluator {
     }
   }
 
+  void append_names(const Leaf* leaves, std::vector<std::string>* names) const override {
+    names->push_back(source_->name(static_cast<int64_t>(leaves->index)));
+  }
+
   void will_read(const Leaf* leaves) const override {
     source_->will_read(static_cast<int64_t>(leaves->index));
   }

@@ -132,6 +132,12 @@ class BatchEvaluator : public ElementEvaluator {
     write_rows(leaves, count, destinations);
   }
 
+  void append_names(const Leaf* batch, std::vector<std::string>* names) const override {
+    Members scratch;
+    const auto [leaves, count] = resolve(*batch, scratch);
+    for (size_t i = 0; i < count; ++i) child_->append_names(leaves + i * stride(), names);
+  }
+
   uint64_t pass_of(const Leaf* batch) const override {
     if (!members_) return child_->pass_of(batch->payload->members.data());
     std::vector<Leaf> first(stride());

@@ -92,6 +92,10 @@ class SlotEvaluator : public ElementEvaluator {
     }
   }
 
+  void append_names(const Leaf* leaf, std::vector<std::string>* names) const override {
+    child_->append_names(resolved(leaf->index).data(), names);
+  }
+
   bool view(const Leaf* leaves, size_t stride, size_t count, Element* rows) const override {
     if (type().rows_vary || count == 0) return false;
     for (size_t i = 0; i < count; ++i)

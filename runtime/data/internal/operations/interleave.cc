@@ -105,6 +105,9 @@ class InterleaveEvaluator : public ElementEvaluator {
   InterleaveEvaluator(ElementType type, std::vector<std::shared_ptr<const ElementEvaluator>> inputs)
       : ElementEvaluator(std::move(type), most_leaves(inputs)), inputs_(std::move(inputs)) {}
 
+  void append_names(const Leaf* leaves, std::vector<std::string>* names) const override {
+    of(leaves).append_names(leaves + kOwnLeaves, names);
+  }
   Element make(const Leaf* leaves) const override { return of(leaves).make(leaves + kOwnLeaves); }
   void write(const Leaf* leaves, std::span<std::byte* const> destinations) const override {
     of(leaves).write(leaves + kOwnLeaves, destinations);

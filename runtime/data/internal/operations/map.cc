@@ -34,6 +34,9 @@ class MapEvaluator : public ElementEvaluator {
   }
 
   uint64_t pass_of(const Leaf* leaves) const override { return child_->pass_of(leaves); }
+  void append_names(const Leaf* leaves, std::vector<std::string>* names) const override {
+    child_->append_names(leaves, names);
+  }
   void will_read(const Leaf* leaves) const override { child_->will_read(leaves); }
 
  private:
@@ -76,6 +79,9 @@ class MapIntoEvaluator : public ElementEvaluator {
   }
 
   uint64_t pass_of(const Leaf* leaves) const override { return child_->pass_of(leaves); }
+  void append_names(const Leaf* leaves, std::vector<std::string>* names) const override {
+    child_->append_names(leaves, names);
+  }
   void will_read(const Leaf* leaves) const override { child_->will_read(leaves); }
 
  private:

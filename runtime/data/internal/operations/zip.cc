@@ -111,6 +111,21 @@ class ZipEvaluator : public ElementEvaluator {
 
   uint64_t pass_of(const Leaf* leaves) const override { return parts_[0]->pass_of(leaves); }
 
+  // Those of the first part that knows any.
+  void append_names(const Leaf* leaves, std::vector<std::string>* names) const override {
+    std::vector<std::string> of_part, first;
+    for (const auto& part : parts_) {
+      of_part.clear();
+      part->append_names(leaves, &of_part);
+      if (first.empty()) first = of_part;
+      if (std::any_of(of_part.begin(), of_part.end(), [](const auto& name) { return !name.empty(); })) break;
+      leaves += part->arity();
+      of_part.clear();
+    }
+    if (of_part.empty()) of_part = std::move(first);
+    std::move(of_part.begin(), of_part.end(), std::back_inserter(*names));
+  }
+
   void will_read(const Leaf* leaves) const override {
     for (const auto& part : parts_) {
       part->will_read(leaves);
