@@ -25,6 +25,8 @@ foreach(line ${former_headers})
 endforeach()
 install(DIRECTORY ${CMAKE_BINARY_DIR}/former_headers/
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/moxing-${PROJECT_VERSION})
+install(FILES ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/moxingConfig.cmake.in
   ${CMAKE_BINARY_DIR}/moxingConfig.cmake INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/moxing)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/moxingConfigVersion.cmake COMPATIBILITY SameMinorVersion)

@@ -27,7 +27,8 @@ mox::ModelSpec model_fn(const mox::Inputs& in, mox::ModeKeys mode) {
   auto loss = mox::reduce_mean(mox::sparse_softmax_cross_entropy(logits, labels));
   return {.loss = loss,
           .log_info = {{"loss", loss}, {"accuracy", mox::accuracy(logits, labels)}},
-          .output_info = {{"class", mox::argmax(logits)}}};
+          .metrics = {{"accuracy", mox::metrics::accuracy(logits, labels)}},
+          .output_info = {{"class", mox::argmax(logits)}, {"probabilities", mox::softmax(logits)}}};
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <filesystem>
 
+#include "models/image_classifier/answers.h"
+
 namespace image_classifier {
 namespace {
 
@@ -79,7 +81,8 @@ void define_data_flags() {
 }
 
 ClassifierData::ClassifierData(std::string network, ImageSizes sizes)
-    : network_(std::move(network)),
+    : images_to_predict_(mox::flag("run_mode") == "predict" ? mox::flag("predict.images") : ""),
+      network_(std::move(network)),
       format_(mox::flag("data.format")),
       directory_(mox::flag("data_url")),
       train_split_(mox::flag("data.train_split")),
@@ -90,7 +93,8 @@ ClassifierData::ClassifierData(std::string network, ImageSizes sizes)
     throw mox::InvalidArgument(
         "data.format is '" + format_ +
         "'; it must be image_folder, multilabel_folder, tfrecord, npz, csv, cifar10, cifar100 or mnist");
-  if (directory_.empty()) throw mox::InvalidArgument("data_url is not set: it says where the images are");
+  if (directory_.empty() && !looks_at_images())
+    throw mox::InvalidArgument("data_url is not set: it says where the images are");
   if (eval_split_.empty()) eval_split_ = has_files_of_images(format_) ? "validation" : "test";
   if (is_cifar(format_) && image_size_ == 0) image_size_ = 32;
   if ((has_files_of_images(format_) || format_ == "csv") && image_size_ == 0)
@@ -124,7 +128,14 @@ ClassifierData ClassifierData::with_image_size(const std::string& option, int64_
 bool ClassifierData::has_many_labels() const { return format_ == "multilabel_folder"; }
 
 void ClassifierData::find_classes() {
-  if (format_ == "image_folder") {
+  if (looks_at_images()) {
+    label_names_ = label_names_of_run();
+    if (label_names_.empty())
+      throw mox::NotFound(
+          "the classes of the run are not known: there is no labels.txt in train_url or beside "
+          "checkpoint_path, "
+          "where the training has written it");
+  } else if (format_ == "image_folder") {
     label_names_ = mox::data::ImageClassificationRaw(inside(directory_, train_split_)).label_names();
   } else if (has_many_labels()) {
     label_names_ = mox::data::MultilabelClassificationRaw(inside(directory_, train_split_)).label_names();
@@ -187,8 +198,24 @@ mox::data::ImageOptions ClassifierData::image_options(mox::ModeKeys mode) const 
   return options;
 }
 
+mox::ImageModel ClassifierData::image_model() const {
+  return {.network = network_,
+          .image_size = eval_image_size_,
+          .recipe = mox::flag("augmentation.recipe").empty() ? network_ : mox::flag("augmentation.recipe"),
+          .fast_decode = mox::get_flag<bool>("augmentation.fast_decode"),
+          .many_labels = has_many_labels(),
+          .precision = mox::flag("precision"),
+          .label_names = label_names_};
+}
+
 mox::Dataset ClassifierData::samples(mox::ModeKeys mode) const {
   const std::string& split = mode == mox::ModeKeys::TRAIN ? train_split_ : eval_split_;
+  if (looks_at_images()) {
+    if (!has_files_of_images(format_) && !is_cifar(format_))
+      throw mox::InvalidArgument("predict.images is set, but networks trained on data.format " + format_ +
+                                 " have not been trained on files of images");
+    return mox::data::image_files(mox::data::list_image_files(images_to_predict_), image_options(mode));
+  }
   if (is_mnist(format_)) return mox::data::mnist(directory_, split, {.image_shape = mox::Shape{1, 28, 28}});
   if (is_array_file(format_)) return samples_of_arrays(array_file(split), num_classes_);
   const mox::data::ImageOptions options = image_options(mode);

@@ -2,6 +2,7 @@
 // say.
 #pragma once
 
+#include <models/zoo/image_model.h>
 #include <moxing/moxing.h>
 
 #include <string>
@@ -28,9 +29,9 @@ class ClassifierData {
   // classes differ, and what the readers throw.
   ClassifierData(std::string network, ImageSizes sizes);
 
-  // Elements {image, label}; in TRAIN shuffled and repeated without end. With MixUp, batches (see batches()).
-  // Images that are read from files of images, and mixtures, are of mox::preferred_image_dtype(), others
-  // float32.
+  // Elements {image, label}, or {image} of predict.images in PREDICT; in TRAIN shuffled and repeated without
+  // end. With MixUp, batches (see batches()). Images that are read from files of images, and mixtures, are of
+  // mox::preferred_image_dtype(), others float32.
   mox::Dataset dataset(mox::ModeKeys mode) const;
 
   // The same data with images of this height and width in both modes. `option` has asked for it:
@@ -45,17 +46,23 @@ class ClassifierData {
   bool has_many_labels()
       const;  // {image, labels}, float32[classes] of zeros and ones, instead of {image, label}
 
+  // What a predictor of this run has to know (see mox::ImagePredictor).
+  mox::ImageModel image_model() const;
+
   // Whether dataset() has batches already, in both modes.
   bool batches() const { return mixes_up(); }
 
  private:
   mox::Dataset samples(mox::ModeKeys mode) const;
+  // Whether this run looks at predict.images, for which it needs no other data.
+  bool looks_at_images() const { return !images_to_predict_.empty(); }
   bool is_mixed_up(mox::ModeKeys mode) const { return mixes_up() && mode == mox::ModeKeys::TRAIN; }
   mox::data::ImageOptions image_options(mox::ModeKeys mode) const;
   ArrayFile array_file(const std::string& split) const;
   void find_classes();
   void check_other_image_size(const std::string& option, int64_t size) const;
 
+  std::string images_to_predict_;
   std::string network_, format_, directory_, train_split_, eval_split_;
   int64_t image_size_, eval_image_size_ = 0, num_classes_ = 0;
   double mix_up_ = 0;

@@ -6,10 +6,13 @@
 #include <models/zoo/zoo.h>
 #include <moxing/moxing.h>
 
+#include "models/image_classifier/answers.h"
 #include "models/image_classifier/classifier_data.h"
 #include "models/image_classifier/pretraining.h"
 
 namespace {
+
+constexpr int64_t kTop = 5;
 
 mox::Tensor loss_of(const mox::Tensor& logits, const mox::Tensor& labels, bool training) {
   const mox::CrossEntropyOptions options{.label_smoothing =
@@ -19,49 +22,66 @@ mox::Tensor loss_of(const mox::Tensor& logits, const mox::Tensor& labels, bool t
   return mox::reduce_mean(mox::sparse_softmax_cross_entropy(logits, labels, options));
 }
 
+// What run_mode predict computes, of data with labels or without.
+mox::ModelSpec predictions_of(const mox::NetworkOutput& output, bool many_labels) {
+  if (many_labels) return {.output_info = {{"probabilities", mox::sigmoid(output.logits)}}};
+  return {.output_info = {{"class", mox::argmax(output.logits)},
+                          {"probabilities", output.end_point("predictions")}}};
+}
+
 // Each class is a question of its own.
 mox::ModelSpec with_many_labels(const mox::NetworkOutput& output, const mox::Tensor& labels) {
   const mox::Tensor right = mox::equal(mox::greater(output.logits, 0.0f), mox::greater(labels, 0.5f));
   const mox::Tensor loss = mox::reduce_mean(mox::sigmoid_cross_entropy(output.logits, labels));
   return {
       .loss = loss,
-      .log_info = {{"loss", loss}, {"accuracy", mox::reduce_mean(mox::cast(right, mox::DType::kFloat32))}},
-      .output_info = {{"probabilities", mox::sigmoid(output.logits)}}};
+      .log_info = {{"loss", loss}, {"accuracy", mox::reduce_mean(mox::cast(right, mox::DType::kFloat32))}}};
+}
+
+mox::metrics::NamedMetrics metrics_of(const mox::Tensor& logits, const mox::Tensor& classes,
+                                      const std::vector<std::string>& label_names) {
+  mox::metrics::NamedMetrics metrics{{"accuracy", mox::metrics::accuracy(logits, classes)}};
+  if (logits.shape()[1] > kTop)
+    metrics.emplace_back("accuracy_top_5", mox::metrics::top_k_accuracy(logits, classes, kTop));
+  if (mox::get_flag<bool>("metrics.per_class"))
+    metrics.emplace_back("classes",
+                         mox::metrics::per_class_table(logits, classes, {.class_names = label_names}));
+  return metrics;
 }
 
 mox::ModelSpec build_model(const mox::Inputs& in, mox::ModeKeys mode, const std::string& network,
-                           int64_t num_classes, bool many_labels) {
-  auto [images, labels] = in.take<2>();  // [batch, channels, height, width]; [batch], or [batch, classes] of
-                                         // many labels and after MixUp
-  mox::NetworkOptions options{.num_classes = num_classes};
+                           const image_classifier::ClassifierData& data) {
+  const mox::Tensor images = in[0];  // [batch, channels, height, width]
+  mox::NetworkOptions options{.num_classes = data.num_classes()};
   if (!mox::get_model_meta(network).takes_any_image_size) options.image_size = images.shape()[2];
   auto output = mox::get_model_fn(network, options)(images, mode);
-  if (many_labels) return with_many_labels(output, labels);
+  if (mode == mox::ModeKeys::PREDICT) return predictions_of(output, data.has_many_labels());
+  const mox::Tensor labels = in[1];  // [batch], or [batch, classes] of many labels and after MixUp
+  if (data.has_many_labels()) return with_many_labels(output, labels);
   // Of a mixture, the larger part counts.
   const mox::Tensor classes = labels.shape().rank() == 2 ? mox::argmax(labels) : labels;
   mox::Tensor loss = loss_of(output.logits, labels, mode == mox::ModeKeys::TRAIN);
   mox::NamedTensors log_info{{"loss", loss}, {"accuracy", mox::accuracy(output.logits, classes)}};
-  constexpr int64_t kTop = 5;
-  if (num_classes > kTop)
+  if (data.num_classes() > kTop)
     log_info.emplace_back(
         "accuracy_top_5",
         mox::reduce_mean(mox::cast(mox::in_top_k(output.logits, classes, kTop), mox::DType::kFloat32)));
   return {.loss = loss,
           .log_info = std::move(log_info),
-          .output_info = {{"class", mox::argmax(output.logits)},
-                          {"probabilities", output.end_point("predictions")}}};
+          .metrics = metrics_of(output.logits, classes, data.label_names())};
 }
 
 int run(const image_classifier::ClassifierData& data, const std::string& network) {
-  return mox::run({.input_fn = [&](mox::ModeKeys mode) { return data.dataset(mode); },
-                   .model_fn =
-                       [&](const mox::Inputs& in, mox::ModeKeys mode) {
-                         return build_model(in, mode, network, data.num_classes(), data.has_many_labels());
-                       },
-                   .inter_mode = mox::ModeKeys::EVAL,
-                   .auto_batch = !data.batches(),
-                   .log_dir = mox::flag("train_url"),
-                   .hooks = {mox::label_names_hook(data.label_names())}});
+  return mox::run(
+      {.input_fn = [&](mox::ModeKeys mode) { return data.dataset(mode); },
+       .model_fn = [&](const mox::Inputs& in,
+                       mox::ModeKeys mode) { return build_model(in, mode, network, data); },
+       .output_fn =
+           mox::flag("run_mode") == "predict" ? image_classifier::print_answers(data.label_names()) : nullptr,
+       .inter_mode = mox::ModeKeys::EVAL,
+       .auto_batch = !data.batches(),
+       .log_dir = mox::flag("train_url"),
+       .hooks = {mox::label_names_hook(data.label_names()), mox::image_model_hook(data.image_model())}});
 }
 
 }  // namespace
@@ -76,7 +96,10 @@ int main(int argc, char** argv) {
       "random-resized crops. 0: as in training.");
   mox::define_flag("label_smoothing", 0.0,
                    "Share of each label that is spread over all classes in training, in [0, 1).");
+  mox::define_flag("metrics.per_class", false,
+                   "Whether an evaluation shows precision, recall and F1 of each class.");
   image_classifier::define_data_flags();
+  image_classifier::define_prediction_flags();
   image_classifier::define_pretraining_flags();
   mox::init(argc, argv);
   const std::string network = mox::flag("model.name");

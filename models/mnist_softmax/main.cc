@@ -17,7 +17,9 @@ mox::ModelSpec model_fn(const mox::Inputs& in, mox::ModeKeys) {
   auto b = mox::get_variable("b", {10}, mox::zeros());
   auto logits = mox::matmul(x, w) + b;
   auto loss = mox::reduce_mean(mox::sparse_softmax_cross_entropy(logits, y));
-  return {.loss = loss, .log_info = {{"loss", loss}, {"accuracy", mox::accuracy(logits, y)}}};
+  return {.loss = loss,
+          .log_info = {{"loss", loss}, {"accuracy", mox::accuracy(logits, y)}},
+          .output_info = {{"class", mox::argmax(logits)}, {"probabilities", mox::softmax(logits)}}};
 }
 
 }  // namespace

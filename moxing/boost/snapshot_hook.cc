@@ -16,7 +16,7 @@
 namespace mox {
 namespace {
 
-class SnapshotHook : public Hook {
+class SnapshotHook : public TrainingHook {
  public:
   explicit SnapshotHook(const SnapshotHookOptions& options) : options_(options) {}
 

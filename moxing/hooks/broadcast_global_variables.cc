@@ -4,7 +4,7 @@
 namespace mox {
 namespace {
 
-class BroadcastHook : public Hook {
+class BroadcastHook : public TrainingHook {
  public:
   explicit BroadcastHook(int root) : root_(root) {}
   void after_create_session(Session& session) override {

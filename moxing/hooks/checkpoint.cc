@@ -8,7 +8,7 @@
 namespace mox {
 namespace {
 
-class CheckpointHook : public Hook {
+class CheckpointHook : public TrainingHook {
  public:
   explicit CheckpointHook(const CheckpointHookOptions& options) : options_(options) {}
 

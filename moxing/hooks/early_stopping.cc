@@ -4,7 +4,7 @@
 namespace mox {
 namespace {
 
-class EarlyStoppingHook : public Hook {
+class EarlyStoppingHook : public TrainingHook {
  public:
   explicit EarlyStoppingHook(const MonitorOptions& options) : monitor_(options) {}
   std::string name() const override { return "early_stopping/" + monitor_.options().metric; }

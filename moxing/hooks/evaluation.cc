@@ -7,7 +7,7 @@
 namespace mox {
 namespace {
 
-class EvaluationHook : public Hook {
+class EvaluationHook : public TrainingHook {
  public:
   explicit EvaluationHook(int64_t every_n_steps) : every_n_steps_(every_n_steps) {}
 

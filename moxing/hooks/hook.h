@@ -1,4 +1,4 @@
-// Hooks: code that runs around the steps of a training run. Logging, checkpoints, evaluation and stopping are
+// Hooks: code that runs around the steps of a run. Logging, checkpoints, evaluation and stopping are
 // hooks themselves (hooks.h), written with nothing but this interface.
 //
 // Order of calls:
@@ -14,6 +14,11 @@
 //
 // Whenever a hook has called session.evaluate(), in whichever of these, after_evaluation of all hooks
 // follows.
+//
+// A run in EVAL or PREDICT makes the same calls, for each of its batches before_run and after_run, and in
+// EVAL after_evaluation before end. There global_step is that of the checkpoint, and what belongs to training
+// (evaluate, save_checkpoint, the learning rate's multiplier) throws FailedPrecondition. Of the hooks that
+// come with the framework none takes part in it.
 //
 // Within each call, hooks run in the order: those of ModelSpec::hooks, those of RunSpec::hooks, the engine's
 // own; `end` runs in the reverse order. ModelSpec::hooks are those that the first call of model_fn has
@@ -52,7 +57,8 @@ class ModelBuild {
   // the run and sees each graph, so it finds its tensor anew in each begin (model_fn may put it into a
   // collection; get_collection works in begin).
   virtual void fetch(const std::string& name, const Tensor& tensor) = 0;
-  // The loss that is minimised, regularisation included.
+  // In TRAIN the loss that is minimised, regularisation included; else ModelSpec::loss, which may be
+  // undefined.
   virtual const Tensor& loss() const = 0;
   virtual std::vector<std::string> output_names() const = 0;  // of ModelSpec::output_info, in order
 };
@@ -64,8 +70,9 @@ inline constexpr std::string_view kTrainedLoss = "trained_loss";
 class StepResult {
  public:
   virtual ~StepResult() = default;
-  // A fetched value: "trained_loss" (the loss that is minimised), every name of log_info and output_info, and
-  // what hooks asked for. Throws NotFound for another name, naming those that exist.
+  // A fetched value: "trained_loss" (the loss that is minimised, in TRAIN), every name of log_info and (not
+  // in EVAL) output_info, and what hooks asked for. Throws NotFound for another name, naming those that
+  // exist.
   virtual const Array& array(std::string_view name) const = 0;
   double number(std::string_view name) const { return array(name).item(); }
   virtual int64_t samples() const = 0;  // in this step's batch
@@ -76,6 +83,7 @@ class Session {
  public:
   virtual ~Session() = default;
 
+  virtual ModeKeys mode() const = 0;  // what the run does; TRAIN also during the evaluations of a training
   // Steps done, earlier starts included; in after_run the step just done counts.
   virtual int64_t global_step() const = 0;
   virtual int64_t first_step() const = 0;  // the global step at which this start began
@@ -133,6 +141,8 @@ class Hook {
  public:
   virtual ~Hook() = default;
 
+  // Whether the hook is called in runs of that mode (run_mode). Evaluations during a training belong to it.
+  virtual bool takes_part_in(ModeKeys) const { return true; }
   // Identifies the hook's state in a checkpoint; unique among a run's hooks that have a state.
   virtual std::string name() const { return ""; }
   virtual void begin(ModelBuild&) {}
@@ -148,6 +158,12 @@ class Hook {
   // Called before after_create_session when a checkpoint holds a state under this hook's name. Throws
   // DataError for a text that save_state cannot have written.
   virtual void restore_state(const std::string&) {}
+};
+
+// A hook that has nothing to do where nothing is trained.
+class TrainingHook : public Hook {
+ public:
+  bool takes_part_in(ModeKeys mode) const override { return mode == ModeKeys::TRAIN; }
 };
 
 }  // namespace mox

@@ -9,7 +9,7 @@
 namespace mox {
 namespace {
 
-class LoggingHook : public Hook {
+class LoggingHook : public TrainingHook {
  public:
   explicit LoggingHook(const LoggingHookOptions& options) : options_(options) {}
 

@@ -21,7 +21,7 @@ using internal::kLearningRateField;
 using internal::kSpeedField;
 using internal::kStepField;
 
-class MetricsFileHook : public Hook {
+class MetricsFileHook : public TrainingHook {
  public:
   explicit MetricsFileHook(int64_t every_n_steps) : every_n_steps_(every_n_steps) {}
 

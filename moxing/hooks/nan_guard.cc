@@ -8,7 +8,7 @@
 namespace mox {
 namespace {
 
-class NanGuardHook : public Hook {
+class NanGuardHook : public TrainingHook {
  public:
   void before_run(Session& session) override { learning_rate_ = session.learning_rate(); }
   void after_run(Session& session, const StepResult& result) override {

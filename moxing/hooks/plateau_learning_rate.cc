@@ -10,7 +10,7 @@
 namespace mox {
 namespace {
 
-class PlateauLearningRateHook : public Hook {
+class PlateauLearningRateHook : public TrainingHook {
  public:
   PlateauLearningRateHook(const MonitorOptions& options, double factor, double min_multiplier)
       : monitor_(options), factor_(factor), min_multiplier_(min_multiplier) {}

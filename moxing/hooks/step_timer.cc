@@ -8,7 +8,7 @@
 namespace mox {
 namespace {
 
-class StepTimerHook : public Hook {
+class StepTimerHook : public TrainingHook {
  public:
   StepTimerHook(int64_t every_n_steps, std::function<void(double, double, int64_t)> report)
       : every_n_steps_(every_n_steps), report_(std::move(report)) {}

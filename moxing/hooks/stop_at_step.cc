@@ -6,7 +6,7 @@
 namespace mox {
 namespace {
 
-class StopAtStepHook : public Hook {
+class StopAtStepHook : public TrainingHook {
  public:
   explicit StopAtStepHook(int64_t last_step) : last_step_(last_step) {}
   void after_create_session(Session& session) override { check(session); }

@@ -12,7 +12,7 @@
 namespace mox {
 namespace {
 
-class LabelNamesHook : public Hook {
+class LabelNamesHook : public TrainingHook {
  public:
   explicit LabelNamesHook(std::vector<std::string> names) : names_(std::move(names)) {}
 

@@ -55,7 +55,20 @@ mox::ModelSpec model_fn(const mox::Inputs& in, mox::ModeKeys mode) {
   if (mox::get_flag<bool>("wide")) x = mox::relu(mox::layers::dense(x, 3000, {.name = "wide"}));
   auto logits = mox::layers::dense(x, 10, {.name = "logits"});
   auto loss = mox::reduce_mean(mox::sparse_softmax_cross_entropy(logits, labels));
-  return {.loss = loss, .log_info = {{"loss", loss}, {"accuracy", mox::accuracy(logits, labels)}}};
+  if (mode == mox::ModeKeys::PREDICT) return {.output_info = {{"logits", logits}}};
+  return {
+      .loss = loss,
+      .log_info = {{"loss", loss}, {"accuracy", mox::accuracy(logits, labels)}},
+      .metrics = {{"accuracy", mox::metrics::accuracy(logits, labels)},
+                  {"auc", mox::metrics::roc_auc(logits, labels)},
+                  {"calibration", mox::metrics::expected_calibration_error(mox::softmax(logits), labels)}}};
+}
+
+void print_batches(std::span<const mox::OutputBatch> batches) {
+  for (const mox::OutputBatch& batch : batches) {
+    std::printf("rank %d: %ld from %ld\n", mox::rank(), batch.samples(), batch.first_sample);
+    std::fflush(stdout);
+  }
 }
 
 // A rule that needs the whole gradient of a variable: its length.
@@ -159,6 +172,7 @@ int main(int argc, char** argv) {
   mox::define_flag("fault_rank", int64_t{1}, "The rank that has the fault.");
   mox::define_flag("fault_step", int64_t{5}, "The steps before it.");
   mox::define_flag("endless", true, "Whether the training data repeat.");
+  mox::define_flag("print_predictions", false, "Whether output_fn prints what it gets.");
   mox::define_flag("wide", false, "Whether the network has a wide layer, too.");
   mox::define_flag("normalised", false, "Whether the optimizer is one that needs whole gradients.");
   mox::init(argc, argv);
@@ -180,6 +194,7 @@ int main(int argc, char** argv) {
   return mox::run({.input_fn = input_fn,
                    .model_fn = model_fn,
                    .optimizer_fn = optimizer_fn,
+                   .output_fn = mox::get_flag<bool>("print_predictions") ? print_batches : mox::OutputFn(),
                    .inter_mode = mox::ModeKeys::EVAL,
                    .batch_size = other_batch ? 9 : 8,
                    .log_dir = mox::flag("train_url"),

@@ -54,6 +54,45 @@ TEST_F(ImageClassifier, TrainsFromFlagsAloneAndWritesItsLabels) {
   EXPECT_EQ(read_file(log_dir_ + "/labels.txt"), "0: dark\n1: light\n");
 }
 
+TEST_F(ImageClassifier, PredictsAFolderAFileAndAListWithoutLabels) {
+  write_images();
+  expect_success(run_process(job({})));
+  const auto answers = [&](const Words& flags) {
+    const ProcessResult result =
+        run_process(Words{"image_classifier", "--run_mode=predict", "--train_url=" + log_dir_,
+                          "--model.name=cifarnet", "--model.image_size=32", "--log_level=warning"} +
+                    flags);
+    expect_success(result);
+    return result.out;
+  };
+  const std::string dark = folder_ + "/validation/dark/1.jpg", light = folder_ + "/validation/light/2.jpg";
+  EXPECT_THAT(answers({"--predict.images=" + dark}),
+              testing::AllOf(testing::StartsWith(dark + ": dark "), HasSubstr(", light ")));
+  write("a folder/deeper/one.jpg", read_file(light));
+  write("a folder/two.jpg", read_file(dark));
+  write("a folder/notes.md", "no image");
+  EXPECT_THAT(answers({"--predict.images=" + folder_ + "/a folder", "--predict.top=1"}),
+              testing::MatchesRegex(
+                  ".*a folder/two.jpg: dark [01][.][0-9]*\n.*deeper/one.jpg: light [01][.][0-9]*\n"));
+  write("list.txt", "validation/light/2.jpg\r\n\n" + dark + "\n");
+  const std::string file = fresh("answers") + ".csv";
+  answers({"--predict.images=" + folder_ + "/list.txt", "--predictions=" + file});
+  EXPECT_THAT(read_file(file), testing::MatchesRegex("sample,file,class,probabilities/0,probabilities/1\n0," +
+                                                     light + ",1,.*\n1," + dark + ",0,.*\n"));
+  // Data with labels, by number and file.
+  EXPECT_THAT(answers({"--data_url=" + folder_}), HasSubstr(dark + ": dark "));
+  expect_error(run_process(job({"--run_mode=predict", "--predict.images=" + folder_ + "/nowhere"})),
+               {"nowhere"});
+  expect_error(
+      run_process(job({"--run_mode=predict", "--predict.images=" + dark, "--data.on_bad_sample=skip"})),
+      {"a bad image cannot be skipped"});
+  write("missing.txt", "a.jpg\n");
+  expect_error(run_process(job({"--run_mode=predict", "--predict.images=" + folder_ + "/missing.txt"})),
+               {"missing.txt', line 1", "a.jpg"});
+  fs::remove(log_dir_ + "/labels.txt");
+  expect_error(run_process(job({"--run_mode=predict", "--predict.images=" + dark})), {"labels.txt"});
+}
+
 TEST_F(ImageClassifier, EvaluatesAtAnotherSizeThanItTrains) {
   write_images();
   const Words resnet{"--model.name=resnet_v1_20", "--max_epochs=1"};

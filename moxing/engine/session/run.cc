@@ -8,7 +8,7 @@
 
 #include "moxing/console/broken_pipe.h"
 #include "moxing/console/nowhere_to_print.h"
-#include "moxing/engine/session/internal/predictor.h"
+#include "moxing/engine/session/internal/prediction.h"
 #include "moxing/engine/session/internal/trainer.h"
 #include "moxing/job/facts.h"
 #include "runtime/base/error.h"

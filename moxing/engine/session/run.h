@@ -14,13 +14,9 @@
 #include "moxing/hooks/hook.h"
 #include "moxing/model/model_spec.h"
 #include "moxing/optimizers/optimizer.h"
+#include "moxing/prediction/output_batch.h"
 
 namespace mox {
-
-// One batch of output_info: the names, and arrays whose first extent is the number of samples.
-using OutputBatch = std::vector<std::pair<std::string, Array>>;
-// Gets what has been computed since the last call, in order; the arrays are the receiver's.
-using OutputFn = std::function<void(std::span<const OutputBatch> batches)>;
 
 // What to run. Each optional field is an option of the same name (docs/configuration.md): what is set here
 // wins over the option's default, the YAML file wins over it, and the command line over both.
@@ -28,7 +24,9 @@ struct RunSpec {
   InputFn input_fn = {};
   ModelFn model_fn = {};
   OptimizerFn optimizer_fn = {};  // TRAIN; without one the options optimizer.* decide
-  OutputFn output_fn = {};        // PREDICT; in TRAIN it gets the steps' output_info
+  // PREDICT: gets the values of output_info in the order of the data, of several ranks on rank 0 (see
+  // gather_predictions). TRAIN: gets those of the steps; it is not called for a model without output_info.
+  OutputFn output_fn = {};
   std::optional<ModeKeys> run_mode = {};
   std::optional<ModeKeys> inter_mode = {};  // EVAL: evaluate during and after training
   std::optional<int64_t> batch_size = {};
@@ -44,9 +42,12 @@ struct RunSpec {
   std::optional<int64_t> save_model_secs = {};
   std::optional<int64_t> save_model_steps = {};
   std::optional<int64_t> eval_every_n_steps = {};
+  std::optional<int64_t> eval_steps = {};
+  std::optional<int64_t> predict_steps = {};
+  std::optional<std::string> predictions = {};  // the file that PREDICT writes: .csv, .jsonl or .npz
   std::optional<int64_t> seed = {};
   std::optional<SnapshotHookOptions> snapshots = {};  // the options snapshots.*
-  std::vector<std::shared_ptr<Hook>> hooks = {};      // TRAIN; see hook.h
+  std::vector<std::shared_ptr<Hook>> hooks = {};      // see hook.h
 };
 
 // The exit status of a training that SIGINT, SIGTERM or SIGUSR1 has stopped: sysexits.h calls it EX_TEMPFAIL,
@@ -68,7 +69,8 @@ inline constexpr int kExitInterrupted = 75;
 //
 // TRAIN continues the latest checkpoint of log_dir if there is one, else starts from checkpoint_path, else
 // initialises. EVAL and PREDICT take the same precedence but need a checkpoint. Results go to stdout, one
-// "test NAME: VALUE" line a metric after an evaluation; progress goes to stderr.
+// "test NAME: VALUE" line a metric after an evaluation; progress goes to stderr. EVAL and PREDICT also leave
+// results.json beside the checkpoint, and a line in the metrics.jsonl there.
 int run(const RunSpec& spec);
 
 // The same, throwing the error instead of printing it: for programs that go on after a run, and for tests.

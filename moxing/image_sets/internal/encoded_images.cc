@@ -26,8 +26,8 @@ class AugmentedImages : public RandomAccessSource {
       : images_(std::move(images)), options_(options) {
     if (!options_.bad_samples) options_.bad_samples = std::make_shared<BadSamples>();
     const auto& recipe = options_.augmentation;
-    signature_ = {{options_.dtype, Shape{recipe.channels, recipe.height, recipe.width}},
-                  images_->label_type()};
+    signature_ = {{options_.dtype, Shape{recipe.channels, recipe.height, recipe.width}}};
+    if (images_->has_labels()) signature_.push_back(images_->label_type());
     if (options_.cache == ImageCache::kMemory)
       kept_ = kept_in_memory(size(), static_cast<uint64_t>(options_.cache_bytes));
     else if (options_.cache == ImageCache::kDirectory)
@@ -39,6 +39,7 @@ class AugmentedImages : public RandomAccessSource {
 
   int64_t size() const override { return images_->size(); }
   const std::vector<TensorType>& signature() const override { return signature_; }
+  std::string name(int64_t index) const override { return images_->locate(index); }
   void will_read(int64_t index) const override { images_->will_read(index); }
   std::string describe() const override {
     return fmt::format("{}{}, augmented {}", images_->describe(), resizes() ? ", " + describe_content() : "",
@@ -52,7 +53,8 @@ class AugmentedImages : public RandomAccessSource {
     for (int64_t attempt = 0;; ++attempt) {
       std::string reason;
       try {
-        const std::span<std::byte> label(components[1], signature_[1].bytes());
+        std::span<std::byte> label;
+        if (signature_.size() > 1) label = {components[1], signature_[1].bytes()};
         if (options_.dtype == DType::kBFloat16)
           make(at, context, *worker, reinterpret_cast<BFloat16*>(components[0]), label);
         else

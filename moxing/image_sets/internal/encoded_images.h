@@ -25,6 +25,9 @@ class EncodedImages {
  public:
   virtual ~EncodedImages() = default;
   virtual int64_t size() const = 0;
+  virtual bool has_labels() const {
+    return true;
+  }  // else label_type is not asked for, and load gets no label
   virtual TensorType label_type() const = 0;
   // The image's bytes; writes the label to `label`. Throws DataError, NotFound or IoError, naming the sample.
   virtual std::span<const std::byte> load(int64_t index, LoadBuffer* buffer, std::byte* label) const = 0;
@@ -41,8 +44,8 @@ uint32_t files_checksum(const std::vector<std::string>& paths);
 // The bytes of a file, read at once. Throws NotFound or IoError.
 std::span<const std::byte> read_into(const std::string& path, RecordBuffer* buffer);
 
-// Elements {image, label}: options.dtype[channels, height, width] and images->label_type(). `where` is the
-// user's call.
+// Elements {image, label}: options.dtype[channels, height, width] and images->label_type(); {image} alone of
+// images without labels. `where` is the user's call.
 Dataset augmented_images(std::shared_ptr<const EncodedImages> images, const ImageOptions& options,
                          const std::string& function, SourceLocation where);
 

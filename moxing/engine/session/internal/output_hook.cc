@@ -3,13 +3,14 @@
 namespace mox::internal {
 namespace {
 
-class OutputHook : public Hook {
+class OutputHook : public TrainingHook {
  public:
   OutputHook(OutputFn output_fn, int64_t every_n_steps)
       : output_fn_(std::move(output_fn)), every_n_steps_(every_n_steps) {}
 
   void begin(ModelBuild& build) override { names_ = build.output_names(); }
   void after_run(Session& session, const StepResult& result) override {
+    if (names_.empty()) return;
     OutputBatch batch;
     for (const std::string& name : names_) batch.emplace_back(name, result.array(name).clone());
     pending_.push_back(std::move(batch));

@@ -74,7 +74,10 @@ RunSettings resolve_settings(const RunSpec& spec) {
   settings.keep_checkpoints = resolve<int64_t>("keep_checkpoints", std::nullopt);
   settings.keep_checkpoint_every_n_steps = resolve<int64_t>("keep_checkpoint_every_n_steps", std::nullopt);
   settings.eval_every_n_steps = resolve<int64_t>("eval_every_n_steps", spec.eval_every_n_steps);
-  settings.eval_steps = resolve<int64_t>("eval_steps", std::nullopt);
+  settings.eval_steps = resolve<int64_t>("eval_steps", spec.eval_steps);
+  settings.predict_steps = resolve<int64_t>("predict_steps", spec.predict_steps);
+  settings.predictions = resolve<std::string>("predictions", spec.predictions);
+  settings.gather_predictions = resolve<bool>("gather_predictions", std::nullopt);
   settings.snapshots = resolve_snapshots(spec.snapshots);
   settings.seed = static_cast<uint64_t>(resolve<int64_t>("seed", spec.seed));
   settings.prefetch_batches = static_cast<int>(resolve<int64_t>("prefetch_batches", std::nullopt));
@@ -108,8 +111,16 @@ RunSettings resolve_settings(const RunSpec& spec) {
   settings.stall_abort_s = resolve<double>("stall_abort_s", std::nullopt);
 
   if (settings.run_mode == ModeKeys::TRAIN) settings.optimizer_fn = configured_optimizer(spec.optimizer_fn);
-  if (settings.run_mode == ModeKeys::PREDICT && !spec.output_fn)
-    throw InvalidArgument("run: output_fn is missing; in PREDICT it receives what the model computes");
+  if (settings.run_mode == ModeKeys::PREDICT && !spec.output_fn && settings.predictions.empty())
+    throw InvalidArgument(
+        "run: there is no output_fn and predictions is not set, so nothing would receive what the model "
+        "computes; "
+        "name a file with --predictions=FILE.csv, .jsonl or .npz");
+  if (!settings.predictions.empty() && !settings.gather_predictions)
+    throw InvalidArgument(
+        "predictions names one file, for which rank 0 gathers those of all ranks: gather_predictions cannot "
+        "be "
+        "false with it");
   return settings;
 }
 

@@ -26,7 +26,9 @@ struct RunSettings {
   int64_t max_number_of_steps = 0, max_epochs = 0;
   int64_t log_every_n_steps = 0, output_every_n_steps = 0, save_summary_steps = 0;
   int64_t save_model_secs = 0, save_model_steps = 0, keep_checkpoints = 0, keep_checkpoint_every_n_steps = 0;
-  int64_t eval_every_n_steps = 0, eval_steps = 0;
+  int64_t eval_every_n_steps = 0, eval_steps = 0, predict_steps = 0;
+  std::string predictions;  // "": no file
+  bool gather_predictions = true;
   std::optional<SnapshotHookOptions> snapshots;  // none are written
   uint64_t seed = 0;
   int threads = 1, prefetch_batches = 2;

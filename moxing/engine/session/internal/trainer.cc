@@ -232,6 +232,7 @@ void Trainer::begin_graph(ModelBuild& build, const ModelSpec& spec) {
 void Trainer::add_hooks(const std::vector<std::shared_ptr<Hook>>& of_model) {
   hooks_ = of_model;
   hooks_.insert(hooks_.end(), spec_.hooks.begin(), spec_.hooks.end());
+  std::erase_if(hooks_, [](const auto& hook) { return hook && !hook->takes_part_in(ModeKeys::TRAIN); });
   hooks_.push_back(nan_guard_hook());
   if (last_step_ > 0) hooks_.push_back(stop_at_step_hook(last_step_));
   if (settings_.log_every_n_steps > 0)

@@ -33,6 +33,7 @@ class Trainer : private Session {
 
  private:
   // Session
+  ModeKeys mode() const override { return ModeKeys::TRAIN; }
   int64_t global_step() const override { return global_step_; }
   int64_t first_step() const override { return first_step_; }
   int64_t last_step() const override { return last_step_; }

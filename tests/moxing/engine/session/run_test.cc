@@ -195,7 +195,7 @@ TEST_F(RunTest, EvaluationAndPredictionRefuseWithoutACheckpoint) {
   s.run_mode = ModeKeys::EVAL;
   EXPECT_THAT(message_of_run<FailedPrecondition>(s), HasSubstr("--checkpoint_path"));
   s.run_mode = ModeKeys::PREDICT;
-  EXPECT_THAT(message_of_run<InvalidArgument>(s), HasSubstr("output_fn is missing"));
+  EXPECT_THAT(message_of_run<InvalidArgument>(s), HasSubstr("there is no output_fn"));
   s.output_fn = [](std::span<const OutputBatch>) {};
   message_of_run<FailedPrecondition>(s);
 }

@@ -1,4 +1,4 @@
-// Runs a trained model over the data of a mode: EVAL prints metrics, PREDICT hands outputs to output_fn.
+// run_mode EVAL and PREDICT.
 #pragma once
 
 #include "moxing/console/console.h"
@@ -7,9 +7,13 @@
 
 namespace mox::internal {
 
-// Both need a checkpoint (log_dir's latest, else checkpoint_path) and throw FailedPrecondition without one.
+// Runs a trained model over the data of EVAL and prints metrics. Needs a checkpoint and throws
+// FailedPrecondition without one.
 RunResult run_evaluation(const RunSpec& spec, const RunSettings& settings, const Team& team,
                          Console& console);
+
+// The same over the data of PREDICT, in their order: hands outputs to output_fn and writes the file of
+// predictions; of several ranks, rank 0 does so for all, unless settings.gather_predictions is false.
 RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, const Team& team,
                          Console& console);
 

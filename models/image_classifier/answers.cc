@@ -1,0 +1,72 @@
+#include "models/image_classifier/answers.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <numeric>
+
+namespace image_classifier {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string answer(std::span<const float> probabilities, const std::vector<std::string>& names, size_t top) {
+  std::vector<size_t> order(probabilities.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  top = std::min(top, order.size());
+  // Of equal ones the first, in every run.
+  std::partial_sort(
+      order.begin(), order.begin() + static_cast<std::ptrdiff_t>(top), order.end(), [&](size_t a, size_t b) {
+        return probabilities[a] != probabilities[b] ? probabilities[a] > probabilities[b] : a < b;
+      });
+  std::string text;
+  for (size_t i = 0; i < top; ++i) {
+    char share[32];
+    std::snprintf(share, sizeof share, " %.3f", static_cast<double>(probabilities[order[i]]));
+    text +=
+        (i == 0 ? "" : ", ") + (order[i] < names.size() ? names[order[i]] : std::to_string(order[i])) + share;
+  }
+  return text;
+}
+
+}  // namespace
+
+void define_prediction_flags() {
+  mox::define_flag(
+      "predict.images", "",
+      "What run_mode predict looks at: a directory of images (and all below it), one image, or a "
+      "list (FILE.txt, a path a line). No labels are needed, and no data_url. Empty: data.eval_split.");
+  mox::define_flag("predict.top", 5,
+                   "Classes that run_mode predict prints for each image, the likeliest first.");
+}
+
+std::vector<std::string> label_names_of_run() {
+  const std::string log_dir = mox::flag("log_dir").empty() ? mox::flag("train_url") : mox::flag("log_dir");
+  const fs::path checkpoint = mox::flag("checkpoint_path");
+  for (const fs::path& directory : {checkpoint, checkpoint.parent_path(), fs::path(log_dir)})
+    if (!directory.empty() && fs::exists(directory / "labels.txt"))
+      return mox::data::read_label_names((directory / "labels.txt").string());
+  return {};
+}
+
+mox::OutputFn print_answers(const std::vector<std::string>& label_names) {
+  const auto top = mox::get_flag<int64_t>("predict.top");
+  if (top < 1) throw mox::InvalidArgument("predict.top must be at least 1, it is " + std::to_string(top));
+  if (!mox::flag("predictions").empty()) return nullptr;
+  return [label_names, top](std::span<const mox::OutputBatch> batches) {
+    for (const mox::OutputBatch& batch : batches) {
+      const mox::Array& probabilities = batch.array("probabilities");
+      for (int64_t row = 0; row < batch.samples(); ++row) {
+        const std::string name = batch.sample_names.empty()
+                                     ? "sample " + std::to_string(batch.first_sample + row)
+                                     : batch.sample_names[static_cast<size_t>(row)];
+        const mox::Array of_row = probabilities.rows(row, row + 1);
+        std::printf("%s: %s\n", name.c_str(),
+                    answer(of_row.values<float>(), label_names, static_cast<size_t>(top)).c_str());
+      }
+    }
+    std::fflush(stdout);
+  };
+}
+
+}  // namespace image_classifier

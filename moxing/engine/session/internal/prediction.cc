@@ -1,0 +1,224 @@
+#include "moxing/engine/session/internal/prediction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "moxing/engine/session/internal/output_hook.h"
+#include "moxing/engine/session/internal/pass_session.h"
+#include "moxing/engine/session/internal/results_file.h"
+#include "moxing/engine/session/session_state.h"
+#include "moxing/job/facts.h"
+#include "moxing/prediction/predictions_file.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+#include "runtime/job/agreement.h"
+#include "runtime/job/job.h"
+#include "runtime/replicas/lane_threads.h"
+
+namespace mox::internal {
+namespace {
+
+struct MeasuredCheckpoint {
+  std::string path;  // "" with print_plan, which needs no values
+  int64_t global_step = 0;
+};
+
+// Fills `store` from the checkpoint that the settings name.
+MeasuredCheckpoint restore_or_refuse(const RunSettings& settings, VariableStore& store) {
+  if (settings.print_plan) return {};
+  const StartingPoint start = find_starting_point(settings);
+  if (start.kind == StartingPoint::Kind::kInitial)
+    throw FailedPrecondition(
+        fmt::format("run_mode {} needs trained variables, but log_dir ('{}') holds no checkpoint and "
+                    "checkpoint_path is not set; train first, or name a checkpoint with --checkpoint_path",
+                    to_string(settings.run_mode), settings.log_dir));
+  store.restore(start.checkpoint.variables);
+  store.require_restored(start.path);
+  log_info(fmt::format("variables from '{}' (global step {})", start.path, start.checkpoint.global_step));
+  return {start.path, start.checkpoint.global_step};
+}
+
+void mention_speed(const char* done, int64_t samples, double seconds) {
+  log_info(fmt::format("{} {} samples in {} ({:.1f} sample/sec)", done, samples, format_duration(seconds),
+                       static_cast<double>(samples) / std::max(seconds, 1e-9)));
+}
+
+// Where predictions go: the file, and the program's function.
+class Receiver {
+ public:
+  Receiver(const RunSpec& spec, const RunSettings& settings)
+      : output_fn_(spec.output_fn), every_(std::max<int64_t>(settings.output_every_n_steps, 1)) {
+    const bool writes = !settings.predictions.empty() && job().rank() == 0;
+    if (writes) file_ = PredictionsFile::open(settings.predictions);
+  }
+
+  void take(OutputBatch batch) {
+    if (file_) file_->add(batch);
+    if (!output_fn_) return;
+    pending_.push_back(std::move(batch));
+    if (static_cast<int64_t>(pending_.size()) == every_) flush();
+  }
+
+  void finish() {
+    flush();
+    if (file_) file_->finish();
+  }
+
+ private:
+  void flush() {
+    if (pending_.empty()) return;
+    output_fn_(pending_);
+    pending_.clear();
+  }
+
+  OutputFn output_fn_;
+  int64_t every_;
+  std::unique_ptr<PredictionsFile> file_;
+  std::vector<OutputBatch> pending_;
+};
+
+// Brings the batches of all ranks into the order of the data. A round has one batch of each rank, except for
+// the last one.
+class Gathering {
+ public:
+  Gathering(Receiver& receiver, bool on_rank_zero) : receiver_(receiver), on_rank_zero_(on_rank_zero) {}
+
+  // This rank's batch of the round, or an empty one. False if no rank had any.
+  bool add_round(OutputBatch own) {
+    const int64_t before = samples_;
+    if (job().size() == 1) {
+      if (own.empty()) return false;
+      place(own);
+      receiver_.take(std::move(own));
+    } else if (on_rank_zero_) {
+      gather(own);
+    } else {
+      const auto sizes = job().allgather_equal(fmt::format("{:20}", own.samples()));
+      for (size_t rank = 0; rank < sizes.size(); ++rank) {
+        if (static_cast<int>(rank) == job().rank()) own.first_sample = samples_;
+        samples_ += std::stoll(sizes[rank]);
+      }
+      if (!own.empty()) receiver_.take(std::move(own));
+    }
+    return samples_ > before;
+  }
+
+  int64_t samples() const { return samples_; }  // of all ranks
+
+ private:
+  void place(OutputBatch& batch) {
+    batch.first_sample = samples_;
+    samples_ += batch.samples();
+  }
+
+  void gather(const OutputBatch& own) {
+    const auto all = job().allgather(own.empty() ? "" : own.to_bytes());
+    size_t last = 0;
+    for (size_t rank = 0; rank < all.size(); ++rank) {
+      if (all[rank].empty()) continue;
+      if (rank > last)
+        throw DataError(
+            fmt::format("rank {} (host {}) has come to the end of the data of input_fn(predict) before rank "
+                        "{}; all ranks "
+                        "need the same data, in the same order",
+                        last, job().host(static_cast<int>(last)), rank));
+      last = rank + 1;
+      OutputBatch batch = OutputBatch::from_bytes(all[rank]);
+      place(batch);
+      if (job().rank() == 0) receiver_.take(std::move(batch));
+    }
+  }
+
+  Receiver& receiver_;
+  bool on_rank_zero_;
+  int64_t samples_ = 0;
+};
+
+}  // namespace
+
+RunResult run_evaluation(const RunSpec& spec, const RunSettings& settings, const Team& team,
+                         Console& console) {
+  VariableStore store(settings.seed);
+  const MeasuredCheckpoint checkpoint = restore_or_refuse(settings, store);
+  LaneThreads lane(1, team);
+  PassSession session(spec, settings, store, console, checkpoint.global_step);
+  Evaluator evaluator(spec, settings, store, team, lane, session.begin());
+  if (settings.print_plan) {
+    console.print(evaluator.compiler().for_signature(evaluator.dataset().signature()).plan->describe());
+    return {.stop_reason = "print_plan"};
+  }
+  Evaluation evaluation;
+  session.run(evaluator.dataset(), [&] {
+    evaluation = evaluator.evaluate({}, &session);
+    session.after_evaluation(evaluation.numbers);
+  });
+  mention_speed("evaluated", evaluation.samples, session.seconds());
+  if (job().rank() == 0)
+    keep_results({.checkpoint = checkpoint.path,
+                  .global_step = checkpoint.global_step,
+                  .samples = evaluation.samples,
+                  .seconds = session.seconds(),
+                  .evaluation = evaluation});
+  console.print(format_test_lines(evaluation), Console::Style::kStrong);
+  return {.global_step = checkpoint.global_step,
+          .stop_reason = session.stop_reason(),
+          .interrupted = false,
+          .evaluation = evaluation.numbers};
+}
+
+RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, const Team& team,
+                         Console& console) {
+  VariableStore store(settings.seed);
+  const MeasuredCheckpoint checkpoint = restore_or_refuse(settings, store);
+  const Dataset dataset = one_epoch(spec, settings, ModeKeys::PREDICT, settings.predict_steps);
+  PassSession session(spec, settings, store, console, checkpoint.global_step);
+  ModelCompiler compiler(spec.model_fn, ModeKeys::PREDICT, store, team, settings.arithmetic, session.begin());
+  const CompiledModel& first = compiler.for_signature(dataset.signature());
+  if (settings.print_plan) {
+    console.print(first.plan->describe());
+    return {.stop_reason = "print_plan"};
+  }
+  Pipeline pipeline(dataset, {.seed = settings.seed,
+                              .threads = settings.data_threads,
+                              .prefetch_batches = settings.prefetch_batches,
+                              .memory_budget_bytes = settings.data_memory_bytes,
+                              .group_size = job().size(),
+                              .group_first = job().rank(),
+                              .sample_names = true});
+  require_agreement(job(), facts_of_data(dataset));
+  Receiver receiver(spec, settings);
+  Gathering gathering(receiver, settings.gather_predictions);
+  session.run(dataset, [&] {
+    bool goes_on = true;
+    do {
+      Batch batch;
+      OutputBatch outputs;
+      if (pipeline.next(&batch)) {
+        CompiledModel& model = compiler.for_batch(batch);
+        session.before_batch();
+        model.instance->run({.components = batch.components});
+        outputs = copy_outputs(model);
+        outputs.sample_names = std::move(batch.names);
+        goes_on = session.after_batch(model, batch.size);
+      }
+      goes_on &= gathering.add_round(std::move(outputs));
+    } while (goes_on);
+    receiver.finish();
+  });
+  if (gathering.samples() == 0)
+    throw DataError(fmt::format("the data of input_fn(predict) has no samples ({})", dataset.describe()));
+  mention_speed("predicted", gathering.samples(), session.seconds());
+  if (job().rank() == 0)
+    keep_results({.mode = ModeKeys::PREDICT,
+                  .checkpoint = checkpoint.path,
+                  .global_step = checkpoint.global_step,
+                  .samples = gathering.samples(),
+                  .seconds = session.seconds(),
+                  .predictions = settings.predictions});
+  if (!settings.predictions.empty())
+    console.print(fmt::format("predictions of {} samples: {}", gathering.samples(), settings.predictions));
+  return {.global_step = checkpoint.global_step, .stop_reason = session.stop_reason()};
+}
+
+}  // namespace mox::internal

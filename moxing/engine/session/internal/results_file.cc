@@ -1,0 +1,81 @@
+#include "moxing/engine/session/internal/results_file.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "moxing/hooks/metric_names.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/base/log.h"
+
+namespace mox::internal {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json json_of(const metrics::Table& table) {
+  Json rows = Json::object();
+  for (const auto& [name, numbers] : table.rows) rows[name] = numbers;
+  return {{"columns", table.columns}, {"rows", std::move(rows)}};
+}
+
+Json json_of(const PassResults& results) {
+  Json entry = {{"checkpoint", std::filesystem::path(results.checkpoint).filename().string()},
+                {"global_step", results.global_step},
+                {"samples", results.samples},
+                {"seconds", results.seconds}};
+  if (results.mode == ModeKeys::EVAL) {
+    entry["metrics"] = Json::object();
+    for (const auto& [name, value] : results.evaluation.numbers) entry["metrics"][name] = value;
+    if (!results.evaluation.tables.empty()) entry["tables"] = Json::object();
+    for (const auto& [name, table] : results.evaluation.tables) entry["tables"][name] = json_of(table);
+  } else if (!results.predictions.empty()) {
+    entry["predictions"] = results.predictions;
+  }
+  return entry;
+}
+
+Json known_results(const std::string& path) {
+  try {
+    Json known = Json::parse(read_file(path), nullptr, false);
+    if (known.is_object()) return known;
+  } catch (const NotFound&) {
+  }
+  return Json::object();
+}
+
+void append_line(const std::string& path, const PassResults& results) {
+  Json line = {{kStepField, results.global_step}};
+  if (results.mode == ModeKeys::EVAL) {
+    line[kEvaluationField] = true;
+    for (const auto& [name, value] : results.evaluation.numbers) line[name] = value;
+  } else {
+    line["prediction"] = true;
+    line["samples"] = results.samples;
+  }
+  std::ofstream file(path, std::ios::app);
+  file << line.dump() + '\n' << std::flush;
+  if (!file) throw IoError(fmt::format("'{}' cannot be written", path));
+}
+
+}  // namespace
+
+void keep_results(const PassResults& results) {
+  std::filesystem::path checkpoint(results.checkpoint);
+  if (!checkpoint.has_filename()) checkpoint = checkpoint.parent_path();
+  const std::string directory =
+      checkpoint.has_parent_path() ? checkpoint.parent_path().string() : std::string(".");
+  try {
+    Json all = known_results(directory + "/results.json");
+    all[std::string(to_string(results.mode))] = json_of(results);
+    write_file_atomically(directory + "/results.json", all.dump(2) + '\n');
+    append_line(directory + "/metrics.jsonl", results);
+  } catch (const Error& error) {
+    log_warning(fmt::format("the results are not kept beside the checkpoint: {}", error.what()));
+  }
+}
+
+}  // namespace mox::internal

@@ -1,0 +1,26 @@
+// What an evaluation or a prediction has found, kept beside the checkpoint that was measured.
+#pragma once
+
+#include <string>
+
+#include "moxing/engine/session/internal/evaluation_state.h"
+#include "moxing/model/mode_keys.h"
+
+namespace mox::internal {
+
+struct PassResults {
+  ModeKeys mode = ModeKeys::EVAL;
+  std::string checkpoint;  // its path
+  int64_t global_step = 0;
+  int64_t samples = 0;
+  double seconds = 0;
+  Evaluation evaluation = {};    // in EVAL
+  std::string predictions = {};  // in PREDICT: the path of the file, if one was written
+};
+
+// In the directory of the checkpoint: results.json, an object with an entry for each mode, of which that of
+// `results.mode` is replaced; and a line in metrics.jsonl. Where that directory cannot be written a warning
+// says so: what was found has been printed. Of the ranks of a job rank 0 calls it.
+void keep_results(const PassResults& results);
+
+}  // namespace mox::internal

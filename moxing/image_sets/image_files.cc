@@ -1,0 +1,98 @@
+#include "moxing/image_sets/image_files.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "moxing/image_sets/internal/directory.h"
+#include "moxing/image_sets/internal/encoded_images.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/base/log.h"
+
+namespace mox::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+class UnlabelledImages : public internal::EncodedImages {
+ public:
+  explicit UnlabelledImages(std::vector<std::string> paths) : paths_(std::move(paths)) {}
+  int64_t size() const override { return static_cast<int64_t>(paths_.size()); }
+  bool has_labels() const override { return false; }
+  TensorType label_type() const override { return {}; }
+  std::span<const std::byte> load(int64_t index, internal::LoadBuffer* buffer, std::byte*) const override {
+    return internal::read_into(locate(index), &buffer->file);
+  }
+  std::string locate(int64_t index) const override { return paths_[static_cast<size_t>(index)]; }
+  std::string describe() const override {
+    uint32_t sum = 0;
+    for (const std::string& path : paths_) {
+      const std::string name = fs::path(path).filename().string();
+      sum = crc32(std::as_bytes(std::span(name)), sum);
+    }
+    return fmt::format("image files({}, names {:08x})", paths_.size(), sum);
+  }
+  std::string identity() const override {
+    return fmt::format("{}, files {:08x}", describe(), internal::files_checksum(paths_));
+  }
+
+ private:
+  std::vector<std::string> paths_;
+};
+
+void append_images_below(const std::string& directory, std::vector<std::string>& paths, int64_t& left_out) {
+  const internal::Listing listing = internal::list_directory(directory);
+  for (const std::string& name : listing.images) paths.push_back((fs::path(directory) / name).string());
+  for (const std::string& name : listing.directories)
+    append_images_below((fs::path(directory) / name).string(), paths, left_out);
+  left_out += static_cast<int64_t>(listing.others.size());
+}
+
+std::vector<std::string> images_of_list(const std::string& list) {
+  std::vector<std::string> paths;
+  std::istringstream lines(read_file(list));
+  int64_t number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    if (line.ends_with('\r')) line.pop_back();
+    if (line.empty()) continue;
+    const fs::path path = fs::path(line).is_absolute() ? fs::path(line) : fs::path(list).parent_path() / line;
+    if (!fs::exists(path))
+      throw NotFound(fmt::format("'{}', line {}: there is no file '{}'", list, number, path.string()));
+    paths.push_back(path.string());
+  }
+  return paths;
+}
+
+}  // namespace
+
+std::vector<std::string> list_image_files(const std::string& path) {
+  if (!fs::exists(path)) throw NotFound(fmt::format("there is no file or directory '{}'", path));
+  std::vector<std::string> paths;
+  if (fs::is_directory(path)) {
+    int64_t left_out = 0;
+    append_images_below(path, paths, left_out);
+    if (left_out > 0)
+      log_warning(
+          fmt::format("'{}': {} files are not called .jpg, .jpeg or .png and are left out", path, left_out));
+  } else if (fs::path(path).extension() == ".txt") {
+    paths = images_of_list(path);
+  } else {
+    paths = {path};
+  }
+  if (paths.empty()) throw DataError(fmt::format("there are no images in '{}'", path));
+  return paths;
+}
+
+Dataset image_files(std::vector<std::string> paths, const ImageOptions& options, SourceLocation where) {
+  if (options.on_bad_sample == OnBadSample::kSkip)
+    throw InvalidArgument(
+        "image_files: a bad image cannot be skipped where each file is to get its own answer; "
+        "set on_bad_sample to error");
+  return internal::augmented_images(std::make_shared<UnlabelledImages>(std::move(paths)), options,
+                                    "image_files", where);
+}
+
+}  // namespace mox::data

@@ -1,0 +1,65 @@
+#include <fmt/format.h>
+
+#include "moxing/prediction/internal/formats.h"
+#include "moxing/prediction/internal/part_file.h"
+#include "moxing/prediction/internal/text_numbers.h"
+
+namespace mox::internal {
+namespace {
+
+// RFC 4180.
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char letter : text) quoted += letter == '"' ? std::string("\"\"") : std::string(1, letter);
+  return quoted + '"';
+}
+
+class CsvPredictions : public PredictionsFile {
+ public:
+  explicit CsvPredictions(const std::string& path) : file_(path) {}
+
+  void add(const OutputBatch& batch) override {
+    if (rows_ == 0) first_ = batch;
+    require_like_first(batch, first_);
+    std::string text = rows_ == 0 ? header(batch) : "";
+    for (int64_t row = 0; row < batch.samples(); ++row) {
+      text += std::to_string(batch.first_sample + row);
+      if (!batch.sample_names.empty()) text += ',' + csv_field(batch.sample_names[static_cast<size_t>(row)]);
+      for (const auto& [name, value] : batch) {
+        const auto length = static_cast<size_t>(value.elements() / batch.samples());
+        for (size_t i = 0; i < length; ++i)
+          text += ',' + number_text(value, static_cast<size_t>(row) * length + i, nullptr);
+      }
+      text += '\n';
+    }
+    file_.write(text);
+    rows_ += batch.samples();
+  }
+  void finish() override { file_.finish(); }
+
+ private:
+  static std::string header(const OutputBatch& batch) {
+    std::string line = batch.sample_names.empty() ? "sample" : "sample,file";
+    for (const auto& [name, value] : batch) {
+      if (value.shape().rank() == 1) {
+        line += ',' + csv_field(name);
+        continue;
+      }
+      for (int64_t i = 0; i < value.elements() / batch.samples(); ++i)
+        line += ',' + csv_field(fmt::format("{}/{}", name, i));
+    }
+    return line + '\n';
+  }
+
+  PartFile file_;
+  OutputBatch first_;
+};
+
+}  // namespace
+
+std::unique_ptr<PredictionsFile> open_csv(const std::string& path) {
+  return std::make_unique<CsvPredictions>(path);
+}
+
+}  // namespace mox::internal

@@ -1,0 +1,46 @@
+#include "moxing/prediction/predictions_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "moxing/prediction/internal/formats.h"
+#include "runtime/base/error.h"
+
+namespace mox {
+
+std::unique_ptr<PredictionsFile> PredictionsFile::open(const std::string& path) {
+  if (path.ends_with(".csv")) return internal::open_csv(path);
+  if (path.ends_with(".jsonl")) return internal::open_json_lines(path);
+  if (path.ends_with(".npz")) return internal::open_npz(path);
+  throw InvalidArgument(
+      fmt::format("predictions is '{}'; the ending says the format: .csv, .jsonl or .npz", path));
+}
+
+namespace internal {
+
+void require_like_first(const OutputBatch& batch, const OutputBatch& first) {
+  const auto row_type = [](const Array& array) {
+    TensorType type = array.type();
+    std::vector<int64_t> dims;
+    for (int axis = 1; axis < type.shape.rank(); ++axis) dims.push_back(type.shape[axis]);
+    return TensorType{type.dtype, Shape(dims)};
+  };
+  std::set<std::string> names = {"sample", "file"};
+  for (const auto& [name, value] : batch)
+    if (!names.insert(name).second)
+      throw InvalidArgument(fmt::format(
+          "output_info '{}' cannot be written: that is the name of another column; choose another", name));
+  const bool alike = std::ranges::equal(batch, first, [&](const auto& one, const auto& other) {
+    return one.first == other.first && row_type(one.second) == row_type(other.second);
+  });
+  if (!alike || batch.sample_names.empty() != first.sample_names.empty())
+    throw InvalidArgument(
+        "model_fn returns other output_info for the last, smaller batch than for the others; it must build "
+        "the "
+        "same model each time");
+}
+
+}  // namespace internal
+}  // namespace mox

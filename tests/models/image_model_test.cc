@@ -1,0 +1,104 @@
+// The trained classifier at hand: what its run would say, to the bit.
+#include "models/zoo/image_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <models/zoo/zoo.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "runtime/base/file.h"
+#include "tests/moxing/image/images.h"
+#include "tests/support/temporary_directory.h"
+
+namespace mox {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ImageModelTest : public ::testing::Test {
+ protected:
+  static ModelSpec model_fn(const Inputs& in, ModeKeys mode) {
+    const auto output = get_model_fn("cifarnet", {.num_classes = 3, .image_size = 32})(in[0], mode);
+    if (mode == ModeKeys::PREDICT)
+      return {.output_info = {{"probabilities", output.end_point("predictions")}}};
+    const Tensor loss = reduce_mean(square(output.logits - 1.0f));
+    return {.loss = loss, .log_info = {{"loss", loss}}};
+  }
+  void train() const {
+    run_or_throw({.input_fn =
+                      [](ModeKeys) {
+                        Array x(DType::kFloat32, {8, 3, 32, 32});
+                        for (size_t i = 0; i < x.values<float>().size(); ++i)
+                          x.values<float>()[i] = static_cast<float>(i % 17) / 17.0F;
+                        return Dataset::from_arrays({x}).repeat();
+                      },
+                  .model_fn = model_fn,
+                  .optimizer_fn = get_optimizer_fn("sgd", {.learning_rate = 0.01}),
+                  .batch_size = 8,
+                  .log_dir = log_dir_,
+                  .max_number_of_steps = 2,
+                  .log_every_n_steps = 0,
+                  .hooks = {image_model_hook(model_)}});
+  }
+
+  const ScopedConfiguration configuration_{
+      std::vector<std::string>{"--threads=1", "--num_devices=1", "--log_level=error"}};
+  TemporaryDirectory directory_;
+  const std::string log_dir_ = directory_.file("run");
+  const ImageModel model_{
+      .network = "cifarnet", .image_size = 32, .recipe = "cifarnet", .label_names = {"ant", "bee", "wasp"}};
+};
+
+TEST_F(ImageModelTest, SaysWhatARunOverTheFilesSays) {
+  train();
+  std::vector<std::string> paths, encoded;
+  for (int i = 0; i < 3; ++i) {
+    encoded.push_back(image::encode_jpeg(image::picture(50 + i, 40, static_cast<uint64_t>(i))));
+    paths.push_back(directory_.write("images/" + std::to_string(i) + ".jpg", encoded.back()));
+  }
+  Array expected;
+  run_or_throw({.input_fn =
+                    [&](ModeKeys) {
+                      return data::image_files(data::list_image_files(directory_.file("images")),
+                                               {.augmentation = preprocessing_of(model_)});
+                    },
+                .model_fn = model_fn,
+                .output_fn =
+                    [&](std::span<const OutputBatch> batches) {
+                      expected = batches[0].array("probabilities");
+                      EXPECT_EQ(batches[0].sample_names, paths);
+                    },
+                .run_mode = ModeKeys::PREDICT,
+                .batch_size = 3,
+                .log_dir = log_dir_});
+  const ImagePredictor predictor(log_dir_);
+  const Array actual = predictor.probabilities(encoded);
+  ASSERT_EQ(actual.type(), expected.type());
+  EXPECT_EQ(std::memcmp(actual.data(), expected.data(), actual.bytes()), 0);
+
+  const auto best = predictor.best(encoded[0], 2);
+  ASSERT_EQ(best.size(), 2U);
+  EXPECT_GE(best[0].second, best[1].second);
+  EXPECT_EQ(predictor.best(encoded[0], 9).size(), 3U);
+  EXPECT_EQ(ImagePredictor(log_dir_ + "/checkpoint-2").model().network, "cifarnet");
+}
+
+TEST_F(ImageModelTest, SaysWhatIsNoImageAndNoModel) {
+  train();
+  const ImagePredictor predictor(log_dir_);
+  EXPECT_THAT(message_of<DataError>([&] { predictor.probabilities(std::vector<std::string>{"no picture"}); }),
+              HasSubstr("image 0"));
+  EXPECT_THROW(predictor.probabilities({}), InvalidArgument);
+  EXPECT_THAT(message_of<NotFound>([&] { ImagePredictor(directory_.path()); }),
+              HasSubstr("image_model.json"));
+  const std::string file = log_dir_ + "/image_model.json";
+  for (const char* content : {"", "{}", "[1]", "{\"network\": 7}"}) {
+    write_file_atomically(file, content);
+    EXPECT_THROW(ImagePredictor{log_dir_}, DataError) << content;
+  }
+}
+
+}  // namespace
+}  // namespace mox

@@ -1,0 +1,238 @@
+// run_mode PREDICT and EVAL as a whole: order, names, limits, hooks, what is kept.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "moxing/hooks/hooks.h"
+#include "moxing/metrics/metrics.h"
+#include "runtime/base/file.h"
+#include "tests/moxing/small_run.h"
+
+namespace mox {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Seven samples that are called after their numbers.
+class NamedSource : public RandomAccessSource {
+ public:
+  int64_t size() const override { return 7; }
+  const std::vector<TensorType>& signature() const override { return signature_; }
+  void read(int64_t index, const SampleContext&, std::span<std::byte* const> components) const override {
+    *reinterpret_cast<float*>(components[0]) = static_cast<float>(10 * index);
+  }
+  std::string name(int64_t index) const override { return "file " + std::to_string(index); }
+  std::string describe() const override { return "named"; }
+
+ private:
+  std::vector<TensorType> signature_{{DType::kFloat32, {1}}};
+};
+
+class PredictionTest : public SmallRun {
+ protected:
+  // A checkpoint to predict from: w is -4.
+  RunSpec predicting() {
+    auto s = spec();
+    s.model_fn = model;
+    run_or_throw(s);
+    s.run_mode = ModeKeys::PREDICT;
+    s.input_fn = [](ModeKeys) { return Dataset::from_source(std::make_shared<NamedSource>()); };
+    s.batch_size = 3;
+    return s;
+  }
+  static ModelSpec model(const Inputs& in, ModeKeys) {
+    const Tensor w = get_variable("w", {}, zeros());
+    return {.loss = w + reduce_sum(in[0]) * 0.0f,
+            .log_info = {{"loss", w + 0.0f}, {"mean", reduce_mean(in[0])}},
+            .output_info = {{"x", squeeze(in[0], {1})}, {"y", in[0] + w}}};
+  }
+  nlohmann::json results() const { return nlohmann::json::parse(read_file(log_dir_ + "/results.json")); }
+};
+
+TEST_F(PredictionTest, WritesARowForEachSampleWithNumberAndName) {
+  auto s = predicting();
+  s.predictions = log_dir_ + "/p.csv";
+  const RunResult result = run_or_throw(s);
+  EXPECT_EQ(result.global_step, 4);
+  std::string expected = "sample,file,x,y/0\n";
+  for (int i = 0; i < 7; ++i)
+    expected += std::to_string(i) + ",file " + std::to_string(i) + "," + std::to_string(10 * i) + "," +
+                std::to_string(10 * i - 4) + "\n";
+  EXPECT_EQ(read_file(*s.predictions), expected);
+  const auto kept = results().at("predict");
+  EXPECT_EQ(kept.at("samples"), 7);
+  EXPECT_EQ(kept.at("checkpoint"), "checkpoint-4");
+  EXPECT_EQ(kept.at("predictions"), *s.predictions);
+}
+
+TEST_F(PredictionTest, OutputFnKnowsWhichSamplesItGets) {
+  auto s = predicting();
+  std::vector<int64_t> first;
+  std::vector<std::string> names;
+  s.output_every_n_steps = 2;
+  std::vector<size_t> calls;
+  s.output_fn = [&](std::span<const OutputBatch> batches) {
+    calls.push_back(batches.size());
+    for (const OutputBatch& batch : batches) {
+      first.push_back(batch.first_sample);
+      EXPECT_EQ(batch[0].second.values<float>()[0], static_cast<float>(10 * batch.first_sample));
+      names.insert(names.end(), batch.sample_names.begin(), batch.sample_names.end());
+    }
+  };
+  run_or_throw(s);
+  EXPECT_THAT(first, ElementsAre(0, 3, 6));
+  EXPECT_THAT(calls, ElementsAre(2, 1));
+  ASSERT_EQ(names.size(), 7U);
+  EXPECT_EQ(names[6], "file 6");
+}
+
+TEST_F(PredictionTest, NamesSurviveTheOperationsOfADataSet) {
+  auto s = predicting();
+  s.auto_batch = false;
+  s.input_fn = [](ModeKeys) {
+    const auto numbers = Dataset::from_arrays({Array(DType::kFloat32, {7})});
+    return Dataset::zip({Dataset::from_source(std::make_shared<NamedSource>()), numbers})
+        .skip(1)
+        .shard(1, 2)
+        .filter([](const Element& sample) { return sample[0].values<float>()[0] != 40; })
+        .map([](const Element& sample) { return Element{sample[0]}; })
+        .cache()
+        .batch(2)
+        .prefetch(1);
+  };
+  std::vector<std::string> names;
+  s.output_fn = [&](std::span<const OutputBatch> batches) {
+    for (const OutputBatch& batch : batches)
+      names.insert(names.end(), batch.sample_names.begin(), batch.sample_names.end());
+  };
+  run_or_throw(s);
+  EXPECT_THAT(names, ElementsAre("file 2", "file 6"));
+}
+
+TEST_F(PredictionTest, DataWithoutNamesHaveNoColumnOfFiles) {
+  auto s = predicting();
+  s.input_fn = [](ModeKeys) { return counting_data(4); };
+  s.predictions = log_dir_ + "/p.jsonl";
+  run_or_throw(s);
+  EXPECT_THAT(read_file(*s.predictions), HasSubstr("{\"sample\":3,\"x\":3,\"y\":[-1]}\n"));
+}
+
+TEST_F(PredictionTest, PredictStepsTakesTheFirstBatches) {
+  auto s = predicting();
+  s.predictions = log_dir_ + "/p.csv";
+  s.predict_steps = 2;
+  run_or_throw(s);
+  EXPECT_EQ(results().at("predict").at("samples"), 6);
+}
+
+TEST_F(PredictionTest, SomethingMustReceiveThem) {
+  auto s = predicting();
+  EXPECT_THAT(message_of_run<InvalidArgument>(s), HasSubstr("--predictions=FILE.csv"));
+  s.predictions = log_dir_ + "/p.xml";
+  EXPECT_THAT(message_of_run<InvalidArgument>(s), HasSubstr(".csv, .jsonl or .npz"));
+  s.predictions = log_dir_ + "/p.csv";
+  s.input_fn = [](ModeKeys) { return counting_data(4).take(0); };
+  EXPECT_THAT(message_of_run<DataError>(s), HasSubstr("has no samples"));
+  const ScopedConfiguration configuration({"--threads=1", "--log_level=error", "--gather_predictions=false"});
+  EXPECT_THAT(message_of_run<InvalidArgument>(s), HasSubstr("gather_predictions cannot be false"));
+}
+
+TEST_F(PredictionTest, AnErrorLeavesNoFile) {
+  auto s = predicting();
+  s.predictions = log_dir_ + "/p.csv";
+  auto hook = std::make_shared<CallbackHook>();
+  hook->on_after = [](Session& session, const StepResult&) {
+    if (session.samples() == 6) throw DataError("enough");
+  };
+  s.hooks = {hook};
+  EXPECT_EQ(message_of_run<DataError>(s), "enough");
+  EXPECT_FALSE(std::filesystem::exists(*s.predictions));
+  EXPECT_FALSE(std::filesystem::exists(*s.predictions + ".part"));
+}
+
+TEST_F(PredictionTest, HooksAreCalledInEveryMode) {
+  for (const ModeKeys mode : {ModeKeys::PREDICT, ModeKeys::EVAL}) {
+    auto s = predicting();
+    s.run_mode = mode;
+    s.output_fn = [](std::span<const OutputBatch>) {};
+    std::vector<std::string> calls;
+    auto hook = std::make_shared<CallbackHook>();
+    hook->on_begin = [&](ModelBuild&) { calls.emplace_back("begin"); };
+    hook->on_create = [&](Session& session) {
+      calls.emplace_back("create");
+      EXPECT_EQ(session.mode(), mode);
+      EXPECT_EQ(session.global_step(), 4);
+    };
+    hook->on_before = [&](Session&) { calls.emplace_back("before"); };
+    hook->on_after = [&](Session&, const StepResult& result) {
+      calls.emplace_back("after");
+      EXPECT_EQ(result.number("loss"), -4);
+    };
+    hook->on_evaluation = [&](Session&, const Metrics& metrics) {
+      calls.emplace_back("evaluation");
+      EXPECT_EQ(metrics[1].second, 30);
+    };
+    hook->on_end = [&](Session&) { calls.emplace_back("end"); };
+    // Hooks of training, as a program has them in its run spec, stay out of it.
+    s.hooks = {hook, early_stopping_hook({.metric = "loss"}), nan_guard_hook(), stop_at_step_hook(1)};
+    run_or_throw(s);
+    std::vector<std::string> expected = {"begin", "create", "before", "after", "before",
+                                         "after", "begin",  "before", "after"};
+    if (mode == ModeKeys::EVAL) expected.emplace_back("evaluation");
+    expected.emplace_back("end");
+    EXPECT_EQ(calls, expected);
+  }
+}
+
+TEST_F(PredictionTest, HooksMayStopAPassAndMayNotTrain) {
+  auto s = predicting();
+  s.predictions = log_dir_ + "/p.csv";
+  s.hooks = {
+      after_run_hook([](Session& session, const StepResult&) { session.request_stop("seen enough"); })};
+  EXPECT_EQ(run_or_throw(s).stop_reason, "seen enough");
+  EXPECT_EQ(results().at("predict").at("samples"), 3);
+  s.hooks = {before_run_hook([](Session& session) { session.save_checkpoint(); })};
+  EXPECT_THAT(message_of_run<FailedPrecondition>(s),
+              HasSubstr("Session::save_checkpoint in run_mode predict"));
+}
+
+TEST_F(PredictionTest, AnEvaluationIsKeptBesideItsCheckpoint) {
+  auto s = predicting();
+  s.run_mode = ModeKeys::EVAL;
+  s.model_fn = [](const Inputs& in, ModeKeys mode) {
+    ModelSpec spec = model(in, mode);
+    spec.metrics = {{"share", metrics::mean(in[0])},
+                    {"table",
+                     {.inputs = {in[0]},
+                      .add = [](const metrics::Sample&, metrics::State&) {},
+                      .result = [](const metrics::State&) -> metrics::Result {
+                        return {{}, {.columns = {"n"}, .rows = {{"row", {2.5}}}}};
+                      }}}};
+    return spec;
+  };
+  run_or_throw(s);
+  const auto kept = results().at("eval");
+  EXPECT_EQ(kept.at("metrics").at("share"), 30);
+  EXPECT_EQ(kept.at("tables").at("table").at("rows").at("row")[0], 2.5);
+  EXPECT_EQ(kept.at("global_step"), 4);
+  const std::string lines = read_file(log_dir_ + "/metrics.jsonl");
+  EXPECT_THAT(lines, AllOf(HasSubstr("\"step\":4,\"evaluation\":true"), HasSubstr("\"share\":30")));
+  s.run_mode = ModeKeys::PREDICT;
+  s.predictions = log_dir_ + "/p.csv";
+  run_or_throw(s);
+  EXPECT_TRUE(results().contains("eval")) << "each mode keeps its own";
+}
+
+TEST_F(PredictionTest, OutputFnIsNotCalledForAModelThatHasNothingForIt) {
+  auto s = spec();
+  s.output_every_n_steps = 1;
+  s.output_fn = [](std::span<const OutputBatch>) { ADD_FAILURE() << "there is no output_info"; };
+  run_or_throw(s);
+}
+
+}  // namespace
+}  // namespace mox

@@ -1,0 +1,119 @@
+#include "moxing/prediction/predictions_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+
+#include "moxing/formats/npy.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "tests/support/temporary_directory.h"
+
+namespace mox {
+namespace {
+
+using ::testing::HasSubstr;
+
+OutputBatch batch_of(int64_t first, std::vector<float> p, std::vector<int64_t> label,
+                     std::vector<std::string> names) {
+  const auto rows = static_cast<int64_t>(label.size());
+  OutputBatch batch;
+  batch.emplace_back("p", Array::from<float>({rows, static_cast<int64_t>(p.size()) / rows}, p));
+  batch.emplace_back("class", Array::from<int64_t>({rows}, label));
+  batch.first_sample = first;
+  batch.sample_names = std::move(names);
+  return batch;
+}
+
+class PredictionsFileTest : public ::testing::Test {
+ protected:
+  std::string write(const std::string& name, bool named) const {
+    using Names = std::vector<std::string>;
+    const std::string path = directory_.file(name);
+    const auto file = PredictionsFile::open(path);
+    file->add(batch_of(0, {0.1F, 0.9F, std::nanf(""), -HUGE_VALF}, {1, 0},
+                       named ? Names{"a.jpg", "b,\"\xc3\xa9\".jpg"} : Names{}));
+    EXPECT_FALSE(std::filesystem::exists(path)) << "it is not whole";
+    file->add(batch_of(2, {1e-30F, 16777216}, {7}, named ? Names{"c"} : Names{}));
+    file->finish();
+    EXPECT_EQ(file->rows(), 3);
+    EXPECT_FALSE(std::filesystem::exists(path + ".part"));
+    return path;
+  }
+
+  TemporaryDirectory directory_;
+};
+
+TEST_F(PredictionsFileTest, Csv) {
+  EXPECT_EQ(read_file(write("p.csv", true)),
+            "sample,file,p/0,p/1,class\n"
+            "0,a.jpg,0.1,0.9,1\n"
+            "1,\"b,\"\"\xc3\xa9\"\".jpg\",nan,-inf,0\n"
+            "2,c,1e-30,16777216,7\n");
+  EXPECT_THAT(read_file(write("q.csv", false)), HasSubstr("sample,p/0,p/1,class\n0,0.1,0.9,1\n"));
+}
+
+TEST_F(PredictionsFileTest, JsonLines) {
+  EXPECT_EQ(read_file(write("p.jsonl", true)),
+            "{\"sample\":0,\"file\":\"a.jpg\",\"p\":[0.1,0.9],\"class\":1}\n"
+            "{\"sample\":1,\"file\":\"b,\\\"\xc3\xa9\\\".jpg\",\"p\":[null,null],\"class\":0}\n"
+            "{\"sample\":2,\"file\":\"c\",\"p\":[1e-30,16777216],\"class\":7}\n");
+}
+
+TEST_F(PredictionsFileTest, NpzReadsBack) {
+  const auto arrays = data::read_npz(write("p.npz", false));
+  EXPECT_EQ(arrays.at("p").shape(), (Shape{3, 2}));
+  EXPECT_EQ(arrays.at("p").values<float>()[5], 16777216);
+  EXPECT_EQ(arrays.at("class").values<int64_t>()[2], 7);
+  EXPECT_EQ(arrays.at("sample").values<int64_t>()[1], 1);
+}
+
+TEST_F(PredictionsFileTest, NpzWithNamesIsWhatNumpyReads) {
+  const std::string python = "/usr/bin/python3 -c \"import numpy as n";
+  if (std::system((python + "\" 2>/dev/null").c_str()) != 0) GTEST_SKIP() << "NumPy is not installed";
+  const std::string path = write("p.npz", true);
+  EXPECT_EQ(std::system((python + "; z = n.load('" + path +
+                         "'); assert [ord(x[3:4] or ' ') for x in z['file']] == [112, 233, 32], z['file']; "
+                         "assert z['p'].shape == (3, 2)\"")
+                            .c_str()),
+            0);
+}
+
+TEST_F(PredictionsFileTest, AFileThatIsNotFinishedLeavesNothing) {
+  for (const char* name : {"p.csv", "p.jsonl", "p.npz"}) {
+    PredictionsFile::open(directory_.file(name))->add(batch_of(0, {1}, {1}, {}));
+    EXPECT_TRUE(std::filesystem::is_empty(directory_.path())) << name;
+  }
+}
+
+TEST_F(PredictionsFileTest, SaysWhatItCannotWrite) {
+  const auto open = [&](const char* name) { return PredictionsFile::open(directory_.file(name)); };
+  EXPECT_THAT(message_of<InvalidArgument>([&] { open("p.parquet"); }), HasSubstr(".csv, .jsonl or .npz"));
+  EXPECT_THAT(message_of<IoError>([&] { open("nowhere/p.csv"); }), HasSubstr("nowhere"));
+  const auto file = open("p.csv");
+  file->add(batch_of(0, {1}, {1}, {}));
+  EXPECT_THROW(file->add(batch_of(1, {1, 2}, {1}, {})), InvalidArgument);
+  OutputBatch reserved;
+  reserved.emplace_back("sample", Array(DType::kFloat32, {1}));
+  EXPECT_THAT(message_of<InvalidArgument>([&] { open("q.csv")->add(reserved); }),
+              HasSubstr("output_info 'sample'"));
+}
+
+TEST(OutputBatchTest, GoesToBytesAndBack) {
+  const OutputBatch batch = batch_of(5, {1, 2, 3, 4}, {7, 8}, {"a", ""});
+  const OutputBatch copy = OutputBatch::from_bytes(batch.to_bytes());
+  ASSERT_EQ(copy.size(), 2U);
+  EXPECT_EQ(copy.array("p").shape(), (Shape{2, 2}));
+  EXPECT_EQ(copy.array("class").values<int64_t>()[1], 8);
+  EXPECT_EQ(copy.sample_names, batch.sample_names);
+  EXPECT_THAT(message_of<NotFound>([&] { copy.array("q"); }), HasSubstr("it has: p, class"));
+  const std::string bytes = batch.to_bytes();
+  for (size_t length = 0; length < bytes.size(); ++length)
+    EXPECT_THROW(OutputBatch::from_bytes(std::string_view(bytes).substr(0, length)), DataError) << length;
+}
+
+}  // namespace
+}  // namespace mox
