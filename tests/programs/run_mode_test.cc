@@ -50,7 +50,7 @@ TEST_F(RunMode, EvalAndPredictRefuseWithoutACheckpoint) {
   expect_error(
       train("mnist_softmax", log_dir_, 20, {"--run_mode=eval", "--checkpoint_path=" + log_dir_ + "/none"}),
       {"no checkpoint '" + log_dir_ + "/none'"});
-  expect_error(train("mnist_softmax", log_dir_, 20, {"--run_mode=predict"}), {"output_fn is missing"});
+  expect_error(train("mnist_softmax", log_dir_, 20, {"--run_mode=predict"}), {"there is no output_fn"});
 }
 
 TEST_F(RunMode, AFinishedLogDirIsSaidWithTheWayToGoOn) {
