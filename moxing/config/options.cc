@@ -192,6 +192,15 @@ std::vector<Option> declare() {
            "auto: where that takes little beside the convolution, if it frees 32 MiB in all; both of them "
            "also make the cheap convolutions of shortcuts again. none: everything is kept.",
        .allowed = {"auto", "none", "normalisation"}},
+      {.name = "frozen_batch_norm",
+       .type = kString,
+       .default_value = "inference",
+       .group = "Compute",
+       .help = "What batch normalisation does in TRAIN whose scale and offset are not trained (they are "
+               "outside of var_scopes, or their learning rate is multiplied by 0). inference: it uses its "
+               "moving averages and leaves them as they are. training: it uses the batch, and the averages "
+               "go on.",
+       .allowed = {"inference", "training"}},
       {.name = "print_plan",
        .type = kBool,
        .default_value = false,

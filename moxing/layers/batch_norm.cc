@@ -5,6 +5,7 @@
 #include "moxing/config/options.h"
 #include "moxing/config/state.h"
 #include "moxing/layers/internal/layer_support.h"
+#include "moxing/model/training_facts.h"
 #include "ops/normalisation/normalisation.h"
 #include "ops/ops.h"
 #include "runtime/base/error.h"
@@ -14,6 +15,18 @@ namespace mox::layers {
 
 using internal::activated;
 using internal::scope_name;
+namespace {
+
+[[noreturn]] void refuse_one_value(const Tensor& x, const Tensor& scale, SourceLocation where) {
+  throw InvalidArgument(fmt::format(
+      "batch normalisation at {} over one value a channel: its input {} ('{}') has one sample of one pixel, so "
+      "that every value would become the offset, and nothing could be learnt. Raise batch_size (it counts for "
+      "each logical replica), set sync_batch_norm where several replicas compute a step, or leave the layer "
+      "out",
+      to_string(where), to_string(x.type()), scale.name()));
+}
+
+}  // namespace
 
 Tensor batch_norm(const Tensor& x, ModeKeys mode, const BatchNormOptions& options, SourceLocation where) {
   if (!x.defined() || x.shape().rank() < 2)
@@ -30,21 +43,31 @@ Tensor batch_norm(const Tensor& x, ModeKeys mode, const BatchNormOptions& option
   const Tensor moving_mean = get_variable("moving_mean", channels, zeros(), {.trainable = false}, where);
   const Tensor moving_variance =
       get_variable("moving_variance", channels, ones(), {.trainable = false}, where);
-  if (mode != ModeKeys::TRAIN)
+  // Of a layer that is not trained the averages stay as they are, too.
+  const bool is_frozen = internal::is_frozen(scale) && internal::is_frozen(offset);
+  if (mode != ModeKeys::TRAIN || is_frozen)
     return activated(
         batch_norm_inference(x, scale, offset, moving_mean, moving_variance, {.epsilon = options.epsilon}),
         options.activation, where);
-  BatchNormResult result;
-  // The moving variance estimates that of all images; the batch's is that of the values that are there.
-  Tensor unbiased;
   // A graph may be built without mox::init: then there are no options, and no other replicas.
-  if (mox::internal::is_configured() && resolve<bool>("sync_batch_norm", std::nullopt)) {
+  const bool is_shared =
+      mox::internal::is_configured() && resolve<bool>("sync_batch_norm", std::nullopt) &&
+      internal::training_facts().replicas != 1;
+  const int64_t values = x.shape().elements() / std::max<int64_t>(1, x.shape()[1]);
+  if (values == 1 && !is_shared && !internal::training_facts().is_short_batch)
+    refuse_one_value(x, scale, where);
+  BatchNormResult result;
+  // The moving variance estimates that of all images; the batch's is that of the values that are there. One
+  // value has none, and leaves it as it is.
+  Tensor unbiased;
+  Tensor has_variance;  // undefined: what the next line says is known
+  if (is_shared) {
     const SyncBatchNormResult all = sync_batch_norm(x, scale, offset, {.epsilon = options.epsilon});
     result = {all.y, all.mean, all.variance};
     unbiased = all.variance * (all.values / maximum(all.values - 1.0f, 1.0f));
+    if (internal::training_facts().is_short_batch) has_variance = greater(all.values, 1.0f);
   } else {
     result = mox::batch_norm(x, scale, offset, {.epsilon = options.epsilon});
-    const int64_t values = x.shape().elements() / std::max<int64_t>(1, x.shape()[1]);
     unbiased = result.variance *
                (values > 1 ? static_cast<float>(static_cast<double>(values) / static_cast<double>(values - 1))
                            : 1.0f);
@@ -57,7 +80,8 @@ Tensor batch_norm(const Tensor& x, ModeKeys mode, const BatchNormOptions& option
     graph.set_update({moving, value * options.momentum + stop_gradient(batch) * (1.0f - options.momentum)});
   };
   move(moving_mean, result.mean);
-  move(moving_variance, unbiased);
+  if (has_variance.defined()) unbiased = select(has_variance, unbiased, moving_variance);
+  if (values != 1 || is_shared) move(moving_variance, unbiased);
   return activated(result.y, options.activation, where);
 }
 

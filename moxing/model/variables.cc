@@ -83,7 +83,10 @@ Tensor get_variable(std::string_view name, const Shape& shape, const Initializer
   const Tensor variable = graph.add_variable(std::move(spec));
   if (options.regularizer) {
     LocationScope location(where);
-    add_to_collection("regularization_losses", options.regularizer(variable));
+    Tensor penalty = options.regularizer(variable);
+    // A node of its own, by which the engine can tell whether a loss holds the penalty already.
+    if (penalty.defined() && penalty.node()->id <= variable.node()->id) penalty = penalty * 1.0f;
+    add_to_collection("regularization_losses", penalty);
   }
   return variable;
 }

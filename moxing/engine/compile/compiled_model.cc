@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "moxing/engine/compile/internal/evaluated_values.h"
+#include "moxing/engine/compile/internal/regularized_loss.h"
 #include "moxing/engine/compile/internal/spec_checks.h"
 #include "moxing/model/variables.h"
 #include "ops/fusion/default_rules.h"
@@ -78,29 +79,27 @@ Tensor scaled(const Tensor& loss, Graph& graph) {
   return loss * graph.add_variable(std::move(spec));
 }
 
-Tensor with_regularization(const ModelSpec& spec) {
-  Tensor total = spec.loss;
-  LocationScope where(total.where());
-  for (const Tensor& penalty : get_collection("regularization_losses")) total = total + penalty;
-  return total;
+bool is_in_one_of(const std::vector<std::string>& scopes, std::string_view name) {
+  return scopes.empty() ||
+         std::ranges::any_of(scopes, [&](const std::string& scope) { return is_in_scope(name, scope); });
 }
 
-std::vector<GradientOutput> gradients_of(const Tensor& loss, const Graph& graph, const ModelSpec& spec) {
+std::vector<GradientOutput> gradients_of(const Tensor& loss, const Graph& graph, const ModelSpec& spec,
+                                         const TrainingFacts& training) {
   std::vector<Tensor> targets;
   for (const Tensor& variable : graph.variables()) {
     const VariableSpec& declared = graph.spec(variable);
-    const auto& scopes = spec.var_scopes;
-    if (declared.trainable && (scopes.empty() || std::ranges::any_of(scopes, [&](const std::string& scope) {
-                                 return is_in_scope(declared.name, scope);
-                               })))
+    if (declared.trainable && is_in_one_of(spec.var_scopes, declared.name) &&
+        !(training.is_frozen && training.is_frozen(declared.name, declared.type.shape)))
       targets.push_back(variable);
   }
   if (targets.empty())
     throw InvalidArgument(fmt::format(
-        "nothing to train: the model has {} variable(s), none of them trainable{}", graph.variables().size(),
+        "nothing to train: the model has {} variable(s), none of them trainable{}{}", graph.variables().size(),
         spec.var_scopes.empty()
             ? ""
-            : fmt::format(" inside the var_scopes {}", fmt::join(spec.var_scopes, ", "))));
+            : fmt::format(" inside the var_scopes {}", fmt::join(spec.var_scopes, ", ")),
+        training.is_frozen ? " with a learning rate that is not multiplied by 0" : ""));
   const std::vector<Tensor> found = gradients(loss, targets);
   std::vector<GradientOutput> result;
   for (size_t i = 0; i < targets.size(); ++i) {
@@ -174,22 +173,45 @@ CompiledModel& ModelCompiler::for_batch(const Batch& batch) {
   return for_signature(signature);
 }
 
-std::unique_ptr<CompiledModel> ModelCompiler::compile(const std::vector<TensorType>& signature) const {
+// A layer is built before the spec tells what is trained. Where that makes a difference to one, the graph is
+// built a second time, by then with what is known.
+void ModelCompiler::build(CompiledModel& model) {
+  const int64_t samples = model.signature.empty() || model.signature[0].shape.rank() == 0
+                              ? 0
+                              : model.signature[0].shape[0];
+  TrainingFacts facts{.is_frozen = {}, .replicas = training_.replicas, .is_short_batch = false};
+  if (!models_.empty()) facts.is_short_batch = samples < models_.front()->signature[0].shape[0];
+  if (!normalises_frozen_)
+    facts.is_frozen = [this](std::string_view name, const Shape& shape) {
+      return !is_in_one_of(var_scopes_, name) || (training_.is_frozen && training_.is_frozen(name, shape));
+    };
+  for (;;) {
+    model.graph = std::make_unique<Graph>();
+    const GraphScope scope(*model.graph);
+    const TrainingFactsScope known(facts);
+    std::vector<Tensor> components;
+    for (size_t i = 0; i < model.signature.size(); ++i)
+      components.push_back(
+          model.graph->input(static_cast<int>(i), model.signature[i], SourceLocation::current()));
+    model.spec = model_fn_(Inputs(std::move(components)), mode_);
+    const bool is_news = mode_ == ModeKeys::TRAIN && !normalises_frozen_ && model.spec.var_scopes != var_scopes_;
+    var_scopes_ = model.spec.var_scopes;
+    if (!is_news || known.asked().empty()) return;
+  }
+}
+
+std::unique_ptr<CompiledModel> ModelCompiler::compile(const std::vector<TensorType>& signature) {
   auto model = std::make_unique<CompiledModel>();
   model->signature = signature;
-  model->graph = std::make_unique<Graph>();
-  GraphScope scope(*model->graph);
-  std::vector<Tensor> components;
-  for (size_t i = 0; i < signature.size(); ++i)
-    components.push_back(model->graph->input(static_cast<int>(i), signature[i], SourceLocation::current()));
-  model->spec = model_fn_(Inputs(std::move(components)), mode_);
+  build(*model);
+  const GraphScope scope(*model->graph);
   check_spec(model->spec, mode_, signature);
   if (arithmetic_.rules.precision != Precision::kBFloat16 && forces_bfloat16(*model->graph))
     supported_precision(Precision::kBFloat16);
 
   PlanRequest request;
   FetchList fetches(*model->graph,
-                    mode_ == ModeKeys::TRAIN ? with_regularization(model->spec) : model->spec.loss,
+                    mode_ == ModeKeys::TRAIN ? regularized_loss(*model->graph, model->spec) : model->spec.loss,
                     model->spec);
   if (mode_ == ModeKeys::TRAIN) fetches.fetch(std::string(kTrainedLoss), fetches.loss());
   if (mode_ == ModeKeys::EVAL)
@@ -202,7 +224,7 @@ std::unique_ptr<CompiledModel> ModelCompiler::compile(const std::vector<TensorTy
   store_.declare(*model->graph);
   if (mode_ == ModeKeys::TRAIN) {
     const Tensor loss = loss_scale_.defined() ? scaled(fetches.loss(), *model->graph) : fetches.loss();
-    request.gradients = gradients_of(loss, *model->graph, model->spec);
+    request.gradients = gradients_of(loss, *model->graph, model->spec, training_);
     request.updates = model->graph->updates();
     refuse_updates_of_trained(request.gradients, *model->graph);
   }

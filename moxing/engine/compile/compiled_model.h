@@ -11,6 +11,7 @@
 #include "moxing/engine/compile/arithmetic.h"
 #include "moxing/hooks/hook.h"
 #include "moxing/model/model_spec.h"
+#include "moxing/model/training_facts.h"
 #include "moxing/model/variable_store.h"
 #include "runtime/data/pipeline.h"
 #include "runtime/exec/plan_instance.h"
@@ -72,13 +73,22 @@ class ModelCompiler {
   // its gradients are taken; what is fetched as kTrainedLoss is not.
   void scale_loss(const Array& scale) { loss_scale_ = scale; }
 
+  // What layers are told of the training (is_short_batch is found out here); variables whose learning rate is
+  // multiplied by 0 get no gradient. `normalises_frozen`: batch normalisation that is not trained goes on as
+  // if it were.
+  void set_training(TrainingFacts facts, bool normalises_frozen) {
+    training_ = std::move(facts);
+    normalises_frozen_ = normalises_frozen;
+  }
+
   // The model for a batch of these component types. Throws what model_fn throws, and InvalidArgument if its
   // answer cannot be used in this mode.
   CompiledModel& for_signature(const std::vector<TensorType>& signature);
   CompiledModel& for_batch(const Batch& batch);
 
  private:
-  std::unique_ptr<CompiledModel> compile(const std::vector<TensorType>& signature) const;
+  std::unique_ptr<CompiledModel> compile(const std::vector<TensorType>& signature);
+  void build(CompiledModel& model);
 
   ModelFn model_fn_;
   ModeKeys mode_;
@@ -87,6 +97,9 @@ class ModelCompiler {
   Arithmetic arithmetic_;
   bool gradients_in_parts_ = false;
   Array loss_scale_;  // undefined: none
+  TrainingFacts training_;
+  bool normalises_frozen_ = false;
+  std::vector<std::string> var_scopes_;  // of the spec, once it is known
   std::function<void(ModelBuild&, const ModelSpec&)> begin_;
   int lanes_;
   std::function<Array(int, std::string_view)> variable_;

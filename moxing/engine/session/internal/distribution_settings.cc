@@ -32,6 +32,14 @@ double learning_rate_scale(const RunSettings& settings, const Placement& placeme
 // Where gradients are not sent, each is taken as soon as it is there; with several replicas in ranges of
 // which those of two replicas, the variable and its slots are in a core's cache together (one alone has a
 // team, which shares it whole).
+TrainingFacts training_facts_of(std::shared_ptr<const Optimizer> optimizer, const Placement& placement) {
+  return {.is_frozen =
+              [optimizer = std::move(optimizer)](std::string_view variable, const Shape& shape) {
+                return optimizer->parameter_settings(variable, shape).learning_rate_multiplier == 0;
+              },
+          .replicas = placement.logical_replicas};
+}
+
 BucketOptions bucket_options(const RunSettings& settings, const Placement& placement) {
   constexpr int64_t kRangeElements = int64_t{1} << 13;
   if (placement.ranks == 1) return {.range_elements = placement.logical_replicas > 1 ? kRangeElements : 0};

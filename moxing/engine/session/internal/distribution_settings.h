@@ -1,8 +1,11 @@
 // What the settings of a training say about where it computes and how gradients travel.
 #pragma once
 
+#include <memory>
+
 #include "moxing/engine/session/internal/run_settings.h"
 #include "moxing/engine/session/session_state.h"
+#include "moxing/model/training_facts.h"
 #include "runtime/replicas/gradient_reduction.h"
 #include "runtime/replicas/placement.h"
 
@@ -13,6 +16,9 @@ Placement placement_of(const RunSettings& settings, const StartingPoint& start, 
 
 // The factor of scale_learning_rate.
 double learning_rate_scale(const RunSettings& settings, const Placement& placement);
+
+// What layers are told of a training with this optimizer.
+TrainingFacts training_facts_of(std::shared_ptr<const Optimizer> optimizer, const Placement& placement);
 
 BucketOptions bucket_options(const RunSettings& settings, const Placement& placement);
 

@@ -87,6 +87,7 @@ RunSettings resolve_settings(const RunSpec& spec) {
                 .recomputed = recomputed_normalisations(resolve<std::string>("recompute", std::nullopt)),
                 .direct_convolutions = resolve<std::string>("conv_algorithm", std::nullopt) == "direct"}};
   settings.loss_scale = resolve<NumberOrString>("loss_scale", std::nullopt);
+  settings.normalises_frozen = resolve<std::string>("frozen_batch_norm", std::nullopt) == "training";
   settings.print_plan = resolve<bool>("print_plan", std::nullopt);
 
   const int cores = available_cores();

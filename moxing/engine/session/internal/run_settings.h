@@ -36,6 +36,7 @@ struct RunSettings {
   size_t data_memory_bytes = 0;
   Arithmetic arithmetic;  // conv_algorithm, precision, recompute: what is wanted, until settle_arithmetic
   NumberOrString loss_scale = 1.0;
+  bool normalises_frozen = false;  // frozen_batch_norm: training
   bool print_plan = false;
   OptimizerFn optimizer_fn;
   int devices = 1;  // or kAutomaticDevices

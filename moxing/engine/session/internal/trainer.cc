@@ -116,6 +116,7 @@ RunResult Trainer::run() {
   const bool in_parts = placement_.logical_replicas == 1 && updater_->takes_parts() &&
                         settings_.step_profile.empty() &&
                         settings_.update_scheme == UpdateScheme::kReplicatedHost;
+  compiler_->set_training(training_facts_of(settings_.optimizer_fn(), placement_), settings_.normalises_frozen);
   if (in_parts) compiler_->take_gradients_in_parts();
   if (updater_->loss_scale().is_on()) compiler_->scale_loss(updater_->loss_scale().variable());
   CompiledModel& model = compiler_->for_signature(dataset_->signature());
