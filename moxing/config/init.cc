@@ -102,6 +102,9 @@ void init(int argc, const char* const* argv) {
     fmt::print("{}", *text);
     std::exit(EXIT_SUCCESS);
   }
+  // Before it waits for others, which may take long.
+  internal::set_stall_limits(resolve<double>("stall_warning_s", std::nullopt),
+                             resolve<double>("stall_abort_s", std::nullopt));
   internal::join_job(level_named(resolve<std::string>("log_level", std::nullopt)));
 }
 

@@ -19,8 +19,10 @@ namespace {
 
 [[noreturn]] void refuse_one_value(const Tensor& x, const Tensor& scale, SourceLocation where) {
   throw InvalidArgument(fmt::format(
-      "batch normalisation at {} over one value a channel: its input {} ('{}') has one sample of one pixel, so "
-      "that every value would become the offset, and nothing could be learnt. Raise batch_size (it counts for "
+      "batch normalisation at {} over one value a channel: its input {} ('{}') has one sample of one pixel, "
+      "so "
+      "that every value would become the offset, and nothing could be learnt. Raise batch_size (it counts "
+      "for "
       "each logical replica), set sync_batch_norm where several replicas compute a step, or leave the layer "
       "out",
       to_string(where), to_string(x.type()), scale.name()));
@@ -44,17 +46,16 @@ Tensor batch_norm(const Tensor& x, ModeKeys mode, const BatchNormOptions& option
   const Tensor moving_variance =
       get_variable("moving_variance", channels, ones(), {.trainable = false}, where);
   // Of a layer that is not trained the averages stay as they are, too.
-  const bool is_frozen = internal::is_frozen(scale) && internal::is_frozen(offset);
+  const bool is_frozen = mox::internal::is_frozen(scale) && mox::internal::is_frozen(offset);
   if (mode != ModeKeys::TRAIN || is_frozen)
     return activated(
         batch_norm_inference(x, scale, offset, moving_mean, moving_variance, {.epsilon = options.epsilon}),
         options.activation, where);
   // A graph may be built without mox::init: then there are no options, and no other replicas.
-  const bool is_shared =
-      mox::internal::is_configured() && resolve<bool>("sync_batch_norm", std::nullopt) &&
-      internal::training_facts().replicas != 1;
+  const bool is_shared = mox::internal::is_configured() && resolve<bool>("sync_batch_norm", std::nullopt) &&
+                         mox::internal::training_facts().replicas != 1;
   const int64_t values = x.shape().elements() / std::max<int64_t>(1, x.shape()[1]);
-  if (values == 1 && !is_shared && !internal::training_facts().is_short_batch)
+  if (values == 1 && !is_shared && !mox::internal::training_facts().is_short_batch)
     refuse_one_value(x, scale, where);
   BatchNormResult result;
   // The moving variance estimates that of all images; the batch's is that of the values that are there. One
@@ -65,7 +66,7 @@ Tensor batch_norm(const Tensor& x, ModeKeys mode, const BatchNormOptions& option
     const SyncBatchNormResult all = sync_batch_norm(x, scale, offset, {.epsilon = options.epsilon});
     result = {all.y, all.mean, all.variance};
     unbiased = all.variance * (all.values / maximum(all.values - 1.0f, 1.0f));
-    if (internal::training_facts().is_short_batch) has_variance = greater(all.values, 1.0f);
+    if (mox::internal::training_facts().is_short_batch) has_variance = greater(all.values, 1.0f);
   } else {
     result = mox::batch_norm(x, scale, offset, {.epsilon = options.epsilon});
     unbiased = result.variance *

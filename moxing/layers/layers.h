@@ -85,7 +85,9 @@ struct BatchNormOptions {
 };
 // Batch normalisation over the channels (axis 1) of [batch, channels, ...]. In TRAIN it uses the batch's mean
 // and variance (with the option sync_batch_norm those of all replicas' batches) and updates the moving
-// averages after the step; in the other modes it uses the moving averages. The moving variance averages
+// averages after the step; in the other modes, and where its scale and offset are both not trained (option
+// frozen_batch_norm), it uses the moving averages. In TRAIN it throws InvalidArgument if a channel has one
+// value; a smaller last batch may, and leaves the moving variance as it is. The moving variance averages
 // unbiased variances (divided by the number of values less one), as PyTorch and TensorFlow do. Shared by
 // several uses in one model (Reuse), the averages take the batches of all of them, in the order of the calls.
 // Before mox::init there are no options, and no replicas. Variables: scale, offset [channels]; moving_mean,

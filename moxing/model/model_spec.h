@@ -48,9 +48,11 @@ using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 struct ModelSpec {
   // What is minimised: one floating-point number, the mean over the batch. Needed in TRAIN. The losses in the
-  // collection "regularization_losses" (get_variable's regularizer) are added to it by the engine.
+  // collection "regularization_losses" (get_variable's regularizer) are added to it by the engine, except
+  // those that are part of it already.
   Tensor loss = {};
   // Only variables whose names are in one of these scopes are trained. Empty: all trainable ones.
+  // Batch normalisation that is not trained keeps to its moving averages (option frozen_batch_norm).
   std::vector<std::string> var_scopes = {};
   // Numbers that are logged, and averaged over the samples in an evaluation; each a scalar that is a mean
   // over the batch. Kept in this order. Not named step, samples_per_second, learning_rate or evaluation:
@@ -72,8 +74,9 @@ struct ModelSpec {
 // Describes the data of a mode. Called once a run and mode.
 using InputFn = std::function<Dataset(ModeKeys mode)>;
 
-// Builds the model. Called once per mode and batch signature (a smaller last batch is a signature of its
-// own), so it must build the same model each time and keep no tensor from one call to the next.
+// Builds the model. Called per mode and batch signature (a smaller last batch is a signature of its own), for
+// the first one of TRAIN twice where var_scopes leave out a batch normalisation, so it must build the same
+// model each time and keep no tensor from one call to the next.
 using ModelFn = std::function<ModelSpec(const Inputs& inputs, ModeKeys mode)>;
 
 }  // namespace mox

@@ -14,6 +14,20 @@ void VariableStore::restore(std::span<const NamedArray> values) {
 
 void VariableStore::require_restored(std::string origin) { required_from_ = std::move(origin); }
 
+void VariableStore::refuse_missing(const Graph& graph) const {
+  std::vector<std::string> missing;
+  for (const Tensor& variable : graph.variables()) {
+    const VariableSpec& spec = graph.spec(variable);
+    if (!variables_.contains(spec.name) && !restored_.contains(spec.name))
+      missing.push_back(fmt::format("{} (made at {})", spec.name, to_string(spec.where)));
+  }
+  throw NotFound(fmt::format(
+      "the checkpoint '{}' has no value for {} of the model's {} variables: {}. It has no counterpart in the "
+      "model for: {}. Was it written by another model?",
+      required_from_, missing.size(), graph.variables().size(), internal::first_names(missing),
+      internal::first_names(unclaimed())));
+}
+
 void VariableStore::declare(const Graph& graph) {
   for (const Tensor& variable : graph.variables()) {
     const VariableSpec& spec = graph.spec(variable);
@@ -28,13 +42,7 @@ void VariableStore::declare(const Graph& graph) {
     }
     auto restored = restored_.find(spec.name);
     if (restored == restored_.end()) {
-      if (!required_from_.empty())
-        throw NotFound(
-            fmt::format("the checkpoint '{}' has no value for the variable '{}' made at {}; it has no "
-                        "counterpart in the model for: "
-                        "{}. Was it written by another model?",
-                        required_from_, spec.name, to_string(spec.where),
-                        restored_.empty() ? "(none)" : fmt::format("{}", fmt::join(unclaimed(), ", "))));
+      if (!required_from_.empty()) refuse_missing(graph);
       variables_.emplace(spec.name, spec.initial_value(seed_));
       continue;
     }

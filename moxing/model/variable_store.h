@@ -43,6 +43,8 @@ class VariableStore {
   std::vector<NamedArray> all_and_unclaimed() const;
 
  private:
+  [[noreturn]] void refuse_missing(const Graph& graph) const;
+
   uint64_t seed_;
   std::string required_from_;
   std::map<std::string, Array, std::less<>> variables_;

@@ -15,7 +15,7 @@ struct ParameterGroup {
   std::string name = {};  // for messages and the log
   // Whether a variable belongs to the group; called once a variable, when the model is compiled.
   std::function<bool(std::string_view variable, const Shape& shape)> matches = {};
-  double learning_rate_multiplier = 1;      // >= 0; 0 freezes the variables
+  double learning_rate_multiplier = 1;      // >= 0; 0: no gradient is computed
   std::optional<double> weight_decay = {};  // replaces the optimizer's weight decay; >= 0
 };
 

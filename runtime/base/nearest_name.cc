@@ -50,4 +50,11 @@ std::string unknown_name_message(std::string_view kind, std::string_view name,
   return text + fmt::format(" Known: {}", fmt::join(known, ", "));
 }
 
+std::string first_names(std::span<const std::string> names) {
+  constexpr size_t kShown = 5;
+  if (names.empty()) return "(none)";
+  const std::string shown = fmt::format("{}", fmt::join(names.first(std::min(names.size(), kShown)), ", "));
+  return names.size() <= kShown ? shown : fmt::format("{} and {} more", shown, names.size() - kShown);
+}
+
 }  // namespace mox::internal

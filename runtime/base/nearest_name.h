@@ -16,4 +16,7 @@ std::string nearest_name(std::string_view name, std::span<const std::string> kno
 std::string unknown_name_message(std::string_view kind, std::string_view name,
                                  const std::vector<std::string>& known);
 
+// "a, b, c, d, e and 7 more"; "(none)" of none.
+std::string first_names(std::span<const std::string> names);
+
 }  // namespace mox::internal

@@ -95,10 +95,10 @@ std::vector<GradientOutput> gradients_of(const Tensor& loss, const Graph& graph,
   }
   if (targets.empty())
     throw InvalidArgument(fmt::format(
-        "nothing to train: the model has {} variable(s), none of them trainable{}{}", graph.variables().size(),
-        spec.var_scopes.empty()
-            ? ""
-            : fmt::format(" inside the var_scopes {}", fmt::join(spec.var_scopes, ", ")),
+        "nothing to train: the model has {} variable(s), none of them trainable{}{}",
+        graph.variables().size(),
+        spec.var_scopes.empty() ? ""
+                                : fmt::format(" inside the var_scopes {}", fmt::join(spec.var_scopes, ", ")),
         training.is_frozen ? " with a learning rate that is not multiplied by 0" : ""));
   const std::vector<Tensor> found = gradients(loss, targets);
   std::vector<GradientOutput> result;
@@ -176,9 +176,8 @@ CompiledModel& ModelCompiler::for_batch(const Batch& batch) {
 // A layer is built before the spec tells what is trained. Where that makes a difference to one, the graph is
 // built a second time, by then with what is known.
 void ModelCompiler::build(CompiledModel& model) {
-  const int64_t samples = model.signature.empty() || model.signature[0].shape.rank() == 0
-                              ? 0
-                              : model.signature[0].shape[0];
+  const int64_t samples =
+      model.signature.empty() || model.signature[0].shape.rank() == 0 ? 0 : model.signature[0].shape[0];
   TrainingFacts facts{.is_frozen = {}, .replicas = training_.replicas, .is_short_batch = false};
   if (!models_.empty()) facts.is_short_batch = samples < models_.front()->signature[0].shape[0];
   if (!normalises_frozen_)
@@ -194,7 +193,8 @@ void ModelCompiler::build(CompiledModel& model) {
       components.push_back(
           model.graph->input(static_cast<int>(i), model.signature[i], SourceLocation::current()));
     model.spec = model_fn_(Inputs(std::move(components)), mode_);
-    const bool is_news = mode_ == ModeKeys::TRAIN && !normalises_frozen_ && model.spec.var_scopes != var_scopes_;
+    const bool is_news =
+        mode_ == ModeKeys::TRAIN && !normalises_frozen_ && model.spec.var_scopes != var_scopes_;
     var_scopes_ = model.spec.var_scopes;
     if (!is_news || known.asked().empty()) return;
   }
@@ -210,9 +210,10 @@ std::unique_ptr<CompiledModel> ModelCompiler::compile(const std::vector<TensorTy
     supported_precision(Precision::kBFloat16);
 
   PlanRequest request;
-  FetchList fetches(*model->graph,
-                    mode_ == ModeKeys::TRAIN ? regularized_loss(*model->graph, model->spec) : model->spec.loss,
-                    model->spec);
+  FetchList fetches(
+      *model->graph,
+      mode_ == ModeKeys::TRAIN ? regularized_loss(*model->graph, model->spec) : model->spec.loss,
+      model->spec);
   if (mode_ == ModeKeys::TRAIN) fetches.fetch(std::string(kTrainedLoss), fetches.loss());
   if (mode_ == ModeKeys::EVAL)
     fetch_evaluated(model->spec, fetches);

@@ -18,6 +18,7 @@
 #include "moxing/engine/session/internal/device_trial.h"
 #include "moxing/engine/session/internal/distribution_settings.h"
 #include "moxing/engine/session/internal/output_hook.h"
+#include "moxing/engine/session/internal/warm_start.h"
 #include "moxing/hooks/hooks.h"
 #include "moxing/job/facts.h"
 #include "runtime/base/error.h"
@@ -69,14 +70,6 @@ void require_place_of_profile(const std::string& path) {
                     path, parent, std::strerror(errno)));
 }
 
-// Of the model's variables, those that the checkpoint has no value for.
-std::vector<std::string> names_beside(const Checkpoint& checkpoint, const VariableStore& store) {
-  std::set<std::string> names;
-  for (const NamedArray& variable : store.all()) names.insert(variable.name);
-  for (const NamedArray& variable : checkpoint.variables) names.erase(variable.name);
-  return {names.begin(), names.end()};
-}
-
 }  // namespace
 
 Trainer::Trainer(const RunSpec& spec, const RunSettings& settings, Console& console)
@@ -116,23 +109,15 @@ RunResult Trainer::run() {
   const bool in_parts = placement_.logical_replicas == 1 && updater_->takes_parts() &&
                         settings_.step_profile.empty() &&
                         settings_.update_scheme == UpdateScheme::kReplicatedHost;
-  compiler_->set_training(training_facts_of(settings_.optimizer_fn(), placement_), settings_.normalises_frozen);
+  compiler_->set_training(training_facts_of(settings_.optimizer_fn(), placement_),
+                          settings_.normalises_frozen);
   if (in_parts) compiler_->take_gradients_in_parts();
   if (updater_->loss_scale().is_on()) compiler_->scale_loss(updater_->loss_scale().variable());
   CompiledModel& model = compiler_->for_signature(dataset_->signature());
   trained_names_ = model.gradient_variables;
   std::ranges::sort(trained_names_);
-  if (start_.kind == StartingPoint::Kind::kWarmStart && ranks_.rank() == 0)
-    if (const auto names = names_beside(start_.checkpoint, store_); !names.empty())
-      log_warning(fmt::format(
-          "the checkpoint '{}' has no value for {} of the model's {} variables, which begin with their "
-          "initial values: {}",
-          start_.path, names.size(), store_.all().size(), fmt::join(names, ", ")));
+  report_restored(start_, store_, ranks_.rank() == 0, saves() ? settings_.log_dir : "");
   start_.checkpoint = {};
-  for (const std::string& name : store_.unclaimed())
-    log_warning(fmt::format(
-        "the checkpoint '{}' has a variable '{}' that the model for training does not have; {}", start_.path,
-        name, start_.kind == StartingPoint::Kind::kContinued ? "its value is kept" : "it is not used"));
   if (settings_.print_plan) {
     console_.print(model.plan->describe());
     return {.global_step = global_step_, .stop_reason = "print_plan"};

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <optional>
 
 #include "moxing/checkpoint/checkpoint.h"
@@ -213,9 +214,10 @@ TEST_F(SessionTest, VariablesThatAWarmStartDoesNotGiveAreNamed) {
   };
   testing::internal::CaptureStderr();
   run_or_throw(wider);
-  EXPECT_THAT(
-      testing::internal::GetCapturedStderr(),
-      HasSubstr("has no value for 1 of the model's 2 variables, which begin with their initial values: b"));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("1 of the model's 2 variables are from the checkpoint"),
+                    HasSubstr("; 1 begin with their initial values: b (all names: '")));
+  EXPECT_TRUE(std::filesystem::exists(wider.log_dir.value() + "/restored_variables.txt"));
 }
 
 TEST_F(SessionTest, AProfileThatCannotBeWrittenIsRefusedBeforeTheFirstStep) {

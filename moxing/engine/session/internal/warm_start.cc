@@ -1,0 +1,65 @@
+#include "moxing/engine/session/internal/warm_start.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <set>
+#include <vector>
+
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/base/log.h"
+#include "runtime/base/nearest_name.h"
+
+namespace mox::internal {
+namespace {
+
+std::vector<std::string> names_of(const std::vector<NamedArray>& variables) {
+  std::vector<std::string> names;
+  for (const NamedArray& variable : variables) names.push_back(variable.name);
+  return names;
+}
+
+std::string section(const std::string& title, const std::vector<std::string>& names) {
+  return fmt::format("# {}: {}\n{}{}", title, names.size(), fmt::join(names, "\n"),
+                     names.empty() ? "" : "\n");
+}
+
+}  // namespace
+
+void report_restored(const StartingPoint& start, const VariableStore& store, bool says,
+                     const std::string& log_dir) {
+  if (start.kind == StartingPoint::Kind::kInitial) return;
+  const bool is_continued = start.kind == StartingPoint::Kind::kContinued;
+  const std::vector<std::string> held = names_of(start.checkpoint.variables), model = names_of(store.all());
+  const std::vector<std::string> unused = store.unclaimed();
+  const std::set<std::string> known(held.begin(), held.end());
+  std::vector<std::string> taken, missing;
+  for (const std::string& name : model) (known.contains(name) ? taken : missing).push_back(name);
+  if (taken.empty() && !is_continued)
+    throw FailedPrecondition(fmt::format(
+        "the checkpoint '{}' and the model have no variable in common: the checkpoint has {} ({}), the model "
+        "{} ({}). It is of another network: give checkpoint_path one of this network, or leave it out to "
+        "begin "
+        "with initial values",
+        start.path, held.size(), first_names(held), model.size(), first_names(model)));
+  if (!says || (missing.empty() && unused.empty())) return;
+  std::string line = fmt::format("{} of the model's {} variables are from the checkpoint '{}'", taken.size(),
+                                 model.size(), start.path);
+  if (!missing.empty())
+    line += fmt::format("; {} begin with their initial values: {}", missing.size(), first_names(missing));
+  if (!unused.empty())
+    line +=
+        fmt::format("; {} of the checkpoint's are not in the model for training and {}: {}", unused.size(),
+                    is_continued ? "are kept as they are" : "not used", first_names(unused));
+  if (!log_dir.empty()) {
+    const std::string path = log_dir + "/restored_variables.txt";
+    write_file_atomically(path, section("taken from '" + start.path + "'", taken) +
+                                    section("begun with initial values", missing) +
+                                    section("of the checkpoint alone", unused));
+    line += fmt::format(" (all names: '{}')", path);
+  }
+  log_warning(line);
+}
+
+}  // namespace mox::internal
