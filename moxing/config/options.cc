@@ -124,8 +124,7 @@ std::vector<Option> declare() {
        .help =
            "Threads that read and prepare data. 0: chosen in the first seconds, as few as keep the training "
            "from waiting, at most the cores that the process may use; the choice is logged, and given here "
-           "it is "
-           "pinned.",
+           "it is pinned.",
        .minimum = 0,
        .maximum = 4096},
       {.name = "data_memory_mb",
@@ -157,17 +156,15 @@ std::vector<Option> declare() {
        .default_value = "auto",
        .group = "Compute",
        .help = "auto: convolutions may use Winograd's method, which multiplies less and rounds a little "
-               "more. direct: "
-               "they sum as the definition says.",
+               "more. direct: they sum as the definition says.",
        .allowed = {"auto", "direct"}},
       {.name = "precision",
        .type = kString,
        .default_value = "fp32",
        .group = "Compute",
        .help = "fp32; or bf16: convolutions and matrix products take bfloat16 numbers and add them up in "
-               "float32, and what lies "
-               "between convolutions is kept in bfloat16. Variables, gradients of variables, statistics and "
-               "losses stay float32.",
+               "float32, and what lies between convolutions is kept in bfloat16. Variables, gradients of "
+               "variables, statistics and losses stay float32.",
        .allowed = {"fp32", "bf16"}},
       {.name = "loss_scale",
        .type = OptionType::kNumberOrString,
@@ -196,10 +193,9 @@ std::vector<Option> declare() {
        .type = kString,
        .default_value = "inference",
        .group = "Compute",
-       .help = "What batch normalisation does in TRAIN whose scale and offset are not trained (they are "
-               "outside of var_scopes, or their learning rate is multiplied by 0). inference: it uses its "
-               "moving averages and leaves them as they are. training: it uses the batch, and the averages "
-               "go on.",
+       .help =
+           "Batch normalisation in TRAIN whose scale and offset are not trained (var_scopes, a learning rate "
+           "times 0). inference: by its moving averages, which stay. training: by the batch; they go on.",
        .allowed = {"inference", "training"}},
       {.name = "print_plan",
        .type = kBool,
@@ -274,8 +270,7 @@ std::vector<Option> declare() {
        .default_value = 1.0,
        .group = "Distribution",
        .help = "Mebibytes of gradients after which the first message to the other ranks is sent, while the "
-               "backward pass "
-               "goes on.",
+               "backward pass goes on.",
        .minimum = 0,
        .maximum = 4096},
       {.name = "bucket_mb",

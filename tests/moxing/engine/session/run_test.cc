@@ -312,7 +312,8 @@ TEST_F(RunTest, AModelThatChangedIsRefusedWithTheNames) {
     auto loss = reduce_mean(square(matmul(x, get_variable("weights", {2, 1})) - y));
     return ModelSpec{.loss = loss, .log_info = {{"loss", loss}}};
   };
-  EXPECT_THAT(message_of_run<NotFound>(s), HasSubstr("no value for the variable 'weights'"));
+  EXPECT_THAT(message_of_run<NotFound>(s),
+              HasSubstr("no value for 1 of the model's 1 variables: weights (made at "));
   s.model_fn = [](const Inputs& in, ModeKeys) {
     auto [x, y] = in.take<2>();
     auto w = get_variable("w", {2, 3});
