@@ -73,6 +73,9 @@ Dataset Dataset::filter(std::function<bool(const Element&)> predicate, Where whe
 Dataset Dataset::shuffle(int64_t buffer_size, Where where) const {
   return Dataset(make_shuffle(node_, buffer_size, where));
 }
+Dataset Dataset::shuffle_once(int64_t buffer_size, uint64_t seed, Where where) const {
+  return Dataset(make_shuffle_once(node_, buffer_size, seed, where));
+}
 Dataset Dataset::repeat(int64_t count, Where where) const {
   return Dataset(make_repeat(node_, count, where));
 }

@@ -85,7 +85,25 @@ class Dataset {
   // window of `buffer_size`.
   Dataset shuffle(int64_t buffer_size, Where where = Where::current()) const;
 
-  // `count` passes, or passes without end. An endless repeat of empty data throws FailedPrecondition when
+  // The same, in one order for all passes and all pipelines, of `seed` alone: what take, skip and shard stand
+  // on.
+  Dataset shuffle_once(int64_t buffer_size, uint64_t seed, Where where = Where::current()) const;
+
+  // Two parts without a common sample, such as training and validation: the first holds round(`fraction` * n)
+  // of the n samples (0 < fraction < 1), chosen by `seed`, in their order in the data; the second holds the
+  // others. The same in every process and at every start. Shuffle each part afterwards. Throws
+  // InvalidArgument for data without a known, finite size or whose order changes, and where a part would be
+  // empty.
+  struct Split;  // below
+  Split split(double fraction, uint64_t seed, Where where = Where::current()) const;
+
+  // By class: the same share of each. `label` is the component of one whole number (int32, int64, uint8,
+  // bool, or float32) that is a sample's class. Reads all samples once. A class of one sample goes to the
+  // first part.
+  Split split(double fraction, uint64_t seed, size_t label, Where where = Where::current()) const;
+
+  // `count` passes, or passes without end. A shuffle below take, skip or shard gives each pass other samples:
+  // refused (see shuffle_once and split). An endless repeat of empty data throws FailedPrecondition when
   // run.
   Dataset repeat(int64_t count = kInfinite, Where where = Where::current()) const;
 
@@ -122,6 +140,10 @@ class Dataset {
   explicit Dataset(std::shared_ptr<const data::internal::Node> node) : node_(std::move(node)) {}
 
   std::shared_ptr<const data::internal::Node> node_;
+};
+
+struct Dataset::Split {
+  Dataset first, second;
 };
 
 }  // namespace mox

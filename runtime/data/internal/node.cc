@@ -31,6 +31,18 @@ std::vector<std::string> Node::stages() const {
   return result;
 }
 
+bool Node::order_changes() const {
+  for (const auto& child : children())
+    if (child->order_changes()) return true;
+  return false;
+}
+
+const Node* Node::selection_that_changes() const {
+  for (const auto& child : children())
+    if (const Node* found = child->selection_that_changes()) return found;
+  return nullptr;
+}
+
 int64_t Node::requested_prefetch() const {
   int64_t most = 0;
   for (const auto& child : children()) most = std::max(most, child->requested_prefetch());

@@ -53,6 +53,11 @@ class Node {
   virtual bool rows_vary() const = 0;
   virtual Compiled compile(CompileContext& context) const = 0;
 
+  // Whether a second pass gives the elements in another order, and the operation, if any, that selects by
+  // position from an order that changes: what it keeps then differs from pass to pass.
+  virtual bool order_changes() const;
+  virtual const Node* selection_that_changes() const;
+
   // The first element, or one of its type: what a map function is tried on to learn its result's type.
   virtual Element probe() const = 0;
 
@@ -112,6 +117,11 @@ NodePtr make_map_into(NodePtr child, std::vector<TensorType> signature, MapIntoF
                       SourceLocation where);
 NodePtr make_filter(NodePtr child, std::function<bool(const Element&)> predicate, SourceLocation where);
 NodePtr make_shuffle(NodePtr child, int64_t buffer_size, SourceLocation where);
+// One order for all passes, a function of `seed` alone.
+NodePtr make_shuffle_once(NodePtr child, int64_t buffer_size, uint64_t seed, SourceLocation where);
+// The elements at `positions`, which ascend.
+NodePtr make_select(NodePtr child, std::vector<uint64_t> positions, std::string description,
+                    SourceLocation where);
 NodePtr make_repeat(NodePtr child, int64_t count, SourceLocation where);
 NodePtr make_batch(NodePtr child, int64_t size, bool drop_remainder, SourceLocation where);
 NodePtr make_shard(NodePtr child, int64_t index, int64_t count, SourceLocation where);

@@ -60,7 +60,7 @@ std::vector<ResumedCase> resumed_cases() {
       {"Generator", [] { return augmented(generated(11)).repeat(3).batch(4); }},
       {"GeneratorShuffle", [] { return augmented(generated(11).shuffle(5)).repeat(2).batch(3); }},
       {"GeneratorFilter", [] { return augmented(generated(100).filter(not_multiple_of_three)).batch(10); }},
-      {"Shard", [] { return augmented(numbers(20).shuffle(20).shard(1, 3)).repeat(3).batch(4); }},
+      {"Shard", [] { return augmented(numbers(20).shuffle_once(20, 1).shard(1, 3)).repeat(3).batch(4); }},
       {"ShardOfStream", [] { return augmented(generated(20).shard(1, 3)).repeat(3).batch(4); }},
       {"Slices", [] { return augmented(numbers(20).skip(3).take(11)).repeat(2).batch(4); }},
       {"SlicesOfStream", [] { return augmented(generated(20).skip(3).take(11)).repeat(2).batch(4); }},
@@ -90,7 +90,8 @@ std::vector<ResumedCase> resumed_cases() {
       {"CacheOfStream", [] { return augmented(generated(11).shuffle(3)).cache().repeat(3).batch(4); }},
       {"BatchOfBatches", [] { return augmented(numbers(24).shuffle(24)).batch(2, true).repeat(2).batch(5); }},
       {"ShuffledBatches", [] { return augmented(numbers(25)).batch(3).shuffle(99).repeat(2); }},
-      {"NestedRepeats", [] { return augmented(numbers(5).shuffle(5).repeat(2)).take(8).repeat(3).batch(3); }},
+      {"NestedRepeats",
+       [] { return augmented(numbers(5).shuffle_once(5, 1).repeat(2)).take(8).repeat(3).batch(3); }},
       {"MapOverBatches",
        [] {
          return numbers(11)
@@ -161,7 +162,7 @@ TEST(Cursor, ReadsNothingThatCameBefore) {
     std::shared_ptr<std::atomic<int>> reads_;
   };
   const Dataset dataset = Dataset::from_source(std::make_shared<Counting>(reads))
-                              .shuffle(int64_t{1} << 40)
+                              .shuffle_once(int64_t{1} << 40, 1)
                               .shard(3, 8)
                               .skip(1'000'000'000)
                               .repeat()

@@ -243,6 +243,8 @@ class CacheNode : public UnaryNode {
   }
 
   std::string describe() const override { return "cache"; }
+  bool order_changes() const override { return false; }  // all passes are pass 0's
+  const Node* selection_that_changes() const override { return nullptr; }
 
   // What lies below is one pass, whatever repeats it has.
   int64_t epoch_size() const override { return cardinality(); }

@@ -98,6 +98,15 @@ class RepeatNode : public UnaryNode {
       refuse(fmt::format(
           "the data set below ({}) never ends, so it cannot be repeated; remove one of the two repeats",
           this->child()->label()));
+    const Node* selection = count == 1 ? nullptr : this->child()->selection_that_changes();
+    if (selection)
+      refuse(
+          fmt::format("{} stands above a shuffle that gives another order each pass, so every pass would "
+                      "select other samples "
+                      "(a training would see those that another part holds back). Use split(fraction, seed) "
+                      "to divide the data, "
+                      "shuffle_once to keep one order, or shuffle after the selection",
+                      selection->label()));
     int64_t total = 0;
     if (count > 0 && this->child()->cardinality() > 0 &&
         __builtin_mul_overflow(this->child()->cardinality(), count, &total))

@@ -2,6 +2,8 @@
 // otherwise a window of leaves from which each element is drawn, as in TensorFlow.
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "runtime/base/error.h"
 #include "runtime/data/internal/node.h"
 
@@ -10,12 +12,12 @@ namespace {
 
 class PermutedIndexed : public Indexed {
  public:
-  PermutedIndexed(std::shared_ptr<const Indexed> child, uint64_t seed)
-      : Indexed(child->size(), child->arity()), child_(std::move(child)), seed_(seed) {}
+  PermutedIndexed(std::shared_ptr<const Indexed> child, uint64_t seed, bool once)
+      : Indexed(child->size(), child->arity()), child_(std::move(child)), seed_(seed), once_(once) {}
 
   void resolve(uint64_t epoch, uint64_t first, uint64_t count, Leaf* out, size_t stride) const override {
     if (count == 0) return;
-    const Permutation permutation(size(), seed_, epoch);
+    const Permutation permutation(size(), seed_, once_ ? 0 : epoch);
     for (uint64_t i = 0; i < count; ++i)
       child_->resolve(epoch, permutation(first + i), 1, out + i * stride, stride);
   }
@@ -23,18 +25,20 @@ class PermutedIndexed : public Indexed {
  private:
   std::shared_ptr<const Indexed> child_;
   uint64_t seed_;
+  bool once_;
 };
 
 class WindowStream : public Stream {
  public:
   WindowStream(std::unique_ptr<Stream> child, uint64_t window, std::string label,
-               std::shared_ptr<Execution> execution, uint64_t seed)
+               std::shared_ptr<Execution> execution, uint64_t seed, bool once)
       : Stream(child->arity()),
         child_(std::move(child)),
         window_(window),
         label_(std::move(label)),
         execution_(std::move(execution)),
-        seed_(seed) {}
+        seed_(seed),
+        once_(once) {}
 
   void reset(uint64_t epoch) override {
     child_->reset(epoch);
@@ -49,7 +53,7 @@ class WindowStream : public Stream {
     while (!exhausted_ && buffer_.size() / leaves < window_) pull();
     const uint64_t filled = buffer_.size() / leaves;
     if (filled == 0) return false;
-    const uint64_t drawn = RandomStream(seed_, epoch_).below(emitted_++, filled);
+    const uint64_t drawn = RandomStream(seed_, once_ ? 0 : epoch_).below(emitted_++, filled);
     Leaf* slot = &buffer_[drawn * leaves];
     std::move(slot, slot + leaves, out);
     // The last element takes the free place and the next one of the input comes to the end.
@@ -97,6 +101,7 @@ class WindowStream : public Stream {
   std::string label_;
   std::shared_ptr<Execution> execution_;
   uint64_t seed_;
+  bool once_;
   std::vector<Leaf> buffer_;
   uint64_t epoch_ = 0, emitted_ = 0;
   bool exhausted_ = false;
@@ -104,35 +109,45 @@ class WindowStream : public Stream {
 
 class ShuffleNode : public UnaryNode {
  public:
-  ShuffleNode(NodePtr child, int64_t buffer_size, SourceLocation where)
-      : UnaryNode(std::move(child), where), buffer_size_(buffer_size) {
+  ShuffleNode(NodePtr child, int64_t buffer_size, std::optional<uint64_t> once, SourceLocation where)
+      : UnaryNode(std::move(child), where), buffer_size_(buffer_size), once_(once) {
     if (buffer_size < 1) refuse(fmt::format("the buffer size must be at least 1, not {}", buffer_size));
   }
 
-  std::string describe() const override { return fmt::format("shuffle({})", buffer_size_); }
+  std::string describe() const override {
+    return once_ ? fmt::format("shuffle_once({}, {})", buffer_size_, *once_)
+                 : fmt::format("shuffle({})", buffer_size_);
+  }
+  bool order_changes() const override { return !once_ && buffer_size_ > 1; }
 
   Compiled compile(CompileContext& context) const override {
     Compiled compiled = child()->compile(context);
-    const uint64_t seed = context.stage_seed(context.new_stage());
+    const uint64_t stage = context.new_stage();
+    const uint64_t seed = once_ ? mix_hash(*once_, stable_hash("shuffle_once")) : context.stage_seed(stage);
     const uint64_t window = static_cast<uint64_t>(buffer_size_);
     if (compiled.indexed && window >= compiled.indexed->size()) {
-      compiled.indexed = std::make_shared<PermutedIndexed>(compiled.indexed, seed);
+      compiled.indexed = std::make_shared<PermutedIndexed>(compiled.indexed, seed, once_.has_value());
       return compiled;
     }
-    compiled.stream =
-        std::make_unique<WindowStream>(compiled.take_stream(), window, label(), context.execution, seed);
+    compiled.stream = std::make_unique<WindowStream>(compiled.take_stream(), window, label(),
+                                                     context.execution, seed, once_.has_value());
     compiled.indexed = nullptr;
     return compiled;
   }
 
  private:
   int64_t buffer_size_;
+  std::optional<uint64_t> once_;  // the seed of the one order
 };
 
 }  // namespace
 
 NodePtr make_shuffle(NodePtr child, int64_t buffer_size, SourceLocation where) {
-  return std::make_shared<ShuffleNode>(std::move(child), buffer_size, where);
+  return std::make_shared<ShuffleNode>(std::move(child), buffer_size, std::nullopt, where);
+}
+
+NodePtr make_shuffle_once(NodePtr child, int64_t buffer_size, uint64_t seed, SourceLocation where) {
+  return std::make_shared<ShuffleNode>(std::move(child), buffer_size, seed, where);
 }
 
 }  // namespace mox::data::internal

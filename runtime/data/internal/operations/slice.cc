@@ -9,6 +9,7 @@ namespace {
 
 struct Slice {
   uint64_t first = 0, step = 1, count = kEndless;
+  bool operator==(const Slice&) const = default;
 
   // How many of `size` elements it keeps.
   uint64_t kept(uint64_t size) const {
@@ -81,6 +82,13 @@ class SliceNode : public UnaryNode {
       : UnaryNode(std::move(child), where), slice_(slice), description_(std::move(description)) {}
 
   std::string describe() const override { return description_; }
+
+  const Node* selection_that_changes() const override {
+    const bool all = slice_.step == 1 && slice_.first == 0 && child()->cardinality() >= 0 &&
+                     cardinality() == child()->cardinality();
+    if (!all && slice_ != Slice{} && child()->order_changes()) return this;
+    return child()->selection_that_changes();
+  }
 
   int64_t cardinality() const override {
     const int64_t below = child()->cardinality();

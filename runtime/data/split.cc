@@ -1,0 +1,149 @@
+// Dataset::split: two disjoint parts, chosen by a keyed permutation of the positions, of all or of each
+// class.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "runtime/base/error.h"
+#include "runtime/base/random.h"
+#include "runtime/data/dataset.h"
+#include "runtime/data/internal/node.h"
+#include "runtime/data/pipeline.h"
+
+namespace mox {
+namespace {
+
+[[noreturn]] void refuse_split(SourceLocation where, const std::string& text) {
+  throw InvalidArgument(fmt::format("split ({}): {}", to_string(where), text));
+}
+
+uint64_t checked_size(const Dataset& dataset, double fraction, SourceLocation where) {
+  if (!(fraction > 0 && fraction < 1))
+    refuse_split(where, fmt::format("the fraction must lie between 0 and 1, it is {}", fraction));
+  const int64_t size = dataset.cardinality();
+  if (size < 0)
+    refuse_split(
+        where, fmt::format("the number of samples {}; split before repeat, and data of an unknown size into "
+                           "files or folders of their own",
+                           size == Dataset::kInfinite ? "has no end" : "is not known"));
+  const data::internal::Node& node = *dataset.node();
+  if (node.order_changes() || node.selection_that_changes())
+    refuse_split(
+        where,
+        fmt::format("the order of the data changes from pass to pass ({}), and the parts with it; split "
+                    "first and shuffle each part, or use shuffle_once",
+                    dataset.describe()));
+  return static_cast<uint64_t>(size);
+}
+
+uint64_t share_of(double fraction, uint64_t size) {
+  return static_cast<uint64_t>(std::llround(fraction * static_cast<double>(size)));
+}
+
+// The classes of all samples.
+std::vector<int64_t> classes_of(const Dataset& dataset, size_t label, SourceLocation where) {
+  const auto& signature = dataset.signature();
+  if (label >= signature.size())
+    refuse_split(where, fmt::format("there is no component {}: a sample has {} (they count from 0)", label,
+                                    signature.size()));
+  if (signature[label].shape.elements() != 1)
+    refuse_split(where, fmt::format("component {} is {}, where one whole number is expected as the class",
+                                    label, to_string(signature[label])));
+  constexpr int64_t kBatch = 256;
+  Pipeline pipeline(dataset.batch(kBatch), {.threads = 0}, {}, where);
+  std::vector<int64_t> classes;
+  Batch batch;
+  while (pipeline.next(&batch)) {
+    const Array& values = batch.components[label];
+    const auto append = [&]<class T>(T) {
+      for (const T value : values.values<T>()) {
+        const auto number = static_cast<double>(value);
+        if (!(std::floor(number) == number && std::fabs(number) < 9e15))
+          refuse_split(where, fmt::format("component {} of sample {} is {}, no whole number: it is no class",
+                                          label, classes.size(), number));
+        classes.push_back(static_cast<int64_t>(value));
+      }
+    };
+    switch (values.dtype()) {
+      case DType::kInt32:
+        append(int32_t{});
+        break;
+      case DType::kInt64:
+        append(int64_t{});
+        break;
+      case DType::kUInt8:
+        append(uint8_t{});
+        break;
+      case DType::kBool:
+        append(bool{});
+        break;
+      case DType::kFloat32:
+        append(float{});
+        break;
+      default:
+        refuse_split(where, fmt::format("component {} is {}: no class", label, to_string(signature[label])));
+    }
+  }
+  return classes;
+}
+
+// Marks the share of `members` that the first part holds.
+void choose(const std::vector<uint64_t>& members, uint64_t count, uint64_t seed, uint64_t stream,
+            std::vector<bool>* chosen) {
+  const Permutation order(members.size(), mix_hash(seed, stable_hash("split")), stream);
+  for (uint64_t i = 0; i < count; ++i) (*chosen)[members[order(i)]] = true;
+}
+
+Dataset::Split parts_of(const std::vector<bool>& chosen, double fraction,
+                        const std::function<Dataset(std::vector<uint64_t>, bool)>& select,
+                        SourceLocation where) {
+  std::vector<uint64_t> first, second;
+  for (uint64_t i = 0; i < chosen.size(); ++i) (chosen[i] ? first : second).push_back(i);
+  if (first.empty() || second.empty())
+    refuse_split(where, fmt::format("{} of {} samples leave one part empty", fraction, chosen.size()));
+  return {select(std::move(first), true), select(std::move(second), false)};
+}
+
+}  // namespace
+
+Dataset::Split Dataset::split(double fraction, uint64_t seed, Where where) const {
+  const uint64_t size = checked_size(*this, fraction, where);
+  std::vector<uint64_t> all(size);
+  for (uint64_t i = 0; i < size; ++i) all[i] = i;
+  std::vector<bool> chosen(size);
+  if (size > 0) choose(all, share_of(fraction, size), seed, 0, &chosen);
+  return parts_of(
+      chosen, fraction,
+      [&](std::vector<uint64_t> positions, bool first) {
+        return Dataset(data::internal::make_select(
+            node_, std::move(positions), fmt::format("split({}, {}, {})", fraction, seed, first ? 1 : 2),
+            where));
+      },
+      where);
+}
+
+Dataset::Split Dataset::split(double fraction, uint64_t seed, size_t label, Where where) const {
+  const uint64_t size = checked_size(*this, fraction, where);
+  const std::vector<int64_t> classes = classes_of(*this, label, where);
+  std::map<int64_t, std::vector<uint64_t>> members;
+  for (uint64_t i = 0; i < classes.size(); ++i) members[classes[i]].push_back(i);
+  std::vector<bool> chosen(size);
+  for (const auto& [number, positions] : members) {
+    const uint64_t count = positions.size() == 1 ? 1
+                                                 : std::clamp<uint64_t>(share_of(fraction, positions.size()),
+                                                                        1, positions.size() - 1);
+    choose(positions, count, seed, static_cast<uint64_t>(number), &chosen);
+  }
+  return parts_of(
+      chosen, fraction,
+      [&](std::vector<uint64_t> positions, bool first) {
+        return Dataset(data::internal::make_select(
+            node_, std::move(positions),
+            fmt::format("split({}, {}, by component {}, {})", fraction, seed, label, first ? 1 : 2), where));
+      },
+      where);
+}
+
+}  // namespace mox

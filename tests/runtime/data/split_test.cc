@@ -1,0 +1,105 @@
+// Parts of a data set that share no sample, in every pass.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "runtime/base/error.h"
+#include "tests/runtime/data/pipeline_testing.h"
+
+namespace mox {
+namespace {
+
+using data_testing::Numbers;
+using data_testing::numbers;
+
+Numbers all_of(const Dataset& dataset, uint64_t seed = 0) {
+  Numbers result;
+  for (const Numbers& batch : data_testing::run(dataset.batch(7), {.seed = seed}))
+    result.insert(result.end(), batch.begin(), batch.end());
+  return result;
+}
+std::set<int32_t> set_of(const Numbers& values) { return {values.begin(), values.end()}; }
+
+TEST(Split, PartsShareNothingInAnyPassOrPipeline) {
+  const auto [train, validation] = numbers(100).split(0.8, 7);
+  const auto seen = set_of(all_of(train.shuffle(100).repeat(5), 1));
+  const auto held_back = set_of(all_of(validation.shuffle(20).repeat(3), 2));
+  EXPECT_EQ(seen.size(), 80U);
+  EXPECT_EQ(held_back.size(), 20U);
+  for (const int32_t value : held_back) EXPECT_FALSE(seen.contains(value)) << value;
+  EXPECT_EQ(all_of(numbers(100).split(0.8, 7).second), all_of(validation));
+  EXPECT_NE(all_of(numbers(100).split(0.8, 8).second), all_of(validation));
+  EXPECT_EQ(train.cardinality(), 80);
+}
+
+TEST(Split, OfAStream) {
+  const auto data = numbers(40).filter([](const Element&) { return true; });
+  EXPECT_THROW(data.split(0.5, 1), InvalidArgument);  // its size is not known
+}
+
+TEST(Split, ByClass) {
+  Numbers id, label;
+  for (int32_t i = 0; i < 100; ++i) {
+    id.push_back(i);
+    label.push_back(i < 90 ? 0 : i < 99 ? 5 : -3);
+  }
+  const Dataset both =
+      Dataset::from_arrays({data_testing::numbers_array(id), data_testing::numbers_array(label)});
+  const auto [first, second] = both.split(2.0 / 3, 3, size_t{1});
+  const Numbers a = all_of(first), b = all_of(second);
+  const auto of_class = [](const Numbers& part, int32_t low, int32_t high) {
+    return std::count_if(part.begin(), part.end(), [&](int32_t v) { return v >= low && v < high; });
+  };
+  EXPECT_EQ(of_class(a, 0, 90), 60);
+  EXPECT_EQ(of_class(b, 0, 90), 30);
+  EXPECT_EQ(of_class(a, 90, 99), 6);
+  EXPECT_EQ(of_class(b, 90, 99), 3);
+  EXPECT_EQ(of_class(a, 99, 100), 1);
+  EXPECT_EQ(a.size() + b.size(), 100U);
+  EXPECT_THROW(both.split(0.5, 3, size_t{2}), InvalidArgument);
+}
+
+TEST(Split, RefusesWhatCannotBeSplit) {
+  EXPECT_THROW(numbers(10).split(0, 1), InvalidArgument);
+  EXPECT_THROW(numbers(10).split(1, 1), InvalidArgument);
+  EXPECT_THROW(numbers(10).split(0.01, 1), InvalidArgument);
+  EXPECT_THROW(numbers(10).repeat().split(0.5, 1), InvalidArgument);
+  EXPECT_THROW(numbers(10).shuffle(10).split(0.5, 1), InvalidArgument);
+}
+
+TEST(ShuffleOnce, KeepsOneOrderInAllPassesAndPipelines) {
+  for (const int64_t buffer : {20, 5}) {
+    const Dataset data = numbers(20).shuffle_once(buffer, 9);
+    const Numbers once = all_of(data), twice = all_of(data.repeat(2), 77);
+    EXPECT_NE(once, data_testing::range(0, 20));
+    EXPECT_EQ(set_of(once).size(), 20U);
+    EXPECT_EQ(Numbers(twice.begin(), twice.begin() + 20), once);
+    EXPECT_EQ(Numbers(twice.begin() + 20, twice.end()), once);
+    EXPECT_NE(all_of(numbers(20).shuffle_once(buffer, 10)), once);
+  }
+}
+
+TEST(SelectionFromAChangingOrder, IsRefusedWhereThereIsASecondPass) {
+  const Dataset shuffled = numbers(20).shuffle(20);
+  for (const Dataset& part :
+       {shuffled.take(5), shuffled.skip(5), shuffled.shard(0, 2), numbers(20).shuffle(3).take(5),
+        shuffled.take(5).shuffle(5), Dataset::zip({shuffled.skip(5), numbers(15)})}) {
+    EXPECT_THROW(part.repeat(), InvalidArgument) << part.describe();
+    EXPECT_THROW(part.repeat(2), InvalidArgument) << part.describe();
+    EXPECT_NO_THROW(part.repeat(1));
+  }
+}
+
+TEST(SelectionFromAChangingOrder, WhatSelectsTheSameInAllPassesIsAllowed) {
+  const Dataset shuffled = numbers(20).shuffle(20);
+  for (const Dataset& part :
+       {shuffled, shuffled.take(20), shuffled.skip(0), shuffled.shard(0, 1), numbers(20).take(5).shuffle(5),
+        numbers(20).shuffle_once(20, 1).take(5), shuffled.take(5).cache(), shuffled.cache().take(5)})
+    EXPECT_NO_THROW(part.repeat()) << part.describe();
+  EXPECT_NO_THROW(shuffled.repeat().take(30));
+  EXPECT_NO_THROW(shuffled.repeat().shard(0, 2));
+}
+
+}  // namespace
+}  // namespace mox
