@@ -44,14 +44,29 @@ mox::Array labels_of(const mox::Array& given, const std::string& path) {
   return labels;
 }
 
-LabelledImages read_npz(const std::string& path) {
-  const auto arrays = mox::data::read_npz(path);
+// Of arrays of another layout, such as [samples, height, width, channels], a height would be taken for the
+// channels.
+void require_channels(const mox::Array& images, int64_t expected, const std::string& path) {
+  constexpr int64_t kMostChannels = 4;  // grey, two of greys, colours, colours with a mask
+  const int64_t channels = images.shape()[1], last = images.shape()[3];
+  if (channels == expected || (channels >= 1 && channels <= kMostChannels)) return;
+  throw mox::DataError("'" + path + "': images are " + to_string(images.type()) + ", which would have " +
+                       std::to_string(channels) +
+                       " channels: [samples, channels, height, width] is expected" +
+                       (last <= kMostChannels ? "; these look like [samples, height, width, channels]: save "
+                                                "images.transpose(0, 3, 1, 2)"
+                                              : "; numpy.transpose brings the axes into this order"));
+}
+
+LabelledImages read_npz(const std::string& path, int64_t channels) {
+  const auto arrays = mox::data::read_npz(path, {"images", "labels"});
   const mox::Array images = array_of(arrays, "images", path), labels = array_of(arrays, "labels", path);
   if (images.shape().rank() != 4 ||
       (images.dtype() != mox::DType::kUInt8 && images.dtype() != mox::DType::kFloat32))
     throw mox::DataError("'" + path +
                          "': images must be uint8 or float32 [samples, channels, height, width], they are " +
                          to_string(images.type()));
+  require_channels(images, channels, path);
   if (labels.shape() != mox::Shape{images.shape()[0]})
     throw mox::DataError("'" + path + "': labels must be [" + std::to_string(images.shape()[0]) +
                          "], one for each image, they are " + to_string(labels.type()));
@@ -83,7 +98,7 @@ LabelledImages read_csv(const ArrayFile& file) {
 }
 
 LabelledImages read(const ArrayFile& file) {
-  return file.path.ends_with(".csv") ? read_csv(file) : read_npz(file.path);
+  return file.path.ends_with(".csv") ? read_csv(file) : read_npz(file.path, file.csv_image[0]);
 }
 
 mox::Element to_unit_interval(const mox::Element& sample) {

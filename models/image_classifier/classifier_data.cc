@@ -128,6 +128,25 @@ ClassifierData ClassifierData::with_image_size(const std::string& option, int64_
 bool ClassifierData::has_many_labels() const { return format_ == "multilabel_folder"; }
 
 void ClassifierData::find_classes() {
+  const bool trains = mox::flag("run_mode") == "train";
+  const std::vector<std::string> trained =
+      trains || looks_at_images() ? std::vector<std::string>{} : label_names_of_run();
+  if (!trained.empty() && format_ == "image_folder") {
+    label_names_ = trained;
+    num_classes_ = static_cast<int64_t>(label_names_.size());
+    return;
+  }
+  find_classes_of_data();
+  if (!trained.empty() && trained != label_names_)
+    throw mox::DataError(
+        "the run was trained with " + std::to_string(trained.size()) + " classes (" + trained.front() +
+        ", ...), '" + directory_ + "' has " + std::to_string(label_names_.size()) + " (" +
+        label_names_.front() +
+        ", ...), and the lists differ: its labels would mean something else. The run's list is "
+        "labels.txt in train_url, or beside the checkpoint");
+}
+
+void ClassifierData::find_classes_of_data() {
   if (looks_at_images()) {
     label_names_ = label_names_of_run();
     if (label_names_.empty())
@@ -229,16 +248,16 @@ mox::Dataset ClassifierData::samples(mox::ModeKeys mode) const {
     records.num_classes = num_classes_;
     return mox::data::image_classification_tfrecord(inside(directory_, split + "-*"), records);
   }
-  // A class that one of the folders lacks would shift the numbers of all that follow it.
+  // One list decides: a class that the folder lacks does not shift the numbers of those that follow it.
+  if (!has_many_labels())
+    return mox::data::ImageClassificationRaw(inside(directory_, split), label_names_).dataset(options);
   const auto same_classes = [&](const auto& folder) {
     if (folder.label_names() != label_names_)
       throw mox::DataError("'" + inside(directory_, split) + "' has other classes than '" +
                            inside(directory_, train_split_) + "': its labels would mean something else");
     return folder.dataset(options);
   };
-  if (has_many_labels())
-    return same_classes(mox::data::MultilabelClassificationRaw(inside(directory_, split)));
-  return same_classes(mox::data::ImageClassificationRaw(inside(directory_, split)));
+  return same_classes(mox::data::MultilabelClassificationRaw(inside(directory_, split)));
 }
 
 mox::Dataset ClassifierData::dataset(mox::ModeKeys mode) const {

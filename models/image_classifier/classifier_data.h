@@ -60,6 +60,7 @@ class ClassifierData {
   mox::data::ImageOptions image_options(mox::ModeKeys mode) const;
   ArrayFile array_file(const std::string& split) const;
   void find_classes();
+  void find_classes_of_data();
   void check_other_image_size(const std::string& option, int64_t size) const;
 
   std::string images_to_predict_;

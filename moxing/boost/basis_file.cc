@@ -105,7 +105,7 @@ Basis read_basis(const std::string& path, int64_t components, int64_t columns, C
   file.read_at(0, first);
   const data::NpyHeader header = data::parse_npy_header(first, path);
   const Shape& shape = header.type.shape;
-  if (header.type.dtype != DType::kFloat32)
+  if (header.type.dtype != DType::kFloat32 || !header.plain())
     throw DataError(
         fmt::format("'{}' holds {}; a basis is an array of float32 (in Python: "
                     "array.astype('float32'))",

@@ -15,15 +15,29 @@ namespace mox::data {
 struct CsvOptions {
   char delimiter = ',';
   bool header = false;  // the first line names the columns and is passed over
+
+  // ',' for numbers as 1,5 (the delimiter is then ';' or a tab).
+  char decimal = '.';
+
+  // What stands for a cell that is empty or says NA, N/A, NaN, null or ? (in any case). Without it they are
+  // refused.
+  std::optional<float> missing = std::nullopt;
 };
 
-// float32 [lines, columns]. Numbers are decimal, as 1, -2.5 or 3e-4, with spaces around them; nothing is
-// quoted; nan, inf and what float32 cannot hold are refused. Lines end with \n or \r\n; empty ones are passed
-// over. Throws NotFound or IoError for the file, DataError (path, line, column) for its content.
+// float32 [lines, columns]. Numbers are decimal, as 1, +1.5, -2.5 or 3e-4, with spaces around them, and may
+// stand in double quotes; what is too small for float32 is the nearest number that it holds, 0 at last. nan,
+// inf and what is too large are refused. A byte order mark is passed over. Lines end with \n, \r\n or \r;
+// empty ones are passed over. Reading does not depend on the locale. Throws NotFound or IoError for the file,
+// DataError (path, line, column, and how to go on) for its content, InvalidArgument for options that exclude
+// each other.
 Array read_csv(const std::string& path, const CsvOptions& options = {});
 
 // The same from text in memory; `name` stands for the path in messages.
 Array parse_csv(std::string_view content, const CsvOptions& options, const std::string& name);
+
+// The column called `name` in the file's first line (quotes and spaces around it left out), counted from 0.
+// Throws NotFound with the names that there are, DataError for a name that is there twice.
+int64_t csv_column(const std::string& path, std::string_view name, const CsvOptions& options = {});
 
 // Samples from a file, a line each: elements {numbers}, float32[columns]. With `label_column` (from 0) the
 // number there, which must be whole, is the label: elements {numbers, label}, float32[columns - 1] and
@@ -32,5 +46,9 @@ Array parse_csv(std::string_view content, const CsvOptions& options, const std::
 Dataset csv(const std::string& path, const CsvOptions& options = {},
             std::optional<int64_t> label_column = std::nullopt,
             SourceLocation where = SourceLocation::current());
+
+// For regression: elements {numbers, target}, float32[columns - 1] and float32[].
+Dataset csv_regression(const std::string& path, const CsvOptions& options, int64_t target_column,
+                       SourceLocation where = SourceLocation::current());
 
 }  // namespace mox::data

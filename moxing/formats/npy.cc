@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "moxing/formats/internal/zip.h"
 #include "runtime/base/error.h"
@@ -18,7 +21,7 @@ class HeaderParser {
   HeaderParser(std::string_view text, size_t offset, const std::string& name)
       : text_(text), offset_(offset), name_(name) {}
 
-  TensorType parse() {
+  NpyHeader parse() {
     bool has_dtype = false, has_order = false, has_shape = false;
     expect('{');
     while (!accept('}')) {
@@ -26,7 +29,7 @@ class HeaderParser {
       expect(':');
       if (key == "descr" && !has_dtype) {
         has_dtype = true;
-        type_.dtype = dtype();
+        header_.type.dtype = dtype();
       } else if (key == "fortran_order" && !has_order) {
         has_order = true;
         order();
@@ -45,7 +48,7 @@ class HeaderParser {
     if (at_ != text_.size()) fail("something follows the header's dictionary");
     if (!has_dtype || !has_order || !has_shape)
       fail("the header must have 'descr', 'fortran_order' and 'shape'");
-    return type_;
+    return header_;
   }
 
  private:
@@ -53,7 +56,8 @@ class HeaderParser {
     throw DataError(fmt::format("'{}', offset {}: {}", name_, offset_ + at_, what));
   }
   void skip_spaces() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
+    while (at_ < text_.size() && std::string_view(" \n\t\r").find(text_[at_]) != std::string_view::npos)
+      ++at_;
   }
   bool accept(char letter) {
     skip_spaces();
@@ -71,8 +75,12 @@ class HeaderParser {
     return true;
   }
   std::string quoted() {
-    expect('\'');
-    const size_t end = text_.find('\'', at_);
+    skip_spaces();
+    for (const char* prefix : {"u'", "b'", "u\"", "b\""})  // as Python 2 and 3 spelled them
+      if (text_.substr(at_).starts_with(prefix)) ++at_;
+    const char mark = accept('"') ? '"' : '\'';
+    if (mark == '\'') expect('\'');
+    const size_t end = text_.find(mark, at_);
     if (end == std::string_view::npos) fail("a string in the header does not end");
     const std::string result(text_.substr(at_, end - at_));
     at_ = end + 1;
@@ -81,22 +89,29 @@ class HeaderParser {
 
   DType dtype() {
     skip_spaces();
-    if (at_ < text_.size() && text_[at_] != '\'') fail("arrays of records are not accepted");
+    if (at_ < text_.size() && (text_[at_] == '[' || text_[at_] == '('))
+      fail("arrays of records are not accepted");
     const std::string code = quoted();
-    if (code == "<f4") return DType::kFloat32;
-    if (code == "<i4") return DType::kInt32;
-    if (code == "<i8") return DType::kInt64;
-    if (code == "|u1") return DType::kUInt8;
-    if (code == "|b1") return DType::kBool;
-    if (code == "|O") fail("this is an array of Python objects: a pickle, which is not read");
-    fail(
-        fmt::format("values of type '{}' have no dtype here; expected <f4, <i4, <i8, |u1 or |b1 (in Python: "
-                    "array.astype('float32'))",
-                    code));
+    const bool has_order = !code.empty() && std::string_view("<>|=").find(code[0]) != std::string_view::npos;
+    header_.stored = code.substr(has_order ? 1 : 0);
+    header_.big_endian = code.starts_with('>') && !header_.stored.ends_with('1');
+    const std::string& stored = header_.stored;
+    if (stored == "f4" || stored == "f2") return DType::kFloat32;
+    if (stored == "i4" || stored == "i2" || stored == "i1" || stored == "u2") return DType::kInt32;
+    if (stored == "i8" || stored == "u4") return DType::kInt64;
+    if (stored == "u1") return DType::kUInt8;
+    if (stored == "b1" || stored == "?") return DType::kBool;
+    if (stored.starts_with('O')) fail("this is an array of Python objects: a pickle, which is not read");
+    fail(fmt::format(
+        "values of type '{}' have no dtype here; expected f4, f2, i1, i2, i4, i8, u1, u2, u4 or b1 (in "
+        "Python: array.astype('float32'))",
+        code));
   }
   void order() {
-    if (accept_word("True")) fail("the array is in Fortran's order; save numpy.ascontiguousarray(array)");
-    if (!accept_word("False")) fail("'fortran_order' must be True or False");
+    if (accept_word("True") || accept_word("1"))
+      header_.fortran_order = true;
+    else if (!accept_word("False") && !accept_word("0"))
+      fail("'fortran_order' must be True or False");
   }
   void shape() {
     constexpr size_t kMostAxes = 64;
@@ -108,6 +123,7 @@ class HeaderParser {
       const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), extent);
       if (error != std::errc() || extent < 0) fail("an extent of the shape is no number");
       at_ = static_cast<size_t>(end - text_.data());
+      accept('L');  // a long integer of Python 2
       dims.push_back(extent);
       if (dims.size() > kMostAxes) fail("the shape has too many axes");
       if (!accept(',')) {
@@ -116,7 +132,7 @@ class HeaderParser {
       }
     }
     try {
-      type_.shape = Shape(std::move(dims));
+      header_.type.shape = Shape(std::move(dims));
     } catch (const InvalidArgument& error) {
       fail(fmt::format("the shape is impossible: {}", error.what()));
     }
@@ -125,7 +141,7 @@ class HeaderParser {
   std::string_view text_;
   size_t offset_, at_ = 0;
   const std::string& name_;
-  TensorType type_;
+  NpyHeader header_;
 };
 
 std::string_view code_of(DType dtype) {
@@ -147,6 +163,77 @@ std::string_view code_of(DType dtype) {
 
 std::span<const std::byte> bytes_of(const std::string& content) {
   return std::as_bytes(std::span(content.data(), content.size()));
+}
+
+uint64_t stored_number(const std::byte* from, size_t bytes, bool big_endian) {
+  uint64_t value = 0;
+  for (size_t i = 0; i < bytes; ++i)
+    value = value << 8 | std::to_integer<uint64_t>(from[big_endian ? i : bytes - 1 - i]);
+  return value;
+}
+
+float half_to_float(uint64_t half) {
+  const int exponent = static_cast<int>(half >> 10 & 0x1f);
+  const auto mantissa = static_cast<float>(half & 0x3ff);
+  const float magnitude = exponent == 0    ? std::ldexp(mantissa, -24)
+                          : exponent == 31 ? (mantissa == 0 ? std::numeric_limits<float>::infinity()
+                                                            : std::numeric_limits<float>::quiet_NaN())
+                                           : std::ldexp(mantissa + 1024, exponent - 25);
+  return half >> 15 ? -magnitude : magnitude;
+}
+
+// The values of another byte order, axis order or type.
+Array converted(const NpyHeader& header, size_t value_bytes, std::span<const std::byte> data) {
+  Array result(header.type.dtype, header.type.shape);
+  const size_t out_bytes = size_of(header.type.dtype);
+  const auto& shape = header.type.shape;
+  const auto rank = static_cast<size_t>(shape.rank());
+  std::vector<size_t> index(rank, 0), step(rank, 1);  // step: of an axis, in Fortran's order
+  for (size_t axis = 1; axis < rank; ++axis)
+    step[axis] = step[axis - 1] * static_cast<size_t>(shape[static_cast<int>(axis) - 1]);
+  const auto count = static_cast<size_t>(shape.elements());
+  for (size_t i = 0, from = 0; i < count; ++i) {
+    const uint64_t bits = stored_number(data.data() + (header.fortran_order ? from : i) * value_bytes,
+                                        value_bytes, header.big_endian);
+    std::byte* to = result.data() + i * out_bytes;
+    if (header.stored == "f2") {
+      const float value = half_to_float(bits);
+      std::memcpy(to, &value, sizeof value);
+    } else {
+      const unsigned spare = static_cast<unsigned>(64 - 8 * value_bytes);
+      const bool is_signed = header.stored[0] == 'i';
+      const int64_t value =
+          is_signed ? static_cast<int64_t>(bits << spare) >> spare : static_cast<int64_t>(bits);
+      std::memcpy(to, &value, out_bytes);
+    }
+    for (size_t axis = rank; header.fortran_order && axis-- > 0;) {
+      from += step[axis];
+      if (++index[axis] < static_cast<size_t>(shape[static_cast<int>(axis)])) break;
+      from -= index[axis] * step[axis];
+      index[axis] = 0;
+    }
+  }
+  return result;
+}
+
+// The arrays of an archive, or those of `names`, if given.
+std::map<std::string, Array> arrays_of(std::span<const std::byte> content, const std::string& name,
+                                       const std::vector<std::string>* names) {
+  std::map<std::string, Array> arrays;
+  std::string there;
+  for (const internal::ZipMember& member : internal::read_zip(content, name)) {
+    if (!member.name.ends_with(".npy") || member.name.starts_with("__MACOSX/")) continue;
+    const std::string key = member.name.substr(0, member.name.size() - 4);
+    there += (there.empty() ? "" : ", ") + key;
+    if (names && std::find(names->begin(), names->end(), key) == names->end()) continue;
+    if (!arrays.emplace(key, parse_npy(member.content, name + ":" + member.name)).second)
+      throw DataError(fmt::format("'{}': there are two arrays '{}'", name, key));
+  }
+  for (size_t i = 0; names && i < names->size(); ++i)
+    if (!arrays.contains((*names)[i]))
+      throw NotFound(fmt::format("'{}' has no array '{}'; it has {}", name, (*names)[i],
+                                 there.empty() ? "none" : there));
+  return arrays;
 }
 
 Dataset rows_of(std::vector<Array> arrays, const std::vector<std::string>& names, SourceLocation where) {
@@ -179,7 +266,9 @@ NpyHeader parse_npy_header(std::span<const std::byte> content, const std::string
   for (size_t i = length_bytes; i-- > 0;) length = length << 8 | std::to_integer<size_t>(content[8 + i]);
   if (length > content.size() - begin)
     fail(8, fmt::format("a header of {} bytes does not fit into the file", length));
-  return {HeaderParser(text.substr(begin, length), begin, name).parse(), begin + length};
+  NpyHeader header = HeaderParser(text.substr(begin, length), begin, name).parse();
+  header.data_begin = begin + length;
+  return header;
 }
 
 std::string make_npy_header(const TensorType& type) {
@@ -197,30 +286,31 @@ std::string make_npy_header(const TensorType& type) {
   return result + header;
 }
 
+bool NpyHeader::plain() const {
+  return !big_endian && !fortran_order && (stored == "?" || stored == code_of(type.dtype).substr(1));
+}
+
 Array parse_npy(std::span<const std::byte> content, const std::string& name) {
-  const auto [type, begin] = parse_npy_header(content, name);
+  const NpyHeader header = parse_npy_header(content, name);
+  const TensorType& type = header.type;
+  const size_t begin = header.data_begin;
   const auto fail = [&](size_t offset, const std::string& what) {
     throw DataError(fmt::format("'{}', offset {}: {}", name, offset, what));
   };
   const auto data = content.subspan(begin);
-  if (data.size() != type.bytes())
-    fail(begin, fmt::format("{} needs {} bytes after the header, {} are given", to_string(type), type.bytes(),
-                            data.size()));
+  const size_t value_bytes = header.stored == "?" ? 1 : static_cast<size_t>(header.stored[1] - '0');
+  const auto count = static_cast<size_t>(type.shape.elements());
+  if (data.size() / value_bytes != count || data.size() % value_bytes != 0)
+    fail(begin, fmt::format("{} needs {} bytes after the header, {} are given", to_string(type),
+                            count * value_bytes, data.size()));
   if (type.dtype == DType::kBool)
     for (size_t i = 0; i < data.size(); ++i)
       if (data[i] > std::byte{1}) fail(begin + i, "a bool is neither 0 nor 1");
-  return Array::from_bytes(type, data);
+  return header.plain() ? Array::from_bytes(type, data) : converted(header, value_bytes, data);
 }
 
 std::map<std::string, Array> parse_npz(std::span<const std::byte> content, const std::string& name) {
-  std::map<std::string, Array> arrays;
-  for (const internal::ZipMember& member : internal::read_zip(content, name)) {
-    const std::string key =
-        member.name.ends_with(".npy") ? member.name.substr(0, member.name.size() - 4) : member.name;
-    if (!arrays.emplace(key, parse_npy(member.content, name + ":" + member.name)).second)
-      throw DataError(fmt::format("'{}': there are two arrays '{}'", name, key));
-  }
-  return arrays;
+  return arrays_of(content, name, nullptr);
 }
 
 Array read_npy(const std::string& path) {
@@ -233,6 +323,11 @@ std::map<std::string, Array> read_npz(const std::string& path) {
   return parse_npz(bytes_of(content), path);
 }
 
+std::map<std::string, Array> read_npz(const std::string& path, const std::vector<std::string>& names) {
+  const std::string content = read_file(path);
+  return arrays_of(bytes_of(content), path, &names);
+}
+
 Dataset npy(const std::vector<std::string>& paths, SourceLocation where) {
   if (paths.empty()) throw InvalidArgument(fmt::format("npy ({}): no file is given", to_string(where)));
   std::vector<Array> arrays;
@@ -243,18 +338,11 @@ Dataset npy(const std::vector<std::string>& paths, SourceLocation where) {
 Dataset npz(const std::string& path, const std::vector<std::string>& names, SourceLocation where) {
   if (names.empty())
     throw InvalidArgument(fmt::format("npz ({}): no array of '{}' is named", to_string(where), path));
-  const std::map<std::string, Array> all = read_npz(path);
+  const std::map<std::string, Array> all = read_npz(path, names);
   std::vector<Array> arrays;
   std::vector<std::string> places;
   for (const std::string& name : names) {
-    const auto found = all.find(name);
-    if (found == all.end()) {
-      std::string there;
-      for (const auto& [other, array] : all) there += (there.empty() ? "" : ", ") + other;
-      throw NotFound(
-          fmt::format("'{}' has no array '{}'; it has {}", path, name, there.empty() ? "none" : there));
-    }
-    arrays.push_back(found->second);
+    arrays.push_back(all.at(name));
     places.push_back(path + ":" + name);
   }
   return rows_of(std::move(arrays), places, where);

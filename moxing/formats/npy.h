@@ -1,8 +1,9 @@
 // NumPy's files (numpy.lib.format, versions 1 to 3): .npy, one array, and .npz, a zip archive of them.
 //
-// dtypes: <f4, <i4, <i8, |u1 and |b1, in C order. NumPy's default, <f8, has no dtype here: save
-// array.astype('float32'). Sizes are validated against the file before anything is allocated. Object arrays,
-// which are pickles, are refused.
+// dtypes: f4, i4, i8, u1 and b1; without loss, f2 becomes float32, i1, i2 and u2 int32, and u4 int64. Either
+// byte order, C or Fortran order (the array is then put into C order), headers as older NumPys and other
+// writers spell them. NumPy's default, <f8, has no dtype here: save array.astype('float32'). Sizes are
+// validated against the file before anything is allocated. Object arrays, which are pickles, are refused.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,10 @@ Array read_npy(const std::string& path);
 
 // The arrays of an archive by name ("images" for images.npy), stored or deflated; checksums are verified.
 // Archives and members of 4 GiB or more (zip64) are refused.
+// Members that are no .npy files are passed over.
 std::map<std::string, Array> read_npz(const std::string& path);
+// Only the arrays `names`, whatever the others hold. NotFound names the arrays that are there.
+std::map<std::string, Array> read_npz(const std::string& path, const std::vector<std::string>& names);
 
 // The same from bytes in memory; `name` stands for the path in messages.
 Array parse_npy(std::span<const std::byte> content, const std::string& name);
@@ -30,7 +34,11 @@ std::map<std::string, Array> parse_npz(std::span<const std::byte> content, const
 
 // What a .npy file says before its values.
 struct NpyHeader {
-  TensorType type;
+  TensorType type;     // of the array that is read
+  std::string stored;  // the values in the file: kind and bytes, such as "f2" or "i4"
+  bool big_endian = false, fortran_order = false;
+  // Whether the file's bytes are the array's.
+  bool plain() const;
   size_t data_begin = 0;  // the offset of the values in the file
 };
 // From the file's first bytes, of which 64 KiB are always enough. Throws DataError as parse_npy does.

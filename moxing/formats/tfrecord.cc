@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "moxing/formats/internal/shard_names.h"
 #include "moxing/formats/internal/tfrecord_index.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -74,6 +75,28 @@ FileIdentity identity_of(int descriptor, const std::string& path) {
           int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
 }
 
+// What would be told to be damaged.
+void refuse_compressed(int descriptor, const std::string& path, uint64_t bytes) {
+  constexpr size_t kLengthBytes = 8;
+  std::byte head[kLengthBytes + sizeof(uint32_t)];
+  if (bytes < sizeof head) return;
+  read_at(descriptor, path, 0, head);
+  uint32_t given = 0;
+  std::memcpy(&given, head + kLengthBytes, sizeof given);
+  if (masked_crc32c(std::span(head).first(kLengthBytes)) == given) return;  // a record
+  const auto byte = [&](size_t i) { return std::to_integer<unsigned>(head[i]); };
+  const char* how = nullptr;
+  if (byte(0) == 0x1f && byte(1) == 0x8b)
+    how = "gzip; unpack it: gunzip < FILE > NEW";
+  else if (byte(0) == 0x78 && (byte(0) * 256 + byte(1)) % 31 == 0)
+    how =
+        "zlib; unpack it: python3 -c 'import sys, zlib; "
+        "sys.stdout.buffer.write(zlib.decompress(sys.stdin.buffer.read()))' < FILE > NEW";
+  else if (byte(0) == 0x28 && byte(1) == 0xb5 && byte(2) == 0x2f && byte(3) == 0xfd)
+    how = "Zstandard; unpack it: zstd -d < FILE > NEW";
+  if (how) throw DataError(fmt::format("'{}' is compressed by {}", path, how));
+}
+
 std::string index_path(const std::string& path, const TfRecordOptions& options) {
   if (options.index_directory.empty()) return path + ".mox-index";
   const std::filesystem::path absolute = std::filesystem::absolute(path).lexically_normal();
@@ -111,13 +134,16 @@ std::vector<std::string> match_files(const std::string& patterns) {
       throw InvalidArgument(fmt::format("the file pattern '{}' has an empty part", patterns));
     glob_t found{};
     const int status = ::glob(pattern.c_str(), 0, nullptr, &found);
-    for (size_t i = 0; i < found.gl_pathc; ++i) paths.emplace_back(found.gl_pathv[i]);
+    std::vector<std::string> matched;
+    for (size_t i = 0; i < found.gl_pathc; ++i) matched.emplace_back(found.gl_pathv[i]);
     ::globfree(&found);
     if (status == GLOB_NOMATCH) throw NotFound(fmt::format("no file matches '{}'", pattern));
     if (status != 0) throw IoError(fmt::format("the files of '{}' cannot be listed", pattern));
+    // An index beside the files is no file of records, even where the pattern ends with a star.
+    std::erase_if(matched, [](const std::string& path) { return path.ends_with(".mox-index"); });
+    matched = internal::choose_shards(pattern, std::move(matched));
+    paths.insert(paths.end(), matched.begin(), matched.end());
   }
-  // An index beside the files is no file of records, even where the pattern ends with a star.
-  std::erase_if(paths, [](const std::string& path) { return path.ends_with(".mox-index"); });
   if (paths.empty()) throw NotFound(fmt::format("no file matches '{}'", patterns));
   std::sort(paths.begin(), paths.end());
   paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
@@ -149,6 +175,7 @@ std::shared_ptr<const TfRecordFiles> TfRecordFiles::open(const std::vector<std::
     std::optional<std::vector<uint64_t>> offsets;
     if (options.cache_index) offsets = internal::load_index(cache, identity);
     if (!offsets) {
+      refuse_compressed(file.get(), path, identity.bytes);
       offsets = internal::walk_records(
           [&](uint64_t offset, std::span<std::byte> out) { read_at(file.get(), path, offset, out); },
           identity.bytes, path, [&](uint64_t offset) { progress.report(i, offset, identity.bytes); });
@@ -167,6 +194,10 @@ std::shared_ptr<const TfRecordFiles> TfRecordFiles::open(const std::vector<std::
     files->offsets_.push_back(std::move(*offsets));
     if (paths.size() <= kMostDescriptors) files->descriptors_.push_back(file.release());
   }
+  if (files->size() == 0)
+    throw DataError(fmt::format("'{}'{} has no records: {} bytes", paths.front(),
+                                paths.size() > 1 ? fmt::format(" with {} more files", paths.size() - 1) : "",
+                                files->bytes_));
   return files;
 }
 

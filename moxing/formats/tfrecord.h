@@ -39,8 +39,10 @@ struct TfRecordOptions {
 };
 
 // The files that match any of `patterns` (glob(3): * ? [a-z]), sorted and without duplicates. A pattern may
-// list several, separated by commas. Throws NotFound for one that matches nothing, InvalidArgument for an
-// empty list.
+// list several, separated by commas. Of a pattern that ends with a star, copies (NAME.bak, NAME~) are left
+// out with a warning, shards NAME-00001-of-00004 must be all there and of one number (DataError), and files
+// of other names beside them are left out. Throws NotFound for one that matches nothing, InvalidArgument for
+// an empty list.
 std::vector<std::string> match_files(const std::string& patterns);
 
 // A buffer for records that grows and is reused. One a thread.

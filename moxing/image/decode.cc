@@ -61,6 +61,32 @@ void require_size(int64_t width, int64_t height, const DecodeLimits& limits, con
                                 width, height, limits.pixels));
 }
 
+std::string other_kind(std::span<const std::byte> content) {
+  const std::string_view text(reinterpret_cast<const char*>(content.data()), content.size());
+  const auto at = [&](size_t offset, std::string_view magic) {
+    return text.size() >= offset && text.substr(offset).starts_with(magic);
+  };
+  std::string_view kind;
+  if (at(0, "RIFF") && at(8, "WEBP"))
+    kind = "WebP";
+  else if (at(0, "BM"))
+    kind = "BMP";
+  else if (at(0, "GIF8"))
+    kind = "GIF";
+  else if (at(0, "II*") || at(0, std::string_view("MM\0*", 4)))
+    kind = "TIFF";
+  else if (at(4, "ftypavif"))
+    kind = "AVIF";
+  else if (at(4, "ftyphei") || at(4, "ftypmif1") || at(4, "ftyphevc"))
+    kind = "HEIC";
+  else if (at(4, "jP  ") || at(0, "\xff\x4f\xff\x51"))
+    kind = "JPEG 2000";
+  else if (at(0, "<!DOCTYPE") || at(0, "<html"))
+    kind = "a page of HTML";
+  if (kind.empty()) return "";
+  return fmt::format(": it is {}; convert it, for example with ImageMagick: mogrify -format png FILE", kind);
+}
+
 }  // namespace internal
 
 class Decoder::Implementation {
@@ -127,8 +153,8 @@ class Decoder::Implementation {
     throw DataError(content.empty()
                         ? fmt::format("'{}': the image is empty: 0 bytes", name)
                         : fmt::format("'{}': these {} bytes are no JPEG or PNG image, whatever its name "
-                                      "says",
-                                      name, content.size()));
+                                      "says{}",
+                                      name, content.size(), internal::other_kind(content)));
   }
 
   DecodeLimits limits_;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "moxing/image_sets/internal/directory.h"
 #include "moxing/image_sets/internal/encoded_images.h"
@@ -37,10 +39,10 @@ void warn_of(const std::string& directory, const std::vector<std::string>& other
 
 std::vector<std::string> only_in(const std::vector<std::string>& some,
                                  const std::vector<std::string>& others) {
+  const std::unordered_set<std::string_view> known(others.begin(), others.end());
   std::vector<std::string> result;
-  std::copy_if(some.begin(), some.end(), std::back_inserter(result), [&](const std::string& name) {
-    return std::find(others.begin(), others.end(), name) == others.end();
-  });
+  std::copy_if(some.begin(), some.end(), std::back_inserter(result),
+               [&](const std::string& name) { return !known.contains(name); });
   return result;
 }
 
@@ -127,6 +129,46 @@ std::vector<std::string> lines_of(const std::string& path) {
   return lines;
 }
 
+std::vector<std::string> others_of(const internal::Listing& root) {
+  std::vector<std::string> others = root.images;
+  for (const std::string& name : root.others)
+    if (name != kLabelsFile) others.push_back(name);
+  return others;
+}
+
+// What a class without images has instead, and how to go on.
+std::string empty_class(const std::string& path, const std::string& name, const internal::Listing& listing) {
+  std::string text =
+      fmt::format("the class '{}' is empty: there are no .jpg, .jpeg or .png files in '{}'", name, path);
+  if (!listing.others.empty())
+    text +=
+        fmt::format("; there are {}: images of other kinds are to be converted (mogrify -format png FILE...)",
+                    some_of(listing.others));
+  if (!listing.directories.empty())
+    text += fmt::format(
+        "; it has the directories {}: SPLIT/CLASS/IMAGE or SPLIT/CLASS/images/IMAGE is expected, "
+        "and data_url is the directory of the splits",
+        some_of(listing.directories));
+  return text;
+}
+
+bool is_whole_number(const std::string& name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// Directories called 0, 1, 2, ... 10 are in the order of text, so that class '10' has label 2.
+void warn_of_numbers(const std::string& directory, const std::vector<std::string>& names) {
+  if (!std::all_of(names.begin(), names.end(), is_whole_number)) return;
+  for (size_t i = 0; i + 1 < names.size(); ++i)
+    if (names[i].size() > names[i + 1].size()) {
+      log_warning(fmt::format(
+          "'{}': the classes are called by numbers and are numbered in the order of text: class "
+          "'{}' has label {}, class '{}' has label {}; a labels.txt beside them gives another order",
+          directory, names[i], i, names[i + 1], i + 1));
+      return;
+    }
+}
+
 }  // namespace
 
 ImageClassificationRaw::ImageClassificationRaw(std::string directory) : directory_(std::move(directory)) {
@@ -147,19 +189,49 @@ ImageClassificationRaw::ImageClassificationRaw(std::string directory) : director
           inside(directory_, kLabelsFile), without_directory.empty() ? "none" : some_of(without_directory),
           without_label.empty() ? "none" : some_of(without_label)));
   }
-  std::vector<std::string> others = root.images;
-  for (const std::string& name : root.others)
-    if (name != kLabelsFile) others.push_back(name);
+  if (!listed) warn_of_numbers(directory_, label_names_);
+  list_classes(others_of(root), false);
+}
+
+ImageClassificationRaw::ImageClassificationRaw(std::string directory, std::vector<std::string> label_names)
+    : directory_(std::move(directory)), label_names_(std::move(label_names)) {
+  const internal::Listing root = list_directory(directory_);
+  std::vector<std::string> given = root.directories;
+  if (std::find(root.others.begin(), root.others.end(), kLabelsFile) != root.others.end())
+    for (const std::string& name : read_label_names(inside(directory_, kLabelsFile)))
+      if (!std::binary_search(root.directories.begin(), root.directories.end(), name)) given.push_back(name);
+  const auto unknown = only_in(given, label_names_);
+  if (!unknown.empty())
+    throw DataError(fmt::format("'{}' has classes that the run does not have: {}; its {} classes are {}",
+                                directory_, some_of(unknown), label_names_.size(), some_of(label_names_)));
+  list_classes(others_of(root), true);
+}
+
+void ImageClassificationRaw::list_classes(std::vector<std::string> others, bool may_lack) {
+  std::vector<std::string> lacking;
   for (size_t label = 0; label < label_names_.size(); ++label) {
-    const internal::Listing listing = list_directory(inside(directory_, label_names_[label]));
-    if (listing.images.empty())
-      throw DataError(fmt::format("the class '{}' is empty: there are no .jpg, .jpeg or .png files in '{}'",
-                                  label_names_[label], inside(directory_, label_names_[label])));
-    for (const std::string& name : listing.images)
-      files_.push_back({inside(label_names_[label], name), static_cast<int32_t>(label)});
+    const std::string& name = label_names_[label];
+    std::string within = name;
+    internal::Listing listing;
+    if (!may_lack || std::filesystem::is_directory(inside(directory_, name)))
+      listing = list_directory(inside(directory_, name));
+    if (listing.images.empty() && listing.directories == std::vector<std::string>{"images"}) {
+      within = inside(name, "images");  // as Tiny ImageNet has it
+      for (const std::string& other : listing.others) others.push_back(inside(name, other));
+      listing = list_directory(inside(directory_, within));
+    }
+    if (listing.images.empty() && (!may_lack || !listing.others.empty() || !listing.directories.empty()))
+      throw DataError(empty_class(inside(directory_, within), name, listing));
+    if (listing.images.empty()) lacking.push_back(name);
+    for (const std::string& file : listing.images)
+      files_.push_back({inside(within, file), static_cast<int32_t>(label)});
     for (const auto* names : {&listing.directories, &listing.others})
-      for (const std::string& name : *names) others.push_back(inside(label_names_[label], name));
+      for (const std::string& other : *names) others.push_back(inside(within, other));
   }
+  if (files_.empty()) throw DataError(fmt::format("'{}' has no images of any class of the run", directory_));
+  if (!lacking.empty())
+    log_warning(fmt::format("'{}' has no images of {} of the {} classes: {}", directory_, lacking.size(),
+                            label_names_.size(), some_of(lacking)));
   warn_of(directory_, others);
 }
 
@@ -207,15 +279,17 @@ MultilabelClassificationRaw::MultilabelClassificationRaw(std::string directory)
     label_names_.erase(std::unique(label_names_.begin(), label_names_.end()), label_names_.end());
     if (label_names_.empty()) throw DataError(fmt::format("no file in '{}' holds a label", labels));
   }
+  std::unordered_map<std::string_view, int32_t> numbers;
+  for (size_t i = 0; i < label_names_.size(); ++i) numbers.emplace(label_names_[i], static_cast<int32_t>(i));
   for (size_t i = 0; i < names.size(); ++i) {
     std::vector<int32_t> present;
     for (size_t line = 0; line < names[i].size(); ++line) {
       if (names[i][line].empty()) continue;
-      const auto found = std::find(label_names_.begin(), label_names_.end(), names[i][line]);
-      if (found == label_names_.end())
+      const auto found = numbers.find(names[i][line]);
+      if (found == numbers.end())
         throw DataError(fmt::format("'{}', line {}: the label '{}' is not in '{}'",
                                     inside(labels, expected[i]), line + 1, names[i][line], list));
-      present.push_back(static_cast<int32_t>(found - label_names_.begin()));
+      present.push_back(found->second);
     }
     paths_.push_back(inside("images", image_listing.images[i]));
     labels_.push_back(std::move(present));

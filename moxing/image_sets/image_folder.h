@@ -23,14 +23,20 @@ struct ImageFile {
 //
 //   ROOT/daisy/001.jpg  ROOT/daisy/002.jpg  ROOT/rose/001.jpg  [ROOT/labels.txt]
 //
-// Labels are the classes' numbers: in the order of labels.txt ("0: daisy"), or else sorted by name. Samples
-// are sorted by class and name, so that the order does not depend on the file system.
+// Images may lie one level deeper where every class keeps them in a directory `images`
+// (CLASS/images/001.jpg). Labels are the classes' numbers: in the order of labels.txt ("0: daisy"), or else
+// sorted by name. Samples are sorted by class and name, so that the order does not depend on the file system.
 class ImageClassificationRaw {
  public:
   // Lists the folder. Throws NotFound or IoError for a directory that cannot be read, DataError for a folder
   // without classes, a class without images, and for a labels.txt that disagrees with the directories, naming
   // what is missing and what is too many.
   explicit ImageClassificationRaw(std::string directory);
+
+  // The folder of a run whose classes are known: labels are the numbers of `label_names`, whatever the order
+  // of a labels.txt here. Classes without a directory or images are allowed, with a warning; DataError for a
+  // class that the list does not have.
+  ImageClassificationRaw(std::string directory, std::vector<std::string> label_names);
 
   // Elements {image, label}: options.dtype[channels, height, width] and int32[].
   Dataset dataset(const ImageOptions& options, SourceLocation where = SourceLocation::current()) const;
@@ -40,6 +46,8 @@ class ImageClassificationRaw {
   const std::vector<ImageFile>& files() const { return files_; }
 
  private:
+  void list_classes(std::vector<std::string> others, bool may_lack);
+
   std::string directory_;
   std::vector<std::string> label_names_;
   std::vector<ImageFile> files_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <unordered_set>
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -80,11 +81,12 @@ std::vector<std::string> parse_label_names(std::string_view content, const std::
       throw DataError(fmt::format("'{}', line {}: label {} is given twice", path, line_number, index));
   }
   std::vector<std::string> result;
+  std::unordered_set<std::string_view> seen;
   for (const auto& [index, name] : names) {
     if (index != result.size())
       throw DataError(fmt::format("'{}': label {} is missing; labels are numbered 0, 1, 2, ... without a gap",
                                   path, result.size()));
-    if (std::find(result.begin(), result.end(), name) != result.end())
+    if (!seen.insert(name).second)
       throw DataError(fmt::format("'{}': two labels are called '{}'", path, name));
     result.push_back(name);
   }

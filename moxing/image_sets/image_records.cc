@@ -6,9 +6,11 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <unordered_map>
 
 #include "moxing/formats/tf_example.h"
 #include "moxing/image/decode.h"
+#include "moxing/image_sets/internal/directory.h"
 #include "moxing/image_sets/internal/encoded_images.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -55,8 +57,11 @@ class RecordImages : public internal::EncodedImages {
     const int64_t given = number->second.int64_list().value(0);
     const int64_t most = num_classes_ > 0 ? num_classes_ - 1 : std::numeric_limits<int32_t>::max();
     if (given < label_offset_ || given - label_offset_ > most)
-      fail(fmt::format("the label {} is out of range: expected {} to {}", given, label_offset_,
-                       label_offset_ + most));
+      // No damage of one sample, which could be skipped: a whole class would be lost.
+      throw FailedPrecondition(fmt::format(
+          "{}: the label {} is out of range: expected {} to {}. label_offset (data.label_offset of the image "
+          "classifier) is subtracted from labels: it is {} now; 1 is for labels that begin at 1",
+          files_->locate(index), given, label_offset_, label_offset_ + most, label_offset_));
     const auto value = static_cast<int32_t>(given - label_offset_);
     std::memcpy(label, &value, sizeof value);
     buffer->encoded = std::move(*encoded->second.mutable_bytes_list()->mutable_value(0));
@@ -67,6 +72,27 @@ class RecordImages : public internal::EncodedImages {
   std::shared_ptr<const TfRecordFiles> files_;
   int64_t label_offset_, num_classes_;
 };
+
+// The number in `names` of each of the folder's classes.
+std::vector<int64_t> numbers_in(const std::vector<std::string>& names, const ImageClassificationRaw& folder,
+                                const std::string& list) {
+  std::unordered_map<std::string_view, int64_t> number;
+  for (size_t i = 0; i < names.size(); ++i) number.emplace(names[i], static_cast<int64_t>(i));
+  std::vector<int64_t> result;
+  for (const std::string& name : folder.label_names()) {
+    const auto found = number.find(name);
+    if (found == number.end())
+      throw DataError(fmt::format(
+          "'{}' has the classes {} (written with the files beside it), '{}' has {}: '{}' is not among them. "
+          "Convert "
+          "the part with all classes first, write into another directory, or remove labels.txt and the files "
+          "that were "
+          "numbered by it",
+          list, internal::some_of(names), folder.directory(), internal::some_of(folder.label_names()), name));
+    result.push_back(found->second);
+  }
+  return result;
+}
 
 }  // namespace
 
@@ -114,6 +140,10 @@ std::vector<std::string> convert_image_folder(const ImageClassificationRaw& fold
                                       kMostShards, total, options.shards));
   const auto parent = std::filesystem::path(prefix).parent_path();
   if (!parent.empty()) make_directories(parent.string());
+  const std::string list = (parent / "labels.txt").string();
+  const std::vector<std::string> names =
+      std::filesystem::exists(list) ? read_label_names(list) : folder.label_names();
+  const std::vector<int64_t> labels = numbers_in(names, folder, list);
   const Permutation order(static_cast<uint64_t>(total), options.seed, stable_hash("convert"));
   std::vector<std::string> paths;
   int64_t done = 0;
@@ -127,13 +157,13 @@ std::vector<std::string> convert_image_folder(const ImageClassificationRaw& fold
           serialize_image_record({.encoded = read_file(path),
                                   .class_name = folder.label_names()[static_cast<size_t>(file.label)],
                                   .file_name = path,
-                                  .label = file.label});
+                                  .label = labels[static_cast<size_t>(file.label)]});
       writer.write(std::as_bytes(std::span(record.data(), record.size())));
       if (options.progress) options.progress(++done, total);
     }
     writer.close();
   }
-  write_label_names((parent / "labels.txt").string(), folder.label_names());
+  write_label_names(list, names);
   return paths;
 }
 

@@ -48,10 +48,11 @@ struct ConvertOptions {
   std::function<void(int64_t done, int64_t total)> progress = nullptr;
 };
 
-// Writes an image folder as TFRecord files `prefix`-NNNNN-of-NNNNN and labels.txt beside them; the images'
-// bytes stay as they are. Classes are mixed in a random order (of `seed`), so that any stretch of a file is a
-// fair sample. Images that cannot be decoded are an error that names the file. Returns the files' paths.
-// Throws InvalidArgument, DataError, IoError.
+// Writes an image folder as TFRecord files `prefix`-NNNNN-of-NNNNN and labels.txt beside them. A labels.txt
+// that is there already, of another part of the set, decides the numbers: it must have all of the folder's
+// classes, else DataError names both lists; the images' bytes stay as they are. Classes are mixed in a random
+// order (of `seed`), so that any stretch of a file is a fair sample. Images that cannot be decoded are an
+// error that names the file. Returns the files' paths. Throws InvalidArgument, DataError, IoError.
 std::vector<std::string> convert_image_folder(const ImageClassificationRaw& folder, const std::string& prefix,
                                               const ConvertOptions& options);
 

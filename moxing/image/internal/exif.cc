@@ -25,10 +25,28 @@ class TiffReader {
   bool big_endian_;
 };
 
+// The standard asks for SHORT; writers give the number as any of TIFF's integers. 0: of another type.
+int bytes_of_integer(int64_t type) {
+  constexpr int64_t kByte = 1, kShort = 3, kLong = 4, kSignedByte = 6, kSignedShort = 8, kSignedLong = 9;
+  switch (type) {
+    case kByte:
+    case kSignedByte:
+      return 1;
+    case kShort:
+    case kSignedShort:
+      return 2;
+    case kLong:
+    case kSignedLong:
+      return 4;
+    default:
+      return 0;
+  }
+}
+
 }  // namespace
 
 int exif_orientation(std::span<const std::byte> tiff) {
-  constexpr int kUpright = 1, kOrientationTag = 0x0112, kShort = 3;
+  constexpr int kUpright = 1, kOrientationTag = 0x0112;
   if (tiff.size() < 8 || tiff[0] != tiff[1]) return kUpright;
   const bool big_endian = tiff[0] == std::byte{'M'};
   if (!big_endian && tiff[0] != std::byte{'I'}) return kUpright;
@@ -39,9 +57,8 @@ int exif_orientation(std::span<const std::byte> tiff) {
   for (int64_t i = 0; i < entries; ++i) {
     const auto entry = static_cast<uint64_t>(directory + 2 + 12 * i);
     if (reader.number(entry, 2) != kOrientationTag) continue;
-    const int64_t value = reader.number(entry + 8, 2);
-    return reader.number(entry + 2, 2) == kShort && value >= 1 && value <= 8 ? static_cast<int>(value)
-                                                                             : kUpright;
+    const int64_t value = reader.number(entry + 8, bytes_of_integer(reader.number(entry + 2, 2)));
+    return value >= 1 && value <= 8 ? static_cast<int>(value) : kUpright;
   }
   return kUpright;
 }

@@ -59,12 +59,13 @@ void on_progress(j_common_ptr common) {
   std::longjmp(manager->jump, 1);
 }
 
-// Adobe's inks are stored inverted: 255 is none. Files without its marker store them plainly.
-void inks_to_pixels(const uint8_t* inks, int count, bool inverted, uint8_t* pixels) {
+// Inks are stored inverted, as Adobe does: 255 is none. Writers that leave out its marker do so too, and
+// readers (Pillow among them) take them so.
+void inks_to_pixels(const uint8_t* inks, int count, uint8_t* pixels) {
   for (int i = 0; i < count; ++i, inks += 4, pixels += kPixelBytes) {
-    const int black = inverted ? inks[3] : 255 - inks[3];
+    const int black = inks[3];
     for (int c = 0; c < 3; ++c) {
-      const int ink = inverted ? inks[c] : 255 - inks[c];
+      const int ink = inks[c];
       pixels[c] = static_cast<uint8_t>((ink * black + 127) / 255);
     }
     pixels[3] = 0;
@@ -141,7 +142,7 @@ class JpegDecoder : public FormatDecoder {
       });
       uint8_t* pixels = row + skipped;
       if (inks_) {
-        inks_to_pixels(pixels, box.width, info_.saw_Adobe_marker != 0, pixels_.data());
+        inks_to_pixels(pixels, box.width, pixels_.data());
         pixels = pixels_.data();
       }
       sink(y, pixels);

@@ -61,7 +61,14 @@ class AugmentedImages : public RandomAccessSource {
           make(at, context, *worker, reinterpret_cast<float*>(components[0]), label);
         return;
       } catch (const Error& error) {
-        if (options_.on_bad_sample == OnBadSample::kError || !about_data(error)) throw;
+        if (!about_data(error)) throw;
+        if (options_.on_bad_sample == OnBadSample::kError) {
+          if (!dynamic_cast<const DataError*>(&error)) throw;
+          throw DataError(
+              fmt::format("{} (on_bad_sample, for the image classifier data.on_bad_sample=skip, passes over "
+                          "images that cannot be read)",
+                          error.what()));
+        }
         reason = error.what();
       }
       options_.bad_samples->add(at, reason, options_.max_bad_samples);

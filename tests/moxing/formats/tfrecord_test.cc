@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -179,6 +180,38 @@ TEST(MatchFiles, ListsPatternsSortedAndOnce) {
               ElementsAre(directory.file("t-1"), directory.file("t-2"), directory.file("u")));
   EXPECT_THROW(match_files(directory.file("v*")), NotFound);
   EXPECT_THROW(match_files(""), InvalidArgument);
+}
+
+TEST(MatchFiles, TakesTheShardsOfOneConversion) {
+  TemporaryDirectory directory;
+  const auto write = [&](const std::string& name) { return directory.write(name, ""); };
+  const std::string first = write("train-00000-of-00002"), second = write("train-00001-of-00002");
+  const std::string pattern = directory.path() + "/train-*";
+  const std::vector<std::string> both{first, second};
+  write("train-00001-of-00002.bak");
+  write("train-00001-of-00002~");
+  write("train-extra-00000-of-00001");
+  write("train-notes");
+  EXPECT_EQ(match_files(pattern), both);
+  const std::string left_over = write("train-00000-of-00001");
+  EXPECT_THAT(message_of<DataError>([&] { match_files(pattern); }), testing::HasSubstr("different sets"));
+  EXPECT_EQ(match_files(first + "," + second), both);
+  std::filesystem::remove(left_over);
+  std::filesystem::remove(first);
+  EXPECT_THAT(message_of<DataError>([&] { match_files(pattern); }),
+              testing::HasSubstr("train-00000-of-00002"));
+}
+
+TEST(TfRecord, SaysThatAFileIsCompressedOrEmpty) {
+  TemporaryDirectory directory;
+  const auto refusal = [&](const std::string& content) {
+    const std::string path = directory.write("x", content);
+    return message_of<DataError>([&] { TfRecordFiles::open({path}, {.cache_index = false}); });
+  };
+  EXPECT_THAT(refusal(std::string("\x1f\x8b\x08\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 18)),
+              testing::HasSubstr("gunzip"));
+  EXPECT_THAT(refusal("\x78\x9c" + std::string(20, 'x')), testing::HasSubstr("zlib"));
+  EXPECT_THAT(refusal(""), testing::HasSubstr("no records"));
 }
 
 }  // namespace
