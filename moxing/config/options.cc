@@ -37,8 +37,9 @@ std::vector<Option> declare() {
        .type = kString,
        .default_value = empty,
        .group = "Files",
-       .help = "A checkpoint (or a directory with one) to start from when log_dir holds none. Empty: "
-               "initialise."},
+       .help =
+           "A checkpoint (or a directory with one): where a training starts whose log_dir holds none, and "
+           "what is evaluated or predicts. Empty: log_dir's."},
 
       {.name = "run_mode",
        .type = kString,

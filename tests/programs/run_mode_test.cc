@@ -43,6 +43,23 @@ TEST_F(RunMode, EvalFromAFlagGivesTheSameNumbers) {
   EXPECT_TRUE(latest_content(log_dir_) == before);
 }
 
+// A checkpoint that is named is the one that is measured, though log_dir has another.
+TEST_F(RunMode, ANamedCheckpointWinsWhereNothingIsTrained) {
+  const std::string other = fresh("other");
+  const ProcessResult shorter = train("mnist_softmax", other, 10),
+                      longer = train("mnist_softmax", log_dir_, 20);
+  ASSERT_NE(test_lines(shorter.out), test_lines(longer.out));
+  const ProcessResult named =
+      train("mnist_softmax", log_dir_, 20, {"--run_mode=eval", "--checkpoint_path=" + other});
+  EXPECT_EQ(test_lines(named.out), test_lines(shorter.out));
+  expect_error(
+      train("mnist_softmax", log_dir_, 20, {"--run_mode=eval", "--checkpoint_path=" + other + "/none"}),
+      {"no checkpoint '" + other + "/none'"});
+  const ProcessResult continued = train("mnist_softmax", log_dir_, 30, {"--checkpoint_path=" + other});
+  expect_success(continued);
+  EXPECT_THAT(continued.out + continued.err, HasSubstr("checkpoint_path '" + other + "' is not read"));
+}
+
 TEST_F(RunMode, EvalAndPredictRefuseWithoutACheckpoint) {
   expect_error(train("mnist_softmax", log_dir_, 20, {"--run_mode=eval"}),
                {"run_mode eval needs trained variables", log_dir_, "--checkpoint_path"});

@@ -7,6 +7,7 @@
 
 #include "moxing/checkpoint/checkpoint_broadcast.h"
 #include "runtime/base/error.h"
+#include "runtime/base/log.h"
 #include "runtime/job/job.h"
 
 namespace mox::internal {
@@ -133,10 +134,17 @@ namespace {
 
 StartingPoint find_on_disk(const RunSettings& settings) {
   StartingPoint start;
-  if (!settings.log_dir.empty()) {
+  // A training goes on where it stopped. What is evaluated or predicts is what was asked for by name.
+  const bool is_named = settings.run_mode != ModeKeys::TRAIN && !settings.checkpoint_path.empty();
+  if (!settings.log_dir.empty() && !is_named) {
     if (auto latest = load_latest_checkpoint(settings.log_dir, &start.path)) {
       start.kind = StartingPoint::Kind::kContinued;
       start.checkpoint = *std::move(latest);
+      if (!settings.checkpoint_path.empty())
+        log_info(fmt::format(
+            "continuing from '{}'; checkpoint_path '{}' is not read: it is where a training begins whose "
+            "log_dir holds no checkpoint (to begin anew from it, give another log_dir)",
+            start.path, settings.checkpoint_path));
       return start;
     }
   }
