@@ -13,6 +13,7 @@ class EvaluationHook : public TrainingHook {
 
   void after_create_session(Session& session) override {
     if (!session.can_evaluate()) throw FailedPrecondition("evaluation_hook needs a run with inter_mode EVAL");
+    evaluated_step_ = -1;  // of an earlier run
   }
   void after_run(Session& session, const StepResult&) override {
     if (every_n_steps_ > 0 && session.global_step() % every_n_steps_ == 0) evaluate(session);

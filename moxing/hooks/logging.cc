@@ -13,7 +13,10 @@ class LoggingHook : public TrainingHook {
  public:
   explicit LoggingHook(const LoggingHookOptions& options) : options_(options) {}
 
-  void after_create_session(Session&) override { mark_ = Clock::now(); }
+  void after_create_session(Session&) override {
+    mark_ = Clock::now();
+    steps_ = samples_ = 0;
+  }
 
   void after_run(Session& session, const StepResult& result) override {
     samples_ += result.samples();

@@ -13,7 +13,10 @@ class StepTimerHook : public TrainingHook {
   StepTimerHook(int64_t every_n_steps, std::function<void(double, double, int64_t)> report)
       : every_n_steps_(every_n_steps), report_(std::move(report)) {}
 
-  void after_create_session(Session&) override { mark_ = Clock::now(); }
+  void after_create_session(Session&) override {
+    mark_ = Clock::now();
+    steps_ = samples_ = 0;
+  }
   void after_run(Session& session, const StepResult& result) override {
     samples_ += result.samples();
     if (++steps_ < every_n_steps_) return;

@@ -19,6 +19,11 @@ MetricMonitor::MetricMonitor(const MonitorOptions& options) : options_(options) 
 }
 
 void MetricMonitor::start(const Session& session, const char* hook) {
+  if (!is_restored_) {
+    best_.reset();
+    waited_ = 0;
+  }
+  is_restored_ = false;
   if (!session.can_evaluate())
     throw FailedPrecondition(
         fmt::format("{} follows '{}' over evaluations, but this run has none: set inter_mode to EVAL and "
@@ -69,6 +74,7 @@ void MetricMonitor::restore_state(const std::string& state) {
     const auto parsed = nlohmann::json::parse(state);
     waited_ = parsed.at("waited").get<int64_t>();
     best_ = parsed.contains("best") ? std::optional(parsed.at("best").get<double>()) : std::nullopt;
+    is_restored_ = true;
   } catch (const nlohmann::json::exception& error) {
     throw DataError(
         fmt::format("the checkpoint's state of the monitor of '{}' is not what a monitor saves: {}",

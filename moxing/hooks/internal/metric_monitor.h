@@ -13,9 +13,10 @@ class MetricMonitor {
   // Throws InvalidArgument for a patience below 1 and a min_change below 0.
   explicit MetricMonitor(const MonitorOptions& options);
 
-  // Before the first evaluation. Throws FailedPrecondition, naming the hook, for a run that evaluates
-  // nothing: it would wait for ever; and InvalidArgument if neither the options nor the run know the
-  // direction.
+  // At the start of a run, behind restore_state where a checkpoint has a state: without one, what an earlier
+  // run of the same hook left is forgotten. Throws FailedPrecondition, naming the hook, for a run that
+  // evaluates nothing: it would wait for ever; and InvalidArgument if neither the options nor the run know
+  // the direction.
   void start(const Session& session, const char* hook);
 
   // Takes the metric out of an evaluation; NaN and infinities are no improvement. Throws NotFound, naming the
@@ -38,6 +39,7 @@ class MetricMonitor {
   metrics::Direction direction_ = metrics::Direction::kSmallerIsBetter;
   std::optional<double> best_;
   int64_t waited_ = 0;
+  bool is_restored_ = false;  // for the run that starts next
 };
 
 }  // namespace mox::internal

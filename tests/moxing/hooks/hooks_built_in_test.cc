@@ -310,6 +310,31 @@ TEST_F(BuiltInHooks, EarlyStoppingCountsOnAfterAResume) {
   EXPECT_EQ(run_or_throw(s).global_step, 5);
 }
 
+// A program that runs several trainings, one after another, with the same hooks.
+TEST_F(BuiltInHooks, EarlyStoppingBeginsAnewInAnotherRun) {
+  const auto hook = early_stopping_hook({.metric = "score", .patience = 2});
+  auto s = scored({1, 2, 3});
+  s.hooks.push_back(hook);
+  EXPECT_EQ(run_or_throw(s).global_step, 3);
+  s = scored({5, 4, 4, 4});
+  s.log_dir = fresh_directory("another_training");
+  s.hooks.push_back(hook);
+  EXPECT_EQ(run_or_throw(s).global_step, 4);
+}
+
+TEST_F(BuiltInHooks, TheLastEvaluationIsMadeInEveryRun) {
+  const auto hook = evaluation_hook(0);
+  for (const char* name : {"first_training", "second_training"}) {
+    auto s = scored({1, 2, 3});
+    s.log_dir = fresh_directory(name);
+    s.max_number_of_steps = 2;
+    s.hooks.push_back(hook);
+    ::testing::internal::CaptureStdout();
+    run_or_throw(s);
+    EXPECT_THAT(::testing::internal::GetCapturedStdout(), HasSubstr("evaluation at global step 2:")) << name;
+  }
+}
+
 TEST_F(BuiltInHooks, EarlyStoppingMayLookForLargerValues) {
   auto s = scored({1, 2, 3, 3, 3});
   s.hooks.push_back(early_stopping_hook({.metric = "score", .larger_is_better = true, .patience = 2}));
