@@ -92,8 +92,7 @@ class BFloat16ImageRun : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(BFloat16ImageRun, IsThatOfImagesThatThePlanCasts) {
-  if (bfloat16_support() == BFloat16Support::kNone)
-    GTEST_SKIP() << "needs AVX-512, for bfloat16";
+  if (bfloat16_support() == BFloat16Support::kNone) GTEST_SKIP() << "needs AVX-512, for bfloat16";
   const ScopedConfiguration configuration(
       std::vector<std::string>{"--threads=2", "--log_level=error", "--precision=bf16"});
   const RunOutcome cast = outcome(DType::kFloat32, directory_.file("cast"));

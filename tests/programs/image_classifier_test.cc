@@ -251,8 +251,7 @@ TEST_F(ImageClassifier, TakesPrecisionAndDevicesFromItsYaml) {
   // A processor without instructions for it computes in float32, and the run says so.
   const bool has_bfloat16 = bfloat16_support() != BFloat16Support::kNone;
   EXPECT_EQ(result.out.find("bfloat16") != std::string::npos, has_bfloat16) << result.out;
-  EXPECT_EQ(result.err.find("float32 stands in for it") != std::string::npos, !has_bfloat16)
-      << result.err;
+  EXPECT_EQ(result.err.find("float32 stands in for it") != std::string::npos, !has_bfloat16) << result.err;
   expect_success(run_process(job({"--config=" + folder_ + "/job.yaml"})));
   const std::string used = read_file(log_dir_ + "/configuration.yaml");
   EXPECT_THAT(used, HasSubstr("precision: \"bf16\""));
@@ -271,8 +270,7 @@ int image_casts_in(const std::string& plan, int size) {
 
 // Images come in bfloat16 where the first convolution takes that, from files of images and from mixtures.
 TEST_F(ImageClassifier, MakesImagesInThePrecisionOfTheRun) {
-  if (bfloat16_support() == BFloat16Support::kNone)
-    GTEST_SKIP() << "needs AVX-512, for bfloat16";
+  if (bfloat16_support() == BFloat16Support::kNone) GTEST_SKIP() << "needs AVX-512, for bfloat16";
   write_images();
   for (const Words& flags : {Words{}, Words{"--augmentation.mix_up=0.2"}, Words{"--run_mode=eval"},
                              Words{"--augmentation.colour_jitter=0.1,0.1,0.1,0.1"}}) {

@@ -161,8 +161,7 @@ class LowPrecisionAgreement : public Agreement {
     }
   }
   void SetUp() override {
-    if (bfloat16_support() == BFloat16Support::kNone)
-      GTEST_SKIP() << "needs AVX-512, for bfloat16";
+    if (bfloat16_support() == BFloat16Support::kNone) GTEST_SKIP() << "needs AVX-512, for bfloat16";
   }
 };
 

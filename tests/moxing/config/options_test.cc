@@ -256,8 +256,7 @@ TEST(Options, TheEffectiveConfigurationShowsOriginsAndCanBeReadAgain) {
 TEST(ConfigurationReference, ThePageIsUpToDate) {
   const std::string path = MOX_SOURCE_DIR "/docs/configuration.md";
   if (std::getenv("MOX_WRITE_DOCS")) write_file_atomically(path, configuration_reference());
-  EXPECT_EQ(read_file(path), configuration_reference())
-      << "./dev docs writes it anew";
+  EXPECT_EQ(read_file(path), configuration_reference()) << "./dev docs writes it anew";
 }
 
 TEST(ConfigurationReference, NamesEveryOption) {

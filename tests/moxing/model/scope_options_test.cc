@@ -20,8 +20,7 @@ using testing::HasSubstr;
 class ForceDtype : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (bfloat16_support() == BFloat16Support::kNone)
-      GTEST_SKIP() << "needs AVX-512, for bfloat16";
+    if (bfloat16_support() == BFloat16Support::kNone) GTEST_SKIP() << "needs AVX-512, for bfloat16";
   }
   // The types that the products in scopes "low", "high", "low/high" and outside take, forward and backward.
   static std::map<std::string, std::vector<DType>> types_in(Precision precision) {

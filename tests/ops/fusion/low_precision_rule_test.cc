@@ -69,8 +69,7 @@ std::vector<Array> network_inputs() {
 class LowPrecision : public testing::Test {
  protected:
   void SetUp() override {
-    if (bfloat16_support() == BFloat16Support::kNone)
-      GTEST_SKIP() << "needs AVX-512, for bfloat16";
+    if (bfloat16_support() == BFloat16Support::kNone) GTEST_SKIP() << "needs AVX-512, for bfloat16";
   }
 };
 

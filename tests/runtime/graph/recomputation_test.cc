@@ -94,8 +94,7 @@ TEST(Recomputation, GoesWithTheOtherOptions) {
   const RuleOptions normalisation{.recomputed = RecomputedNormalisations::kAll};
   expect_same_bits(compile_units(true, true, normalisation).values,
                    compile_units(false, true, normalisation).values);
-  if (bfloat16_support() == BFloat16Support::kNone)
-    GTEST_SKIP() << "needs AVX-512, for bfloat16";
+  if (bfloat16_support() == BFloat16Support::kNone) GTEST_SKIP() << "needs AVX-512, for bfloat16";
   const RuleOptions low{.precision = Precision::kBFloat16};
   expect_same_bits(compile_units(true, true, low).values, compile_units(false, true, low).values);
 }
