@@ -17,7 +17,7 @@ class TwoHosts : public TrainingTest {
  protected:
   void SetUp() override {
     const ProcessResult result = on_hosts("1gbit", "0", {"/bin/true"});
-    if (result.status == kNoHosts) GTEST_SKIP() << result.err;
+    if (result.status == kNoHosts) GTEST_SKIP() << "needs network namespaces: " << result.err;
     ASSERT_EQ(result.status, 0) << result.err;
   }
 

@@ -298,7 +298,7 @@ TEST_F(ImageClassifier, SaysWhatIsWrongWithItsData) {
   expect_success(run_process(job({"--data.on_bad_sample=skip"})));
   fs::rename(folder_ + "/validation/light", folder_ + "/validation/white");
   expect_error(run_process(job({"--max_epochs=11", "--data.on_bad_sample=skip"})),
-               {"validation", "other classes"});
+               {"validation", "classes that the run does not have: white"});
   fs::rename(folder_ + "/train/light", folder_ + "/train/white");
   expect_error(run_process(job({"--max_epochs=11", "--data.on_bad_sample=skip"})), {"cannot be continued"});
 }

@@ -60,6 +60,13 @@ TEST_F(RunMode, ANamedCheckpointWinsWhereNothingIsTrained) {
   EXPECT_THAT(continued.out + continued.err, HasSubstr("checkpoint_path '" + other + "' is not read"));
 }
 
+TEST_F(RunMode, ObjectStoresAreNotTakenForDirectories) {
+  for (const char* path : {"s3://bucket/out", "obs://bucket/out"})
+    for (const std::string option : {"--train_url=", "--log_dir=", "--data_url=", "--checkpoint_path="})
+      expect_error(train("mnist_softmax", log_dir_, 5, {option + path}), {path, "local files only"});
+  EXPECT_FALSE(std::filesystem::exists("s3:"));
+}
+
 TEST_F(RunMode, EvalAndPredictRefuseWithoutACheckpoint) {
   expect_error(train("mnist_softmax", log_dir_, 20, {"--run_mode=eval"}),
                {"run_mode eval needs trained variables", log_dir_, "--checkpoint_path"});

@@ -73,7 +73,7 @@ TEST_F(PredictionsFileTest, NpzReadsBack) {
 
 TEST_F(PredictionsFileTest, NpzWithNamesIsWhatNumpyReads) {
   const std::string python = "/usr/bin/python3 -c \"import numpy as n";
-  if (std::system((python + "\" 2>/dev/null").c_str()) != 0) GTEST_SKIP() << "NumPy is not installed";
+  if (std::system((python + "\" 2>/dev/null").c_str()) != 0) GTEST_SKIP() << "needs NumPy";
   const std::string path = write("p.npz", true);
   EXPECT_EQ(std::system((python + "; z = n.load('" + path +
                          "'); assert [ord(x[3:4] or ' ') for x in z['file']] == [112, 233, 32], z['file']; "

@@ -24,6 +24,18 @@ std::string resolve_log_dir(const std::optional<std::string>& from_code) {
   return directory.empty() ? resolve<std::string>("train_url", std::nullopt) : directory;
 }
 
+// A path of an object store would be taken for a directory of that name here: "s3://bucket/out" for
+// ./s3:/bucket/out.
+void refuse_object_stores(const char* option, const std::string& path) {
+  const size_t scheme = path.find("://");
+  if (scheme == std::string::npos || scheme == 0 || path.find('/') < scheme) return;
+  throw InvalidArgument(
+      fmt::format("{} is '{}', but runs read and write local files only: copy the data to this machine "
+                  "first (mpi_local_sync_barrier has one process a machine do it), and the results back "
+                  "afterwards",
+                  option, path));
+}
+
 int number_of_devices(const NumberOrString& option) {
   const double* number = std::get_if<double>(&option);
   if (!number) return kAutomaticDevices;
@@ -64,6 +76,9 @@ RunSettings resolve_settings(const RunSpec& spec) {
   settings.auto_batch = resolve<bool>("auto_batch", spec.auto_batch);
   settings.log_dir = resolve_log_dir(spec.log_dir);
   settings.checkpoint_path = resolve<std::string>("checkpoint_path", spec.checkpoint_path);
+  refuse_object_stores("log_dir (or train_url)", settings.log_dir);
+  refuse_object_stores("checkpoint_path", settings.checkpoint_path);
+  refuse_object_stores("data_url", resolve<std::string>("data_url", std::nullopt));
   settings.max_number_of_steps = resolve<int64_t>("max_number_of_steps", spec.max_number_of_steps);
   settings.max_epochs = resolve<int64_t>("max_epochs", spec.max_epochs);
   settings.log_every_n_steps = resolve<int64_t>("log_every_n_steps", spec.log_every_n_steps);
