@@ -48,7 +48,7 @@ struct Option {
 };
 
 // The options of the framework, in the order in which they are documented. To add one, add a row to the table
-// in options.cc and regenerate docs/configuration.md.
+// of its subject (internal/options_<subject>.cc) and regenerate docs/configuration.md.
 const std::vector<Option>& built_in_options();
 
 // The value that a run uses, given what the run spec says (`from_code`, empty if it says nothing). What the

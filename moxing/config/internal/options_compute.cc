@@ -1,0 +1,69 @@
+// Options of Compute: how the arithmetic is done.
+#include "moxing/config/internal/option_tables.h"
+
+namespace mox::internal {
+
+std::vector<Option> options_of_compute() {
+  return {
+      {.name = "threads",
+       .type = OptionType::kInteger,
+       .default_value = int64_t{0},
+       .group = "Compute",
+       .help = "Threads that compute. 0: all cores that the process may use.",
+       .minimum = 0,
+       .maximum = 4096},
+      {.name = "conv_algorithm",
+       .type = OptionType::kString,
+       .default_value = "auto",
+       .group = "Compute",
+       .help = "auto: convolutions may use Winograd's method, which multiplies less and rounds a little "
+               "more. direct: they sum as the definition says.",
+       .allowed = {"auto", "direct"}},
+      {.name = "precision",
+       .type = OptionType::kString,
+       .default_value = "fp32",
+       .group = "Compute",
+       .help = "fp32; or bf16: convolutions and matrix products take bfloat16 numbers and add them up in "
+               "float32, and what lies between convolutions is kept in bfloat16. Variables, gradients of "
+               "variables, statistics and losses stay float32.",
+       .allowed = {"fp32", "bf16"}},
+      {.name = "loss_scale",
+       .type = OptionType::kNumberOrString,
+       .default_value = 1.0,
+       .group = "Compute",
+       .help = "The loss is multiplied by this number for the backward pass, and the gradients are divided "
+               "by it; a step whose "
+               "gradients are not finite is left out. dynamic: a number that grows until gradients overflow, "
+               "and shrinks when "
+               "they do. 1: off.",
+       .allowed = {"dynamic"},
+       .minimum = 1,
+       .maximum = 1 << 24},
+      {.name = "recompute",
+       .type = OptionType::kString,
+       .default_value = "auto",
+       .group = "Compute",
+       .help =
+           "normalisation: what a batch normalisation and its activation gave to a convolution is "
+           "computed again in the "
+           "backward pass instead of kept for it, to the same bits: less memory, a little more time. "
+           "auto: where that takes little beside the convolution, if it frees 32 MiB in all; both of them "
+           "also make the cheap convolutions of shortcuts again. none: everything is kept.",
+       .allowed = {"auto", "none", "normalisation"}},
+      {.name = "frozen_batch_norm",
+       .type = OptionType::kString,
+       .default_value = "inference",
+       .group = "Compute",
+       .help =
+           "Batch normalisation in TRAIN whose scale and offset are not trained (var_scopes, a learning rate "
+           "times 0). inference: by its moving averages, which stay. training: by the batch; they go on.",
+       .allowed = {"inference", "training"}},
+      {.name = "print_plan",
+       .type = OptionType::kBool,
+       .default_value = false,
+       .group = "Compute",
+       .help = "Print the compiled plan (ops, shapes, layouts, fusions, FLOPs, bytes, memory) and exit."},
+  };
+}
+
+}  // namespace mox::internal

@@ -1,0 +1,70 @@
+// Options of Run: what a run does and for how long.
+#include "moxing/config/internal/option_tables.h"
+
+namespace mox::internal {
+
+std::vector<Option> options_of_run() {
+  return {
+      {.name = "run_mode",
+       .type = OptionType::kString,
+       .default_value = "train",
+       .group = "Run",
+       .help = "What the run does.",
+       .allowed = {"train", "eval", "predict"}},
+      {.name = "inter_mode",
+       .type = OptionType::kString,
+       .default_value = "none",
+       .group = "Run",
+       .help = "What is interleaved with training.",
+       .allowed = {"none", "eval"}},
+      {.name = "max_number_of_steps",
+       .type = OptionType::kInteger,
+       .default_value = int64_t{0},
+       .group = "Run",
+       .help = "The global step at which training ends, steps of earlier starts included. 0: no limit.",
+       .minimum = 0},
+      {.name = "max_epochs",
+       .type = OptionType::kInteger,
+       .default_value = int64_t{0},
+       .group = "Run",
+       .help = "Training ends after this many passes over the training data. 0: no limit.",
+       .minimum = 0},
+      {.name = "eval_every_n_steps",
+       .type = OptionType::kInteger,
+       .default_value = int64_t{0},
+       .group = "Run",
+       .help = "Training steps between two evaluations when inter_mode is eval. 0: only after the last step.",
+       .minimum = 0},
+      {.name = "eval_steps",
+       .type = OptionType::kInteger,
+       .default_value = int64_t{0},
+       .group = "Run",
+       .help = "Batches that an evaluation takes, from the beginning of its data. 0: all.",
+       .minimum = 0},
+      {.name = "predict_steps",
+       .type = OptionType::kInteger,
+       .default_value = int64_t{0},
+       .group = "Run",
+       .help = "Batches that run_mode predict takes, from the beginning of its data. 0: all.",
+       .minimum = 0},
+      {.name = "predictions",
+       .default_value = "",
+       .group = "Run",
+       .help = "The file that run_mode predict writes, a row for each sample in the order of the data: "
+               "FILE.csv, FILE.jsonl or FILE.npz. Empty: none, only the program's output_fn gets them."},
+      {.name = "gather_predictions",
+       .type = OptionType::kBool,
+       .default_value = true,
+       .group = "Run",
+       .help = "Of several processes, whether rank 0 gets the predictions of all in the order of the data. "
+               "false: each process's output_fn gets its own share."},
+      {.name = "seed",
+       .type = OptionType::kInteger,
+       .default_value = int64_t{1},
+       .group = "Run",
+       .help = "Seed of every random number: initial values, order of the data, dropout, augmentation.",
+       .minimum = 0},
+  };
+}
+
+}  // namespace mox::internal
