@@ -21,17 +21,6 @@ std::span<float> columns_of(std::vector<float>& all, int64_t first, int64_t coun
 
 int64_t whole_tiles(int64_t columns) { return (columns + kTileColumns - 1) / kTileColumns * kTileColumns; }
 
-void require_options(const DimReduceOptions& options) {
-  const auto require = [](bool holds, const char* name, double value, const char* range) {
-    if (!holds) throw InvalidArgument(fmt::format("dim_reduce.{} is {}; it must be {}", name, value, range));
-  };
-  require(options.rho > 0 && options.rho < 1, "rho", options.rho, "between 0 and 1");
-  require(options.gamma >= 0 && options.gamma < 1, "gamma", options.gamma, "at least 0 and below 1");
-  require(options.alpha >= 0 && std::isfinite(options.alpha), "alpha", options.alpha, "at least 0");
-  require(options.sigma > 0 && options.sigma < 1, "sigma", options.sigma, "between 0 and 1");
-  require(options.max_search >= 1, "max_search", static_cast<double>(options.max_search), "at least 1");
-}
-
 }  // namespace
 
 FailedSearch failed_search_from_string(std::string_view text) {
@@ -42,7 +31,18 @@ FailedSearch failed_search_from_string(std::string_view text) {
       fmt::format("dim_reduce.on_failed_search is '{}'; it can be skip, shrink or stop", text));
 }
 
-DimReduce::DimReduce(Basis basis, const DimReduceOptions& options, Communicator& ranks, Workers workers)
+void require_options(const SearchOptions& options) {
+  const auto require = [](bool holds, const char* name, double value, const char* range) {
+    if (!holds) throw InvalidArgument(fmt::format("dim_reduce.{} is {}; it must be {}", name, value, range));
+  };
+  require(options.rho > 0 && options.rho < 1, "rho", options.rho, "between 0 and 1");
+  require(options.gamma >= 0 && options.gamma < 1, "gamma", options.gamma, "at least 0 and below 1");
+  require(options.alpha >= 0 && std::isfinite(options.alpha), "alpha", options.alpha, "at least 0");
+  require(options.sigma > 0 && options.sigma < 1, "sigma", options.sigma, "between 0 and 1");
+  require(options.max_search >= 1, "max_search", static_cast<double>(options.max_search), "at least 1");
+}
+
+DimReduce::DimReduce(Basis basis, const SearchOptions& options, Communicator& ranks, Workers workers)
     : basis_(std::move(basis)),
       options_(options),
       ranks_(ranks),

@@ -31,7 +31,7 @@ enum class FailedSearch {
 // "skip", "shrink" or "stop"; throws InvalidArgument for another text.
 FailedSearch failed_search_from_string(std::string_view text);
 
-struct DimReduceOptions {
+struct SearchOptions {
   double rho = 0.55;     // each trial is this much shorter than the one before
   double gamma = 0.9;    // of the momentum outside of the subspace
   double alpha = 0.001;  // its step
@@ -39,6 +39,10 @@ struct DimReduceOptions {
   int64_t max_search = 2;
   FailedSearch on_failed_search = FailedSearch::kSkip;
 };
+
+// Throws InvalidArgument for options outside of: 0 < rho < 1, gamma in [0, 1), alpha >= 0, sigma in (0, 1),
+// max_search >= 1.
+void require_options(const SearchOptions& options);
 
 class DimReduce {
  public:
@@ -55,9 +59,8 @@ class DimReduce {
     bool stop = false;    // and with kStop the run ends: nothing has changed
   };
 
-  // Throws InvalidArgument for options outside of: 0 < rho < 1, gamma in [0, 1), alpha >= 0, sigma in (0, 1),
-  // max_search >= 1.
-  DimReduce(Basis basis, const DimReduceOptions& options, Communicator& ranks, Workers workers);
+  // Throws what require_options throws.
+  DimReduce(Basis basis, const SearchOptions& options, Communicator& ranks, Workers workers);
 
   // One step. All ranks call it together, with equal arguments.
   // `gradient`: of the loss; it is multiplied by `gradient_scale`. `loss`: with the weights as they are.
@@ -86,7 +89,7 @@ class DimReduce {
   void move(const FlatArrays& gradient, float scale, double length, const FlatArrays& weights);
 
   Basis basis_;
-  DimReduceOptions options_;
+  SearchOptions options_;
   Communicator& ranks_;
   Workers workers_;
   std::string identity_;

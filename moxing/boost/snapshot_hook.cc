@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -15,6 +16,18 @@
 
 namespace mox {
 namespace {
+
+// Whether a snapshot follows step `step`.
+bool is_due(const SnapshotHookOptions& options, int64_t step, double steps_per_epoch) {
+  if (options.until_step > 0 && step > options.until_step) return false;
+  // The passes that are done; a pass whose end lies within a step ends with it.
+  const auto passes = [&](int64_t steps) {
+    return static_cast<int64_t>(std::floor(static_cast<double>(steps) / steps_per_epoch + 1e-9));
+  };
+  if (options.from_epoch > 0 && passes(step) < options.from_epoch) return false;
+  if (options.every_n_steps > 0) return step % options.every_n_steps == 0;
+  return passes(step) / options.every_n_epochs > passes(step - 1) / options.every_n_epochs;
+}
 
 class SnapshotHook : public TrainingHook {
  public:
@@ -51,7 +64,7 @@ class SnapshotHook : public TrainingHook {
   }
 
   void after_run(Session& session, const StepResult&) override {
-    if (rank() != 0 || !is_due(session)) return;
+    if (rank() != 0 || !is_due(options_, session.global_step(), session.steps_per_epoch())) return;
     std::vector<NamedArray> variables;
     for (const std::string& name : session.trained_variable_names())
       variables.push_back({name, session.variable(name)});
@@ -77,19 +90,6 @@ class SnapshotHook : public TrainingHook {
   }
 
  private:
-  bool is_due(const Session& session) const {
-    const int64_t step = session.global_step();
-    if (options_.until_step > 0 && step > options_.until_step) return false;
-    const double per_epoch = session.steps_per_epoch();
-    // The passes that are done; a pass whose end lies within a step ends with it.
-    const auto passes = [&](int64_t steps) {
-      return static_cast<int64_t>(std::floor(static_cast<double>(steps) / per_epoch + 1e-9));
-    };
-    if (options_.from_epoch > 0 && passes(step) < options_.from_epoch) return false;
-    if (options_.every_n_steps > 0) return step % options_.every_n_steps == 0;
-    return passes(step) / options_.every_n_epochs > passes(step - 1) / options_.every_n_epochs;
-  }
-
   void refuse_those_of_others() const {
     for (const boost::SnapshotFile& file : boost::list_snapshots(directory_)) {
       const SafetensorsReader reader(file.path);
@@ -119,6 +119,12 @@ std::shared_ptr<Hook> snapshot_hook(const SnapshotHookOptions& options) {
     throw InvalidArgument(
         fmt::format("snapshots: from_epoch {} and keep {} must be >= 0", options.from_epoch, options.keep));
   return std::make_shared<SnapshotHook>(options);
+}
+
+int64_t count_snapshots(const SnapshotHookOptions& options, int64_t steps, double steps_per_epoch) {
+  int64_t count = 0;
+  for (int64_t step = 1; step <= steps; ++step) count += is_due(options, step, steps_per_epoch);
+  return options.keep > 0 ? std::min(count, options.keep) : count;
 }
 
 }  // namespace mox

@@ -29,4 +29,7 @@ struct SnapshotHookOptions {
 // if the system refuses to write.
 std::shared_ptr<Hook> snapshot_hook(const SnapshotHookOptions& options);
 
+// How many snapshots a run has on disk after `steps` steps.
+int64_t count_snapshots(const SnapshotHookOptions& options, int64_t steps, double steps_per_epoch);
+
 }  // namespace mox

@@ -15,6 +15,7 @@ std::vector<Option> options_of_compute();
 std::vector<Option> options_of_distribution();
 std::vector<Option> options_of_optimizer();
 std::vector<Option> options_of_checkpoints();
+std::vector<Option> options_of_boost();
 std::vector<Option> options_of_logging();
 
 }  // namespace mox::internal

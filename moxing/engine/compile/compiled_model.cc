@@ -173,6 +173,28 @@ CompiledModel& ModelCompiler::for_batch(const Batch& batch) {
   return for_signature(signature);
 }
 
+CompileOptions ModelCompiler::compile_options() const {
+  return {.rules = default_rules(arithmetic_.rules),
+          .convert = convert_layout,
+          .direct_convolutions = arithmetic_.rules.direct_convolutions,
+          .gradients_in_parts = gradients_in_parts_};
+}
+
+std::unique_ptr<PlanInstance> ModelCompiler::instance_of(const std::shared_ptr<const Plan>& plan,
+                                                         int lane) const {
+  return std::make_unique<PlanInstance>(plan, team_, [&](std::string_view name) {
+    return name == kLossScaleVariable ? loss_scale_ : variable_(lane, name);
+  });
+}
+
+void ModelCompiler::make_forward_only(CompiledModel& model) const {
+  if (!model.forward_instances.empty()) return;
+  const auto plan =
+      Plan::compile(*model.graph, {.fetches = {model.trained_loss}, .gradients = {}, .updates = {}},
+                    compile_options(), team_);
+  for (int lane = 0; lane < lanes_; ++lane) model.forward_instances.push_back(instance_of(plan, lane));
+}
+
 // A layer is built before the spec tells what is trained. Where that makes a difference to one, the graph is
 // built a second time, by then with what is known.
 void ModelCompiler::build(CompiledModel& model) {
@@ -214,7 +236,10 @@ std::unique_ptr<CompiledModel> ModelCompiler::compile(const std::vector<TensorTy
       *model->graph,
       mode_ == ModeKeys::TRAIN ? regularized_loss(*model->graph, model->spec) : model->spec.loss,
       model->spec);
-  if (mode_ == ModeKeys::TRAIN) fetches.fetch(std::string(kTrainedLoss), fetches.loss());
+  if (mode_ == ModeKeys::TRAIN) {
+    fetches.fetch(std::string(kTrainedLoss), fetches.loss());
+    model->trained_loss = fetches.loss();
+  }
   if (mode_ == ModeKeys::EVAL)
     fetch_evaluated(model->spec, fetches);
   else
@@ -232,19 +257,10 @@ std::unique_ptr<CompiledModel> ModelCompiler::compile(const std::vector<TensorTy
   request.fetches = fetches.tensors;
   for (const GradientOutput& gradient : request.gradients)
     model->gradient_variables.push_back(model->graph->spec(gradient.variable).name);
-  model->plan = Plan::compile(*model->graph, request,
-                              {.rules = default_rules(arithmetic_.rules),
-                               .convert = convert_layout,
-                               .direct_convolutions = arithmetic_.rules.direct_convolutions,
-                               .gradients_in_parts = gradients_in_parts_},
-                              team_);
-  const auto make_instance = [&](int lane) {
-    return std::make_unique<PlanInstance>(model->plan, team_, [&](std::string_view name) {
-      return name == kLossScaleVariable ? loss_scale_ : variable_(lane, name);
-    });
-  };
-  model->instance = make_instance(0);
-  for (int lane = 1; lane < lanes_; ++lane) model->further_instances.push_back(make_instance(lane));
+  model->plan = Plan::compile(*model->graph, request, compile_options(), team_);
+  model->instance = instance_of(model->plan, 0);
+  for (int lane = 1; lane < lanes_; ++lane)
+    model->further_instances.push_back(instance_of(model->plan, lane));
   model->fetch_names = std::move(fetches.names);
   if (mode_ == ModeKeys::EVAL) model->evaluated = evaluated_values(*model);
   return model;

@@ -46,7 +46,9 @@ struct CompiledModel {
   std::vector<std::string> fetch_names;         // of the plan's fetches; kTrainedLoss first in TRAIN
   std::vector<std::string> gradient_variables;  // of the plan's gradients
   std::vector<TensorType> signature;
-  EvaluatedValues evaluated;  // in EVAL
+  EvaluatedValues evaluated;                                     // in EVAL
+  Tensor trained_loss;                                           // TRAIN
+  std::vector<std::unique_ptr<PlanInstance>> forward_instances;  // of each lane; see make_forward_only
 
   // The index of a fetch; throws NotFound naming those that exist.
   size_t fetch_index(std::string_view name) const;
@@ -54,6 +56,7 @@ struct CompiledModel {
   PlanInstance& of_lane(int lane) {
     return lane == 0 ? *instance : *further_instances[static_cast<size_t>(lane - 1)];
   }
+  PlanInstance& forward_of_lane(int lane) { return *forward_instances[static_cast<size_t>(lane)]; }
 };
 
 // Compiles on demand and keeps what it has compiled: one model a signature.
@@ -86,9 +89,16 @@ class ModelCompiler {
   CompiledModel& for_signature(const std::vector<TensorType>& signature);
   CompiledModel& for_batch(const Batch& batch);
 
+  // Unless it has been done: makes instances that compute the trained loss of the same graph, their only
+  // fetch, and nothing else: no gradients, no updates of variables. Random numbers are those of the training
+  // step.
+  void make_forward_only(CompiledModel& model) const;
+
  private:
   std::unique_ptr<CompiledModel> compile(const std::vector<TensorType>& signature);
   void build(CompiledModel& model);
+  CompileOptions compile_options() const;
+  std::unique_ptr<PlanInstance> instance_of(const std::shared_ptr<const Plan>& plan, int lane) const;
 
   ModelFn model_fn_;
   ModeKeys mode_;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "moxing/boost/boost_options.h"
 #include "moxing/boost/snapshot_hook.h"
 #include "moxing/hooks/hook.h"
 #include "moxing/model/model_spec.h"
@@ -47,7 +48,10 @@ struct RunSpec {
   std::optional<std::string> predictions = {};  // the file that PREDICT writes: .csv, .jsonl or .npz
   std::optional<int64_t> seed = {};
   std::optional<SnapshotHookOptions> snapshots = {};  // the options snapshots.*
-  std::vector<std::shared_ptr<Hook>> hooks = {};      // see hook.h
+  std::optional<std::string> boost_level = {};
+  std::optional<BoostOptions> boost = {};           // the options boost.*
+  std::optional<DimReduceOptions> dim_reduce = {};  // the options dim_reduce.*
+  std::vector<std::shared_ptr<Hook>> hooks = {};    // see hook.h
 };
 
 // The exit status of a training that SIGINT, SIGTERM or SIGUSR1 has stopped: sysexits.h calls it EX_TEMPFAIL,

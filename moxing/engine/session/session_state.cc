@@ -80,6 +80,7 @@ std::map<std::string, std::string> to_checkpoint_state(const SessionState& state
       {"loss_scale", to_json(state.loss_scale).dump()},
       {"data_cursor", nlohmann::json(state.data_cursor).dump()},
       {"hooks", hooks.dump()}};
+  if (!state.stage_two.empty()) result["stage_two"] = state.stage_two;
   if (state.elements_taken) result["elements_taken"] = std::to_string(*state.elements_taken);
   if (state.instruction_set)
     result["instruction_set"] = nlohmann::json(to_string(*state.instruction_set)).dump();
@@ -112,6 +113,8 @@ SessionState from_checkpoint_state(const Checkpoint& checkpoint, const std::stri
         nlohmann::json::parse(checkpoint.state.at("learning_rate_multiplier")).get<double>();
     if (checkpoint.state.contains("loss_scale"))  // there was none before
       state.loss_scale = loss_scale_from(nlohmann::json::parse(checkpoint.state.at("loss_scale")));
+    if (const auto stage = checkpoint.state.find("stage_two"); stage != checkpoint.state.end())
+      state.stage_two = stage->second;
     state.data_cursor = nlohmann::json::parse(checkpoint.state.at("data_cursor")).get<std::string>();
     if (checkpoint.state.contains("elements_taken"))  // there was none before
       state.elements_taken = nlohmann::json::parse(checkpoint.state.at("elements_taken")).get<int64_t>();

@@ -40,6 +40,7 @@ struct SessionState {
   // (which no checkpoint had before) all steps had the logical replicas of the last one.
   std::optional<int64_t> elements_taken;
   std::map<std::string, std::string> hook_states;  // by Hook::name
+  std::string stage_two;  // of dimension-reduced training, JSON text; "" where there is none
 };
 
 std::map<std::string, std::string> to_checkpoint_state(const SessionState& state);

@@ -174,7 +174,15 @@ bool ReplicatedStep::begin(std::span<const Batch> batches) {
   return samples_ > 0;
 }
 
+// What each replica counts.
+void ReplicatedStep::begin_meeting() {
+  std::vector<double> shares(models_.size(), 0.0);
+  for (size_t local = 0; local < batches_.size(); ++local) shares[local] = share_of(batches_[local]);
+  meeting_.begin_step(std::move(shares));
+}
+
 void ReplicatedStep::run(const StepMoment& moment) {
+  moment_ = moment;
   const auto begin_step = [&](ParameterUpdater& updater) {
     updater.begin_step(moment.step, updater_.loss_scale().skipped_steps(), moment.steps_per_epoch,
                        moment.learning_rate_multiplier);
@@ -186,11 +194,7 @@ void ReplicatedStep::run(const StepMoment& moment) {
   numbers_.assign(models_.size(), {});
   arrays_.assign(models_.size(), {});
   const StepTiming::Moment begun{StepTiming::Clock::now(), communicator_.work()};
-  if (placement_.logical_replicas > 1) {
-    std::vector<double> shares(models_.size(), 0.0);
-    for (size_t local = 0; local < batches_.size(); ++local) shares[local] = share_of(batches_[local]);
-    meeting_.begin_step(std::move(shares));
-  }
+  if (placement_.logical_replicas > 1) begin_meeting();
   lanes_.run([&](int lane) {
     const auto each_reduction = [&](auto visit) {
       for (GradientReduction* reduction : {current_->gradients.get(), current_->updates.get()})
@@ -224,7 +228,7 @@ void ReplicatedStep::compute_replicas(const StepMoment& moment, int lane) {
   for (int64_t nth = 0; nth < count; ++nth) {
     const auto local = static_cast<size_t>(lane * count + nth);
     if (local < batches_.size()) {
-      compute_replica(*models_[local], batches_[local], moment, lane, nth);
+      compute_replica(*models_[local], batches_[local], lane, nth);
     } else {
       if (placement_.replicas_meet) accompany(moment, lane);
       contribute_nothing(lane, nth);
@@ -243,15 +247,19 @@ void ReplicatedStep::accompany(const StepMoment& moment, int lane) {
   full_model_->of_lane(lane).run({.components = no_batch_, .seed = moment.seed, .step = moment.step});
 }
 
-void ReplicatedStep::compute_replica(CompiledModel& model, const Batch& batch, const StepMoment& moment,
-                                     int lane, int64_t nth) {
+StepInputs ReplicatedStep::inputs_of(size_t local) const {
+  const int64_t replica = placement_.replicas().first + static_cast<int64_t>(local);
+  return {.components = batches_[local].components,
+          .seed = seed_of_replica(moment_.seed, replica),
+          .step = moment_.step};
+}
+
+void ReplicatedStep::compute_replica(CompiledModel& model, const Batch& batch, int lane, int64_t nth) {
   PlanInstance& instance = model.of_lane(lane);
-  const int64_t replica = placement_.replicas_of(lane).first + nth;
   const bool alone = placement_.logical_replicas == 1;
   const auto local = static_cast<size_t>(lane * placement_.replicas_per_lane() + nth);
   const EnteredExchange entered(alone ? nullptr : &meeting_.of(local));
-  const StepInputs inputs{
-      .components = batch.components, .seed = seed_of_replica(moment.seed, replica), .step = moment.step};
+  const StepInputs inputs = inputs_of(local);
   if (in_parts_) {
     const auto whole = [&](size_t i) {
       updater_.apply(current_->parameters[i], instance.gradient(i).values<float>(), 1, team_);
@@ -354,7 +362,7 @@ void ReplicatedStep::take_update(const SumRange& range) {
 }
 
 bool ReplicatedStep::applies_at_the_end() const {
-  return updater_.needs_all_gradients() || copies_.scheme() != UpdateScheme::kReplicatedHost;
+  return rule_ || updater_.needs_all_gradients() || copies_.scheme() != UpdateScheme::kReplicatedHost;
 }
 
 void ReplicatedStep::apply_together() {
@@ -365,6 +373,7 @@ void ReplicatedStep::apply_together() {
     scale = updater_.common_scale(std::vector<std::span<const float>>(sums_.begin(), sums_.end()), scale_);
   was_left_out_ = !scale;
   if (was_left_out_ || !is_server) return;
+  if (rule_) return apply_rule(*scale);
   const auto apply_to = [&](ParameterUpdater& updater) {
     for (size_t i = 0; i < sums_.size(); ++i) updater.apply(current_->parameters[i], sums_[i], *scale, team_);
   };

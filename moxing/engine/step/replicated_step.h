@@ -18,6 +18,7 @@
 
 #include "moxing/engine/compile/compiled_model.h"
 #include "moxing/engine/step/parameter_updater.h"
+#include "moxing/engine/step/step_rule.h"
 #include "moxing/engine/step/variable_copies.h"
 #include "moxing/hooks/hook.h"
 #include "runtime/replicas/gradient_reduction.h"
@@ -52,6 +53,10 @@ class ReplicatedStep : public StepResult {
                  const BucketOptions& buckets, bool in_parts);
   ~ReplicatedStep() override;
 
+  // From the next step on `rule` changes the variables in place of the optimizer; it outlives the steps.
+  // Needs gradients that are not in parts, and variables that the lanes share with the host.
+  void set_rule(StepRule* rule) { rule_ = rule; }
+
   // Makes ready for batches of this signature, so that mistakes show before the first step.
   void prepare(CompiledModel& model);
 
@@ -77,8 +82,7 @@ class ReplicatedStep : public StepResult {
 
   Reductions& reductions_of(CompiledModel& model);
   void compute_replicas(const StepMoment& moment, int lane);
-  void compute_replica(CompiledModel& model, const Batch& batch, const StepMoment& moment, int lane,
-                       int64_t nth);
+  void compute_replica(CompiledModel& model, const Batch& batch, int lane, int64_t nth);
   void contribute_nothing(int lane, int64_t nth);
   double share_of(const Batch& batch) const;
   void accompany(const StepMoment& moment, int lane);
@@ -96,6 +100,12 @@ class ReplicatedStep : public StepResult {
   bool applies_at_the_end() const;
   void apply_together();
   void bring_copies_up_to_date();
+  void begin_meeting();
+  StepInputs inputs_of(size_t local) const;
+  void apply_rule(double gradient_scale);
+  double loss_of_variables();
+  // Over all samples of the global batch; `values`: of this process's replicas. All ranks call it together.
+  double mean_of_replicas(const std::vector<double>& values);
   void combine_values();
   void combine_outputs();
 
@@ -103,6 +113,7 @@ class ReplicatedStep : public StepResult {
   Communicator& communicator_;
   ModelCompiler& compiler_;
   ParameterUpdater& updater_;
+  StepRule* rule_ = nullptr;  // in place of the updater
   const std::vector<ParameterUpdater*> lane_updaters_;
   VariableCopies& copies_;
   LaneThreads& lanes_;
@@ -117,6 +128,7 @@ class ReplicatedStep : public StepResult {
   CompiledModel* full_model_ = nullptr;  // of a batch that is not short
   std::vector<Array> no_batch_;          // zeros of its signature
   Reductions* current_ = nullptr;        // of the step under way
+  StepMoment moment_;                    // its
   std::span<const Batch> batches_;
   std::vector<CompiledModel*> models_;  // of this process's replicas; null for one without a batch
   CompiledModel* any_model_ = nullptr;

@@ -240,7 +240,7 @@ struct Bowl {
   }
 };
 
-DimReduce bowl_method(Communicator& ranks, const DimReduceOptions& options) {
+DimReduce bowl_method(Communicator& ranks, const SearchOptions& options) {
   return DimReduce(basis_of(Array::from<float>({2, 3}, {1, 0, 0, 0, 1, 0}), ranks), options, ranks,
                    kTwoThreads);
 }
@@ -286,10 +286,10 @@ TEST(DimReduceTest, ATrialOfNoNumberIsNotAccepted) {
 
 TEST(DimReduceTest, WhatCannotBeIsRefused) {
   Communicator alone;
-  for (const DimReduceOptions& wrong :
-       {DimReduceOptions{.rho = 1}, DimReduceOptions{.rho = 0}, DimReduceOptions{.gamma = 1},
-        DimReduceOptions{.alpha = -1}, DimReduceOptions{.sigma = 0}, DimReduceOptions{.max_search = 0},
-        DimReduceOptions{.alpha = std::numeric_limits<double>::infinity()}})
+  for (const SearchOptions& wrong :
+       {SearchOptions{.rho = 1}, SearchOptions{.rho = 0}, SearchOptions{.gamma = 1},
+        SearchOptions{.alpha = -1}, SearchOptions{.sigma = 0}, SearchOptions{.max_search = 0},
+        SearchOptions{.alpha = std::numeric_limits<double>::infinity()}})
     EXPECT_THAT(message_of<InvalidArgument>([&] { bowl_method(alone, wrong); }), HasSubstr("it must be"));
   EXPECT_THAT(message_of<InvalidArgument>([] { failed_search_from_string("retry"); }),
               HasSubstr("skip, shrink or stop"));

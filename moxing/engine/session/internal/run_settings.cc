@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "moxing/boost/boost_settings.h"
 #include "moxing/config/options.h"
 #include "moxing/optimizers/optimizer_options.h"
 #include "runtime/base/error.h"
@@ -44,20 +45,6 @@ int number_of_devices(const NumberOrString& option) {
   return static_cast<int>(*number);
 }
 
-std::optional<SnapshotHookOptions> resolve_snapshots(const std::optional<SnapshotHookOptions>& from_code) {
-  const auto value = [&]<typename T>(const char* name, T SnapshotHookOptions::*field) {
-    return resolve<T>(name, from_code ? std::optional<T>(*from_code.*field) : std::nullopt);
-  };
-  const SnapshotHookOptions options{
-      .every_n_epochs = value("snapshots.every_n_epochs", &SnapshotHookOptions::every_n_epochs),
-      .every_n_steps = value("snapshots.every_n_steps", &SnapshotHookOptions::every_n_steps),
-      .from_epoch = value("snapshots.from_epoch", &SnapshotHookOptions::from_epoch),
-      .keep = value("snapshots.keep", &SnapshotHookOptions::keep),
-      .directory = value("snapshots.directory", &SnapshotHookOptions::directory)};
-  if (options.every_n_epochs == 0 && options.every_n_steps == 0) return std::nullopt;
-  return options;
-}
-
 }  // namespace
 
 RunSettings resolve_settings(const RunSpec& spec) {
@@ -94,6 +81,7 @@ RunSettings resolve_settings(const RunSpec& spec) {
   settings.predictions = resolve<std::string>("predictions", spec.predictions);
   settings.gather_predictions = resolve<bool>("gather_predictions", std::nullopt);
   settings.snapshots = resolve_snapshots(spec.snapshots);
+  settings.dim_reduce = resolve_dim_reduce(spec.boost_level, spec.boost, spec.dim_reduce);
   settings.seed = static_cast<uint64_t>(resolve<int64_t>("seed", spec.seed));
   settings.prefetch_batches = static_cast<int>(resolve<int64_t>("prefetch_batches", std::nullopt));
   settings.arithmetic = {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "moxing/boost/boost_options.h"
 #include "moxing/boost/snapshot_hook.h"
 #include "moxing/config/options.h"
 #include "moxing/engine/compile/arithmetic.h"
@@ -30,6 +31,7 @@ struct RunSettings {
   std::string predictions;  // "": no file
   bool gather_predictions = true;
   std::optional<SnapshotHookOptions> snapshots;  // none are written
+  std::optional<DimReduceOptions> dim_reduce;    // stage 2 is off
   uint64_t seed = 0;
   int threads = 1, prefetch_batches = 2;
   int data_threads = 1;  // or PipelineOptions::kAutomatic

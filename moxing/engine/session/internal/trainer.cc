@@ -13,6 +13,7 @@
 #include <set>
 #include <utility>
 
+#include "moxing/boost/boost_report.h"
 #include "moxing/boost/snapshot_hook.h"
 #include "moxing/config/options.h"
 #include "moxing/engine/session/internal/device_trial.h"
@@ -95,6 +96,7 @@ RunResult Trainer::run() {
   restore_variables();
   open_data();
   find_last_step();
+  make_stage_two();
   make_updaters();
   if (updater_->optimizer().needs_steps_per_epoch() && steps_per_epoch_ == 0)
     throw FailedPrecondition(
@@ -107,7 +109,7 @@ RunResult Trainer::run() {
       [this](int lane, std::string_view name) { return copies_->of_lane(lane, name); });
   // Parts have no times of their own, and one copy of the variables to go to.
   const bool in_parts = placement_.logical_replicas == 1 && updater_->takes_parts() &&
-                        settings_.step_profile.empty() &&
+                        settings_.step_profile.empty() && !settings_.dim_reduce &&
                         settings_.update_scheme == UpdateScheme::kReplicatedHost;
   compiler_->set_training(training_facts_of(settings_.optimizer_fn(), placement_),
                           settings_.normalises_frozen);
@@ -130,6 +132,7 @@ RunResult Trainer::run() {
                                            dataset_->signature()[0].shape[0],
                                            bucket_options(settings_, placement_), in_parts);
   step_->prepare(model);
+  prepare_stage_two(model);
   if (saves())
     writer_ = std::make_unique<CheckpointWriter>(
         settings_.log_dir, CheckpointRetention{.keep_last = settings_.keep_checkpoints,
@@ -231,7 +234,14 @@ void Trainer::add_hooks(const std::vector<std::shared_ptr<Hook>>& of_model) {
     hooks_.push_back(evaluation_summary_);
     hooks_.push_back(evaluation_hook(settings_.eval_every_n_steps));
   }
-  if (settings_.snapshots) hooks_.push_back(snapshot_hook(*settings_.snapshots));
+  if (settings_.snapshots) {
+    SnapshotHookOptions options = *settings_.snapshots;
+    if (settings_.dim_reduce)  // those of stage 1
+      options.until_step =
+          boost::StageTwo::steps_of_stage_one(settings_.dim_reduce->from_epoch, steps_per_epoch_);
+    if (!settings_.dim_reduce || options.until_step > 0) hooks_.push_back(snapshot_hook(options));
+  }
+  if (stage_two_) hooks_.push_back(boost::boost_report_hook(*stage_two_));
   if (saves())
     hooks_.push_back(checkpoint_hook({.every_n_steps = settings_.save_model_steps,
                                       .every_seconds = static_cast<double>(settings_.save_model_secs)}));
@@ -273,6 +283,7 @@ void Trainer::train() {
     if (ranks_.size() > 1) agree_on_stopping();
     while (!stop_requested_) {
       set_job_step(global_step_ + 1);
+      if (stage_two_ && stage_two_->is_due(global_step_)) begin_stage_two();
       if (!take_batches()) {
         if (global_step_ == 0)
           throw DataError(
@@ -319,6 +330,11 @@ void Trainer::step() {
   ++global_step_;
   elements_taken_ += step_elements_;
   if (step_->was_left_out()) mention_left_out_step();
+  if (stage_two_ && stage_two_->wants_to_stop())
+    request_stop(
+        fmt::format("the line search of step {} failed (dim_reduce.on_failed_search: stop); the step changed "
+                    "nothing",
+                    global_step_));
   samples_ += step_->samples();
   compute_seconds_ += seconds_between(before, Clock::now());
 

@@ -15,6 +15,7 @@
 #include "moxing/engine/session/internal/run_lock.h"
 #include "moxing/engine/session/internal/run_settings.h"
 #include "moxing/engine/session/session_state.h"
+#include "moxing/engine/step/boost_rule.h"
 #include "moxing/engine/step/parameter_updater.h"
 #include "moxing/engine/step/replicated_step.h"
 #include "moxing/hooks/hook.h"
@@ -67,6 +68,9 @@ class Trainer : private Session {
   void open_data();
   void find_last_step();
   void make_updaters();
+  void make_stage_two();
+  void prepare_stage_two(const CompiledModel& model);
+  void begin_stage_two();
   void write_step_profile();
   void add_hooks(const std::vector<std::shared_ptr<Hook>>& of_model);
   void begin_graph(ModelBuild& build, const ModelSpec& spec);
@@ -103,6 +107,10 @@ class Trainer : private Session {
   std::unique_ptr<ParameterUpdater> updater_;
   std::vector<std::unique_ptr<ParameterUpdater>> lane_updaters_;  // with copies that lanes update
   std::unique_ptr<ReplicatedStep> step_;
+  std::unique_ptr<boost::StageTwo>
+      stage_two_;  // none: the optimizer changes the variables from the first step to the last
+  std::unique_ptr<BoostRule> boost_rule_;
+  std::optional<boost::StageTwo::Kept> kept_stage_two_;  // of the checkpoint, until the stage is prepared
   std::unique_ptr<Evaluator> evaluator_;
   std::vector<std::shared_ptr<Hook>> hooks_;
   size_t entered_hooks_ = 0;  // whose after_create_session was called

@@ -60,7 +60,8 @@ void Trainer::submit_checkpoint() {
                      .loss_scale = updater_->loss_scale().state(),
                      .data_cursor = pipeline_->cursor(),
                      .elements_taken = elements_taken_,
-                     .hook_states = {}};
+                     .hook_states = {},
+                     .stage_two = stage_two_ ? stage_two_->save_state() : ""};
   for (const auto& hook : hooks_)
     if (const std::string text = hook->save_state(); !hook->name().empty() && !text.empty())
       state.hook_states[hook->name()] = text;
@@ -72,6 +73,8 @@ void Trainer::submit_checkpoint() {
     checkpoint.variables.push_back({entry.name, entry.value.clone()});
   for (const NamedArray& entry : updater_->slots())
     checkpoint.optimizer_slots.push_back({entry.name, entry.value.clone()});
+  if (stage_two_ && stage_two_->has_begun())
+    checkpoint.optimizer_slots.push_back({std::string(kResidualSlot), stage_two_->method().residual()});
   checkpoint.state = to_checkpoint_state(state);
   writer_->submit(std::move(checkpoint));
   saved_step_ = global_step_;

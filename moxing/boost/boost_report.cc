@@ -1,0 +1,132 @@
+#include "moxing/boost/boost_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "moxing/console/console.h"
+#include "runtime/base/error.h"
+
+namespace mox::boost {
+namespace {
+
+constexpr int64_t kForwardsOfAStep = 3;
+
+class BoostReportHook : public Hook {
+ public:
+  explicit BoostReportHook(const StageTwo& stage) : stage_(stage) {}
+
+  std::string name() const override { return "boost_report"; }
+
+  void after_create_session(Session& session) override {
+    if (rows_.empty() && session.global_step() == stage_.first_step()) add_row(session);
+  }
+
+  void after_run(Session& session, const StepResult& result) override {
+    loss_sum_ += result.number("trained_loss");
+    ++loss_steps_;
+    const int64_t step = session.global_step();
+    if (step == stage_.first_step()) return add_row(session);
+    if (step < stage_.first_step() || rows_.empty()) return;
+    const double per_epoch = session.steps_per_epoch();
+    const auto epochs = [&](int64_t of) {
+      return per_epoch > 0 ? std::floor(static_cast<double>(of - stage_.first_step()) / per_epoch + 1e-9) : 0;
+    };
+    if (epochs(step) > epochs(step - 1) || step == session.last_step()) add_row(session);
+  }
+
+  void end(Session& session) override {
+    if (session.failed() || rows_.empty() || !stage_.has_begun()) return;
+    print(session);
+  }
+
+  std::string save_state() const override {
+    if (rows_.empty()) return "";
+    nlohmann::json rows = nlohmann::json::array();
+    for (const Row& row : rows_) rows.push_back({row.step, row.forwards, row.values});
+    return nlohmann::json({{"rows", rows}, {"loss_sum", loss_sum_}, {"loss_steps", loss_steps_}}).dump();
+  }
+  void restore_state(const std::string& state) override {
+    try {
+      const auto json = nlohmann::json::parse(state);
+      for (const auto& row : json.at("rows"))
+        rows_.push_back({row.at(0).get<int64_t>(), row.at(1).get<int64_t>(),
+                         row.at(2).get<std::vector<std::pair<std::string, double>>>()});
+      loss_sum_ = json.at("loss_sum").get<double>();
+      loss_steps_ = json.at("loss_steps").get<int64_t>();
+    } catch (const std::exception& error) {
+      throw DataError(fmt::format("the state of the report of stage 2 is damaged: {}", error.what()));
+    }
+  }
+
+ private:
+  struct Row {
+    int64_t step = 0, forwards = 0;
+    std::vector<std::pair<std::string, double>> values;
+  };
+
+  void add_row(Session& session) {
+    Row row{session.global_step(), 0, {}};
+    if (stage_.has_begun())
+      row.forwards = kForwardsOfAStep * stage_.method().counts().steps + stage_.method().counts().trials;
+    if (session.can_evaluate())
+      row.values = session.evaluate();
+    else if (loss_steps_ > 0)
+      row.values = {{"training loss", loss_sum_ / static_cast<double>(loss_steps_)}};
+    loss_sum_ = 0;
+    loss_steps_ = 0;
+    rows_.push_back(std::move(row));
+  }
+
+  void print(Session& session) const {
+    std::vector<std::string> names;
+    for (const Row& row : rows_)
+      for (const auto& [name, value] : row.values)
+        if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+    std::string text = fmt::format("\nstage 2, in {} dimensions{}\n{:>10} {:>10}",
+                                   stage_.method().basis().components(), explained(), "step", "forwards");
+    for (const std::string& name : names) text += fmt::format(" {:>14}", name);
+    for (const Row& row : rows_) {
+      text += fmt::format("\n{:>10} {:>10}", row.step, row.forwards);
+      for (const std::string& name : names) {
+        const auto value = std::ranges::find(row.values, name, &std::pair<std::string, double>::first);
+        text += value == row.values.end() ? fmt::format(" {:>14}", "-")
+                                          : fmt::format(" {:>14.4f}", value->second);
+      }
+    }
+    const DimReduce::Counts& counts = stage_.method().counts();
+    text +=
+        fmt::format("\nthe search failed in {} of {} steps; {} trials; accepted step lengths:", counts.failed,
+                    counts.steps, counts.trials);
+    double length = 1;
+    for (const int64_t accepted : counts.accepted) {
+      text += fmt::format(" {:.4g} ({}x)", length, accepted);
+      length *= stage_.rho();
+    }
+    session.console().print(text);
+  }
+
+  std::string explained() const {
+    const std::vector<double>& ratios = stage_.explained_ratio();
+    if (ratios.empty()) return fmt::format(" (of '{}')", stage_.basis_path());
+    double sum = 0;
+    for (const double ratio : ratios) sum += ratio;
+    return fmt::format(" that explain {:.2f} % of the variance of the snapshots (the first {:.2f} %)",
+                       100 * sum, 100 * ratios[0]);
+  }
+
+  const StageTwo& stage_;
+  std::vector<Row> rows_;
+  double loss_sum_ = 0;  // of the training steps since the last row
+  int64_t loss_steps_ = 0;
+};
+
+}  // namespace
+
+std::shared_ptr<Hook> boost_report_hook(const StageTwo& stage) {
+  return std::make_shared<BoostReportHook>(stage);
+}
+
+}  // namespace mox::boost

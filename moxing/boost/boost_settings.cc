@@ -1,0 +1,61 @@
+#include "moxing/boost/boost_settings.h"
+
+#include "moxing/config/options.h"
+
+namespace mox::internal {
+namespace {
+
+// Resolves fields of a struct of options, each by its own name.
+template <typename Options>
+class FieldResolver {
+ public:
+  explicit FieldResolver(const std::optional<Options>& from_code) : from_code_(from_code) {}
+  template <typename T>
+  T operator()(const char* name, T Options::*field) const {
+    return resolve<T>(name, from_code_ ? std::optional<T>(*from_code_.*field) : std::nullopt);
+  }
+
+ private:
+  const std::optional<Options>& from_code_;
+};
+
+}  // namespace
+
+std::optional<SnapshotHookOptions> resolve_snapshots(const std::optional<SnapshotHookOptions>& from_code) {
+  using Options = SnapshotHookOptions;
+  const FieldResolver<Options> value(from_code);
+  const Options options{.every_n_epochs = value("snapshots.every_n_epochs", &Options::every_n_epochs),
+                        .every_n_steps = value("snapshots.every_n_steps", &Options::every_n_steps),
+                        .from_epoch = value("snapshots.from_epoch", &Options::from_epoch),
+                        .keep = value("snapshots.keep", &Options::keep),
+                        .directory = value("snapshots.directory", &Options::directory)};
+  if (options.every_n_epochs == 0 && options.every_n_steps == 0) return std::nullopt;
+  return options;
+}
+
+std::optional<DimReduceOptions> resolve_dim_reduce(const std::optional<std::string>& level_from_code,
+                                                   const std::optional<BoostOptions>& boost_from_code,
+                                                   const std::optional<DimReduceOptions>& from_code) {
+  using Options = DimReduceOptions;
+  const FieldResolver<BoostOptions> boost(boost_from_code);
+  const std::string level = resolve<std::string>("boost_level", level_from_code),
+                    mode = boost("boost.mode", &BoostOptions::mode);
+  const bool wanted = boost("boost.dim_reduce", &BoostOptions::dim_reduce);
+  const FieldResolver<Options> value(from_code);
+  Options options{.from_epoch = value("dim_reduce.from_epoch", &Options::from_epoch),
+                  .n_components = value("dim_reduce.n_components", &Options::n_components),
+                  .rho = value("dim_reduce.rho", &Options::rho),
+                  .gamma = value("dim_reduce.gamma", &Options::gamma),
+                  .alpha = value("dim_reduce.alpha", &Options::alpha),
+                  .sigma = value("dim_reduce.sigma", &Options::sigma),
+                  .max_search = value("dim_reduce.max_search", &Options::max_search),
+                  .on_failed_search = value("dim_reduce.on_failed_search", &Options::on_failed_search),
+                  .pca_mat_path = value("dim_reduce.pca_mat_path", &Options::pca_mat_path),
+                  .weight_load_dir = value("dim_reduce.weight_load_dir", &Options::weight_load_dir),
+                  .timeout = value("dim_reduce.timeout", &Options::timeout),
+                  .basis_dtype = value("dim_reduce.basis_dtype", &Options::basis_dtype)};
+  if (level == "O0" || mode == "disable_all" || (mode == "manual" && !wanted)) return std::nullopt;
+  return options;
+}
+
+}  // namespace mox::internal
