@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "moxing/config/internal/command_line.h"
+#include "moxing/config/internal/expansion.h"
 #include "moxing/config/internal/option_listing.h"
 #include "moxing/config/internal/yaml.h"
 #include "moxing/config/options.h"
@@ -61,7 +62,8 @@ std::optional<std::string> configured(const InitOptions& options, internal::Conf
   if (command_line.help) return internal::help_text(options.program, store);
   if (command_line.version) return fmt::format("{} (moxing {})\n", options.program, version());
   for (const auto& [name, path] : command_line.values) {
-    if (name == "config" && !path.empty()) internal::read_yaml(path, &store);
+    if (name == "config" && !path.empty())
+      internal::read_yaml(internal::expanded(path, "command line", name), &store);
   }
   internal::store_command_line(command_line, &store);
   set_log_level(level_named(std::get<std::string>(store.at("log_level").value())));

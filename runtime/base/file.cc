@@ -114,6 +114,13 @@ void write_file_atomically(const std::string& path, std::string_view content) {
 }
 
 void make_directories(const std::string& path) {
+  // What a shell would have put something in for: nobody means a directory of that name.
+  if (path == "~" || path.starts_with("~/") || path.starts_with("$HOME") ||
+      path.find("${") != std::string::npos)
+    throw InvalidArgument(
+        fmt::format("'{}' holds a ~ or a variable, which only shells and options replace; write "
+                    "the directory out",
+                    path));
   std::error_code error;
   std::filesystem::create_directories(path, error);
   if (error) throw_io("make the directory", path, error.value());

@@ -18,7 +18,8 @@ std::string read_file(const std::string& path);
 void write_file_atomically(const std::string& path, std::span<const std::span<const std::byte>> pieces);
 void write_file_atomically(const std::string& path, std::string_view content);
 
-// Makes a directory and its parents. Throws IoError.
+// Makes a directory and its parents. Throws IoError, and InvalidArgument for a name that holds "${" or begins
+// with "~/" or "$HOME": whoever gives one means what a shell puts there.
 void make_directories(const std::string& path);
 
 // fsyncs a directory, so that a rename inside it survives a power cut. Throws IoError.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "moxing/config/internal/expansion.h"
 #include "moxing/config/internal/nearest.h"
 #include "runtime/base/error.h"
 
@@ -30,6 +31,10 @@ OptionValue checked(const Option& option, OptionValue value, const std::string& 
                                       option.name, type_name(option.type), where, type_name(type_of(value)),
                                       to_text(value)));
   }
+  if (auto* text = std::get_if<std::string>(&value); text && option.type == OptionType::kString)
+    *text = expanded(*text, where, option.name);
+  if (auto* texts = std::get_if<std::vector<std::string>>(&value))
+    for (std::string& text : *texts) text = expanded(text, where, option.name);
   check_value(option, value, where);
   return value;
 }
@@ -80,6 +85,7 @@ void ConfigStore::define(Option option, SourceLocation where) {
         "define_flag at {}: '{}' would be a value and a section of keys at once; choose another name.", place,
         option.name));
   }
+  option.default_value = checked(option, std::move(option.default_value), "define_flag at " + place);
   index_.emplace(option.name, settings_.size());
   settings_.push_back({.option = std::move(option), .declared_at = place});
 }

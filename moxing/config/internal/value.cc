@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "moxing/config/internal/expansion.h"
 #include "runtime/base/error.h"
 
 namespace mox::internal {
@@ -82,7 +83,7 @@ bool parse_bool(const Option& option, const WrittenValue& written) {
 
 std::string parse_string(const Option& option, const WrittenValue& written) {
   if (written.kind != Kind::kScalar) throw_wrong_type(option, expectation(OptionType::kString), written);
-  return written.text;
+  return expanded(written.text, written.where, option.name);
 }
 
 template <typename Element>
@@ -278,10 +279,14 @@ std::string to_text(const OptionValue& value) {
 std::string to_yaml(const OptionValue& value) {
   return std::visit(
       Overloaded{
-          [](const std::string& text) { return quoted_yaml(text); },
+          [](const std::string& text) { return quoted_yaml(unexpanded(text)); },
           [](const std::vector<int64_t>& list) { return fmt::format("[{}]", fmt::join(list, ", ")); },
           [](const std::vector<double>& list) { return "[" + join(list, ", ", number_text) + "]"; },
-          [](const std::vector<std::string>& list) { return "[" + join(list, ", ", quoted_yaml) + "]"; },
+          [](const std::vector<std::string>& list) {
+            return "[" +
+                   join(list, ", ", [](const std::string& text) { return quoted_yaml(unexpanded(text)); }) +
+                   "]";
+          },
           [&](const auto&) { return to_text(value); },
       },
       value);

@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "moxing/config/internal/nearest.h"
+#include "moxing/config/internal/text_encoding.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 
@@ -17,6 +21,12 @@ namespace {
 
 // A configuration is written by hand; a larger file is a data file named by mistake.
 constexpr std::uintmax_t kLargestFile = 4 << 20;
+
+// Maps that `<<` brings in, those inside of others included: an alias may hold itself.
+constexpr int kMostMerged = 1000;
+
+constexpr std::string_view kMergeKey = "<<";
+constexpr std::string_view kHolderPrefix = "x-";  // of sections that are there for `<<` alone
 
 std::string read_configuration_file(const std::string& path) {
   std::error_code error;
@@ -48,7 +58,7 @@ class YamlReader {
   YamlReader(std::string path, ConfigStore* store) : path_(std::move(path)), store_(store) {}
 
   void read() {
-    std::string content = read_configuration_file(path_);
+    std::string content = as_utf8(read_configuration_file(path_), path_);
     // yaml-cpp takes a quoted text that is never closed as closed by the end of the file if that end is a
     // line break, and swallows the keys below it. A comment behind the last line makes it see the mistake.
     content += content.ends_with('\n') ? "#" : "\n#";
@@ -65,7 +75,9 @@ class YamlReader {
                         at(documents[0].Mark()), documents[0].IsSequence() ? "list" : "text"));
       }
       read_section("", documents[0]);
+      for (const YAML::Node& holder : holders_) check_used(holder);
     } catch (const YAML::Exception& failure) {
+      throw_if_indented_with_a_tab(content, failure.mark);
       throw ConfigError(
           fmt::format("{}: the file is not well-formed YAML: {}.", at(failure.mark), failure.msg));
     }
@@ -76,13 +88,85 @@ class YamlReader {
     return mark.is_null() ? path_ : fmt::format("{}:{}", path_, mark.line + 1);
   }
 
+  void throw_if_indented_with_a_tab(const std::string& content, const YAML::Mark& mark) const {
+    if (mark.is_null()) return;
+    size_t begin = std::min(static_cast<size_t>(mark.pos), content.size());
+    begin = begin == 0 ? 0 : content.rfind('\n', begin - 1) + 1;  // npos + 1: the first line
+    const size_t text = content.find_first_not_of(" \t", begin);
+    const size_t tab = content.find('\t', begin);
+    if (tab == std::string::npos || (text != std::string::npos && tab > text)) return;
+    throw ConfigError(
+        fmt::format("{}: the line is indented with a tab, which YAML does not allow; use spaces.", at(mark)));
+  }
+
+  static std::string key_of(const YAML::Node& key, const std::string& where) {
+    if (!key.IsScalar()) throw ConfigError(fmt::format("{}: a key must be a name.", where));
+    return key.Scalar();
+  }
+
   void read_section(const std::string& section, const YAML::Node& map) {
+    std::set<std::string> given;
+    std::vector<YAML::Node> merged;
     for (const auto& item : map) {
       const YAML::Mark mark = item.first.Mark();
-      if (!item.first.IsScalar()) throw ConfigError(fmt::format("{}: a key must be a name.", at(mark)));
-      const std::string key = item.first.Scalar();
-      read_key(section.empty() ? key : fmt::format("{}.{}", section, key), mark, item.second);
+      const std::string key = key_of(item.first, at(mark));
+      if (key == kMergeKey) {
+        merged.push_back(item.second);
+      } else if (section.empty() && key.starts_with(kHolderPrefix) && item.second.IsMap()) {
+        holders_.push_back(item.second);
+      } else {
+        given.insert(key);
+        read_key(section.empty() ? key : fmt::format("{}.{}", section, key), mark, item.second);
+      }
     }
+    for (const YAML::Node& value : merged) merge(section, value, &given);
+  }
+
+  // The keys of a map, or of a list of maps, that the section does not give itself; of several maps the first
+  // that has a key counts.
+  void merge(const std::string& section, const YAML::Node& value, std::set<std::string>* given) {
+    if (value.IsSequence()) {
+      for (const YAML::Node& map : value) merge_map(section, map, given);
+    } else {
+      merge_map(section, value, given);
+    }
+  }
+
+  void merge_map(const std::string& section, const YAML::Node& map, std::set<std::string>* given) {
+    if (!map.IsMap())
+      throw ConfigError(
+          fmt::format("{}: '<<' takes a section of keys, or a list of them, that '&NAME' stands before and "
+                      "'*NAME' brings in.",
+                      at(map.Mark())));
+    if (++merged_ > kMostMerged)
+      throw ConfigError(fmt::format("{}: '<<' brings in more than {} sections; one of them holds itself.",
+                                    at(map.Mark()), kMostMerged));
+    used_.push_back(map);
+    std::vector<YAML::Node> inner;
+    for (const auto& item : map) {
+      const YAML::Mark mark = item.first.Mark();
+      const std::string key = key_of(item.first, at(mark));
+      if (key == kMergeKey) {
+        inner.push_back(item.second);
+      } else if (given->insert(key).second) {
+        read_key(section.empty() ? key : fmt::format("{}.{}", section, key), mark, item.second);
+      }
+    }
+    for (const YAML::Node& value : inner) merge(section, value, given);
+  }
+
+  // A section for '<<' alone that nothing brings in would be settings that count for nothing.
+  void check_used(const YAML::Node& holder) const {
+    const auto is_used = [&](const YAML::Node& node) {
+      return std::any_of(used_.begin(), used_.end(), [&](const YAML::Node& used) { return used.is(node); });
+    };
+    if (is_used(holder)) return;
+    for (const auto& item : holder)
+      if (is_used(item.second)) return;
+    throw ConfigError(
+        fmt::format("{}: no '<<: *NAME' brings in this section (one whose name begins with '{}' counts only "
+                    "where it does).",
+                    at(holder.Mark()), kHolderPrefix));
   }
 
   void read_key(const std::string& name, const YAML::Mark& mark, const YAML::Node& node) {
@@ -90,6 +174,7 @@ class YamlReader {
     if (!setting && store_->is_section(name)) {
       if (node.IsNull()) return;
       if (!node.IsMap()) throw_not_a_section(name, mark);
+      used_.push_back(node);
       return read_section(name, node);
     }
     if (!setting) {
@@ -106,6 +191,9 @@ class YamlReader {
       throw ConfigError(fmt::format("{}: '{}' is already given at {}; keep one of the two.", at(mark), name,
                                     first->second));
     }
+    used_.push_back(node);
+    if (node.IsSequence())
+      for (const YAML::Node& element : node) used_.push_back(element);
     WrittenValue written = to_written(node);
     if (node.IsNull()) written.where = at(mark);
     setting->written = parse_value(setting->option, written);
@@ -140,6 +228,9 @@ class YamlReader {
   std::string path_;
   ConfigStore* store_;
   std::map<std::string, std::string> line_of_;  // name of an option -> where it was given
+  int merged_ = 0;
+  std::vector<YAML::Node> holders_;  // top-level sections that are there for '<<' alone
+  std::vector<YAML::Node> used_;     // values and sections that count
 };
 
 }  // namespace

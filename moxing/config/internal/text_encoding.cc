@@ -1,0 +1,72 @@
+#include "moxing/config/internal/text_encoding.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+
+#include "runtime/base/error.h"
+
+namespace mox::internal {
+namespace {
+
+void append_utf8(uint32_t character, std::string* text) {
+  const auto continuation = [&](int shift) {
+    text->push_back(static_cast<char>(0x80 | ((character >> shift) & 0x3f)));
+  };
+  if (character < 0x80) {
+    text->push_back(static_cast<char>(character));
+  } else if (character < 0x800) {
+    text->push_back(static_cast<char>(0xc0 | (character >> 6)));
+    continuation(0);
+  } else if (character < 0x10000) {
+    text->push_back(static_cast<char>(0xe0 | (character >> 12)));
+    continuation(6);
+    continuation(0);
+  } else {
+    text->push_back(static_cast<char>(0xf0 | (character >> 18)));
+    continuation(12);
+    continuation(6);
+    continuation(0);
+  }
+}
+
+std::string from_utf16(const std::string& bytes, bool big_endian, const std::string& path) {
+  const auto fail = [&](size_t offset) {
+    throw ConfigError(
+        fmt::format("{}: the file begins as UTF-16 but is none at byte {}; save it as UTF-8.", path, offset));
+  };
+  const auto unit = [&](size_t at) {
+    const auto first = static_cast<uint8_t>(bytes[at]), second = static_cast<uint8_t>(bytes[at + 1]);
+    return static_cast<uint32_t>(big_endian ? first << 8 | second : second << 8 | first);
+  };
+  if (bytes.size() % 2 != 0) fail(bytes.size() - 1);
+  std::string text;
+  for (size_t at = 0; at < bytes.size(); at += 2) {
+    uint32_t character = unit(at);
+    if (at == 0 && character == 0xfeff) continue;
+    if (character >= 0xd800 && character < 0xe000) {  // the first of a pair
+      const uint32_t low = at + 3 < bytes.size() ? unit(at + 2) : 0;
+      if (character >= 0xdc00 || low < 0xdc00 || low >= 0xe000) fail(at);
+      character = 0x10000 + ((character - 0xd800) << 10) + (low - 0xdc00);
+      at += 2;
+    }
+    append_utf8(character, &text);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string as_utf8(const std::string& bytes, const std::string& path) {
+  using namespace std::string_literals;
+  if (bytes.starts_with("\xff\xfe\0\0"s) || bytes.starts_with("\0\0\xfe\xff"s) ||
+      (bytes.size() >= 4 && (bytes.compare(1, 3, "\0\0\0"s) == 0 || bytes.starts_with("\0\0\0"s))))
+    throw ConfigError(fmt::format("{}: the file is encoded as UTF-32; save it as UTF-8.", path));
+  if (bytes.starts_with("\xff\xfe")) return from_utf16(bytes, false, path);
+  if (bytes.starts_with("\xfe\xff")) return from_utf16(bytes, true, path);
+  if (bytes.size() >= 4 && !bytes[0] != !bytes[1] && !bytes[0] == !bytes[2] && !bytes[1] == !bytes[3])
+    return from_utf16(bytes, bytes[0] == '\0', path);
+  return bytes.starts_with("\xef\xbb\xbf") ? bytes.substr(3) : bytes;
+}
+
+}  // namespace mox::internal
