@@ -14,7 +14,8 @@ namespace mox::internal {
 
 struct TrainingFacts {
   // Whether the run leaves the values of a variable as they are, though it is trainable: it is outside of
-  // var_scopes, or its learning rate is multiplied by 0. Empty: no variable is frozen.
+  // var_scopes, the option freeze names it, or its learning rate is multiplied by 0. Empty: no variable is
+  // frozen.
   std::function<bool(std::string_view variable, const Shape& shape)> is_frozen = {};
   // Logical replicas that compute a step together; 0: not known.
   int64_t replicas = 0;

@@ -46,11 +46,22 @@ void VariableStore::declare(const Graph& graph) {
       variables_.emplace(spec.name, spec.initial_value(seed_));
       continue;
     }
-    if (restored->second.type() != spec.type)
-      throw InvalidArgument(fmt::format(
-          "the checkpoint has '{}' as {}, the model (at {}) as {}; start from another "
-          "log_dir, or make the model as it was",
-          spec.name, to_string(restored->second.type()), to_string(spec.where), to_string(spec.type)));
+    if (const TensorType& before = restored->second.type(); before != spec.type) {
+      const bool is_other_shape = before.dtype == spec.type.dtype;
+      if (!initialises_other_shapes_ || !is_other_shape)
+        throw InvalidArgument(
+            fmt::format("the checkpoint has '{}' as {}, the model (at {}) as {}; start from another "
+                        "log_dir, or make the model as it was{}",
+                        spec.name, to_string(before), to_string(spec.where), to_string(spec.type),
+                        is_other_shape && required_from_.empty()
+                            ? ", or have it begin anew with --on_shape_mismatch=initialise"
+                            : ""));
+      other_shapes_.push_back(
+          fmt::format("{} ({}, in the checkpoint {})", spec.name, to_string(spec.type), to_string(before)));
+      variables_.emplace(spec.name, spec.initial_value(seed_));
+      restored_.erase(restored);
+      continue;
+    }
     variables_.emplace(spec.name, std::move(restored->second));
     restored_.erase(restored);
   }

@@ -28,6 +28,9 @@ class VariableStore {
   // variable and `origin` (the checkpoint) and the names that the checkpoint has and the model has not.
   void require_restored(std::string origin);
 
+  // From now on a restored value of another shape is left aside: its variable is initialised.
+  void initialise_other_shapes() { initialises_other_shapes_ = true; }
+
   // Makes every variable of `graph` that does not exist yet. Throws InvalidArgument if one exists, or was
   // restored, with another type.
   void declare(const Graph& graph);
@@ -38,6 +41,9 @@ class VariableStore {
 
   std::vector<NamedArray> all() const;         // by name, sharing the memory
   std::vector<std::string> unclaimed() const;  // of restored values that no declared variable took
+  // Of variables that were initialised since their restored values have another shape: the name and both
+  // types, as in "w (float32[2, 5], in the checkpoint float32[2, 1000])".
+  const std::vector<std::string>& other_shapes() const { return other_shapes_; }
   // Those values and those of all variables, by name, sharing the memory: what is known under this run's
   // names.
   std::vector<NamedArray> all_and_unclaimed() const;
@@ -47,6 +53,8 @@ class VariableStore {
 
   uint64_t seed_;
   std::string required_from_;
+  bool initialises_other_shapes_ = false;
+  std::vector<std::string> other_shapes_;
   std::map<std::string, Array, std::less<>> variables_;
   std::map<std::string, Array, std::less<>> restored_;
 };

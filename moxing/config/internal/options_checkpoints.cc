@@ -31,6 +31,37 @@ std::vector<Option> options_of_checkpoints() {
        .help = "Checkpoints at multiples of this many steps are kept for good, beside the newest. 0: none.",
        .minimum = 0},
 
+      {.name = "checkpoint_include_patterns",
+       .type = OptionType::kStringList,
+       .default_value = std::vector<std::string>{},
+       .group = "Checkpoints",
+       .help =
+           "Of the variables of checkpoint_path, a training starts from those in whose names one of these "
+           "regular expressions is found. Empty: all."},
+      {.name = "checkpoint_exclude_patterns",
+       .type = OptionType::kStringList,
+       .default_value = std::vector<std::string>{},
+       .group = "Checkpoints",
+       .help =
+           "A training does not take the variables of checkpoint_path in whose names one of these regular "
+           "expressions is found: they begin with their initial values."},
+      {.name = "checkpoint_rename",
+       .type = OptionType::kStringList,
+       .default_value = std::vector<std::string>{},
+       .group = "Checkpoints",
+       .help =
+           "Pairs \"PATTERN -> REPLACEMENT\": what a regular expression finds in the names of the variables "
+           "of checkpoint_path is replaced, one pair after the other, before the patterns above look at "
+           "them. $1: the expression's first group."},
+      {.name = "on_shape_mismatch",
+       .type = OptionType::kString,
+       .default_value = "refuse",
+       .group = "Checkpoints",
+       .help =
+           "What a training does with a variable that has another shape in checkpoint_path. refuse: it is "
+           "an error. initialise: it begins with its initial value.",
+       .allowed = {"refuse", "initialise"}},
+
       {.name = "snapshots.every_n_epochs",
        .type = OptionType::kInteger,
        .default_value = int64_t{0},

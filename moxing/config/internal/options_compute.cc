@@ -54,9 +54,9 @@ std::vector<Option> options_of_compute() {
        .type = OptionType::kString,
        .default_value = "inference",
        .group = "Compute",
-       .help =
-           "Batch normalisation in TRAIN whose scale and offset are not trained (var_scopes, a learning rate "
-           "times 0). inference: by its moving averages, which stay. training: by the batch; they go on.",
+       .help = "Batch normalisation in TRAIN whose scale and offset are not trained (freeze, var_scopes, a "
+               "learning rate times 0). inference: by its moving averages, which stay. training: by the "
+               "batch; they go on.",
        .allowed = {"inference", "training"}},
       {.name = "print_plan",
        .type = OptionType::kBool,

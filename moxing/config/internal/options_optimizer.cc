@@ -40,6 +40,14 @@ std::vector<Option> options_of_optimizer() {
        .group = "Optimizer",
        .help = "Weight decay (L2, or decoupled for adamw). 0: none. Not given: the program's, else 0.",
        .minimum = 0},
+      {.name = "freeze",
+       .type = OptionType::kStringList,
+       .default_value = std::vector<std::string>{},
+       .group = "Optimizer",
+       .help =
+           "Variables in whose names one of these regular expressions is found are not trained: no "
+           "gradient of them is computed, and batch normalisation of such a scale and offset keeps to its "
+           "moving averages (frozen_batch_norm)."},
       {.name = "clip_gradient_norm",
        .type = OptionType::kNumber,
        .default_value = 0.0,

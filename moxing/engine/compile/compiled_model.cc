@@ -99,7 +99,7 @@ std::vector<GradientOutput> gradients_of(const Tensor& loss, const Graph& graph,
         graph.variables().size(),
         spec.var_scopes.empty() ? ""
                                 : fmt::format(" inside the var_scopes {}", fmt::join(spec.var_scopes, ", ")),
-        training.is_frozen ? " with a learning rate that is not multiplied by 0" : ""));
+        training.is_frozen ? " and not frozen (freeze, a learning rate times 0)" : ""));
   const std::vector<Tensor> found = gradients(loss, targets);
   std::vector<GradientOutput> result;
   for (size_t i = 0; i < targets.size(); ++i) {

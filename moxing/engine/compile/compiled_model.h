@@ -76,8 +76,8 @@ class ModelCompiler {
   // its gradients are taken; what is fetched as kTrainedLoss is not.
   void scale_loss(const Array& scale) { loss_scale_ = scale; }
 
-  // What layers are told of the training (is_short_batch is found out here); variables whose learning rate is
-  // multiplied by 0 get no gradient. `normalises_frozen`: batch normalisation that is not trained goes on as
+  // What layers are told of the training (is_short_batch is found out here); variables that the facts call
+  // frozen get no gradient. `normalises_frozen`: batch normalisation that is not trained goes on as
   // if it were.
   void set_training(TrainingFacts facts, bool normalises_frozen) {
     training_ = std::move(facts);

@@ -35,6 +35,12 @@ struct RunSpec {
   std::optional<bool> auto_batch = {};
   std::optional<std::string> log_dir = {};
   std::optional<std::string> checkpoint_path = {};
+  // What a training takes of checkpoint_path (docs/checkpoints.md): regular expressions over names, pairs of
+  // one and its replacement; "refuse" or "initialise".
+  std::optional<std::vector<std::string>> checkpoint_include_patterns = {}, checkpoint_exclude_patterns = {};
+  std::optional<std::vector<std::pair<std::string, std::string>>> checkpoint_rename = {};
+  std::optional<std::string> on_shape_mismatch = {};
+  std::optional<std::vector<std::string>> freeze = {};  // regular expressions: variables that are not trained
   std::optional<int64_t> max_number_of_steps = {};
   std::optional<int64_t> max_epochs = {};
   std::optional<int64_t> log_every_n_steps = {};

@@ -154,6 +154,8 @@ StartingPoint find_on_disk(const RunSettings& settings) {
   if (!settings.checkpoint_path.empty()) {
     start.kind = StartingPoint::Kind::kWarmStart;
     start.checkpoint = load_checkpoint(settings.checkpoint_path, &start.path);
+    if (settings.run_mode == ModeKeys::TRAIN)
+      start.left_out = select_variables(settings.restore, start.path, &start.checkpoint.variables);
   }
   return start;
 }

@@ -44,7 +44,7 @@ double batches_per_second(const RunSpec& spec, const RunSettings& settings, cons
   LaneThreads lanes(placement.lanes, team);
   ModelCompiler compiler(spec.model_fn, ModeKeys::TRAIN, store, team, settings.arithmetic, {},
                          placement.lanes);
-  compiler.set_training(training_facts_of(settings.optimizer_fn(), placement), settings.normalises_frozen);
+  compiler.set_training(training_facts_of(settings, placement), settings.normalises_frozen);
   CompiledModel& model = compiler.for_signature(signature);
   const std::vector<Array> batch = zeros_of(signature);
   const auto pass = [&] {

@@ -32,10 +32,12 @@ double learning_rate_scale(const RunSettings& settings, const Placement& placeme
 // Where gradients are not sent, each is taken as soon as it is there; with several replicas in ranges of
 // which those of two replicas, the variable and its slots are in a core's cache together (one alone has a
 // team, which shares it whole).
-TrainingFacts training_facts_of(std::shared_ptr<const Optimizer> optimizer, const Placement& placement) {
+TrainingFacts training_facts_of(const RunSettings& settings, const Placement& placement) {
+  const std::shared_ptr<const Optimizer> optimizer = settings.optimizer_fn();
   return {.is_frozen =
-              [optimizer = std::move(optimizer)](std::string_view variable, const Shape& shape) {
-                return optimizer->parameter_settings(variable, shape).learning_rate_multiplier == 0;
+              [optimizer, freeze = settings.freeze](std::string_view variable, const Shape& shape) {
+                return freeze.match(variable) ||
+                       optimizer->parameter_settings(variable, shape).learning_rate_multiplier == 0;
               },
           .replicas = placement.logical_replicas};
 }

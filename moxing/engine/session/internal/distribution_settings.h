@@ -17,8 +17,8 @@ Placement placement_of(const RunSettings& settings, const StartingPoint& start, 
 // The factor of scale_learning_rate.
 double learning_rate_scale(const RunSettings& settings, const Placement& placement);
 
-// What layers are told of a training with this optimizer.
-TrainingFacts training_facts_of(std::shared_ptr<const Optimizer> optimizer, const Placement& placement);
+// What layers are told of a training with these settings.
+TrainingFacts training_facts_of(const RunSettings& settings, const Placement& placement);
 
 BucketOptions bucket_options(const RunSettings& settings, const Placement& placement);
 

@@ -45,6 +45,21 @@ int number_of_devices(const NumberOrString& option) {
   return static_cast<int>(*number);
 }
 
+RestoreSelection resolve_restore(const RunSpec& spec) {
+  using Texts = std::vector<std::string>;
+  const auto patterns = [](const char* option, const std::optional<Texts>& from_code) {
+    return NamePatterns(option, resolve<Texts>(option, from_code));
+  };
+  std::optional<Texts> pairs;
+  if (spec.checkpoint_rename) pairs = replacement_texts(*spec.checkpoint_rename);
+  return {.rename = {"checkpoint_rename",
+                     parse_replacements("checkpoint_rename", resolve<Texts>("checkpoint_rename", pairs))},
+          .include = patterns("checkpoint_include_patterns", spec.checkpoint_include_patterns),
+          .exclude = patterns("checkpoint_exclude_patterns", spec.checkpoint_exclude_patterns),
+          .initialises_other_shapes =
+              resolve<std::string>("on_shape_mismatch", spec.on_shape_mismatch) == "initialise"};
+}
+
 }  // namespace
 
 RunSettings resolve_settings(const RunSpec& spec) {
@@ -66,6 +81,8 @@ RunSettings resolve_settings(const RunSpec& spec) {
   refuse_object_stores("log_dir (or train_url)", settings.log_dir);
   refuse_object_stores("checkpoint_path", settings.checkpoint_path);
   refuse_object_stores("data_url", resolve<std::string>("data_url", std::nullopt));
+  settings.restore = resolve_restore(spec);
+  settings.freeze = {"freeze", resolve<std::vector<std::string>>("freeze", spec.freeze)};
   settings.max_number_of_steps = resolve<int64_t>("max_number_of_steps", spec.max_number_of_steps);
   settings.max_epochs = resolve<int64_t>("max_epochs", spec.max_epochs);
   settings.log_every_n_steps = resolve<int64_t>("log_every_n_steps", spec.log_every_n_steps);

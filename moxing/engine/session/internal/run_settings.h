@@ -8,6 +8,7 @@
 
 #include "moxing/boost/boost_options.h"
 #include "moxing/boost/snapshot_hook.h"
+#include "moxing/checkpoint/restore_selection.h"
 #include "moxing/config/options.h"
 #include "moxing/engine/compile/arithmetic.h"
 #include "moxing/engine/session/run.h"
@@ -24,6 +25,8 @@ struct RunSettings {
   int64_t batch_size = 0, eval_batch_size = 0;
   bool auto_batch = true;
   std::string log_dir, checkpoint_path;
+  RestoreSelection restore;  // what is taken of checkpoint_path
+  NamePatterns freeze;
   int64_t max_number_of_steps = 0, max_epochs = 0;
   int64_t log_every_n_steps = 0, output_every_n_steps = 0, save_summary_steps = 0;
   int64_t save_model_secs = 0, save_model_steps = 0, keep_checkpoints = 0, keep_checkpoint_every_n_steps = 0;

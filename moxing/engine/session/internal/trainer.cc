@@ -111,13 +111,13 @@ RunResult Trainer::run() {
   const bool in_parts = placement_.logical_replicas == 1 && updater_->takes_parts() &&
                         settings_.step_profile.empty() && !settings_.dim_reduce &&
                         settings_.update_scheme == UpdateScheme::kReplicatedHost;
-  compiler_->set_training(training_facts_of(settings_.optimizer_fn(), placement_),
-                          settings_.normalises_frozen);
+  compiler_->set_training(training_facts_of(settings_, placement_), settings_.normalises_frozen);
   if (in_parts) compiler_->take_gradients_in_parts();
   if (updater_->loss_scale().is_on()) compiler_->scale_loss(updater_->loss_scale().variable());
   CompiledModel& model = compiler_->for_signature(dataset_->signature());
   trained_names_ = model.gradient_variables;
   std::ranges::sort(trained_names_);
+  report_frozen(settings_.freeze, *model.graph, ranks_.rank() == 0);
   report_restored(start_, store_, ranks_.rank() == 0, saves() ? settings_.log_dir : "");
   start_.checkpoint = {};
   if (settings_.print_plan) {
@@ -201,6 +201,7 @@ void Trainer::restore_variables() {
       break;
     case StartingPoint::Kind::kWarmStart:
       store_.restore(start_.checkpoint.variables);
+      if (settings_.restore.initialises_other_shapes) store_.initialise_other_shapes();
       log_info(fmt::format("variables from '{}' (checkpoint_path); training begins at step 0", start_.path));
       break;
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -36,6 +37,10 @@ void report_restored(const StartingPoint& start, const VariableStore& store, boo
   const std::set<std::string> known(held.begin(), held.end());
   std::vector<std::string> taken, missing;
   for (const std::string& name : model) (known.contains(name) ? taken : missing).push_back(name);
+  const std::vector<std::string>& anew = store.other_shapes();  // each begins with the name and a space
+  std::erase_if(taken, [&](const std::string& name) {
+    return std::ranges::any_of(anew, [&](const std::string& text) { return text.starts_with(name + ' '); });
+  });
   if (taken.empty() && !is_continued)
     throw FailedPrecondition(fmt::format(
         "the checkpoint '{}' and the model have no variable in common: the checkpoint has {} ({}), the model "
@@ -43,11 +48,15 @@ void report_restored(const StartingPoint& start, const VariableStore& store, boo
         "begin "
         "with initial values",
         start.path, held.size(), first_names(held), model.size(), first_names(model)));
-  if (!says || (missing.empty() && unused.empty())) return;
+  if (!says || (missing.empty() && unused.empty() && anew.empty())) return;
   std::string line = fmt::format("{} of the model's {} variables are from the checkpoint '{}'", taken.size(),
                                  model.size(), start.path);
   if (!missing.empty())
     line += fmt::format("; {} begin with their initial values: {}", missing.size(), first_names(missing));
+  if (!anew.empty())
+    line += fmt::format("; {} begin anew, since their shapes differ: {}", anew.size(), first_names(anew));
+  if (!start.left_out.empty())
+    line += fmt::format("; {} of the checkpoint's were left out as asked", start.left_out.size());
   if (!unused.empty())
     line +=
         fmt::format("; {} of the checkpoint's are not in the model for training and {}: {}", unused.size(),
@@ -56,10 +65,29 @@ void report_restored(const StartingPoint& start, const VariableStore& store, boo
     const std::string path = log_dir + "/restored_variables.txt";
     write_file_atomically(path, section("taken from '" + start.path + "'", taken) +
                                     section("begun with initial values", missing) +
+                                    section("begun anew, since their shapes differ", anew) +
+                                    section("left out as asked", start.left_out) +
                                     section("of the checkpoint alone", unused));
     line += fmt::format(" (all names: '{}')", path);
   }
   log_warning(line);
+}
+
+void report_frozen(const NamePatterns& freeze, const Graph& graph, bool says) {
+  if (freeze.empty()) return;
+  std::vector<std::string> names, frozen;
+  size_t trainable = 0;
+  for (const Tensor& variable : graph.variables()) {
+    const VariableSpec& spec = graph.spec(variable);
+    names.push_back(spec.name);
+    if (!spec.trainable) continue;
+    ++trainable;
+    if (freeze.match(spec.name)) frozen.push_back(spec.name);
+  }
+  freeze.require_used(names, "the model");
+  if (says)
+    log_info(fmt::format("freeze: {} of {} variables are not trained: {}", frozen.size(), trainable,
+                         first_names(frozen)));
 }
 
 }  // namespace mox::internal

@@ -5,6 +5,7 @@
 
 #include "moxing/engine/session/session_state.h"
 #include "moxing/model/variable_store.h"
+#include "runtime/base/name_patterns.h"
 
 namespace mox::internal {
 
@@ -15,5 +16,9 @@ namespace mox::internal {
 // cannot be.
 void report_restored(const StartingPoint& start, const VariableStore& store, bool says,
                      const std::string& log_dir);
+
+// One line about the option `freeze`: how many of the graph's trainable variables are not trained. Throws
+// InvalidArgument for a pattern that none of the graph's variables matches.
+void report_frozen(const NamePatterns& freeze, const Graph& graph, bool says);
 
 }  // namespace mox::internal
