@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "moxing/checkpoint/internal/checksum_text.h"
+#include "moxing/checkpoint/internal/json_layout.h"
 #include "runtime/base/error.h"
 
 namespace mox::internal {
@@ -17,6 +18,8 @@ constexpr int kMaxDepth = 100;  // the JSON library writes nested values recursi
 // The file begins with these, the checksum's digits between them; the checksum covers all that follows.
 constexpr std::string_view kBeforeChecksum = "{\n  \"crc32\": \"";
 constexpr std::string_view kBehindChecksum = "\",\n";
+// Before the last member; nowhere else does a line begin so.
+constexpr std::string_view kBeforeState = "\n  \"state\": ";
 
 // Accepts JSON whose every value survives being read and written again.
 class LosslessJson : public nlohmann::json_sax<Json> {
@@ -55,7 +58,7 @@ class LosslessJson : public nlohmann::json_sax<Json> {
   int depth_ = 0;
 };
 
-Json parse_value(const std::string& key, const std::string& text) {
+void require_lossless(const std::string& key, const std::string& text) {
   LosslessJson checker(kMaxDepth);
   // The JSON parser takes a zero byte for the end of its input.
   if (text.find('\0') != text.npos)
@@ -64,7 +67,6 @@ Json parse_value(const std::string& key, const std::string& text) {
     Json::sax_parse(text, &checker);
   if (!checker.error.empty())
     throw InvalidArgument(fmt::format("the state '{}' cannot be saved: {}", key, checker.error));
-  return Json::parse(text);
 }
 
 }  // namespace
@@ -77,14 +79,18 @@ std::string encode_state(const CheckpointState& state) {
   body["files"] = Json::object();
   for (const auto& [name, stamp] : state.files)
     body["files"][name] = {{"bytes", stamp.bytes}, {"header_crc32", checksum_text(stamp.header_crc32)}};
-  body["state"] = Json::object();
-  for (const auto& [key, value] : state.state) body["state"][key] = parse_value(key, value);
-  std::string sealed;
-  try {
-    sealed = body.dump(2).substr(2) + "\n";  // without "{\n"
-  } catch (const nlohmann::json::exception&) {
-    throw InvalidArgument("the state of a checkpoint has a key that is not UTF-8 text");
+  std::string sealed = body.dump(2).substr(2);  // without "{\n"
+  sealed.resize(sealed.size() - 2);             // without "\n}"
+  std::string members;
+  for (const auto& [key, value] : state.state) {
+    require_lossless(key, value);
+    try {
+      members += (members.empty() ? "" : ",") + Json(key).dump() + ':' + value;
+    } catch (const nlohmann::json::exception&) {
+      throw InvalidArgument("the state of a checkpoint has a key that is not UTF-8 text");
+    }
   }
+  sealed += fmt::format(",{}{}\n}}\n", kBeforeState, indented('{' + members + '}', 2));
   return fmt::format("{}{}{}{}", kBeforeChecksum, checksum_text(crc32_of(sealed)), kBehindChecksum, sealed);
 }
 
@@ -104,7 +110,10 @@ CheckpointState decode_state(std::string_view text, const std::string& path) {
   if (!Json::sax_parse(json, &checker))
     throw DataError(fmt::format("'{}' cannot be read: {}", path, checker.error));
   try {
-    const Json body = Json::parse(json);
+    const size_t state_begin = json.find(kBeforeState);
+    const bool has_state = state_begin != json.npos;
+    // Without the comma before the state, which is kept as it is written.
+    const Json body = Json::parse(has_state ? json.substr(0, state_begin - 1) + "}" : json);
     if (body.at("format") != "moxing checkpoint" || body.at("version") != kVersion)
       throw DataError(
           fmt::format("'{}' is of format {} version {}; this program reads version {} of \"moxing "
@@ -117,7 +126,11 @@ CheckpointState decode_state(std::string_view text, const std::string& path) {
       if (!crc32) throw DataError(fmt::format("'{}': the checksum of '{}' is not one", path, name));
       state.files[name] = {file.at("bytes").get<uint64_t>(), *crc32};
     }
-    for (const auto& [key, value] : body.at("state").items()) state.state[key] = value.dump();
+    const std::string values =
+        has_state ? compact(std::string_view(json).substr(state_begin + kBeforeState.size())) : "";
+    if (!values.starts_with('{')) throw DataError(fmt::format("'{}' cannot be read: it has no state", path));
+    for (const auto& [key, value] : members_of(values))
+      state.state[Json::parse(key).get<std::string>()] = value;
     return state;
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("'{}' cannot be read: {}", path, error.what()));

@@ -14,30 +14,115 @@ namespace mox::internal {
 
 namespace {
 
-nlohmann::json to_json(const LossScaleState& state) {
+using Json = nlohmann::json;
+
+// Whether every checkpoint has it: those of before it was added leave the member as it is.
+enum class Since { kFirst, kLater };
+
+// How a member stands in a checkpoint. `write`: its JSON text, or "" where it has no value. `read` throws
+// what is wrong with a text.
+struct Field {
+  const char* key;
+  Since since;
+  std::string (*write)(const SessionState& state);
+  void (*read)(const std::string& text, SessionState& state);
+};
+
+Json to_json(const OptimizerIdentity& optimizer) {
+  return {{"name", optimizer.name}, {"slots", optimizer.slots}};
+}
+void from_json(const Json& json, OptimizerIdentity& optimizer) {
+  optimizer = {json.at("name").get<std::string>(), json.at("slots").get<std::vector<std::string>>()};
+}
+
+Json to_json(const LossScaleState& state) {
   return {{"scale", state.scale},
           {"steps_in_a_row", state.steps_in_a_row},
           {"skipped_steps", state.skipped_steps},
           {"skipped_in_a_row", state.skipped_in_a_row}};
 }
-
-LossScaleState loss_scale_from(const nlohmann::json& json) {
-  const LossScaleState state{.scale = json.at("scale").get<double>(),
-                             .steps_in_a_row = json.at("steps_in_a_row").get<int64_t>(),
-                             .skipped_steps = json.at("skipped_steps").get<int64_t>(),
-                             .skipped_in_a_row = json.at("skipped_in_a_row").get<int64_t>()};
+void from_json(const Json& json, LossScaleState& state) {
+  state = {.scale = json.at("scale").get<double>(),
+           .steps_in_a_row = json.at("steps_in_a_row").get<int64_t>(),
+           .skipped_steps = json.at("skipped_steps").get<int64_t>(),
+           .skipped_in_a_row = json.at("skipped_in_a_row").get<int64_t>()};
   const bool has_scale = state.scale >= 1 && state.scale <= LossScale::kLargest;
   if ((!has_scale && state.scale != 0) || state.steps_in_a_row < 0 ||
       state.steps_in_a_row >= LossScale::kStepsToDouble || state.skipped_steps < 0 ||
       state.skipped_in_a_row < 0 || state.skipped_in_a_row >= LossScale::kMostSkippedInARow)
     throw DataError(fmt::format("a loss scale of {}", json.dump()));
-  return state;
 }
 
-InstructionSet instruction_set_from(const nlohmann::json& json) {
-  const auto set = instruction_set_from_string(json.get<std::string>());
-  if (!set) throw DataError(fmt::format("a set of instructions named {}", json.dump()));
-  return *set;
+Json to_json(InstructionSet set) { return to_string(set); }
+void from_json(const Json& json, InstructionSet& set) {
+  const auto named = instruction_set_from_string(json.get<std::string>());
+  if (!named) throw DataError(fmt::format("a set of instructions named {}", json.dump()));
+  set = *named;
+}
+
+// Of what JSON has itself.
+template <typename T>
+Json to_json(const T& value) {
+  return value;
+}
+template <typename T>
+void from_json(const Json& json, T& value) {
+  value = json.get<T>();
+}
+
+template <typename T>
+std::string text_of(const T& value) {
+  return to_json(value).dump();
+}
+template <typename T>
+std::string text_of(const std::optional<T>& value) {
+  return value ? text_of(*value) : "";
+}
+template <typename T>
+void take(const Json& json, T& value) {
+  from_json(json, value);
+}
+template <typename T>
+void take(const Json& json, std::optional<T>& value) {
+  from_json(json, value.emplace());
+}
+
+template <auto Member>
+constexpr Field field(const char* key, Since since) {
+  return {key, since, [](const SessionState& state) { return text_of(state.*Member); },
+          [](const std::string& text, SessionState& state) { take(Json::parse(text), state.*Member); }};
+}
+
+// Of a member that is JSON text itself, of somebody else who reads it.
+template <std::string SessionState::*Member>
+constexpr Field text_field(const char* key) {
+  return {key, Since::kLater, [](const SessionState& state) { return state.*Member; },
+          [](const std::string& text, SessionState& state) { state.*Member = text; }};
+}
+
+// All but global_step, which the checkpoint has itself.
+constexpr Field kFields[] = {
+    field<&SessionState::optimizer>("optimizer", Since::kFirst),
+    field<&SessionState::seed>("seed", Since::kFirst),
+    field<&SessionState::threads>("threads", Since::kFirst),
+    field<&SessionState::logical_replicas>("logical_replicas", Since::kLater),
+    field<&SessionState::devices>("devices", Since::kLater),
+    field<&SessionState::processor>("processor", Since::kLater),
+    field<&SessionState::instruction_set>("instruction_set", Since::kLater),
+    field<&SessionState::arithmetic>("arithmetic", Since::kLater),
+    field<&SessionState::learning_rate_multiplier>("learning_rate_multiplier", Since::kFirst),
+    field<&SessionState::loss_scale>("loss_scale", Since::kLater),
+    field<&SessionState::data_cursor>("data_cursor", Since::kFirst),
+    field<&SessionState::elements_taken>("elements_taken", Since::kLater),
+    field<&SessionState::hook_states>("hooks", Since::kFirst),
+    text_field<&SessionState::stage_two>("stage_two"),
+};
+
+void require_possible(const SessionState& state) {
+  if (state.logical_replicas < 1) throw DataError(fmt::format("{} logical replicas", state.logical_replicas));
+  constexpr int64_t kMost = int64_t{1} << 62;
+  if (const int64_t taken = state.elements_taken.value_or(0); taken < 0 || taken > kMost)
+    throw DataError(fmt::format("{} elements taken", taken));
 }
 
 std::string describe(const OptimizerIdentity& optimizer) {
@@ -65,25 +150,9 @@ void require_same_optimizer(const OptimizerIdentity& before, const Optimizer& no
 }
 
 std::map<std::string, std::string> to_checkpoint_state(const SessionState& state) {
-  nlohmann::json hooks = nlohmann::json::object();
-  for (const auto& [name, text] : state.hook_states) hooks[name] = text;
-  const nlohmann::json optimizer = {{"name", state.optimizer.name}, {"slots", state.optimizer.slots}};
-  std::map<std::string, std::string> result = {
-      {"optimizer", optimizer.dump()},
-      {"seed", std::to_string(state.seed)},
-      {"threads", std::to_string(state.threads)},
-      {"logical_replicas", std::to_string(state.logical_replicas)},
-      {"devices", std::to_string(state.devices)},
-      {"processor", nlohmann::json(state.processor).dump()},
-      {"arithmetic", nlohmann::json(state.arithmetic).dump()},
-      {"learning_rate_multiplier", nlohmann::json(state.learning_rate_multiplier).dump()},
-      {"loss_scale", to_json(state.loss_scale).dump()},
-      {"data_cursor", nlohmann::json(state.data_cursor).dump()},
-      {"hooks", hooks.dump()}};
-  if (!state.stage_two.empty()) result["stage_two"] = state.stage_two;
-  if (state.elements_taken) result["elements_taken"] = std::to_string(*state.elements_taken);
-  if (state.instruction_set)
-    result["instruction_set"] = nlohmann::json(to_string(*state.instruction_set)).dump();
+  std::map<std::string, std::string> result;
+  for (const Field& field : kFields)
+    if (std::string text = field.write(state); !text.empty()) result[field.key] = std::move(text);
   return result;
 }
 
@@ -91,38 +160,10 @@ SessionState from_checkpoint_state(const Checkpoint& checkpoint, const std::stri
   SessionState state;
   state.global_step = checkpoint.global_step;
   try {
-    const auto optimizer = nlohmann::json::parse(checkpoint.state.at("optimizer"));
-    state.optimizer = {optimizer.at("name").get<std::string>(),
-                       optimizer.at("slots").get<std::vector<std::string>>()};
-    state.seed = nlohmann::json::parse(checkpoint.state.at("seed")).get<uint64_t>();
-    state.threads = nlohmann::json::parse(checkpoint.state.at("threads")).get<int>();
-    if (checkpoint.state.contains("logical_replicas"))  // there were none before
-      state.logical_replicas = nlohmann::json::parse(checkpoint.state.at("logical_replicas")).get<int64_t>();
-    if (state.logical_replicas < 1)
-      throw DataError(fmt::format("{} logical replicas", state.logical_replicas));
-    if (checkpoint.state.contains("devices"))  // there were none before
-      state.devices = nlohmann::json::parse(checkpoint.state.at("devices")).get<int>();
-    if (checkpoint.state.contains("processor"))  // there was none before
-      state.processor = nlohmann::json::parse(checkpoint.state.at("processor")).get<std::string>();
-    if (checkpoint.state.contains("instruction_set"))  // there was none before
-      state.instruction_set =
-          instruction_set_from(nlohmann::json::parse(checkpoint.state.at("instruction_set")));
-    if (checkpoint.state.contains("arithmetic"))  // there was none before
-      state.arithmetic = nlohmann::json::parse(checkpoint.state.at("arithmetic")).get<std::string>();
-    state.learning_rate_multiplier =
-        nlohmann::json::parse(checkpoint.state.at("learning_rate_multiplier")).get<double>();
-    if (checkpoint.state.contains("loss_scale"))  // there was none before
-      state.loss_scale = loss_scale_from(nlohmann::json::parse(checkpoint.state.at("loss_scale")));
-    if (const auto stage = checkpoint.state.find("stage_two"); stage != checkpoint.state.end())
-      state.stage_two = stage->second;
-    state.data_cursor = nlohmann::json::parse(checkpoint.state.at("data_cursor")).get<std::string>();
-    if (checkpoint.state.contains("elements_taken"))  // there was none before
-      state.elements_taken = nlohmann::json::parse(checkpoint.state.at("elements_taken")).get<int64_t>();
-    constexpr int64_t kMost = int64_t{1} << 62;
-    if (const int64_t taken = state.elements_taken.value_or(0); taken < 0 || taken > kMost)
-      throw DataError(fmt::format("{} elements taken", *state.elements_taken));
-    state.hook_states =
-        nlohmann::json::parse(checkpoint.state.at("hooks")).get<std::map<std::string, std::string>>();
+    for (const Field& field : kFields)
+      if (field.since == Since::kFirst || checkpoint.state.contains(field.key))
+        field.read(checkpoint.state.at(field.key), state);
+    require_possible(state);
   } catch (const std::exception& error) {
     throw DataError(
         fmt::format("the checkpoint '{}' holds no training state that this program can continue ({}); give "
