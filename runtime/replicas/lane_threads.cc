@@ -98,6 +98,7 @@ void LaneThreads::stop() {
 }
 
 void LaneThreads::run(FunctionRef<void(int)> body) {
+  if (team_.size() > 1) contention_.look();
   if (threads_.empty()) {
     body(0);
     return;

@@ -12,6 +12,7 @@
 
 #include "runtime/base/function_ref.h"
 #include "runtime/base/team.h"
+#include "runtime/replicas/core_contention.h"
 
 namespace mox::internal {
 
@@ -39,6 +40,7 @@ class LaneThreads {
   void loop(int lane);
 
   const Team team_;
+  CoreContention contention_;
   bool is_bound_ = false;
   cpu_set_t allowed_, first_cores_;  // of all lanes, of lane 0; only where lanes are bound
   std::mutex mutex_;
