@@ -169,6 +169,7 @@ void PlanInstance::run_instructions(const StepInputs& inputs, const GradientList
   for (const ComponentPointer& p : self.component_pointers)
     self.instructions[p.instruction].inputs[p.input] = inputs.components[p.component].data();
 
+  const EnteredTeam entered(*self.team);
   using Clock = std::chrono::steady_clock;
   Clock::time_point before = self.profiling ? Clock::now() : Clock::time_point();
   auto event = compiled.gradient_events.begin();

@@ -1,7 +1,8 @@
 // PlanInstance: a plan bound to one device: its arena, its kernels' state, its result buffers. `run`
 // allocates nothing.
 //
-// Threads: one thread, which has entered the team that the plan was compiled for.
+// Threads: one thread at a time, which computes with the team that the plan was compiled for and has its own
+// again afterwards.
 #pragma once
 
 #include <functional>

@@ -9,7 +9,9 @@ std::vector<Option> options_of_compute() {
        .type = OptionType::kInteger,
        .default_value = int64_t{0},
        .group = "Compute",
-       .help = "Threads that compute. 0: all cores that the process may use.",
+       .help = "Threads that compute. 0: as many as OMP_NUM_THREADS says, else one for each core that the "
+               "process "
+               "may use; and one alone for a plan whose instructions are too small to be shared out.",
        .minimum = 0,
        .maximum = 4096},
       {.name = "conv_algorithm",

@@ -41,7 +41,8 @@ struct CompiledModel {
   std::unique_ptr<Graph> graph;
   ModelSpec spec;
   std::shared_ptr<const Plan> plan;
-  std::unique_ptr<PlanInstance> instance;                        // of lane 0
+  Team team;                               // that computes it: the compiler's, or one thread of it
+  std::unique_ptr<PlanInstance> instance;  // of lane 0
   std::vector<std::unique_ptr<PlanInstance>> further_instances;  // of the other lanes
   std::vector<std::string> fetch_names;         // of the plan's fetches; kTrainedLoss first in TRAIN
   std::vector<std::string> gradient_variables;  // of the plan's gradients
@@ -98,7 +99,8 @@ class ModelCompiler {
   std::unique_ptr<CompiledModel> compile(const std::vector<TensorType>& signature);
   void build(CompiledModel& model);
   CompileOptions compile_options() const;
-  std::unique_ptr<PlanInstance> instance_of(const std::shared_ptr<const Plan>& plan, int lane) const;
+  std::unique_ptr<PlanInstance> instance_of(const std::shared_ptr<const Plan>& plan, const Team& team,
+                                            int lane) const;
 
   ModelFn model_fn_;
   ModeKeys mode_;

@@ -2,12 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
+#include <cstdlib>
+#include <string_view>
 
 #include "moxing/boost/boost_settings.h"
 #include "moxing/config/options.h"
 #include "moxing/optimizers/optimizer_options.h"
 #include "runtime/base/error.h"
+#include "runtime/base/log.h"
 #include "runtime/base/team.h"
 #include "runtime/data/pipeline.h"
 
@@ -60,6 +64,27 @@ RestoreSelection resolve_restore(const RunSpec& spec) {
               resolve<std::string>("on_shape_mismatch", spec.on_shape_mismatch) == "initialise"};
 }
 
+// Those of OMP_NUM_THREADS, which schedulers set for their jobs, else one for each core. Of a list (one
+// number a level of nesting) the first counts.
+int default_threads() {
+  const int cores = available_cores();
+  const char* const given = std::getenv("OMP_NUM_THREADS");
+  if (given == nullptr || *given == '\0') return cores;
+  const std::string_view text(given);
+  const char* const end = text.data() + text.size();
+  int threads = 0;
+  const auto [rest, error] = std::from_chars(text.data(), end, threads);
+  if (error != std::errc() || (rest != end && *rest != ',') || threads < 1 || threads > 4096)
+    throw InvalidArgument(
+        fmt::format("OMP_NUM_THREADS is '{}', which is no number of threads from 1 to 4096; "
+                    "set one, unset it, or give threads",
+                    given));
+  if (threads != cores)
+    log_info(
+        fmt::format("threads: {}, as OMP_NUM_THREADS says; the process may use {} cores", threads, cores));
+  return threads;
+}
+
 }  // namespace
 
 RunSettings resolve_settings(const RunSpec& spec) {
@@ -110,9 +135,9 @@ RunSettings resolve_settings(const RunSpec& spec) {
   settings.normalises_frozen = resolve<std::string>("frozen_batch_norm", std::nullopt) == "training";
   settings.print_plan = resolve<bool>("print_plan", std::nullopt);
 
-  const int cores = available_cores();
   settings.threads = static_cast<int>(resolve<int64_t>("threads", std::nullopt));
-  if (settings.threads == 0) settings.threads = cores;
+  settings.arithmetic.team_follows_work = settings.threads == 0;
+  if (settings.threads == 0) settings.threads = default_threads();
   settings.data_threads = static_cast<int>(resolve<int64_t>("data_threads", std::nullopt));
   if (settings.data_threads == 0) settings.data_threads = PipelineOptions::kAutomatic;
   settings.data_memory_bytes = static_cast<size_t>(resolve<int64_t>("data_memory_mb", std::nullopt)) << 20;
