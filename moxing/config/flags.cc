@@ -130,6 +130,11 @@ std::optional<T> resolve_optional(std::string_view name, const std::optional<T>&
                                         name, internal::type_name(setting.option.type),
                                         internal::type_name(option_type<T>())));
     }
+    if (setting.spec && from_code)
+      throw InvalidArgument(fmt::format(
+          "'{}' is given twice by the program: in RunSpec::options and by a field of the run spec; "
+          "keep one of the two.",
+          name));
     internal::store_code(&setting, stored(from_code));
     value = setting.value();
   });
@@ -166,6 +171,26 @@ template std::optional<std::vector<double>> resolve_optional(std::string_view,
 template std::vector<std::string> resolve(std::string_view, const std::optional<std::vector<std::string>>&);
 template std::optional<std::vector<std::string>> resolve_optional(
     std::string_view, const std::optional<std::vector<std::string>>&);
+
+void store_spec_options(const std::vector<std::pair<std::string, OptionValue>>& options) {
+  internal::with_configured("RunSpec::options", [&](internal::ConfigStore* store) {
+    for (internal::Setting& setting : store->settings()) setting.spec.reset();
+    for (const auto& [name, value] : options) {
+      internal::Setting& setting = store->at(name);
+      if (setting.option.command_line_only)
+        throw InvalidArgument(
+            fmt::format("RunSpec::options: '{}' can only be given on the command line.", name));
+      if (name == "log_level")
+        throw InvalidArgument(
+            "RunSpec::options: log_level counts from mox::init on, before any run; set it there.");
+      if (std::holds_alternative<std::monostate>(value))
+        throw InvalidArgument(fmt::format("RunSpec::options gives '{}' no value.", name));
+      if (setting.spec)
+        throw InvalidArgument(fmt::format("RunSpec::options gives '{}' twice; keep one of the two.", name));
+      internal::store_spec(&setting, value);
+    }
+  });
+}
 
 std::string option_origin(std::string_view name) {
   std::string origin;

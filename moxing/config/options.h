@@ -2,8 +2,8 @@
 // gives the YAML key, the flag, the text of --help and the page docs/configuration.md.
 //
 // A value comes from the first of these that has one:
-//   set_flag (the program, after init)  >  command line  >  YAML file (--config)  >  code (the run spec)  >
-//   default.
+//   set_flag (the program, after init)  >  command line  >  YAML file (--config)  >  code (the run spec: its
+//   RunSpec::options, its fields)  >  default.
 // Every value knows where it comes from, so that a run can print what it really uses and why.
 //
 // Threads: all functions may be called from any thread.
@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -44,7 +45,10 @@ struct Option {
   std::vector<std::string> allowed{};  // strings only: the texts that are accepted; empty: any
   std::optional<double> minimum{};     // numbers only, inclusive
   std::optional<double> maximum{};     // numbers only, inclusive
-  bool command_line_only = false;      // makes no sense inside a YAML file
+  // kStringList only: each text is made of words KEY=VALUE with these keys, which a YAML file may also write
+  // as a section of keys.
+  std::vector<std::string> fields{};
+  bool command_line_only = false;  // makes no sense inside a YAML file
 };
 
 // The options of the framework, in the order in which they are documented. To add one, add a row to the table
@@ -63,9 +67,15 @@ T resolve(std::string_view name, const std::optional<T>& from_code);
 template <typename T>
 std::optional<T> resolve_optional(std::string_view name, const std::optional<T>& from_code);
 
-// Where the value of an option comes from: "default", "code", "run.yaml:12", "command line" or "set_flag".
-// Throws as resolve does.
+// Where the value of an option comes from: "default", "code", "RunSpec::options", "run.yaml:12", "command
+// line" or "set_flag". Throws as resolve does.
 std::string option_origin(std::string_view name);
+
+// What a run spec says of any options (RunSpec::options), in place of what an earlier one has said: it counts
+// as code does, and before the from_code of resolve. Throws NotFound for a name that is not declared,
+// InvalidArgument for one that is given twice or only on the command line or for a value of another type,
+// ConfigError for one out of range.
+void store_spec_options(const std::vector<std::pair<std::string, OptionValue>>& options);
 
 // Every option with its value and origin, as YAML that --config accepts:
 //   batch_size: 100  # run.yaml:3

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/graph/tensor.h"
@@ -17,6 +18,9 @@ struct TrainingFacts {
   // var_scopes, the option freeze names it, or its learning rate is multiplied by 0. Empty: no variable is
   // frozen.
   std::function<bool(std::string_view variable, const Shape& shape)> is_frozen = {};
+  // What is done with all trainable variables of the model, before gradients are made: it throws where the
+  // run's settings do not fit them. Empty: nothing.
+  std::function<void(const std::vector<std::pair<std::string, Shape>>& variables)> check_trainable = {};
   // Logical replicas that compute a step together; 0: not known.
   int64_t replicas = 0;
   // The batch is the smaller one at the end of the data: others have more samples.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "ops/ops.h"
 #include "runtime/base/error.h"
@@ -93,23 +94,38 @@ Tensor get_variable(std::string_view name, const Shape& shape, const Initializer
 
 struct VarScope::State {
   ScopePosition previous;
-  NameScope names;
+  std::optional<NameScope> names;
   TraitsScope traits;
-  State(std::string_view name, const NodeTraits& inside)
-      : previous(position()), names(name), traits(inside) {}
+  explicit State(const NodeTraits& inside) : previous(position()), traits(inside) {}
 };
 
-VarScope::VarScope(std::string_view name, const VarScopeOptions& options) {
+namespace {
+
+NodeTraits traits_of_scope(std::string_view name, const VarScopeOptions& options) {
   Graph& graph = current_graph("var_scope");
-  check_scope_name(name);
   if (options.force_dtype && *options.force_dtype != DType::kFloat32 &&
       *options.force_dtype != DType::kBFloat16)
-    throw InvalidArgument(fmt::format("var_scope('{}'): force_dtype must be float32 or bfloat16, got {}",
-                                      name, to_string(*options.force_dtype)));
+    throw InvalidArgument(fmt::format("var_scope({}): force_dtype must be float32 or bfloat16, got {}",
+                                      name.empty() ? "" : fmt::format("'{}'", name),
+                                      to_string(*options.force_dtype)));
   NodeTraits traits = current_traits();
   if (options.force_dtype) traits.compute_dtype = options.force_dtype;
   if (options.recompute && traits.recomputed_stretch == 0) traits.recomputed_stretch = graph.new_stretch();
-  state_ = std::make_unique<State>(name, traits);
+  return traits;
+}
+
+}  // namespace
+
+VarScope::VarScope(const VarScopeOptions& options)
+    : state_(std::make_unique<State>(traits_of_scope("", options))) {
+  if (options.reuse != Reuse::kInherit) position().reuse = options.reuse;
+}
+
+VarScope::VarScope(std::string_view name, const VarScopeOptions& options) {
+  current_graph("var_scope");
+  check_scope_name(name);
+  state_ = std::make_unique<State>(traits_of_scope(name, options));
+  state_->names.emplace(name);
   position().prefix += std::string(name) + '/';
   if (options.reuse != Reuse::kInherit) position().reuse = options.reuse;
 }
@@ -117,6 +133,7 @@ VarScope::~VarScope() { position() = state_->previous; }
 
 VarScope var_scope(std::string_view name, Reuse reuse) { return {name, {.reuse = reuse}}; }
 VarScope var_scope(std::string_view name, const VarScopeOptions& options) { return {name, options}; }
+VarScope var_scope(const VarScopeOptions& options) { return VarScope(options); }
 
 bool is_in_scope(std::string_view name, std::string_view scope) {
   while (!scope.empty() && scope.back() == '/') scope.remove_suffix(1);

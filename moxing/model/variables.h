@@ -61,6 +61,7 @@ struct VarScopeOptions {
 class VarScope {
  public:
   VarScope(std::string_view name, const VarScopeOptions& options);
+  explicit VarScope(const VarScopeOptions& options);  // adds nothing to names
   ~VarScope();
   VarScope(const VarScope&) = delete;
   VarScope& operator=(const VarScope&) = delete;
@@ -72,6 +73,8 @@ class VarScope {
 // Throws InvalidArgument for a name that is empty or begins or ends with '/', and for another force_dtype.
 [[nodiscard]] VarScope var_scope(std::string_view name, Reuse reuse = Reuse::kInherit);
 [[nodiscard]] VarScope var_scope(std::string_view name, const VarScopeOptions& options);
+// A scope without a name, for its options alone: names inside are as outside.
+[[nodiscard]] VarScope var_scope(const VarScopeOptions& options);
 
 // Tensors of the graph being built that were put under `key`, in order: "variables", "trainable_variables",
 // "regularization_losses", or a key of one's own (add_to_collection). `scope`: only those whose name is in

@@ -69,6 +69,7 @@ void validate(const Registration& registration, const OptimizerOptions& options)
   check_range(registration.name, "weight_decay", options.weight_decay, options.weight_decay >= 0,
               "a finite number >= 0");
   validate_parameter_groups(options.parameter_groups);
+  validate_parameter_overrides(options.parameter_overrides);
   check("momentum", options.momentum, fraction, "in [0, 1)");
   check("beta1", options.beta1, fraction, "in [0, 1)");
   check("beta2", options.beta2, fraction, "in [0, 1)");

@@ -63,6 +63,10 @@ class Optimizer {
   // What the parameter groups say of a variable. Asked once a variable, when the model is compiled.
   virtual ParameterSettings parameter_settings(std::string_view variable, const Shape& shape) const = 0;
 
+  // Asked once, with all trainable variables of the model, before the first step: throws InvalidArgument for
+  // a parameter group that none of them belongs to.
+  virtual void check_variables(std::span<const TrainableVariable> /*variables*/) const {}
+
   // If set, the caller computes the global norm of all gradients before the first `apply` of a step (the
   // updates can then not overlap the backward pass) and multiplies gradient_scale by `clipping_scale(norm,
   // limit)` (gradient_clipping.h).
@@ -90,6 +94,8 @@ struct OptimizerOptions {
   double weight_decay = 0;
   // The first group that matches a variable decides. Giving groups replaces the default one.
   std::vector<ParameterGroup> parameter_groups = default_parameter_groups();
+  // What goes before the groups, by patterns of names (the option optimizer.groups).
+  std::vector<ParameterOverride> parameter_overrides = {};
   std::optional<double> momentum = {};  // momentum (0.9), rmsprop (0); in [0, 1)
   std::optional<bool> nesterov = {};    // momentum (false)
   std::optional<double> beta1 = {};     // adam, adamw (0.9): decay of the gradient's mean; in [0, 1)

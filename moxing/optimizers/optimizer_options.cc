@@ -43,6 +43,13 @@ std::optional<NumberOrString> to_option(const Schedule& schedule) {
   return *text;
 }
 
+// What the program's optimizer says of an option, unless the program says it in RunSpec::options, too: that
+// counts.
+template <typename T>
+std::optional<T> unless_in_spec(const std::string& name, std::optional<T> value) {
+  return option_origin(name) == "RunSpec::options" ? std::nullopt : value;
+}
+
 OptimizerFn with_configured_options(const OptimizerFn& from_code) {
   const BuiltInOptimizerFn* built_in = from_code ? from_code.target<BuiltInOptimizerFn>() : nullptr;
   if (from_code && !built_in) {
@@ -55,7 +62,8 @@ OptimizerFn with_configured_options(const OptimizerFn& from_code) {
                       fmt::join(names, ", ")));
     return from_code;
   }
-  const std::string name = resolve<std::string>("optimizer.name", built_in ? built_in->name : "sgd");
+  const std::string name = resolve<std::string>(
+      "optimizer.name", unless_in_spec<std::string>("optimizer.name", built_in ? built_in->name : "sgd"));
   OptimizerOptions options;
   if (built_in) {
     options = built_in->options;
@@ -64,6 +72,7 @@ OptimizerFn with_configured_options(const OptimizerFn& from_code) {
       common.learning_rate = options.learning_rate;
       common.weight_decay = options.weight_decay;
       common.parameter_groups = options.parameter_groups;
+      common.parameter_overrides = options.parameter_overrides;
       options = common;
     }
   }
@@ -71,13 +80,34 @@ OptimizerFn with_configured_options(const OptimizerFn& from_code) {
   if (built_in)
     rate_of_code =
         to_option(options.learning_rate);  // none: what the configuration cannot express is not shown in it
-  if (const auto rate = resolve_optional<NumberOrString>("optimizer.learning_rate", rate_of_code))
+  if (const auto rate = resolve_optional<NumberOrString>(
+          "optimizer.learning_rate", unless_in_spec("optimizer.learning_rate", rate_of_code)))
     options.learning_rate = to_schedule(*rate);
-  options.weight_decay = resolve<double>("optimizer.weight_decay", options.weight_decay);
-  if (const auto momentum = resolve_optional<double>("optimizer.momentum", options.momentum))
-    options.momentum = momentum;
-  if (const auto nesterov = resolve_optional<bool>("optimizer.nesterov", options.nesterov))
-    options.nesterov = nesterov;
+  options.weight_decay = resolve<double>(
+      "optimizer.weight_decay", unless_in_spec<double>("optimizer.weight_decay", options.weight_decay));
+  const auto take = [&]<typename T>(const char* name, std::optional<T>* option) {
+    if (const auto value = resolve_optional<T>(name, unless_in_spec(name, *option))) *option = value;
+  };
+  take("optimizer.momentum", &options.momentum);
+  take("optimizer.nesterov", &options.nesterov);
+  take("optimizer.beta1", &options.beta1);
+  take("optimizer.beta2", &options.beta2);
+  take("optimizer.rho", &options.rho);
+  take("optimizer.epsilon", &options.epsilon);
+  take("optimizer.centered", &options.centered);
+  take("optimizer.initial_accumulator", &options.initial_accumulator);
+  take("optimizer.l1_regularization", &options.l1_regularization);
+  take("optimizer.l2_regularization", &options.l2_regularization);
+  if (const auto groups = resolve_optional<std::vector<std::string>>("optimizer.groups", std::nullopt)) {
+    options.parameter_overrides.clear();
+    try {
+      for (const std::string& text : *groups)
+        options.parameter_overrides.push_back(parse_parameter_override(text));
+    } catch (const InvalidArgument& failure) {
+      throw ConfigError(
+          fmt::format("{}: optimizer.groups: {}", option_origin("optimizer.groups"), failure.what()));
+    }
+  }
   return get_optimizer_fn(name, options);
 }
 

@@ -53,6 +53,9 @@ class OptimizerWrapper : public Optimizer {
   ParameterSettings parameter_settings(std::string_view variable, const Shape& shape) const override {
     return wrapped_->parameter_settings(variable, shape);
   }
+  void check_variables(std::span<const TrainableVariable> variables) const override {
+    wrapped_->check_variables(variables);
+  }
   std::optional<double> global_norm_limit() const override { return wrapped_->global_norm_limit(); }
   void apply(const ParameterUpdate& update, const Team& team) const override {
     wrapped_->apply(update, team);

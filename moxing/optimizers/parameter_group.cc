@@ -1,18 +1,83 @@
 #include "moxing/optimizers/parameter_group.h"
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "runtime/base/error.h"
 
 namespace mox {
+namespace {
+
+bool matches(const ParameterOverride& override, std::string_view variable) {
+  return ::fnmatch(override.pattern.c_str(), std::string(variable).c_str(), 0) == 0;
+}
+
+void require_not_negative(const std::string& what, const char* field, double value) {
+  if (!(value >= 0 && std::isfinite(value)))
+    throw InvalidArgument(fmt::format("{}: {} must be a finite number >= 0, got {}", what, field, value));
+}
+
+[[noreturn]] void refuse_empty(const std::string& what, std::span<const TrainableVariable> variables) {
+  constexpr size_t kShown = 5;
+  std::string names;
+  for (size_t i = 0; i < std::min(kShown, variables.size()); ++i)
+    names += (i == 0 ? "" : ", ") + variables[i].name;
+  throw InvalidArgument(fmt::format(
+      "{} matches none of the {} trainable variables ({}{}), so it would do nothing; correct or remove it",
+      what, variables.size(), names, variables.size() > kShown ? ", ..." : ""));
+}
+
+}  // namespace
+
+ParameterOverride parse_parameter_override(std::string_view text) {
+  const auto fail = [&](std::string_view expected) {
+    throw InvalidArgument(
+        fmt::format("parameter group \"{}\": expected {}; the form is \"pattern=trunk/* "
+                    "learning_rate_multiplier=0.1 weight_decay=0\"",
+                    text, expected));
+  };
+  ParameterOverride result;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::string_view word = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+    if (word.empty()) continue;
+    const size_t equal = std::min(word.find('='), word.size());
+    const std::string_view key = word.substr(0, equal), value = word.substr(std::min(equal + 1, word.size()));
+    std::optional<double>* number = key == "learning_rate_multiplier" ? &result.learning_rate_multiplier
+                                    : key == "weight_decay"           ? &result.weight_decay
+                                                                      : nullptr;
+    if (value.empty() || (!number && key != "pattern"))
+      fail(fmt::format("pattern, learning_rate_multiplier or weight_decay with '=' and a value, not '{}'",
+                       word));
+    if (number ? number->has_value() : !result.pattern.empty()) fail(fmt::format("{} once", key));
+    if (!number) {
+      result.pattern = value;
+      continue;
+    }
+    double parsed = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), parsed);
+    if (error != std::errc() || end != value.data() + value.size())
+      fail(fmt::format("a number after {}=, not '{}'", key, value));
+    *number = parsed;
+  }
+  if (result.pattern.empty()) fail("pattern=NAME, which says what variables are meant");
+  if (!result.learning_rate_multiplier && !result.weight_decay)
+    fail("learning_rate_multiplier or weight_decay beside the pattern");
+  validate_parameter_overrides({result});
+  return result;
+}
 
 ParameterGroup no_weight_decay_on_vectors() {
   return {.name = "vectors",
           .matches = [](std::string_view, const Shape& shape) { return shape.rank() <= 1; },
           .learning_rate_multiplier = 1,
-          .weight_decay = 0.0};
+          .weight_decay = 0.0,
+          .may_be_empty = true};
 }
 
 std::vector<ParameterGroup> default_parameter_groups() { return {no_weight_decay_on_vectors()}; }
@@ -23,22 +88,46 @@ void validate_parameter_groups(const std::vector<ParameterGroup>& groups) {
       throw InvalidArgument(fmt::format(
           "parameter group \"{}\" has no predicate: set .matches to say which variables belong to it",
           group.name));
-    const auto check = [&](const char* field, double value) {
-      if (!(value >= 0 && std::isfinite(value)))
-        throw InvalidArgument(fmt::format("parameter group \"{}\": {} must be a finite number >= 0, got {}",
-                                          group.name, field, value));
-    };
-    check("learning_rate_multiplier", group.learning_rate_multiplier);
-    if (group.weight_decay) check("weight_decay", *group.weight_decay);
+    const std::string what = fmt::format("parameter group \"{}\"", group.name);
+    require_not_negative(what, "learning_rate_multiplier", group.learning_rate_multiplier);
+    if (group.weight_decay) require_not_negative(what, "weight_decay", *group.weight_decay);
   }
 }
 
-ParameterSettings resolve_parameter_settings(const std::vector<ParameterGroup>& groups, double weight_decay,
-                                             std::string_view variable, const Shape& shape) {
+void validate_parameter_overrides(const std::vector<ParameterOverride>& overrides) {
+  for (const ParameterOverride& override : overrides) {
+    const std::string what = fmt::format("parameter group of pattern '{}'", override.pattern);
+    require_not_negative(what, "learning_rate_multiplier", override.learning_rate_multiplier.value_or(1));
+    require_not_negative(what, "weight_decay", override.weight_decay.value_or(0));
+  }
+}
+
+void require_members(const std::vector<ParameterGroup>& groups,
+                     const std::vector<ParameterOverride>& overrides,
+                     std::span<const TrainableVariable> variables) {
   for (const ParameterGroup& group : groups)
-    if (group.matches(variable, shape))
-      return {group.name, group.learning_rate_multiplier, group.weight_decay.value_or(weight_decay)};
-  return {"", 1.0, weight_decay};
+    if (!group.may_be_empty &&
+        std::ranges::none_of(variables, [&](const auto& v) { return group.matches(v.name, v.shape); }))
+      refuse_empty(fmt::format("the parameter group \"{}\"", group.name), variables);
+  for (const ParameterOverride& override : overrides)
+    if (std::ranges::none_of(variables, [&](const auto& v) { return matches(override, v.name); }))
+      refuse_empty(fmt::format("the pattern '{}' of a parameter group", override.pattern), variables);
+}
+
+ParameterSettings resolve_parameter_settings(const std::vector<ParameterGroup>& groups, double weight_decay,
+                                             std::string_view variable, const Shape& shape,
+                                             const std::vector<ParameterOverride>& overrides) {
+  ParameterSettings settings{"", 1.0, weight_decay};
+  const auto group = std::ranges::find_if(groups, [&](const auto& g) { return g.matches(variable, shape); });
+  if (group != groups.end())
+    settings = {group->name, group->learning_rate_multiplier, group->weight_decay.value_or(weight_decay)};
+  const auto override = std::ranges::find_if(overrides, [&](const auto& o) { return matches(o, variable); });
+  if (override != overrides.end()) {
+    settings.learning_rate_multiplier =
+        override->learning_rate_multiplier.value_or(settings.learning_rate_multiplier);
+    settings.weight_decay = override->weight_decay.value_or(settings.weight_decay);
+  }
+  return settings;
 }
 
 }  // namespace mox

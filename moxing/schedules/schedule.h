@@ -58,12 +58,14 @@ class Schedule {
       : Schedule(make_constant(static_cast<double>(value))) {}  // NOLINT: implicit on purpose
 
   // From text: a number ("0.1"), or segments in MoXing's form, separated by commas:
-  //   END:VALUE        the value is constant until epoch END
-  //   END:FROM->TO     goes from FROM to TO on a straight line, reaching TO at epoch END
+  //   END:VALUE        the value is constant until END
+  //   END:FROM->TO     goes from FROM to TO on a straight line, reaching TO at END
   //   END:FROM=>TO     goes from FROM to TO exponentially (equal factors in equal times);
   //                    both values positive
-  // Each segment begins where the one before it ends, the first at epoch 0; ENDs are positive and increase,
-  // and may be fractions. A step that lies on a border takes the segment that begins there. After the last
+  // END counts epochs, or steps where the first one says so ("500 steps:0->0.1,2000:0.1"); "epochs" may be
+  // written, too, and all are of one unit.
+  // Each segment begins where the one before it ends, the first at 0; ENDs are positive and increase, and may
+  // be fractions. A step that lies on a border takes the segment that begins there. After the last
   // segment its last value (TO, or VALUE) holds for ever. Throws InvalidArgument that names the column, what
   // was expected and what was found.
   Schedule(std::string_view text);    // NOLINT: implicit on purpose

@@ -1,4 +1,4 @@
-// MoXing's text form of a schedule: "5:0.1->0.4,10:0.4=>0.8,15:0.8,20:0.08".
+// MoXing's text form of a schedule: "5:0.1->0.4,10:0.4=>0.8,15:0.8,20:0.08", or with ends in steps.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -14,22 +14,22 @@ namespace mox::internal {
 namespace {
 
 struct Segment {
-  double end;  // in epochs
+  double end;  // in the unit of the schedule
   double from, to;
   bool exponential;
 };
 
 class Segments final : public ScheduleFunction {
  public:
-  Segments(std::string text, std::vector<Segment> segments)
-      : text_(std::move(text)), segments_(std::move(segments)) {}
+  Segments(std::string text, std::vector<Segment> segments, TrainingLength::Unit unit)
+      : text_(std::move(text)), segments_(std::move(segments)), unit_(unit) {}
 
   double value(int64_t step, double steps_per_epoch) const override {
-    const double epoch = epochs(segments_.back().end).elapsed(step, steps_per_epoch);
+    const double elapsed = TrainingLength(segments_.back().end, unit_).elapsed(step, steps_per_epoch);
     double begin = 0;
     for (const Segment& segment : segments_) {
-      if (epoch < segment.end) {
-        const double part = (epoch - begin) / (segment.end - begin);
+      if (elapsed < segment.end) {
+        const double part = (elapsed - begin) / (segment.end - begin);
         if (segment.exponential) return segment.from * std::pow(segment.to / segment.from, part);
         return segment.from + (segment.to - segment.from) * part;
       }
@@ -37,15 +37,17 @@ class Segments final : public ScheduleFunction {
     }
     return segments_.back().to;
   }
-  bool needs_steps_per_epoch() const override { return true; }
+  bool needs_steps_per_epoch() const override { return unit_ == TrainingLength::Unit::kEpochs; }
   std::string description() const override {
-    return fmt::format("{} (epochs, then {})", text_, segments_.back().to);
+    return fmt::format("{} ({}, then {})", text_, needs_steps_per_epoch() ? "epochs" : "steps",
+                       segments_.back().to);
   }
   std::optional<std::string> text() const override { return text_; }
 
  private:
   std::string text_;
   std::vector<Segment> segments_;
+  TrainingLength::Unit unit_;
 };
 
 class Parser {
@@ -59,9 +61,10 @@ class Parser {
     double end = first;
     size_t end_column = 0;
     for (;;) {
+      unit(segments.empty());
       if (!(end > (segments.empty() ? 0.0 : segments.back().end)))
-        fail(end_column, segments.empty() ? "an epoch > 0"
-                                          : fmt::format("an epoch after {}, where the segment before it ends",
+        fail(end_column, segments.empty() ? "an end > 0"
+                                          : fmt::format("an end after {}, where the segment before it ends",
                                                         segments.back().end));
       expect(":", "':' and the value of the segment");
       segments.push_back(values(end));
@@ -69,12 +72,24 @@ class Parser {
       expect(",", "',' and the next segment, or the end of the text");
       skip_spaces();
       end_column = position_;
-      end = number("the epoch at which the segment ends");
+      end = number("the end of the segment");
     }
-    return std::make_shared<Segments>(std::string(text_), std::move(segments));
+    return std::make_shared<Segments>(std::string(text_), std::move(segments), unit_);
   }
 
  private:
+  // The unit of an end, if it is written; the first end decides for all that do not say theirs.
+  void unit(bool first) {
+    skip_spaces();
+    const size_t column = position_;
+    const bool in_steps = accept("steps") || accept("step");
+    if (!in_steps && !accept("epochs") && !accept("epoch")) return;
+    const auto written = in_steps ? TrainingLength::Unit::kSteps : TrainingLength::Unit::kEpochs;
+    if (first) unit_ = written;
+    if (unit_ != written)
+      fail(column, in_steps ? "epochs, as in the first segment" : "steps, as in the first segment");
+  }
+
   Segment values(double end) {
     skip_spaces();
     const size_t from_column = position_;
@@ -127,13 +142,14 @@ class Parser {
     throw InvalidArgument(
         fmt::format("schedule \"{}\", column {}: expected {}, found {}. The form is END:VALUE, END:FROM->TO "
                     "(straight line) "
-                    "or END:FROM=>TO (exponential), separated by commas, END in epochs; for example "
-                    "\"5:0.1->0.4,10:0.4=>0.8,15:0.8,20:0.08\"",
+                    "or END:FROM=>TO (exponential), separated by commas, END in epochs "
+                    "(or \"500 steps\"); for example \"5:0.1->0.4,10:0.4=>0.8,15:0.8,20:0.08\"",
                     text_, column + 1, expected, found));
   }
 
   std::string_view text_;
   size_t position_ = 0;
+  TrainingLength::Unit unit_ = TrainingLength::Unit::kEpochs;
 };
 
 }  // namespace

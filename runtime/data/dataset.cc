@@ -19,14 +19,25 @@ Dataset Dataset::from_source(std::shared_ptr<const RandomAccessSource> source, W
 
 Dataset Dataset::from_generator(std::vector<TensorType> signature, std::function<Generator()> factory,
                                 Where where) {
-  std::function<Generator(const PassContext&)> adapted;
-  if (factory) adapted = [factory = std::move(factory)](const PassContext&) { return factory(); };
-  return from_generator(std::move(signature), std::move(adapted), where);
+  return from_generator(std::move(signature), std::move(factory), kUnknown, where);
 }
 
 Dataset Dataset::from_generator(std::vector<TensorType> signature,
                                 std::function<Generator(const PassContext&)> factory, Where where) {
-  return Dataset(make_generator(std::move(signature), std::move(factory), where));
+  return from_generator(std::move(signature), std::move(factory), kUnknown, where);
+}
+
+Dataset Dataset::from_generator(std::vector<TensorType> signature, std::function<Generator()> factory,
+                                int64_t size, Where where) {
+  std::function<Generator(const PassContext&)> adapted;
+  if (factory) adapted = [factory = std::move(factory)](const PassContext&) { return factory(); };
+  return from_generator(std::move(signature), std::move(adapted), size, where);
+}
+
+Dataset Dataset::from_generator(std::vector<TensorType> signature,
+                                std::function<Generator(const PassContext&)> factory, int64_t size,
+                                Where where) {
+  return Dataset(make_generator(std::move(signature), std::move(factory), size, where));
 }
 
 Dataset Dataset::zip(std::vector<Dataset> datasets, Where where) {

@@ -51,6 +51,13 @@ class Dataset {
   static Dataset from_generator(std::vector<TensorType> signature,
                                 std::function<Generator(const PassContext&)> factory,
                                 Where where = Where::current());
+  // With the number of elements of a pass (or kInfinite), so that epochs have a length: schedules in epochs,
+  // max_epochs and progress work. A pass that gives another number ends the run with DataError.
+  static Dataset from_generator(std::vector<TensorType> signature, std::function<Generator()> factory,
+                                int64_t size, Where where = Where::current());
+  static Dataset from_generator(std::vector<TensorType> signature,
+                                std::function<Generator(const PassContext&)> factory, int64_t size,
+                                Where where = Where::current());
 
   // Elements side by side: components are concatenated; ends with the shortest. To shuffle zipped data,
   // shuffle after.

@@ -19,7 +19,8 @@ std::vector<Option> options_of_optimizer() {
        .group = "Optimizer",
        .help = "The learning rate: a number, or a schedule over epochs such as "
                "\"5:0.1->0.4,10:0.4=>0.8,20:0.08\" "
-               "(-> linear, => exponential). Not given: the program's, else 0.01.",
+               "(-> linear, => exponential), or over steps: \"500 steps:0->0.1,2000:0.1\". Not given: the "
+               "program's, else 0.01.",
        .minimum = 0},
       {.name = "optimizer.momentum",
        .type = OptionType::kNumber,
@@ -40,6 +41,74 @@ std::vector<Option> options_of_optimizer() {
        .group = "Optimizer",
        .help = "Weight decay (L2, or decoupled for adamw). 0: none. Not given: the program's, else 0.",
        .minimum = 0},
+      {.name = "optimizer.beta1",
+       .type = OptionType::kNumber,
+       .default_value = {},
+       .group = "Optimizer",
+       .help = "Decay of the mean of the gradients, for adam and adamw. Not given: the program's, else 0.9.",
+       .minimum = 0,
+       .maximum = 1},
+      {.name = "optimizer.beta2",
+       .type = OptionType::kNumber,
+       .default_value = {},
+       .group = "Optimizer",
+       .help =
+           "Decay of the mean of the squared gradients, for adam and adamw. Not given: the program's, else "
+           "0.999.",
+       .minimum = 0,
+       .maximum = 1},
+      {.name = "optimizer.rho",
+       .type = OptionType::kNumber,
+       .default_value = {},
+       .group = "Optimizer",
+       .help =
+           "Decay of the mean of the squared gradients, for adadelta and rmsprop. Not given: the rule's own "
+           "default.",
+       .minimum = 0,
+       .maximum = 1},
+      {.name = "optimizer.epsilon",
+       .type = OptionType::kNumber,
+       .default_value = {},
+       .group = "Optimizer",
+       .help =
+           "What is added to a denominator, for adam, adamw, rmsprop, adagrad and adadelta. Not given: the "
+           "rule's own default.",
+       .minimum = 0},
+      {.name = "optimizer.centered",
+       .type = OptionType::kBool,
+       .default_value = {},
+       .group = "Optimizer",
+       .help = "For rmsprop: divide by the standard deviation of the gradients. Not given: the rule's own "
+               "default."},
+      {.name = "optimizer.initial_accumulator",
+       .type = OptionType::kNumber,
+       .default_value = {},
+       .group = "Optimizer",
+       .help = "Where the sum of squared gradients begins, for adagrad and ftrl. Not given: the rule's own "
+               "default.",
+       .minimum = 0},
+      {.name = "optimizer.l1_regularization",
+       .type = OptionType::kNumber,
+       .default_value = {},
+       .group = "Optimizer",
+       .help = "Penalty on absolute values, for ftrl. Not given: the rule's own default.",
+       .minimum = 0},
+      {.name = "optimizer.l2_regularization",
+       .type = OptionType::kNumber,
+       .default_value = {},
+       .group = "Optimizer",
+       .help = "Penalty on squares, for ftrl. Not given: the rule's own default.",
+       .minimum = 0},
+      {.name = "optimizer.groups",
+       .type = OptionType::kStringList,
+       .default_value = {},
+       .group = "Optimizer",
+       .help =
+           "Variables that are trained otherwise, by patterns of their names (* any letters, ? one): the "
+           "first that matches a variable says by what its learning rate is multiplied (0: it is frozen) and "
+           "which weight decay it has; what it does not say stays with the program's groups. On the command "
+           "line: \"pattern=trunk/* learning_rate_multiplier=0.1,pattern=*/bias weight_decay=0\".",
+       .fields = {"pattern", "learning_rate_multiplier", "weight_decay"}},
       {.name = "freeze",
        .type = OptionType::kStringList,
        .default_value = std::vector<std::string>{},

@@ -44,6 +44,7 @@ OptionValue checked(const Option& option, OptionValue value, const std::string& 
 const OptionValue& Setting::value() const {
   if (set) return *set;
   if (written) return *written;
+  if (spec) return *spec;
   if (code) return *code;
   return option.default_value;
 }
@@ -51,6 +52,7 @@ const OptionValue& Setting::value() const {
 std::string Setting::origin() const {
   if (set) return "set_flag";
   if (written) return written_at;
+  if (spec) return "RunSpec::options";
   if (code) return "code";
   return "default";
 }
@@ -130,6 +132,10 @@ std::vector<std::string> ConfigStore::keys_of(std::string_view section) const {
 void store_code(Setting* setting, std::optional<OptionValue> value) {
   if (value) value = checked(setting->option, *std::move(value), "code");
   setting->code = std::move(value);
+}
+
+void store_spec(Setting* setting, OptionValue value) {
+  setting->spec = checked(setting->option, std::move(value), "RunSpec::options");
 }
 
 void store_set(Setting* setting, OptionValue value) {

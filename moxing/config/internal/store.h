@@ -13,12 +13,13 @@
 
 namespace mox::internal {
 
-// An option with the values that the sources gave, of which the first in the order set, written, code,
-// default counts.
+// An option with the values that the sources gave, of which the first in the order set, written, spec,
+// code, default counts.
 struct Setting {
   Option option;
   std::string declared_at{};             // of a user's flag: "main.cc:12"; empty for a built-in option
   std::optional<OptionValue> code{};     // said by the run spec
+  std::optional<OptionValue> spec{};     // said by the run spec's `options`
   std::optional<OptionValue> written{};  // in the YAML file or on the command line
   std::string written_at{};              // "run.yaml:12", "command line"
   std::optional<OptionValue> set{};      // by set_flag
@@ -41,6 +42,7 @@ class ConfigStore {
   std::vector<std::string> names() const;        // in the order of declaration
   std::vector<std::string> keys_of(std::string_view section) const;
   const std::vector<Setting>& settings() const { return settings_; }
+  std::vector<Setting>& settings() { return settings_; }
 
  private:
   std::vector<Setting> settings_;
@@ -49,6 +51,7 @@ class ConfigStore {
 
 // Checks and stores what a run spec or set_flag gives; the type must fit (InvalidArgument).
 void store_code(Setting* setting, std::optional<OptionValue> value);
+void store_spec(Setting* setting, OptionValue value);
 void store_set(Setting* setting, OptionValue value);
 
 }  // namespace mox::internal

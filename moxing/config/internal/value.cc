@@ -1,6 +1,7 @@
 #include "moxing/config/internal/value.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -81,7 +82,23 @@ bool parse_bool(const Option& option, const WrittenValue& written) {
   throw_wrong_type(option, expectation(OptionType::kBool), written);
 }
 
+// A section of keys as the words that an option with fields takes.
+std::string words_of(const Option& option, const WrittenValue& section) {
+  std::string words;
+  for (const WrittenValue& element : section.elements) {
+    const std::string key = element.text.substr(0, element.text.find('='));
+    if (std::find(option.fields.begin(), option.fields.end(), key) == option.fields.end())
+      throw ConfigError(fmt::format("{}: unknown key '{}' in {}; it takes {}.", element.where, key,
+                                    option.name, fmt::join(option.fields, ", ")));
+    if (element.kind != Kind::kScalar || element.text.find(' ') != std::string::npos)
+      throw ConfigError(fmt::format("{}: '{}' in {} takes one word.", element.where, key, option.name));
+    words += (words.empty() ? "" : " ") + element.text;
+  }
+  return words;
+}
+
 std::string parse_string(const Option& option, const WrittenValue& written) {
+  if (written.kind == Kind::kMap && !option.fields.empty()) return words_of(option, written);
   if (written.kind != Kind::kScalar) throw_wrong_type(option, expectation(OptionType::kString), written);
   return expanded(written.text, written.where, option.name);
 }

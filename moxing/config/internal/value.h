@@ -15,7 +15,7 @@ struct WrittenValue {
   Kind kind = Kind::kScalar;
   std::string text{};                    // kScalar
   bool quoted = false;                   // kScalar: in quotes, hence text even if it looks like a number
-  std::vector<WrittenValue> elements{};  // kList
+  std::vector<WrittenValue> elements{};  // kList; of a kMap inside of a list its "KEY=VALUE" texts
   std::string where{};                   // "run.yaml:12" or "command line"
 };
 

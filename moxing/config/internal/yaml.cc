@@ -221,6 +221,14 @@ class YamlReader {
       }
     } else {
       written.kind = node.IsMap() ? WrittenValue::Kind::kMap : WrittenValue::Kind::kNothing;
+      if (!node.IsMap() || !inside_a_list) return written;
+      for (const auto& item : node) {
+        const std::string key = key_of(item.first, at(item.first.Mark()));
+        const bool scalar = item.second.IsScalar();
+        written.elements.push_back({.kind = scalar ? WrittenValue::Kind::kScalar : WrittenValue::Kind::kMap,
+                                    .text = key + '=' + (scalar ? item.second.Scalar() : ""),
+                                    .where = at(item.first.Mark())});
+      }
     }
     return written;
   }

@@ -87,6 +87,13 @@ bool is_in_one_of(const std::vector<std::string>& scopes, std::string_view name)
 std::vector<GradientOutput> gradients_of(const Tensor& loss, const Graph& graph, const ModelSpec& spec,
                                          const TrainingFacts& training) {
   std::vector<Tensor> targets;
+  if (training.check_trainable) {
+    std::vector<std::pair<std::string, Shape>> trainable;
+    for (const Tensor& variable : graph.variables())
+      if (const VariableSpec& declared = graph.spec(variable); declared.trainable)
+        trainable.emplace_back(declared.name, declared.type.shape);
+    training.check_trainable(trainable);
+  }
   for (const Tensor& variable : graph.variables()) {
     const VariableSpec& declared = graph.spec(variable);
     if (declared.trainable && is_in_one_of(spec.var_scopes, declared.name) &&
@@ -212,7 +219,8 @@ void ModelCompiler::make_forward_only(CompiledModel& model) const {
 void ModelCompiler::build(CompiledModel& model) {
   const int64_t samples =
       model.signature.empty() || model.signature[0].shape.rank() == 0 ? 0 : model.signature[0].shape[0];
-  TrainingFacts facts{.is_frozen = {}, .replicas = training_.replicas, .is_short_batch = false};
+  TrainingFacts facts{
+      .is_frozen = {}, .check_trainable = {}, .replicas = training_.replicas, .is_short_batch = false};
   if (!models_.empty()) facts.is_short_batch = samples < models_.front()->signature[0].shape[0];
   if (!normalises_frozen_)
     facts.is_frozen = [this](std::string_view name, const Shape& shape) {

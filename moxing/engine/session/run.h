@@ -12,6 +12,7 @@
 
 #include "moxing/boost/boost_options.h"
 #include "moxing/boost/snapshot_hook.h"
+#include "moxing/config/options.h"
 #include "moxing/hooks/hook.h"
 #include "moxing/model/model_spec.h"
 #include "moxing/optimizers/optimizer.h"
@@ -53,6 +54,10 @@ struct RunSpec {
   std::optional<int64_t> predict_steps = {};
   std::optional<std::string> predictions = {};  // the file that PREDICT writes: .csv, .jsonl or .npz
   std::optional<int64_t> seed = {};
+  // Defaults of any other options, by name: {{"precision", "bf16"}, {"threads", 4}}. They count as the fields
+  // do; one that has a field that is set, too, is refused (InvalidArgument), and so is an unknown name
+  // (NotFound), a value of another type (InvalidArgument) or out of range (ConfigError).
+  std::vector<std::pair<std::string, OptionValue>> options = {};
   std::optional<SnapshotHookOptions> snapshots = {};  // the options snapshots.*
   std::optional<std::string> boost_level = {};
   std::optional<BoostOptions> boost = {};           // the options boost.*

@@ -11,6 +11,7 @@ RuleOptimizer::RuleOptimizer(std::string_view name, const OptimizerOptions& opti
       learning_rate_(options.learning_rate),
       weight_decay_(options.weight_decay),
       groups_(options.parameter_groups),
+      overrides_(options.parameter_overrides),
       settings_(std::move(settings)) {}
 
 std::string RuleOptimizer::description() const {
@@ -20,6 +21,15 @@ std::string RuleOptimizer::description() const {
     text += fmt::format(", group \"{}\" (", group.name);
     text += fmt::format("learning rate x {}", group.learning_rate_multiplier);
     if (group.weight_decay) text += fmt::format(", weight decay {}", *group.weight_decay);
+    text += ")";
+  }
+  for (const ParameterOverride& override : overrides_) {
+    text += fmt::format(", pattern \"{}\" (", override.pattern);
+    if (override.learning_rate_multiplier)
+      text += fmt::format("learning rate x {}", *override.learning_rate_multiplier);
+    if (override.weight_decay)
+      text += fmt::format("{}weight decay {}", override.learning_rate_multiplier ? ", " : "",
+                          *override.weight_decay);
     text += ")";
   }
   if (!settings_.empty()) text += ", " + settings_;
@@ -36,7 +46,11 @@ double RuleOptimizer::learning_rate(int64_t step, double steps_per_epoch) const 
 }
 
 ParameterSettings RuleOptimizer::parameter_settings(std::string_view variable, const Shape& shape) const {
-  return resolve_parameter_settings(groups_, weight_decay_, variable, shape);
+  return resolve_parameter_settings(groups_, weight_decay_, variable, shape, overrides_);
+}
+
+void RuleOptimizer::check_variables(std::span<const TrainableVariable> variables) const {
+  require_members(groups_, overrides_, variables);
 }
 
 }  // namespace mox::internal

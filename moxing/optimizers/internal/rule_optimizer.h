@@ -21,12 +21,14 @@ class RuleOptimizer : public Optimizer {
   bool needs_steps_per_epoch() const override { return learning_rate_.needs_steps_per_epoch(); }
   bool is_elementwise() const override { return true; }
   ParameterSettings parameter_settings(std::string_view variable, const Shape& shape) const override;
+  void check_variables(std::span<const TrainableVariable> variables) const override;
 
  private:
   std::string name_;
   Schedule learning_rate_;
   double weight_decay_;
   std::vector<ParameterGroup> groups_;
+  std::vector<ParameterOverride> overrides_;
   std::string settings_;
 };
 

@@ -108,7 +108,8 @@ using MapIntoFunction = std::function<void(const SampleContext&, const Element&,
 NodePtr make_source(std::shared_ptr<const RandomAccessSource> source, SourceLocation where);
 NodePtr make_arrays(std::vector<Array> arrays, SourceLocation where);
 NodePtr make_generator(std::vector<TensorType> signature,
-                       std::function<Generator(const PassContext&)> factory, SourceLocation where);
+                       std::function<Generator(const PassContext&)> factory, int64_t size,
+                       SourceLocation where);
 NodePtr make_zip(std::vector<NodePtr> children, SourceLocation where);
 NodePtr make_interleave(std::vector<NodePtr> inputs, int64_t cycle, int64_t block, SourceLocation where);
 NodePtr make_map(NodePtr child, std::vector<TensorType> signature, bool infer, MapFunction function,

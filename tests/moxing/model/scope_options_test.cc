@@ -75,6 +75,24 @@ TEST_F(ForceDtype, HoldsInsideOfTheScopeForwardAndBackward) {
   EXPECT_EQ(count(in_bfloat16)[DType::kFloat32], 9);
 }
 
+TEST(ScopeOptions, AScopeWithoutANameLeavesNamesAsTheyAre) {
+  Graph graph;
+  const GraphScope in_graph(graph);
+  const auto outer = var_scope("outer");
+  {
+    const auto scope = var_scope({.reuse = Reuse::kAuto, .force_dtype = DType::kFloat32, .recompute = true});
+    get_variable("w", {2});
+    EXPECT_EQ(current_traits().compute_dtype, DType::kFloat32);
+    EXPECT_NE(current_traits().recomputed_stretch, 0);
+    get_variable("w", {2});  // kAuto
+  }
+  EXPECT_TRUE(graph.find_variable("outer/w").defined());
+  EXPECT_EQ(current_traits().compute_dtype, std::nullopt);
+  EXPECT_THROW(get_variable("w", {2}), InvalidArgument) << "reuse ends with the scope";
+  EXPECT_THAT(message_of<InvalidArgument>([] { const auto s = var_scope({.force_dtype = DType::kInt32}); }),
+              HasSubstr("var_scope(): force_dtype must be float32 or bfloat16, got int32"));
+}
+
 TEST(ScopeOptions, OtherTypesAreRefused) {
   Graph graph;
   const GraphScope scope(graph);

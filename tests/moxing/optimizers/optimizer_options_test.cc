@@ -83,6 +83,73 @@ TEST(ConfiguredOptimizerTest, BadTextIsRefused) {
   EXPECT_THROW(described({}, {"--optimizer.learning_rate=5:0.1->"}), Error);
 }
 
+TEST(ConfiguredOptimizerTest, YamlSetsEveryOptionOfARule) {
+  const TemporaryFile adam("optimizer: {name: adam, beta1: 0.8, beta2: 0.95, epsilon: 1e-6}\n");
+  EXPECT_EQ(described({}, {"--config", adam.path()}),
+            get_optimizer_fn("adam", {.beta1 = 0.8, .beta2 = 0.95, .epsilon = 1e-6})()->description());
+  EXPECT_EQ(described(get_optimizer_fn("adam", {.beta1 = 0.8, .epsilon = 1e-6}), {"--optimizer.beta1=0.7"}),
+            get_optimizer_fn("adam", {.beta1 = 0.7, .epsilon = 1e-6})()->description());
+  EXPECT_EQ(described({}, {"--optimizer.name=rmsprop", "--optimizer.rho=0.5", "--optimizer.centered"}),
+            get_optimizer_fn("rmsprop", {.rho = 0.5, .centered = true})()->description());
+  EXPECT_EQ(
+      described({}, {"--optimizer.name=ftrl", "--optimizer.initial_accumulator=0.5",
+                     "--optimizer.l1_regularization=2", "--optimizer.l2_regularization=3"}),
+      get_optimizer_fn("ftrl", {.initial_accumulator = 0.5, .l1_regularization = 2, .l2_regularization = 3})()
+          ->description());
+  EXPECT_THAT(message_of<InvalidArgument>([] { described({}, {"--optimizer.beta1=0.5"}); }),
+              HasSubstr("optimizer \"sgd\" does not use the option beta1"));
+}
+
+TEST(ConfiguredOptimizerTest, GroupsGoByPatternsOfNames) {
+  const TemporaryFile yaml(
+      "optimizer:\n"
+      "  weight_decay: 0.5\n"
+      "  groups:\n"
+      "    - {pattern: trunk/frozen/*, learning_rate_multiplier: 0}\n"
+      "    - pattern: trunk/*\n"
+      "      learning_rate_multiplier: 0.1\n"
+      "    - pattern=*/bias? weight_decay=0.25\n");
+  const ScopedConfiguration configuration({"--config", yaml.path()});
+  const auto optimizer = internal::configured_optimizer({})();
+  const auto of = [&](const char* name, const Shape& shape) {
+    return optimizer->parameter_settings(name, shape);
+  };
+  EXPECT_EQ(of("trunk/frozen/a/w", {2, 2}).learning_rate_multiplier, 0);
+  EXPECT_EQ(of("trunk/a/w", {2, 2}).learning_rate_multiplier, 0.1);
+  EXPECT_EQ(of("trunk/a/w", {2, 2}).weight_decay, 0.5);
+  EXPECT_EQ(of("trunk/a/b", {2}).weight_decay, 0) << "what a pattern does not say stays as it was";
+  EXPECT_EQ(of("head/bias1", {2}).weight_decay, 0.25);
+  EXPECT_EQ(of("head/bias1", {2}).learning_rate_multiplier, 1);
+  EXPECT_EQ(of("head/w", {2, 2}).learning_rate_multiplier, 1);
+  EXPECT_THAT(optimizer->description(), HasSubstr("pattern \"trunk/*\" (learning rate x 0.1)"));
+  // What a run writes down gives the same again.
+  const TemporaryFile again(effective_configuration());
+  const ScopedConfiguration second({"--config", again.path()});
+  EXPECT_EQ(internal::configured_optimizer({})()->description(), optimizer->description());
+}
+
+TEST(ConfiguredOptimizerTest, MistakesInGroupsAreNamed) {
+  const TemporaryFile typo("optimizer:\n  groups:\n    - {patern: a, weight_decay: 0}\n");
+  EXPECT_EQ(refusal({"--config", typo.path()}),
+            typo.path() +
+                ":3: unknown key 'patern' in optimizer.groups; it takes pattern, "
+                "learning_rate_multiplier, weight_decay.");
+  const TemporaryFile nested("optimizer:\n  groups:\n    - {pattern: [a, b], weight_decay: 0}\n");
+  EXPECT_THAT(refusal({"--config", nested.path()}),
+              HasSubstr(":3: 'pattern' in optimizer.groups takes one word."));
+  const auto refused = [](const std::string& groups) {
+    return message_of<ConfigError>([&] { described({}, {"--optimizer.groups=" + groups}); });
+  };
+  EXPECT_THAT(refused("trunk/*"),
+              HasSubstr("command line: optimizer.groups: parameter group \"trunk/*\": expected"));
+  EXPECT_THAT(refused("pattern=a"), HasSubstr("learning_rate_multiplier or weight_decay beside the pattern"));
+  EXPECT_THAT(refused("weight_decay=0"), HasSubstr("expected pattern=NAME"));
+  EXPECT_THAT(refused("pattern=a weight_decay=x"),
+              HasSubstr("expected a number after weight_decay=, not 'x'"));
+  EXPECT_THAT(refused("pattern=a weight_decay=-1"), HasSubstr("must be a finite number >= 0, got -1"));
+  EXPECT_THAT(refused("pattern=a pattern=b weight_decay=1"), HasSubstr("expected pattern once"));
+}
+
 class OptimizerRun : public SmallRun {
  protected:
   std::vector<double> rates_of(RunSpec s) {
@@ -241,6 +308,73 @@ TEST_F(OptimizerRun, ParameterGroupsDecideByName) {
   run_or_throw(s);
   EXPECT_FLOAT_EQ(saved("a").values<float>()[0], 1 - 0.5f * 0.1f * 3);
   EXPECT_FLOAT_EQ(saved("b").values<float>()[0], 1 - 0.5f * (12 + 2));
+}
+
+TEST_F(OptimizerRun, PatternsDecideByName) {
+  auto s = spec();
+  s.max_number_of_steps = 1;
+  s.model_fn = two_variables;
+  s.options = {{"optimizer.groups", std::vector<std::string>{"pattern=a learning_rate_multiplier=0",
+                                                             "pattern=? learning_rate_multiplier=0.5"}}};
+  run_or_throw(s);
+  EXPECT_FLOAT_EQ(saved("a").values<float>()[0], 1);
+  EXPECT_FLOAT_EQ(saved("b").values<float>()[0], 1 - 0.5f * 12);
+}
+
+TEST_F(OptimizerRun, AGroupThatMatchesNothingIsRefused) {
+  auto s = spec();
+  s.model_fn = two_variables;
+  s.options = {{"optimizer.groups", std::vector<std::string>{"pattern=trunk/* learning_rate_multiplier=0"}}};
+  EXPECT_EQ(
+      message_of_run<InvalidArgument>(s),
+      "the pattern 'trunk/*' of a parameter group matches none of the 2 trainable variables (a, b), so it "
+      "would do nothing; correct or remove it");
+  s.options = {};
+  s.optimizer_fn = get_optimizer_fn(
+      "sgd", {.parameter_groups = {{.name = "slow", .matches = [](std::string_view name, const Shape&) {
+                                      return name == "c";
+                                    }}}});
+  EXPECT_THAT(message_of_run<InvalidArgument>(s),
+              HasSubstr("the parameter group \"slow\" matches none of the 2"));
+}
+
+TEST_F(OptimizerRun, RunSpecSetsTheDefaultOfAnyOption) {
+  auto s = spec();
+  s.options = {{"precision", "bf16"},
+               {"keep_checkpoints", 3},
+               {"optimizer.learning_rate", 0.5},
+               {"num_devices", 1},
+               {"allow_inexact", true}};
+  run_or_throw(s);
+  EXPECT_FLOAT_EQ(saved("w").values<float>()[0], -2) << "four steps at 0.5";
+  EXPECT_THAT(read_file(log_dir_ + "/configuration.yaml"),
+              AllOf(HasSubstr("precision: \"bf16\""), HasSubstr("# RunSpec::options")));
+  s.options = {};
+  s.log_dir = fresh_directory("second");
+  run_or_throw(s);
+  EXPECT_THAT(read_file(*s.log_dir + "/configuration.yaml"), HasSubstr("precision: \"fp32\""))
+      << "the second run does not see what the first one said";
+  const ScopedConfiguration flag({"--threads=1", "--log_level=error", "--keep_checkpoints=4"});
+  s.options = {{"keep_checkpoints", 3}};
+  run_or_throw(s);
+  EXPECT_EQ(option_origin("keep_checkpoints"), "command line");
+}
+
+TEST_F(OptimizerRun, OptionsOfTheRunSpecAreChecked) {
+  auto s = spec();
+  s.options = {{"presicion", "bf16"}};
+  EXPECT_THAT(message_of_run<NotFound>(s), HasSubstr("the nearest known flag is 'precision'"));
+  s.options = {{"precision", "int8"}};
+  EXPECT_THAT(message_of_run<ConfigError>(s), HasSubstr("RunSpec::options: precision must be fp32 or bf16"));
+  s.options = {{"keep_checkpoints", "three"}};
+  EXPECT_THAT(message_of_run<InvalidArgument>(s),
+              HasSubstr("'keep_checkpoints' is an option of type integer"));
+  s.options = {{"seed", 1}, {"seed", 2}};
+  EXPECT_THAT(message_of_run<InvalidArgument>(s), HasSubstr("gives 'seed' twice"));
+  s.options = {{"batch_size", 4}};
+  EXPECT_THAT(message_of_run<InvalidArgument>(s), HasSubstr("'batch_size' is given twice by the program"));
+  s.options = {{"config", "run.yaml"}};
+  EXPECT_THAT(message_of_run<InvalidArgument>(s), HasSubstr("can only be given on the command line"));
 }
 
 TEST_F(OptimizerRun, VectorsHaveNoWeightDecayUnlessToldOtherwise) {

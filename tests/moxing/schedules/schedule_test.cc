@@ -77,6 +77,25 @@ TEST(Schedule, EpochsNeedToKnowTheirSteps) {
   EXPECT_FALSE(warmup(10, 0.1).needs_steps_per_epoch());
 }
 
+TEST(Schedule, TextMayCountSteps) {
+  const Schedule schedule = "100 steps:0->1,200steps:1=>4,300:0.5";
+  EXPECT_FALSE(schedule.needs_steps_per_epoch());
+  EXPECT_EQ(schedule.value(0), 0);
+  EXPECT_NEAR(schedule.value(25), 0.25, kTolerance);
+  EXPECT_NEAR(schedule.value(150), 2, kTolerance);
+  EXPECT_EQ(schedule.value(200), 0.5);
+  EXPECT_EQ(schedule.value(10000), 0.5);
+  EXPECT_EQ(schedule.text(), "100 steps:0->1,200steps:1=>4,300:0.5");
+  EXPECT_THAT(schedule.description(), HasSubstr("(steps, then 0.5)"));
+  const Schedule epochs = "5 epochs:1,10:2";
+  EXPECT_TRUE(epochs.needs_steps_per_epoch());
+  EXPECT_EQ(epochs.value(50, 10), 2);
+  EXPECT_THAT(message_of<InvalidArgument>([] { Schedule mixed = "5:1,100 steps:2"; }),
+              HasSubstr("column 9: expected epochs, as in the first segment"));
+  EXPECT_THAT(message_of<InvalidArgument>([] { Schedule mixed = "100 steps:1,5 epochs:2"; }),
+              HasSubstr("expected steps, as in the first segment"));
+}
+
 TEST(Schedule, TextErrorsNameTheColumn) {
   const auto expect = [](const char* text, const char* column, const char* expected) {
     const std::string error = message_of<InvalidArgument>([&] { Schedule schedule = text; });
@@ -88,12 +107,12 @@ TEST(Schedule, TextErrorsNameTheColumn) {
   expect("5:", "column 3:", "expected a value");
   expect("5:0.1-0.4", "column 6:", "expected ',' and the next segment");
   expect("5:0.1->", "column 8:", "the value that the segment ends with");
-  expect("5:0.1,", "column 7:", "the epoch at which the segment ends");
+  expect("5:0.1,", "column 7:", "the end of the segment");
   expect("5:0.1,10", "column 9:", "expected ':'");
-  expect("5:0.1,5:0.2", "column 7:", "an epoch after 5");
-  expect("5:0.1, 3:0.2", "column 8:", "an epoch after 5");
-  expect("0:0.1", "column 1:", "an epoch > 0");
-  expect("-1:0.1", "column 1:", "an epoch > 0");
+  expect("5:0.1,5:0.2", "column 7:", "an end after 5");
+  expect("5:0.1, 3:0.2", "column 8:", "an end after 5");
+  expect("0:0.1", "column 1:", "an end > 0");
+  expect("-1:0.1", "column 1:", "an end > 0");
   expect("5:0=>0.1", "column 3:", "a value > 0");
   expect("5:0.1=>-1", "column 8:", "a value > 0");
   expect("5:nan", "column 3:", "expected a value");

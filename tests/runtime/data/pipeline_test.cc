@@ -198,6 +198,34 @@ TEST_P(Errors, ResultsOfAnotherTypeAreRefused) {
               HasSubstr("gave 0 components, expected 1"));
 }
 
+TEST_P(Errors, AGeneratorThatGivesAnotherNumberThanItSaidIsRefused) {
+  const auto counting = [](int32_t count, int64_t said) {
+    return Dataset::from_generator(
+        kScalar,
+        [count]() -> Generator {
+          return [count, i = 0](Element* element) mutable {
+            if (i == count) return false;
+            *element = scalar_element(i++);
+            return true;
+          };
+        },
+        said);
+  };
+  const Dataset right = counting(42, 42);
+  EXPECT_EQ(right.cardinality(), 42);
+  EXPECT_EQ(right.repeat().epoch_size(), 42);
+  EXPECT_EQ(right.take(10).cardinality(), 10);
+  EXPECT_EQ(counting(5, Dataset::kInfinite).cardinality(), Dataset::kInfinite);
+  EXPECT_EQ(elements(right, {.threads = GetParam()}), range(0, 42));
+  EXPECT_THAT(error_in_batch<DataError>(counting(42, 50), GetParam(), 10),
+              HasSubstr("pass 0 ended after 42 elements, but from_generator was told 50"));
+  EXPECT_THAT(error_in_batch<DataError>(counting(50, 42), GetParam(), 10),
+              HasSubstr("pass 0 goes on after 42 elements, but from_generator was told 42"));
+  EXPECT_THAT(error_in_batch<DataError>(counting(42, Dataset::kInfinite), GetParam(), 10),
+              HasSubstr("told that it has no end"));
+  EXPECT_THROW(counting(5, -3), InvalidArgument);
+}
+
 TEST_P(Errors, ShortBatchesCannotBeBatchedAgain) {
   Pipeline pipeline(slow(numbers(5)).batch(2).batch(3), {.threads = GetParam()});
   Batch batch;

@@ -90,6 +90,7 @@ int default_threads() {
 RunSettings resolve_settings(const RunSpec& spec) {
   if (!spec.input_fn) throw InvalidArgument("run: input_fn is missing; it says where the data comes from");
   if (!spec.model_fn) throw InvalidArgument("run: model_fn is missing; it returns the ModelSpec");
+  store_spec_options(spec.options);
 
   RunSettings settings;
   settings.run_mode = mode_from_string(resolve<std::string>("run_mode", name_of(spec.run_mode)));

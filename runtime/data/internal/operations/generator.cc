@@ -12,11 +12,12 @@ using Factory = std::function<Generator(const PassContext&)>;
 
 class GeneratorStream : public Stream {
  public:
-  GeneratorStream(Factory factory, ElementType type, std::string label, std::shared_ptr<Execution> execution,
-                  uint64_t seed)
+  GeneratorStream(Factory factory, ElementType type, int64_t size, std::string label,
+                  std::shared_ptr<Execution> execution, uint64_t seed)
       : Stream(1),
         factory_(std::move(factory)),
         type_(std::move(type)),
+        size_(size),
         label_(std::move(label)),
         execution_(std::move(execution)),
         seed_(seed) {}
@@ -38,10 +39,12 @@ class GeneratorStream : public Stream {
         if (!generator_) throw InvalidArgument("the factory returned an empty generator");
       }
       if (!generator_(&payload->value)) {
+        require_size(size_ == Dataset::kUnknown || static_cast<int64_t>(produced_) == size_, "ended after");
         ended_ = true;
         generator_ = nullptr;
         return false;
       }
+      require_size(size_ < 0 || static_cast<int64_t>(produced_) < size_, "goes on after");
       check_element(type_, payload->value, "the generator");
     } catch (...) {
       rethrow_with_sample(label_, *out);
@@ -70,8 +73,17 @@ class GeneratorStream : public Stream {
   }
 
  private:
+  void require_size(bool as_said, const char* what) const {
+    if (as_said) return;
+    throw DataError(fmt::format(
+        "pass {} {} {} elements, but from_generator was told {}; give it the number of "
+        "elements of a pass, or none",
+        epoch_, what, produced_, size_ == Dataset::kInfinite ? "that it has no end" : std::to_string(size_)));
+  }
+
   Factory factory_;
   ElementType type_;
+  int64_t size_;  // elements of a pass, Dataset::kInfinite or kUnknown
   std::string label_;
   std::shared_ptr<Execution> execution_;
   uint64_t seed_;
@@ -82,23 +94,25 @@ class GeneratorStream : public Stream {
 
 class GeneratorNode : public Node {
  public:
-  GeneratorNode(std::vector<TensorType> signature, Factory factory, SourceLocation where)
-      : Node(where), types_(std::move(signature)), factory_(std::move(factory)) {
+  GeneratorNode(std::vector<TensorType> signature, Factory factory, int64_t size, SourceLocation where)
+      : Node(where), types_(std::move(signature)), factory_(std::move(factory)), size_(size) {
+    if (size < Dataset::kUnknown)
+      refuse(fmt::format("the number of elements must not be negative, it is {}", size));
     if (types_.empty()) refuse("the signature has no components");
     if (!factory_) refuse("the factory is empty");
   }
 
   std::vector<NodePtr> children() const override { return {}; }
   std::string describe() const override { return fmt::format("from_generator({})", types_text(types_)); }
-  int64_t cardinality() const override { return Dataset::kUnknown; }
-  int64_t epoch_size() const override { return Dataset::kUnknown; }
+  int64_t cardinality() const override { return size_; }
+  int64_t epoch_size() const override { return size_ == Dataset::kInfinite ? Dataset::kUnknown : size_; }
   bool rows_vary() const override { return false; }
 
   Compiled compile(CompileContext& context) const override {
     const uint64_t seed = context.stage_seed(context.new_stage());
     return {.indexed = nullptr,
-            .stream =
-                std::make_unique<GeneratorStream>(factory_, element_type(), label(), context.execution, seed),
+            .stream = std::make_unique<GeneratorStream>(factory_, element_type(), size_, label(),
+                                                        context.execution, seed),
             .evaluator = std::make_shared<ValueEvaluator>(element_type())};
   }
 
@@ -116,12 +130,14 @@ class GeneratorNode : public Node {
  private:
   std::vector<TensorType> types_;
   Factory factory_;
+  int64_t size_;
 };
 
 }  // namespace
 
-NodePtr make_generator(std::vector<TensorType> signature, Factory factory, SourceLocation where) {
-  return std::make_shared<GeneratorNode>(std::move(signature), std::move(factory), where);
+NodePtr make_generator(std::vector<TensorType> signature, Factory factory, int64_t size,
+                       SourceLocation where) {
+  return std::make_shared<GeneratorNode>(std::move(signature), std::move(factory), size, where);
 }
 
 }  // namespace mox::data::internal
