@@ -51,9 +51,10 @@ std::vector<size_t> ParameterUpdater::declare(std::span<const std::string> varia
   return numbers;
 }
 
-void ParameterUpdater::begin_step(int64_t step, int64_t left_out, double steps_per_epoch, double multiplier) {
-  learning_rate_ = optimizer_->learning_rate(step, steps_per_epoch) * multiplier;
-  update_number_ = step + 1 - left_out;
+void ParameterUpdater::begin_step(const StepMoment& moment, int64_t left_out) {
+  learning_rate_ =
+      optimizer_->learning_rate(moment.step, moment.steps_per_epoch) * moment.learning_rate_multiplier;
+  update_number_ = moment.step + 1 - left_out;
 }
 
 void ParameterUpdater::apply(size_t number, std::span<const float> gradient, double gradient_scale,

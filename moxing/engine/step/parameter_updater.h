@@ -12,6 +12,7 @@
 
 #include "moxing/checkpoint/named_array.h"
 #include "moxing/engine/step/loss_scale.h"
+#include "moxing/engine/step/step_moment.h"
 #include "moxing/optimizers/optimizer.h"
 #include "runtime/base/team.h"
 
@@ -41,8 +42,8 @@ class ParameterUpdater {
   // answered.
   bool may_leave_out() const { return loss_scale_.is_on(); }
 
-  // Begins the update that follows `step` steps, `left_out` of which were none (LossScale::skipped_steps).
-  void begin_step(int64_t step, int64_t left_out, double steps_per_epoch, double multiplier);
+  // Begins the update of a step; `left_out` of those before it were none (LossScale::skipped_steps).
+  void begin_step(const StepMoment& moment, int64_t left_out);
   // Different parameters may be updated from different threads at the same time.
   void apply(size_t parameter, std::span<const float> gradient, double gradient_scale, const Team& team);
   // Elements [first, first + gradient.size()) of the parameter, on the calling thread; several parts may be

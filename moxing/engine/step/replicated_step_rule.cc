@@ -1,41 +1,43 @@
 // A step whose variables a StepRule changes: its loss, and the loss of its batch with other values.
-#include <cstring>
-#include <utility>
-
 #include "moxing/engine/step/internal/replicated_step_reductions.h"
 #include "moxing/engine/step/replicated_step.h"
 #include "runtime/base/random.h"
 
 namespace mox::internal {
 
-void ReplicatedStep::apply_rule(double gradient_scale) {
+void ReplicatedStep::set_rule(StepRule* rule) {
+  gate_.set_rule([this, rule](std::span<const std::span<float>> gradients, double scale) {
+    apply_rule(*rule, gradients, scale);
+  });
+}
+
+void ReplicatedStep::apply_rule(StepRule& rule, std::span<const std::span<float>> gradients, double scale) {
   std::vector<double> losses(models_.size(), 0.0);
   for (size_t local = 0; local < batches_.size(); ++local)
-    losses[local] = placement_.logical_replicas == 1 ? models_[local]->fetched(kTrainedLoss).item()
-                                                     : numbers_[local][0];  // the first of a model's fetches
+    losses[local] = is_alone() ? models_[local]->fetched(kTrainedLoss).item() : values_.loss_of(local);
   const auto loss_now = [this] { return loss_of_variables(); };
-  rule_->apply({.variables = current_->gradient_variables,
-                .gradients = sums_,
-                .gradient_scale = gradient_scale,
-                .loss = mean_of_replicas(losses),
-                .loss_now = loss_now});
+  rule.apply({.variables = current_->gradient_variables,
+              .gradients = gradients,
+              .gradient_scale = scale,
+              .loss = mean_of_replicas(losses),
+              .loss_now = loss_now});
 }
 
 double ReplicatedStep::loss_of_variables() {
   for (CompiledModel* model : models_)
-    if (model) compiler_.make_forward_only(*model);
-  if (placement_.replicas_meet) compiler_.make_forward_only(*full_model_);
-  if (placement_.logical_replicas > 1) begin_meeting();
+    if (model) engine_.compiler.make_forward_only(*model);
+  if (engine_.placement.replicas_meet) engine_.compiler.make_forward_only(*full_model_);
+  if (!is_alone()) begin_meeting();
   std::vector<double> losses(models_.size(), 0.0);
-  lanes_.run([&](int lane) {
+  engine_.lanes.run([&](int lane) {
     try {
-      const int64_t count = placement_.replicas_per_lane();
+      const int64_t count = engine_.placement.replicas_per_lane();
       for (int64_t nth = 0; nth < count; ++nth) {
         const auto local = static_cast<size_t>(lane * count + nth);
         const bool has_batch = local < batches_.size();
-        if (!has_batch && !placement_.replicas_meet) continue;
+        if (!has_batch && !engine_.placement.replicas_meet) continue;
         PlanInstance& instance = (has_batch ? *models_[local] : *full_model_).forward_of_lane(lane);
-        const EnteredExchange entered(placement_.logical_replicas == 1 ? nullptr : &meeting_.of(local));
+        const EnteredExchange entered(is_alone() ? nullptr : &meeting_.of(local));
         if (has_batch) {
           instance.run(inputs_of(local));
           losses[local] = instance.fetched(0).item();
@@ -51,25 +53,11 @@ double ReplicatedStep::loss_of_variables() {
   return mean_of_replicas(losses);
 }
 
+// `values`: of this process's replicas. All ranks call it together.
 double ReplicatedStep::mean_of_replicas(const std::vector<double>& values) {
-  std::vector<double> own;  // of each replica its samples and its value
-  for (size_t local = 0; local < values.size(); ++local) {
-    own.push_back(local < batches_.size() ? static_cast<double>(batches_[local].size) : 0.0);
-    own.push_back(values[local]);
-  }
-  const std::string_view bytes(reinterpret_cast<const char*>(own.data()), own.size() * sizeof(double));
-  const auto all = placement_.ranks == 1 ? std::vector<std::string>{std::string(bytes)}
-                                         : communicator_.allgather_equal(bytes);
-  double sum = 0, samples = 0;
-  for (const std::string& theirs : all) {
-    std::memcpy(own.data(), theirs.data(), theirs.size());
-    for (size_t i = 0; i < own.size(); i += 2) {
-      if (own[i] == 0) continue;  // there is no value
-      sum += own[i] * own[i + 1];
-      samples += own[i];
-    }
-  }
-  return sum / samples;
+  std::vector<std::vector<double>> of_replicas;
+  for (const double value : values) of_replicas.push_back({value});
+  return values_.means_over_samples(of_replicas, 1, engine_.communicator)[0];
 }
 
 }  // namespace mox::internal

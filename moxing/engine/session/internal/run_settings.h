@@ -12,7 +12,7 @@
 #include "moxing/config/options.h"
 #include "moxing/engine/compile/arithmetic.h"
 #include "moxing/engine/session/run.h"
-#include "moxing/engine/step/variable_copies.h"
+#include "moxing/engine/step/update_scheme.h"
 
 namespace mox::internal {
 

@@ -97,8 +97,8 @@ RunResult Trainer::run() {
   open_data();
   find_last_step();
   make_stage_two();
-  make_updaters();
-  if (updater_->optimizer().needs_steps_per_epoch() && steps_per_epoch_ == 0)
+  make_update();
+  if (update_->updater().optimizer().needs_steps_per_epoch() && steps_per_epoch_ == 0)
     throw FailedPrecondition(
         "the learning-rate schedule is written in epochs, but the size of an epoch of input_fn's data is not "
         "known; write "
@@ -106,14 +106,14 @@ RunResult Trainer::run() {
   compiler_ = std::make_unique<ModelCompiler>(
       spec_.model_fn, ModeKeys::TRAIN, store_, team_, settings_.arithmetic,
       [this](ModelBuild& build, const ModelSpec& model) { begin_graph(build, model); }, placement_.lanes,
-      [this](int lane, std::string_view name) { return copies_->of_lane(lane, name); });
+      [this](int lane, std::string_view name) { return update_->of_lane(lane, name); });
   // Parts have no times of their own, and one copy of the variables to go to.
-  const bool in_parts = placement_.logical_replicas == 1 && updater_->takes_parts() &&
-                        settings_.step_profile.empty() && !settings_.dim_reduce &&
-                        settings_.update_scheme == UpdateScheme::kReplicatedHost;
+  const bool in_parts = placement_.logical_replicas == 1 && update_->updater().takes_parts() &&
+                        settings_.step_profile.empty() && !settings_.dim_reduce && update_->applies_at_once();
   compiler_->set_training(training_facts_of(settings_, placement_), settings_.normalises_frozen);
   if (in_parts) compiler_->take_gradients_in_parts();
-  if (updater_->loss_scale().is_on()) compiler_->scale_loss(updater_->loss_scale().variable());
+  if (update_->updater().loss_scale().is_on())
+    compiler_->scale_loss(update_->updater().loss_scale().variable());
   CompiledModel& model = compiler_->for_signature(dataset_->signature());
   trained_names_ = model.gradient_variables;
   std::ranges::sort(trained_names_);
@@ -126,11 +126,9 @@ RunResult Trainer::run() {
   }
   require_agreement(model);
   lanes_ = std::make_unique<LaneThreads>(placement_.lanes, team_);
-  StepVariables variables{.host = updater_.get(), .of_lanes = {}, .copies = copies_.get()};
-  for (const auto& updater : lane_updaters_) variables.of_lanes.push_back(updater.get());
-  step_ = std::make_unique<ReplicatedStep>(placement_, ranks_, *compiler_, variables, *lanes_, team_,
-                                           dataset_->signature()[0].shape[0],
-                                           bucket_options(settings_, placement_), in_parts);
+  step_ = std::make_unique<ReplicatedStep>(
+      StepEngine{placement_, ranks_, *compiler_, *lanes_, team_, *update_}, dataset_->signature()[0].shape[0],
+      bucket_options(settings_, placement_), in_parts);
   step_->prepare(model);
   prepare_stage_two(model);
   if (saves())
@@ -158,7 +156,7 @@ RunResult Trainer::run() {
                                ? "as given"
                                : fmt::format("{} times what is given", learning_rate_scale_)));
     log_info(fmt::format("optimizer {}; {} threads; {} instructions in the plan; {}",
-                         updater_->optimizer().description(), team_.size(),
+                         update_->updater().optimizer().description(), team_.size(),
                          model.plan->statistics().instructions, describe_memory(model)));
   }
   const bool profiles = !settings_.step_profile.empty() && !finished;
@@ -364,7 +362,7 @@ void Trainer::require_agreement(const CompiledModel& model) const {
   JobFacts facts = facts_of_data(*dataset_);
   facts.emplace_back("number of steps", fmt::format("{} to {}", global_step_, last_step_));
   facts.emplace_back("batch size", std::to_string(settings_.batch_size));
-  facts.emplace_back("optimizer", updater_->optimizer().description());
+  facts.emplace_back("optimizer", update_->updater().optimizer().description());
   facts.emplace_back("instructions in use", to_string(instruction_set()));
   facts.emplace_back("compiled plan", fmt::format("{:016x}", model.plan->fingerprint()));
   facts.emplace_back("placement", fmt::format("{}, {} of {} replicas", placement_.describe(),

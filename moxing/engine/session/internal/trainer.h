@@ -16,8 +16,8 @@
 #include "moxing/engine/session/internal/run_settings.h"
 #include "moxing/engine/session/session_state.h"
 #include "moxing/engine/step/boost_rule.h"
-#include "moxing/engine/step/parameter_updater.h"
 #include "moxing/engine/step/replicated_step.h"
+#include "moxing/engine/step/variable_update.h"
 #include "moxing/hooks/hook.h"
 #include "runtime/replicas/lane_threads.h"
 #include "runtime/replicas/placement.h"
@@ -67,7 +67,7 @@ class Trainer : private Session {
   void restore_variables();
   void open_data();
   void find_last_step();
-  void make_updaters();
+  void make_update();
   void make_stage_two();
   void prepare_stage_two(const CompiledModel& model);
   void begin_stage_two();
@@ -103,9 +103,7 @@ class Trainer : private Session {
   std::vector<Batch> batches_;  // of the step under way: one for each logical replica of this process
   std::unique_ptr<LaneThreads> lanes_;
   std::unique_ptr<ModelCompiler> compiler_;
-  std::unique_ptr<VariableCopies> copies_;
-  std::unique_ptr<ParameterUpdater> updater_;
-  std::vector<std::unique_ptr<ParameterUpdater>> lane_updaters_;  // with copies that lanes update
+  std::unique_ptr<VariableUpdate> update_;
   std::unique_ptr<ReplicatedStep> step_;
   std::unique_ptr<boost::StageTwo>
       stage_two_;  // none: the optimizer changes the variables from the first step to the last

@@ -40,7 +40,7 @@ void Trainer::submit_checkpoint() {
   if (saved_step_ == global_step_) return;
   const JobActivity activity("saving a checkpoint");
   // A finite loss may still have had a gradient that is not, and a continued run would never recover.
-  if (const std::string* name = updater_->first_not_finite())
+  if (const std::string* name = update_->updater().first_not_finite())
     throw NumericError(
         fmt::format("the variable '{}' is not finite after global step {} (the gradient was NaN or infinite, "
                     "or the step too large), so it "
@@ -48,7 +48,7 @@ void Trainer::submit_checkpoint() {
                     "lower learning rate",
                     *name, global_step_));
   SessionState state{.global_step = global_step_,
-                     .optimizer = optimizer_identity(updater_->optimizer()),
+                     .optimizer = optimizer_identity(update_->updater().optimizer()),
                      .seed = settings_.seed,
                      .threads = team_.size(),
                      .logical_replicas = placement_.logical_replicas,
@@ -57,7 +57,7 @@ void Trainer::submit_checkpoint() {
                      .instruction_set = instruction_set(),
                      .arithmetic = description_of(settings_.arithmetic),
                      .learning_rate_multiplier = learning_rate_multiplier_,
-                     .loss_scale = updater_->loss_scale().state(),
+                     .loss_scale = update_->updater().loss_scale().state(),
                      .data_cursor = pipeline_->cursor(),
                      .elements_taken = elements_taken_,
                      .hook_states = {},
@@ -71,7 +71,7 @@ void Trainer::submit_checkpoint() {
   const bool continued = start_.kind == StartingPoint::Kind::kContinued;
   for (const NamedArray& entry : continued ? store_.all_and_unclaimed() : store_.all())
     checkpoint.variables.push_back({entry.name, entry.value.clone()});
-  for (const NamedArray& entry : updater_->slots())
+  for (const NamedArray& entry : update_->updater().slots())
     checkpoint.optimizer_slots.push_back({entry.name, entry.value.clone()});
   if (stage_two_ && stage_two_->has_begun())
     checkpoint.optimizer_slots.push_back({std::string(kResidualSlot), stage_two_->method().residual()});
@@ -110,7 +110,7 @@ std::string Trainer::describe_memory(const CompiledModel& model) const {
   const PlanStatistics& plan = model.plan->statistics();
   const auto mebibytes = [&](size_t bytes) { return static_cast<double>(bytes) / kMebibyte; };
   size_t slots = 0, variables = 0;
-  for (const NamedArray& slot : updater_->slots()) slots += slot.value.bytes();
+  for (const NamedArray& slot : update_->updater().slots()) slots += slot.value.bytes();
   for (const NamedArray& variable : store_.all()) variables += variable.value.bytes();
   const auto lanes = static_cast<size_t>(placement_.lanes);
   return fmt::format(
@@ -125,7 +125,7 @@ std::string Trainer::describe_memory(const CompiledModel& model) const {
 
 void Trainer::mention_left_out_step() const {
   if (ranks_.rank() != 0) return;
-  const LossScale& scale = updater_->loss_scale();
+  const LossScale& scale = update_->updater().loss_scale();
   log_warning(
       fmt::format("the gradients of global step {} are not finite: the step is left out ({} so far); the "
                   "loss scale is {} now",
@@ -138,11 +138,11 @@ void Trainer::set_variable(std::string_view name, const Array& value) {
     throw InvalidArgument(fmt::format("the variable '{}' is {} and cannot take a value of {}", name,
                                       to_string(variable.type()), to_string(value.type())));
   std::memcpy(variable.data(), value.data(), value.bytes());
-  if (copies_) copies_->refresh(name);
+  if (update_) update_->refresh(name);
 }
 
 double Trainer::learning_rate() const {
-  return updater_->learning_rate(global_step_, steps_per_epoch_) * learning_rate_multiplier_ *
+  return update_->updater().learning_rate(global_step_, steps_per_epoch_) * learning_rate_multiplier_ *
          learning_rate_scale_;
 }
 
@@ -158,24 +158,19 @@ std::vector<std::string> Trainer::variable_names() const {
   return names;
 }
 
-void Trainer::make_updaters() {
+void Trainer::make_update() {
   const bool continued = start_.kind == StartingPoint::Kind::kContinued;
   const std::vector<NamedArray> slots =
       continued ? start_.checkpoint.optimizer_slots : std::vector<NamedArray>();
-  copies_ = std::make_unique<VariableCopies>(settings_.update_scheme, store_, placement_.lanes);
-  const auto make = [&](int lane) {
-    std::unique_ptr<Optimizer> optimizer = settings_.optimizer_fn();
-    if (continued) require_same_optimizer(restored_.optimizer, *optimizer, start_.path);
-    const auto variable = [this, lane](std::string_view name) {
-      return lane == 0 ? copies_->host(name) : copies_->of_lane(lane, name);
-    };
-    return std::make_unique<ParameterUpdater>(
-        std::move(optimizer), variable, slots, team_,
-        lane == 0 ? LossScale(settings_.loss_scale, restored_.loss_scale) : LossScale());
-  };
-  updater_ = make(0);
-  if (settings_.update_scheme != UpdateScheme::kReplicated) return;
-  for (int lane = 1; lane < placement_.lanes; ++lane) lane_updaters_.push_back(make(lane));
+  update_ = make_variable_update(
+      settings_.update_scheme, store_, placement_.lanes, ranks_,
+      [&](ParameterUpdater::VariableOf variable, bool of_process) {
+        std::unique_ptr<Optimizer> optimizer = settings_.optimizer_fn();
+        if (continued) require_same_optimizer(restored_.optimizer, *optimizer, start_.path);
+        return std::make_unique<ParameterUpdater>(
+            std::move(optimizer), std::move(variable), slots, team_,
+            of_process ? LossScale(settings_.loss_scale, restored_.loss_scale) : LossScale());
+      });
 }
 
 void Trainer::write_step_profile() {
@@ -199,7 +194,7 @@ void Trainer::print_summary() const {
                                  .peak_memory_bytes = peak_memory_bytes(),
                                  .evaluations = evaluation_summary_->values().summaries(),
                                  .batches = best_batches_.summaries()}));
-  if (const int64_t skipped = updater_->loss_scale().skipped_steps(); skipped > 0)
+  if (const int64_t skipped = update_->updater().loss_scale().skipped_steps(); skipped > 0)
     console_.print(fmt::format("{} step{} of the run left out: gradients that were not finite", skipped,
                                skipped == 1 ? "" : "s"));
   console_.print(fmt::format("stopped because {}", stop_reason_));

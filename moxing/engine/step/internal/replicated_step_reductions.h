@@ -5,17 +5,28 @@
 
 namespace mox::internal {
 
-// The two reductions of one model: of gradients, and of what is updated after the step.
+// The two reductions of one model, of gradients and of after-step values, and where their sums go.
 struct ReplicatedStep::Reductions {
   std::vector<std::string> gradient_variables, fetch_names;
-  std::vector<size_t> parameters;
-  std::vector<int64_t> gradient_elements;
-  std::unique_ptr<GradientReduction> gradients, updates;
-  std::vector<BlockPart> update_parts;
-  std::vector<std::vector<float>> update_blocks;  // of each lane
-  std::vector<std::string> updated_variables;
-  // each fetch: one of output_info; else one number, which is averaged
-  std::vector<bool> is_output, is_number;
+  UpdateGate::Targets targets;
+  std::unique_ptr<GradientReduction> gradients;   // none if they are taken in parts
+  std::unique_ptr<GradientReduction> after_step;  // none if there is one replica, or no value
+  std::vector<BlockPart> after_step_parts;
+  std::vector<std::vector<float>> after_step_blocks;  // of each lane
+  StepValues::Kinds fetches;
+
+  void begin_step() {
+    if (gradients) gradients->begin_step();
+    if (after_step) after_step->begin_step();
+  }
+  void finish_lane(int lane) {
+    if (gradients) gradients->finish_lane(lane);
+    if (after_step) after_step->finish_lane(lane);
+  }
+  void abandon_lane(int lane) {
+    if (gradients) gradients->abandon_lane(lane);
+    if (after_step) after_step->abandon_lane(lane);
+  }
 };
 
 }  // namespace mox::internal

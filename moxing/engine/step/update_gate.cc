@@ -1,0 +1,86 @@
+#include "moxing/engine/step/update_gate.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace mox::internal {
+
+UpdateGate::UpdateGate(VariableUpdate& update, LaneThreads& lanes, const Team& team, bool delivers_by_lanes)
+    : update_(update), lanes_(lanes), team_(team), delivering_team_(delivers_by_lanes ? team : Team(1)) {}
+
+void UpdateGate::begin_step(const Targets& targets) {
+  targets_ = &targets;
+  sums_.assign(targets.parameters.size(), {});
+  elements_left_ = targets.elements;
+  is_open_ = left_out_ = false;
+  counts_ = !update_.updater().may_leave_out();
+}
+
+void UpdateGate::open(double scale) {
+  scale_ = scale;
+  is_open_ = true;
+  for (const SumRange& range : std::exchange(waiting_gradients_, {})) apply(range);
+  for (const SumRange& range : std::exchange(waiting_after_step_, {})) take_after_step_value(range);
+}
+
+bool UpdateGate::applies_together() const {
+  return rule_ || update_.updater().needs_all_gradients() || !update_.applies_at_once();
+}
+
+void UpdateGate::take_gradient(SumRange range) {
+  if (applies_together() || !update_.updater().takes_parts()) {
+    const int64_t elements = targets_->elements[range.index];
+    sums_[range.index] = {range.sum.data() - range.first, static_cast<size_t>(elements)};
+    elements_left_[range.index] -= static_cast<int64_t>(range.sum.size());
+    if (applies_together() || elements_left_[range.index] > 0) return;
+    range = {range.index, 0, sums_[range.index]};
+  }
+  if (is_open_) {
+    apply(range);
+  } else {
+    waiting_gradients_.push_back(range);
+  }
+}
+
+void UpdateGate::apply(const SumRange& range) {
+  ParameterUpdater& updater = update_.updater();
+  const size_t parameter = targets_->parameters[range.index];
+  if (static_cast<int64_t>(range.sum.size()) == targets_->elements[range.index])
+    return updater.apply(parameter, range.sum, scale_, delivering_team_);
+  updater.apply_part(parameter, range.first, range.sum, scale_);
+}
+
+void UpdateGate::take_after_step_value(const SumRange& range) {
+  if (!is_open_ || !counts_) {
+    waiting_after_step_.push_back(range);
+    return;
+  }
+  const auto scale = static_cast<float>(scale_);
+  Array variable = update_.host(targets_->after_step[range.index]);
+  std::ranges::transform(range.sum, variable.values<float>().begin() + range.first,
+                         [scale](float value) { return value * scale; });
+}
+
+void UpdateGate::finish_gradients() {
+  if (!applies_together()) return;
+  ParameterUpdater& updater = update_.updater();
+  // With a server it alone has the sums, unless all look whether the step counts.
+  if (!update_.applies_here() && !updater.may_leave_out()) return;
+  std::optional<double> scale = scale_;
+  if (updater.needs_all_gradients())
+    scale = updater.common_scale(std::vector<std::span<const float>>(sums_.begin(), sums_.end()), scale_);
+  left_out_ = !scale;
+  if (left_out_ || !update_.applies_here()) return;
+  if (rule_) return rule_(sums_, *scale);
+  update_.apply_all(targets_->parameters, sums_, *scale, lanes_, team_);
+}
+
+void UpdateGate::finish_after_step_values() {
+  const auto waiting = std::exchange(waiting_after_step_, {});
+  counts_ = true;
+  if (left_out_) return;
+  for (const SumRange& range : waiting) take_after_step_value(range);
+}
+
+}  // namespace mox::internal
