@@ -9,7 +9,7 @@
 #include "moxing/console/broken_pipe.h"
 #include "moxing/console/nowhere_to_print.h"
 #include "moxing/engine/session/internal/prediction.h"
-#include "moxing/engine/session/internal/trainer.h"
+#include "moxing/engine/session/internal/training/training.h"
 #include "moxing/job/facts.h"
 #include "runtime/base/error.h"
 #include "runtime/job/agreement.h"
@@ -17,33 +17,31 @@
 
 namespace mox {
 
-RunResult run_or_throw(const RunSpec& spec) {
+namespace {
+
+// What ranks compare before they do anything else together: what that is depends on it.
+internal::RunSettings agreed_settings(const RunSpec& spec) {
   internal::require_agreement(internal::job(), internal::facts_of_build());
   internal::require_agreement(internal::job(), internal::facts_of_compute_library());
   internal::RunSettings settings = internal::resolve_settings(spec);
   internal::set_stall_limits(settings.stall_warning_s, settings.stall_abort_s);
-  // Before anything else that ranks do together: what that is depends on the options.
   internal::require_agreement(internal::job(), internal::facts_of_configuration());
+  return settings;
+}
+
+}  // namespace
+
+RunResult run_or_throw(const RunSpec& spec) {
+  const internal::RunSettings settings = agreed_settings(spec);
   // Rank 0 shows what all ranks know.
   const internal::NowhereToPrint nowhere(internal::job().rank() != 0);
   Console console(nowhere.or_else(1), nowhere.or_else(2), internal::job().size() == 1);
   if (settings.run_mode == ModeKeys::TRAIN) {
     const internal::SurviveBrokenPipe survive;
-    internal::Trainer trainer(spec, settings, console);
-    try {
-      return trainer.run();
-    } catch (...) {
-      internal::job().abandon();  // while what it works on is still there
-      throw;
-    }
+    return internal::run_training(spec, settings, console);
   }
-  settings.arithmetic =
-      internal::settle_arithmetic(internal::job(), settings.arithmetic, {}, settings.allow_inexact);
-  const Team team(settings.threads);
-  const EnteredTeam entered(team);
-  const RunResult result = settings.run_mode == ModeKeys::EVAL
-                               ? internal::run_evaluation(spec, settings, team, console)
-                               : internal::run_prediction(spec, settings, team, console);
+  RunResult result = settings.run_mode == ModeKeys::EVAL ? internal::run_evaluation(spec, settings, console)
+                                                         : internal::run_prediction(spec, settings, console);
   // A training that cannot print has still been saved; of these the output is all there is.
   if (console.output_error() != 0)
     throw IoError(fmt::format("the results could not be written to standard output: {}",

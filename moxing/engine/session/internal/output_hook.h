@@ -2,7 +2,7 @@
 #pragma once
 
 #include "moxing/engine/compile/compiled_model.h"
-#include "moxing/engine/session/run.h"
+#include "moxing/engine/session/run_spec.h"
 
 namespace mox::internal {
 

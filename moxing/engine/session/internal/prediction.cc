@@ -19,26 +19,6 @@
 namespace mox::internal {
 namespace {
 
-struct MeasuredCheckpoint {
-  std::string path;  // "" with print_plan, which needs no values
-  int64_t global_step = 0;
-};
-
-// Fills `store` from the checkpoint that the settings name.
-MeasuredCheckpoint restore_or_refuse(const RunSettings& settings, VariableStore& store) {
-  if (settings.print_plan) return {};
-  const StartingPoint start = find_starting_point(settings);
-  if (start.kind == StartingPoint::Kind::kInitial)
-    throw FailedPrecondition(
-        fmt::format("run_mode {} needs trained variables, but log_dir ('{}') holds no checkpoint and "
-                    "checkpoint_path is not set; train first, or name a checkpoint with --checkpoint_path",
-                    to_string(settings.run_mode), settings.log_dir));
-  store.restore(start.checkpoint.variables);
-  store.require_restored(start.path);
-  log_info(fmt::format("variables from '{}' (global step {})", start.path, start.checkpoint.global_step));
-  return {start.path, start.checkpoint.global_step};
-}
-
 void mention_speed(const char* done, int64_t samples, double seconds) {
   log_info(fmt::format("{} {} samples in {} ({:.1f} sample/sec)", done, samples, format_duration(seconds),
                        static_cast<double>(samples) / std::max(seconds, 1e-9)));
@@ -137,13 +117,13 @@ class Gathering {
 
 }  // namespace
 
-RunResult run_evaluation(const RunSpec& spec, const RunSettings& settings, const Team& team,
-                         Console& console) {
-  VariableStore store(settings.seed);
-  const MeasuredCheckpoint checkpoint = restore_or_refuse(settings, store);
+RunResult run_evaluation(const RunSpec& spec, const RunSettings& settings, Console& console) {
+  Start start = start_pass(settings);
+  const Team team(settings.threads);
+  const EnteredTeam entered(team);
   LaneThreads lane(1, team);
-  PassSession session(spec, settings, store, console, checkpoint.global_step);
-  Evaluator evaluator(spec, settings, store, team, lane, session.begin());
+  PassSession session(spec, start, console);
+  Evaluator evaluator(spec, start.settings, start.store, team, lane, session.begin());
   if (settings.print_plan) {
     console.print(evaluator.compiler().for_signature(evaluator.dataset().signature()).plan->describe());
     return {.stop_reason = "print_plan"};
@@ -155,25 +135,26 @@ RunResult run_evaluation(const RunSpec& spec, const RunSettings& settings, const
   });
   mention_speed("evaluated", evaluation.samples, session.seconds());
   if (job().rank() == 0)
-    keep_results({.checkpoint = checkpoint.path,
-                  .global_step = checkpoint.global_step,
+    keep_results({.checkpoint = start.point.path,
+                  .global_step = session.global_step(),
                   .samples = evaluation.samples,
                   .seconds = session.seconds(),
                   .evaluation = evaluation});
   console.print(format_test_lines(evaluation), Console::Style::kStrong);
-  return {.global_step = checkpoint.global_step,
+  return {.global_step = session.global_step(),
           .stop_reason = session.stop_reason(),
           .interrupted = false,
           .evaluation = evaluation.numbers};
 }
 
-RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, const Team& team,
-                         Console& console) {
-  VariableStore store(settings.seed);
-  const MeasuredCheckpoint checkpoint = restore_or_refuse(settings, store);
+RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Console& console) {
+  Start start = start_pass(settings);
+  const Team team(settings.threads);
+  const EnteredTeam entered(team);
   const Dataset dataset = one_epoch(spec, settings, ModeKeys::PREDICT, settings.predict_steps);
-  PassSession session(spec, settings, store, console, checkpoint.global_step);
-  ModelCompiler compiler(spec.model_fn, ModeKeys::PREDICT, store, team, settings.arithmetic, session.begin());
+  PassSession session(spec, start, console);
+  ModelCompiler compiler(spec.model_fn, ModeKeys::PREDICT, start.store, team, start.settings.arithmetic,
+                         session.begin());
   const CompiledModel& first = compiler.for_signature(dataset.signature());
   if (settings.print_plan) {
     console.print(first.plan->describe());
@@ -211,14 +192,14 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, const
   mention_speed("predicted", gathering.samples(), session.seconds());
   if (job().rank() == 0)
     keep_results({.mode = ModeKeys::PREDICT,
-                  .checkpoint = checkpoint.path,
-                  .global_step = checkpoint.global_step,
+                  .checkpoint = start.point.path,
+                  .global_step = session.global_step(),
                   .samples = gathering.samples(),
                   .seconds = session.seconds(),
                   .predictions = settings.predictions});
   if (!settings.predictions.empty())
     console.print(fmt::format("predictions of {} samples: {}", gathering.samples(), settings.predictions));
-  return {.global_step = checkpoint.global_step, .stop_reason = session.stop_reason()};
+  return {.global_step = session.global_step(), .stop_reason = session.stop_reason()};
 }
 
 }  // namespace mox::internal

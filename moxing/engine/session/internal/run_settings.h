@@ -11,7 +11,7 @@
 #include "moxing/checkpoint/restore_selection.h"
 #include "moxing/config/options.h"
 #include "moxing/engine/compile/arithmetic.h"
-#include "moxing/engine/session/run.h"
+#include "moxing/engine/session/run_spec.h"
 #include "moxing/engine/step/update_scheme.h"
 
 namespace mox::internal {

@@ -1,5 +1,5 @@
 // num_devices: auto.
-#include "moxing/engine/session/internal/device_trial.h"
+#include "moxing/engine/session/internal/training/device_trial.h"
 
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>

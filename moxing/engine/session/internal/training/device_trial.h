@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "moxing/engine/session/internal/run_settings.h"
-#include "moxing/engine/session/run.h"
+#include "moxing/engine/session/run_spec.h"
 #include "moxing/engine/session/session_state.h"
 #include "runtime/comm/communicator.h"
 

@@ -1,4 +1,4 @@
-#include "moxing/engine/session/internal/warm_start.h"
+#include "moxing/engine/session/internal/training/warm_start.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

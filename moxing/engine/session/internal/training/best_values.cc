@@ -1,4 +1,4 @@
-#include "moxing/engine/session/internal/best_values.h"
+#include "moxing/engine/session/internal/training/best_values.h"
 
 #include <fmt/format.h>
 

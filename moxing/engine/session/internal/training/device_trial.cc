@@ -1,4 +1,4 @@
-#include "moxing/engine/session/internal/device_trial.h"
+#include "moxing/engine/session/internal/training/device_trial.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,7 +10,7 @@
 #include <string>
 
 #include "moxing/engine/compile/compiled_model.h"
-#include "moxing/engine/session/internal/distribution_settings.h"
+#include "moxing/engine/session/internal/training/distribution_settings.h"
 #include "moxing/model/variable_store.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"

@@ -1,4 +1,4 @@
-#include "moxing/engine/session/internal/distribution_settings.h"
+#include "moxing/engine/session/internal/training/distribution_settings.h"
 
 #include <cmath>
 

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Whether two trees compute the same: bench/compare_trees.sh OLD_BUILD NEW_BUILD [WORK]
+#
+# Trains with the programs of both builds and compares the digests of the variables and, but for renamed words, the printed
+# plans: mnist_softmax 1,000 steps, fashion_lenet 300, cifar_resnet (resnet_v1_20, on CIFAR files made from Fashion-MNIST) 50 in
+# float32 and in bfloat16; each on 1 rank x 1 device, 2 x 1 and 1 x 2, with 4 logical replicas. Needs dataset-fashion-mnist, the
+# placements' cores and python3. Exit status 1 if anything differs.
+set -euo pipefail
+old=$(realpath "$1") new=$(realpath "$2")
+work=${3:-$(mktemp -d)}
+mnist=/usr/share/datasets/fashion-mnist
+status=0
+
+train() {  # BUILD LOG_DIR RANKS DEVICES PROGRAM FLAGS...: prints the digest
+  local build=$1 log_dir=$2 ranks=$3 devices=$4 program=$5
+  shift 5
+  local command=("$build/bin/$program" --train_url="$log_dir" --num_devices="$devices" --threads="$devices"
+    --logical_replicas=4 --log_level=error "$@")
+  ((ranks == 1)) || command=(mpirun --allow-run-as-root --oversubscribe --bind-to none -n "$ranks" "${command[@]}")
+  rm -rf "$log_dir"
+  "${command[@]}" >"$log_dir.log" 2>&1 || { tail -5 "$log_dir.log" >&2; return 1; }
+  "$new/bin/mox" checkpoint digest "$log_dir"
+}
+
+# Words of the instructions' names that one tree has for others of the other.
+plain_plan() { sed -E 's/_(backprop|backward)/_gradient/g; s/[0-9]+ steps/N instructions/; s/[0-9]+ instructions/N instructions/' "$1"; }
+
+compare() {  # NAME PROGRAM FLAGS...
+  local name=$1 program=$2
+  shift 2
+  for build in old new; do
+    "${!build}/bin/$program" --print_plan --log_level=error --threads=1 --logical_replicas=4 "$@" >"$work/$name.$build.plan"
+    plain_plan "$work/$name.$build.plan" >"$work/$name.$build.plain"
+  done
+  if cmp -s "$work/$name.old.plain" "$work/$name.new.plain"; then
+    echo "$name plan: equal, $(wc -l <"$work/$name.new.plan") lines"
+  else
+    echo "$name plan: DIFFERENT, $(diff "$work/$name.old.plain" "$work/$name.new.plain" | grep -c '^[<>]') lines"
+    status=1
+  fi
+  for placement in "1 1" "2 1" "1 2"; do
+    local before after verdict=equal
+    read -r ranks devices <<<"$placement"
+    before=$(train "$old" "$work/$name.old" "$ranks" "$devices" "$program" "$@")
+    after=$(train "$new" "$work/$name.new" "$ranks" "$devices" "$program" "$@")
+    [[ $before == "$after" ]] || { verdict=DIFFERENT; status=1; }
+    echo "$name ${ranks}x$devices: $verdict ${before:0:16} ${after:0:16}"
+  done
+}
+
+mkdir -p "$work"
+[[ -d $work/cifar ]] || MAKE
+compare softmax mnist_softmax --data_url="$mnist" --max_number_of_steps=1000
+compare fashion_lenet fashion_lenet --data_url="$mnist" --max_number_of_steps=300 --eval_steps=1
+compare resnet_fp32 cifar_resnet --data_url="$work/cifar" --max_number_of_steps=50 --batch_size=32 --eval_steps=1
+compare resnet_bf16 cifar_resnet --data_url="$work/cifar" --max_number_of_steps=50 --batch_size=32 --eval_steps=1 --precision=bf16
+exit $status

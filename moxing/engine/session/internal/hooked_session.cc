@@ -1,0 +1,121 @@
+#include "moxing/engine/session/internal/hooked_session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "moxing/engine/session/internal/evaluator.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+
+namespace mox::internal {
+
+HookedSession::HookedSession(const RunSpec& spec, Start& start, Console& console)
+    : spec_(spec), start_(start), console_(console) {}
+
+std::function<void(ModelBuild&, const ModelSpec&)> HookedSession::begin() {
+  return [this](ModelBuild& build, const ModelSpec& spec) { begin_graph(build, spec); };
+}
+
+void HookedSession::begin_graph(ModelBuild& build, const ModelSpec& spec) {
+  if (!hooks_are_complete_) {
+    hooks_are_complete_ = true;
+    first_spec_ = spec;
+    for (const auto& [name, tensor] : spec.log_info)
+      if (is_logged(spec, name)) log_names_.push_back(name);
+    hooks_ = spec.hooks;
+    hooks_.insert(hooks_.end(), spec_.hooks.begin(), spec_.hooks.end());
+    std::erase_if(hooks_, [&](const auto& hook) { return hook && !hook->takes_part_in(mode()); });
+    complete_hooks(hooks_);
+  }
+  for (const auto& hook : hooks_) hook->begin(build);
+}
+
+void HookedSession::complete_hooks(std::vector<std::shared_ptr<Hook>>& hooks) {
+  for (const auto& hook : hooks)
+    if (!hook) throw InvalidArgument("a hook in ModelSpec::hooks or RunSpec::hooks is null");
+}
+
+void HookedSession::run(const std::map<std::string, std::string>& hook_states, FunctionRef<void()> body) {
+  std::exception_ptr error;
+  try {
+    for (const auto& hook : hooks_) {
+      const auto state = hook_states.find(hook->name());
+      if (!hook->name().empty() && state != hook_states.end()) hook->restore_state(state->second);
+    }
+    for (const auto& hook : hooks_) {
+      ++entered_hooks_;
+      hook->after_create_session(*this);
+    }
+    body();
+  } catch (...) {
+    error = std::current_exception();
+    failed_ = true;
+  }
+  end_hooks(error);
+}
+
+void HookedSession::end_hooks(std::exception_ptr error) {
+  const auto keep_first = [&](const char* what) {  // inside of a handler
+    if (error) return log_error(fmt::format("a further error while the run ended: {}", what));
+    error = std::current_exception();
+    failed_ = true;
+  };
+  ending_ = true;
+  for (; entered_hooks_ > 0; --entered_hooks_) {
+    try {
+      hooks_[entered_hooks_ - 1]->end(*this);
+    } catch (const EvaluationGivenUp&) {
+    } catch (const std::exception& further) {
+      keep_first(further.what());
+    } catch (...) {
+      keep_first("something that is no std::exception was thrown");
+    }
+  }
+  try {
+    end_saving();
+  } catch (const std::exception& further) {
+    keep_first(further.what());
+  }
+  console_.remove_progress();
+  if (error) std::rethrow_exception(error);
+}
+
+void HookedSession::before_run() {
+  for (const auto& hook : hooks_) hook->before_run(*this);
+}
+
+void HookedSession::after_run(const StepResult& result) {
+  for (const auto& hook : hooks_) hook->after_run(*this, result);
+}
+
+void HookedSession::after_evaluation(const Metrics& metrics) {
+  for (const auto& hook : hooks_) hook->after_evaluation(*this, metrics);
+}
+
+void HookedSession::request_stop(std::string reason) {
+  if (stop_requested_) return;
+  stop_requested_ = true;
+  stop_reason_ = std::move(reason);
+}
+
+std::optional<metrics::Direction> HookedSession::direction(std::string_view metric) const {
+  return direction_of(first_spec_, metric);
+}
+
+std::vector<std::string> HookedSession::variable_names() const {
+  std::vector<std::string> names;
+  for (const NamedArray& entry : start_.store.all()) names.push_back(entry.name);
+  return names;
+}
+
+void HookedSession::set_variable(std::string_view name, const Array& value) {
+  Array variable = start_.store.get(name);
+  if (variable.type() != value.type())
+    throw InvalidArgument(fmt::format("the variable '{}' is {} and cannot take a value of {}", name,
+                                      to_string(variable.type()), to_string(value.type())));
+  std::memcpy(variable.data(), value.data(), value.bytes());
+}
+
+}  // namespace mox::internal

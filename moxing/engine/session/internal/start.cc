@@ -1,0 +1,102 @@
+#include "moxing/engine/session/internal/start.h"
+
+#include <fmt/format.h>
+
+#include "moxing/engine/session/internal/training/device_trial.h"
+#include "moxing/engine/session/internal/training/distribution_settings.h"
+#include "moxing/engine/session/internal/training/warm_start.h"
+#include "moxing/job/facts.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+#include "runtime/job/job.h"
+
+namespace mox::internal {
+namespace {
+
+// The one place where a run's models learn how they compute.
+void settle_arithmetic_of(Start& start) {
+  start.settings.arithmetic =
+      settle_arithmetic(job(), start.settings.arithmetic,
+                        {start.point.path, start.restored.instruction_set, start.restored.arithmetic},
+                        start.settings.allow_inexact);
+}
+
+// The seed is part of what a run is: a continued run keeps the one it began with.
+uint64_t effective_seed(const Start& start) {
+  const uint64_t configured = start.settings.seed;
+  if (!start.is_continued()) return configured;
+  if (start.restored.seed != configured)
+    log_warning(fmt::format("seed {} is not used: the run in '{}' began with seed {} and goes on with it",
+                            configured, start.point.path, start.restored.seed));
+  return start.restored.seed;
+}
+
+void restore_variables(Start& start) {
+  const std::string& path = start.point.path;
+  const SessionState& restored = start.restored;
+  switch (start.point.kind) {
+    case StartingPoint::Kind::kInitial:
+      break;
+    case StartingPoint::Kind::kContinued:
+      start.store.restore(start.point.checkpoint.variables);
+      start.store.require_restored(path);
+      log_info(fmt::format("continuing from '{}' at global step {}", path, restored.global_step));
+      mention_processor_of(path, restored.processor, computed_by());
+      // Some kernels cut their sums by the number of threads, so the last bits depend on it.
+      if (const int threads = start.placement.threads_per_replica;
+          restored.threads != threads && start.placement.logical_replicas == 1)
+        log_warning(fmt::format(
+            "'{}' was computed by {} thread(s) and is continued by {}: the result is as good, but not bit "
+            "for bit that of an uninterrupted run; --threads={} makes it so",
+            path, restored.threads, threads, restored.threads));
+      break;
+    case StartingPoint::Kind::kWarmStart:
+      start.store.restore(start.point.checkpoint.variables);
+      if (start.settings.restore.initialises_other_shapes) start.store.initialise_other_shapes();
+      log_info(fmt::format("variables from '{}' (checkpoint_path); training begins at step 0", path));
+      break;
+  }
+}
+
+}  // namespace
+
+Start start_training(const RunSpec& spec, const RunSettings& settings) {
+  Start start;
+  start.settings = settings;
+  const bool saves = job().rank() == 0 && !settings.log_dir.empty() && !settings.print_plan;
+  if (saves) start.lock = std::make_unique<RunLock>(settings.log_dir);
+  if (!settings.print_plan) start.point = find_starting_point(settings);
+  if (start.is_continued()) start.restored = from_checkpoint_state(start.point.checkpoint, start.point.path);
+  settle_arithmetic_of(start);
+  if (settings.devices == kAutomaticDevices)
+    start.settings.devices = choose_devices(spec, start.settings, start.point, start.restored, job());
+  start.placement = placement_of(start.settings, start.point, start.restored);
+  start.settings.seed = effective_seed(start);
+  start.store = VariableStore(start.settings.seed);
+  start.learning_rate_scale = learning_rate_scale(start.settings, start.placement);
+  set_job_step(start.restored.global_step);
+  restore_variables(start);
+  return start;
+}
+
+Start start_pass(const RunSettings& settings) {
+  Start start;
+  start.settings = settings;
+  settle_arithmetic_of(start);
+  start.store = VariableStore(settings.seed);
+  if (settings.print_plan) return start;
+  start.point = find_starting_point(settings);
+  if (start.point.kind == StartingPoint::Kind::kInitial)
+    throw FailedPrecondition(
+        fmt::format("run_mode {} needs trained variables, but log_dir ('{}') holds no checkpoint and "
+                    "checkpoint_path is not set; train first, or name a checkpoint with --checkpoint_path",
+                    to_string(settings.run_mode), settings.log_dir));
+  start.restored.global_step = start.point.checkpoint.global_step;
+  start.store.restore(start.point.checkpoint.variables);
+  start.store.require_restored(start.point.path);
+  start.point.checkpoint = {};
+  log_info(fmt::format("variables from '{}' (global step {})", start.point.path, start.restored.global_step));
+  return start;
+}
+
+}  // namespace mox::internal

@@ -1,0 +1,66 @@
+#include "moxing/engine/session/internal/training/stage_two_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+#include "runtime/job/job.h"
+
+namespace mox::internal {
+
+StageTwoRun::StageTwoRun(Start& start, Communicator& ranks) {
+  auto& slots = start.point.checkpoint.optimizer_slots;
+  const auto residual = std::ranges::find(slots, kResidualSlot, &NamedArray::name);
+  if (residual != slots.end()) {
+    if (start.is_continued()) kept_ = {start.restored.stage_two, residual->value, start.point.path};
+    slots.erase(residual);
+  }
+  const RunSettings& settings = start.settings;
+  if (!settings.dim_reduce || settings.print_plan) {
+    if (kept_ && ranks.rank() == 0 && !settings.print_plan)
+      log_warning(
+          fmt::format("'{}' is of stage 2 of dimension-reduced training, and this run goes on with the "
+                      "optimizer: boost.dim_reduce is off",
+                      start.point.path));
+    return;
+  }
+  if (settings.update_scheme != UpdateScheme::kReplicatedHost)
+    throw InvalidArgument(
+        "dimension-reduced training needs variable_update: replicated_host, one copy of the variables a "
+        "process");
+  stage_ = std::make_unique<boost::StageTwo>(
+      *settings.dim_reduce, boost::StageTwo::Place{settings.log_dir, settings.snapshots}, ranks);
+}
+
+void StageTwoRun::prepare(const CompiledModel& model, Start& start, double steps_per_epoch) {
+  if (!stage_) return;
+  std::vector<Shape> shapes;
+  for (const std::string& name : model.gradient_variables) shapes.push_back(start.store.get(name).shape());
+  stage_->prepare(boost::WeightLayout(model.gradient_variables, shapes),
+                  {.global_step = start.restored.global_step,
+                   .steps_per_epoch = steps_per_epoch,
+                   .has_weights = start.point.kind != StartingPoint::Kind::kInitial,
+                   .kept = std::exchange(kept_, std::nullopt)});
+  rule_ = std::make_unique<BoostRule>(*stage_, start.store);
+}
+
+void StageTwoRun::begin_if_due(int64_t global_step, const RunSettings& settings, const StepEngine& engine,
+                               ReplicatedStep& step) {
+  if (!stage_ || !stage_->is_due(global_step)) return;
+  const JobActivity activity("computing the basis of stage 2");
+  const double timeout = settings.dim_reduce->timeout;
+  set_stall_limits(std::min(settings.stall_warning_s, timeout), timeout);
+  stage_->begin(workers_of(engine.lanes, engine.team));
+  set_stall_limits(settings.stall_warning_s, settings.stall_abort_s);
+  step.set_rule(rule_.get());
+}
+
+void StageTwoRun::add_slots(std::vector<NamedArray>* slots) const {
+  if (stage_ && stage_->has_begun())
+    slots->push_back({std::string(kResidualSlot), stage_->method().residual()});
+}
+
+}  // namespace mox::internal

@@ -1,0 +1,185 @@
+#include "moxing/engine/session/internal/training/training.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "moxing/config/options.h"
+#include "moxing/engine/session/internal/training/distribution_settings.h"
+#include "moxing/engine/session/internal/training/training_loop.h"
+#include "moxing/engine/session/internal/training/training_report.h"
+#include "moxing/engine/session/internal/training/training_session.h"
+#include "moxing/engine/session/internal/training/warm_start.h"
+#include "moxing/job/facts.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/job/agreement.h"
+#include "runtime/job/job.h"
+
+namespace mox::internal {
+namespace {
+
+std::unique_ptr<VariableUpdate> make_update(Training& training) {
+  Start& start = training.start;
+  const std::vector<NamedArray> slots =
+      start.is_continued() ? start.point.checkpoint.optimizer_slots : std::vector<NamedArray>();
+  return make_variable_update(
+      start.settings.update_scheme, start.store, start.placement.lanes, training.ranks,
+      [&](ParameterUpdater::VariableOf variable, bool of_process) {
+        std::unique_ptr<Optimizer> optimizer = start.settings.optimizer_fn();
+        if (start.is_continued())
+          require_same_optimizer(start.restored.optimizer, *optimizer, start.point.path);
+        return std::make_unique<ParameterUpdater>(
+            std::move(optimizer), std::move(variable), slots, training.team,
+            of_process ? LossScale(start.settings.loss_scale, start.restored.loss_scale) : LossScale());
+      });
+}
+
+// The data, and what changes the variables: what can be wrong with them shows before anything is compiled.
+void open(Training& training, const RunSpec& spec) {
+  training.data.emplace(spec, training.start);
+  training.stage_two.emplace(training.start, training.ranks);
+  training.update = make_update(training);
+  if (training.update->updater().optimizer().needs_steps_per_epoch() && training.data->steps_per_epoch() == 0)
+    throw FailedPrecondition(
+        "the learning-rate schedule is written in epochs, but the size of an epoch of input_fn's data is not "
+        "known; write "
+        "it in steps, or use a data set of known size");
+}
+
+// Parts have no times of their own, and one copy of the variables to go to.
+bool takes_gradients_in_parts(const Training& training) {
+  const RunSettings& settings = training.start.settings;
+  return training.start.placement.logical_replicas == 1 && training.update->updater().takes_parts() &&
+         settings.step_profile.empty() && !settings.dim_reduce && training.update->applies_at_once();
+}
+
+CompiledModel& compile(Training& training, TrainingSession& session) {
+  Start& start = training.start;
+  training.compiler = std::make_unique<ModelCompiler>(
+      training.spec.model_fn, ModeKeys::TRAIN, start.store, training.team, start.settings.arithmetic,
+      session.begin(), start.placement.lanes,
+      [&training](int lane, std::string_view name) { return training.update->of_lane(lane, name); });
+  ModelCompiler& compiler = *training.compiler;
+  compiler.set_training(training_facts_of(start.settings, start.placement), start.settings.normalises_frozen);
+  if (takes_gradients_in_parts(training)) compiler.take_gradients_in_parts();
+  const LossScale& loss_scale = training.update->updater().loss_scale();
+  if (loss_scale.is_on()) compiler.scale_loss(loss_scale.variable());
+  CompiledModel& model = compiler.for_signature(training.data->dataset().signature());
+  session.set_trained_variables(model.gradient_variables);
+  const bool says = training.ranks.rank() == 0;
+  report_frozen(start.settings.freeze, *model.graph, says);
+  report_restored(start.point, start.store, says, start.saves() ? start.settings.log_dir : "");
+  start.point.checkpoint = {};
+  return model;
+}
+
+void require_agreement_on(const Training& training, const CompiledModel& model) {
+  Communicator& ranks = training.ranks;
+  if (ranks.size() == 1) return;
+  const Placement& placement = training.start.placement;
+  JobFacts facts = facts_of_data(training.data->dataset());
+  facts.emplace_back("number of steps", fmt::format("{} to {}", training.start.restored.global_step,
+                                                    training.data->last_step()));
+  facts.emplace_back("batch size", std::to_string(training.start.settings.batch_size));
+  facts.emplace_back("optimizer", training.update->updater().optimizer().description());
+  facts.emplace_back("instructions in use", to_string(instruction_set()));
+  facts.emplace_back("compiled plan", fmt::format("{:016x}", model.plan->fingerprint()));
+  facts.emplace_back("placement", fmt::format("{}, {} of {} replicas", placement.describe(),
+                                              placement.replicas().size(), placement.logical_replicas));
+  require_agreement(ranks, facts);
+  mention_other_processors(ranks, processor_model());
+}
+
+// The lanes, and what works on them.
+void prepare(Training& training, CompiledModel& model) {
+  Start& start = training.start;
+  const RunSettings& settings = start.settings;
+  training.lanes = std::make_unique<LaneThreads>(start.placement.lanes, training.team);
+  training.step = std::make_unique<ReplicatedStep>(training.engine(), training.data->full_batch(),
+                                                   bucket_options(settings, start.placement),
+                                                   takes_gradients_in_parts(training));
+  training.step->prepare(model);
+  training.stage_two->prepare(model, start, training.data->steps_per_epoch());
+  if (start.saves())
+    training.writer = std::make_unique<CheckpointWriter>(
+        settings.log_dir, CheckpointRetention{.keep_last = settings.keep_checkpoints,
+                                              .keep_every_steps = settings.keep_checkpoint_every_n_steps});
+  mention_idle_settings(training);
+  if (settings.evaluates)
+    training.evaluator =
+        std::make_unique<Evaluator>(training.spec, settings, start.store, training.team, *training.lanes);
+}
+
+bool is_finished_already(const Training& training) {
+  const int64_t step = training.start.restored.global_step, last_step = training.data->last_step();
+  if (!training.start.is_continued() || last_step == 0 || step < last_step) return false;
+  // The run's result, and not a line of the log that a log level could hide.
+  training.console.print(
+      fmt::format(
+          "nothing to train: '{}' already holds step {} and the run ends at step {}. To train further, "
+          "raise max_number_of_steps or max_epochs; to begin anew, choose another log_dir or delete "
+          "this one",
+          training.start.settings.log_dir, step, last_step),
+      Console::Style::kStrong);
+  return true;
+}
+
+// A finished run goes through its end once more, in case that a crash came between the last checkpoint and
+// the last evaluation.
+RunResult train(Training& training, TrainingSession& session, const CompiledModel& model) {
+  const RunSettings& settings = training.start.settings;
+  const bool finished = is_finished_already(training);
+  if (finished) {
+    session.request_stop("finished already");
+  } else {
+    if (training.start.saves())
+      write_file_atomically(settings.log_dir + "/configuration.yaml", effective_configuration());
+    describe_training(training, model);
+  }
+  const bool profiles = !settings.step_profile.empty() && !finished;
+  if (profiles && training.ranks.rank() == 0) require_place_of_profile(settings.step_profile);
+  TrainingLoop loop(training, session);
+  loop.run();
+  if (!finished) print_summary(training, session, loop);
+  print_outcome(training, session);
+  // Last: what goes wrong here takes nothing from the run.
+  if (profiles && !session.interrupted()) write_step_profile(training);
+  return {.global_step = session.global_step(),
+          .stop_reason = session.stop_reason(),
+          .interrupted = session.interrupted(),
+          .evaluation = session.last_evaluation().numbers};
+}
+
+}  // namespace
+
+Training::Training(const RunSpec& spec, Start begun, Console& console)
+    : spec(spec),
+      console(console),
+      ranks(job()),
+      start(std::move(begun)),
+      team(start.placement.threads_per_replica),
+      entered(team) {}
+
+RunResult run_training(const RunSpec& spec, const RunSettings& settings, Console& console) {
+  const StopSignal signal;  // first: a wish to stop that comes while the model compiles counts
+  Training training(spec, start_training(spec, settings), console);
+  std::optional<TrainingSession> session;
+  try {
+    open(training, spec);
+    session.emplace(training, signal);
+    CompiledModel& model = compile(training, *session);
+    if (training.start.settings.print_plan) {
+      console.print(model.plan->describe());
+      return {.global_step = session->global_step(), .stop_reason = "print_plan"};
+    }
+    require_agreement_on(training, model);
+    prepare(training, model);
+    return train(training, *session, model);
+  } catch (...) {
+    job().abandon();  // while what it works on is still there
+    throw;
+  }
+}
+
+}  // namespace mox::internal

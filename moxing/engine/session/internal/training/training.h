@@ -1,0 +1,47 @@
+// run_mode TRAIN.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "moxing/checkpoint/checkpoint_writer.h"
+#include "moxing/console/console.h"
+#include "moxing/engine/compile/compiled_model.h"
+#include "moxing/engine/session/internal/evaluator.h"
+#include "moxing/engine/session/internal/start.h"
+#include "moxing/engine/session/internal/training/stage_two_run.h"
+#include "moxing/engine/session/internal/training/training_data.h"
+#include "moxing/engine/step/replicated_step.h"
+#include "moxing/engine/step/variable_update.h"
+
+namespace mox::internal {
+
+// What a training computes with. Its parts are made one after another (run_training), each from those before
+// it; they end in the reverse order.
+struct Training {
+  Training(const RunSpec& spec, Start begun, Console& console);
+
+  // What the step computes with. From when there is all of it.
+  StepEngine engine() { return {start.placement, ranks, *compiler, *lanes, team, *update}; }
+
+  const RunSpec& spec;
+  Console& console;
+  Communicator& ranks;
+  Start start;
+  Team team;  // of each lane
+  EnteredTeam entered;
+  std::unique_ptr<CheckpointWriter> writer;  // none if nothing is saved
+  std::optional<TrainingData> data;
+  std::optional<StageTwoRun> stage_two;
+  std::unique_ptr<LaneThreads> lanes;
+  std::unique_ptr<VariableUpdate> update;
+  std::unique_ptr<ModelCompiler> compiler;
+  std::unique_ptr<ReplicatedStep> step;
+  std::unique_ptr<Evaluator> evaluator;  // none if nothing is evaluated
+};
+
+// Trains to the end and prints what came of it. All ranks of the job call it together. The calling thread
+// becomes the first lane.
+RunResult run_training(const RunSpec& spec, const RunSettings& settings, Console& console);
+
+}  // namespace mox::internal

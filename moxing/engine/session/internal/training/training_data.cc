@@ -1,0 +1,98 @@
+#include "moxing/engine/session/internal/training/training_data.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/base/error.h"
+
+namespace mox::internal {
+
+TrainingData::TrainingData(const RunSpec& spec, const Start& start) {
+  const RunSettings& settings = start.settings;
+  Dataset dataset = spec.input_fn(ModeKeys::TRAIN);
+  const int64_t epoch = dataset.epoch_size();
+  count_elements(start, epoch, dataset.cardinality());
+  if (settings.max_epochs > 0) find_last_step(start, epoch);
+  dataset_ = settings.auto_batch ? dataset.batch(settings.batch_size) : dataset;
+  open_pipeline(start);
+  if (settings.max_number_of_steps > 0)
+    last_step_ =
+        last_step_ > 0 ? std::min(last_step_, settings.max_number_of_steps) : settings.max_number_of_steps;
+  if (last_step_ == 0 && dataset_->cardinality() == Dataset::kInfinite && !settings.print_plan)
+    throw FailedPrecondition(
+        "this training would never end: input_fn's data repeats without end; set max_number_of_steps or "
+        "max_epochs");
+}
+
+void TrainingData::count_elements(const Start& start, int64_t epoch, int64_t cardinality) {
+  const RunSettings& settings = start.settings;
+  const int64_t replicas = start.placement.logical_replicas;
+  if (__builtin_mul_overflow(settings.auto_batch ? settings.batch_size : 1, replicas, &step_elements_))
+    throw InvalidArgument(
+        fmt::format("batch_size is {}, for each of {} logical replicas: more samples than can be counted",
+                    settings.batch_size, replicas));
+  if (epoch > 0) {
+    steps_per_epoch_ = static_cast<double>(epoch) / static_cast<double>(step_elements_);
+    if (cardinality == epoch)
+      steps_per_epoch_ = std::ceil(steps_per_epoch_);  // one pass, whose last batch is smaller
+  }
+  const SessionState& restored = start.restored;
+  if (restored.elements_taken)
+    elements_taken_ = *restored.elements_taken;
+  else if (__builtin_mul_overflow(restored.global_step, step_elements_ / replicas * restored.logical_replicas,
+                                  &elements_taken_))
+    throw DataError(fmt::format("'{}' is of step {}: of more samples than can be counted", start.point.path,
+                                restored.global_step));
+}
+
+void TrainingData::find_last_step(const Start& start, int64_t epoch) {
+  const int64_t max_epochs = start.settings.max_epochs;
+  if (epoch < 0)
+    throw FailedPrecondition(
+        "max_epochs is set, but the size of an epoch of input_fn's data is not known; use "
+        "max_number_of_steps");
+  // Passes over the samples, whether batches cross their borders (repeat before batch) or not.
+  int64_t elements = 0;
+  if (__builtin_mul_overflow(max_epochs, epoch, &elements))
+    throw InvalidArgument(
+        fmt::format("max_epochs is {}, more passes over {} samples than can be counted", max_epochs, epoch));
+  // Steps of before may have taken another number each (allow_inexact).
+  const int64_t left = std::max<int64_t>(0, elements - elements_taken_);
+  last_step_ = start.restored.global_step + left / step_elements_ + (left % step_elements_ != 0);
+}
+
+void TrainingData::open_pipeline(const Start& start) {
+  const RunSettings& settings = start.settings;
+  const LeafRange replicas = start.placement.replicas();
+  const PipelineOptions options{
+      .seed = settings.seed,
+      .threads = settings.data_threads,
+      .prefetch_batches = static_cast<int>(std::max<int64_t>(settings.prefetch_batches, replicas.size())),
+      .memory_budget_bytes = settings.data_memory_bytes,
+      .group_size = start.placement.logical_replicas,
+      .group_first = replicas.first,
+      .group_count = replicas.size()};
+  const std::string& cursor = start.restored.data_cursor;
+  try {
+    pipeline_ = std::make_unique<Pipeline>(*dataset_, options, cursor);
+  } catch (const FailedPrecondition& error) {
+    if (cursor.empty()) throw;
+    throw FailedPrecondition(
+        fmt::format("'{}' cannot be continued with what input_fn gives now: {}. Give it the data, the "
+                    "operations and the batch_size of "
+                    "before; or train its variables on with these, from step 0 in another log_dir, with "
+                    "--checkpoint_path={}",
+                    start.point.path, error.what(), start.point.path));
+  }
+}
+
+void TrainingData::take(size_t wanted, std::vector<Batch>* batches) {
+  batches->resize(wanted);
+  size_t taken = 0;
+  while (taken < wanted && pipeline_->next(&(*batches)[taken])) ++taken;
+  batches->resize(taken);
+}
+
+}  // namespace mox::internal

@@ -1,0 +1,47 @@
+// The data of a training: the pipeline, from where the run goes on, and how far they reach.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "moxing/engine/session/internal/start.h"
+#include "runtime/data/pipeline.h"
+
+namespace mox::internal {
+
+class TrainingData {
+ public:
+  // Calls input_fn. Throws FailedPrecondition if max_epochs is set and an epoch has no known size, if the
+  // training would never end, or if the run that is continued had other data; InvalidArgument for numbers
+  // that cannot be counted; and what Pipeline throws.
+  TrainingData(const RunSpec& spec, const Start& start);
+
+  const Dataset& dataset() const { return *dataset_; }
+  // Samples of a batch that is not short.
+  int64_t full_batch() const { return dataset_->signature()[0].shape[0]; }
+  double steps_per_epoch() const { return steps_per_epoch_; }  // 0: not known
+  int64_t last_step() const { return last_step_; }             // the run's; 0: without a limit
+
+  // The next batches of this process's replicas, at most `wanted`; at the end of the data fewer, or none.
+  void take(size_t wanted, std::vector<Batch>* batches);
+  // A step has been done.
+  void count_step() { elements_taken_ += step_elements_; }
+  // Of input_fn's data: those that all steps have taken.
+  int64_t elements_taken() const { return elements_taken_; }
+  std::string cursor() const { return pipeline_->cursor(); }
+
+ private:
+  void count_elements(const Start& start, int64_t epoch, int64_t cardinality);
+  void find_last_step(const Start& start, int64_t epoch);
+  void open_pipeline(const Start& start);
+
+  std::optional<Dataset> dataset_;
+  std::unique_ptr<Pipeline> pipeline_;
+  int64_t step_elements_ = 0, elements_taken_ = 0;  // step_elements_: those that a step takes
+  double steps_per_epoch_ = 0;
+  int64_t last_step_ = 0;
+};
+
+}  // namespace mox::internal

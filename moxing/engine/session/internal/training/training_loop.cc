@@ -1,0 +1,115 @@
+#include "moxing/engine/session/internal/training/training_loop.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+#include "runtime/job/job.h"
+
+namespace mox::internal {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double seconds_between(Clock::time_point from, Clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+}  // namespace
+
+TrainingLoop::TrainingLoop(Training& training, TrainingSession& session)
+    : training_(training), session_(session) {
+  for (const std::string& name : session.log_names())
+    log_directions_.push_back(direction_of(session.first_spec(), name));
+}
+
+void TrainingLoop::run() {
+  const auto start = Clock::now();
+  session_.run(training_.start.restored.hook_states, [this] { steps(); });
+  seconds_.total = seconds_between(start, Clock::now());
+}
+
+void TrainingLoop::steps() {
+  if (training_.ranks.size() > 1) agree_on_stopping();
+  while (!session_.stop_requested()) {
+    set_job_step(session_.global_step() + 1);
+    training_.stage_two->begin_if_due(session_.global_step(), training_.start.settings, training_.engine(),
+                                      *training_.step);
+    if (!take_batches()) return end_of_data();
+    step();
+    agree_on_stopping();
+  }
+}
+
+// The batches of this process's replicas; at the end of the data fewer, or none. False if no rank has any.
+bool TrainingLoop::take_batches() {
+  const auto before = Clock::now();
+  training_.data->take(static_cast<size_t>(training_.start.placement.replicas().size()), &batches_);
+  const bool any = training_.step->begin(batches_);
+  seconds_.data += seconds_between(before, Clock::now());
+  return any;
+}
+
+void TrainingLoop::step() {
+  ReplicatedStep& step = *training_.step;
+  session_.begin_step();
+  const auto before = Clock::now();
+  step.run({.seed = training_.start.settings.seed,
+            .step = session_.global_step(),
+            .steps_per_epoch = session_.steps_per_epoch(),
+            .learning_rate_multiplier = session_.learning_rate_factor()});
+  session_.count_step(step.samples());
+  training_.data->count_step();
+  if (step.was_left_out()) mention_left_out_step();
+  if (const boost::StageTwo* stage = training_.stage_two->stage(); stage && stage->wants_to_stop())
+    session_.request_stop(
+        fmt::format("the line search of step {} failed (dim_reduce.on_failed_search: stop); the step changed "
+                    "nothing",
+                    session_.global_step()));
+  seconds_.compute += seconds_between(before, Clock::now());
+
+  const std::vector<std::string>& names = session_.log_names();
+  for (size_t i = 0; i < names.size(); ++i)
+    best_batches_.add(names[i], step.number(names[i]), log_directions_[i], session_.global_step());
+  session_.end_step(step);
+}
+
+void TrainingLoop::end_of_data() {
+  const int64_t step = session_.global_step(), last_step = session_.last_step();
+  if (step == 0)
+    throw DataError(
+        fmt::format("the data of input_fn(train) has no samples ({})", training_.data->dataset().describe()));
+  session_.request_stop("the data of input_fn ended");
+  if (last_step > 0)
+    log_warning(fmt::format("the data of input_fn ended at step {}, before step {}; add .repeat() to go on",
+                            step, last_step));
+}
+
+// A signal, or a hook, may have asked one rank alone; all must end after the same step, or before the first
+// one.
+void TrainingLoop::agree_on_stopping() {
+  bool interrupted = session_.received_signal() != 0;
+  if (interrupted) session_.request_stop(fmt::format("{} was received", session_.signal_name()));
+  session_.set_interrupted(interrupted);
+  if (training_.ranks.size() == 1) return;
+  const auto wishes = training_.ranks.allgather_equal(interrupted                 ? "2"
+                                                      : session_.stop_requested() ? "1"
+                                                                                  : "0");
+  for (size_t rank = 0; rank < wishes.size(); ++rank) {
+    if (wishes[rank] != "0") session_.request_stop(fmt::format("rank {} was asked to stop", rank));
+    interrupted |= wishes[rank] == "2";
+  }
+  session_.set_interrupted(interrupted);
+}
+
+void TrainingLoop::mention_left_out_step() const {
+  if (training_.ranks.rank() != 0) return;
+  const LossScale& scale = training_.update->updater().loss_scale();
+  log_warning(
+      fmt::format("the gradients of global step {} are not finite: the step is left out ({} so far); the "
+                  "loss scale is {} now",
+                  session_.global_step(), scale.skipped_steps(), scale.scale()));
+}
+
+}  // namespace mox::internal

@@ -1,0 +1,123 @@
+#include "moxing/engine/session/internal/training/training_report.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+#include "runtime/job/network_probe.h"
+
+namespace mox::internal {
+namespace {
+
+// What a step takes, known before the first one. Batches, and an evaluation's arena, come on top.
+std::string describe_memory(const Training& training, const CompiledModel& model) {
+  constexpr double kMebibyte = 1 << 20;
+  const PlanStatistics& plan = model.plan->statistics();
+  const auto mebibytes = [&](size_t bytes) { return static_cast<double>(bytes) / kMebibyte; };
+  size_t slots = 0, variables = 0;
+  for (const NamedArray& slot : training.update->updater().slots()) slots += slot.value.bytes();
+  for (const NamedArray& variable : training.start.store.all()) variables += variable.value.bytes();
+  const auto lanes = static_cast<size_t>(training.start.placement.lanes);
+  return fmt::format(
+      "memory {:.1f} MiB: arena {:.1f}, gradients {:.1f}, results {:.1f}{}, variables {:.1f}, optimizer "
+      "{:.1f}, constants {:.1f}",
+      mebibytes(lanes * (plan.arena_bytes + plan.gradient_bytes + plan.result_bytes) + variables + slots +
+                plan.constant_bytes),
+      mebibytes(plan.arena_bytes), mebibytes(plan.gradient_bytes), mebibytes(plan.result_bytes),
+      lanes > 1 ? fmt::format(" (these in each of {} lanes)", lanes) : "", mebibytes(variables),
+      mebibytes(slots), mebibytes(plan.constant_bytes));
+}
+
+}  // namespace
+
+void mention_idle_settings(const Training& training) {
+  const RunSettings& settings = training.start.settings;
+  if (training.ranks.rank() != 0) return;
+  if (settings.log_dir.empty())
+    log_warning("no log_dir is set: nothing of this run is saved (set --log_dir or --train_url)");
+  if (!settings.evaluates && settings.eval_every_n_steps > 0)
+    log_warning(fmt::format(
+        "eval_every_n_steps is {}, but nothing is evaluated: inter_mode is not eval (set --inter_mode=eval)",
+        settings.eval_every_n_steps));
+}
+
+void describe_training(const Training& training, const CompiledModel& model) {
+  const Placement& placement = training.start.placement;
+  const double scale = training.start.learning_rate_scale;
+  if (placement.logical_replicas > 1)
+    log_info(fmt::format("{}; a step takes {} samples; the learning rate is {}", placement.describe(),
+                         placement.logical_replicas * training.data->full_batch(),
+                         scale == 1 ? "as given" : fmt::format("{} times what is given", scale)));
+  log_info(fmt::format("optimizer {}; {} threads; {} instructions in the plan; {}",
+                       training.update->updater().optimizer().description(), training.team.size(),
+                       model.plan->statistics().instructions, describe_memory(training, model)));
+}
+
+void require_place_of_profile(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  if (::access(parent.empty() ? "." : parent.c_str(), W_OK | X_OK) != 0)
+    throw IoError(
+        fmt::format("step_profile is '{}', which cannot be written: '{}': {}; name a file in a directory "
+                    "that this user may write",
+                    path, parent, std::strerror(errno)));
+}
+
+void write_step_profile(const Training& training) {
+  const NetworkCosts costs = measure_network(training.ranks);
+  if (training.ranks.rank() != 0) return;
+  training.step->timing().write_profile(training.start.settings.step_profile,
+                                        {.ranks = training.ranks.size(),
+                                         .samples = training.step->samples(),
+                                         .latency_s = costs.latency_s,
+                                         .message_work_s = costs.message_work_s});
+}
+
+void print_summary(const Training& training, const TrainingSession& session, const TrainingLoop& loop) {
+  const StepTiming& timing = training.step->timing();
+  Console& console = training.console;
+  console.print(format_summary({.steps = session.global_step() - session.first_step(),
+                                .global_step = session.global_step(),
+                                .samples = session.samples(),
+                                .seconds = loop.seconds().total,
+                                .data_seconds = loop.seconds().data,
+                                .compute_seconds = loop.seconds().compute,
+                                .sending_seconds = training.ranks.size() > 1 ? timing.sending_seconds() : 0,
+                                .exposed_seconds = timing.exposed_seconds(),
+                                .peak_memory_bytes = peak_memory_bytes(),
+                                .evaluations = session.evaluations().summaries(),
+                                .batches = loop.best_batches().summaries()}));
+  if (const int64_t skipped = training.update->updater().loss_scale().skipped_steps(); skipped > 0)
+    console.print(fmt::format("{} step{} of the run left out: gradients that were not finite", skipped,
+                              skipped == 1 ? "" : "s"));
+  console.print(fmt::format("stopped because {}", session.stop_reason()));
+  if (!training.writer || !training.writer->last_saved()) return;
+  const RunSettings& settings = training.start.settings;
+  const std::string metrics_file =
+      settings.save_summary_steps > 0 ? settings.log_dir + "/metrics.jsonl, " : "";
+  console.print(fmt::format(
+      "logs:        {2}{0}/configuration.yaml\n"
+      "checkpoint:  {1}\n"
+      "next:        mox checkpoint show {1}\n"
+      "             the same program with --run_mode=eval, or with a larger max_number_of_steps or "
+      "max_epochs to train on",
+      settings.log_dir, *training.writer->last_saved(), metrics_file));
+}
+
+void print_outcome(const Training& training, const TrainingSession& session) {
+  if (session.interrupted())
+    training.console.print(
+        fmt::format("{} ended this run without its last evaluation; {}",
+                    session.signal_name().empty() ? "a signal to another rank" : session.signal_name(),
+                    training.writer ? "the same command goes on from here"
+                                    : "nothing of it is saved, for want of a log_dir"),
+        Console::Style::kStrong);
+  else if (session.last_evaluation().samples > 0)
+    training.console.print(format_test_lines(session.last_evaluation()), Console::Style::kStrong);
+}
+
+}  // namespace mox::internal

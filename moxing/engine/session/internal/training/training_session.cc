@@ -1,0 +1,201 @@
+#include "moxing/engine/session/internal/training/training_session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "moxing/boost/boost_report.h"
+#include "moxing/boost/snapshot_hook.h"
+#include "moxing/engine/session/internal/output_hook.h"
+#include "moxing/hooks/hooks.h"
+#include "moxing/job/facts.h"
+#include "runtime/base/error.h"
+#include "runtime/job/job.h"
+
+namespace mox::internal {
+
+TrainingSession::TrainingSession(Training& training, const StopSignal& signal)
+    : HookedSession(training.spec, training.start, training.console),
+      training_(training),
+      signal_(signal),
+      global_step_(training.start.restored.global_step),
+      learning_rate_multiplier_(training.start.restored.learning_rate_multiplier) {
+  if (training.start.is_continued()) saved_step_ = global_step_;
+}
+
+void TrainingSession::complete_hooks(std::vector<std::shared_ptr<Hook>>& hooks) {
+  HookedSession::complete_hooks(hooks);
+  const RunSettings& settings = training_.start.settings;
+  const bool saves = training_.start.saves();
+  hooks.push_back(nan_guard_hook());
+  if (last_step() > 0) hooks.push_back(stop_at_step_hook(last_step()));
+  if (settings.log_every_n_steps > 0)
+    hooks.push_back(logging_hook({.every_n_steps = settings.log_every_n_steps}));
+  if (settings.save_summary_steps > 0 && saves)
+    hooks.push_back(metrics_file_hook(settings.save_summary_steps));
+  if (training_.spec.output_fn && settings.output_every_n_steps > 0)
+    hooks.push_back(output_hook(training_.spec.output_fn, settings.output_every_n_steps));
+  if (settings.evaluates) {
+    hooks.push_back(evaluation_summary_);
+    hooks.push_back(evaluation_hook(settings.eval_every_n_steps));
+  }
+  if (settings.snapshots) {
+    SnapshotHookOptions options = *settings.snapshots;
+    if (settings.dim_reduce)  // those of stage 1
+      options.until_step =
+          boost::StageTwo::steps_of_stage_one(settings.dim_reduce->from_epoch, steps_per_epoch());
+    if (!settings.dim_reduce || options.until_step > 0) hooks.push_back(snapshot_hook(options));
+  }
+  if (boost::StageTwo* stage = training_.stage_two->stage())
+    hooks.push_back(boost::boost_report_hook(*stage));
+  if (saves)
+    hooks.push_back(checkpoint_hook({.every_n_steps = settings.save_model_steps,
+                                     .every_seconds = static_cast<double>(settings.save_model_secs)}));
+  std::set<std::string> names;
+  for (const auto& hook : hooks)
+    if (!hook->name().empty() && !names.insert(hook->name()).second)
+      throw InvalidArgument(fmt::format(
+          "two hooks have the name '{}'; a hook with a state needs a name of its own", hook->name()));
+}
+
+void TrainingSession::set_trained_variables(std::vector<std::string> names) {
+  trained_names_ = std::move(names);
+  std::ranges::sort(trained_names_);
+}
+
+void TrainingSession::begin_step() {
+  in_step_ = true;
+  before_run();
+}
+
+void TrainingSession::count_step(int64_t samples) {
+  ++global_step_;
+  samples_ += samples;
+}
+
+void TrainingSession::end_step(const StepResult& result) {
+  after_run(result);
+  in_step_ = false;
+  if (std::exchange(save_is_due_, false)) submit_checkpoint();
+}
+
+bool TrainingSession::interrupted() const {
+  return interrupted_ || (training_.ranks.size() == 1 && signal_.received() != 0);
+}
+
+void TrainingSession::save_checkpoint() {
+  if (!training_.writer) return;
+  if (failed())
+    throw FailedPrecondition(
+        fmt::format("nothing is saved after an error: the state after global step {} may be half of a step",
+                    global_step_));
+  // Within a step the batch is taken already and hooks that come later have not seen the step: neither the
+  // data position nor the hooks' states would belong to it.
+  if (in_step_) {
+    save_is_due_ = true;
+  } else {
+    submit_checkpoint();
+  }
+}
+
+SessionState TrainingSession::state() const {
+  const Start& start = training_.start;
+  const ParameterUpdater& updater = training_.update->updater();
+  SessionState state{.global_step = global_step_,
+                     .optimizer = optimizer_identity(updater.optimizer()),
+                     .seed = start.settings.seed,
+                     .threads = training_.team.size(),
+                     .logical_replicas = start.placement.logical_replicas,
+                     .devices = start.placement.devices,
+                     .processor = computed_by(),
+                     .instruction_set = instruction_set(),
+                     .arithmetic = description_of(start.settings.arithmetic),
+                     .learning_rate_multiplier = learning_rate_multiplier_,
+                     .loss_scale = updater.loss_scale().state(),
+                     .data_cursor = training_.data->cursor(),
+                     .elements_taken = training_.data->elements_taken(),
+                     .hook_states = {},
+                     .stage_two = training_.stage_two->state()};
+  for (const auto& hook : hooks())
+    if (const std::string text = hook->save_state(); !hook->name().empty() && !text.empty())
+      state.hook_states[hook->name()] = text;
+  return state;
+}
+
+void TrainingSession::submit_checkpoint() {
+  if (saved_step_ == global_step_) return;
+  const JobActivity activity("saving a checkpoint");
+  const ParameterUpdater& updater = training_.update->updater();
+  // A finite loss may still have had a gradient that is not, and a continued run would never recover.
+  if (const std::string* name = updater.first_not_finite())
+    throw NumericError(
+        fmt::format("the variable '{}' is not finite after global step {} (the gradient was NaN or infinite, "
+                    "or the step too large), so it "
+                    "is not saved; the checkpoints saved before are untouched. Try clip_gradient_norm or a "
+                    "lower learning rate",
+                    *name, global_step_));
+  Checkpoint checkpoint;
+  checkpoint.global_step = global_step_;
+  checkpoint.state = to_checkpoint_state(state());
+  // Variables that only the EVAL side makes stay, should this part of the run have none.
+  const VariableStore& store = training_.start.store;
+  for (const NamedArray& entry : training_.start.is_continued() ? store.all_and_unclaimed() : store.all())
+    checkpoint.variables.push_back({entry.name, entry.value.clone()});
+  for (const NamedArray& entry : updater.slots())
+    checkpoint.optimizer_slots.push_back({entry.name, entry.value.clone()});
+  training_.stage_two->add_slots(&checkpoint.optimizer_slots);
+  training_.writer->submit(std::move(checkpoint));
+  saved_step_ = global_step_;
+}
+
+void TrainingSession::end_saving() {
+  if (training_.writer) training_.writer->wait();
+}
+
+Metrics TrainingSession::evaluate() {
+  if (!training_.evaluator)
+    throw FailedPrecondition(
+        "this run has no evaluation side; set inter_mode to EVAL and give input_fn data for EVAL");
+  if (in_after_evaluation_)
+    throw FailedPrecondition(
+        "a hook called Session::evaluate in after_evaluation, which would evaluate without end; use the "
+        "metrics it is given");
+  const auto may_leave = [this] {  // what is saved already
+    return is_ending() && training_.ranks.size() == 1 && interrupted();
+  };
+  last_evaluation_ = training_.evaluator->evaluate(may_leave);
+  const Metrics numbers = last_evaluation_.numbers;
+  in_after_evaluation_ = true;
+  after_evaluation(numbers);
+  in_after_evaluation_ = false;
+  return numbers;
+}
+
+std::optional<metrics::Direction> TrainingSession::direction(std::string_view metric) const {
+  return training_.evaluator ? direction_of(training_.evaluator->spec(), metric)
+                             : HookedSession::direction(metric);
+}
+
+void TrainingSession::set_variable(std::string_view name, const Array& value) {
+  HookedSession::set_variable(name, value);
+  training_.update->refresh(name);
+}
+
+double TrainingSession::learning_rate_factor() const {
+  return learning_rate_multiplier_ * training_.start.learning_rate_scale;
+}
+
+double TrainingSession::learning_rate() const {
+  return training_.update->updater().learning_rate(global_step_, steps_per_epoch()) *
+         learning_rate_multiplier_ * training_.start.learning_rate_scale;
+}
+
+void TrainingSession::set_learning_rate_multiplier(double multiplier) {
+  if (!std::isfinite(multiplier) || multiplier < 0)
+    throw InvalidArgument(fmt::format("a learning-rate multiplier is finite and >= 0, got {}", multiplier));
+  learning_rate_multiplier_ = multiplier;
+}
+
+}  // namespace mox::internal

@@ -1,0 +1,73 @@
+// A training as its hooks see it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "moxing/console/stop_signal.h"
+#include "moxing/engine/session/internal/hooked_session.h"
+#include "moxing/engine/session/internal/training/best_values.h"
+#include "moxing/engine/session/internal/training/training.h"
+
+namespace mox::internal {
+
+class TrainingSession : public HookedSession {
+ public:
+  // At the step from which `training` goes on.
+  TrainingSession(Training& training, const StopSignal& signal);
+
+  // What the loop tells of a step.
+  void begin_step();  // calls the hooks' before_run
+  void count_step(int64_t samples);
+  void end_step(const StepResult& result);  // calls their after_run, and saves if one has asked for it
+  // Sets whether a signal that all ranks know of has asked to end.
+  void set_interrupted(bool interrupted) { interrupted_ = interrupted; }
+  // Those that the compiled model has gradients of.
+  void set_trained_variables(std::vector<std::string> names);
+
+  // The factor of the learning rate in the next step, beside the schedule.
+  double learning_rate_factor() const;
+  const Evaluation& last_evaluation() const { return last_evaluation_; }
+  const BestValues& evaluations() const { return evaluation_summary_->values(); }
+  std::string_view signal_name() const { return signal_.name(); }
+  int received_signal() const { return signal_.received(); }
+
+  // Session
+  int64_t global_step() const override { return global_step_; }
+  int64_t first_step() const override { return training_.start.restored.global_step; }
+  int64_t last_step() const override { return training_.data->last_step(); }
+  double steps_per_epoch() const override { return training_.data->steps_per_epoch(); }
+  int64_t samples() const override { return samples_; }
+  bool interrupted() const override;
+  void save_checkpoint() override;
+  Metrics evaluate() override;
+  bool can_evaluate() const override { return training_.start.settings.evaluates; }
+  std::optional<metrics::Direction> direction(std::string_view metric) const override;
+  std::vector<std::string> trained_variable_names() const override { return trained_names_; }
+  void set_variable(std::string_view name, const Array& value) override;
+  double learning_rate() const override;
+  double learning_rate_multiplier() const override { return learning_rate_multiplier_; }
+  void set_learning_rate_multiplier(double multiplier) override;
+
+ private:
+  void complete_hooks(std::vector<std::shared_ptr<Hook>>& hooks) override;
+  void end_saving() override;
+  void submit_checkpoint();
+  SessionState state() const;
+
+  Training& training_;
+  const StopSignal& signal_;
+  int64_t global_step_, samples_ = 0;
+  int64_t saved_step_ = -1;
+  bool in_step_ = false;
+  bool save_is_due_ = false;  // a save that a hook asks for within a step waits for the step's end
+  double learning_rate_multiplier_;
+  bool in_after_evaluation_ = false, interrupted_ = false;
+  std::vector<std::string> trained_names_;
+  Evaluation last_evaluation_;
+  std::shared_ptr<EvaluationSummaryHook> evaluation_summary_ = std::make_shared<EvaluationSummaryHook>();
+};
+
+}  // namespace mox::internal
