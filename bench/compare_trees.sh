@@ -49,9 +49,9 @@ compare() {  # NAME PROGRAM FLAGS...
 }
 
 mkdir -p "$work"
-[[ -d $work/cifar ]] || MAKE
+[[ -d $work/cifar ]] || python3 "$(dirname "$0")/../models/cifar_resnet/make_cifar_files.py" "$work/cifar" --samples 2000 >/dev/null
 compare softmax mnist_softmax --data_url="$mnist" --max_number_of_steps=1000
-compare fashion_lenet fashion_lenet --data_url="$mnist" --max_number_of_steps=300 --eval_steps=1
-compare resnet_fp32 cifar_resnet --data_url="$work/cifar" --max_number_of_steps=50 --batch_size=32 --eval_steps=1
-compare resnet_bf16 cifar_resnet --data_url="$work/cifar" --max_number_of_steps=50 --batch_size=32 --eval_steps=1 --precision=bf16
+compare fashion_lenet fashion_lenet --data_url="$mnist" --max_number_of_steps=300 --inter_mode=none
+compare resnet_fp32 cifar_resnet --data_url="$work/cifar/cifar-10-batches-bin" --max_number_of_steps=50 --batch_size=32 --inter_mode=none
+compare resnet_bf16 cifar_resnet --data_url="$work/cifar/cifar-10-batches-bin" --max_number_of_steps=50 --batch_size=32 --inter_mode=none --precision=bf16
 exit $status
