@@ -7,8 +7,9 @@ namespace mox {
 namespace {
 
 using normalisation::Activation;
+using normalisation::BackwardInputs;
 using normalisation::BackwardOptions;
-using normalisation::ForwardOptions;
+using normalisation::ForwardInputs;
 using normalisation::MaskSource;
 
 Activation activation_of(const Attributes& attributes) {
@@ -18,11 +19,11 @@ Activation activation_of(const Attributes& attributes) {
           .open = attributes.get<bool>("open")};
 }
 
-// `first`: where what is optional begins among the inputs.
-ForwardOptions forward_options(const Node& node, int first) {
-  return {.epsilon = node.attributes.get<double>("epsilon"),
-          .activation = activation_of(node.attributes),
-          .residual = node.inputs.size() > static_cast<size_t>(first) ? first : -1};
+Kernel compile_forward(const KernelRequest& request) {
+  const Attributes& attributes = request.node.attributes;
+  return normalisation::forward_kernel(request, {.epsilon = attributes.get<double>("epsilon"),
+                                                 .activation = activation_of(attributes),
+                                                 .inputs = positions<ForwardInputs>(request.node)});
 }
 
 std::vector<TensorType> infer_image_and_two(const OpCall& call) {
@@ -34,17 +35,9 @@ Kernel compile_backward(const KernelRequest& request) {
   BackwardOptions options{.epsilon = attributes.get<double>("epsilon"),
                           .activation = activation_of(attributes),
                           .mask = MaskSource::kNormalised,
-                          .offset = 2,
-                          .mean = 3,
-                          .variance = 4,
-                          .dy = 5,
+                          .inputs = positions<BackwardInputs>(request.node),
                           .has_dz = attributes.get<bool>("has_dz")};
-  int next = 6;
-  if (attributes.get<bool>("has_dy_more")) options.dy_more = next++;
-  if (attributes.get<bool>("has_y")) {
-    options.y = next;
-    options.mask = MaskSource::kResult;
-  }
+  if (options.inputs.y.given()) options.mask = MaskSource::kResult;
   return normalisation::backward_kernel(request, options);
 }
 
@@ -54,9 +47,7 @@ const Op& batch_norm_activation_op() {
   static const Op op{.name = "batch_norm_activation",
                      .infer = infer_image_and_two,
                      .gradient = nullptr,
-                     .compile = [](const KernelRequest& request) {
-                       return normalisation::forward_kernel(request, forward_options(request.node, 3));
-                     }};
+                     .compile = compile_forward};
   return op;
 }
 
@@ -64,11 +55,7 @@ const Op& batch_norm_activation_of_moments_op() {
   static const Op op{.name = "batch_norm_activation_of_moments",
                      .infer = infer_image_and_two,
                      .gradient = nullptr,
-                     .compile = [](const KernelRequest& request) {
-                       ForwardOptions options = forward_options(request.node, 4);
-                       options.moments = 3;
-                       return normalisation::forward_kernel(request, options);
-                     }};
+                     .compile = compile_forward};
   return op;
 }
 
@@ -103,10 +90,7 @@ const Op& batch_norm_gradient_of_sums_op() {
                      .compile = [](const KernelRequest& request) {
                        return normalisation::backward_kernel(
                            request, {.epsilon = request.node.attributes.get<double>("epsilon"),
-                                     .mean = 2,
-                                     .variance = 3,
-                                     .dy = 4,
-                                     .sums = 5});
+                                     .inputs = positions<BackwardInputs>(request.node)});
                      }};
   return op;
 }

@@ -39,7 +39,8 @@ std::vector<Tensor> gradient_of_batch_norm(const GradientCall& call) {
 Kernel compile_batch_norm(const KernelRequest& request) {
   const Node& node = request.node;
   if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);
-  return normalisation::forward_kernel(request, {.epsilon = epsilon_of(node)});
+  return normalisation::forward_kernel(
+      request, {.epsilon = epsilon_of(node), .inputs = positions<normalisation::ForwardInputs>(node)});
 }
 
 }  // namespace

@@ -27,8 +27,13 @@ std::vector<Tensor> gradient_of_batch_norm_gradient(const GradientCall& call) {
 Kernel compile_batch_norm_gradient(const KernelRequest& request) {
   const Node& node = request.node;
   if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);
-  return normalisation::backward_kernel(request,
-                                        {.epsilon = epsilon_of(node), .mean = 2, .variance = 3, .dy = 4});
+  const auto inputs = positions<normalisation::GradientInputs>(node);
+  return normalisation::backward_kernel(request, {.epsilon = epsilon_of(node),
+                                                  .inputs = {.x = inputs.x,
+                                                             .scale = inputs.scale,
+                                                             .mean = inputs.mean,
+                                                             .variance = inputs.variance,
+                                                             .dy = inputs.dy}});
 }
 
 }  // namespace

@@ -82,17 +82,18 @@ struct Normalise {
 template <typename T>
 struct Again {
   Image image;
+  StatisticsInputs<InputPosition> inputs;
   double epsilon;
   Activation activation;
 
   void operator()(const KernelArguments& arguments) const {
     const Constants constants(image, arguments.scratch);
     const auto set = [&](const Slice& slice) {
-      constants.set(slice, epsilon, arguments.input<float>(1), arguments.input<float>(2),
-                    arguments.input<float>(3), arguments.input<float>(4));
+      constants.set(slice, epsilon, inputs.scale.of<float>(arguments), inputs.offset.of<float>(arguments),
+                    inputs.mean.of<float>(arguments), inputs.variance.of<float>(arguments));
     };
     const Normalise<T> normalise{
-        image, constants, activation, arguments.input<T>(0), nullptr, arguments.output<T>(0)};
+        image, constants, activation, inputs.x.of<T>(arguments), nullptr, arguments.output<T>(0)};
     run_second_passes(image, arguments.team, set, normalise);
   }
 };
@@ -105,27 +106,27 @@ struct Forward {
 
   void operator()(const KernelArguments& arguments) const {
     const Loops<T>& run = loops<T>(image);
-    const T* x = arguments.input<T>(0);
-    const T* residual = options.residual < 0 ? nullptr : arguments.input<T>(options.residual);
+    const ForwardInputs<InputPosition>& inputs = options.inputs;
+    const T* x = inputs.x.of<T>(arguments);
+    const T* residual = inputs.residual.of<T>(arguments);
     float *mean = arguments.output<float>(1), *variance = arguments.output<float>(2);
-    const bool has_moments = options.moments >= 0;
-    const Constants constants(image, arguments.scratch + (has_moments ? 0 : image.partial_bytes()));
+    const float* moments = inputs.moments.of<float>(arguments);
+    const Constants constants(image, arguments.scratch + (moments ? 0 : image.partial_bytes()));
     const auto statistics = [&](int64_t group, int64_t block) {
       float* partial = image.partial(arguments.scratch, group, block);
       run.statistics(x + image.offset(group, block), image.pixels, image.width, partial,
                      partial + image.width);
     };
     const auto set_constants = [&](const Slice& slice) {
-      constants.set(slice, options.epsilon, arguments.input<float>(1), arguments.input<float>(2), mean,
-                    variance);
+      constants.set(slice, options.epsilon, inputs.scale.of<float>(arguments),
+                    inputs.offset.of<float>(arguments), mean, variance);
     };
     const auto combine = [&](const Slice& slice) {
       combine_statistics(image, arguments.scratch, slice, mean, variance);
       set_constants(slice);
     };
     const Normalise<T> normalise{image, constants, options.activation, x, residual, arguments.output<T>(0)};
-    if (has_moments) {
-      const float* moments = arguments.input<float>(options.moments);
+    if (moments) {
       const auto take = [&](const Slice& slice) {
         combine_moments(moments, moment_groups, image.channels, slice.channel, slice.channels, mean,
                         variance);
@@ -156,18 +157,20 @@ struct Backward {
     const auto differentiate = [&](int64_t group, int64_t block) {
       run.differentiate(plane(arguments, constants, group, block, true));
     };
-    if (options.sums < 0) return run_passes(image, arguments.team, reduce, combine, differentiate);
+    if (!options.inputs.sums.given())
+      return run_passes(image, arguments.team, reduce, combine, differentiate);
     run_second_passes(image, arguments.team, combine, differentiate);
   }
 
  private:
   void set_constants(const KernelArguments& arguments, const Constants& constants) const {
-    const float* offset = options.offset < 0 ? nullptr : arguments.input<float>(options.offset);
+    const BackwardInputs<InputPosition>& inputs = options.inputs;
+    const float* offset = inputs.offset.of<float>(arguments);
     constexpr int64_t kSlices = 8;  // sharing out fewer costs more than it saves
     arguments.team.parallel_for(Slice::count(image), kSlices, [&](int64_t begin, int64_t end) {
       for (int64_t slice = begin; slice < end; ++slice)
-        constants.set(Slice(image, slice), options.epsilon, arguments.input<float>(1), offset,
-                      arguments.input<float>(options.mean), arguments.input<float>(options.variance));
+        constants.set(Slice(image, slice), options.epsilon, inputs.scale.of<float>(arguments), offset,
+                      inputs.mean.of<float>(arguments), inputs.variance.of<float>(arguments));
     });
   }
 
@@ -180,15 +183,15 @@ struct Backward {
         products[c] += sums[to_products + c];
       }
     };
-    if (options.sums >= 0) {
-      const float* sums = arguments.input<float>(options.sums) + first;
+    if (const float* sums = options.inputs.sums.of<float>(arguments)) {
+      sums += first;
       for (int64_t group = 0; group < sum_groups; ++group, sums += 2 * image.channels)
         add(sums, image.channels, channels);
     } else {
       for (int64_t group = 0; group < image.groups; ++group)
         add(image.partial(arguments.scratch, group, slice.block) + slice.first, row, slice.width);
     }
-    const float* variance = arguments.input<float>(options.variance) + first;
+    const float* variance = options.inputs.variance.of<float>(arguments) + first;
     float *dscale = arguments.output<float>(1) + first, *doffset = arguments.output<float>(2) + first;
     float* total = image.partial(arguments.scratch, 0, slice.block) + slice.first;
     std::fill_n(total, slice.width, 0.0f);
@@ -205,15 +208,17 @@ struct Backward {
   GradientPlane<T> plane(const KernelArguments& arguments, const Constants& constants, int64_t group,
                          int64_t block, bool second) const {
     const int64_t offset = image.offset(group, block);
-    const auto at = [&](int input) { return input < 0 ? nullptr : arguments.input<T>(input) + offset; };
+    const auto at = [&](InputPosition input) {
+      return input.given() ? input.of<T>(arguments) + offset : nullptr;
+    };
     const float* totals = image.partial(arguments.scratch, 0, block);
     T* dz = options.has_dz ? arguments.output<T>(3) + offset : nullptr;
     GradientPlane<T> result{.pixels = image.pixels,
                             .width = image.width,
-                            .x = at(0),
-                            .dy = at(options.dy),
-                            .dy_more = at(options.dy_more),
-                            .y = at(options.y),
+                            .x = at(options.inputs.x),
+                            .dy = at(options.inputs.dy),
+                            .dy_more = at(options.inputs.dy_more),
+                            .y = at(options.inputs.y),
                             .dz = dz,
                             .dx = arguments.output<T>(0) + offset,
                             .mean = constants.mean(block),
@@ -248,50 +253,60 @@ Kernel with_layouts(const Node& node, const TensorType& image, const Layout& lay
   return kernel;
 }
 
+// In which to normalise the image `x` of this type, as it exists.
+Layout offered_layout(const KernelRequest& request, InputPosition x, const TensorType& type) {
+  return normalised_layout(type, request.input_layouts[static_cast<size_t>(x.index)]);
+}
+
 }  // namespace
 
 Kernel forward_kernel(const KernelRequest& request, const ForwardOptions& options) {
   const Node& node = request.node;
-  const TensorType& type = node.inputs[0].type();
-  const Layout layout = normalised_layout(type, request.input_layouts[0]);
+  const ForwardInputs<Tensor> inputs = unpack<ForwardInputs>(node);
+  const TensorType& type = inputs.x.type();
+  const Layout layout = offered_layout(request, options.inputs.x, type);
   const Image image(type, layout);
   Kernel kernel = with_layouts(node, type, layout);
-  const bool has_residual = options.residual >= 0, has_moments = options.moments >= 0;
+  const bool has_residual = inputs.residual.defined(), has_moments = inputs.moments.defined();
   kernel.scratch_bytes = Constants::bytes(image) + (has_moments ? 0 : image.partial_bytes());
-  kernel.in_place = {{0, 0}};
-  if (has_residual) kernel.in_place.emplace_back(0, options.residual);
+  options.inputs.x.lend_to(kernel, 0);
+  options.inputs.residual.lend_to(kernel, 0);
   kernel.floating_point_operations =
       ((has_moments ? 3.0 : 7.0) + (has_residual ? 1.0 : 0.0)) * static_cast<double>(type.shape.elements());
-  const int64_t groups = has_moments ? node.inputs[static_cast<size_t>(options.moments)].shape()[0] : 0;
+  const int64_t groups = has_moments ? inputs.moments.shape()[0] : 0;
   kernel.instantiate = [run = run_for<Forward>(type.dtype, image, options, groups)] { return run; };
   return kernel;
 }
 
 Kernel again_kernel(const KernelRequest& request, double epsilon, const Activation& activation) {
-  const TensorType& type = request.node.inputs[0].type();
-  const Layout layout = normalised_layout(type, request.input_layouts[0]);
+  const auto inputs = positions<StatisticsInputs>(request.node);
+  const TensorType type = unpack<StatisticsInputs>(request.node).x.type();
+  const Layout layout = offered_layout(request, inputs.x, type);
   Kernel kernel = with_layouts(request.node, type, layout);
   const Image image(type, layout);
   kernel.scratch_bytes = Constants::bytes(image);
   kernel.floating_point_operations = 3.0 * static_cast<double>(type.shape.elements());
-  kernel.instantiate = [run = run_for<Again>(type.dtype, image, epsilon, activation)] { return run; };
+  kernel.instantiate = [run = run_for<Again>(type.dtype, image, inputs, epsilon, activation)] { return run; };
   return kernel;
 }
 
 Kernel backward_kernel(const KernelRequest& request, const BackwardOptions& options) {
   const Node& node = request.node;
-  const TensorType& type = node.inputs[0].type();
-  const Layout layout = normalised_layout(type, request.input_layouts[0]);
+  const BackwardInputs<InputPosition>& inputs = options.inputs;
+  const TensorType& type = node.outputs[0];
+  const Layout layout = offered_layout(request, inputs.x, type);
   const Image image(type, layout);
   Kernel kernel = with_layouts(node, type, layout);
   kernel.scratch_bytes = image.partial_bytes() + Constants::bytes(image);
-  if (options.has_dz) kernel.in_place = {{3, options.dy}};
-  if (options.has_dz && options.dy_more >= 0) kernel.in_place.emplace_back(3, options.dy_more);
-  kernel.in_place.emplace_back(0, 0);
-  if (!options.has_dz) kernel.in_place.emplace_back(0, options.dy);
-  kernel.floating_point_operations =
-      (options.sums >= 0 ? 5.0 : 10.0) * static_cast<double>(type.shape.elements());
-  const int64_t groups = options.sums >= 0 ? node.inputs[static_cast<size_t>(options.sums)].shape()[0] : 0;
+  if (options.has_dz) {
+    inputs.dy.lend_to(kernel, 3);
+    inputs.dy_more.lend_to(kernel, 3);
+  }
+  inputs.x.lend_to(kernel, 0);
+  if (!options.has_dz) inputs.dy.lend_to(kernel, 0);
+  const bool has_sums = inputs.sums.given();
+  kernel.floating_point_operations = (has_sums ? 5.0 : 10.0) * static_cast<double>(type.shape.elements());
+  const int64_t groups = has_sums ? unpack<BackwardInputs>(node).sums.shape()[0] : 0;
   kernel.instantiate = [run = run_for<Backward>(type.dtype, image, options, groups)] { return run; };
   return kernel;
 }

@@ -7,6 +7,7 @@
 // order: the result does not depend on the team's size.
 #pragma once
 
+#include "ops/normalisation/batch_norm_inputs.h"
 #include "ops/normalisation/batch_norm_loops.h"
 #include "runtime/graph/kernel.h"
 
@@ -15,28 +16,21 @@ namespace mox::normalisation {
 struct ForwardOptions {
   double epsilon = 0;
   Activation activation = {};
-  // Positions of the inputs beside x (0), scale (1) and offset (2); -1: none.
-  int residual = -1;  // of x's type
-  int moments =
-      -1;  // float32 [groups, 3, channels], as conv2d_moments gives them: then the first pass is left out
+  ForwardInputs<InputPosition> inputs;  // with moments the first pass is left out
 };
 
 // Outputs y, mean, variance.
 Kernel forward_kernel(const KernelRequest& request, const ForwardOptions& options);
 
-// The same y once more, bit by bit: inputs x, scale, offset, mean, variance; output y.
+// The same y once more, bit by bit, of StatisticsInputs; output y.
 Kernel again_kernel(const KernelRequest& request, double epsilon, const Activation& activation);
 
 struct BackwardOptions {
   double epsilon = 0;
   Activation activation = {};
   MaskSource mask = MaskSource::kNone;
-  // Positions of the inputs beside x (0), scale (1), offset, mean and variance; -1: none.
-  int offset = -1, mean = -1, variance = -1, dy = -1, dy_more = -1, y = -1;
-  // float32 [groups, 2, channels], the sums of dy and of dy * (x - mean) over groups of pixels: then the
-  // first pass is left out
-  int sums = -1;
-  bool has_dz = false;  // whether output 3 is dz
+  BackwardInputs<InputPosition> inputs;  // with sums the first pass is left out
+  bool has_dz = false;                   // whether output 3 is dz
 };
 
 // Outputs dx, dscale, doffset[, dz].

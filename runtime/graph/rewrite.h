@@ -24,6 +24,10 @@ class RewriteView {
   int uses(const Tensor& old) const;
   // Old to new: where an old tensor of an earlier node lives in the new graph.
   Tensor mapped(const Tensor& old) const;
+  // The same as a function.
+  auto mapping() const {
+    return [this](const Tensor& old) { return mapped(old); };
+  }
   // New graph: the same question as `uses`, asked of the old tensor that `mapped` turned into `fresh`; a
   // tensor the sweep made that stands for no old tensor has no recorded uses (0).
   int uses_of_mapped(const Tensor& fresh) const;

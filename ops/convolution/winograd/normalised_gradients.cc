@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ops/convolution/winograd/fused_inputs.h"
 #include "ops/convolution/winograd/image_groups.h"
 #include "ops/convolution/winograd/internal/normalised_images.h"
 #include "ops/convolution/winograd/internal/ranges_ahead.h"
@@ -20,7 +21,7 @@ using winograd::MemoryRange;
 using winograd::point_stride;
 using winograd::Problem;
 using winograd::RangesAhead;
-using Inputs = NormalisedGradientInputs;
+using Inputs = NormalisedGradientInputs<InputPosition>;
 
 constexpr int64_t kFilterParts = 8;  // partial sums of the filter's gradient, whatever the team
 
@@ -39,12 +40,13 @@ struct ChannelNumbers {
 
 class NormalisedGradients {
  public:
-  NormalisedGradients(const ConvolutionGeometry& geometry, const Inputs& inputs, int64_t groups_of_sums,
-                      int64_t groups_of_results)
+  NormalisedGradients(const ConvolutionGeometry& geometry, const Inputs& inputs, const Epsilons& epsilons,
+                      int64_t groups_of_sums, int64_t groups_of_results)
       : forward_(winograd::forward_problem(geometry)),
         backward_(winograd::input_gradient_problem(geometry)),
         groups_(winograd::image_groups_of(geometry)),
         inputs_(inputs),
+        epsilons_(epsilons),
         groups_of_sums_(groups_of_sums),
         groups_of_results_(groups_of_results),
         kernels_(winograd::kernels_avx512(forward_.tile, forward_.window)) {}
@@ -64,7 +66,7 @@ class NormalisedGradients {
     float* of_threads = chunk_sums + chunk_sums_floats();
     find_numbers(args, numbers);
     args.team.parallel_for(channels(), 8, [&](int64_t first, int64_t last) {
-      kernels_.transform_turned_filter(backward_, args.input<float>(Inputs::kFilter), u, first, last);
+      kernels_.transform_turned_filter(backward_, inputs_.filter.of<float>(args), u, first, last);
     });
     const int64_t groups = groups_.count(forward_);
     args.team.parallel_for_by_thread(kFilterParts, 1, [&](int thread, int64_t first, int64_t last) {
@@ -93,22 +95,22 @@ class NormalisedGradients {
   int64_t thread_floats() const { return tile_floats() + 2 * groups_.images * image_floats(); }
 
   void find_numbers(const KernelArguments& args, const ChannelNumbers& numbers) const {
-    const auto* sums = args.input<float>(Inputs::kSums);
-    const auto *scale = args.input<float>(Inputs::kScale), *variance = args.input<float>(Inputs::kVariance),
-               *scale_before = args.input<float>(Inputs::kScaleBefore),
-               *variance_before = args.input<float>(Inputs::kVarianceBefore);
+    const auto* sums = inputs_.sums.of<float>(args);
+    const auto *scale = inputs_.scale.of<float>(args), *variance = inputs_.variance.of<float>(args),
+               *scale_before = inputs_.scale_before.of<float>(args),
+               *variance_before = inputs_.variance_before.of<float>(args);
     std::array<double, 2 * ImageGroups::kMostChannels> totals = {};
     for (int64_t group = 0; group < groups_of_sums_; ++group, sums += 2 * channels())
       for (int64_t i = 0; i < 2 * channels(); ++i) totals[static_cast<size_t>(i)] += sums[i];
     for (int64_t c = 0; c < channels(); ++c) {
       const ChannelGradient gradient(totals[static_cast<size_t>(c)],
                                      totals[static_cast<size_t>(channels() + c)], forward_.batch * pixels(),
-                                     variance[c], inputs_.epsilon);
+                                     variance[c], epsilons_.behind);
       numbers.mean_dz[c] = gradient.mean_dz;
       numbers.slope[c] = gradient.slope;
-      numbers.factor[c] = normalisation::channel_factor(scale[c], variance[c], inputs_.epsilon);
+      numbers.factor[c] = normalisation::channel_factor(scale[c], variance[c], epsilons_.behind);
       numbers.factor_before[c] =
-          normalisation::channel_factor(scale_before[c], variance_before[c], inputs_.epsilon_before);
+          normalisation::channel_factor(scale_before[c], variance_before[c], epsilons_.before);
       numbers.zeros[c] = 0;
       args.output<float>(3)[c] = gradient.dscale;
       args.output<float>(4)[c] = gradient.doffset;
@@ -128,8 +130,8 @@ class NormalisedGradients {
   std::span<const MemoryRange> ranges(const KernelArguments& args, int64_t at, int64_t floats,
                                       std::array<MemoryRange, 5>& memory) const {
     size_t count = 0;
-    for (const int input : {int{Inputs::kDz}, int{Inputs::kY}, int{Inputs::kX}, inputs_.more, inputs_.image})
-      if (input >= 0) memory[count++] = {args.input<float>(input) + at, floats};
+    for (const InputPosition input : {inputs_.dz, inputs_.y, inputs_.x, inputs_.more, inputs_.image})
+      if (input.given()) memory[count++] = {input.of<float>(args) + at, floats};
     return std::span(memory).first(count);
   }
 
@@ -145,28 +147,30 @@ class NormalisedGradients {
     RangesAhead ahead(next, winograd::fetches_of_accumulation(forward, groups_.chunk) +
                                 winograd::fetches_of_correlation(backward, groups_.chunk));
 
-    const auto here = [&](int input) { return input < 0 ? nullptr : args.input<float>(input) + at; };
+    const auto here = [&](InputPosition input) {
+      return input.given() ? input.of<float>(args) + at : nullptr;
+    };
     float* dy = scratch + tile_floats();
     differentiate(forward, args, numbers, at, dy);
     const float* image = here(inputs_.image);
     if (!image) {
       float* made = dy + groups_.images * image_floats();
-      normalise(forward, here(Inputs::kX), nullptr,
-                {args.input<float>(Inputs::kMeanBefore), numbers.factor_before,
-                 args.input<float>(Inputs::kOffsetBefore)},
-                made);
+      normalise(
+          forward, here(inputs_.x), nullptr,
+          {inputs_.mean_before.of<float>(args), numbers.factor_before, inputs_.offset_before.of<float>(args)},
+          made);
       image = made;
     }
     kernels_.accumulate_images(forward, image, dy, sums, adds, ahead, groups_.chunk, scratch);
     float* dx = args.output<float>(0) + at;
     kernels_.correlate_images(
         backward, dy, u, dx, winograd::is_streamed(forward_.batch * image_floats(), dx),
-        {.gradient = {.x = here(Inputs::kX),
+        {.gradient = {.x = here(inputs_.x),
                       .more = here(inputs_.more),
                       .result = here(inputs_.image),
-                      .mean = args.input<float>(Inputs::kMeanBefore),
+                      .mean = inputs_.mean_before.of<float>(args),
                       .factor = numbers.factor_before,
-                      .offset = args.input<float>(Inputs::kOffsetBefore),
+                      .offset = inputs_.offset_before.of<float>(args),
                       .sums = chunk_sums + group * groups_.chunks(forward_) * 2 * channels()}},
         ahead, groups_.chunk, scratch);
   }
@@ -176,13 +180,13 @@ class NormalisedGradients {
     winograd::for_each_plane(images, [&](int64_t channel, int64_t value) {
       normalisation::kFloatAvx512[0].differentiate({.pixels = pixels(),
                                                     .width = winograd::kLanes,
-                                                    .x = args.input<float>(Inputs::kY) + at + value,
-                                                    .dy = args.input<float>(Inputs::kDz) + at + value,
+                                                    .x = inputs_.y.of<float>(args) + at + value,
+                                                    .dy = inputs_.dz.of<float>(args) + at + value,
                                                     .dy_more = nullptr,
                                                     .y = nullptr,
                                                     .dz = nullptr,
                                                     .dx = dy + value,
-                                                    .mean = args.input<float>(Inputs::kMean) + channel,
+                                                    .mean = inputs_.mean.of<float>(args) + channel,
                                                     .factor = numbers.factor + channel,
                                                     .offset = numbers.zeros + channel,
                                                     .mean_dz = numbers.mean_dz + channel,
@@ -195,6 +199,7 @@ class NormalisedGradients {
   Problem forward_, backward_;
   ImageGroups groups_;
   Inputs inputs_;
+  Epsilons epsilons_;
   int64_t groups_of_sums_, groups_of_results_;  // of the sums that are given, and of those that are made
   const Kernels& kernels_;
 };
@@ -202,17 +207,19 @@ class NormalisedGradients {
 }  // namespace
 
 Kernel winograd_normalised_gradients_kernel(const Node& node, const ConvolutionGeometry& geometry,
-                                            const NormalisedGradientInputs& inputs, const Team& team) {
+                                            const Epsilons& epsilons, const Team& team) {
   MOX_ASSERT(winograd::image_groups_of(geometry).exist(), "the rule asks whether there is a kernel");
-  const NormalisedGradients run(geometry, inputs, node.inputs[Inputs::kSums].shape()[0],
+  const auto inputs = positions<NormalisedGradientInputs>(node);
+  const NormalisedGradients run(geometry, inputs, epsilons,
+                                unpack<NormalisedGradientInputs>(node).sums.shape()[0],
                                 node.outputs[1].shape[0]);
   Kernel kernel = plain_kernel(node, run);
-  for (const int input : {int{Inputs::kDz}, int{Inputs::kY}, int{Inputs::kX}, inputs.more, inputs.image})
-    if (input >= 0) kernel.input_layouts[static_cast<size_t>(input)] = channel_blocked(geometry.x);
+  for (const InputPosition input : {inputs.dz, inputs.y, inputs.x, inputs.more, inputs.image})
+    input.set_layout(kernel, channel_blocked(geometry.x));
   kernel.output_layouts[0] = channel_blocked(geometry.x);
   // A group's images are read before they are written, and by the same thread.
-  kernel.in_place = {{0, Inputs::kDz}};
-  if (inputs.more >= 0) kernel.in_place.emplace_back(0, inputs.more);
+  inputs.dz.lend_to(kernel, 0);
+  inputs.more.lend_to(kernel, 0);
   kernel.scratch_bytes = run.scratch_bytes(team);
   kernel.implementation = "winograd6x6_by_images:avx512_core";
   kernel.floating_point_operations =

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "ops/convolution/winograd/fused_inputs.h"
 #include "ops/convolution/winograd/image_groups.h"
 #include "ops/convolution/winograd/internal/normalised_images.h"
 #include "ops/convolution/winograd/internal/ranges_ahead.h"
@@ -17,15 +18,15 @@ using winograd::MemoryRange;
 using winograd::point_stride;
 using winograd::Problem;
 using winograd::RangesAhead;
-using Inputs = OfNormalisedInputs;
+using Inputs = OfNormalisedInputs<InputPosition>;
 
 class OfNormalised {
  public:
-  OfNormalised(const ConvolutionGeometry& geometry, double epsilon, bool has_residual, bool has_image)
+  OfNormalised(const ConvolutionGeometry& geometry, double epsilon, const Inputs& inputs, bool has_image)
       : problem_(winograd::forward_problem(geometry)),
         groups_(winograd::image_groups_of(geometry)),
         epsilon_(epsilon),
-        has_residual_(has_residual),
+        inputs_(inputs),
         has_image_(has_image),
         kernels_(winograd::kernels_avx512(problem_.tile, problem_.window)) {}
 
@@ -39,10 +40,10 @@ class OfNormalised {
     float* u = factors + channels();
     float* of_threads = u + filter_floats();
     for (int64_t c = 0; c < channels(); ++c)
-      factors[c] = normalisation::channel_factor(args.input<float>(Inputs::kScale)[c],
-                                                 args.input<float>(Inputs::kVariance)[c], epsilon_);
+      factors[c] = normalisation::channel_factor(inputs_.scale.of<float>(args)[c],
+                                                 inputs_.variance.of<float>(args)[c], epsilon_);
     args.team.parallel_for(channels(), 8, [&](int64_t first, int64_t last) {
-      kernels_.transform_filter(problem_, args.input<float>(Inputs::kFilter), u, first, last);
+      kernels_.transform_filter(problem_, inputs_.filter.of<float>(args), u, first, last);
     });
     args.team.parallel_for_by_thread(groups_.count(problem_), 1,
                                      [&](int thread, int64_t first, int64_t last) {
@@ -64,8 +65,8 @@ class OfNormalised {
     Problem images = problem_;
     images.batch = groups_.images_of(problem_, group);
     const int64_t at = group * groups_.images * image_floats(), after = at + images.batch * image_floats();
-    const auto* x = args.input<float>(Inputs::kX);
-    const float* residual = has_residual_ ? args.input<float>(Inputs::kResidual) : nullptr;
+    const auto* x = inputs_.x.of<float>(args);
+    const float* residual = inputs_.residual.of<float>(args);
     std::array<MemoryRange, 2> next;
     size_t ranges = 0;
     if (group + 1 < groups_.count(problem_)) {  // most often this thread's too
@@ -80,7 +81,7 @@ class OfNormalised {
     const bool streams = kept && winograd::is_streamed(problem_.batch * image_floats(), kept);
     float* image = kept && !streams ? kept : scratch + tile_floats();
     normalise(images, x + at, residual ? residual + at : nullptr,
-              {args.input<float>(Inputs::kMean), factors, args.input<float>(Inputs::kOffset)}, image);
+              {inputs_.mean.of<float>(args), factors, inputs_.offset.of<float>(args)}, image);
     auto* y = args.output<float>(0) + at;
     kernels_.correlate_images(
         images, image, u, y, winograd::is_streamed(problem_.batch * image_floats(), y),
@@ -92,7 +93,8 @@ class OfNormalised {
   Problem problem_;
   ImageGroups groups_;
   double epsilon_;
-  bool has_residual_, has_image_;
+  Inputs inputs_;
+  bool has_image_;
   const Kernels& kernels_;
 };
 
@@ -107,21 +109,23 @@ Kernel winograd_of_normalised_kernel(const Node& node, const ConvolutionGeometry
                                      const Team& team) {
   MOX_ASSERT(node.outputs[1].shape[0] == winograd_of_normalised_groups(geometry),
              "the node was made for the groups of this kernel");
-  const bool has_residual = node.inputs.size() > Inputs::kResidual, has_image = node.outputs.size() > 2;
-  const OfNormalised run(geometry, epsilon, has_residual, has_image);
+  const auto inputs = positions<OfNormalisedInputs>(node);
+  const bool has_image = node.outputs.size() > 2;
+  const OfNormalised run(geometry, epsilon, inputs, has_image);
   Kernel kernel = plain_kernel(node, run);
   const Layout layout = channel_blocked(geometry.x);
-  kernel.input_layouts[Inputs::kX] = kernel.output_layouts[0] = layout;
-  if (has_residual) kernel.input_layouts[Inputs::kResidual] = layout;
+  inputs.x.set_layout(kernel, layout);
+  inputs.residual.set_layout(kernel, layout);
+  kernel.output_layouts[0] = layout;
   if (has_image) kernel.output_layouts[2] = layout;
   // A group's images are read before they are written, and by the same thread.
-  kernel.in_place = {{0, Inputs::kX}};
-  if (has_residual) kernel.in_place.emplace_back(0, Inputs::kResidual);
+  inputs.x.lend_to(kernel, 0);
+  inputs.residual.lend_to(kernel, 0);
   kernel.scratch_bytes = run.scratch_bytes(team);
   kernel.implementation = "winograd6x6_by_images:avx512_core";
   kernel.floating_point_operations =
       geometry.floating_point_operations() +
-      (has_residual ? 4.0 : 3.0) * static_cast<double>(geometry.x.shape.elements());
+      (inputs.residual.given() ? 4.0 : 3.0) * static_cast<double>(geometry.x.shape.elements());
   return kernel;
 }
 

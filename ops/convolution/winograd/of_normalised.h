@@ -8,17 +8,13 @@
 
 namespace mox {
 
-// Positions of the node's inputs.
-struct OfNormalisedInputs {
-  enum : int { kFilter, kX, kScale, kOffset, kMean, kVariance, kResidual };
-};
-
 // Into how many groups of pixels the kernel cuts its results; 0 where winograd_image_groups.h finds none, and
 // there is no kernel.
 int64_t winograd_of_normalised_groups(const ConvolutionGeometry& geometry);
 
-// Outputs y, the convolution of z = relu((x - mean) * scale / sqrt(variance + epsilon) + offset [+
-// residual]), its moments (as those of winograd_moments_kernel), and z if the node has a third output.
+// Of OfNormalisedInputs (fused_inputs.h). Outputs y, the convolution of z = relu((x - mean) * scale /
+// sqrt(variance + epsilon) + offset [+ residual]), its moments (as those of winograd_moments_kernel), and z
+// if the node has a third output.
 Kernel winograd_of_normalised_kernel(const Node& node, const ConvolutionGeometry& geometry, double epsilon,
                                      const Team& team);
 

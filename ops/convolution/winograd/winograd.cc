@@ -6,6 +6,7 @@
 #include <cstring>
 #include <functional>
 
+#include "ops/convolution/winograd/fused_inputs.h"
 #include "ops/convolution/winograd/problem.h"
 #include "ops/normalisation/batch_norm_loops.h"
 #include "ops/processor/instruction_set.h"
@@ -146,30 +147,31 @@ int64_t winograd_relu_gradient_groups(const ConvolutionGeometry& geometry) {
   return has_epilogue(geometry, input_gradient_problem) ? chunks_of(input_gradient_problem(geometry)) : 0;
 }
 
-Kernel winograd_relu_gradient_kernel(const Node& node, const ConvolutionGeometry& geometry,
-                                     const ReluGradientInputs& inputs, const Team& team) {
+Kernel winograd_relu_gradient_kernel(const Node& node, const ConvolutionGeometry& geometry, double epsilon,
+                                     const Team& team) {
   MOX_ASSERT(node.outputs[1].shape[0] == winograd_relu_gradient_groups(geometry),
              "the node was made for the groups of these kernels");
+  const auto inputs = positions<ReluGradientInputs>(node);
   Kernel kernel = correlation_kernel(
-      node, input_gradient_problem(geometry), 1, 0, -1, true, geometry.floating_point_operations(), team,
-      [inputs, channels = geometry.x.shape[1]](const KernelArguments& args, float* factors) {
-        const auto* scale = args.input<float>(inputs.scale);
-        const auto* variance = args.input<float>(inputs.variance);
+      node, input_gradient_problem(geometry), inputs.dy.index, inputs.filter.index, -1, true,
+      geometry.floating_point_operations(), team,
+      [inputs, epsilon, channels = geometry.x.shape[1]](const KernelArguments& args, float* factors) {
+        const auto* scale = inputs.scale.of<float>(args);
+        const auto* variance = inputs.variance.of<float>(args);
         for (int64_t c = 0; c < channels; ++c)
-          factors[c] = normalisation::channel_factor(scale[c], variance[c], inputs.epsilon);
-        const auto image = [&](int input) { return input < 0 ? nullptr : args.input<float>(input); };
-        return Epilogue{.gradient = {.x = image(inputs.x),
-                                     .more = image(inputs.more),
-                                     .result = image(inputs.result),
-                                     .mean = args.input<float>(inputs.mean),
+          factors[c] = normalisation::channel_factor(scale[c], variance[c], epsilon);
+        return Epilogue{.gradient = {.x = inputs.x.of<float>(args),
+                                     .more = inputs.more.of<float>(args),
+                                     .result = inputs.result.of<float>(args),
+                                     .mean = inputs.mean.of<float>(args),
                                      .factor = factors,
-                                     .offset = args.input<float>(inputs.offset),
+                                     .offset = inputs.offset.of<float>(args),
                                      .sums = args.output<float>(1)}};
       });
-  for (const int input : {inputs.x, inputs.more, inputs.result})
-    if (input >= 0) kernel.input_layouts[static_cast<size_t>(input)] = channel_blocked(geometry.x);
+  for (const InputPosition input : {inputs.x, inputs.more, inputs.result})
+    input.set_layout(kernel, channel_blocked(geometry.x));
   // A pixel of what is added is read just before it is written, and by the same thread.
-  if (inputs.more >= 0) kernel.in_place = {{0, inputs.more}};
+  inputs.more.lend_to(kernel, 0);
   return kernel;
 }
 

@@ -44,16 +44,9 @@ Kernel winograd_moments_kernel(const Node& node, const ConvolutionGeometry& geom
 // kernel's output 0 is the gradient of what relu was given, and output 1 float32 [groups, 2, channels], sums
 // over each group of pixels (conv2d_input_gradient_sums).
 int64_t winograd_relu_gradient_groups(const ConvolutionGeometry& geometry);
-struct ReluGradientInputs {
-  double epsilon = 0;
-  // Positions of the normalisation's inputs and outputs among the node's, whose first two are w and dy; -1:
-  // none.
-  int x = -1, scale = -1, offset = -1, mean = -1, variance = -1;
-  int more = -1;    // a gradient to be added first
-  int result = -1;  // of the relu, where something was added to what was normalised
-};
-Kernel winograd_relu_gradient_kernel(const Node& node, const ConvolutionGeometry& geometry,
-                                     const ReluGradientInputs& inputs, const Team& team);
+// Its node has ReluGradientInputs (fused_inputs.h).
+Kernel winograd_relu_gradient_kernel(const Node& node, const ConvolutionGeometry& geometry, double epsilon,
+                                     const Team& team);
 
 // The same for a transformed filter that is larger than a core's cache (Problem::is_wide): the three above
 // choose them.

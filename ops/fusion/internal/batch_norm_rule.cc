@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ops/convolution/convolution.h"
+#include "ops/convolution/convolution_inputs.h"
 #include "ops/fusion/batch_norm_node.h"
 #include "ops/processor/onednn.h"
 #include "ops/support/fusable_ops.h"
@@ -12,6 +13,10 @@ namespace mox {
 namespace {
 
 using normalisation::Activation;
+using normalisation::BackwardInputs;
+using normalisation::ForwardInputs;
+using normalisation::GradientInputs;
+using normalisation::StatisticsInputs;
 
 // The nodes that read `tensor`, once for each place where they do.
 std::vector<const Node*> readers_of(const Tensor& tensor) {
@@ -90,7 +95,8 @@ std::optional<Pattern> clip_after(const Tensor& y) {
 }
 
 std::optional<Pattern> pattern_after(const Node& node, const RewriteView& view) {
-  if (node.op != &batch_norm_op() || node.inputs[0].shape().rank() != 4 || onednn::has_empty_value(node))
+  if (node.op != &batch_norm_op() || unpack<ForwardInputs>(node).x.shape().rank() != 4 ||
+      onednn::has_empty_value(node))
     return std::nullopt;
   const Tensor y = output_of(node);
   if (auto found = relu_after(node, y, view)) return found;
@@ -102,13 +108,13 @@ std::optional<Pattern> pattern_after(const Node& node, const RewriteView& view) 
 std::optional<std::vector<Tensor>> fuse_normalisation(const Node& node, const RewriteView& view) {
   const std::optional<Pattern> pattern = pattern_after(node, view);
   if (!pattern) return std::nullopt;
-  std::vector<Tensor> inputs;
-  for (const Tensor& input : node.inputs) inputs.push_back(view.mapped(input));
-  Node& plain = view.target().copy_node(node, inputs);
-  if (pattern->residual.defined()) inputs.push_back(view.mapped(pattern->residual));
-  Node& fused =
-      make_node(batch_norm_activation_op(), std::move(inputs),
-                batch_norm_attributes(node.attributes.get<double>("epsilon"), pattern->what), node.where);
+  ForwardInputs<Tensor> inputs = unpack<ForwardInputs>(node);
+  inputs.residual = pattern->residual;
+  inputs = each_of<ForwardInputs>(inputs, view.mapping());
+  Node& plain = view.target().copy_node(node, {inputs.x, inputs.scale, inputs.offset});
+  Node& fused = make_packed_node<ForwardInputs>(
+      batch_norm_activation_op(), inputs,
+      batch_norm_attributes(node.attributes.get<double>("epsilon"), pattern->what), node.where);
   return {{plain.output(0), fused.output(1), fused.output(2)}};
 }
 
@@ -145,9 +151,10 @@ bool is_mask_of(const Tensor& condition, const Node& fused) {
                         .node()
                         ->inputs[0];  // of the plain normalisation, which is there for this comparison alone
   const Node& plain = *y.node();
-  return plain.op == &batch_norm_op() &&
-         std::equal(plain.inputs.begin(), plain.inputs.end(), fused.inputs.begin()) &&
-         compares(both.inputs[0], greater_equal_op(), y, low) &&
+  if (plain.op != &batch_norm_op()) return false;
+  ForwardInputs<Tensor> of_fused = unpack<ForwardInputs>(fused);
+  of_fused.residual = {};
+  return unpack<ForwardInputs>(plain) == of_fused && compares(both.inputs[0], greater_equal_op(), y, low) &&
          compares(both.inputs[1], less_equal_op(), y, high);
 }
 
@@ -155,11 +162,13 @@ bool is_mask_of(const Tensor& condition, const Node& fused) {
 // null.
 const Node* gradient_node_of(const Tensor& dz, const Node** fused) {
   for (const Node* reader : readers_of(dz)) {
-    if (reader->op != &batch_norm_gradient_op() || reader->inputs[4] != dz) continue;
-    const Node* forward = reader->inputs[2].node();
-    if (forward->op != &batch_norm_activation_op() || reader->inputs[2] != output_of(*forward, 1) ||
-        reader->inputs[3] != output_of(*forward, 2) || reader->inputs[0] != forward->inputs[0] ||
-        reader->inputs[1] != forward->inputs[1] ||
+    if (reader->op != &batch_norm_gradient_op()) continue;
+    const GradientInputs<Tensor> read = unpack<GradientInputs>(*reader);
+    const Node* forward = read.mean.node();
+    if (read.dy != dz || forward->op != &batch_norm_activation_op()) continue;
+    const ForwardInputs<Tensor> of_forward = unpack<ForwardInputs>(*forward);
+    if (read.mean != output_of(*forward, 1) || read.variance != output_of(*forward, 2) ||
+        read.x != of_forward.x || read.scale != of_forward.scale ||
         reader->attributes.get<double>("epsilon") != forward->attributes.get<double>("epsilon"))
       continue;
     *fused = forward;
@@ -177,35 +186,35 @@ std::optional<std::vector<Tensor>> fuse_choice(const Node& node, const RewriteVi
   const Tensor dz = output_of(node);
   if (!gradient_node_of(dz, &fused) || !is_mask_of(node.inputs[0], *fused)) return std::nullopt;
 
-  std::vector<Tensor> inputs;
-  for (int i = 0; i < 3; ++i) inputs.push_back(view.mapped(fused->inputs[static_cast<size_t>(i)]));
-  inputs.push_back(view.mapped(output_of(*fused, 1)));
-  inputs.push_back(view.mapped(output_of(*fused, 2)));
+  const ForwardInputs<Tensor> forward = unpack<ForwardInputs>(*fused);
+  BackwardInputs<Tensor> inputs{.x = forward.x,
+                                .scale = forward.scale,
+                                .offset = forward.offset,
+                                .mean = output_of(*fused, 1),
+                                .variance = output_of(*fused, 2)};
   const Tensor& dr = node.inputs[1];
   const Node& sum = *dr.node();
   const bool is_sum = sum.op == &add_op() && view.uses(dr) == 1 && sum.inputs[0].type() == dr.type() &&
                       sum.inputs[1].type() == dr.type();
   if (is_sum) {
-    inputs.push_back(view.mapped(sum.inputs[0]));
-    inputs.push_back(view.mapped(sum.inputs[1]));
+    inputs.dy = sum.inputs[0];
+    inputs.dy_more = sum.inputs[1];
   } else {
-    inputs.push_back(view.mapped(dr));
+    inputs.dy = dr;
   }
-  const bool has_y = fused->inputs.size() == 4;
-  if (has_y) inputs.push_back(view.mapped(output_of(*fused)));
+  if (forward.residual.defined()) inputs.y = output_of(*fused);
   const bool has_dz = view.uses(dz) > 1;
   Attributes attributes = fused->attributes;
-  attributes.set("has_dy_more", is_sum);
-  attributes.set("has_y", has_y);
   attributes.set("has_dz", has_dz);
-  Node& gradient =
-      make_node(batch_norm_activation_gradient_op(), std::move(inputs), std::move(attributes), node.where);
+  Node& gradient = make_packed_node<BackwardInputs>(batch_norm_activation_gradient_op(),
+                                                    each_of<BackwardInputs>(inputs, view.mapping()),
+                                                    std::move(attributes), node.where);
   return {{gradient.output(has_dz ? 3 : 0)}};  // without dz: dx stands for it, until the next rule
 }
 
 // At the batch_norm_gradient, whose place the node made by fuse_choice takes.
 std::optional<std::vector<Tensor>> take_fused_gradient(const Node& node, const RewriteView& view) {
-  const Tensor& dz = node.inputs[4];
+  const Tensor dz = unpack<GradientInputs>(node).dy;
   const Node* fused = nullptr;
   if (dz.node()->op != &select_op() || gradient_node_of(dz, &fused) != &node) return std::nullopt;
   Node& made = *view.mapped(dz).node();
@@ -228,9 +237,15 @@ bool computes_in_float32(const Node& node, Precision precision) {
 bool is_recomputed(const Node& to_filter, RecomputedNormalisations where, Precision precision) {
   if (where != RecomputedNormalisations::kCheap) return where == RecomputedNormalisations::kAll;
   if (!computes_in_float32(to_filter, precision)) return false;
-  const TensorType& image = to_filter.inputs[0].type();
+  const TensorType image = unpack<FilterGradientInputs>(to_filter).image.type();
   return resolve_convolution(to_filter.attributes, image, to_filter.outputs[0]).floating_point_operations() >=
          kCheapOperations * static_cast<double>(image.shape.elements());
+}
+
+// Whether a normalisation and its activation made it, of one image.
+bool is_normalised_alone(const Tensor& image) {
+  return image.node()->op == &batch_norm_activation_op() && image.index() == 0 &&
+         !unpack<ForwardInputs>(*image.node()).residual.defined();
 }
 
 // The image of a conv2d_filter_gradient, if it can be made anew: what a normalisation and its activation
@@ -240,10 +255,8 @@ std::optional<Tensor> image_to_recompute(const Node& node, const RewriteView& vi
   if (node.op != &conv2d_filter_gradient_op() ||
       (node.traits.recomputed_stretch == 0 && !is_recomputed(node, where, precision)))
     return std::nullopt;
-  const Tensor& image = node.inputs[0];
-  const Node& made = *image.node();
-  if (made.op != &batch_norm_activation_op() || image.index() != 0 || made.inputs.size() != 3)
-    return std::nullopt;
+  const Tensor image = unpack<FilterGradientInputs>(node).image;
+  if (!is_normalised_alone(image)) return std::nullopt;
   if (!only_read_by(image, node, conv2d_op(), view)) return std::nullopt;
   return image;
 }
@@ -269,13 +282,18 @@ std::optional<std::vector<Tensor>> recompute_image(const Node& node, const Rewri
       !is_worthwhile(*node.graph, view, precision))
     return std::nullopt;
   const Node& made = *image->node();
-  std::vector<Tensor> inputs;
-  for (const Tensor& input : made.inputs) inputs.push_back(view.mapped(input));
-  inputs.push_back(view.mapped(output_of(made, 1)));
-  inputs.push_back(view.mapped(output_of(made, 2)));
-  const Tensor again =
-      make_node(batch_norm_activation_again_op(), std::move(inputs), made.attributes, node.where).output();
-  return {{view.target().copy_node(node, {again, view.mapped(node.inputs[1])}).output()}};
+  const ForwardInputs<Tensor> forward = unpack<ForwardInputs>(made);
+  const StatisticsInputs<Tensor> inputs{.x = forward.x,
+                                        .scale = forward.scale,
+                                        .offset = forward.offset,
+                                        .mean = output_of(made, 1),
+                                        .variance = output_of(made, 2)};
+  const Tensor again = make_packed_node<StatisticsInputs>(batch_norm_activation_again_op(),
+                                                          each_of<StatisticsInputs>(inputs, view.mapping()),
+                                                          made.attributes, node.where)
+                           .output();
+  const Tensor dy = view.mapped(unpack<FilterGradientInputs>(node).dy);
+  return {{view.target().copy_node(node, {again, dy}).output()}};
 }
 
 // At a batch_norm_gradient, the result of whose convolution is then made anew.
@@ -285,25 +303,26 @@ std::optional<std::vector<Tensor>> recompute_convolution(const Node& node, const
   if (node.op != &batch_norm_gradient_op() || where == RecomputedNormalisations::kNone ||
       node.traits.recomputed_stretch != 0)
     return std::nullopt;
-  const Tensor& result = node.inputs[0];
+  GradientInputs<Tensor> inputs = unpack<GradientInputs>(node);
+  const Tensor result = inputs.x;
   const Node& made = *result.node();
   if (made.op != &conv2d_op() || !computes_in_float32(made, precision) ||
       made.outputs[0].shape.elements() == 0)
     return std::nullopt;
+  const ConvolutionInputs<Tensor> convolved = unpack<ConvolutionInputs>(made);
   const ConvolutionGeometry geometry =
-      resolve_convolution(made.attributes, made.inputs[0].type(), made.inputs[1].type());
+      resolve_convolution(made.attributes, convolved.image.type(), convolved.filter.type());
   const auto values = static_cast<double>(made.outputs[0].shape.elements());
   if (geometry.groups != 1 || geometry.floating_point_operations() > kCheapConvolutionOperations * values)
     return std::nullopt;
   // Its image must be there anyway, and not be made again by recompute_image.
-  const Node& image = *made.inputs[0].node();
-  if (image.op == &batch_norm_activation_op() && image.inputs.size() == 3) return std::nullopt;
+  if (is_normalised_alone(convolved.image)) return std::nullopt;
   if (!only_read_by(result, node, batch_norm_op(), view)) return std::nullopt;
-  std::vector<Tensor> inputs;
-  for (const Tensor& input : node.inputs) inputs.push_back(view.mapped(input));
-  inputs[0] =
-      view.target().copy_node(made, {view.mapped(made.inputs[0]), view.mapped(made.inputs[1])}).output();
-  const Node& copy = view.target().copy_node(node, inputs);
+  inputs = each_of<GradientInputs>(inputs, view.mapping());
+  inputs.x =
+      view.target().copy_node(made, {view.mapped(convolved.image), view.mapped(convolved.filter)}).output();
+  const Node& copy =
+      view.target().copy_node(node, {inputs.x, inputs.scale, inputs.mean, inputs.variance, inputs.dy});
   return {{output_of(copy, 0), output_of(copy, 1), output_of(copy, 2)}};
 }
 

@@ -1,5 +1,7 @@
 #include "ops/fusion/internal/convolution_gradient_sums_rule.h"
 
+#include "ops/convolution/convolution_inputs.h"
+#include "ops/convolution/winograd/fused_inputs.h"
 #include "ops/convolution/winograd/winograd.h"
 #include "ops/fusion/batch_norm_node.h"
 #include "ops/support/fusable_ops.h"
@@ -8,29 +10,27 @@
 namespace mox {
 namespace {
 
+using normalisation::BackwardInputs;
+
 // Of a conv2d_input_gradient or what is made of it.
-ConvolutionGeometry gradient_geometry_of(const Node& node) {
-  return resolve_convolution(node.attributes, node.outputs[0], node.inputs[0].type());
+ConvolutionGeometry gradient_geometry_of(const Node& node, const Tensor& filter) {
+  return resolve_convolution(node.attributes, node.outputs[0], filter.type());
+}
+ConvolutionGeometry gradient_geometry_of(const Node& convolution) {
+  return gradient_geometry_of(convolution, unpack<ImageGradientInputs>(convolution).filter);
 }
 
 std::vector<TensorType> infer_gradient_sums(const OpCall& call) {
-  return {call.type(2),
-          {DType::kFloat32, {call.attributes.get<int64_t>(kGroupsOfPixels), 2, call.type(2).shape[1]}}};
+  const TensorType x = unpack<ReluGradientInputs>(call).x.type();
+  return {x, {DType::kFloat32, {call.attributes.get<int64_t>(kGroupsOfPixels), 2, x.shape[1]}}};
 }
 
 Kernel compile_gradient_sums(const KernelRequest& request) {
   MOX_ASSERT(!request.direct_convolutions, "the rule knows of this option");
   const Node& node = request.node;
-  ReluGradientInputs inputs{.epsilon = node.attributes.get<double>("epsilon"),
-                            .x = 2,
-                            .scale = 3,
-                            .offset = 4,
-                            .mean = 5,
-                            .variance = 6};
-  int next = 7;
-  if (node.attributes.get<bool>("has_more")) inputs.more = next++;
-  if (node.attributes.get<bool>("has_y")) inputs.result = next;
-  return winograd_relu_gradient_kernel(node, gradient_geometry_of(node), inputs, request.team);
+  const Tensor filter = unpack<ReluGradientInputs>(node).filter;
+  return winograd_relu_gradient_kernel(node, gradient_geometry_of(node, filter),
+                                       node.attributes.get<double>("epsilon"), request.team);
 }
 
 // Whether this gradient of the normalisation's result comes from a convolution that can do more.
@@ -43,31 +43,38 @@ bool gives_sums(const Tensor& dy, const RewriteView& view) {
 std::optional<std::vector<Tensor>> fuse_gradient_sums(const Node& node, const RewriteView& view) {
   const Attributes& of_normalisation = node.attributes;
   if (node.op != &batch_norm_activation_gradient_op() || !of_normalisation.get<bool>("open") ||
-      node.inputs[0].type().dtype != DType::kFloat32)
+      node.outputs[0].dtype != DType::kFloat32)
     return std::nullopt;
-  const bool has_more = of_normalisation.get<bool>("has_dy_more"),
-             has_y = of_normalisation.get<bool>("has_y");
-  constexpr size_t kDy = 5;
-  size_t from_convolution = kDy;
-  if (has_more && !gives_sums(node.inputs[kDy], view)) from_convolution = kDy + 1;
-  if (!gives_sums(node.inputs[from_convolution], view)) return std::nullopt;
+  BackwardInputs<Tensor> old = unpack<BackwardInputs>(node);
+  if (old.dy_more.defined() && !gives_sums(old.dy, view)) std::swap(old.dy, old.dy_more);
+  if (!gives_sums(old.dy, view)) return std::nullopt;
 
-  const Node& convolution = *node.inputs[from_convolution].node();
-  std::vector<Tensor> inputs;
-  for (const Tensor& input : convolution.inputs) inputs.push_back(view.mapped(input));
-  for (size_t i = 0; i < kDy; ++i) inputs.push_back(view.mapped(node.inputs[i]));
-  if (has_more) inputs.push_back(view.mapped(node.inputs[from_convolution == kDy ? kDy + 1 : kDy]));
-  if (has_y) inputs.push_back(view.mapped(node.inputs.back()));
+  const Node& convolution = *old.dy.node();
+  const ImageGradientInputs<Tensor> of_convolution = unpack<ImageGradientInputs>(convolution);
+  const auto inputs = each_of<ReluGradientInputs>({.filter = of_convolution.filter,
+                                                   .dy = of_convolution.dy,
+                                                   .x = old.x,
+                                                   .scale = old.scale,
+                                                   .offset = old.offset,
+                                                   .mean = old.mean,
+                                                   .variance = old.variance,
+                                                   .more = old.dy_more,
+                                                   .result = old.y},
+                                                  view.mapping());
   Attributes attributes = convolution.attributes;
   attributes.set("epsilon", of_normalisation.get<double>("epsilon"));
-  attributes.set("has_more", has_more);
-  attributes.set("has_y", has_y);
   attributes.set(kGroupsOfPixels, winograd_relu_gradient_groups(gradient_geometry_of(convolution)));
-  Node& sums = make_node(conv2d_input_gradient_sums_op(), inputs, std::move(attributes), convolution.where);
-  const Tensor &x = inputs[2], &scale = inputs[3], &mean = inputs[5], &variance = inputs[6];
+  Node& sums = make_packed_node<ReluGradientInputs>(conv2d_input_gradient_sums_op(), inputs,
+                                                    std::move(attributes), convolution.where);
   Node& gradient =
-      make_node(batch_norm_gradient_of_sums_op(), {x, scale, mean, variance, sums.output(0), sums.output(1)},
-                {{"epsilon", of_normalisation.get<double>("epsilon")}}, node.where);
+      make_packed_node<BackwardInputs>(batch_norm_gradient_of_sums_op(),
+                                       {.x = inputs.x,
+                                        .scale = inputs.scale,
+                                        .mean = inputs.mean,
+                                        .variance = inputs.variance,
+                                        .dy = sums.output(0),
+                                        .sums = sums.output(1)},
+                                       {{"epsilon", of_normalisation.get<double>("epsilon")}}, node.where);
   std::vector<Tensor> results = {gradient.output(0), gradient.output(1), gradient.output(2)};
   if (of_normalisation.get<bool>("has_dz")) results.push_back(sums.output(0));
   return results;

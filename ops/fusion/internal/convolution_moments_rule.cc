@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/convolution/convolution_inputs.h"
 #include "ops/convolution/winograd/of_normalised.h"
 #include "ops/convolution/winograd/winograd.h"
 #include "ops/fusion/batch_norm_node.h"
@@ -12,41 +13,48 @@
 namespace mox {
 namespace {
 
+using normalisation::ForwardInputs;
+
 ConvolutionGeometry geometry_of(const Node& node) {
-  return resolve_convolution(node.attributes, node.inputs[0].type(), node.inputs[1].type());
+  const ConvolutionInputs<Tensor> inputs = unpack<ConvolutionInputs>(node);
+  return resolve_convolution(node.attributes, inputs.image.type(), inputs.filter.type());
 }
 
 bool is_normalised(const Node& convolution) {
   const auto& nodes = convolution.graph->nodes();
   return std::any_of(nodes.begin() + convolution.id + 1, nodes.end(), [&](const auto& reader) {
-    return reader->op == &batch_norm_activation_op() && reader->inputs[0].node() == &convolution;
+    return reader->op == &batch_norm_activation_op() &&
+           unpack<ForwardInputs>(*reader).x.node() == &convolution;
   });
 }
 
 // At a convolution whose image is what a normalisation gave, of the kind that convolution_of_normalised
 // finds.
 std::vector<Tensor> convolve_normalised(const Node& node, const RewriteView& view) {
-  const Tensor& image = node.inputs[0];
+  const auto [image, filter, bias] = unpack<ConvolutionInputs>(node);
   const Node& normalisation = *image.node();
-  const Node& alone = *view.mapped(image).node();  // a batch_norm_activation_of_moments, which this replaces
-  std::vector<Tensor> inputs = {view.mapped(node.inputs[1]),
-                                alone.inputs[0],
-                                alone.inputs[1],
-                                alone.inputs[2],
-                                view.mapped(Tensor(image.node(), 1)),
-                                view.mapped(Tensor(image.node(), 2))};
-  if (normalisation.inputs.size() == 4) inputs.push_back(view.mapped(normalisation.inputs[3]));
+  // A batch_norm_activation_of_moments, which this replaces.
+  const ForwardInputs<Tensor> alone = unpack<ForwardInputs>(*view.mapped(image).node());
+  const Tensor residual = unpack<ForwardInputs>(normalisation).residual;
+  const OfNormalisedInputs<Tensor> inputs{.filter = view.mapped(filter),
+                                          .x = alone.x,
+                                          .scale = alone.scale,
+                                          .offset = alone.offset,
+                                          .mean = view.mapped(Tensor(image.node(), 1)),
+                                          .variance = view.mapped(Tensor(image.node(), 2)),
+                                          .residual = residual.defined() ? view.mapped(residual) : residual};
   Attributes attributes = node.attributes;
   attributes.set("epsilon", normalisation.attributes.get<double>("epsilon"));
   attributes.set("has_image", true);
   attributes.set(kGroupsOfPixels, winograd_of_normalised_groups(geometry_of(node)));
-  Node& fresh = make_node(conv2d_of_normalised_op(), std::move(inputs), std::move(attributes), node.where);
+  Node& fresh = make_packed_node<OfNormalisedInputs>(conv2d_of_normalised_op(), inputs, std::move(attributes),
+                                                     node.where);
   view.redirect(image, fresh.output(2).named(normalisation.name));
   return {fresh.output(0).named(node.name)};
 }
 
 bool is_convolved_at_once(const Node& node, const RewriteView& view) {
-  const Tensor& image = node.inputs[0];
+  const Tensor image = unpack<ConvolutionInputs>(node).image;
   return image.index() == 0 && image.node()->op == &batch_norm_activation_op() &&
          view.mapped(image).node()->op == &batch_norm_activation_of_moments_op() &&
          convolution_of_normalised(*image.node()) == &node;
@@ -58,22 +66,23 @@ std::optional<std::vector<Tensor>> give_moments(const Node& node, const RewriteV
   if (groups == 0 || !is_normalised(node)) return std::nullopt;
   Attributes attributes = node.attributes;
   attributes.set(kGroupsOfPixels, groups);
-  Node& fresh = make_node(conv2d_moments_op(), {view.mapped(node.inputs[0]), view.mapped(node.inputs[1])},
-                          std::move(attributes), node.where);
+  const auto inputs = each_of<ConvolutionInputs>(unpack<ConvolutionInputs>(node), view.mapping());
+  Node& fresh =
+      make_node(conv2d_moments_op(), {inputs.image, inputs.filter}, std::move(attributes), node.where);
   return {{fresh.output(0).named(node.name)}};
 }
 
 std::optional<std::vector<Tensor>> take_moments(const Node& node, const RewriteView& view) {
-  const Tensor x = view.mapped(node.inputs[0]);
-  if (x.node()->op != &conv2d_moments_op() && x.node()->op != &conv2d_of_normalised_op()) return std::nullopt;
-  const Tensor moments = x.node()->output(1);
-  std::vector<Tensor> inputs = {x, view.mapped(node.inputs[1]), view.mapped(node.inputs[2]), moments};
-  if (node.inputs.size() == 4) inputs.push_back(view.mapped(node.inputs[3]));
-  Node& fresh =
-      make_node(batch_norm_activation_of_moments_op(), std::move(inputs), node.attributes, node.where);
+  auto inputs = each_of<ForwardInputs>(unpack<ForwardInputs>(node), view.mapping());
+  Node& convolution = *inputs.x.node();
+  if (convolution.op != &conv2d_moments_op() && convolution.op != &conv2d_of_normalised_op())
+    return std::nullopt;
+  inputs.moments = convolution.output(1);
+  Node& fresh = make_packed_node<ForwardInputs>(batch_norm_activation_of_moments_op(), inputs,
+                                                node.attributes, node.where);
   const Tensor y = fresh.output(0).named(node.name);
   if (!convolution_of_normalised(node)) return {{y, fresh.output(1), fresh.output(2)}};
-  Node& statistics = make_node(statistics_of_moments_op(), {moments}, {}, node.where);
+  Node& statistics = make_node(statistics_of_moments_op(), {inputs.moments}, {}, node.where);
   return {{y, statistics.output(0), statistics.output(1)}};
 }
 

@@ -1,5 +1,6 @@
 #include "ops/fusion/internal/convolution_normalised_gradients_rule.h"
 
+#include "ops/convolution/convolution_inputs.h"
 #include "ops/convolution/winograd/image_groups.h"
 #include "ops/convolution/winograd/normalised_gradients.h"
 #include "ops/convolution/winograd/of_normalised.h"
@@ -13,21 +14,9 @@
 namespace mox {
 namespace {
 
-// Positions among the inputs of the nodes that are replaced.
-struct OfNormalisation {
-  enum : size_t { kY, kScale, kMean, kVariance, kDz, kSums };
-};
-struct OfImageGradient {
-  enum : size_t { kFilter, kDy, kX };  // and those behind kX
-};
-struct OfFilterGradient {
-  enum : size_t { kImage, kDy };
-};
-
-ConvolutionGeometry geometry_of_node(const Node& node) {
-  return resolve_convolution(node.attributes, node.inputs[NormalisedGradientInputs::kX].type(),
-                             node.inputs[NormalisedGradientInputs::kFilter].type());
-}
+using normalisation::BackwardInputs;
+using normalisation::ForwardInputs;
+using normalisation::StatisticsInputs;
 
 // The two that read the gradient `dy` of a convolution's result, if nothing else does.
 struct ConvolutionGradients {
@@ -39,9 +28,9 @@ std::optional<ConvolutionGradients> readers_of_gradient(const Tensor& dy, const 
   const auto& nodes = dy.node()->graph->nodes();
   for (size_t id = static_cast<size_t>(dy.node()->id) + 1; id < nodes.size(); ++id) {
     const Node& node = *nodes[id];
-    if (node.op == &conv2d_input_gradient_sums_op() && node.inputs[OfImageGradient::kDy] == dy)
+    if (node.op == &conv2d_input_gradient_sums_op() && unpack<ReluGradientInputs>(node).dy == dy)
       found.of_image = &node;
-    if (node.op == &conv2d_filter_gradient_op() && node.inputs[OfFilterGradient::kDy] == dy)
+    if (node.op == &conv2d_filter_gradient_op() && unpack<FilterGradientInputs>(node).dy == dy)
       found.of_filter = &node;
   }
   if (!found.of_image || !found.of_filter) return std::nullopt;
@@ -50,28 +39,28 @@ std::optional<ConvolutionGradients> readers_of_gradient(const Tensor& dy, const 
 
 // Whether the convolution's image is relu of the normalised x, or the image that the other gradient also
 // reads.
-bool is_their_image(const Tensor& image, const Node& of_image) {
-  if (of_image.attributes.get<bool>("has_y")) return image == of_image.inputs.back();
+bool is_their_image(const Tensor& image, const ReluGradientInputs<Tensor>& of_image) {
+  if (of_image.result.defined()) return image == of_image.result;
   const Node& made = *image.node();
   if (made.op == &conv2d_of_normalised_op())
-    return image.index() == 2 && made.inputs[OfNormalisedInputs::kX] == of_image.inputs[OfImageGradient::kX];
-  const bool is_normalised = made.op == &batch_norm_activation_op() ||
-                             made.op == &batch_norm_activation_of_moments_op() ||
-                             made.op == &batch_norm_activation_again_op();
-  return is_normalised && image.index() == 0 && made.inputs[0] == of_image.inputs[OfImageGradient::kX];
+    return image.index() == 2 && unpack<OfNormalisedInputs>(made).x == of_image.x;
+  if (image.index() != 0) return false;
+  if (made.op == &batch_norm_activation_again_op()) return unpack<StatisticsInputs>(made).x == of_image.x;
+  return (made.op == &batch_norm_activation_op() || made.op == &batch_norm_activation_of_moments_op()) &&
+         unpack<ForwardInputs>(made).x == of_image.x;
 }
 
 std::optional<ConvolutionGradients> replaced_with(const Node& normalisation, const RewriteView& view) {
   if (normalisation.op != &batch_norm_gradient_of_sums_op()) return std::nullopt;
   const auto found = readers_of_gradient(Tensor(const_cast<Node*>(&normalisation), 0), view);
-  if (!found || !is_their_image(found->of_filter->inputs[OfFilterGradient::kImage], *found->of_image))
-    return std::nullopt;
+  if (!found) return std::nullopt;
+  const ReluGradientInputs<Tensor> of_image = unpack<ReluGradientInputs>(*found->of_image);
+  if (!is_their_image(unpack<FilterGradientInputs>(*found->of_filter).image, of_image)) return std::nullopt;
   // The image may be made anew for the filter's gradient alone; all else must be there already.
   for (const Tensor& input : found->of_image->inputs)
     if (input.node()->id > normalisation.id) return std::nullopt;
   const ConvolutionGeometry geometry =
-      resolve_convolution(found->of_image->attributes, found->of_image->outputs[0],
-                          found->of_image->inputs[OfImageGradient::kFilter].type());
+      resolve_convolution(found->of_image->attributes, found->of_image->outputs[0], of_image.filter.type());
   if (!winograd::image_groups_of(geometry).exist()) return std::nullopt;
   return found;
 }
@@ -81,21 +70,28 @@ std::optional<std::vector<Tensor>> make_gradients(const Node& normalisation, con
   const auto found = replaced_with(normalisation, view);
   if (!found) return std::nullopt;
   const Node& of_image = *found->of_image;
-  const bool has_more = of_image.attributes.get<bool>("has_more"),
-             has_image = of_image.attributes.get<bool>("has_y");
-  std::vector<Tensor> inputs = {view.mapped(of_image.inputs[OfImageGradient::kFilter])};
-  using From = OfNormalisation;
-  for (const size_t i : {From::kDz, From::kSums, From::kY, From::kScale, From::kMean, From::kVariance})
-    inputs.push_back(view.mapped(normalisation.inputs[i]));
-  for (size_t i = OfImageGradient::kX; i < of_image.inputs.size(); ++i)
-    inputs.push_back(view.mapped(of_image.inputs[i]));
+  const BackwardInputs<Tensor> behind = unpack<BackwardInputs>(normalisation);
+  const ReluGradientInputs<Tensor> before = unpack<ReluGradientInputs>(of_image);
+  const NormalisedGradientInputs<Tensor> inputs{.filter = before.filter,
+                                                .dz = behind.dy,
+                                                .sums = behind.sums,
+                                                .y = behind.x,
+                                                .scale = behind.scale,
+                                                .mean = behind.mean,
+                                                .variance = behind.variance,
+                                                .x = before.x,
+                                                .scale_before = before.scale,
+                                                .offset_before = before.offset,
+                                                .mean_before = before.mean,
+                                                .variance_before = before.variance,
+                                                .more = before.more,
+                                                .image = before.result};
   Attributes attributes = of_image.attributes;
   attributes.set("epsilon", normalisation.attributes.get<double>("epsilon"));
   attributes.set("epsilon_before", of_image.attributes.get<double>("epsilon"));
-  attributes.set("has_more", has_more);
-  attributes.set("has_image", has_image);
-  Node& fresh =
-      make_node(conv2d_normalised_gradients_op(), std::move(inputs), std::move(attributes), of_image.where);
+  Node& fresh = make_packed_node<NormalisedGradientInputs>(
+      conv2d_normalised_gradients_op(), each_of<NormalisedGradientInputs>(inputs, view.mapping()),
+      std::move(attributes), of_image.where);
   return {{fresh.output(0), fresh.output(3), fresh.output(4)}};
 }
 
@@ -109,10 +105,10 @@ Node* replacement_of(const Tensor& dy, const RewriteView& view) {
 std::optional<std::vector<Tensor>> fuse_gradients(const Node& node, const RewriteView& view) {
   if (node.op == &batch_norm_gradient_of_sums_op()) return make_gradients(node, view);
   if (node.op == &conv2d_filter_gradient_op())
-    if (Node* made = replacement_of(node.inputs[OfFilterGradient::kDy], view))
+    if (Node* made = replacement_of(unpack<FilterGradientInputs>(node).dy, view))
       return {{made->output(2).named(node.name)}};
   if (node.op == &conv2d_input_gradient_sums_op())
-    if (Node* made = replacement_of(node.inputs[OfImageGradient::kDy], view))
+    if (Node* made = replacement_of(unpack<ReluGradientInputs>(node).dy, view))
       return {{made->output(0).named(node.name), made->output(1)}};
   return std::nullopt;
 }
@@ -120,31 +116,30 @@ std::optional<std::vector<Tensor>> fuse_gradients(const Node& node, const Rewrit
 Kernel compile_gradients(const KernelRequest& request) {
   MOX_ASSERT(!request.direct_convolutions, "the rule before this one knows of this option");
   const Node& node = request.node;
-  NormalisedGradientInputs inputs{.epsilon = node.attributes.get<double>("epsilon"),
-                                  .epsilon_before = node.attributes.get<double>("epsilon_before")};
-  int next = NormalisedGradientInputs::kOptional;
-  if (node.attributes.get<bool>("has_more")) inputs.more = next++;
-  if (node.attributes.get<bool>("has_image")) inputs.image = next;
-  return winograd_normalised_gradients_kernel(node, geometry_of_node(node), inputs, request.team);
+  const NormalisedGradientInputs<Tensor> inputs = unpack<NormalisedGradientInputs>(node);
+  return winograd_normalised_gradients_kernel(
+      node, resolve_convolution(node.attributes, inputs.x.type(), inputs.filter.type()),
+      {.behind = node.attributes.get<double>("epsilon"),
+       .before = node.attributes.get<double>("epsilon_before")},
+      request.team);
 }
 
 }  // namespace
 
 const Op& conv2d_normalised_gradients_op() {
-  static const Op op{.name = "conv2d_normalised_gradients",
-                     .infer = [](const OpCall& call) -> std::vector<TensorType> {
-                       const TensorType &x = call.type(NormalisedGradientInputs::kX),
-                                        &w = call.type(NormalisedGradientInputs::kFilter),
-                                        &channels = call.type(NormalisedGradientInputs::kScale);
-                       return {
-                           x,
-                           {DType::kFloat32, {call.attributes.get<int64_t>(kGroupsOfPixels), 2, x.shape[1]}},
-                           w,
-                           channels,
-                           channels};
-                     },
-                     .gradient = nullptr,
-                     .compile = compile_gradients};
+  static const Op op{
+      .name = "conv2d_normalised_gradients",
+      .infer = [](const OpCall& call) -> std::vector<TensorType> {
+        const NormalisedGradientInputs<Tensor> inputs = unpack<NormalisedGradientInputs>(call);
+        const TensorType &x = inputs.x.type(), &w = inputs.filter.type(), &channels = inputs.scale.type();
+        return {x,
+                {DType::kFloat32, {call.attributes.get<int64_t>(kGroupsOfPixels), 2, x.shape[1]}},
+                w,
+                channels,
+                channels};
+      },
+      .gradient = nullptr,
+      .compile = compile_gradients};
   return op;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/convolution/convolution_inputs.h"
 #include "ops/convolution/winograd/of_normalised.h"
 #include "ops/convolution/winograd/winograd.h"
 #include "ops/fusion/batch_norm_node.h"
@@ -26,8 +27,8 @@ Kernel compile_statistics(const KernelRequest& request) {
 }
 
 std::vector<TensorType> infer_of_normalised(const OpCall& call) {
-  const TensorType &x = call.type(OfNormalisedInputs::kX), &w = call.type(OfNormalisedInputs::kFilter);
-  const TensorType y = check_convolution(call, x, w).y;
+  const OfNormalisedInputs<Tensor> inputs = unpack<OfNormalisedInputs>(call);
+  const TensorType x = inputs.x.type(), y = check_convolution(call, x, inputs.filter.type()).y;
   std::vector<TensorType> types = {
       y, {DType::kFloat32, {call.attributes.get<int64_t>(kGroupsOfPixels), 3, y.shape[1]}}};
   if (call.attributes.get<bool>("has_image")) types.push_back(x);
@@ -37,9 +38,9 @@ std::vector<TensorType> infer_of_normalised(const OpCall& call) {
 Kernel compile_of_normalised(const KernelRequest& request) {
   MOX_ASSERT(!request.direct_convolutions, "the rule knows of this option");
   const Node& node = request.node;
+  const OfNormalisedInputs<Tensor> inputs = unpack<OfNormalisedInputs>(node);
   const ConvolutionGeometry geometry =
-      resolve_convolution(node.attributes, node.inputs[OfNormalisedInputs::kX].type(),
-                          node.inputs[OfNormalisedInputs::kFilter].type());
+      resolve_convolution(node.attributes, inputs.x.type(), inputs.filter.type());
   return winograd_of_normalised_kernel(node, geometry, node.attributes.get<double>("epsilon"), request.team);
 }
 
@@ -59,13 +60,13 @@ std::optional<std::vector<Tensor>> leave_out_image(const Node& node, const Rewri
   if (node.op != &conv2d_of_normalised_op() || !node.attributes.get<bool>("has_image") ||
       view.uses(Tensor(const_cast<Node*>(&node), 2)) > 0)
     return std::nullopt;
-  std::vector<Tensor> inputs;
-  for (const Tensor& input : node.inputs) inputs.push_back(view.mapped(input));
+  const auto inputs = each_of<OfNormalisedInputs>(unpack<OfNormalisedInputs>(node), view.mapping());
   Attributes attributes = node.attributes;
   attributes.set("has_image", false);
-  const Tensor x = inputs[OfNormalisedInputs::kX];
-  Node& fresh = make_node(conv2d_of_normalised_op(), std::move(inputs), std::move(attributes), node.where);
-  return {{fresh.output(0).named(node.name), fresh.output(1), x}};  // x: of the type of what nobody reads
+  Node& fresh = make_packed_node<OfNormalisedInputs>(conv2d_of_normalised_op(), inputs, std::move(attributes),
+                                                     node.where);
+  // x: of the type of what nobody reads
+  return {{fresh.output(0).named(node.name), fresh.output(1), inputs.x}};
 }
 
 }  // namespace
@@ -94,9 +95,12 @@ const Node* convolution_of_normalised(const Node& normalisation) {
   const Node* reader = first_reader_of(Tensor(const_cast<Node*>(&normalisation), 0));
   if (!reader || reader->op != &conv2d_op()) return nullptr;
   const Node* next = first_reader_of(Tensor(const_cast<Node*>(reader), 0));
-  if (!next || next->op != &batch_norm_activation_op() || next->inputs[0].node() != reader) return nullptr;
+  if (!next || next->op != &batch_norm_activation_op() ||
+      unpack<normalisation::ForwardInputs>(*next).x.node() != reader)
+    return nullptr;
+  const ConvolutionInputs<Tensor> inputs = unpack<ConvolutionInputs>(*reader);
   const ConvolutionGeometry geometry =
-      resolve_convolution(reader->attributes, reader->inputs[0].type(), reader->inputs[1].type());
+      resolve_convolution(reader->attributes, inputs.image.type(), inputs.filter.type());
   return winograd_of_normalised_groups(geometry) > 0 ? reader : nullptr;
 }
 

@@ -11,7 +11,7 @@ namespace mox {
 // pixels.
 const Op& statistics_of_moments_op();
 
-// Inputs w, x, scale, offset, mean, variance[, residual]; outputs y, its moments by groups of pixels as
+// OfNormalisedInputs; outputs y, its moments by groups of pixels as
 // conv2d_moments gives them, and the normalised image if "has_image". Attributes: those of the convolution,
 // "epsilon", "has_image" and kGroupsOfPixels. Made by convolution_moments_rule.
 const Op& conv2d_of_normalised_op();

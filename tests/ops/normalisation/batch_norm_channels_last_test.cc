@@ -75,6 +75,12 @@ BuildNode node_of(const Op& op, const Attributes& attributes) {
   };
 }
 
+// With inputs of these names, in the order of ops/normalisation/batch_norm_inputs.h.
+Attributes with_inputs(Attributes attributes, const std::vector<std::string_view>& names) {
+  named_inputs::set_names(attributes, names);
+  return attributes;
+}
+
 using LayoutOf = std::function<Layout(const TensorType&)>;
 
 struct Outcome {
@@ -171,7 +177,10 @@ TEST_P(BatchNormChannelsLast, AddsAndClips) {
   for (const Activation& activation : {kRelu, kClip}) {
     const BuildNode build = node_of(batch_norm_activation_op(), batch_norm_attributes(kEpsilon, activation));
     const std::vector<Array> results = expect_the_values_of_blocks(build, {x, scale, offset});
-    expect_the_values_of_blocks(build, {x, scale, offset, more});
+    const BuildNode adding = node_of(
+        batch_norm_activation_op(),
+        with_inputs(batch_norm_attributes(kEpsilon, activation), {"x", "scale", "offset", "residual"}));
+    expect_the_values_of_blocks(adding, {x, scale, offset, more});
 
     const BuildNode again =
         node_of(batch_norm_activation_again_op(), batch_norm_attributes(kEpsilon, activation));
@@ -193,8 +202,10 @@ TEST_P(BatchNormChannelsLast, TakesMomentsAndSumsOfConvolutions) {
       node_of(batch_norm_activation_of_moments_op(), batch_norm_attributes(kEpsilon, kRelu)),
       {x, scale, offset, moments, more});
   const Array sums = random_array({kGroups, 2, shape[1]}, 10);
-  expect_the_values_of_blocks(node_of(batch_norm_gradient_of_sums_op(), {{"epsilon", kEpsilon}}),
-                              {x, scale, mean, variance, dy, sums});
+  expect_the_values_of_blocks(
+      node_of(batch_norm_gradient_of_sums_op(),
+              with_inputs({{"epsilon", kEpsilon}}, {"x", "scale", "mean", "variance", "dy", "sums"})),
+      {x, scale, mean, variance, dy, sums});
 }
 
 TEST_P(BatchNormChannelsLast, Differentiates) {
@@ -208,13 +219,19 @@ TEST_P(BatchNormChannelsLast, Differentiates) {
           SCOPED_TRACE(testing::Message() << "open " << is_open << " dy_more " << has_more << " y " << has_y
                                           << " dz " << has_dz);
           Attributes attributes = batch_norm_attributes(kEpsilon, is_open ? kRelu : kClip);
-          attributes.set("has_dy_more", has_more);
-          attributes.set("has_y", has_y);
           attributes.set("has_dz", has_dz);
           std::vector<Array> values = {x, scale, offset, mean, variance, dy};
-          if (has_more) values.push_back(dy_more);
-          if (has_y) values.push_back(y);
-          expect_the_values_of_blocks(node_of(batch_norm_activation_gradient_op(), attributes), values);
+          std::vector<std::string_view> names = {"x", "scale", "offset", "mean", "variance", "dy"};
+          if (has_more) {
+            values.push_back(dy_more);
+            names.push_back("dy_more");
+          }
+          if (has_y) {
+            values.push_back(y);
+            names.push_back("y");
+          }
+          expect_the_values_of_blocks(
+              node_of(batch_norm_activation_gradient_op(), with_inputs(attributes, names)), values);
         }
 }
 

@@ -1,0 +1,52 @@
+// Inputs of a node by name (ops/support/named_inputs.h).
+#include "ops/support/named_inputs.h"
+
+#include <gtest/gtest.h>
+
+#include "ops/normalisation/batch_norm_inputs.h"
+#include "ops/ops.h"
+
+namespace mox::test {
+namespace {
+
+using normalisation::BackwardInputs;
+using normalisation::ForwardInputs;
+
+const Op& probe_op() {
+  static const Op op{.name = "probe", .infer = same_as_input, .gradient = nullptr, .compile = nullptr};
+  return op;
+}
+
+TEST(NamedInputs, AreFoundWhateverIsMissing) {
+  Graph graph;
+  const GraphScope scope(graph);
+  const Tensor a = zeros({2}), b = zeros({3}), c = zeros({4}), d = zeros({5});
+  const BackwardInputs<Tensor> given{.x = a, .variance = b, .dy = c, .sums = d};
+  const Node& node = make_packed_node<BackwardInputs>(probe_op(), given, {{"epsilon", 0.5}}, {});
+  EXPECT_EQ(node.inputs, (std::vector<Tensor>{a, b, c, d}));
+  EXPECT_EQ(node.attributes.get<double>("epsilon"), 0.5);
+
+  const BackwardInputs<Tensor> read = unpack<BackwardInputs>(node);
+  EXPECT_EQ(read.x, a);
+  EXPECT_EQ(read.variance, b);
+  EXPECT_EQ(read.dy, c);
+  EXPECT_EQ(read.sums, d);
+  for (const Tensor& missing : {read.scale, read.offset, read.mean, read.dy_more, read.y})
+    EXPECT_FALSE(missing.defined());
+
+  const BackwardInputs<InputPosition> where = positions<BackwardInputs>(node);
+  EXPECT_EQ(where.dy.index, 2);
+  EXPECT_EQ(where.sums.index, 3);
+  EXPECT_FALSE(where.y.given());
+}
+
+TEST(NamedInputs, AreTheFirstOnesOfANodeThatNamesNone) {
+  Graph graph;
+  const GraphScope scope(graph);
+  const Tensor x = zeros({2, 3, 4, 5}), scale = zeros({3}), offset = zeros({3});
+  const ForwardInputs<Tensor> read = unpack<ForwardInputs>(*batch_norm(x, scale, offset).y.node());
+  EXPECT_EQ(read, (ForwardInputs<Tensor>{.x = x, .scale = scale, .offset = offset}));
+}
+
+}  // namespace
+}  // namespace mox::test
