@@ -144,7 +144,7 @@ StepProfile profile_steps(const mox::ModelFn& model_fn, const mox::OptimizerFn& 
   const auto plan = mox::Plan::compile(graph, request,
                                        {.rules = mox::default_rules(options.rules),
                                         .convert = mox::convert_layout,
-                                        .direct_convolutions = options.rules.direct_convolutions,
+                                        .hints = kernel_hints(options.rules),
                                         .gradients_in_parts = optimizer->is_elementwise()},
                                        team);
   mox::PlanInstance instance(plan, team, [&](std::string_view name) { return store.get(name); });

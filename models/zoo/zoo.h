@@ -11,6 +11,7 @@
 // weights of torchvision's networks.
 #pragma once
 
+#include <models/zoo/data_augmentation.h>
 #include <moxing/moxing.h>
 
 #include <cstdint>

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "moxing/config/options.h"
-#include "moxing/config/state.h"
 #include "moxing/layers/internal/layer_support.h"
 #include "moxing/model/training_facts.h"
 #include "ops/normalisation/normalisation.h"
@@ -51,9 +49,8 @@ Tensor batch_norm(const Tensor& x, ModeKeys mode, const BatchNormOptions& option
     return activated(
         batch_norm_inference(x, scale, offset, moving_mean, moving_variance, {.epsilon = options.epsilon}),
         options.activation, where);
-  // A graph may be built without mox::init: then there are no options, and no other replicas.
-  const bool is_shared = mox::internal::is_configured() && resolve<bool>("sync_batch_norm", std::nullopt) &&
-                         mox::internal::training_facts().replicas != 1;
+  const bool is_shared =
+      mox::internal::training_facts().normalises_together && mox::internal::training_facts().replicas != 1;
   const int64_t values = x.shape().elements() / std::max<int64_t>(1, x.shape()[1]);
   if (values == 1 && !is_shared && !mox::internal::training_facts().is_short_batch)
     refuse_one_value(x, scale, where);

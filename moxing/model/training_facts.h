@@ -23,6 +23,8 @@ struct TrainingFacts {
   std::function<void(const std::vector<std::pair<std::string, Shape>>& variables)> check_trainable = {};
   // Logical replicas that compute a step together; 0: not known.
   int64_t replicas = 0;
+  // Whether batch normalisation takes its statistics from the batches of all replicas (sync_batch_norm).
+  bool normalises_together = false;
   // The batch is the smaller one at the end of the data: others have more samples.
   bool is_short_batch = false;
 };

@@ -2,11 +2,17 @@
 // it.
 #pragma once
 
+#include <string_view>
+
 #include "ops/convolution/conv2d.h"
 #include "ops/convolution/geometry/convolution_geometry.h"
 #include "ops/processor/onednn.h"
 
 namespace mox {
+
+// A hint (KernelHints): convolutions sum directly, never through a transform that needs fewer multiplications
+// but rounds more (Winograd).
+inline constexpr std::string_view kDirectConvolutions = "direct_convolutions";
 
 Attributes convolution_attributes(const ConvolutionOptions& options);
 // The options that a node was made with.
@@ -38,7 +44,7 @@ struct ConvolutionDescriptors {
 dnnl::convolution_forward::primitive_desc describe_forward(const ConvolutionDescriptors& descriptors,
                                                            bool has_bias = false);
 
-// Whether Winograd's kernels compute it: where they are faster and the plan may use them.
+// Whether Winograd's kernels compute it: where they are faster and nothing hints otherwise.
 bool takes_winograd(const KernelRequest& request, const ConvolutionGeometry& geometry);
 
 // The kernel of x * w (+ bias): inputs x, w[, bias] of the request's node, output y. Empty values included.

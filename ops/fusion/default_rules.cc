@@ -1,5 +1,6 @@
 #include "ops/fusion/default_rules.h"
 
+#include "ops/convolution/convolution.h"
 #include "ops/fusion/elementwise_rule.h"
 #include "ops/fusion/internal/batch_norm_folding_rule.h"
 #include "ops/fusion/internal/batch_norm_rule.h"
@@ -28,6 +29,10 @@ std::vector<NamedRule> default_rules(const RuleOptions& options) {
   rules.push_back(unneeded_normalised_image_rule());
   rules.push_back(elementwise_chain_rule());
   return rules;
+}
+
+KernelHints kernel_hints(const RuleOptions& options) {
+  return options.direct_convolutions ? KernelHints{kDirectConvolutions} : KernelHints{};
 }
 
 RecomputedNormalisations recomputed_normalisations(std::string_view word) {

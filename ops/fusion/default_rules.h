@@ -30,7 +30,9 @@ RecomputedNormalisations recomputed_normalisations(std::string_view word);
 struct RuleOptions {
   Precision precision = Precision::kFloat32;  // where NodeTraits::compute_dtype says nothing
   RecomputedNormalisations recomputed = RecomputedNormalisations::kNone;
-  bool direct_convolutions = false;  // CompileOptions::direct_convolutions
+  // Convolutions sum directly, never through a transform that needs fewer multiplications but rounds more
+  // (Winograd).
+  bool direct_convolutions = false;
 };
 
 // Every rule, in the order in which they should be applied: first the patterns around convolutions, matrix
@@ -38,6 +40,8 @@ struct RuleOptions {
 // recomputed stretches), then the choice of precision, where instruction_set() has one, then what
 // convolutions do for normalisations, then chains of elementwise ops.
 std::vector<NamedRule> default_rules(const RuleOptions& options = {});
+// What the kernels of a graph that these rules have rewritten are to know (CompileOptions::hints).
+KernelHints kernel_hints(const RuleOptions& options);
 
 // What instruction_set() has for products of bfloat16 numbers.
 enum class BFloat16Support {

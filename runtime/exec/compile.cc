@@ -189,7 +189,7 @@ class StepBuilder {
     if (!node.op->compile)
       throw InvalidArgument(fmt::format("the op '{}' of '{}' made at {} has no kernel: set Op::compile",
                                         node.op->name, node.name, to_string(node.where)));
-    KernelRequest request{node, {}, {}, team_, options_.direct_convolutions};
+    KernelRequest request{node, {}, {}, team_, options_.hints};
     for (const Tensor& input : node.inputs) {
       const PlanValue& value = at(versions_.at(key(input)).front());
       request.input_layouts.push_back(value.layout);

@@ -23,8 +23,8 @@ std::optional<std::vector<Array>> run_on_constants(const Node& node, const Rewri
     inputs.push_back(view.mapped(input).node()->attributes.get<Array>("value"));
     plain.push_back(Layout::plain(input.type()));
   }
-  const Kernel kernel = node.op->compile(
-      {node, plain, std::vector<bool>(node.inputs.size(), true), team, options.direct_convolutions});
+  const Kernel kernel =
+      node.op->compile({node, plain, std::vector<bool>(node.inputs.size(), true), team, options.hints});
   for (size_t i = 0; i < inputs.size(); ++i)
     if (!kernel.input_layouts[i].is_plain()) return std::nullopt;
   for (const Layout& layout : kernel.output_layouts)

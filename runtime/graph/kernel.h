@@ -12,12 +12,15 @@
 // results between runs.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/base/team.h"
@@ -26,14 +29,29 @@
 
 namespace mox {
 
+// What those who compile a graph ask of the kernels that are chosen: words which the ops that heed them
+// define, and which the compiler only passes on.
+class KernelHints {
+ public:
+  KernelHints() = default;
+  KernelHints(std::initializer_list<std::string_view> words) : words_(words.begin(), words.end()) {}
+
+  bool has(std::string_view word) const {
+    return std::find(words_.begin(), words_.end(), word) != words_.end();
+  }
+
+ private:
+  std::vector<std::string> words_;
+};
+
 // What a kernel gets to see when it is chosen.
 struct KernelRequest {
   const Node& node;
   std::vector<Layout> input_layouts;  // in which layout each input exists; a kernel may ask for another
   // a variable or constant: converting it costs a pass over memory every step
   std::vector<bool> input_is_stored;
-  const Team& team;                  // the team that will run it
-  bool direct_convolutions = false;  // CompileOptions::direct_convolutions
+  const Team& team;        // the team that will run it
+  KernelHints hints = {};  // CompileOptions::hints
 };
 
 // Takes a gradient in parts, elements counted in row-major order. Called by any thread of the team, several

@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "models/zoo/torch_state.h"
 #include "models/zoo/zoo.h"
 #include "moxing/checkpoint/safetensors.h"
-#include "moxing/checkpoint/torch_state.h"
 #include "runtime/base/file.h"
 #include "runtime/graph/graph.h"
 #include "tests/models/torch_fixture.h"

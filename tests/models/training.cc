@@ -31,7 +31,7 @@ Training::Training(std::string_view network, const NetworkOptions& options, Arra
           graph_, request,
           {.rules = default_rules({.precision = precision, .direct_convolutions = direct_convolutions}),
            .convert = convert_layout,
-           .direct_convolutions = direct_convolutions},
+           .hints = kernel_hints({.direct_convolutions = direct_convolutions})},
           team_),
       team_, [&](std::string_view name) { return store_.get(name); });
   optimizer_ = get_optimizer_fn("momentum", {.learning_rate = 1, .momentum = 0.9})();

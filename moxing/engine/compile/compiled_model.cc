@@ -193,7 +193,7 @@ CompiledModel& ModelCompiler::for_batch(const Batch& batch) {
 CompileOptions ModelCompiler::compile_options() const {
   return {.rules = default_rules(arithmetic_.rules),
           .convert = convert_layout,
-          .direct_convolutions = arithmetic_.rules.direct_convolutions,
+          .hints = kernel_hints(arithmetic_.rules),
           .gradients_in_parts = gradients_in_parts_};
 }
 
@@ -219,8 +219,10 @@ void ModelCompiler::make_forward_only(CompiledModel& model) const {
 void ModelCompiler::build(CompiledModel& model) {
   const int64_t samples =
       model.signature.empty() || model.signature[0].shape.rank() == 0 ? 0 : model.signature[0].shape[0];
-  TrainingFacts facts{
-      .is_frozen = {}, .check_trainable = {}, .replicas = training_.replicas, .is_short_batch = false};
+  TrainingFacts facts{.is_frozen = {},
+                      .replicas = training_.replicas,
+                      .normalises_together = training_.normalises_together,
+                      .is_short_batch = false};
   if (!models_.empty()) facts.is_short_batch = samples < models_.front()->signature[0].shape[0];
   if (!normalises_frozen_)
     facts.is_frozen = [this](std::string_view name, const Shape& shape) {

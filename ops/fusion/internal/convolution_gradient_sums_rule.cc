@@ -26,7 +26,7 @@ std::vector<TensorType> infer_gradient_sums(const OpCall& call) {
 }
 
 Kernel compile_gradient_sums(const KernelRequest& request) {
-  MOX_ASSERT(!request.direct_convolutions, "the rule knows of this option");
+  MOX_ASSERT(!request.hints.has(kDirectConvolutions), "the rule knows of this option");
   const Node& node = request.node;
   const Tensor filter = unpack<ReluGradientInputs>(node).filter;
   return winograd_relu_gradient_kernel(node, gradient_geometry_of(node, filter),

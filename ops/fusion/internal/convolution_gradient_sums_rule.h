@@ -17,7 +17,7 @@ const Op& conv2d_input_gradient_sums_op();
 // A conv2d_input_gradient that Winograd's kernels compute, in float32 and with a filter that stays in a
 // core's cache, and the gradient of a batch normalisation with relu that alone takes its result. Comes after
 // the choice of precision and whatever looks for these two. Nothing where `direct_convolutions`
-// (CompileOptions) keeps Winograd's kernels out.
+// (RuleOptions) keeps Winograd's kernels out.
 NamedRule convolution_gradient_sums_rule(bool direct_convolutions);
 
 }  // namespace mox

@@ -98,7 +98,7 @@ const Op& conv2d_moments_op() {
       .gradient = nullptr,
       .compile =
           [](const KernelRequest& request) {
-            MOX_ASSERT(!request.direct_convolutions, "the rule knows of this option");
+            MOX_ASSERT(!request.hints.has(kDirectConvolutions), "the rule knows of this option");
             return winograd_moments_kernel(request.node, geometry_of(request.node), request.team);
           }};
   return op;

@@ -114,7 +114,7 @@ std::optional<std::vector<Tensor>> fuse_gradients(const Node& node, const Rewrit
 }
 
 Kernel compile_gradients(const KernelRequest& request) {
-  MOX_ASSERT(!request.direct_convolutions, "the rule before this one knows of this option");
+  MOX_ASSERT(!request.hints.has(kDirectConvolutions), "the rule before this one knows of this option");
   const Node& node = request.node;
   const NormalisedGradientInputs<Tensor> inputs = unpack<NormalisedGradientInputs>(node);
   return winograd_normalised_gradients_kernel(

@@ -36,7 +36,7 @@ std::vector<TensorType> infer_of_normalised(const OpCall& call) {
 }
 
 Kernel compile_of_normalised(const KernelRequest& request) {
-  MOX_ASSERT(!request.direct_convolutions, "the rule knows of this option");
+  MOX_ASSERT(!request.hints.has(kDirectConvolutions), "the rule knows of this option");
   const Node& node = request.node;
   const OfNormalisedInputs<Tensor> inputs = unpack<OfNormalisedInputs>(node);
   const ConvolutionGeometry geometry =

@@ -8,7 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "moxing/checkpoint/torch_state.h"
+#include "models/zoo/torch_state.h"
 #include "runtime/base/file.h"
 #include "tests/models/torch_fixture.h"
 #include "tests/models/training.h"

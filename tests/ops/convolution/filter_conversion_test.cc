@@ -169,8 +169,9 @@ TEST(FilterConversion, StandsInTheirPlans) {
     const Team team(1);
     team.enter();
     CompileOptions compile = test::compile_options();
-    compile.direct_convolutions = true;
-    compile.rules = default_rules({.precision = precision, .direct_convolutions = true});
+    const RuleOptions rules{.precision = precision, .direct_convolutions = true};
+    compile.hints = kernel_hints(rules);
+    compile.rules = default_rules(rules);
     compile.convert = convert_layout;
     return Plan::compile(graph,
                          {.fetches = {y, conv2d_input_gradient(x.shape(), w, dy, options),

@@ -40,11 +40,9 @@ inline std::string plan_text(const BuildMany& build, const std::vector<TensorTyp
   for (const TensorType& type : types)
     in.push_back(graph.input(static_cast<int>(in.size()), type, SourceLocation::current()));
   const Team team(2);
-  return Plan::compile(graph, {.fetches = build(in), .gradients = {}, .updates = {}},
-                       {.rules = default_rules(rules),
-                        .convert = convert_layout,
-                        .direct_convolutions = rules.direct_convolutions},
-                       team)
+  return Plan::compile(
+             graph, {.fetches = build(in), .gradients = {}, .updates = {}},
+             {.rules = default_rules(rules), .convert = convert_layout, .hints = kernel_hints(rules)}, team)
       ->describe();
 }
 

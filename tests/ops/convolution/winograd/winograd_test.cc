@@ -57,8 +57,9 @@ WinogradResults run(const WinogradCase& c, bool direct, int threads,
   const Team team(threads);
   team.enter();
   CompileOptions compile = test::compile_options();
-  compile.direct_convolutions = direct;
-  compile.rules = default_rules({.precision = precision, .direct_convolutions = direct});
+  const RuleOptions rules{.precision = precision, .direct_convolutions = direct};
+  compile.hints = kernel_hints(rules);
+  compile.rules = default_rules(rules);
   compile.convert = convert_layout;
   const auto plan = Plan::compile(graph, {.fetches = fetches, .gradients = {}, .updates = {}}, compile, team);
   PlanInstance instance(plan, team, [](std::string_view) { return Array(); });

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "moxing/config/options.h"
 #include "moxing/engine/step/loss_scale.h"
 #include "runtime/job/job.h"
 
@@ -39,13 +40,8 @@ TrainingFacts training_facts_of(const RunSettings& settings, const Placement& pl
                 return freeze.match(variable) ||
                        optimizer->parameter_settings(variable, shape).learning_rate_multiplier == 0;
               },
-          .check_trainable =
-              [optimizer](const std::vector<std::pair<std::string, Shape>>& variables) {
-                std::vector<TrainableVariable> all;
-                for (const auto& [name, shape] : variables) all.push_back({name, shape});
-                optimizer->check_variables(all);
-              },
-          .replicas = placement.logical_replicas};
+          .replicas = placement.logical_replicas,
+          .normalises_together = resolve<bool>("sync_batch_norm", std::nullopt)};
 }
 
 BucketOptions bucket_options(const RunSettings& settings, const Placement& placement) {

@@ -1,4 +1,4 @@
-#include "moxing/checkpoint/internal/torch_names.h"
+#include "models/zoo/internal/torch_names.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

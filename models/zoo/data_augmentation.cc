@@ -1,14 +1,11 @@
-#include "moxing/image_sets/data_augmentation.h"
+#include "models/zoo/data_augmentation.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <optional>
 #include <string>
-
-#include "moxing/config/options.h"
-#include "ops/fusion/default_rules.h"
 
 namespace mox {
 namespace {
@@ -56,12 +53,6 @@ image::Augmentation get_data_augmentation_fn(std::string_view model_name, ModeKe
   }
   image::validate(recipe, fmt::format("get_data_augmentation_fn('{}')", model_name));
   return recipe;
-}
-
-DType preferred_image_dtype() {
-  const bool rounds = resolve<std::string>("precision", std::nullopt) == "bf16" &&
-                      bfloat16_support() != BFloat16Support::kNone;
-  return rounds ? DType::kBFloat16 : DType::kFloat32;
 }
 
 }  // namespace mox

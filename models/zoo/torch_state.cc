@@ -1,11 +1,11 @@
-#include "moxing/checkpoint/torch_state.h"
+#include "models/zoo/torch_state.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <map>
 
-#include "moxing/checkpoint/internal/torch_names.h"
+#include "models/zoo/internal/torch_names.h"
 #include "runtime/base/error.h"
 
 namespace mox {
