@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "ops/processor/processor.h"
+
 namespace bench {
 namespace {
 
@@ -69,7 +71,7 @@ double run_together(int threads, const Body& body) {
 }  // namespace
 
 FmaPeak measure_fma_peak(int threads, double seconds) {
-  const bool is_wide = __builtin_cpu_supports("avx512f") != 0;
+  const bool is_wide = mox::available_processor().lanes >= 16;
   const auto multiply_add = is_wide ? multiply_add_avx512 : multiply_add_avx2;
   const double flops_per_call = 2.0 * static_cast<double>(kRounds) * kChains * (is_wide ? 16 : 8);
   constexpr int kCallsPerWindow = 16;  // about a millisecond: shorter than a time slice of the scheduler

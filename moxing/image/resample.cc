@@ -12,6 +12,7 @@
 #include "moxing/image/internal/resample_axis.h"
 #include "moxing/image/internal/row_kernels.h"
 #include "moxing/image/internal/row_taps.h"
+#include "ops/processor/processor.h"
 #include "runtime/base/error.h"
 
 namespace mox::image {
@@ -19,10 +20,8 @@ namespace {
 
 using internal::AxisGeometry;
 
-bool has_avx512() {
-  static const bool has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw");
-  return has;
-}
+// Both ways give the same bits, so this need not be what the ranks of a job agree on.
+bool is_wide() { return available_processor().lanes >= 16; }
 
 struct Geometry {
   explicit Geometry(const Resampling& wanted)
@@ -70,7 +69,7 @@ Box needed_pixels(const Resampling& resampling) {
 
 class Resampler::Implementation {
  public:
-  explicit Implementation(Vectors vectors) : avx512_(vectors == Vectors::kBest && has_avx512()) {}
+  explicit Implementation(Vectors vectors) : avx512_(vectors == Vectors::kBest && is_wide()) {}
 
   void prepare(const Resampling& wanted) {
     require_possible(wanted);

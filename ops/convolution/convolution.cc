@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "ops/convolution/winograd/winograd.h"
-#include "ops/processor/instruction_set.h"
+#include "ops/processor/processor.h"
 #include "ops/support/channel_view.h"
 
 namespace mox {
@@ -85,8 +85,8 @@ bool keeps_channels_last(const ConvolutionGeometry& geometry, const TensorType& 
   const int64_t channels = geometry.x.shape[1];
   return geometry.groups == channels && geometry.y.shape[1] == channels && channels % kBlock == 0 &&
          geometry.x.dtype == DType::kBFloat16 && geometry.y.dtype == DType::kBFloat16 &&
-         instruction_set() >= InstructionSet::kAvx512BFloat16 && !offered.is_plain() &&
-         offered.blocks().empty() && channel_view(image, offered);
+         processor().bfloat16_products && !offered.is_plain() && offered.blocks().empty() &&
+         channel_view(image, offered);
 }
 
 ConvolutionDescriptors::ConvolutionDescriptors(const ConvolutionGeometry& geometry, bool channels_last)

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "ops/processor/instruction_set.h"
+#include "ops/processor/processor.h"
 
 namespace mox {
 namespace filter_conversion {
@@ -75,7 +75,7 @@ Kernel kernel_of(const TensorType& type, const Layout& from, const Layout& to, c
 
 std::optional<Kernel> filter_conversion_kernel(const TensorType& type, const Layout& from, const Layout& to) {
   using namespace filter_conversion;
-  if (instruction_set() < InstructionSet::kAvx512 || !takes(type.shape)) return std::nullopt;
+  if (processor().lanes < 16 || !takes(type.shape)) return std::nullopt;
   for (const Blocks& blocks : blocks_of(type.dtype)) {
     const Filter filter{type.shape[0], type.shape[1], type.shape[2] * type.shape[3], blocks.is_out_outermost};
     const Layout layout = layout_of(type, filter, blocks.inner);

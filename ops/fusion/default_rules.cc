@@ -10,7 +10,7 @@
 #include "ops/fusion/internal/convolution_normalised_gradients_rule.h"
 #include "ops/fusion/internal/convolution_of_normalised_rule.h"
 #include "ops/fusion/internal/low_precision_rule.h"
-#include "ops/processor/instruction_set.h"
+#include "ops/processor/processor.h"
 #include "runtime/base/error.h"
 #include "runtime/graph/recomputation.h"
 
@@ -43,9 +43,8 @@ RecomputedNormalisations recomputed_normalisations(std::string_view word) {
 }
 
 BFloat16Support bfloat16_support() {
-  if (instruction_set() < InstructionSet::kAvx512) return BFloat16Support::kNone;
-  return instruction_set() < InstructionSet::kAvx512BFloat16 ? BFloat16Support::kEmulated
-                                                             : BFloat16Support::kNative;
+  if (!processor().bfloat16_vectors) return BFloat16Support::kNone;
+  return processor().bfloat16_products ? BFloat16Support::kNative : BFloat16Support::kEmulated;
 }
 
 }  // namespace mox

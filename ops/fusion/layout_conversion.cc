@@ -3,8 +3,8 @@
 #include "ops/convolution/filter_conversion.h"
 #include "ops/fusion/default_rules.h"
 #include "ops/fusion/internal/element_conversion.h"
-#include "ops/processor/instruction_set.h"
 #include "ops/processor/onednn.h"
+#include "ops/processor/processor.h"
 #include "runtime/base/error.h"
 
 namespace mox {
@@ -44,10 +44,9 @@ Kernel convert_layout(const TensorType& type, const Layout& from, const Layout& 
                "no conversion from or to an opaque layout");
   MOX_ASSERT(!(from.is_opaque() && to.is_opaque()), "no conversion between two opaque layouts");
   if (auto kernel = filter_conversion_kernel(type, from, to)) return *std::move(kernel);
-  // Without AVX-512 oneDNN moves bfloat16 numbers by way of float32, which makes zeros of the smallest ones
-  // and quiet NaNs of all NaNs.
-  if (type.dtype == DType::kBFloat16 && instruction_set() < InstructionSet::kAvx512 && !from.is_opaque() &&
-      !to.is_opaque())
+  // Without vectors of them oneDNN moves bfloat16 numbers by way of float32, which makes zeros of the
+  // smallest ones and quiet NaNs of all NaNs.
+  if (type.dtype == DType::kBFloat16 && !processor().bfloat16_vectors && !from.is_opaque() && !to.is_opaque())
     return element_conversion_kernel(type, from, to);
   return reorder_kernel(as_moved(type), from, to);
 }

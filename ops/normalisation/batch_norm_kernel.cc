@@ -5,22 +5,21 @@
 
 #include "ops/normalisation/batch_norm_statistics.h"
 #include "ops/normalisation/batch_norm_sums.h"
-#include "ops/processor/instruction_set.h"
+#include "ops/processor/processor.h"
 
 namespace mox::normalisation {
 namespace {
 
-bool has(InstructionSet set) { return instruction_set() >= set; }
-
 template <typename T>
 const Loops<T>& loops(const Image& image) {
-  const bool last = image.is_channels_last, in_sixteens = image.width % 16 == 0;
+  const bool last = image.is_channels_last, in_sixteens = image.width % 16 == 0,
+             is_wide = in_sixteens && processor().lanes >= 16;
   const int avx2 = !last ? in_sixteens : image.width % 8 == 0 ? 2 : 3;
   if constexpr (std::is_same_v<T, float>) {
-    return in_sixteens && has(InstructionSet::kAvx512) ? kFloatAvx512[last] : kFloatAvx2[avx2];
+    return is_wide ? kFloatAvx512[last] : kFloatAvx2[avx2];
   } else {
-    if (in_sixteens && has(InstructionSet::kAvx512BFloat16)) return kBFloat16Avx512BFloat16[last];
-    return in_sixteens && has(InstructionSet::kAvx512) ? kBFloat16Avx512[last] : kBFloat16Avx2[avx2];
+    if (is_wide && processor().bfloat16_products) return kBFloat16Avx512BFloat16[last];
+    return is_wide ? kBFloat16Avx512[last] : kBFloat16Avx2[avx2];
   }
 }
 

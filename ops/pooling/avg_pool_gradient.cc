@@ -2,7 +2,7 @@
 
 #include "ops/pooling/internal/pooling.h"
 #include "ops/pooling/pooling.h"
-#include "ops/processor/instruction_set.h"
+#include "ops/processor/processor.h"
 #include "runtime/graph/graph.h"
 
 namespace mox {
@@ -23,8 +23,7 @@ std::vector<Tensor> gradient_of_avg_pool_gradient(const GradientCall& call) {
 // the image round it to bfloat16, for convolutions, and those compute in tiles, they want channels last; else
 // blocks of channels.
 bool makes_channels_last(const Node& node) {
-  if (instruction_set() < InstructionSet::kAmx || node.inputs[0].shape()[2] * node.inputs[0].shape()[3] != 1)
-    return false;
+  if (!processor().tiles || node.inputs[0].shape()[2] * node.inputs[0].shape()[3] != 1) return false;
   bool is_read = false, is_rounded = true;
   for (const auto& reader : node.graph->nodes())
     for (const Tensor& input : reader->inputs)

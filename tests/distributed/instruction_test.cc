@@ -4,6 +4,7 @@
 
 #include "moxing/checkpoint/checkpoint.h"
 #include "ops/processor/instruction_set.h"
+#include "ops/processor/processor.h"
 #include "tests/distributed/job.h"
 
 namespace mox {
@@ -15,7 +16,7 @@ using testing::Not;
 class Instructions : public TrainingTest {
  protected:
   void SetUp() override {
-    if (available_instruction_set() == InstructionSet::kAvx2) GTEST_SKIP() << "needs AVX-512";
+    if (available_processor().lanes < 16) GTEST_SKIP() << "needs AVX-512";
   }
 
   // The program with two logical replicas, as it is started on a machine with AVX-512, or with AVX2 alone.

@@ -9,7 +9,7 @@
 #include "models/zoo/zoo.h"
 #include "moxing/model/variable_store.h"
 #include "ops/fusion/default_rules.h"
-#include "ops/processor/instruction_set.h"
+#include "ops/processor/processor.h"
 #include "runtime/exec/plan_instance.h"
 
 namespace mox {
@@ -52,7 +52,7 @@ TEST(ZooPlan, ResNetsConvertWeightsAndTheirGradientsAlone) {
       {"resnet_v1_50", 224}, {"resnet_v1_20", 64}, {"resnet_v1_20", 32}};
   // There the last images of resnet_v1_50 are 2 x 2: oneDNN's AVX2 convolutions want images smaller than
   // their window plain.
-  if (instruction_set() >= InstructionSet::kAvx512) cases.emplace_back("resnet_v1_50", 64);
+  if (processor().lanes >= 16) cases.emplace_back("resnet_v1_50", 64);
   for (const auto& [network, size] : cases) {
     SCOPED_TRACE(fmt::format("{} {}", network, size));
     std::map<std::string, int> conversions;
@@ -74,7 +74,7 @@ TEST(ZooPlan, ImagesAreNotConvertedInBFloat16) {
   if (bfloat16_support() == BFloat16Support::kNone) GTEST_SKIP() << "needs AVX-512, for bfloat16";
   std::vector<std::string> networks = {"resnet_v1_50", "resnet_v1_20", "resnet_v2_50"};
   // Elsewhere oneDNN's depthwise convolutions want its smallest images plain.
-  if (instruction_set() == InstructionSet::kAmx) networks.push_back("mobilenet_v2");
+  if (processor().tiles) networks.push_back("mobilenet_v2");
   for (const std::string& network : networks) {
     SCOPED_TRACE(network);
     std::istringstream lines(compile_training(network, Precision::kBFloat16).text);
@@ -114,7 +114,7 @@ TEST(ZooPlan, NorBetweenThoseOfASmallResNet) {
             19);
   for (const char* fused : {"batch_norm_activation_of_moments", "batch_norm_gradient_of_sums",
                             "conv2d_of_normalised", "conv2d_normalised_gradients"})
-    EXPECT_EQ(count[fused] > 0, instruction_set() >= InstructionSet::kAvx512) << fused;
+    EXPECT_EQ(count[fused] > 0, processor().lanes >= 16) << fused;
   for (const char* unfused : {"batch_norm", "batch_norm_gradient", "add", "relu"})
     EXPECT_EQ(count[unfused], 0) << unfused;
 }

@@ -7,7 +7,7 @@
 
 #include "ops/convolution/geometry/convolution_geometry.h"
 #include "ops/convolution/internal/pointwise_filter_tasks.h"
-#include "ops/processor/instruction_set.h"
+#include "ops/processor/processor.h"
 
 namespace mox {
 namespace {
@@ -109,9 +109,8 @@ void compute_gradient(const GradientPlan& plan, int64_t shares, const KernelArgu
 bool pointwise_filter_pays(const ConvolutionGeometry& g) {
   const bool is_low = g.x.dtype == DType::kBFloat16;
   if (g.y.dtype != g.x.dtype) return false;
-  if (is_low ? instruction_set() != InstructionSet::kAvx512BFloat16
-             : instruction_set() < InstructionSet::kAvx512)
-    return false;
+  if (processor().lanes < kLanes) return false;
+  if (is_low && (!processor().bfloat16_products || processor().tiles)) return false;
   if (g.groups != 1 || g.x.shape.elements() == 0 || g.y.shape.elements() == 0) return false;
   if (g.w.shape[2] != 1 || g.w.shape[3] != 1) return false;
   for (const WindowAxis& axis : g.window)

@@ -9,7 +9,7 @@
 #include "ops/convolution/winograd/fused_inputs.h"
 #include "ops/convolution/winograd/problem.h"
 #include "ops/normalisation/batch_norm_loops.h"
-#include "ops/processor/instruction_set.h"
+#include "ops/processor/processor.h"
 #include "runtime/base/error.h"
 
 namespace mox {
@@ -106,9 +106,9 @@ bool has_epilogue(const ConvolutionGeometry& geometry, ProblemOf problem_of) {
 
 bool winograd_pays(const ConvolutionGeometry& g) {
   const bool is_low = g.x.dtype == DType::kBFloat16;
-  // AMX multiplies several times as many in a second: more than Winograd's method saves.
-  if (is_low && instruction_set() != InstructionSet::kAvx512BFloat16) return false;
-  if (instruction_set() < InstructionSet::kAvx512) return false;
+  // Tiles multiply several times as many in a second: more than Winograd's method saves.
+  if (is_low && (!processor().bfloat16_products || processor().tiles)) return false;
+  if (processor().lanes < kLanes) return false;
   if (g.groups != 1 || g.x.shape.elements() == 0 || g.y.shape.elements() == 0) return false;
   const int64_t window = g.w.shape[2];
   if (is_low && window != 3) return false;

@@ -5,15 +5,15 @@
 #include <algorithm>
 
 #include "ops/matmul/internal/narrow_matmul_kernels.h"
-#include "ops/processor/instruction_set.h"
+#include "ops/processor/processor.h"
 
 namespace mox {
 namespace {
 
-bool has_avx512() { return instruction_set() >= InstructionSet::kAvx512; }
+bool is_wide() { return processor().lanes >= 16; }
 
 const NarrowMatmulKernels& kernels() {
-  static const NarrowMatmulKernels& chosen = has_avx512() ? kNarrowMatmulAvx512 : kNarrowMatmulAvx2;
+  static const NarrowMatmulKernels& chosen = is_wide() ? kNarrowMatmulAvx512 : kNarrowMatmulAvx2;
   return chosen;
 }
 
@@ -54,7 +54,7 @@ void multiply_rows(const float* a, const float* b_transposed, float* y, int64_t 
 
 bool is_narrow_matmul(int64_t k, int64_t n) { return n <= 10 && k <= 4096; }
 
-const char* narrow_matmul_implementation() { return has_avx512() ? "narrow:avx512" : "narrow:avx2"; }
+const char* narrow_matmul_implementation() { return is_wide() ? "narrow:avx512" : "narrow:avx2"; }
 
 int64_t narrow_matmul_scratch(int64_t k, int64_t n) { return transposed_stride(k) * n; }
 

@@ -2,15 +2,15 @@
 
 #include <algorithm>
 
-#include "ops/processor/instruction_set.h"
+#include "ops/processor/processor.h"
 
 namespace mox {
 
 using outer_product::kPanelRows;
 
 bool outer_product_pays(int64_t m, int64_t k, int64_t n) {
-  const bool has_avx512 = instruction_set() >= InstructionSet::kAvx512;
-  return has_avx512 && n % 16 == 0 && k >= 1 && k <= 512 && m >= 1 && n >= 1 && m * n >= 256 * 1024;
+  return processor().lanes >= 16 && n % 16 == 0 && k >= 1 && k <= 512 && m >= 1 && n >= 1 &&
+         m * n >= 256 * 1024;
 }
 
 size_t outer_product_scratch(int64_t n, const Team& team) {

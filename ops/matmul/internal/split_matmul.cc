@@ -1,15 +1,14 @@
 #include "ops/matmul/internal/split_matmul.h"
 
-#include "ops/processor/instruction_set.h"
+#include "ops/processor/processor.h"
 
 namespace mox {
 
 using split_matmul_detail::kParts;
 
 bool split_matmul_pays(int64_t m, int64_t k, int64_t n, const Team& team) {
-  const bool has_avx512 = instruction_set() >= InstructionSet::kAvx512;
-  return has_avx512 && n % 16 == 0 && m >= 1 && m <= 128 && k >= 64 * kParts && k * n >= 1024 * 1024 &&
-         team.size() <= kParts;
+  return processor().lanes >= 16 && n % 16 == 0 && m >= 1 && m <= 128 && k >= 64 * kParts &&
+         k * n >= 1024 * 1024 && team.size() <= kParts;
 }
 
 size_t split_matmul_scratch(int64_t m, int64_t n) {

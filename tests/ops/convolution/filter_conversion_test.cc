@@ -7,7 +7,7 @@
 
 #include "ops/convolution/conv2d.h"
 #include "ops/fusion/default_rules.h"
-#include "ops/processor/instruction_set.h"
+#include "ops/processor/processor.h"
 #include "runtime/exec/plan_instance.h"
 #include "tests/support/evaluate.h"
 
@@ -114,7 +114,7 @@ void expect_conversions_of(const FilterBlocks& blocks, const Shape& shape) {
   const Layout plain = Layout::plain(type), layout = blocked_filter(blocks, shape);
   SCOPED_TRACE(to_string(type) + " " + layout.to_string());
   const bool fits = shape[0] % 16 == 0 && shape[1] % 16 == 0 && shape[2] * shape[3] <= 49;
-  const bool is_ours = fits && instruction_set() >= InstructionSet::kAvx512;
+  const bool is_ours = fits && processor().lanes >= 16;
   const std::vector<std::byte> in_plain = any_bytes(type.bytes()),
                                expected = in_blocks(type, layout, in_plain);
   const Team team(3);
@@ -156,7 +156,7 @@ TEST(FilterConversion, LeavesOtherFiltersToOneDnn) {
 
 // The layouts are those that oneDNN's convolutions ask for.
 TEST(FilterConversion, StandsInTheirPlans) {
-  if (instruction_set() < InstructionSet::kAvx512) GTEST_SKIP() << "needs AVX-512";
+  if (processor().lanes < 16) GTEST_SKIP() << "needs AVX-512";
   const auto plan_of = [](int64_t window, Precision precision) {
     Graph graph;
     const GraphScope scope(graph);
@@ -189,7 +189,7 @@ TEST(FilterConversion, StandsInTheirPlans) {
   }
   EXPECT_THAT(one, HasSubstr("filter_blocks:avx512_core (plain -> BAcd16a16b)"));
   EXPECT_THAT(nine, HasSubstr("filter_blocks:avx512_core (plain -> ABcd16a16b)"));
-  if (instruction_set() != InstructionSet::kAvx512BFloat16) return;
+  if (!processor().bfloat16_products || processor().tiles) return;
   const std::string one_in_bfloat16 = plan_of(1, Precision::kBFloat16),
                     nine_in_bfloat16 = plan_of(3, Precision::kBFloat16);
   for (const std::string& plan : {one_in_bfloat16, nine_in_bfloat16})

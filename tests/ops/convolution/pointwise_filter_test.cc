@@ -8,7 +8,7 @@
 #include <ostream>
 
 #include "ops/convolution/conv2d.h"
-#include "ops/processor/instruction_set.h"
+#include "ops/processor/processor.h"
 #include "tests/ops/kernel_testing.h"
 #include "tests/support/evaluate.h"
 
@@ -102,16 +102,16 @@ class PointwiseFilterTest : public ::testing::TestWithParam<PointwiseCase> {
 
 TEST_P(PointwiseFilterTest, IsTheSumOfProducts) {
   const Array x = coarse_array(c.x, 1), dy = coarse_array(y, 2), expected = sum_of_products(c, x, dy);
-  if (instruction_set() < InstructionSet::kAvx512) GTEST_SKIP() << "needs AVX-512";
+  if (processor().lanes < 16) GTEST_SKIP() << "needs AVX-512";
   expect_close(run_pointwise(c, x, dy, 1), expected, 0, 0);
-  if (instruction_set() < InstructionSet::kAvx512BFloat16) GTEST_SKIP() << "needs AVX512_BF16";
+  if (!processor().bfloat16_products) GTEST_SKIP() << "needs AVX512_BF16";
   expect_close(run_pointwise(c, in_bfloat16(x), in_bfloat16(dy), 1), expected, 0, 0);
 }
 
 TEST_P(PointwiseFilterTest, DoesNotDependOnTheTeam) {
   const Array x = random_array(c.x, 1), dy = random_array(y, 2);
   for (const bool is_low : {false, true}) {
-    if (instruction_set() < (is_low ? InstructionSet::kAvx512BFloat16 : InstructionSet::kAvx512))
+    if (is_low ? !processor().bfloat16_products : processor().lanes < 16)
       GTEST_SKIP() << (is_low ? "needs AVX512_BF16" : "needs AVX-512");
     const Array image = is_low ? in_bfloat16(x) : x, gradient = is_low ? in_bfloat16(dy) : dy;
     const Array alone = run_pointwise(c, image, gradient, 1);
@@ -149,7 +149,7 @@ TEST(PointwiseFilter, IsTakenWhereItPays) {
         node, {Layout::plain(image), Layout::plain(geometry.y)}, {false, false}, team};
     return node.op->compile(request).implementation;
   };
-  const bool is_able = instruction_set() >= InstructionSet::kAvx512;
+  const bool is_able = processor().lanes >= 16;
   const char* ours = "pointwise:avx512_core";
   const Shape x{4, 256, 14, 14}, large{16, 256, 14, 14};
   EXPECT_EQ(implementation(x, {256, 256, 1, 1}, {}) == ours, is_able);

@@ -10,7 +10,7 @@
 #include "ops/convolution/winograd/winograd.h"
 #include "ops/normalisation/normalisation.h"
 #include "ops/ops.h"
-#include "ops/processor/instruction_set.h"
+#include "ops/processor/processor.h"
 #include "ops/support/fusable_ops.h"
 #include "tests/ops/fusion/convolution_epilogue_testing.h"
 
@@ -19,7 +19,7 @@ namespace {
 
 using Inputs = std::span<const Tensor>;
 
-bool has_winograd() { return instruction_set() >= InstructionSet::kAvx512; }
+bool has_winograd() { return processor().lanes >= 16; }
 
 // y and its moments.
 std::vector<Tensor> convolve_with_moments(const Tensor& x, const Tensor& w,

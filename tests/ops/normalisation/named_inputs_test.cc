@@ -17,10 +17,12 @@ const Op& probe_op() {
   return op;
 }
 
+Tensor value(const Shape& shape) { return constant(Array(DType::kFloat32, shape)); }
+
 TEST(NamedInputs, AreFoundWhateverIsMissing) {
   Graph graph;
   const GraphScope scope(graph);
-  const Tensor a = zeros({2}), b = zeros({3}), c = zeros({4}), d = zeros({5});
+  const Tensor a = value({2}), b = value({3}), c = value({4}), d = value({5});
   const BackwardInputs<Tensor> given{.x = a, .variance = b, .dy = c, .sums = d};
   const Node& node = make_packed_node<BackwardInputs>(probe_op(), given, {{"epsilon", 0.5}}, {});
   EXPECT_EQ(node.inputs, (std::vector<Tensor>{a, b, c, d}));
@@ -43,7 +45,7 @@ TEST(NamedInputs, AreFoundWhateverIsMissing) {
 TEST(NamedInputs, AreTheFirstOnesOfANodeThatNamesNone) {
   Graph graph;
   const GraphScope scope(graph);
-  const Tensor x = zeros({2, 3, 4, 5}), scale = zeros({3}), offset = zeros({3});
+  const Tensor x = value({2, 3, 4, 5}), scale = value({3}), offset = value({3});
   const ForwardInputs<Tensor> read = unpack<ForwardInputs>(*batch_norm(x, scale, offset).y.node());
   EXPECT_EQ(read, (ForwardInputs<Tensor>{.x = x, .scale = scale, .offset = offset}));
 }

@@ -7,7 +7,7 @@
 #include "ops/convolution/conv2d.h"
 #include "ops/fusion/default_rules.h"
 #include "ops/ops.h"
-#include "ops/processor/instruction_set.h"
+#include "ops/processor/processor.h"
 #include "runtime/exec/plan_instance.h"
 #include "tests/support/evaluate.h"
 
@@ -74,7 +74,7 @@ TEST_P(WinogradTest, AgreesWithTheDirectSumAndDoesNotDependOnTheTeam) {
                         shared = run(GetParam(), false, 3);
   EXPECT_EQ(direct.plan.find("winograd"), std::string::npos);
   const size_t kernels = count(fast.plan, "winograd");
-  if (instruction_set() < InstructionSet::kAvx512) {
+  if (processor().lanes < 16) {
     EXPECT_EQ(kernels, 0u);
   } else {
     EXPECT_EQ(kernels, 3u) << fast.plan;
@@ -152,7 +152,7 @@ TEST_P(WinogradInBf16Test, AgreesWithTheDirectSumAndDoesNotDependOnTheTeam) {
                         fast = run(GetParam(), false, 1, precision),
                         shared = run(GetParam(), false, 3, precision);
   EXPECT_EQ(direct.plan.find("winograd"), std::string::npos);
-  if (instruction_set() != InstructionSet::kAvx512BFloat16) {
+  if (!processor().bfloat16_products || processor().tiles) {
     EXPECT_EQ(count(fast.plan, "winograd"), 0u) << fast.plan;
     GTEST_SKIP() << "needs AVX512_BF16, without AMX";
   }
