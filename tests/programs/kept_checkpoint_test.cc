@@ -8,7 +8,7 @@
 
 #include "moxing/checkpoint/checkpoint.h"
 #include "ops/processor/compute_library.h"
-#include "ops/processor/instruction_set.h"
+#include "ops/processor/processor.h"
 #include "runtime/base/file.h"
 #include "tests/programs/training.h"
 
@@ -87,7 +87,7 @@ TEST_F(KeptCheckpoint, WithALossScale) { expect_continued("loss_scaling"); }
 TEST_F(KeptCheckpoint, WithHooksThatHaveAState) { expect_continued("stateful_hooks"); }
 
 TEST_F(KeptCheckpoint, InBFloat16) {
-  if (available_instruction_set() < InstructionSet::kAvx512BFloat16) GTEST_SKIP() << "needs AVX512_BF16";
+  if (!available_processor().bfloat16_products) GTEST_SKIP() << "needs AVX512_BF16";
   expect_continued("bf16");
 }
 
