@@ -12,6 +12,9 @@ namespace mox::internal {
 
 struct Arithmetic {
   RuleOptions rules;
+  // Whether a plan of small instructions is computed by one thread of the team, so that nothing waits; a rule
+  // of the plan alone (see team_for in compiled_model.cc), so that a program has the same bits each time.
+  bool team_follows_work = false;
 };
 
 // "precision bf16, conv_algorithm auto": what decides the last bits, in the words of the options.

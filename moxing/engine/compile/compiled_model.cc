@@ -220,6 +220,7 @@ void ModelCompiler::build(CompiledModel& model) {
   const int64_t samples =
       model.signature.empty() || model.signature[0].shape.rank() == 0 ? 0 : model.signature[0].shape[0];
   TrainingFacts facts{.is_frozen = {},
+                      .check_trainable = {},
                       .replicas = training_.replicas,
                       .normalises_together = training_.normalises_together,
                       .is_short_batch = false};

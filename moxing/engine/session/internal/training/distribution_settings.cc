@@ -40,6 +40,12 @@ TrainingFacts training_facts_of(const RunSettings& settings, const Placement& pl
                 return freeze.match(variable) ||
                        optimizer->parameter_settings(variable, shape).learning_rate_multiplier == 0;
               },
+          .check_trainable =
+              [optimizer](const std::vector<std::pair<std::string, Shape>>& variables) {
+                std::vector<TrainableVariable> all;
+                for (const auto& [name, shape] : variables) all.push_back({name, shape});
+                optimizer->check_variables(all);
+              },
           .replicas = placement.logical_replicas,
           .normalises_together = resolve<bool>("sync_batch_norm", std::nullopt)};
 }
