@@ -1,0 +1,90 @@
+// The pre-set job for tables: learns a column of a CSV file from the others, as a YAML file says.
+//
+//   build/bin/tabular --config models/tabular/tabular.yaml --data_url=FOLDER --train_url=runs/table
+//
+// docs/tabular.md describes the options.
+#include <moxing/moxing.h>
+
+#include "models/tabular/tabular_data.h"
+
+namespace {
+
+mox::layers::Activation activation() {
+  const std::string name = mox::flag("model.activation");
+  if (name == "relu") return mox::relu;
+  if (name == "tanh") return mox::tanh;
+  if (name == "sigmoid") return mox::sigmoid;
+  throw mox::ConfigError("model.activation must be relu, tanh or sigmoid; it is '" + name + "'");
+}
+
+mox::Tensor hidden_layers(mox::Tensor x, mox::ModeKeys mode) {
+  const auto units = mox::get_flag<std::vector<int64_t>>("model.hidden");
+  const auto dropout = static_cast<float>(mox::get_flag<double>("model.dropout"));
+  for (size_t i = 0; i < units.size(); ++i) {
+    x = mox::layers::dense(x, units[i],
+                           {.name = "hidden_" + std::to_string(i + 1), .activation = activation()});
+    if (dropout > 0) x = mox::layers::dropout(x, dropout, mode);
+  }
+  return x;
+}
+
+// The network learns the normalised target; what a person reads is in the target's own units.
+mox::ModelSpec regression(const mox::Inputs& in, mox::ModeKeys mode, const mox::TableSchema& schema) {
+  const auto in_units = [&](const mox::Tensor& x) {
+    const auto& moments = schema.target_moments();
+    return x * static_cast<float>(moments.deviation) + static_cast<float>(moments.mean);
+  };
+  const auto output = mox::layers::dense(hidden_layers(in[0], mode), 1, {.name = "output"});
+  const mox::Tensor normalised = mox::reshape(output, {output.shape()[0]});
+  const mox::Tensor prediction = in_units(normalised);
+  if (mode == mox::ModeKeys::PREDICT) return {.output_info = {{"prediction", prediction}}};
+  const mox::Tensor loss = mox::mean_squared_error(normalised, in[1]);
+  const mox::Tensor target = in_units(in[1]);
+  return {.loss = loss,
+          .log_info = {{"loss", loss}},
+          .metrics = {{"rmse", mox::metrics::root_mean_squared_error(prediction, target)},
+                      {"mae", mox::metrics::mean_absolute_error(prediction, target)},
+                      {"r2", mox::metrics::r2(normalised, in[1])}}};
+}
+
+mox::ModelSpec classification(const mox::Inputs& in, mox::ModeKeys mode, const mox::TableSchema& schema) {
+  const auto classes = static_cast<int64_t>(schema.class_names().size());
+  const mox::Tensor logits = mox::layers::dense(hidden_layers(in[0], mode), classes, {.name = "output"});
+  if (mode == mox::ModeKeys::PREDICT)
+    return {.output_info = {{"class", mox::argmax(logits)}, {"probabilities", mox::softmax(logits)}}};
+  const mox::Tensor loss = mox::reduce_mean(mox::sparse_softmax_cross_entropy(logits, in[1]));
+  mox::metrics::NamedMetrics metrics{{"accuracy", mox::metrics::accuracy(logits, in[1])},
+                                     {"log_loss", mox::metrics::log_loss(mox::softmax(logits), in[1])}};
+  if (mox::get_flag<bool>("metrics.per_class"))
+    metrics.emplace_back("classes",
+                         mox::metrics::per_class_table(logits, in[1], {.class_names = schema.class_names()}));
+  return {.loss = loss,
+          .log_info = {{"loss", loss}, {"accuracy", mox::accuracy(logits, in[1])}},
+          .metrics = std::move(metrics)};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  mox::define_flag("model.hidden", std::vector<int64_t>{64, 32}, "Units of the hidden layers.");
+  mox::define_flag("model.activation", "relu", "Of the hidden layers: relu, tanh or sigmoid.");
+  mox::define_flag("model.dropout", 0.0, "Share of hidden units that are dropped in training, in [0, 1).");
+  mox::define_flag("metrics.per_class", false,
+                   "Whether an evaluation shows precision, recall and F1 of each class.");
+  tabular::define_data_flags();
+  mox::init(argc, argv);
+  const tabular::TabularData data;
+  const mox::TableSchema& schema = data.schema();
+  const bool has_classes = schema.task() == mox::TableTask::kClassification;
+  std::vector<std::shared_ptr<mox::Hook>> hooks = {mox::table_schema_hook(schema)};
+  if (has_classes) hooks.push_back(mox::label_names_hook(schema.class_names()));
+  return mox::run({.input_fn = [&](mox::ModeKeys mode) { return data.dataset(mode); },
+                   .model_fn =
+                       [&](const mox::Inputs& in, mox::ModeKeys mode) {
+                         return has_classes ? classification(in, mode, schema) : regression(in, mode, schema);
+                       },
+                   .optimizer_fn = mox::get_optimizer_fn("adam", {.learning_rate = 0.001}),
+                   .inter_mode = mox::ModeKeys::EVAL,
+                   .log_dir = mox::flag("train_url"),
+                   .hooks = std::move(hooks)});
+}

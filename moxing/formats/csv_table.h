@@ -1,0 +1,65 @@
+// CSV files of any text: named columns of cells, as they stand in the file. What the cells mean is said
+// elsewhere (moxing/tabular/table_schema.h); csv.h reads numbers alone.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mox::data {
+
+// The cells of a file, in memory. A handle to what does not change: copying is cheap, threads may share it.
+class CsvTable {
+ public:
+  int64_t rows() const { return static_cast<int64_t>(content_->lines.size()); }
+  const std::vector<std::string>& columns() const { return content_->columns; }
+  const std::string& path() const { return content_->path; }
+  uint32_t checksum() const { return content_->checksum; }  // CRC-32 of the text
+
+  // The place of the column of that name. Throws NotFound, naming the nearest and those there are.
+  size_t column(std::string_view name) const;
+  bool has_column(std::string_view name) const;
+
+  // Without the quotes around it, and without spaces around it if it had none. Valid while a copy of the
+  // table lives.
+  std::string_view cell(int64_t row, size_t column) const {
+    return content_->cells[static_cast<size_t>(row) * columns().size() + column];
+  }
+  // The line of the file, counted from 1, in which a row begins.
+  int64_t line(int64_t row) const { return content_->lines[static_cast<size_t>(row)]; }
+  // "'data.csv', line 7, column 'age'"
+  std::string place(int64_t row, size_t column) const;
+
+ private:
+  friend CsvTable parse_csv_table(std::string content, char delimiter, const std::string& name);
+
+  struct Content {
+    std::string path, text;
+    uint32_t checksum = 0;
+    std::vector<std::string> columns;
+    std::vector<std::string_view> cells;  // row by row, of `text`
+    std::vector<int64_t> lines;
+  };
+  explicit CsvTable(std::shared_ptr<const Content> content) : content_(std::move(content)) {}
+
+  std::shared_ptr<const Content> content_;
+};
+
+// The first line names the columns. A cell in double quotes may hold delimiters, line breaks and doubled
+// quotes (RFC 4180); lines end with \n, \r\n or \r; empty ones and a byte order mark are passed over.
+// Throws NotFound or IoError for the file, DataError (path, line, how to go on) for its content: no column
+// names, one that is empty or there twice, a line with more or fewer cells than there are columns, a quote
+// that does not end, no UTF-8 (UTF-16 and archives are named).
+CsvTable read_csv_table(const std::string& path, char delimiter = ',');
+
+// The same of text in memory; `name` stands for the path in messages.
+CsvTable parse_csv_table(std::string content, char delimiter, const std::string& name);
+
+// The number that a cell spells, as 1, +1.5, -2.5 or 3e-4; nothing for anything else, nan and inf, and what
+// double cannot hold. `decimal` is '.' or ','.
+std::optional<double> parse_number(std::string_view cell, char decimal = '.');
+
+}  // namespace mox::data

@@ -1,0 +1,16 @@
+// What all readers of CSV files do with text.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace mox::data::internal {
+
+// Without spaces and tabs around it.
+std::string_view without_spaces(std::string_view text);
+
+// Without a byte order mark. Throws DataError, naming the file `name`, for what is no text in UTF-8 but
+// UTF-16 or an archive.
+std::string_view without_mark(std::string_view content, const std::string& name);
+
+}  // namespace mox::data::internal

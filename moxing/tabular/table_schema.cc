@@ -1,0 +1,234 @@
+#include "moxing/tabular/table_schema.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "runtime/base/error.h"
+
+namespace mox {
+namespace {
+
+using data::CsvTable;
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& letter : lower)
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  return lower;
+}
+
+// What the training part has in one column.
+struct ColumnContent {
+  int64_t there = 0, numbers = 0, missing = 0;
+  std::optional<int64_t> first_text;               // a row
+  std::map<std::string_view, int64_t> categories;  // and how many rows have them
+  std::vector<double> values;
+};
+
+ColumnContent read_column(const CsvTable& table, size_t column, const TableSchema& schema,
+                          std::span<const int64_t> rows) {
+  ColumnContent content;
+  for (const int64_t row : rows) {
+    const std::string_view cell = table.cell(row, column);
+    if (schema.is_missing(cell)) {
+      ++content.missing;
+      continue;
+    }
+    ++content.there;
+    ++content.categories[cell];
+    if (const auto value = data::parse_number(cell, schema.decimal())) {
+      ++content.numbers;
+      content.values.push_back(*value);
+    } else if (!content.first_text) {
+      content.first_text = row;
+    }
+  }
+  return content;
+}
+
+TableMoments moments_of(const std::vector<double>& values) {
+  const auto count = static_cast<double>(values.size());
+  TableMoments moments{.mean = std::accumulate(values.begin(), values.end(), 0.0) / count, .deviation = 1};
+  double squares = 0;
+  for (const double value : values) squares += (value - moments.mean) * (value - moments.mean);
+  const double deviation = std::sqrt(squares / count);
+  // Equal values may differ from their mean by a rounding.
+  const bool varies =
+      std::any_of(values.begin(), values.end(), [&](double v) { return v != values.front(); });
+  if (varies && deviation > 0) moments.deviation = deviation;
+  if (!varies) moments.mean = values.front();
+  return moments;
+}
+
+[[noreturn]] void refuse_text(const CsvTable& table, size_t column, const ColumnContent& content,
+                              const std::string& advice) {
+  throw DataError(fmt::format("{}: '{}' is no number{}", table.place(*content.first_text, column),
+                              table.cell(*content.first_text, column), advice));
+}
+
+TableColumnKind kind_of(const CsvTable& table, size_t column, const ColumnContent& content,
+                        const TableOptions& options) {
+  const std::string& name = table.columns()[column];
+  const auto is_in = [&](const std::vector<std::string>& names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  if (is_in(options.categories)) return TableColumnKind::kCategory;
+  const bool said = is_in(options.numbers);
+  if (content.numbers == content.there) return TableColumnKind::kNumber;
+  if (!said && content.numbers * 2 <= content.there) return TableColumnKind::kCategory;
+  refuse_text(
+      table, column, content,
+      fmt::format(
+          ": {} of the column's {} values are numbers. Mend the others, or say what they are: missing "
+          "values (missing_words), or a column of categories (categories)",
+          content.numbers, content.there));
+}
+
+std::vector<std::string> vocabulary_of(const ColumnContent& content, const std::string& column,
+                                       const TableOptions& options) {
+  if (static_cast<int64_t>(content.categories.size()) > options.largest_vocabulary)
+    throw DataError(fmt::format(
+        "column '{}' has {} different values, more than {}: if it names the rows say so (id); if it "
+        "tells nothing leave it out (ignored); else raise largest_vocabulary",
+        column, content.categories.size(), options.largest_vocabulary));
+  std::vector<std::string> vocabulary;
+  for (const auto& [word, count] : content.categories) vocabulary.emplace_back(word);
+  return vocabulary;
+}
+
+// Each column has one part to play.
+void check_names(const CsvTable& table, const TableOptions& options) {
+  std::map<std::string, std::string> parts;
+  const auto add = [&](const std::string& name, const char* part) {
+    table.column(name);
+    const auto [before, is_new] = parts.emplace(name, part);
+    if (!is_new)
+      throw InvalidArgument(
+          fmt::format("column '{}' cannot be {} and {} at once", name, before->second, part));
+  };
+  if (options.target.empty())
+    throw InvalidArgument("a table needs a target: the column that is to be learnt");
+  add(options.target, "the target");
+  if (!options.id.empty()) add(options.id, "the name of the rows (id)");
+  for (const std::string& name : options.numbers) add(name, "a number");
+  for (const std::string& name : options.categories) add(name, "a category");
+  for (const std::string& name : options.ignored) add(name, "ignored");
+  if (options.decimal != '.' && options.decimal != ',')
+    throw InvalidArgument(fmt::format("the decimal mark must be '.' or ',', it is '{}'", options.decimal));
+}
+
+// Class 2 comes before class 10 where all are numbers.
+std::vector<std::string> classes_of(const ColumnContent& content, char decimal) {
+  std::vector<std::string> classes;
+  for (const auto& [name, count] : content.categories) classes.emplace_back(name);
+  if (content.numbers == content.there)
+    std::stable_sort(classes.begin(), classes.end(), [&](const std::string& a, const std::string& b) {
+      return *data::parse_number(a, decimal) < *data::parse_number(b, decimal);
+    });
+  return classes;
+}
+
+}  // namespace
+
+int64_t TableColumn::features() const {
+  return (kind == TableColumnKind::kNumber ? 1 : static_cast<int64_t>(vocabulary.size())) +
+         (was_missing ? 1 : 0);
+}
+
+int64_t TableSchema::features() const {
+  int64_t count = 0;
+  for (const TableColumn& column : columns_) count += column.features();
+  return count;
+}
+
+std::vector<std::string> TableSchema::feature_names() const {
+  std::vector<std::string> names;
+  for (const TableColumn& column : columns_) {
+    if (column.kind == TableColumnKind::kNumber) names.push_back(column.name);
+    for (const std::string& word : column.vocabulary) names.push_back(column.name + "=" + word);
+    if (column.was_missing) names.push_back(column.name + " missing");
+  }
+  return names;
+}
+
+bool TableSchema::is_missing(std::string_view cell) const {
+  if (cell.empty()) return true;
+  size_t longest = 0;
+  for (const std::string& word : missing_words_) longest = std::max(longest, word.size());
+  return cell.size() <= longest &&
+         std::binary_search(missing_words_.begin(), missing_words_.end(), lower_case(cell));
+}
+
+TableSchema TableSchema::fit(const CsvTable& table, const TableOptions& options,
+                             std::span<const int64_t> rows) {
+  check_names(table, options);
+  if (rows.empty()) throw DataError(fmt::format("'{}' has no rows to learn from", table.path()));
+  TableSchema schema;
+  schema.task_ = options.task;
+  schema.target_ = options.target;
+  schema.id_ = options.id;
+  schema.training_part_ = options.training_part;
+  schema.decimal_ = options.decimal;
+  schema.missing_words_ = {""};
+  for (const std::string& word : options.missing_words) schema.missing_words_.push_back(lower_case(word));
+  std::sort(schema.missing_words_.begin(), schema.missing_words_.end());
+
+  for (size_t c = 0; c < table.columns().size(); ++c) {
+    const std::string& name = table.columns()[c];
+    const bool ignored =
+        std::find(options.ignored.begin(), options.ignored.end(), name) != options.ignored.end();
+    if (ignored || name == options.id) continue;
+    const ColumnContent content = read_column(table, c, schema, rows);
+    if (name == options.target) {
+      if (content.missing > 0) {
+        const auto first = std::find_if(rows.begin(), rows.end(),
+                                        [&](int64_t row) { return schema.is_missing(table.cell(row, c)); });
+        throw DataError(fmt::format("{}: the target is missing, here and in {} of {} rows: leave these out",
+                                    table.place(*first, c), content.missing, rows.size()));
+      }
+      if (options.task == TableTask::kClassification) {
+        schema.classes_ = classes_of(content, options.decimal);
+        if (schema.classes_.size() < 2)
+          throw DataError(fmt::format("column '{}' has one class alone, '{}': there is nothing to learn",
+                                      name, schema.classes_[0]));
+        if (static_cast<int64_t>(schema.classes_.size()) > options.largest_vocabulary)
+          throw DataError(
+              fmt::format("the target '{}' has {} different values: a number to be learnt is a "
+                          "regression; for so many classes raise largest_vocabulary",
+                          name, schema.classes_.size()));
+      } else {
+        if (content.first_text)
+          refuse_text(table, c, content, ": the target of a regression; is it a classification?");
+        schema.target_moments_ = moments_of(content.values);
+      }
+      continue;
+    }
+    if (content.there == 0)
+      throw DataError(
+          fmt::format("column '{}' of '{}' has no value in any row to learn from: leave it out (ignored)",
+                      name, table.path()));
+    TableColumn column{
+        .name = name, .kind = kind_of(table, c, content, options), .was_missing = content.missing > 0};
+    if (column.kind == TableColumnKind::kNumber)
+      column.moments = moments_of(content.values);
+    else
+      column.vocabulary = vocabulary_of(content, name, options);
+    schema.columns_.push_back(std::move(column));
+  }
+  if (schema.columns_.empty())
+    throw DataError(fmt::format("'{}' has no column to learn from, beside the target", table.path()));
+  return schema;
+}
+
+TableSchema TableSchema::fit(const CsvTable& table, const TableOptions& options) {
+  std::vector<int64_t> rows(static_cast<size_t>(table.rows()));
+  std::iota(rows.begin(), rows.end(), int64_t{0});
+  return fit(table, options, rows);
+}
+
+}  // namespace mox

@@ -1,0 +1,90 @@
+// Tables of text: every cell as it stands in the file, or a line that says where it cannot be read.
+#include "moxing/formats/csv_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/base/error.h"
+#include "tests/support/message_of.h"
+
+namespace mox::data {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<std::string> row(const CsvTable& table, int64_t index) {
+  std::vector<std::string> cells;
+  for (size_t c = 0; c < table.columns().size(); ++c) cells.emplace_back(table.cell(index, c));
+  return cells;
+}
+
+CsvTable parse(const std::string& text, char delimiter = ',') {
+  return parse_csv_table(text, delimiter, "t.csv");
+}
+
+std::string refusal(const std::string& text, char delimiter = ',') {
+  return message_of<DataError>([&] { parse(text, delimiter); });
+}
+
+TEST(CsvTable, KeepsCellsAsTheyStand) {
+  const CsvTable table =
+      parse("\xef\xbb\xbfname, age ,\"the city\"\n Ann ,31,\"a, \"\"b\"\"\"\r\n\n  \nBob,,\" x \"\n");
+  EXPECT_THAT(table.columns(), ElementsAre("name", "age", "the city"));
+  ASSERT_EQ(table.rows(), 2);
+  EXPECT_THAT(row(table, 0), ElementsAre("Ann", "31", "a, \"b\""));
+  EXPECT_THAT(row(table, 1), ElementsAre("Bob", "", " x "));
+  EXPECT_EQ(table.line(1), 5);
+}
+
+TEST(CsvTable, CountsLinesWithinQuotes) {
+  const CsvTable table = parse("a,b\n\"one\r\ntwo\nthree\",1\r4,5");
+  ASSERT_EQ(table.rows(), 2);
+  EXPECT_THAT(row(table, 0), ElementsAre("one\r\ntwo\nthree", "1"));
+  EXPECT_EQ(table.line(0), 2);
+  EXPECT_EQ(table.line(1), 5);
+  EXPECT_EQ(table.place(1, 1), "'t.csv', line 5, column 'b'");
+}
+
+TEST(CsvTable, KeepsEmptyCellsBetweenTabs) {
+  const CsvTable table = parse("a\tb\tc\n\t\t\n1\t \t3\n", '\t');
+  ASSERT_EQ(table.rows(), 2);
+  EXPECT_THAT(row(table, 0), ElementsAre("", "", ""));
+  EXPECT_THAT(row(table, 1), ElementsAre("1", "", "3"));
+}
+
+TEST(CsvTable, RefusesWhatDoesNotFitTogether) {
+  EXPECT_THAT(refusal(""), HasSubstr("is empty"));
+  EXPECT_THAT(refusal("a,b\n1,2\n3\n"),
+              AllOf(HasSubstr("'t.csv', line 3"), HasSubstr("1 cells"), HasSubstr("2 columns")));
+  EXPECT_THAT(refusal("a;b\n1,5;2\n"), HasSubstr("seems to be ';'"));
+  EXPECT_THAT(refusal(",a\n0,1\n"), AllOf(HasSubstr("column 1 has no name"), HasSubstr("index=False")));
+  EXPECT_THAT(refusal("a,b,a\n"), HasSubstr("two columns, 1 and 3, are called 'a'"));
+  EXPECT_THAT(refusal("a,b\n1,\"2\n3,4\n"), AllOf(HasSubstr("line 2"), HasSubstr("does not end")));
+  EXPECT_THAT(refusal("a\n\"x\"y\n"), HasSubstr("text follows the quote"));
+  EXPECT_THAT(refusal(std::string("\xff\xfe"
+                                  "a\0",
+                                  4)),
+              HasSubstr("UTF-16"));
+}
+
+TEST(CsvTable, NamesTheNearestColumn) {
+  const CsvTable table = parse("height,weight\n1,2\n");
+  EXPECT_EQ(table.column("weight"), 1u);
+  EXPECT_THAT(message_of<NotFound>([&] { table.column("wieght"); }),
+              AllOf(HasSubstr("is 'weight' meant?"), HasSubstr("it has height, weight")));
+}
+
+TEST(CsvTable, ReadsNumbersExactly) {
+  EXPECT_EQ(parse_number("+1.5"), 1.5);
+  EXPECT_EQ(parse_number("-2e-3"), -0.002);
+  EXPECT_EQ(parse_number("1700000001"), 1700000001.0);
+  EXPECT_EQ(parse_number("1,5", ','), 1.5);
+  for (const char* text : {"", "+", "+-1", "1.5x", "nan", "inf", "1e999", "0x10", "1,5", "1 2"})
+    EXPECT_FALSE(parse_number(text)) << text;
+  EXPECT_FALSE(parse_number("1.5", ','));
+}
+
+}  // namespace
+}  // namespace mox::data

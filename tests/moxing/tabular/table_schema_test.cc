@@ -1,0 +1,176 @@
+// What is learnt of a table, and how other tables are read by it: never another meaning in silence.
+#include "moxing/tabular/table_schema.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "moxing/tabular/table_dataset.h"
+#include "runtime/base/error.h"
+#include "runtime/data/pipeline.h"
+#include "tests/support/message_of.h"
+
+namespace mox {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::FloatEq;
+using ::testing::HasSubstr;
+
+data::CsvTable parse(const std::string& text) { return data::parse_csv_table(text, ',', "t.csv"); }
+
+constexpr const char* kTraining =
+    "id,size,city,rooms,price\n"
+    "a,1,Bern,2,10\n"
+    "b,3,Ulm,2,20\n"
+    "c,NA,Bern,3,30\n"
+    "d,5,Ulm,5,40\n";
+
+TableOptions options() { return {.target = "price", .id = "id"}; }
+TableSchema fitted() { return TableSchema::fit(parse(kTraining), options()); }
+
+std::vector<float> row(const Array& features, int64_t index) {
+  const auto values = features.values<float>();
+  const auto width = static_cast<size_t>(features.shape()[1]);
+  return {values.begin() + index * features.shape()[1],
+          values.begin() + index * features.shape()[1] + static_cast<int64_t>(width)};
+}
+
+// The error with which a table like the training's is refused.
+template <typename Expected = DataError>
+std::string refusal(const std::string& text, UnseenValue unseen = UnseenValue::kError) {
+  return message_of<Expected>([&] { table_features(fitted(), parse(text), unseen); });
+}
+
+TEST(TableSchema, NormalisesNumbersAndSpreadsCategories) {
+  const TableSchema schema = fitted();
+  EXPECT_THAT(schema.feature_names(), ElementsAre("size", "size missing", "city=Bern", "city=Ulm", "rooms"));
+  EXPECT_EQ(schema.columns()[0].moments.mean, 3);
+  EXPECT_NEAR(schema.columns()[0].moments.deviation, std::sqrt(8.0 / 3), 1e-15);
+  const Array features = table_features(schema, parse(kTraining));
+  EXPECT_THAT(row(features, 0),
+              ElementsAre(FloatEq(-2 / std::sqrt(8.0F / 3)), 0, 1, 0, FloatEq(-1 / std::sqrt(1.5F))));
+  EXPECT_THAT(row(features, 2), ElementsAre(0, 1, 1, 0, 0));
+}
+
+TEST(TableSchema, IsMadeOfTheTrainingPartAlone) {
+  const std::vector<int64_t> part = {0, 1};
+  const TableSchema schema = TableSchema::fit(parse(kTraining), options(), part);
+  EXPECT_EQ(schema.columns()[0].moments, (TableMoments{2, 1}));
+  EXPECT_FALSE(schema.columns()[0].was_missing);
+  EXPECT_EQ(schema.target_moments(), (TableMoments{15, 5}));
+}
+
+TEST(TableSchema, ReadsColumnsByNameInAnyOrder) {
+  const Array features = table_features(fitted(), parse("more,rooms,city,size,id\nx,3,Ulm,3,a\n"));
+  EXPECT_THAT(row(features, 0), ElementsAre(0, 0, 0, 1, 0));
+}
+
+TEST(TableSchema, RefusesWhatTheTrainingDidNotHave) {
+  EXPECT_THAT(
+      refusal("size,city,rooms\n1,Bern,2\n1,Bren,2\n"),
+      AllOf(HasSubstr("line 3, column 'city'"), HasSubstr("is 'Bern' meant?"), HasSubstr("2 categories")));
+  EXPECT_THAT(refusal("size,city,rooms\nsmall,Bern,2\n"),
+              AllOf(HasSubstr("column 'size': 'small' is no number"), HasSubstr("one of numbers")));
+  EXPECT_THAT(refusal("size,city,rooms\n1,Bern,\n"),
+              AllOf(HasSubstr("column 'rooms': the value is missing"), HasSubstr("in training none was")));
+  EXPECT_THAT(refusal<NotFound>("size,town,rooms\n1,Bern,2\n"), HasSubstr("has no column 'city'"));
+  EXPECT_THAT(refusal("size,city,rooms\n1e300,Bern,2\n"), HasSubstr("too far from the mean"));
+}
+
+TEST(TableSchema, TakesTheUnseenAsMissingWhereItIsAsked) {
+  const Array features =
+      table_features(fitted(), parse("size,city,rooms\n3,Rome,3\n,NA,\n"), UnseenValue::kMissing);
+  EXPECT_THAT(row(features, 0), ElementsAre(0, 0, 0, 0, 0));
+  EXPECT_THAT(row(features, 1), ElementsAre(0, 1, 0, 0, 0));
+  EXPECT_THAT(refusal("size,city,rooms\nsmall,Bern,2\n", UnseenValue::kMissing), HasSubstr("is no number"));
+}
+
+TEST(TableSchema, AsksWhereAColumnIsNeitherNumbersNorCategories) {
+  const auto fit = [](const std::string& text, TableOptions options) {
+    return message_of<DataError>([&] { TableSchema::fit(parse(text), options); });
+  };
+  const std::string mixed = "x,y\n1,1\n2,2\n3,3\nold,4\n";
+  EXPECT_THAT(fit(mixed, {.target = "y"}), AllOf(HasSubstr("line 5, column 'x': 'old' is no number"),
+                                                 HasSubstr("3 of the column's 4 values")));
+  EXPECT_THAT(fit(mixed, {.target = "y", .numbers = {"x"}}), HasSubstr("'old' is no number"));
+  EXPECT_EQ(TableSchema::fit(parse(mixed), {.target = "y", .categories = {"x"}}).features(), 4);
+  EXPECT_EQ(TableSchema::fit(parse(mixed), {.target = "y", .missing_words = {"OLD"}}).features(), 2);
+  EXPECT_THAT(fit("x,y\n,1\n,2\n", {.target = "y"}), HasSubstr("column 'x' of 't.csv' has no value"));
+  EXPECT_THAT(fit("x,y\n1,1\n2,\n", {.target = "y"}),
+              AllOf(HasSubstr("line 3"), HasSubstr("target is missing")));
+  EXPECT_THAT(fit("x,y\n1,a\n2,b\n", {.target = "y"}), HasSubstr("is it a classification?"));
+  EXPECT_THAT(fit("x,y\n1,a\n2,a\n", {.target = "y", .task = TableTask::kClassification}),
+              HasSubstr("one class alone"));
+  EXPECT_THAT(fit("x,y\na,1\nb,2\nc,2\n", {.target = "y", .largest_vocabulary = 2}),
+              HasSubstr("3 different values, more than 2"));
+  EXPECT_THAT(fit("y\n1\n", {.target = "y"}), HasSubstr("no column to learn from"));
+  EXPECT_THAT(
+      message_of<InvalidArgument>([&] { TableSchema::fit(parse(mixed), {.target = "y", .id = "y"}); }),
+      HasSubstr("'y' cannot be the target and the name of the rows"));
+}
+
+TEST(TableSchema, AConstantColumnIsZeroAndNotInfinite) {
+  const TableSchema schema = TableSchema::fit(parse("x,z,y\n0.1,1,1\n0.1,2,2\n0.1,3,3\n"), {.target = "y"});
+  EXPECT_EQ(schema.columns()[0].moments, (TableMoments{0.1, 1}));
+  EXPECT_EQ(table_features(schema, parse("x,z\n0.1,2\n")).values<float>()[0], 0.0F);
+}
+
+TEST(TableSchema, OrdersClassesOfNumbersAsNumbers) {
+  const TableSchema schema = TableSchema::fit(parse("x,y\n1,10\n2,9\n3,10\n4,1\n"),
+                                              {.target = "y", .task = TableTask::kClassification});
+  EXPECT_THAT(schema.class_names(), ElementsAre("1", "9", "10"));
+  EXPECT_THAT(message_of<DataError>([&] { table_dataset(schema, parse("x,y\n1,8\n")); }),
+              AllOf(HasSubstr("'8' is none of the 3 classes"), HasSubstr("line 2")));
+}
+
+TEST(TableSchema, ComesBackFromItsText) {
+  for (const TableTask task : {TableTask::kRegression, TableTask::kClassification}) {
+    TableOptions given = options();
+    given.task = task;
+    given.training_part = "a part";
+    const TableSchema schema = TableSchema::fit(parse(kTraining), given);
+    EXPECT_EQ(TableSchema::from_json(schema.to_json(), "text"), schema);
+  }
+  const std::string text = fitted().to_json();
+  for (const auto& [from, to] : {std::pair{"\"version\": 1", "\"version\": 2"},
+                                 {"\"deviation\": ", "\"deviation\": -"},
+                                 {"\"Ulm\"", "\"Alm\""},
+                                 {"\"city\"", "\"size\""},
+                                 {"\"kind\": \"number\"", "\"kind\": \"text\""}}) {
+    std::string changed = text;
+    ASSERT_NE(changed.find(from), std::string::npos) << from;
+    changed.replace(changed.find(from), std::string(from).size(), to);
+    EXPECT_THAT(message_of<DataError>([&] { TableSchema::from_json(changed, "here"); }),
+                HasSubstr("'here' holds no schema"));
+  }
+}
+
+TEST(TableDataset, GivesFeaturesTargetsAndNames) {
+  const TableSchema schema = fitted();
+  const std::vector<int64_t> rows = {3, 0};
+  Pipeline pipeline(table_dataset(schema, parse(kTraining), rows).batch(2), {.sample_names = true});
+  Batch batch;
+  ASSERT_TRUE(pipeline.next(&batch));
+  EXPECT_THAT(batch.names, ElementsAre("d", "a"));
+  EXPECT_EQ(row(batch.components[0], 1), row(table_features(schema, parse(kTraining)), 0));
+  EXPECT_THAT(batch.components[1].values<float>(),
+              ElementsAre(FloatEq(15 / std::sqrt(125.0F)), FloatEq(-15 / std::sqrt(125.0F))));
+}
+
+TEST(TableDataset, NamesRowsByFileAndLineWithoutAnId) {
+  const TableSchema schema = TableSchema::fit(parse("x,y\n1,1\n2,2\n"), {.target = "y"});
+  Pipeline pipeline(
+      table_dataset(schema, data::parse_csv_table("x\n\n7\n8\n", ',', "a/b/new.csv"), {.with_target = false})
+          .batch(2),
+      {.sample_names = true});
+  Batch batch;
+  ASSERT_TRUE(pipeline.next(&batch));
+  EXPECT_EQ(batch.components.size(), 1u);
+  EXPECT_THAT(batch.names, ElementsAre("new.csv:3", "new.csv:4"));
+}
+
+}  // namespace
+}  // namespace mox
