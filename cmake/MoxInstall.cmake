@@ -35,7 +35,7 @@ install(FILES ${CMAKE_BINARY_DIR}/moxingConfig.cmake ${CMAKE_BINARY_DIR}/moxingC
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/moxing)
 
 # Programs, and what is read. (What each component is as a Debian package: MoxPackage.cmake.)
-set(jobs mnist_softmax fashion_lenet image_classifier cifar_resnet)
+set(jobs mnist_softmax fashion_lenet image_classifier cifar_resnet tabular)
 install(TARGETS mox ${jobs} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/moxing COMPONENT tools
         FILES_MATCHING PATTERN "*.yaml" PATTERN zoo EXCLUDE)
