@@ -47,6 +47,14 @@ class MoxCommand : public testing::Test {
   const std::string log_dir_ = fresh_directory("mox_command");
 };
 
+TEST_F(MoxCommand, HelpExplainsNames) {
+  EXPECT_THAT(run_mox("help relu").out, HasSubstr("Tensor relu(const Tensor& x)"));
+  EXPECT_THAT(run_mox("help convert").out, HasSubstr("--shards"));
+  EXPECT_EQ(run_mox("help").out, run_mox("--help").out);
+  expect_refused("help rleu", "is 'relu' meant?");
+  expect_refused("help a_name_that_nothing_has", "docs/reference lists them");
+}
+
 TEST_F(MoxCommand, HelpShowsEverySubcommand) {
   for (const char* flag : {"--help", "-h"}) {
     const Result result = run_mox(flag);
