@@ -141,6 +141,21 @@ const std::vector<Tensor>& Graph::collection(const std::string& key) const {
   return found == collections_.end() ? empty : found->second;
 }
 
+bool Graph::has_variable_in(std::string_view scope) const {
+  if (variable_index_.contains(scope)) return true;
+  const std::string inside = std::string(scope) + '/';
+  const auto first = variable_index_.lower_bound(inside);
+  return first != variable_index_.end() && first->first.starts_with(inside);
+}
+
+std::string Graph::free_scope(std::string_view wanted) {
+  int& number = first_free_numbers_.try_emplace(std::string(wanted), 0).first->second;
+  for (;; ++number) {
+    std::string candidate = number == 0 ? std::string(wanted) : fmt::format("{}_{}", wanted, number);
+    if (!has_variable_in(candidate)) return candidate;
+  }
+}
+
 std::string Graph::unique_name(std::string_view wanted) {
   auto [entry, is_new] = taken_names_.try_emplace(std::string(wanted), 0);
   if (is_new) return entry->first;

@@ -60,13 +60,20 @@ class Graph {
 
   // A name that no node of this graph has: `wanted`, or `wanted_1`, `wanted_2`, ...
   std::string unique_name(std::string_view wanted);
+  // A scope in which no variable of this graph lies: `wanted`, or `wanted_1`, `wanted_2`, ..., the first of
+  // them. Does not take it: a variable declared in it does.
+  std::string free_scope(std::string_view wanted);
 
  private:
+  bool has_variable_in(std::string_view scope) const;
+
   std::vector<std::unique_ptr<Node>> nodes_;
   std::map<std::string, int, std::less<>> taken_names_;
   std::vector<Tensor> variables_;
   std::vector<VariableSpec> variable_specs_;
   std::map<std::string, size_t, std::less<>> variable_index_;
+  // For a scope that was asked for: all numbers below are taken, and stay so, since variables stay.
+  std::map<std::string, int, std::less<>> first_free_numbers_;
   std::vector<VariableUpdate> updates_;
   std::map<std::string, std::vector<Tensor>> collections_;
   int stretches_ = 0;

@@ -11,15 +11,8 @@ namespace mox::layers::internal {
 
 std::string scope_name(const std::string& given, std::string_view kind) {
   if (!given.empty()) return given;
-  const Graph& graph = current_graph(kind);
-  std::string name(kind);
-  auto taken = [&](const std::string& candidate) {
-    for (const Tensor& variable : graph.variables())
-      if (is_in_scope(graph.spec(variable).name, current_name_scope() + candidate)) return true;
-    return false;
-  };
-  for (int number = 1; taken(name); ++number) name = fmt::format("{}_{}", kind, number);
-  return name;
+  const std::string& outside = current_name_scope();
+  return current_graph(kind).free_scope(outside + std::string(kind)).substr(outside.size());
 }
 
 Tensor float32_of_rank(const Tensor& x, int rank, std::string_view layer, SourceLocation where) {

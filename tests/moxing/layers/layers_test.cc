@@ -253,5 +253,18 @@ TEST_F(BatchNormRun, ASharedLayerFollowsAllItsUsesInTurn) {
                   0.5f * (0.5f * 0 + 0.5f * 0.5f) + 0.5f * 10.5f);
 }
 
+// Names were found by counting from 1 and looking at all variables each time: the cube of their number.
+TEST_F(LayersTest, ThousandsWithoutANameGetTheFirstFreeNumbers) {
+  Tensor x = input({1, 2});
+  layers::dense(x, 1, {.name = "dense_3"});
+  for (int i = 0; i < 6000; ++i) x = layers::dense(x, 2, {.use_bias = false});
+  const std::vector<std::string> names = variables();
+  EXPECT_THAT(
+      std::vector(names.begin(), names.begin() + 7),
+      ElementsAre("dense_3/kernel [2, 1]", "dense_3/bias [1]", "dense/kernel [2, 2]", "dense_1/kernel [2, 2]",
+                  "dense_2/kernel [2, 2]", "dense_4/kernel [2, 2]", "dense_5/kernel [2, 2]"));
+  EXPECT_EQ(names.back(), "dense_6000/kernel [2, 2]");
+}
+
 }  // namespace
 }  // namespace mox
