@@ -17,52 +17,12 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/input_file.h"
+#include "runtime/base/new_file.h"
 
 namespace mox::boost {
 namespace {
 
 constexpr int64_t kColumnsAtOnce = 64 * kTileColumns;
-
-// A file that appears under its name when it is whole.
-class NewFile {
- public:
-  explicit NewFile(const std::string& path) : path_(path), temporary_(path + ".saving") {
-    fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd_ < 0) fail("write");
-  }
-  ~NewFile() {
-    if (fd_ < 0) return;
-    ::close(fd_);
-    ::unlink(temporary_.c_str());
-  }
-  NewFile(const NewFile&) = delete;
-  NewFile& operator=(const NewFile&) = delete;
-
-  void write_at(int64_t offset, std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-      const ssize_t put = ::pwrite(fd_, bytes.data(), bytes.size(), offset);
-      if (put < 0 && errno == EINTR) continue;
-      if (put <= 0) fail("write");
-      bytes = bytes.subspan(static_cast<size_t>(put));
-      offset += put;
-    }
-  }
-  void publish() {
-    if (::fsync(fd_) != 0) fail("write");
-    if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename");
-    ::close(fd_);
-    fd_ = -1;
-    const std::string parent = std::filesystem::path(path_).parent_path().string();
-    sync_directory(parent.empty() ? "." : parent);
-  }
-
- private:
-  [[noreturn]] void fail(const char* what) const {
-    throw IoError(fmt::format("cannot {} '{}': {}", what, temporary_, std::strerror(errno)));
-  }
-  std::string path_, temporary_;
-  int fd_ = -1;
-};
 
 }  // namespace
 
@@ -88,9 +48,9 @@ void write_basis(const std::string& path, const Basis& basis, Communicator& rank
       if (rank > 0) ranks.broadcast(std::as_writable_bytes(std::span(block)), rank);
       if (!file) continue;
       for (int64_t i = 0; i < components; ++i)
-        file->write_at(static_cast<int64_t>(header.size()) +
-                           (i * columns + slice.first + done) * static_cast<int64_t>(sizeof(float)),
-                       std::as_bytes(std::span(block).subspan(static_cast<size_t>(i) * count, count)));
+        file->write_at(
+            header.size() + static_cast<uint64_t>(i * columns + slice.first + done) * sizeof(float),
+            std::as_bytes(std::span(block).subspan(static_cast<size_t>(i) * count, count)));
     }
   }
   if (file) file->publish();

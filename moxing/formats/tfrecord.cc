@@ -17,6 +17,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
+#include "runtime/base/opened_file.h"
 #include "runtime/base/random.h"
 
 namespace mox::data {
@@ -27,26 +28,6 @@ using internal::FileIdentity;
 // More files than this are opened for each read, so that a set of thousands stays within the limit on
 // descriptors.
 constexpr size_t kMostDescriptors = 256;
-
-class Descriptor {
- public:
-  explicit Descriptor(const std::string& path) : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (descriptor_ >= 0) return;
-    const std::string text = fmt::format("cannot open '{}': {}", path, std::strerror(errno));
-    if (errno == ENOENT) throw NotFound(text);
-    throw IoError(text);
-  }
-  ~Descriptor() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return descriptor_; }
-  int release() { return std::exchange(descriptor_, -1); }
-
- private:
-  int descriptor_;
-};
 
 void read_at(int descriptor, const std::string& path, uint64_t offset, std::span<std::byte> out) {
   while (!out.empty()) {
@@ -169,7 +150,7 @@ std::shared_ptr<const TfRecordFiles> TfRecordFiles::open(const std::vector<std::
   if (options.cache_index && !options.index_directory.empty()) make_directories(options.index_directory);
   for (size_t i = 0; i < paths.size(); ++i) {
     const std::string& path = paths[i];
-    Descriptor file(path);
+    FileDescriptor file = open_regular_file(path);
     const FileIdentity identity = identity_of(file.get(), path);
     const std::string cache = index_path(path, options);
     std::optional<std::vector<uint64_t>> offsets;
@@ -219,7 +200,7 @@ std::span<const std::byte> TfRecordFiles::read(int64_t index, RecordBuffer* buff
   const std::string& path = paths_[at.file];
   const auto framed = buffer->take(at.end - at.begin);
   if (descriptors_.empty()) {
-    const Descriptor file(path);
+    const FileDescriptor file = open_regular_file(path);
     read_at(file.get(), path, at.begin, framed);
   } else {
     read_at(descriptors_[at.file], path, at.begin, framed);

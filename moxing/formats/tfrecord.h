@@ -19,6 +19,10 @@
 
 #include "runtime/base/function_ref.h"
 
+namespace mox {
+class NewFile;
+}
+
 namespace mox::data {
 
 // CRC-32C (Castagnoli); pass the previous value to continue.
@@ -121,8 +125,7 @@ class TfRecordWriter {
   void append(std::span<const std::byte> bytes);
   void flush();
 
-  std::string path_, temporary_;
-  int descriptor_ = -1;
+  std::unique_ptr<NewFile> file_;  // until it is closed
   std::vector<std::byte> buffer_;
   int64_t records_ = 0;
   uint64_t bytes_ = 0;

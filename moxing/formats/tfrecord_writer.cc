@@ -1,49 +1,24 @@
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <filesystem>
+#include <utility>
 
 #include "moxing/formats/tfrecord.h"
 #include "runtime/base/error.h"
-#include "runtime/base/file.h"
+#include "runtime/base/new_file.h"
 
 namespace mox::data {
 namespace {
 
 constexpr size_t kBufferBytes = 1 << 20;
 
-[[noreturn]] void fail(const char* what, const std::string& path) {
-  throw IoError(fmt::format("cannot {} '{}': {}", what, path, std::strerror(errno)));
-}
-
 }  // namespace
 
-TfRecordWriter::TfRecordWriter(std::string path)
-    : path_(std::move(path)), temporary_(fmt::format("{}.writing-{}", path_, ::getpid())) {
-  descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (descriptor_ < 0) fail("create", temporary_);
+TfRecordWriter::TfRecordWriter(std::string path) : file_(std::make_unique<NewFile>(std::move(path))) {
   buffer_.reserve(kBufferBytes);
 }
 
-TfRecordWriter::~TfRecordWriter() {
-  if (descriptor_ < 0) return;
-  ::close(descriptor_);
-  std::remove(temporary_.c_str());
-}
+TfRecordWriter::~TfRecordWriter() = default;
 
 void TfRecordWriter::flush() {
-  for (size_t done = 0; done < buffer_.size();) {
-    const ssize_t wrote = ::write(descriptor_, buffer_.data() + done, buffer_.size() - done);
-    if (wrote < 0) {
-      if (errno == EINTR) continue;
-      fail("write", temporary_);
-    }
-    done += static_cast<size_t>(wrote);
-  }
+  file_->write(buffer_);
   buffer_.clear();
 }
 
@@ -54,7 +29,7 @@ void TfRecordWriter::append(std::span<const std::byte> bytes) {
 }
 
 void TfRecordWriter::write(std::span<const std::byte> record) {
-  MOX_ASSERT(descriptor_ >= 0, "a TfRecordWriter is written to before it is closed");
+  MOX_ASSERT(file_, "a TfRecordWriter is written to before it is closed");
   const uint64_t length = record.size();
   const auto header = std::as_bytes(std::span(&length, 1));
   const uint32_t header_checksum = masked_crc32c(header), checksum = masked_crc32c(record);
@@ -66,17 +41,10 @@ void TfRecordWriter::write(std::span<const std::byte> record) {
 }
 
 void TfRecordWriter::close() {
-  MOX_ASSERT(descriptor_ >= 0, "a TfRecordWriter is closed once");
+  MOX_ASSERT(file_, "a TfRecordWriter is closed once");
   flush();
-  if (::fsync(descriptor_) != 0) fail("sync", temporary_);
-  if (::close(std::exchange(descriptor_, -1)) != 0 || std::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    const int reason = errno;
-    std::remove(temporary_.c_str());
-    errno = reason;
-    fail("finish", path_);
-  }
-  const std::string directory = std::filesystem::path(path_).parent_path().string();
-  sync_directory(directory.empty() ? "." : directory);
+  file_->publish();
+  file_.reset();
 }
 
 }  // namespace mox::data

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/opened_file.h"
 
 namespace mox {
 namespace {
@@ -24,22 +25,6 @@ namespace {
 
 // To find a temporary name that nobody else has taken.
 constexpr int kMostAttempts = 10'000;
-
-// Owns a file descriptor.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 void write_all(int fd, std::span<const std::byte> bytes, const std::string& path) {
   while (!bytes.empty()) {
@@ -60,18 +45,13 @@ std::string parent_of(const std::string& path) {
 }  // namespace
 
 std::string read_file(const std::string& path) {
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) {
-    if (errno == ENOENT) throw NotFound(fmt::format("no file '{}'", path));
-    throw_io("open", path, errno);
-  }
+  const FileDescriptor file = open_regular_file(path);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) throw_io("stat", path, errno);
-  if (S_ISDIR(status.st_mode)) throw_io("read", path, EISDIR);
   std::string content(static_cast<size_t>(status.st_size), '\0');
   size_t filled = 0;
   for (;;) {
-    if (filled == content.size()) content.resize(content.size() + 65536);  // grew since, or a pipe
+    if (filled == content.size()) content.resize(content.size() + 65536);  // grew since
     const ssize_t got = ::read(file.get(), content.data() + filled, content.size() - filled);
     if (got < 0) {
       if (errno == EINTR) continue;
@@ -95,7 +75,7 @@ void write_file_atomically(const std::string& path, std::span<const std::span<co
     // rename.
     if (descriptor < 0 && (errno != EEXIST || attempt == kMostAttempts)) throw_io("create", temporary, errno);
   }
-  Descriptor file(descriptor);
+  FileDescriptor file(descriptor);
   try {
     for (auto piece : pieces) write_all(file.get(), piece, temporary);
     if (::fsync(file.get()) != 0) throw_io("flush", temporary, errno);
@@ -127,7 +107,7 @@ void make_directories(const std::string& path) {
 }
 
 void sync_directory(const std::string& path) {
-  Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const FileDescriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory.get() < 0) throw_io("open the directory", path, errno);
   // Some file systems cannot sync a directory and say EINVAL; the rename is then as durable as they make it.
   if (::fsync(directory.get()) != 0 && errno != EINVAL) throw_io("flush the directory", path, errno);

@@ -6,25 +6,23 @@
 #include <span>
 #include <string>
 
+#include "runtime/base/opened_file.h"
+
 namespace mox {
 
 // Threads: `read_at` from any number at the same time.
 class InputFile {
  public:
-  // Throws NotFound if there is no such file, IoError if it cannot be opened.
+  // Throws NotFound if there is no such file, IoError if it cannot be opened or is not a regular file.
   explicit InputFile(const std::string& path);
-  ~InputFile();
-  InputFile(InputFile&& other) noexcept;
-  InputFile& operator=(InputFile&&) = delete;
 
-  // Throws IoError for what is not a regular file.
-  uint64_t bytes() const;
+  uint64_t bytes() const;  // throws IoError
   // Fills `out` with the bytes from `offset` on. Throws IoError, and DataError if the file ends before.
   void read_at(uint64_t offset, std::span<std::byte> out) const;
 
  private:
   std::string path_;
-  int fd_;
+  FileDescriptor file_;
 };
 
 }  // namespace mox

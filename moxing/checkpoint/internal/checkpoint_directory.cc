@@ -1,6 +1,5 @@
 #include "moxing/checkpoint/internal/checkpoint_directory.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <stdio.h>
 #include <sys/file.h>
@@ -16,6 +15,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/log.h"
 
 namespace mox::internal {
 namespace {
@@ -69,26 +69,24 @@ std::optional<CheckpointName> parse_checkpoint_name(std::string_view name) {
   return parsed;
 }
 
+// The owner's alone: whoever may read a file can lock it.
 DirectoryLock::DirectoryLock(const std::string& directory)
-    : fd_(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-  if (fd_ < 0)
-    throw IoError(fmt::format("cannot open the directory '{}': {}", directory, std::strerror(errno)));
-  const auto deadline = std::chrono::steady_clock::now() + kLockPatience;
-  while (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+    : file_(open_kept_file(directory + "/.save-lock", 0600)) {
+  auto warning = std::chrono::steady_clock::now() + kLockPatience;
+  while (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
     // A file system without locks gives another error than EWOULDBLOCK; a single writer needs none.
     if (errno != EWOULDBLOCK && errno != EINTR) return;
-    if (std::chrono::steady_clock::now() > deadline) {
-      ::close(fd_);
-      throw IoError(
-          fmt::format("another process has been saving a checkpoint in '{}' for more than {} seconds; "
-                      "only one run may use a log_dir: end the other one, or choose another log_dir",
+    if (std::chrono::steady_clock::now() > warning) {
+      log_warning(
+          fmt::format("another process has been saving a checkpoint in '{}' for {} seconds; this one waits "
+                      "for it. Only one "
+                      "run may use a log_dir: end the other one",
                       directory, kLockPatience.count()));
+      warning += kLockPatience;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 }
-
-DirectoryLock::~DirectoryLock() { ::close(fd_); }
 
 void remove_leftovers(const std::string& log_dir) {
   std::error_code error;

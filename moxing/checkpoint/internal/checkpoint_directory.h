@@ -15,6 +15,8 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/base/opened_file.h"
+
 namespace mox::internal {
 
 std::string checkpoint_name(int64_t step);
@@ -27,16 +29,16 @@ struct CheckpointName {
 // Nothing for a name that is none of the four above.
 std::optional<CheckpointName> parse_checkpoint_name(std::string_view name);
 
-// Held while a log_dir is changed. Throws IoError if another process or thread holds it for a minute.
+// Held while a log_dir is changed. Waits for another process or thread that holds it, and warns each minute:
+// what is to be saved is not given up for it. Throws IoError if the directory cannot be written.
 class DirectoryLock {
  public:
   explicit DirectoryLock(const std::string& directory);
-  ~DirectoryLock();
   DirectoryLock(const DirectoryLock&) = delete;
   DirectoryLock& operator=(const DirectoryLock&) = delete;
 
  private:
-  int fd_;
+  FileDescriptor file_;
 };
 
 // The following are for the holder of the lock.

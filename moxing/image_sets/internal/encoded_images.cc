@@ -1,6 +1,5 @@
 #include "moxing/image_sets/internal/encoded_images.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include "moxing/image/resample.h"
 #include "moxing/image_sets/internal/kept_images.h"
 #include "runtime/base/error.h"
+#include "runtime/base/opened_file.h"
 
 namespace mox::data::internal {
 namespace {
@@ -225,22 +225,13 @@ class AugmentedImages : public RandomAccessSource {
 }  // namespace
 
 std::span<const std::byte> read_into(const std::string& path, RecordBuffer* buffer) {
-  class Descriptor {
-   public:
-    explicit Descriptor(const std::string& name) : value(::open(name.c_str(), O_RDONLY | O_CLOEXEC)) {}
-    ~Descriptor() {
-      if (value >= 0) ::close(value);
-    }
-    const int value;
-  } file(path);
-  if (file.value < 0) fail("open", path);
+  const FileDescriptor file = open_regular_file(path);
   struct stat status {};
-  if (::fstat(file.value, &status) != 0) fail("look at", path);
-  if (!S_ISREG(status.st_mode)) throw IoError(fmt::format("'{}' is not a regular file", path));
+  if (::fstat(file.get(), &status) != 0) fail("look at", path);
   const auto bytes = buffer->take(static_cast<size_t>(status.st_size));
   size_t filled = 0;
   while (filled < bytes.size()) {
-    const ssize_t got = ::read(file.value, bytes.data() + filled, bytes.size() - filled);
+    const ssize_t got = ::read(file.get(), bytes.data() + filled, bytes.size() - filled);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail("read", path);
     if (got == 0) break;  // shorter than it was a moment ago

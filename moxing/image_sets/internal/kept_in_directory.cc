@@ -16,6 +16,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
+#include "runtime/base/opened_file.h"
 
 namespace mox::data::internal {
 namespace {
@@ -177,9 +178,7 @@ class KeptInDirectory : public KeptImages {
     for (int number = 1; number <= kMostCopies; ++number) {
       copy_ = (fs::path(options_.directory) / fmt::format("copy-{}", number)).string();
       make_directories(copy_);
-      file_ = ::open(path("images.bin").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-      if (file_ < 0)
-        throw IoError(fmt::format("cannot open '{}': {}", path("images.bin"), std::strerror(errno)));
+      file_ = open_kept_file(path("images.bin")).release();
       if (::flock(file_, LOCK_EX | LOCK_NB) == 0) {
         if (number > 1)
           log_info(fmt::format("the cache '{}' is in use; this process keeps a copy of its own, '{}'",

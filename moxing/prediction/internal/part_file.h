@@ -1,28 +1,26 @@
-// A file that appears under its name when it is whole.
+// The file of the predictions: appears under its name when it is whole.
 #pragma once
 
-#include <cstdio>
 #include <string>
 #include <string_view>
+
+#include "runtime/base/new_file.h"
 
 namespace mox::internal {
 
 class PartFile {
  public:
-  explicit PartFile(std::string path);  // makes PATH.part; throws IoError
-  ~PartFile();                          // removes it, unless it was finished
-  PartFile(const PartFile&) = delete;
-  PartFile& operator=(const PartFile&) = delete;
+  explicit PartFile(const std::string& path);  // throws IoError
 
   void write(std::string_view bytes);  // throws IoError
   void finish();                       // syncs and renames; throws IoError
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return file_.path(); }
 
  private:
-  [[noreturn]] void fail(const char* doing) const;
+  void flush();
 
-  std::string path_, part_;
-  std::FILE* file_;
+  NewFile file_;
+  std::string buffer_;
 };
 
 }  // namespace mox::internal

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "moxing/hooks/metric_names.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
+#include "runtime/base/opened_file.h"
 
 namespace mox::internal {
 namespace {
@@ -56,9 +56,7 @@ void append_line(const std::string& path, const PassResults& results) {
     line["prediction"] = true;
     line["samples"] = results.samples;
   }
-  std::ofstream file(path, std::ios::app);
-  file << line.dump() + '\n' << std::flush;
-  if (!file) throw IoError(fmt::format("'{}' cannot be written", path));
+  append_to(open_kept_file(path), path, line.dump() + '\n');
 }
 
 }  // namespace

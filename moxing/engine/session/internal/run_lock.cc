@@ -1,8 +1,8 @@
 #include "moxing/engine/session/internal/run_lock.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,6 +13,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/opened_file.h"
 
 namespace mox::internal {
 namespace {
@@ -21,6 +22,7 @@ namespace {
 constexpr std::chrono::seconds kPatience{2};
 constexpr std::chrono::milliseconds kBetweenAttempts{20};
 constexpr size_t kLongestOwner = 400;
+constexpr mode_t kOwnersAlone = 0600;
 
 std::string this_process() {
   char host[HOST_NAME_MAX + 1] = {};
@@ -50,9 +52,13 @@ RunLock::RunLock(const std::string& log_dir) {
     throw_unusable(log_dir, error.what());
   }
   const std::string path = log_dir + "/.lock";
-  descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (descriptor_ < 0)
-    throw_unusable(log_dir, fmt::format("cannot create '{}': {}", path, std::strerror(errno)));
+  try {
+    descriptor_ = open_kept_file(path, kOwnersAlone).release();
+  } catch (const IoError& error) {
+    throw_unusable(log_dir, error.what());
+  }
+  // One that an earlier version made: whoever may read it could hold it.
+  [[maybe_unused]] const int changed = ::fchmod(descriptor_, kOwnersAlone);
 
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {

@@ -1,0 +1,69 @@
+#include "runtime/base/new_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+
+namespace mox {
+namespace {
+
+uint64_t unforeseeable_number() {
+  uint64_t number = 0;
+  if (::getrandom(&number, sizeof number, 0) != sizeof number)
+    throw IoError(fmt::format("the system gives no random number: {}", std::strerror(errno)));
+  return number;
+}
+
+}  // namespace
+
+NewFile::NewFile(std::string path)
+    : path_(std::move(path)), temporary_(fmt::format("{}.writing-{:016x}", path_, unforeseeable_number())) {
+  // O_EXCL follows no link and takes nothing that is there already.
+  file_ = FileDescriptor(::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (file_.get() < 0) fail("create");
+}
+
+NewFile::~NewFile() {
+  if (file_.get() >= 0) ::unlink(temporary_.c_str());
+}
+
+void NewFile::write(std::span<const std::byte> bytes) {
+  write_at(end_, bytes);
+  end_ += bytes.size();
+}
+
+void NewFile::write_at(uint64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::pwrite(file_.get(), bytes.data(), std::min<size_t>(bytes.size(), 1 << 30),
+                                 static_cast<off_t>(offset));
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) fail("write");
+    bytes = bytes.subspan(static_cast<size_t>(put));
+    offset += static_cast<uint64_t>(put);
+  }
+}
+
+void NewFile::publish() {
+  if (::fsync(file_.get()) != 0) fail("flush");
+  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename a finished file from");
+  file_ = FileDescriptor();
+  const std::string parent = std::filesystem::path(path_).parent_path().string();
+  sync_directory(parent.empty() ? "." : parent);
+}
+
+void NewFile::fail(const char* doing) const {
+  throw IoError(fmt::format("cannot {} '{}': {}", doing, temporary_, std::strerror(errno)));
+}
+
+}  // namespace mox

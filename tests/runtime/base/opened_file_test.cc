@@ -1,0 +1,97 @@
+// What somebody else may have put in a file's place.
+#include "runtime/base/opened_file.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/base/input_file.h"
+#include "runtime/base/new_file.h"
+#include "tests/support/temporary_directory.h"
+
+namespace mox {
+namespace {
+
+namespace fs = std::filesystem;
+
+class OpenedFileTest : public ::testing::Test {
+ protected:
+  std::string in(const char* name) const { return directory_.path() + "/" + name; }
+  TemporaryDirectory directory_;
+};
+
+TEST_F(OpenedFileTest, AFifoIsRefusedAndNotWaitedFor) {
+  ASSERT_EQ(::mkfifo(in("fifo").c_str(), 0644), 0);
+  EXPECT_NE(message_of<IoError>([&] { read_file(in("fifo")); }).find("is a FIFO, not a regular file"),
+            std::string::npos);
+  EXPECT_NE(message_of<IoError>([&] { InputFile{in("fifo")}; }).find("is a FIFO"), std::string::npos);
+  EXPECT_NE(message_of<IoError>([&] { open_kept_file(in("fifo")); }).find("is a FIFO"), std::string::npos);
+}
+
+TEST_F(OpenedFileTest, ASocketAndADeviceAndADirectoryAreRefused) {
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  in("socket").copy(address.sun_path, sizeof address.sun_path - 1);
+  ASSERT_EQ(::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  EXPECT_THROW(open_regular_file(in("socket")), IoError);
+  ::close(socket);
+  EXPECT_NE(message_of<IoError>([] { read_file("/dev/zero"); }).find("is a device"), std::string::npos);
+  EXPECT_NE(message_of<IoError>([&] { read_file(directory_.path()); }).find("is a directory"),
+            std::string::npos);
+}
+
+TEST_F(OpenedFileTest, DataMayBeLinksButNothingIsWrittenThroughOne) {
+  write_file_atomically(in("elsewhere"), std::string_view("kept"));
+  fs::create_symlink(in("elsewhere"), in("link"));
+  EXPECT_EQ(read_file(in("link")), "kept");
+  EXPECT_NE(message_of<IoError>([&] { open_kept_file(in("link")); }).find("is a link"), std::string::npos);
+  fs::create_symlink(in("nowhere"), in("dangling"));
+  EXPECT_THROW(open_kept_file(in("dangling")), IoError);
+  EXPECT_FALSE(fs::exists(in("nowhere")));
+  fs::create_hard_link(in("elsewhere"), in("second_name"));
+  EXPECT_NE(message_of<IoError>([&] { open_kept_file(in("second_name")); }).find("a second name"),
+            std::string::npos);
+  EXPECT_EQ(read_file(in("elsewhere")), "kept");
+}
+
+TEST_F(OpenedFileTest, AKeptFileIsMadeOrGoneOnWith) {
+  const FileDescriptor made = open_kept_file(in("log"), 0600);
+  append_to(made, in("log"), "a\n");
+  append_to(open_kept_file(in("log")), in("log"), "b\n");
+  EXPECT_EQ(read_file(in("log")), "a\nb\n");
+  EXPECT_EQ(fs::status(in("log")).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+}
+
+TEST_F(OpenedFileTest, ANewFileAppearsWholeInPlaceOfALinkWhoseFileStays) {
+  write_file_atomically(in("elsewhere"), std::string_view("kept"));
+  fs::create_symlink(in("elsewhere"), in("out"));
+  {
+    NewFile file(in("out"));
+    file.write(std::as_bytes(std::span("ab", 2)));
+    file.write(std::as_bytes(std::span("cd", 2)));
+    file.write_at(1, std::as_bytes(std::span("B", 1)));
+    EXPECT_EQ(read_file(in("out")), "kept");
+    file.publish();
+  }
+  EXPECT_EQ(read_file(in("out")), "aBcd");
+  EXPECT_FALSE(fs::is_symlink(in("out")));
+  EXPECT_EQ(read_file(in("elsewhere")), "kept");
+}
+
+TEST_F(OpenedFileTest, ANewFileThatIsGivenUpLeavesNothing) {
+  { NewFile file(in("out")); }
+  EXPECT_TRUE(fs::is_empty(directory_.path()));
+  EXPECT_THROW(NewFile(in("no_directory/out")), IoError);
+}
+
+}  // namespace
+}  // namespace mox
