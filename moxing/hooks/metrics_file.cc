@@ -2,16 +2,14 @@
 
 #include <chrono>
 #include <cmath>
-#include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "moxing/hooks/hooks.h"
+#include "moxing/hooks/internal/metrics_log.h"
 #include "moxing/hooks/metric_names.h"
 #include "moxing/job/distributed.h"
 #include "runtime/base/error.h"
-#include "runtime/base/file.h"
 
 namespace mox {
 namespace {
@@ -27,7 +25,7 @@ class MetricsFileHook : public TrainingHook {
 
   void after_create_session(Session& session) override {
     if (std::exchange(ended_, false))
-      file_.close();  // of the run before, which may have been the same directory's
+      log_.close();  // of the run before, which may have been the same directory's
     open(session);
     mark_ = Clock::now();
   }
@@ -70,52 +68,18 @@ class MetricsFileHook : public TrainingHook {
     if (rank() != 0) return;
     if (session.log_dir().empty()) throw FailedPrecondition("metrics_file_hook needs a run with a log_dir");
     const std::string path = session.log_dir() + "/metrics.jsonl";
-    if (file_.is_open() && path == path_) return;
-    file_ = std::ofstream();
-    path_ = path;
+    if (log_.is_open() && path == log_.path()) return;
     samples_ = 0;
-    evaluated_step_ = -1;
-    drop_lines_after(session.global_step());
-    file_.open(path_, std::ios::app);
-    check("open");
-  }
-
-  // A run that goes on from step n writes the steps after n again.
-  void drop_lines_after(int64_t step) {
-    std::string kept;
-    try {
-      std::istringstream old(read_file(path_));
-      for (std::string line; std::getline(old, line);) {
-        const auto parsed = nlohmann::json::parse(line, nullptr, false);
-        // What is no whole line of ours was cut off by a crash or a full disk.
-        const bool has_step =
-            parsed.is_object() && parsed.contains(kStepField) && parsed[kStepField].is_number();
-        if (!has_step || parsed[kStepField].get<double>() > static_cast<double>(step)) continue;
-        if (parsed.contains(kEvaluationField)) evaluated_step_ = parsed[kStepField].get<int64_t>();
-        kept += line + '\n';
-      }
-    } catch (const NotFound&) {
-      return;
-    }
-    write_file_atomically(path_, kept);
+    log_.open(path, session.global_step());
+    evaluated_step_ = log_.evaluated_step();
   }
 
   void write(const nlohmann::ordered_json& line) {
-    if (!file_.is_open()) return;  // of another rank
-    file_ << line.dump() << '\n' << std::flush;
-    check("write");
-  }
-  void check(std::string_view doing) const {
-    if (!file_)
-      throw IoError(fmt::format(
-          "cannot {} the metrics file '{}': {}. The checkpoints are untouched; make room or make the "
-          "directory writable, and run again to go on from the latest",
-          doing, path_, std::strerror(errno)));
+    if (log_.is_open()) log_.write(line);  // else of another rank
   }
 
   int64_t every_n_steps_;
-  std::string path_;
-  std::ofstream file_;
+  internal::MetricsLog log_;
   Clock::time_point mark_;
   int64_t samples_ = 0;
   double learning_rate_ = 0;     // of the step

@@ -1,0 +1,151 @@
+#include "moxing/hooks/internal/metrics_log.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "moxing/hooks/metric_names.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/base/input_file.h"
+#include "runtime/base/log.h"
+
+namespace mox::internal {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr uint64_t kBlock = 64 << 10;
+
+// `work`, whose error says what becomes of the run.
+auto guarded(const std::string& path, const auto& work) {
+  try {
+    return work();
+  } catch (const IoError& error) {
+    throw IoError(
+        fmt::format("cannot write the metrics file '{}': {}. The checkpoints are untouched; make room or "
+                    "make the directory writable, and run again to go on from the latest",
+                    path, error.what()));
+  }
+}
+
+// Gives the lines of a file from the last to the first. A piece behind the last line's end counts as a line.
+class LinesFromTheEnd {
+ public:
+  explicit LinesFromTheEnd(const InputFile& file) : file_(file), unread_(file.bytes()), end_(unread_) {}
+
+  // Takes the line before the last one taken; false at the file's beginning.
+  bool next(std::string* line) {
+    size_t begin = std::string::npos;
+    // Its own line end is not the one before it.
+    while ((begin = held_.size() < 2 ? std::string::npos : held_.rfind('\n', held_.size() - 2)) ==
+               std::string::npos &&
+           unread_ > 0) {
+      const uint64_t count = std::min(unread_, kBlock);
+      std::string block(count, '\0');
+      file_.read_at(unread_ - count, std::as_writable_bytes(std::span(block)));
+      held_.insert(0, block);
+      unread_ -= count;
+    }
+    if (held_.empty()) return false;
+    begin = begin == std::string::npos ? 0 : begin + 1;
+    *line = held_.substr(begin);
+    held_.resize(begin);
+    end_ -= line->size();
+    return true;
+  }
+  uint64_t begin() const { return end_; }  // of the line taken last
+
+ private:
+  const InputFile& file_;
+  uint64_t unread_, end_;
+  std::string held_;
+};
+
+bool is_of_a_step(std::string_view line) {
+  return line.find("\"evaluation\":") == std::string_view::npos &&
+         line.find("\"prediction\":") == std::string_view::npos;
+}
+
+}  // namespace
+
+void MetricsLog::open(const std::string& path, int64_t step) {
+  close();
+  path_ = path;
+  evaluated_step_ = -1;
+  guarded(path_, [&] {
+    file_ = open_kept_file(path_);
+    cut_after(step);
+  });
+}
+
+void MetricsLog::cut_after(int64_t step) {
+  const InputFile file(path_);
+  LinesFromTheEnd lines(file);
+  std::vector<std::string> kept;  // evaluations of kept steps between lines that go, the last first
+  bytes_ = 0;                     // up to a line that stays
+  bool is_changed = false;
+  for (std::string line; lines.next(&line);) {
+    const auto parsed = line.back() == '\n' ? Json::parse(line, nullptr, false) : Json();
+    const bool has_step = parsed.is_object() && parsed.contains(kStepField) && parsed[kStepField].is_number();
+    const bool stays = has_step && parsed[kStepField].get<double>() <= static_cast<double>(step);
+    if (stays && evaluated_step_ < 0 && parsed.contains(kEvaluationField) &&
+        parsed[kStepField].is_number_integer())
+      evaluated_step_ = parsed[kStepField].get<int64_t>();
+    if (stays && is_of_a_step(line) && parsed[kStepField].get<double>() < static_cast<double>(step)) {
+      bytes_ = lines.begin() + line.size();
+      break;
+    }
+    if (stays)
+      kept.push_back(line);
+    else
+      is_changed = true;
+  }
+  std::string text;
+  for (auto line = kept.rbegin(); line != kept.rend(); ++line) text += *line;
+  if (is_changed) {
+    if (::ftruncate(file_.get(), static_cast<off_t>(bytes_)) != 0)
+      throw IoError(fmt::format("cannot cut '{}': {}", path_, std::strerror(errno)));
+    append_to(file_, path_, text);
+  }
+  bytes_ += text.size();
+}
+
+void MetricsLog::write(const nlohmann::ordered_json& line) {
+  const std::string text = line.dump() + '\n';
+  guarded(path_, [&] {
+    append_to(file_, path_, text);
+    bytes_ += text.size();
+    if (bytes_ > most_bytes_) thin();
+  });
+}
+
+void MetricsLog::thin() {
+  const std::string all = read_file(path_);
+  std::string kept;
+  bool drops = false;
+  for (size_t begin = 0; begin < all.size();) {
+    const size_t end = std::min(all.find('\n', begin), all.size() - 1) + 1;
+    const std::string_view line = std::string_view(all).substr(begin, end - begin);
+    if (begin < all.size() / 2 && is_of_a_step(line)) drops = !drops;
+    if (begin >= all.size() / 2 || !is_of_a_step(line) || !drops) kept += line;
+    begin = end;
+  }
+  write_file_atomically(path_, kept);
+  file_ = open_kept_file(path_);
+  bytes_ = kept.size();
+  log_info(fmt::format(
+      "'{}' has grown to {} MiB: every second line of a step in its older half has been taken out; "
+      "evaluations stay",
+      path_, all.size() >> 20));
+  // Evaluations alone may be as much; not the same work for each line then.
+  if (bytes_ > most_bytes_ / 8 * 7) most_bytes_ = 2 * bytes_;
+}
+
+}  // namespace mox::internal

@@ -1,0 +1,111 @@
+#include "moxing/hooks/internal/metrics_log.h"
+
+#include <gmock/gmock-more-matchers.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "tests/support/temporary_directory.h"
+
+namespace mox::internal {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string step_line(int64_t step) { return "{\"step\":" + std::to_string(step) + ",\"loss\":0.5}\n"; }
+std::string evaluation_line(int64_t step) {
+  return "{\"step\":" + std::to_string(step) + ",\"evaluation\":true,\"loss\":0.25}\n";
+}
+
+class MetricsLogTest : public ::testing::Test {
+ protected:
+  std::string after_open(const std::string& content, int64_t step) {
+    directory_.write("metrics.jsonl", content);
+    log_.open(path(), step);
+    return read_file(path());
+  }
+  std::string path() const { return directory_.file("metrics.jsonl"); }
+
+  TemporaryDirectory directory_;
+  MetricsLog log_;
+};
+
+TEST_F(MetricsLogTest, StepsAfterTheOneGoneOnFromAreCutOff) {
+  EXPECT_EQ(after_open(step_line(1) + step_line(2) + step_line(3), 2), step_line(1) + step_line(2));
+  EXPECT_EQ(after_open(step_line(1) + step_line(2), 0), "");
+  EXPECT_EQ(after_open(step_line(1) + step_line(2), 7), step_line(1) + step_line(2));
+  EXPECT_EQ(after_open("", 7), "");
+}
+
+TEST_F(MetricsLogTest, WhatIsNoWholeLineGoes) {
+  EXPECT_EQ(after_open(step_line(1) + "{\"step\":\"two\"}\nnonsense\n" + "{\"step\":1,\"lo", 1),
+            step_line(1));
+  EXPECT_EQ(after_open("\n\n", 1), "");
+}
+
+// A checkpoint that was evaluated later has its line behind those of steps that go.
+TEST_F(MetricsLogTest, EvaluationsOfStepsThatStayAreKept) {
+  EXPECT_EQ(
+      after_open(step_line(1) + evaluation_line(1) + step_line(5) + evaluation_line(5) + evaluation_line(2),
+                 4),
+      step_line(1) + evaluation_line(1) + evaluation_line(2));
+  EXPECT_EQ(log_.evaluated_step(), 2);
+  EXPECT_EQ(after_open(step_line(2) + evaluation_line(4) + step_line(4), 4),
+            step_line(2) + evaluation_line(4) + step_line(4));
+  EXPECT_EQ(log_.evaluated_step(), 4);
+  EXPECT_EQ(after_open(step_line(2), 4), step_line(2));
+  EXPECT_EQ(log_.evaluated_step(), -1);
+}
+
+// It was read, parsed and written whole at each start.
+TEST_F(MetricsLogTest, ReadsNoMoreThanTheEnd) {
+  std::string content = "this line is not looked at\n";
+  for (int64_t step = 1; step <= 20'000; ++step) content += step_line(step);
+  const std::string kept = content;
+  for (int64_t step = 20'001; step <= 30'000; ++step) content += step_line(step);
+  EXPECT_EQ(after_open(content, 20'000), kept);
+}
+
+TEST_F(MetricsLogTest, GoesOnBehindWhatStays) {
+  after_open(step_line(1) + step_line(2), 1);
+  log_.write({{"step", 2}, {"loss", 0.5}});
+  EXPECT_EQ(read_file(path()), step_line(1) + step_line(2));
+}
+
+TEST_F(MetricsLogTest, StaysBoundedAndKeepsEvaluationsAndWhatIsNew) {
+  constexpr uint64_t kMostBytes = 10'000;
+  MetricsLog log(kMostBytes);
+  log.open(path(), 0);
+  for (int64_t step = 1; step <= 20'000; ++step) {
+    log.write({{"step", step}, {"loss", 0.5}});
+    if (step % 1000 == 0) log.write({{"step", step}, {"evaluation", true}});
+  }
+  const std::string content = read_file(path());
+  EXPECT_LE(content.size(), kMostBytes);
+  std::istringstream lines(content);
+  int evaluations = 0;
+  int64_t before = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const auto parsed = nlohmann::json::parse(line);
+    if (parsed.contains("evaluation")) ++evaluations;
+    EXPECT_GE(parsed["step"], before);
+    before = parsed["step"];
+  }
+  EXPECT_EQ(evaluations, 20);
+  EXPECT_THAT(content, HasSubstr(step_line(19'999) + step_line(20'000)));
+}
+
+TEST_F(MetricsLogTest, ALinkInItsPlaceIsNotFollowed) {
+  const std::string elsewhere = directory_.write("elsewhere", "kept");
+  std::filesystem::create_symlink(elsewhere, path());
+  EXPECT_THROW(log_.open(path(), 0), IoError);
+  EXPECT_EQ(read_file(elsewhere), "kept");
+}
+
+}  // namespace
+}  // namespace mox::internal
