@@ -1,6 +1,6 @@
 // Softmax regression on MNIST-style images: the smallest complete program.
 //
-//   build/bin/mnist_softmax --data_url=/usr/share/datasets/fashion-mnist --train_url=/tmp/softmax
+//   build/bin/mnist_softmax --data_url=/usr/share/datasets/fashion-mnist --train_url=softmax_run
 #include <moxing/moxing.h>
 
 namespace {
