@@ -1,41 +1,90 @@
 #include "runtime/exec/internal/memory_plan.h"
 
 #include <algorithm>
+#include <map>
 #include <new>
 #include <numeric>
+#include <queue>
+#include <span>
+#include <utility>
 
 namespace mox {
+namespace {
+
+constexpr int64_t kAlignment = 64;
+
+int64_t aligned(const MemoryBlock& block) {
+  return (static_cast<int64_t>(block.bytes) + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+int64_t end_of(int64_t offset, int64_t size) {
+  int64_t end = 0;
+  if (__builtin_add_overflow(offset, size, &end)) throw std::bad_alloc();
+  return end;
+}
+
+// At the lowest offset that is free among `placed`, which are sorted by offset.
+int64_t lowest_free(const std::vector<const MemoryBlock*>& placed, const MemoryBlock& block) {
+  int64_t offset = 0;
+  for (const MemoryBlock* other : placed) {
+    if (other->last_instruction < block.first_instruction ||
+        other->first_instruction > block.last_instruction)
+      continue;
+    if (other->offset - offset >= aligned(block)) break;
+    offset = std::max(offset, other->offset + aligned(*other));
+  }
+  return offset;
+}
+
+// From `arena` on; returns where they end.
+int64_t place_by_time(std::vector<MemoryBlock>& blocks, std::span<size_t> indices, int64_t arena) {
+  std::ranges::sort(indices, [&](size_t a, size_t b) {
+    return std::pair(blocks[a].first_instruction, a) < std::pair(blocks[b].first_instruction, b);
+  });
+  using Chunk = std::pair<int64_t, int64_t>;  // size, offset
+  std::multimap<int64_t, int64_t> free;       // chunks
+  std::priority_queue<std::pair<int, Chunk>, std::vector<std::pair<int, Chunk>>, std::greater<>> in_use;
+  for (const size_t index : indices) {
+    MemoryBlock& block = blocks[index];
+    while (!in_use.empty() && in_use.top().first < block.first_instruction) {
+      free.insert(in_use.top().second);
+      in_use.pop();
+    }
+    const int64_t size = aligned(block);
+    Chunk chunk{size, arena};
+    if (const auto found = free.lower_bound(size); found != free.end() && found->first <= 2 * size) {
+      chunk = *found;
+      free.erase(found);
+    } else {
+      arena = end_of(arena, size);
+    }
+    block.offset = chunk.second;
+    in_use.emplace(block.last_instruction, chunk);
+  }
+  return arena;
+}
+
+}  // namespace
 
 size_t plan_memory(std::vector<MemoryBlock>& blocks) {
-  constexpr int64_t kAlignment = 64;
   std::vector<size_t> by_size(blocks.size());
   std::iota(by_size.begin(), by_size.end(), size_t{0});
   std::stable_sort(by_size.begin(), by_size.end(),
                    [&](size_t a, size_t b) { return blocks[a].bytes > blocks[b].bytes; });
+  const std::span<size_t> all(by_size);
+  const size_t large = std::min(all.size(), kMostPlacedBySize);
   std::vector<const MemoryBlock*> placed;  // by offset
   int64_t arena = 0;
-  for (size_t index : by_size) {
+  for (const size_t index : all.first(large)) {
     MemoryBlock& block = blocks[index];
-    const int64_t size = (static_cast<int64_t>(block.bytes) + kAlignment - 1) / kAlignment * kAlignment;
-    int64_t offset = 0;
-    for (const MemoryBlock* other : placed) {
-      if (other->last_instruction < block.first_instruction ||
-          other->first_instruction > block.last_instruction)
-        continue;
-      if (other->offset - offset >= size) break;
-      offset = std::max(offset, other->offset + (static_cast<int64_t>(other->bytes) + kAlignment - 1) /
-                                                    kAlignment * kAlignment);
-    }
-    int64_t end = 0;
-    if (__builtin_add_overflow(offset, size, &end)) throw std::bad_alloc();
-    block.offset = offset;
-    arena = std::max(arena, end);
+    block.offset = lowest_free(placed, block);
+    arena = std::max(arena, end_of(block.offset, aligned(block)));
     placed.insert(
         std::upper_bound(placed.begin(), placed.end(), &block,
                          [](const MemoryBlock* a, const MemoryBlock* b) { return a->offset < b->offset; }),
         &block);
   }
-  return static_cast<size_t>(arena);
+  return static_cast<size_t>(place_by_time(blocks, all.subspan(large), arena));
 }
 
 }  // namespace mox

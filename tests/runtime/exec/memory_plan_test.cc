@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <new>
+#include <vector>
 
 #include "runtime/base/random.h"
 
@@ -46,6 +49,48 @@ TEST(MemoryPlan, BlocksThatMeetInTimeNeverMeetInMemory) {
         EXPECT_FALSE(meet_in_time && meet_in_memory) << a << " and " << b;
       }
     }
+  }
+}
+
+// Lifetimes as in training: most end soon, some live until the backward pass comes to them.
+TEST(MemoryPlan, ManyBlocksArePlannedSoonAndInLittleMemory) {
+  constexpr int kBlocks = 200'000;
+  const RandomStream random(1, 1);
+  std::vector<MemoryBlock> blocks;
+  for (int i = 0; i < kBlocks; ++i) {
+    const bool is_kept = random.below(static_cast<uint64_t>(2 * i), 4) == 0 && i < kBlocks / 2;
+    blocks.push_back(
+        {1 + random.below(static_cast<uint64_t>(2 * i + 1), 4096), i, is_kept ? kBlocks - i : i + 1});
+  }
+  const size_t arena = plan_memory(blocks);
+  // What is alive at each instruction, by what begins and what ends there.
+  std::vector<int64_t> change(kBlocks + 3);
+  for (const MemoryBlock& block : blocks) {
+    const auto bytes = static_cast<int64_t>((block.bytes + 63) / 64 * 64);
+    change[static_cast<size_t>(block.first_instruction)] += bytes;
+    change[static_cast<size_t>(block.last_instruction) + 1] -= bytes;
+  }
+  int64_t alive = 0, most = 0;
+  for (const int64_t step : change) most = std::max(most, alive += step);
+  EXPECT_LE(arena, static_cast<size_t>(most) * 3 / 2);
+  // No two that are alive at once share memory: sweep over time, with the places in use by offset.
+  std::vector<std::vector<const MemoryBlock*>> begins(kBlocks + 2), ends(kBlocks + 2);
+  for (const MemoryBlock& block : blocks) {
+    begins[static_cast<size_t>(block.first_instruction)].push_back(&block);
+    ends[static_cast<size_t>(block.last_instruction)].push_back(&block);
+  }
+  std::map<int64_t, int64_t> in_use;  // offset, end
+  for (size_t step = 0; step < begins.size(); ++step) {
+    for (const MemoryBlock* block : begins[step]) {
+      const int64_t end = block->offset + static_cast<int64_t>(block->bytes);
+      ASSERT_EQ(block->offset % 64, 0);
+      ASSERT_LE(static_cast<size_t>(end), arena);
+      const auto after = in_use.lower_bound(block->offset);
+      ASSERT_TRUE(after == in_use.end() || after->first >= end);
+      ASSERT_TRUE(after == in_use.begin() || std::prev(after)->second <= block->offset);
+      in_use.emplace(block->offset, end);
+    }
+    for (const MemoryBlock* block : ends[step]) in_use.erase(block->offset);
   }
 }
 
