@@ -26,7 +26,7 @@ endforeach()
 install(DIRECTORY ${CMAKE_BINARY_DIR}/former_headers/
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/moxing-${PROJECT_VERSION})
 install(FILES ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/moxingConfig.cmake.in
   ${CMAKE_BINARY_DIR}/moxingConfig.cmake INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/moxing)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/moxingConfigVersion.cmake COMPATIBILITY SameMinorVersion)
@@ -35,7 +35,7 @@ install(FILES ${CMAKE_BINARY_DIR}/moxingConfig.cmake ${CMAKE_BINARY_DIR}/moxingC
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/moxing)
 
 # Programs, and what is read. (What each component is as a Debian package: MoxPackage.cmake.)
-set(jobs mnist_softmax fashion_lenet image_classifier cifar_resnet tabular)
+set(jobs mnist_softmax fashion_lenet image_classifier cifar_resnet tabular dim_reduce_resnet)
 install(TARGETS mox ${jobs} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/moxing COMPONENT tools
         FILES_MATCHING PATTERN "*.yaml" PATTERN zoo EXCLUDE)

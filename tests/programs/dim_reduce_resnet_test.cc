@@ -1,0 +1,79 @@
+// The two stages of dimension-reduced training as jobs, on small images.
+#include <filesystem>
+#include <fstream>
+
+#include "runtime/base/file.h"
+#include "tests/moxing/image/images.h"
+#include "tests/programs/training.h"
+
+namespace mox {
+namespace {
+
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class DimReduceResnet : public TrainingTest {
+ protected:
+  // Two classes that differ in brightness: six steps of eight in an epoch.
+  void write_photographs() const {
+    for (int i = 0; i < 48; ++i)
+      for (const char* split : {"train", "validation"}) {
+        image::Bitmap picture =
+            image::picture(24, 24, static_cast<uint64_t>(i) + (split[0] == 't' ? 0 : 100));
+        for (uint8_t& value : picture.pixels)
+          value = static_cast<uint8_t>(i % 2 ? value / 4 : 255 - value / 4);
+        const fs::path path =
+            fs::path(folder_) / split / (i % 2 ? "dark" : "light") / (std::to_string(i) + ".jpg");
+        fs::create_directories(path.parent_path());
+        std::ofstream(path, std::ios::binary) << image::encode_jpeg(picture);
+      }
+  }
+  Words job(const Words& flags) const {
+    return Words{"dim_reduce_resnet",     "--data_url=" + folder_, "--model.name=cifarnet",
+                 "--model.image_size=32", "--batch_size=8",        "--loss_scale=1024",
+                 "--lr_max=0.002",        "--epoch_size=4",        "--dim_reduce.n_components=4",
+                 "--log_every_n_steps=0", "--log_level=warning"} +
+           flags;
+  }
+  const std::string folder_ = fresh("photographs");
+};
+
+TEST_F(DimReduceResnet, TwoRunsOneStageEach) {
+  write_photographs();
+  const std::string first = log_dir_ + "/one", second = log_dir_ + "/two";
+  const ProcessResult one = run_process(
+      job({"--train_url=" + first, "--max_epochs=3", "--snapshots.every_n_steps=3", "--save_model_steps=6"}));
+  expect_success(one);
+  EXPECT_THAT(one.out, HasSubstr("epoch: 1 step: 6, loss is "));
+  EXPECT_THAT(one.out, HasSubstr("epoch: 3 step: 6, loss is "));
+  EXPECT_THAT(one.out, testing::ContainsRegex("epoch time: [0-9.]+ ms, per step time: [0-9.]+ ms"));
+  EXPECT_THAT(one.out, HasSubstr("test accuracy: "));
+  EXPECT_TRUE(fs::exists(first + "/checkpoint-18"));
+  EXPECT_TRUE(fs::exists(first + "/snapshots"));
+  const ProcessResult two =
+      run_process(job({"--train_url=" + second, "--checkpoint_path=" + first, "--max_epochs=1",
+                       "--boost.dim_reduce", "--dim_reduce.weight_load_dir=" + first + "/snapshots"}));
+  expect_success(two);
+  EXPECT_THAT(two.out, HasSubstr("stage 2, in 4 dimensions that explain "));
+  EXPECT_TRUE(fs::exists(second + "/pca_mat.npy"));
+}
+
+TEST_F(DimReduceResnet, OneRunOfBothStages) {
+  write_photographs();
+  const ProcessResult run =
+      run_process(job({"--train_url=" + log_dir_, "--max_epochs=4", "--snapshots.every_n_steps=3",
+                       "--boost.dim_reduce", "--dim_reduce.from_epoch=3"}));
+  expect_success(run);
+  EXPECT_THAT(run.out, HasSubstr("stage 2, in 4 dimensions that explain "));
+}
+
+TEST_F(DimReduceResnet, RefusesWhatCannotBeSmoothedOrScheduled) {
+  write_photographs();
+  expect_error(run_process(job({"--train_url=" + log_dir_, "--label_smooth_factor=0.5"})),
+               {"label_smooth_factor", "2 classes"});
+  expect_error(run_process(job({"--train_url=" + log_dir_, "--lr_decay_mode=exponential"})),
+               {"lr_decay_mode is 'exponential'"});
+}
+
+}  // namespace
+}  // namespace mox
