@@ -6,12 +6,17 @@ namespace mox::internal {
 std::vector<Option> options_of_compute() {
   return {
       {.name = "threads",
-       .type = OptionType::kInteger,
-       .default_value = int64_t{0},
+       .type = OptionType::kNumberOrString,
+       .default_value = 0.0,
        .group = "Compute",
-       .help = "Threads that compute. 0: as many as OMP_NUM_THREADS says, else one for each core that the "
-               "process "
-               "may use; and one alone for a plan whose instructions are too small to be shared out.",
+       .help =
+           "Threads that compute. 0: as many as OMP_NUM_THREADS says, else one for each core that the "
+           "process "
+           "may use; and one alone for a plan whose instructions are too small to be shared out. auto: all "
+           "of "
+           "them, half, a quarter ... or one, whichever trains most samples a second, measured before the "
+           "first step and kept when the run is continued.",
+       .allowed = {"auto"},
        .minimum = 0,
        .maximum = 4096},
       {.name = "conv_algorithm",

@@ -41,11 +41,12 @@ void refuse_object_stores(const char* option, const std::string& path) {
                   option, path));
 }
 
-int number_of_devices(const NumberOrString& option) {
-  const double* number = std::get_if<double>(&option);
-  if (!number) return kAutomaticDevices;
+// `automatic` for auto.
+int whole_number(const char* option, const NumberOrString& value, int automatic) {
+  const double* number = std::get_if<double>(&value);
+  if (!number) return automatic;
   if (*number != std::floor(*number))
-    throw InvalidArgument(fmt::format("num_devices must be a whole number or auto, got {}", *number));
+    throw InvalidArgument(fmt::format("{} must be a whole number or auto, got {}", option, *number));
   return static_cast<int>(*number);
 }
 
@@ -136,14 +137,21 @@ RunSettings resolve_settings(const RunSpec& spec) {
   settings.normalises_frozen = resolve<std::string>("frozen_batch_norm", std::nullopt) == "training";
   settings.print_plan = resolve<bool>("print_plan", std::nullopt);
 
-  settings.threads = static_cast<int>(resolve<int64_t>("threads", std::nullopt));
-  settings.arithmetic.team_follows_work = settings.threads == 0;
+  const NumberOrString threads = resolve<NumberOrString>("threads", std::nullopt);
+  settings.threads_are_automatic =
+      std::holds_alternative<std::string>(threads) && settings.run_mode == ModeKeys::TRAIN;
+  settings.threads = whole_number("threads", threads, 0);
+  settings.arithmetic.team_follows_work = settings.threads == 0 && !settings.threads_are_automatic;
   if (settings.threads == 0) settings.threads = default_threads();
   settings.data_threads = static_cast<int>(resolve<int64_t>("data_threads", std::nullopt));
   if (settings.data_threads == 0) settings.data_threads = PipelineOptions::kAutomatic;
   settings.data_memory_bytes = static_cast<size_t>(resolve<int64_t>("data_memory_mb", std::nullopt)) << 20;
 
-  settings.devices = number_of_devices(resolve<NumberOrString>("num_devices", std::nullopt));
+  settings.devices =
+      whole_number("num_devices", resolve<NumberOrString>("num_devices", std::nullopt), kAutomaticDevices);
+  if (settings.threads_are_automatic && settings.devices == kAutomaticDevices)
+    throw InvalidArgument(
+        "threads and num_devices are both auto: give one of them, and the other one is measured");
   settings.threads_per_device = static_cast<int>(resolve<int64_t>("threads_per_device", std::nullopt));
   settings.logical_replicas = resolve<int64_t>("logical_replicas", std::nullopt);
   settings.allow_inexact = resolve<bool>("allow_inexact", std::nullopt);

@@ -37,7 +37,8 @@ struct RunSettings {
   std::optional<DimReduceOptions> dim_reduce;    // stage 2 is off
   uint64_t seed = 0;
   int threads = 1, prefetch_batches = 2;
-  int data_threads = 1;  // or PipelineOptions::kAutomatic
+  bool threads_are_automatic = false;  // choose_threads takes some of `threads`
+  int data_threads = 1;                // or PipelineOptions::kAutomatic
   size_t data_memory_bytes = 0;
   Arithmetic arithmetic;  // conv_algorithm, precision, recompute: what is wanted, until settle_arithmetic
   NumberOrString loss_scale = 1.0;

@@ -68,6 +68,8 @@ Start start_training(const RunSpec& spec, const RunSettings& settings) {
   if (!settings.print_plan) start.point = find_starting_point(settings);
   if (start.is_continued()) start.restored = from_checkpoint_state(start.point.checkpoint, start.point.path);
   settle_arithmetic_of(start);
+  if (settings.threads_are_automatic)
+    start.settings.threads = choose_threads(spec, start.settings, start.point, start.restored, job());
   if (settings.devices == kAutomaticDevices)
     start.settings.devices = choose_devices(spec, start.settings, start.point, start.restored, job());
   start.placement = placement_of(start.settings, start.point, start.restored);

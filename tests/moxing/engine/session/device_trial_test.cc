@@ -4,6 +4,8 @@
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "runtime/base/error.h"
 #include "tests/moxing/small_run.h"
 
@@ -90,6 +92,41 @@ TEST_F(AutomaticDevices, IsTheOnlyWordThatIsNoNumber) {
   EXPECT_THROW(ScopedConfiguration({"--num_devices=many"}), ConfigError);
   const ScopedConfiguration configuration({"--num_devices=1.5", "--log_level=error"});
   EXPECT_THAT(message_of_run<InvalidArgument>(spec()), HasSubstr("whole number or auto"));
+}
+
+class AutomaticThreads : public SmallRun {
+ protected:
+  AutomaticThreads() { ::setenv("OMP_NUM_THREADS", "2", 1); }
+  ~AutomaticThreads() override { ::unsetenv("OMP_NUM_THREADS"); }
+
+  std::string log_of(std::vector<std::string> flags, int64_t steps) {
+    flags.insert(flags.begin(), "--threads=auto");
+    const ScopedConfiguration configuration(flags);
+    RunSpec run = spec();
+    run.max_number_of_steps = steps;
+    testing::internal::CaptureStderr();
+    run_or_throw(run);
+    return testing::internal::GetCapturedStderr();
+  }
+};
+
+TEST_F(AutomaticThreads, AreMeasuredSaidAndKept) {
+  EXPECT_THAT(log_of({}, 4), testing::ContainsRegex(
+                                 "threads auto: [12] \\(samples/s with [12]: [0-9.e+]+, [12]: [0-9.e+]+\\)"));
+  const int threads = from_checkpoint_state(load_checkpoint(log_dir_), log_dir_).threads;
+  EXPECT_THAT(threads, testing::AnyOf(1, 2));
+  EXPECT_THAT(log_of({}, 8), HasSubstr("threads auto: " + std::to_string(threads) + ", as before"));
+}
+
+TEST_F(AutomaticThreads, AndDevicesAreNotMeasuredAtOnce) {
+  const ScopedConfiguration configuration({"--threads=auto", "--num_devices=auto", "--log_level=error"});
+  EXPECT_THAT(message_of_run<InvalidArgument>(spec()), HasSubstr("threads and num_devices are both auto"));
+}
+
+TEST_F(AutomaticThreads, OfTheEnvironmentMustBeANumber) {
+  ::setenv("OMP_NUM_THREADS", "many", 1);
+  const ScopedConfiguration configuration({"--log_level=error"});
+  EXPECT_THAT(message_of_run<InvalidArgument>(spec()), HasSubstr("OMP_NUM_THREADS is 'many'"));
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 
 // Of the passes that are timed, after one that is not: the fastest counts, since whatever disturbs makes
 // slower.
-constexpr int kLeastPasses = 3, kMostPasses = 20;
+constexpr size_t kLeastPasses = 3, kMostPasses = 20;
 constexpr std::chrono::milliseconds kEnoughTime(500);
 
 std::vector<Array> zeros_of(const std::vector<TensorType>& signature) {
@@ -35,9 +35,11 @@ std::vector<Array> zeros_of(const std::vector<TensorType>& signature) {
   return batch;
 }
 
+enum class Counts { kFastestPass, kMedianPass };
+
 // Batches a second that the lanes of this process compute together.
 double batches_per_second(const RunSpec& spec, const RunSettings& settings, const Placement& placement,
-                          const std::vector<TensorType>& signature) {
+                          const std::vector<TensorType>& signature, Counts counts) {
   const Team team(placement.threads_per_replica);
   const EnteredTeam entered(team);
   VariableStore store(settings.seed);
@@ -53,11 +55,12 @@ double batches_per_second(const RunSpec& spec, const RunSettings& settings, cons
     return std::chrono::duration<double>(Clock::now() - begin).count();
   };
   pass();
-  double fastest = pass();
+  std::vector<double> seconds = {pass()};
   const auto until = Clock::now() + kEnoughTime;
-  for (int done = 1; done < kLeastPasses || (done < kMostPasses && Clock::now() < until); ++done)
-    fastest = std::min(fastest, pass());
-  return placement.lanes / fastest;
+  while (seconds.size() < kLeastPasses || (seconds.size() < kMostPasses && Clock::now() < until))
+    seconds.push_back(pass());
+  std::ranges::sort(seconds);
+  return placement.lanes / seconds[counts == Counts::kMedianPass ? seconds.size() / 2 : 0];
 }
 
 double sum_over_ranks(Communicator& ranks, double value) {
@@ -78,6 +81,20 @@ std::vector<int> possible_everywhere(Communicator& ranks, const std::vector<int>
     std::erase_if(result, [&](int devices) { return std::ranges::find(theirs, devices) == theirs.end(); });
   }
   return result;
+}
+
+std::vector<TensorType> training_signature(const RunSpec& spec, const RunSettings& settings) {
+  const Dataset dataset = spec.input_fn(ModeKeys::TRAIN);
+  return settings.auto_batch ? dataset.batch(settings.batch_size).signature() : dataset.signature();
+}
+
+bool can_be_placed(const RunSettings& settings, const StartingPoint& start, const SessionState& restored) {
+  try {
+    placement_of(settings, start, restored);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 }  // namespace
@@ -121,9 +138,7 @@ int choose_devices(const RunSpec& spec, const RunSettings& settings, const Start
     log_info(fmt::format("num_devices auto: {}, the only number that is possible", possible[0]));
     return possible[0];
   }
-  const Dataset dataset = spec.input_fn(ModeKeys::TRAIN);
-  const std::vector<TensorType> signature =
-      settings.auto_batch ? dataset.batch(settings.batch_size).signature() : dataset.signature();
+  const std::vector<TensorType> signature = training_signature(spec, settings);
   const auto samples = static_cast<double>(signature.at(0).shape[0]);
   int best = 0;
   double best_rate = 0;
@@ -133,8 +148,8 @@ int choose_devices(const RunSpec& spec, const RunSettings& settings, const Start
     tried.devices = devices;
     ranks.barrier();
     const Placement placement = placement_of(tried, start, restored);
-    const double rate =
-        sum_over_ranks(ranks, batches_per_second(spec, tried, placement, signature) * samples);
+    const double rate = sum_over_ranks(
+        ranks, batches_per_second(spec, tried, placement, signature, Counts::kFastestPass) * samples);
     lines.push_back(fmt::format("{}: {:.4g}", devices, rate));
     if (rate > best_rate) {
       best = devices;
@@ -142,6 +157,44 @@ int choose_devices(const RunSpec& spec, const RunSettings& settings, const Start
     }
   }
   log_info(fmt::format("num_devices auto: {} (samples/s with {})", best, fmt::join(lines, ", ")));
+  return best;
+}
+
+int choose_threads(const RunSpec& spec, const RunSettings& settings, const StartingPoint& start,
+                   const SessionState& restored, Communicator& ranks) {
+  std::vector<int> possible;
+  RunSettings tried = settings;
+  for (int threads = settings.threads; threads >= 1; threads /= 2) {
+    tried.threads = threads;
+    if (can_be_placed(tried, start, restored)) possible.push_back(threads);
+  }
+  possible = possible_everywhere(ranks, possible);
+  if (possible.size() < 2) return settings.threads;  // whatever is wrong with it is said where it is placed
+  if (start.kind == StartingPoint::Kind::kContinued) {
+    const int before = restored.threads * restored.devices;
+    if (std::ranges::find(possible, before) != possible.end()) {
+      log_info(fmt::format("threads auto: {}, as before", before));
+      return before;
+    }
+  }
+  const std::vector<TensorType> signature = training_signature(spec, settings);
+  const auto samples = static_cast<double>(signature.at(0).shape[0]);
+  int best = 0;
+  double best_rate = 0;
+  std::vector<std::string> lines;
+  for (const int threads : possible) {
+    tried.threads = threads;
+    ranks.barrier();
+    const Placement placement = placement_of(tried, start, restored);
+    const double rate = sum_over_ranks(
+        ranks, batches_per_second(spec, tried, placement, signature, Counts::kMedianPass) * samples);
+    lines.push_back(fmt::format("{}: {:.4g}", threads, rate));
+    if (rate > best_rate) {
+      best = threads;
+      best_rate = rate;
+    }
+  }
+  log_info(fmt::format("threads auto: {} (samples/s with {})", best, fmt::join(lines, ", ")));
   return best;
 }
 

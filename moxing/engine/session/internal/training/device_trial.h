@@ -1,4 +1,5 @@
-// num_devices: auto. Measures on how many devices a process computes most samples a second.
+// num_devices: auto and threads: auto. Measures on how many devices, or with how many threads, a process
+// computes most samples a second.
 #pragma once
 
 #include <vector>
@@ -23,6 +24,12 @@ std::vector<int> possible_devices(const RunSettings& settings, const StartingPoi
 // one that was fastest over all of them, which is logged. This calls input_fn and model_fn, with variables
 // that are thrown away. Throws what they throw, and FailedPrecondition if no number of devices is possible.
 int choose_devices(const RunSpec& spec, const RunSettings& settings, const StartingPoint& start,
+                   const SessionState& restored, Communicator& ranks);
+
+// The number of threads of a training with threads: auto, in the same way: of all that the settings have,
+// half of them, a quarter ... and one those over which devices and replicas can be spread. Each is measured
+// by the median pass, since on cores that others use, too, the fastest one is luck.
+int choose_threads(const RunSpec& spec, const RunSettings& settings, const StartingPoint& start,
                    const SessionState& restored, Communicator& ranks);
 
 }  // namespace mox::internal
