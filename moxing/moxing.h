@@ -5,7 +5,6 @@
 #include "moxing/checkpoint/best_checkpoint.h"
 #include "moxing/checkpoint/checkpoint.h"
 #include "moxing/checkpoint/safetensors.h"
-#include "moxing/checkpoint/torch_state.h"
 #include "moxing/config/flags.h"
 #include "moxing/config/init.h"
 #include "moxing/config/options.h"

@@ -7,9 +7,9 @@
 #include <memory>
 #include <string>
 
+#include "models/zoo/torch_state.h"
 #include "moxing/checkpoint/best_checkpoint.h"
 #include "moxing/checkpoint/safetensors.h"
-#include "moxing/checkpoint/torch_state.h"
 #include "moxing/cli/internal/command.h"
 #include "runtime/base/error.h"
 
