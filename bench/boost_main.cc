@@ -25,6 +25,7 @@
 #include "moxing/boost/principal_components.h"
 #include "moxing/moxing.h"
 #include "runtime/base/random.h"
+#include "runtime/base/resource_limits.h"
 #include "runtime/base/team.h"
 
 namespace {

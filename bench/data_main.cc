@@ -25,7 +25,7 @@
 #include "moxing/image_sets/image_records.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
-#include "runtime/base/team.h"
+#include "runtime/base/resource_limits.h"
 #include "runtime/data/pipeline.h"
 
 namespace {

@@ -16,6 +16,7 @@
 #include "ops/fusion/default_rules.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
+#include "runtime/base/resource_limits.h"
 #include "runtime/base/team.h"
 #include "runtime/exec/plan_instance.h"
 

@@ -4,7 +4,7 @@
 
 #include "bench/json_line.h"
 #include "bench/peak.h"
-#include "runtime/base/team.h"
+#include "runtime/base/resource_limits.h"
 
 int main(int argc, char** argv) {
   const bool json = argc == 2 && std::strcmp(argv[1], "--json") == 0;

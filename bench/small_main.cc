@@ -15,6 +15,7 @@
 #include "bench/step_rate_hook.h"
 #include "moxing/moxing.h"
 #include "runtime/base/log.h"
+#include "runtime/base/resource_limits.h"
 #include "runtime/base/team.h"
 
 namespace {

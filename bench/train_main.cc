@@ -19,6 +19,7 @@
 #include "bench/step_rate_hook.h"
 #include "models/zoo/zoo.h"
 #include "moxing/console/console.h"
+#include "runtime/base/resource_limits.h"
 #include "runtime/base/team.h"
 
 namespace {

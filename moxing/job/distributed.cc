@@ -21,8 +21,11 @@ void allreduce(std::span<int64_t> values) { job().allreduce(values); }
 std::vector<std::string> allgather(std::string_view data) { return job().allgather(data); }
 
 void mpi_local_sync_barrier(const std::function<void()>& function) {
-  if (local_rank() == 0) function();
-  barrier();
+  if (local_rank() == 0) {
+    const internal::JobActivity activity(internal::kLocalWork);
+    function();
+  }
+  job().local_barrier();
 }
 
 }  // namespace mox

@@ -44,8 +44,10 @@ void allreduce(std::span<int64_t> values);
 // What every rank gave, by rank; lengths may differ.
 std::vector<std::string> allgather(std::string_view data);
 
-// On each machine one process calls `function` while the other ones there wait for it; then they return. If
-// it throws, the exception leaves here on the rank that called it, which ends the job.
+// On each machine one process calls `function` while the other ones there wait for it; then they return,
+// without waiting for other machines. However long it takes (a download of hours), nobody takes it for a
+// stall as long as the process that works answers. If it throws, the exception leaves here on the rank that
+// called it, which ends the job.
 void mpi_local_sync_barrier(const std::function<void()>& function);
 
 }  // namespace mox

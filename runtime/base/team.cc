@@ -1,12 +1,8 @@
 #include "runtime/base/team.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cmath>
-#include <fstream>
 #include <string>
 
 #include "runtime/base/error.h"
@@ -183,20 +179,6 @@ void Team::parallel_chunks(int64_t count, int64_t chunk,
     for (int64_t index = first; index < last; ++index)
       body(index, index * chunk, std::min(count, (index + 1) * chunk));
   });
-}
-
-int available_cores() {
-  cpu_set_t mask;
-  int cores = 1;
-  if (sched_getaffinity(0, sizeof mask, &mask) == 0) cores = std::max(1, CPU_COUNT(&mask));
-  std::ifstream quota_file("/sys/fs/cgroup/cpu.max");  // cgroup v2: "<quota|max> <period>", in microseconds
-  std::string quota;
-  double period = 0;
-  if (quota_file >> quota >> period && quota != "max" && period > 0) {
-    const int allowed = static_cast<int>(std::ceil(std::strtod(quota.c_str(), nullptr) / period));
-    if (allowed >= 1) cores = std::min(cores, allowed);
-  }
-  return cores;
 }
 
 }  // namespace mox

@@ -77,7 +77,4 @@ class EnteredTeam {
 // The number of threads that oneDNN's calls from this thread use: that of the team entered last.
 int entered_threads();
 
-// The number of cores this process may use: the affinity mask, cut by the cgroup's CPU quota. At least 1.
-int available_cores();
-
 }  // namespace mox

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "runtime/base/error.h"
 #include "runtime/comm/internal/collectives.h"
@@ -11,25 +12,26 @@ namespace mox {
 
 Communicator::Communicator() : Communicator(std::move(make_thread_transports(1)[0])) {}
 
-Communicator::Communicator(std::unique_ptr<Transport> transport, std::string host)
+Communicator::Communicator(std::unique_ptr<Transport> transport, std::string host, std::string machine)
     : rank_(transport->rank()), size_(transport->size()) {
   if (size_ > 1) {
     thread_ = std::make_unique<Thread>(std::move(transport));
   } else {
     alone_ = std::move(transport);
   }
-  exchange_hosts(host);
+  exchange_hosts(host, machine.empty() ? host : machine);
 }
 
 Communicator::~Communicator() = default;
 
-void Communicator::exchange_hosts(const std::string& host) {
+void Communicator::exchange_hosts(const std::string& host, const std::string& machine) {
   hosts_ = allgather(host);
-  local_size_ = local_rank_ = 0;
+  const std::vector<std::string> machines = allgather(machine);
+  local_ranks_.clear();
   for (int r = 0; r < size_; ++r) {
-    if (this->host(r) != host) continue;
-    ++local_size_;
-    if (r < rank_) ++local_rank_;
+    if (machines[static_cast<size_t>(r)] != machine) continue;
+    if (r == rank_) local_rank_ = static_cast<int>(local_ranks_.size());
+    local_ranks_.push_back(r);
   }
 }
 
@@ -79,7 +81,13 @@ void Communicator::run(std::unique_ptr<Operation> operation, std::string what) {
   thread_->run(std::move(pending));
 }
 
-void Communicator::barrier() { run(internal::make_barrier(), "barrier"); }
+void Communicator::barrier() {
+  std::vector<int> all(static_cast<size_t>(size_));
+  std::iota(all.begin(), all.end(), 0);
+  run(internal::make_barrier(std::move(all)), "barrier");
+}
+
+void Communicator::local_barrier() { run(internal::make_barrier(local_ranks_), "local barrier"); }
 
 void Communicator::broadcast(std::span<std::byte> data, int root) {
   if (root < 0 || root >= size_)

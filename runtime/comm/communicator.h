@@ -31,21 +31,25 @@ class Communicator {
  public:
   // A job of one rank.
   Communicator();
-  // Tells the ranks' hosts to each other: all ranks construct theirs together. `host` is this machine's name.
-  explicit Communicator(std::unique_ptr<Transport> transport, std::string host = "");
+  // Tells the ranks' machines to each other: all ranks construct theirs together. `host` is this machine's
+  // name, for messages; ranks whose `machine` is the same are on one ("": the name says so).
+  explicit Communicator(std::unique_ptr<Transport> transport, std::string host = "",
+                        std::string machine = "");
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  // Among the ranks on the same host, in the order of their ranks.
+  // Among the ranks on the same machine, in the order of their ranks.
   int local_rank() const { return local_rank_; }
-  int local_size() const { return local_size_; }
+  int local_size() const { return static_cast<int>(local_ranks_.size()); }
   const std::string& host(int rank) const { return hosts_[static_cast<size_t>(rank)]; }
 
   // Waits until all ranks are here.
   void barrier();
+  // Waits until the ranks of this machine are here.
+  void local_barrier();
   // Every rank's `data` becomes that of `root`; its length is the same everywhere.
   void broadcast(std::span<std::byte> data, int root = 0);
   // The text of `root`, of any length.
@@ -100,9 +104,10 @@ class Communicator {
  private:
   class Thread;
   void run(std::unique_ptr<Operation> operation, std::string what);
-  void exchange_hosts(const std::string& host);
+  void exchange_hosts(const std::string& host, const std::string& machine);
 
-  int rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1;
+  int rank_ = 0, size_ = 1, local_rank_ = 0;
+  std::vector<int> local_ranks_{0};  // on this machine, sorted
   std::vector<std::string> hosts_{""};
   std::unique_ptr<Transport> alone_;  // with one rank
   std::unique_ptr<Thread> thread_;    // with several

@@ -1,7 +1,6 @@
 #include "runtime/data/pipeline.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -12,7 +11,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
-#include "runtime/base/team.h"
+#include "runtime/base/resource_limits.h"
 #include "runtime/data/internal/cursor.h"
 #include "runtime/data/internal/flow.h"
 #include "runtime/data/internal/node.h"
@@ -46,9 +45,10 @@ constexpr double kTrialSeconds = 0.4e-3;
 constexpr int64_t kJudgedBatches = 8, kUnjudgedBatches = 3;
 constexpr double kJudgedSeconds = 0.5;
 
-size_t default_budget() {
-  const long pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGE_SIZE);
-  return pages > 0 && page > 0 ? static_cast<size_t>(pages) / 4 * static_cast<size_t>(page) : size_t{1} << 30;
+std::shared_ptr<MemoryBudget> budget_of(const PipelineOptions& options) {
+  if (options.memory_budget) return options.memory_budget;
+  if (options.memory_budget_bytes > 0) return std::make_shared<MemoryBudget>(options.memory_budget_bytes);
+  return MemoryBudget::of_process();
 }
 
 }  // namespace
@@ -63,6 +63,7 @@ class Pipeline::Implementation {
         group_first_(options.group_first),
         group_end_(options.group_first + options.group_count),
         sample_names_(options.sample_names),
+        budget_(budget_of(options)),
         execution_(std::make_shared<Execution>()) {
     const auto refuse = [&](const std::string& text) {
       throw InvalidArgument(fmt::format("Pipeline ({}): {}", to_string(where), text));
@@ -78,7 +79,7 @@ class Pipeline::Implementation {
       refuse(fmt::format("a share [{}, {}) does not lie within a group of {} batches", options.group_first,
                          options.group_first + options.group_count, options.group_size));
     execution_->seed = options.seed;
-    execution_->memory_budget = options.memory_budget_bytes ? options.memory_budget_bytes : default_budget();
+    execution_->memory_budget = budget_;
     const Node& root = *dataset_.node();
     for (const auto& type : root.signature()) {
       if (type.shape.rank() == 0)
@@ -110,7 +111,7 @@ class Pipeline::Implementation {
     }
 
     ready_batches_ = std::max<int64_t>(options.prefetch_batches, root.requested_prefetch());
-    limit_ = batches_in_flight(threads_);
+    take_room_for(threads_);
     if (options.threads == PipelineOptions::kAutomatic) {
       const int most = options.most_threads > 0 ? options.most_threads : available_cores();
       tuner_.emplace(static_cast<int>(std::clamp<int64_t>(affordable_batches() - 1, 1, most)));
@@ -277,19 +278,23 @@ class Pipeline::Implementation {
     }
     flow_.reset();
     threads_ = tuner_->threads();
-    limit_ = batches_in_flight(threads_);
+    take_room_for(threads_);
     start_flow();
   }
 
   int64_t affordable_batches() const {
-    const size_t cached = execution_->cached_bytes.load();
-    const size_t room = execution_->memory_budget > cached ? execution_->memory_budget - cached : 0;
+    const size_t room = budget_->room_for_batches(in_flight_.bytes());
     return static_cast<int64_t>(std::min<size_t>(room / std::max<size_t>(batch_bytes_, 1), 1 << 20));
   }
 
   int batches_in_flight(int threads) const {
     return static_cast<int>(
         std::clamp<int64_t>(std::min(ready_batches_ + threads, affordable_batches()), 1, 1 << 20));
+  }
+
+  void take_room_for(int threads) {
+    limit_ = batches_in_flight(threads);
+    in_flight_.resize(static_cast<size_t>(limit_) * batch_bytes_);
   }
 
   bool next_from_flow(Batch* batch) {
@@ -348,6 +353,8 @@ class Pipeline::Implementation {
   int limit_ = 1;
   size_t batch_bytes_ = 0;
   int64_t ready_batches_ = 0;  // that may wait for the consumer
+  std::shared_ptr<MemoryBudget> budget_;
+  MemoryBudget::Share in_flight_{budget_, MemoryBudget::Share::Of::kBatches};
   std::shared_ptr<Execution> execution_;
   std::shared_ptr<const ElementEvaluator> evaluator_;
   std::unique_ptr<Stream> stream_;

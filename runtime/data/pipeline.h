@@ -18,6 +18,7 @@
 
 #include "runtime/base/source_location.h"
 #include "runtime/data/dataset.h"
+#include "runtime/data/memory_budget.h"
 
 namespace mox {
 
@@ -36,8 +37,10 @@ struct PipelineOptions {
   int prefetch_batches = 2;
 
   // Bound on batches in flight and on `cache` together; at least one batch is always allowed. 0: a quarter of
-  // the machine's memory.
+  // the memory that the process may have. `memory_budget`, where it is set, counts instead: one that several
+  // pipelines share.
   size_t memory_budget_bytes = 0;
+  std::shared_ptr<MemoryBudget> memory_budget = {};
 
   // The batches in groups of `group_size`, of which this pipeline delivers those at [group_first, group_first
   // + group_count) and passes over the others: the share of one of several processes. Passing over costs

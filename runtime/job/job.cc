@@ -7,19 +7,26 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <set>
 
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
+#include "runtime/base/resource_limits.h"
+#include "runtime/job/internal/core_share.h"
+#include "runtime/job/internal/machine.h"
 #include "runtime/job/internal/rank_watch.h"
 
 namespace mox::internal {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 // What init makes, for the life of the process.
 struct Job {
@@ -27,18 +34,16 @@ struct Job {
   std::unique_ptr<RankWatch> watch;  // with several ranks
   std::atomic<const char*> doing{""};
   std::atomic<double> warn_seconds{30}, abort_seconds{600};
-  std::set<std::string> warned;  // stalls that were reported; of the thread that drives the communicator
+  int ranks_of_kernel = 1;
+  // Of the thread that drives the communicator: stalls that were reported, and when the ranks that hold the
+  // others up were last seen in kLocalWork.
+  std::set<std::string> warned;
+  std::optional<Clock::time_point> seen_at_work;
 };
 
 Job& the_job() {
   static Job* const job = new Job;  // never destroyed: threads of the process may outlive main
   return *job;
-}
-
-std::string host_name() {
-  char name[256] = "";
-  gethostname(name, sizeof name - 1);
-  return name;
 }
 
 // All threads that the process has by now, and with them those that they start: a thread that sends gradients
@@ -50,30 +55,18 @@ void bind_process(const cpu_set_t& cores) {
   if (error) sched_setaffinity(0, sizeof cores, &cores);
 }
 
-// Ranks of one machine that may all use the same cores take a share each; where mpirun has bound them, they
-// differ already.
-void take_share_of_cores(Communicator& communicator) {
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-  const auto masks = communicator.allgather_equal({reinterpret_cast<const char*>(&allowed), sizeof allowed});
-  for (int rank = 0; rank < communicator.size(); ++rank)
-    if (communicator.host(rank) == communicator.host(communicator.rank()) &&
-        masks[static_cast<size_t>(rank)] != masks[static_cast<size_t>(communicator.rank())])
-      return;
-  const int cores = CPU_COUNT(&allowed), ranks = communicator.local_size();
-  if (cores == 0 || ranks == 1) return;
-  // Of fewer cores than ranks each rank gets one, which it shares.
-  const int first = static_cast<int>(int64_t{communicator.local_rank()} * cores / ranks);
-  const int last =
-      std::max(first + 1, static_cast<int>((int64_t{communicator.local_rank()} + 1) * cores / ranks));
-  cpu_set_t share;
-  CPU_ZERO(&share);
-  for (int core = 0, seen = 0; core < CPU_SETSIZE; ++core) {
-    if (!CPU_ISSET(core, &allowed)) continue;
-    if (seen >= first && seen < last) CPU_SET(core, &share);
-    ++seen;
-  }
-  bind_process(share);
+// See share_of_cores. Returns how many ranks run on this kernel.
+int take_share_of_cores(Communicator& communicator, const Machine& machine) {
+  RankCores own{.kernel = machine.kernel, .machine = machine.id};
+  if (sched_getaffinity(0, sizeof own.allowed, &own.allowed) != 0) CPU_ZERO(&own.allowed);
+  own.quota = control_group_limits().cores.value_or(0);
+  std::vector<RankCores> ranks;
+  for (const std::string& bytes : communicator.allgather(own.to_bytes()))
+    ranks.push_back(RankCores::from_bytes(bytes));
+  const cpu_set_t share = share_of_cores(ranks, communicator.rank());
+  if (CPU_COUNT(&share) > 0 && !CPU_EQUAL(&share, &own.allowed)) bind_process(share);
+  return static_cast<int>(
+      std::ranges::count_if(ranks, [&](const RankCores& rank) { return rank.kernel == own.kernel; }));
 }
 
 // Who holds the others up, and what is known of it. `statuses[own]` says what this rank waits for.
@@ -107,6 +100,14 @@ std::string describe_stall(const RankWatch& watch, std::span<const RankStatus> s
                      waiter.waits_in, waiter.step, seconds, state);
 }
 
+// Whether all who hold the others up do what is waited for without a limit.
+bool is_local_work(const StallCause& cause, std::span<const RankStatus> statuses) {
+  return !cause.ranks.empty() && std::ranges::all_of(cause.ranks, [&](int rank) {
+    const RankStatus& status = statuses[static_cast<size_t>(rank)];
+    return status.answers && status.doing == kLocalWork;
+  });
+}
+
 RankStatus own_status() {
   Job& self = the_job();
   RankStatus status{
@@ -130,6 +131,9 @@ void report_stall(const std::string& what, std::span<const int> missing, double 
           "ranks must run the same steps and call the same functions",
           names.back(), watch.name_of(self.communicator->rank()), what, watch.step()));
   }
+  // What came before work that may take long, and during it, does not count.
+  if (self.seen_at_work)
+    seconds = std::min(seconds, std::chrono::duration<double>(Clock::now() - *self.seen_at_work).count());
   if (seconds < std::min(self.warn_seconds.load(), self.abort_seconds.load())) return;
   const bool is_over = seconds >= self.abort_seconds;
   const std::string stall = fmt::format("{} {} {}", what, watch.step(), fmt::join(missing, " "));
@@ -143,6 +147,12 @@ void report_stall(const std::string& what, std::span<const int> missing, double 
                                         .waits_in = what,
                                         .missing = {missing.begin(), missing.end()}};
   const std::string text = describe_stall(watch, statuses, own, seconds);
+  if (is_local_work(find_stall_cause(statuses, own), statuses)) {
+    self.seen_at_work = Clock::now();
+    if (self.warned.insert(kLocalWork).second && speaker(statuses, own) == own)
+      log_warning(text + ". The job waits for it as long as it answers");
+    return;
+  }
   if (is_over)
     watch.end_job(text +
                   " (stall_abort_s), so the job ends; started again, it goes on from its last checkpoint");
@@ -168,7 +178,9 @@ Communicator& job() { return *the_job().communicator; }
 void join_job(LogLevel least_level) {
   Job& self = the_job();
   if (self.watch || launched_ranks() == 1) return;
-  self.communicator = std::make_unique<Communicator>(std::make_unique<MpiTransport>(), host_name());
+  const Machine machine = this_machine();
+  self.communicator =
+      std::make_unique<Communicator>(std::make_unique<MpiTransport>(), machine.name, machine.id);
   Communicator& communicator = *self.communicator;
   std::vector<std::string> hosts;
   for (int rank = 0; rank < communicator.size(); ++rank) hosts.push_back(communicator.host(rank));
@@ -182,10 +194,12 @@ void join_job(LogLevel least_level) {
   }
   self.watch->set_status(own_status);
   communicator.set_stall_listener(report_stall);
-  take_share_of_cores(communicator);
+  self.ranks_of_kernel = take_share_of_cores(communicator, machine);
   if (communicator.rank() != 0 && least_level < LogLevel::kWarning) set_log_level(LogLevel::kWarning);
   std::atexit(leave_job);
 }
+
+int ranks_of_kernel() { return the_job().ranks_of_kernel; }
 
 void set_stall_limits(double warn_seconds, double abort_seconds) {
   the_job().warn_seconds = warn_seconds;

@@ -20,6 +20,10 @@ void join_job(LogLevel least_level);
 // The ranks of the job; one rank alone before join_job and where no mpirun is.
 Communicator& job();
 
+// The ranks whose machine's memory this one uses too, itself among them: those on this machine, and those in
+// other containers of it.
+int ranks_of_kernel();
+
 // How long the job waits for a rank that does not send what it should: after `warn_seconds` the rank is
 // named, after `abort_seconds` the job ends.
 void set_stall_limits(double warn_seconds, double abort_seconds);
@@ -29,6 +33,8 @@ void set_job_step(int64_t step);
 
 // What the calling thread does that keeps other ranks waiting, "saving a checkpoint" say, for messages; a
 // literal. It is over when the object is gone.
+// A rank that answers and does kLocalWork is waited for without a limit.
+inline constexpr const char* kLocalWork = "at work for its machine in mpi_local_sync_barrier";
 class JobActivity {
  public:
   explicit JobActivity(const char* doing);

@@ -168,7 +168,8 @@ int main(int argc, char** argv) {
       "exception, kill, kill_after (the start), stop, sleep, terminate, leave, early (a wish to stop before "
       "the first step), compiled (something before the run), batch, variables (other ones), horovod (the "
       "same, in its words), data (fewer to evaluate), filter (the same, which no count shows), "
-      "stop_evaluation, functions or none.");
+      "stop_evaluation, local_work (that takes long, before the run), local_stop (the same, and stops), "
+      "machine (prints what it has of it), functions or none.");
   mox::define_flag("fault_rank", int64_t{1}, "The rank that has the fault.");
   mox::define_flag("fault_step", int64_t{5}, "The steps before it.");
   mox::define_flag("endless", true, "Whether the training data repeat.");
@@ -177,6 +178,22 @@ int main(int argc, char** argv) {
   mox::define_flag("normalised", false, "Whether the optimizer is one that needs whole gradients.");
   mox::init(argc, argv);
   if (mox::flag("fault") == "functions") return functions_work() ? 0 : 3;
+  if (mox::flag("fault") == "machine") {
+    cpu_set_t cores;
+    if (sched_getaffinity(0, sizeof cores, &cores) != 0) return 3;
+    std::printf("rank %d is local rank %d of %d with %d cores\n", mox::rank(), mox::local_rank(),
+                mox::local_size(), CPU_COUNT(&cores));
+    return 0;
+  }
+  if (mox::flag("fault").starts_with("local_")) {
+    mox::mpi_local_sync_barrier([] {
+      if (mox::flag("fault") == "local_stop") raise(SIGSTOP);
+      sleep(8);
+    });
+    mox::barrier();
+    if (mox::rank() == 1) std::printf("all have passed\n");
+    return 0;
+  }
   const bool other_batch =
       mox::flag("fault") == "batch" && mox::rank() == mox::get_flag<int64_t>("fault_rank");
   // The first kernel fixes the instructions of the process.

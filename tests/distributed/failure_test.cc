@@ -82,6 +82,21 @@ TEST_F(Failures, ARankThatIsBusyForTooLongIsNamedAsOneThatAnswers) {
   EXPECT_THAT(result.err, HasSubstr("its process answers and does something else at global step 6"));
 }
 
+TEST_F(Failures, WorkForAMachineIsWaitedForAsLongAsItsProcessAnswers) {
+  const ProcessResult result = run_with("local_work", 2, 0, {"--stall_warning_s=0.5", "--stall_abort_s=2"});
+  expect_success(result);
+  EXPECT_THAT(result.out, HasSubstr("all have passed"));
+  EXPECT_THAT(result.err, HasSubstr("its process answers and is at work for its machine in "
+                                    "mpi_local_sync_barrier at global step 0. The job waits for it"));
+}
+
+TEST_F(Failures, WorkForAMachineWhoseProcessDoesNotAnswerEndsTheJob) {
+  const ProcessResult result = run_with("local_stop", 2, 0, {"--stall_warning_s=0.5", kAbort});
+  EXPECT_FALSE(result.timed_out);
+  EXPECT_NE(result.status, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("its process does not answer"));
+}
+
 TEST_F(Failures, ARankThatEndsItsProgramEarlyIsNamed) {
   const ProcessResult result = run_with("leave", 2, 1);
   EXPECT_FALSE(result.timed_out);

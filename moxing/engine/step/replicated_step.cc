@@ -9,6 +9,7 @@
 #include "moxing/engine/step/internal/replicated_step_reductions.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
+#include "runtime/base/resource_limits.h"
 
 namespace mox::internal {
 namespace {

@@ -1,25 +1,31 @@
 #include "runtime/comm/internal/collectives.h"
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace mox::internal {
 namespace {
 
-// In round r each rank tells the one 2^r after it, and hears from the one 2^r before it (dissemination
+// In round r each member tells the one 2^r after it, and hears from the one 2^r before it (dissemination
 // barrier, Hensgen, Finkel and Manber 1988).
 class Barrier : public Operation {
  public:
+  explicit Barrier(std::vector<int> members) : members_(std::move(members)) {}
+
   bool advance(Transport& transport, std::vector<Transport::Request>& requests) override {
-    const int size = transport.size(), rank = transport.rank();
+    const int size = static_cast<int>(members_.size());
     if (distance_ >= size) return false;
-    requests.push_back(
-        transport.receive((rank - distance_ + size) % size, kCollectiveTag, std::span(&heard_, 1)));
-    requests.push_back(transport.send((rank + distance_) % size, kCollectiveTag, std::span(&told_, 1)));
+    const auto member = [&](int place) { return members_[static_cast<size_t>((place + size) % size)]; };
+    const int own = static_cast<int>(std::ranges::lower_bound(members_, transport.rank()) - members_.begin());
+    requests.push_back(transport.receive(member(own - distance_), kCollectiveTag, std::span(&heard_, 1)));
+    requests.push_back(transport.send(member(own + distance_), kCollectiveTag, std::span(&told_, 1)));
     distance_ *= 2;
     return true;
   }
 
  private:
+  std::vector<int> members_;
   int distance_ = 1;
   std::byte told_{1}, heard_{0};
 };
@@ -85,7 +91,9 @@ class Allgather : public Operation {
 
 }  // namespace
 
-std::unique_ptr<Operation> make_barrier() { return std::make_unique<Barrier>(); }
+std::unique_ptr<Operation> make_barrier(std::vector<int> members) {
+  return std::make_unique<Barrier>(std::move(members));
+}
 std::unique_ptr<Operation> make_broadcast(std::span<std::byte> data, int root) {
   return std::make_unique<Broadcast>(data, root);
 }

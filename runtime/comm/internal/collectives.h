@@ -11,7 +11,8 @@
 namespace mox::internal {
 
 // The memory behind the spans and results belongs to the caller and outlives the operation.
-std::unique_ptr<Operation> make_barrier();
+// Of `members`, sorted; the calling rank is one of them.
+std::unique_ptr<Operation> make_barrier(std::vector<int> members);
 std::unique_ptr<Operation> make_broadcast(std::span<std::byte> data, int root);
 // make_allgather (operation.h) for lengths that may differ: `results` have their final lengths already.
 std::unique_ptr<Operation> make_allgather_of_known_lengths(std::span<const std::byte> data,

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "runtime/data/internal/buffer_pool.h"
+#include "runtime/data/memory_budget.h"
 
 namespace mox::data::internal {
 
@@ -15,9 +16,8 @@ struct Stopped {};
 
 struct Execution {
   uint64_t seed = 0;
-  size_t memory_budget = SIZE_MAX;
+  std::shared_ptr<MemoryBudget> memory_budget = std::make_shared<MemoryBudget>(SIZE_MAX);
   BufferPool pool;
-  std::atomic<size_t> cached_bytes{0};
   std::atomic<bool> stop{false};
   // Loops over samples may spread over the arena's threads: set while the flow graph runs and samples are
   // costly.

@@ -46,6 +46,47 @@ TEST(Communicator, KnowsItsHosts) {
   for (std::thread& thread : threads) thread.join();
 }
 
+TEST(Communicator, TellsMachinesOfOneNameApart) {
+  auto transports = make_thread_transports(4);
+  std::vector<std::thread> threads;
+  threads.reserve(transports.size());
+  for (int rank = 0; rank < 4; ++rank)
+    threads.emplace_back([&, rank] {
+      Communicator communicator(std::move(transports[static_cast<size_t>(rank)]), "ubuntu",
+                                rank < 2 ? "first" : "second");
+      EXPECT_EQ(communicator.local_size(), 2);
+      EXPECT_EQ(communicator.local_rank(), rank % 2);
+      EXPECT_EQ(communicator.host(rank), "ubuntu");
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+// The two ranks of the second machine pass theirs while one of the first is not there yet.
+TEST(Communicator, ABarrierOfAMachineWaitsForItsRanksAlone) {
+  auto transports = make_thread_transports(5);
+  std::vector<std::thread> threads;
+  threads.reserve(transports.size());
+  std::atomic<int> second_passed{0};
+  std::atomic<bool> late_is_here{false};
+  for (int rank = 0; rank < 5; ++rank)
+    threads.emplace_back([&, rank] {
+      Communicator communicator(std::move(transports[static_cast<size_t>(rank)]),
+                                rank % 2 == 0 ? "first" : "second");
+      if (rank == 0) {
+        while (second_passed.load() < 2) std::this_thread::yield();
+        late_is_here = true;
+      }
+      communicator.local_barrier();
+      if (rank % 2 == 0) {
+        EXPECT_TRUE(late_is_here.load());
+      } else {
+        ++second_passed;
+      }
+      communicator.barrier();
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST_P(CommunicatorOfRanks, ABarrierHoldsAllUntilTheLastIsThere) {
   std::atomic<int> arrived{0};
   run_ranks(GetParam(), [&](Communicator& communicator) {

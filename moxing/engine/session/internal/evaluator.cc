@@ -33,7 +33,7 @@ Evaluator::Evaluator(const RunSpec& spec, const RunSettings& settings, VariableS
       pipeline_options_{.seed = settings.seed,
                         .threads = settings.data_threads,
                         .prefetch_batches = std::max(settings.prefetch_batches, lanes.size()),
-                        .memory_budget_bytes = settings.data_memory_bytes,
+                        .memory_budget = settings.data_memory,
                         .group_size = job().size(),
                         .group_first = job().rank()},
       compiler_(spec.model_fn, ModeKeys::EVAL, store, team, settings.arithmetic, std::move(begin),

@@ -163,7 +163,7 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Conso
   Pipeline pipeline(dataset, {.seed = settings.seed,
                               .threads = settings.data_threads,
                               .prefetch_batches = settings.prefetch_batches,
-                              .memory_budget_bytes = settings.data_memory_bytes,
+                              .memory_budget = settings.data_memory,
                               .group_size = job().size(),
                               .group_first = job().rank(),
                               .sample_names = true});

@@ -9,10 +9,11 @@
 
 #include "moxing/boost/boost_settings.h"
 #include "moxing/config/options.h"
+#include "moxing/job/data_memory.h"
 #include "moxing/optimizers/optimizer_options.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
-#include "runtime/base/team.h"
+#include "runtime/base/resource_limits.h"
 #include "runtime/data/pipeline.h"
 
 namespace mox::internal {
@@ -175,7 +176,8 @@ RunSettings resolve_settings(const RunSpec& spec) {
   if (settings.threads == 0) settings.threads = default_threads();
   settings.data_threads = static_cast<int>(resolve<int64_t>("data_threads", std::nullopt));
   if (settings.data_threads == 0) settings.data_threads = PipelineOptions::kAutomatic;
-  settings.data_memory_bytes = static_cast<size_t>(resolve<int64_t>("data_memory_mb", std::nullopt)) << 20;
+  settings.data_memory =
+      data_memory_of_rank(resolve<int64_t>("data_memory_mb", std::nullopt), machine_memory_of_job());
 
   settings.devices =
       whole_number("num_devices", resolve<NumberOrString>("num_devices", std::nullopt), kAutomaticDevices);

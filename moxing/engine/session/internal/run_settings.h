@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -15,6 +16,7 @@
 #include "moxing/engine/step/update_scheme.h"
 #include "moxing/hooks/interval.h"
 #include "moxing/hooks/selection_settings.h"
+#include "runtime/data/memory_budget.h"
 
 namespace mox::internal {
 
@@ -43,7 +45,7 @@ struct RunSettings {
   int threads = 1, prefetch_batches = 2;
   bool threads_are_automatic = false;  // choose_threads takes some of `threads`
   int data_threads = 1;                // or PipelineOptions::kAutomatic
-  size_t data_memory_bytes = 0;
+  std::shared_ptr<MemoryBudget> data_memory;  // of all pipelines of the run
   Arithmetic arithmetic;  // conv_algorithm, precision, recompute: what is wanted, until settle_arithmetic
   NumberOrString loss_scale = 1.0;
   bool normalises_frozen = false;  // frozen_batch_norm: training

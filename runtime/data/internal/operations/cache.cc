@@ -14,20 +14,39 @@
 namespace mox::data::internal {
 namespace {
 
-void charge(Execution& execution, size_t bytes, const std::string& label) {
-  const size_t total = execution.cached_bytes.fetch_add(bytes) + bytes;
-  if (total > execution.memory_budget)
+// A cache's share of the budget, which lives as long as what it holds, however many pipelines read it.
+class Charge {
+ public:
+  Charge(std::shared_ptr<MemoryBudget> budget, std::string label)
+      : budget_(std::move(budget)),
+        share_(budget_, MemoryBudget::Share::Of::kCache),
+        label_(std::move(label)) {}
+
+  void add(size_t bytes) {
+    const size_t all = share_.resize(share_.bytes() + bytes);
+    if (all <= budget_->bytes()) return;
+    const size_t needed = share_.bytes();
+    const std::string others =
+        all > needed ? fmt::format(" beside {} bytes of other caches", all - needed) : "";
+    share_.resize(needed - bytes);
     throw FailedPrecondition(fmt::format(
-        "{}: the cache needs {} bytes or more, but the pipeline's memory budget is {} bytes; raise "
-        "memory_budget_bytes, or cache before what makes the elements large, or do without",
-        label, total, execution.memory_budget));
-}
+        "{}: the cache needs {} bytes or more{}, but the memory budget of data pipelines is {}; raise {}, or "
+        "cache before what makes the elements large, or do without",
+        label_, needed, others, budget_->describe(), budget_->option()));
+  }
+
+ private:
+  std::shared_ptr<MemoryBudget> budget_;
+  MemoryBudget::Share share_;
+  std::string label_;
+};
 
 // ---- Inputs with positions.
 
 class Slots {
  public:
-  Slots(const ElementType& type, uint64_t size) : state_(new std::atomic<uint8_t>[size]), rows_(size) {
+  Slots(const ElementType& type, uint64_t size, std::unique_ptr<Charge> charge)
+      : charge_(std::move(charge)), state_(new std::atomic<uint8_t>[size]), rows_(size) {
     for (uint64_t i = 0; i < size; ++i) state_[i].store(kEmpty, std::memory_order_relaxed);
     for (const auto& component : type.components)
       columns_.push_back(Array::uninitialized(stacked(component, static_cast<int64_t>(size))));
@@ -47,6 +66,7 @@ class Slots {
 
  private:
   static constexpr uint8_t kEmpty = 0, kFilling = 1, kReady = 2;
+  std::unique_ptr<Charge> charge_;
   std::unique_ptr<std::atomic<uint8_t>[]> state_;
   std::vector<Array> columns_;
   std::vector<int64_t> rows_;
@@ -149,7 +169,10 @@ class SlotEvaluator : public ElementEvaluator {
 
 // ---- Streams.
 
-using Recording = std::vector<std::shared_ptr<const Payload>>;
+struct Recording {
+  std::unique_ptr<Charge> charge;
+  std::vector<std::shared_ptr<const Payload>> elements;
+};
 
 // Where a finished recording is left for the next pipeline.
 struct Shared {
@@ -167,17 +190,18 @@ size_t bytes_of(const Element& element) {
 class RecordingStream : public Stream {
  public:
   RecordingStream(std::unique_ptr<Stream> child, std::shared_ptr<Shared> shared,
-                  std::pair<uint64_t, uint64_t> key, std::string label, std::shared_ptr<Execution> execution)
+                  std::pair<uint64_t, uint64_t> key, const std::string& label,
+                  std::shared_ptr<Execution> execution)
       : Stream(1),
         child_(std::move(child)),
         shared_(std::move(shared)),
         key_(key),
-        label_(std::move(label)),
         execution_(std::move(execution)) {
     std::lock_guard lock(shared_->mutex);
     if (auto found = shared_->recordings.find(key_); found != shared_->recordings.end()) {
       finished_ = found->second;
-      for (const auto& payload : *finished_) charge(*execution_, bytes_of(payload->value), label_);
+    } else {
+      recorded_.charge = std::make_unique<Charge>(execution_->memory_budget, label);
     }
   }
 
@@ -187,8 +211,8 @@ class RecordingStream : public Stream {
   }
 
   bool next(Leaf* out) override {
-    while (!finished_ && recorded_.size() <= position_) record();
-    const Recording& recording = finished_ ? *finished_ : recorded_;
+    while (!finished_ && recorded_.elements.size() <= position_) record();
+    const auto& recording = finished_ ? finished_->elements : recorded_.elements;
     if (position_ >= recording.size()) return false;
     *out = {position_, epoch_, recording[position_]};
     ++position_;
@@ -212,8 +236,8 @@ class RecordingStream : public Stream {
     started_ = true;
     Leaf leaf;
     if (child_->next(&leaf)) {
-      charge(*execution_, bytes_of(leaf.payload->value), label_);
-      recorded_.push_back(std::move(leaf.payload));
+      recorded_.charge->add(bytes_of(leaf.payload->value));
+      recorded_.elements.push_back(std::move(leaf.payload));
       return;
     }
     finished_ = std::make_shared<const Recording>(std::move(recorded_));
@@ -224,7 +248,6 @@ class RecordingStream : public Stream {
   std::unique_ptr<Stream> child_;
   std::shared_ptr<Shared> shared_;
   std::pair<uint64_t, uint64_t> key_;
-  std::string label_;
   std::shared_ptr<Execution> execution_;
   Recording recorded_;
   std::shared_ptr<const Recording> finished_;
@@ -279,10 +302,12 @@ class CacheNode : public UnaryNode {
         refuse(
             fmt::format("{} elements of {} bytes are more than memory can address", size, component.bytes()));
     }
-    charge(execution, bytes, label());
     std::lock_guard lock(shared_->mutex);
     auto& slots = shared_->slots[key];
-    if (!slots) slots = std::make_shared<Slots>(type, size);
+    if (slots) return slots;
+    auto charge = std::make_unique<Charge>(execution.memory_budget, label());
+    charge->add(bytes);
+    slots = std::make_shared<Slots>(type, size, std::move(charge));
     return slots;
   }
 

@@ -70,7 +70,7 @@ void TrainingData::open_pipeline(const Start& start) {
       .seed = settings.seed,
       .threads = settings.data_threads,
       .prefetch_batches = static_cast<int>(std::max<int64_t>(settings.prefetch_batches, replicas.size())),
-      .memory_budget_bytes = settings.data_memory_bytes,
+      .memory_budget = settings.data_memory,
       .group_size = start.placement.logical_replicas,
       .group_first = replicas.first,
       .group_count = replicas.size()};

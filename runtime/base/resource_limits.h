@@ -1,0 +1,31 @@
+// What the machine gives to this process: the limits of its control groups, which a container, a batch system
+// or systemd sets, beside what the machine has.
+//
+// Both versions of cgroups are read, and all groups from the process's own up to the one that is mounted: the
+// smallest limit counts, since each of them holds for all that lie below.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace mox {
+
+struct ResourceLimits {
+  std::optional<size_t> memory_bytes;  // memory.max, memory.high; memory.limit_in_bytes of version 1
+  std::optional<double> cores;         // cpu.max; cpu.cfs_quota_us / cpu.cfs_period_us of version 1
+};
+
+// The limits of this process's groups; nothing where none is set. What cannot be read counts as no limit.
+// `root` stands before every path that is read (/proc/self/cgroup, /proc/self/mountinfo, the groups): a test
+// lays out a tree of its own there.
+ResourceLimits control_group_limits(const std::string& root = "");
+
+// Bytes of memory that the machine has.
+size_t machine_memory();
+
+// The cores that this process may use: its affinity mask, cut by the quota of its groups (1.5 cores are 2
+// threads, one of which waits now and then). At least 1.
+int available_cores();
+
+}  // namespace mox

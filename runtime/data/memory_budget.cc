@@ -1,0 +1,39 @@
+#include "runtime/data/memory_budget.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/resource_limits.h"
+
+namespace mox {
+
+MemoryBudget::MemoryBudget(size_t bytes, std::string origin, std::string option)
+    : bytes_(bytes), origin_(std::move(origin)), option_(std::move(option)) {}
+
+std::shared_ptr<MemoryBudget> MemoryBudget::of_process() {
+  const size_t memory = machine_memory();
+  return std::make_shared<MemoryBudget>(
+      std::min(memory, control_group_limits().memory_bytes.value_or(memory)) / 4,
+      "a quarter of the memory that this process may have");
+}
+
+std::string MemoryBudget::describe() const {
+  return origin_.empty() ? fmt::format("{} bytes", bytes_) : fmt::format("{} bytes ({})", bytes_, origin_);
+}
+
+size_t MemoryBudget::room_for_batches(size_t own_batches) const {
+  const size_t under_way = under_way_.load();
+  const size_t taken = cached_.load() + (under_way > own_batches ? under_way - own_batches : 0);
+  return bytes_ > taken ? bytes_ - taken : 0;
+}
+
+size_t MemoryBudget::Share::resize(size_t bytes) {
+  std::atomic<size_t>& total = of_ == Of::kCache ? budget_->cached_ : budget_->under_way_;
+  // Unsigned numbers wrap around, so that this gives back as well.
+  const size_t change = bytes - std::exchange(taken_, bytes);
+  return total.fetch_add(change) + change;
+}
+
+}  // namespace mox

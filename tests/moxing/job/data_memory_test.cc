@@ -1,0 +1,68 @@
+// The budget of a machine and a job, whatever the number of ranks, pipelines and containers.
+#include "moxing/job/data_memory.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/base/error.h"
+#include "runtime/data/pipeline.h"
+
+namespace mox::internal {
+namespace {
+
+constexpr size_t kGiB = size_t{1} << 30;
+
+TEST(DataMemory, OfAMachineIsDividedAmongItsRanks) {
+  EXPECT_EQ(data_memory_of_rank(0, {.bytes = 16 * kGiB})->bytes(), 4 * kGiB);
+  EXPECT_EQ(data_memory_of_rank(0, {.bytes = 16 * kGiB, .ranks = 4, .ranks_of_kernel = 4})->bytes(), kGiB);
+  EXPECT_EQ(data_memory_of_rank(1024, {.bytes = 16 * kGiB, .ranks = 4, .ranks_of_kernel = 4})->bytes(),
+            kGiB / 4);
+}
+
+TEST(DataMemory, OfAContainerIsAQuarterOfItsLimit) {
+  const MachineMemory memory{.bytes = 64 * kGiB, .limit = 8 * kGiB, .ranks = 2, .ranks_of_kernel = 4};
+  EXPECT_EQ(data_memory_of_rank(0, memory)->bytes(), kGiB);
+  // Four containers whose limits together are more than the machine has.
+  EXPECT_EQ(data_memory_of_rank(0, {.bytes = 16 * kGiB, .limit = 8 * kGiB, .ranks = 1, .ranks_of_kernel = 4})
+                ->bytes(),
+            kGiB);
+}
+
+TEST(DataMemory, OfAllPipelinesOfAProcessIsOneBudget) {
+  const auto budget = data_memory_of_rank(1, {.bytes = kGiB});  // 1 MiB
+  const auto samples = [] { return Dataset::from_arrays({Array(DType::kFloat32, {160, 1024})}); };
+  const Dataset training = samples().cache().batch(8), evaluation = samples().cache().batch(8);
+  const Pipeline first(training, {.memory_budget = budget});
+  // Each has room in it, both have not.
+  try {
+    const Pipeline second(evaluation, {.memory_budget = budget});
+    FAIL() << "640 KiB twice are more than 1 MiB";
+  } catch (const FailedPrecondition& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("655360 bytes or more beside 655360 bytes of other caches"), std::string::npos)
+        << text;
+    EXPECT_NE(text.find("1048576 bytes (data_memory_mb is 1 for this machine); raise data_memory_mb"),
+              std::string::npos)
+        << text;
+  }
+  // The cache of a data set is one, however many pipelines read it.
+  EXPECT_NO_THROW(Pipeline(training, {.memory_budget = budget}));
+}
+
+TEST(DataMemory, ThatACacheHadIsGivenBackWithIt) {
+  const auto budget = std::make_shared<MemoryBudget>(size_t{1} << 20);
+  for (int i = 0; i < 3; ++i) {
+    const Dataset samples = Dataset::from_arrays({Array(DType::kFloat32, {160, 1024})}).cache().batch(8);
+    EXPECT_NO_THROW(Pipeline(samples, {.memory_budget = budget}));
+  }
+}
+
+TEST(DataMemory, BatchesOfOnePipelineLeaveLessForThoseOfAnother) {
+  const auto budget = std::make_shared<MemoryBudget>(10 * 8 * 4096);
+  EXPECT_EQ(budget->room_for_batches(0), 10 * 8 * 4096U);
+  const Dataset batches = Dataset::from_arrays({Array(DType::kFloat32, {64, 1024})}).batch(8);
+  const Pipeline first(batches, {.threads = 2, .prefetch_batches = 4, .memory_budget = budget});
+  EXPECT_EQ(budget->room_for_batches(0), 4 * 8 * 4096U);
+}
+
+}  // namespace
+}  // namespace mox::internal
