@@ -21,6 +21,7 @@
 #include "bench/json_line.h"
 #include "runtime/comm/add.h"
 #include "runtime/comm/communicator.h"
+#include "runtime/comm/launcher.h"
 #include "runtime/tensor/array.h"
 
 namespace {

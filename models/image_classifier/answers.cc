@@ -1,6 +1,7 @@
 #include "models/image_classifier/answers.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <numeric>
@@ -21,10 +22,11 @@ std::string answer(std::span<const float> probabilities, const std::vector<std::
       });
   std::string text;
   for (size_t i = 0; i < top; ++i) {
-    char share[32];
-    std::snprintf(share, sizeof share, " %.3f", static_cast<double>(probabilities[order[i]]));
-    text +=
-        (i == 0 ? "" : ", ") + (order[i] < names.size() ? names[order[i]] : std::to_string(order[i])) + share;
+    char share[64];  // as in every locale
+    const auto end =
+        std::to_chars(share, share + sizeof share, probabilities[order[i]], std::chars_format::fixed, 3);
+    text += (i == 0 ? "" : ", ") + (order[i] < names.size() ? names[order[i]] : std::to_string(order[i])) +
+            ' ' + std::string(share, end.ptr);
   }
   return text;
 }

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <utility>
 
+#include "runtime/base/c_numbers.h"
 #include "runtime/base/file.h"
 
 namespace mox {
@@ -60,6 +61,7 @@ ImageModel read_image_model(const std::string& run) {
         "there is no '{}' in '{}' or above it: it is what image_classifier writes beside its checkpoints",
         kFile, run));
   try {
+    const CNumbers numbers;
     const auto json = nlohmann::json::parse(read_file(path.string()));
     return {.network = json.at("network"),
             .image_size = json.at("image_size"),

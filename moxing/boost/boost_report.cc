@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "moxing/console/console.h"
+#include "runtime/base/c_numbers.h"
 #include "runtime/base/error.h"
 
 namespace mox::boost {
@@ -50,6 +51,7 @@ class BoostReportHook : public Hook {
   }
   void restore_state(const std::string& state) override {
     try {
+      const CNumbers numbers;
       const auto json = nlohmann::json::parse(state);
       for (const auto& row : json.at("rows"))
         rows_.push_back({row.at(0).get<int64_t>(), row.at(1).get<int64_t>(),

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/c_numbers.h"
 #include "runtime/base/error.h"
 
 namespace mox::boost {
@@ -211,6 +212,7 @@ void DimReduce::restore(const std::string& state, const Array& residual, const s
   Counts counts;
   std::string identity;
   try {
+    const CNumbers numbers;
     const auto json = nlohmann::json::parse(state);
     identity = json.at("basis").get<std::string>();
     search = {json.at("b").get<std::vector<double>>(), json.at("last_gradient").get<std::vector<double>>(),

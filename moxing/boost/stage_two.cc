@@ -10,6 +10,7 @@
 
 #include "moxing/boost/basis_file.h"
 #include "moxing/boost/principal_components.h"
+#include "runtime/base/c_numbers.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 
@@ -48,6 +49,7 @@ void StageTwo::prepare(WeightLayout layout, const Start& start) {
   first_step_ = start.global_step;
   if (kept_) {
     try {
+      const CNumbers numbers;
       const auto json = nlohmann::json::parse(kept_->state);
       first_step_ = json.at("first_step").get<int64_t>();
       explained_ratio_ = json.at("explained_ratio").get<std::vector<double>>();

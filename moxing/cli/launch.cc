@@ -1,5 +1,6 @@
 // mox launch: a program as a job of several processes, started again from its last checkpoint when it fails.
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -9,17 +10,19 @@
 #include <CLI/Validators.hpp>
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "moxing/cli/internal/command.h"
-#include "moxing/cli/internal/rank_table.h"
+#include "moxing/cli/internal/host_slots.h"
 #include "moxing/engine/session/run.h"
 #include "runtime/base/error.h"
 
@@ -30,6 +33,13 @@ namespace {
 constexpr int kConfigurationRefused = 2;
 constexpr int kProgramNotStarted = 127;
 constexpr unsigned kSecondsBetweenAttempts = 1;
+// A host that is asked whether it is there answers in this time, or is not.
+constexpr unsigned kHostAnswersSeconds = 20;
+
+using Clock = std::chrono::steady_clock;
+// mpirun passes nothing on to processes that it has not started yet: while it starts them, which takes its
+// time on many hosts, a wish to stop is repeated. (To a run of moxing one SIGUSR1 is as good as several.)
+constexpr auto kStartTime = std::chrono::seconds(30), kRepeatTime = std::chrono::seconds(1);
 
 struct LaunchArguments {
   int ranks = 0;
@@ -38,7 +48,7 @@ struct LaunchArguments {
   std::vector<std::string> program;
 };
 
-constexpr int kWishesToStop[] = {SIGINT, SIGTERM, SIGUSR1};
+constexpr int kWishesToStop[] = {SIGINT, SIGTERM, SIGUSR1, SIGHUP};
 
 std::atomic<int> signals_received{0};  // a signal handler reaches nothing but globals
 extern "C" void count_signal(int) { signals_received.fetch_add(1); }
@@ -52,9 +62,11 @@ void catch_signals() {
   sigemptyset(&action.sa_mask);
   sigset_t held_back;
   sigemptyset(&held_back);
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGCHLD}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGCHLD}) {
     action.sa_handler = signal == SIGCHLD ? wake_up : count_signal;
-    sigaction(signal, &action, nullptr);
+    struct sigaction before {};
+    sigaction(signal, &action, &before);
+    if (signal == SIGHUP && before.sa_handler == SIG_IGN) sigaction(signal, &before, nullptr);  // nohup
     sigaddset(&held_back, signal);
   }
   sigprocmask(SIG_BLOCK, &held_back, &signals_before);
@@ -70,7 +82,11 @@ bool stop_is_asked() {
 
 // In a process that was made for it.
 [[noreturn]] void become(const std::vector<std::string>& command) {
-  for (const int signal : kWishesToStop) std::signal(signal, SIG_DFL);
+  for (const int signal : kWishesToStop) {
+    struct sigaction before {};
+    sigaction(signal, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) std::signal(signal, SIG_DFL);
+  }
   sigprocmask(SIG_SETMASK, &signals_before, nullptr);
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
@@ -81,21 +97,40 @@ bool stop_is_asked() {
 }
 
 // The wait status of a child at its end. It gets `first` for the first signal that this process has got,
-// `second` for each further one.
-int wait_for(pid_t child, int first, int second) {
+// again and again until `repeated_until`, and `second` for each further one.
+int wait_for(pid_t child, int first, int second, Clock::time_point repeated_until = {}) {
   int status = 0;
   pid_t ended = 0;
+  Clock::time_point told;
   for (int passed_on = 0; (ended = ::waitpid(child, &status, WNOHANG)) == 0;) {
-    for (; passed_on < signals_received.load(); ++passed_on) ::kill(child, passed_on == 0 ? first : second);
-    sigsuspend(&signals_before);
+    const bool repeats = passed_on == 1 && Clock::now() < repeated_until;
+    if (repeats && Clock::now() - told >= kRepeatTime) {
+      ::kill(child, first);
+      told = Clock::now();
+    }
+    for (; passed_on < signals_received.load(); ++passed_on) {
+      ::kill(child, passed_on == 0 ? first : second);
+      told = Clock::now();
+    }
+    const timespec pause{1, 0};
+    ::ppoll(nullptr, 0, passed_on == 1 && Clock::now() < repeated_until ? &pause : nullptr, &signals_before);
   }
   if (ended < 0) throw IoError("the job was lost sight of");
   return status;
 }
 
+int stopped_early() {
+  fmt::print(
+      stderr,
+      "mox launch: the job was stopped as it started, before its run began; the same command starts it\n");
+  return kExitInterrupted;
+}
+
 // Runs the command to its end. The first signal that this process gets asks the job to save and to end, which
 // mpirun passes on as SIGUSR1 (a SIGTERM it would take for its own); the second one ends it.
 int run(const std::vector<std::string>& command) {
+  if (stop_is_asked()) return stopped_early();
+  const auto started_until = Clock::now() + kStartTime;
   const pid_t child = ::fork();
   if (child < 0) throw IoError("no process could be started");
   if (child == 0) {
@@ -104,8 +139,11 @@ int run(const std::vector<std::string>& command) {
     if (!std::freopen("/dev/null", "r", stdin)) ::_exit(kProgramNotStarted);
     become(command);
   }
-  const int status = wait_for(child, SIGUSR1, SIGTERM);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  const int wait_status = wait_for(child, SIGUSR1, SIGTERM, started_until);
+  const int status = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
+  // mpirun, or a process that has not come to its run, knows no wish to stop: it has ended.
+  const bool is_early = stop_is_asked() && status == 128 + SIGUSR1 && Clock::now() < started_until;
+  return is_early ? stopped_early() : status;
 }
 
 // A parameter of Open MPI as the environment has it, "" if it has not.
@@ -118,9 +156,19 @@ bool answers(const std::string& host) {
   std::string agent = parameter("plm_rsh_agent");
   if (const char* of_prrte = std::getenv("PRTE_MCA_plm_ssh_agent"); agent.empty() && of_prrte)
     agent = of_prrte;
+  std::vector<std::string> command;
+  std::istringstream words(agent.empty() ? "ssh" : agent);
+  for (std::string word; words >> word;) command.push_back(word);
+  // Without a question that nobody would answer.
+  if (!command.empty() && std::filesystem::path(command[0]).filename() == "ssh")
+    command.insert(command.end(), {"-o", "BatchMode=yes", "-o", "ConnectTimeout=10"});
+  command.insert(command.end(), {host, "true"});
   const pid_t child = ::fork();
   if (child < 0) return false;
-  if (child == 0) become({agent.empty() ? "ssh" : agent, host, "true"});
+  if (child == 0) {
+    ::alarm(kHostAnswersSeconds);  // ends the command that this process becomes
+    become(command);
+  }
   const int status = wait_for(child, SIGTERM, SIGKILL);
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
@@ -131,7 +179,9 @@ class HostFile {
  public:
   explicit HostFile(const std::vector<HostSlots>& hosts) {
     std::string text;
-    for (const HostSlots& entry : hosts) text += fmt::format("{} slots={}\n", entry.host, entry.slots);
+    // Of an address like 127.0.1.1, as Debian gives a host's own name, mpirun does not know that it is here.
+    for (const HostSlots& entry : hosts)
+      text += fmt::format("{} slots={}\n", is_loopback(entry.host) ? "localhost" : entry.host, entry.slots);
     path_ = (std::filesystem::temp_directory_path() / "mox_hosts_").string() + std::string(6, 'X');
     const int file = ::mkstemp(path_.data());
     const bool is_written =
@@ -160,6 +210,8 @@ std::vector<std::string> mpirun_command(const LaunchArguments& arguments, const 
   for (const std::string name : {"plm_rsh_agent", "oob_tcp_if_include"})
     if (const std::string value = parameter(name); !value.empty())
       command.insert(command.end(), {"--mca", name, value});
+  // mpirun gives rank 0 a terminal of its own, whatever its output goes to.
+  if (!::isatty(STDOUT_FILENO)) command.insert(command.end(), {"-x", "NO_COLOR=1"});
   if (hosts_file.empty()) {
     command.emplace_back("--oversubscribe");
   } else {
@@ -167,6 +219,28 @@ std::vector<std::string> mpirun_command(const LaunchArguments& arguments, const 
   }
   command.insert(command.end(), arguments.program.begin(), arguments.program.end());
   return command;
+}
+
+bool can_be_run(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
+}
+
+// mpirun's own words for it are of processes and slots. Other hosts may have programs of their own.
+void require_program(const std::string& program, const std::vector<HostSlots>& hosts) {
+  if (!std::ranges::all_of(hosts, is_loopback, &HostSlots::host)) return;
+  std::error_code error;
+  if (program.find('/') != std::string::npos) {
+    if (can_be_run(program)) return;
+    if (!std::filesystem::exists(program, error)) throw NotFound(fmt::format("'{}' does not exist", program));
+    throw InvalidArgument(fmt::format("'{}' is no program that this user may run", program));
+  }
+  const char* path = std::getenv("PATH");
+  std::istringstream directories(path ? path : "/usr/bin:/bin");
+  for (std::string directory; std::getline(directories, directory, ':');)
+    if (can_be_run((directory.empty() ? "." : directory) + '/' + program)) return;
+  if (can_be_run("./" + program)) return;  // mpirun looks here as well
+  throw NotFound(fmt::format("there is no program '{}', neither here nor on the PATH", program));
 }
 
 int launch(const LaunchArguments& arguments) {
@@ -177,6 +251,12 @@ int launch(const LaunchArguments& arguments) {
   if (!hosts.empty() && wanted > total_slots(hosts))
     throw InvalidArgument(
         fmt::format("{} ranks are asked for, but the hosts have {} slots", wanted, total_slots(hosts)));
+  try {
+    require_program(arguments.program.at(0), hosts);
+  } catch (const Error& error) {
+    fmt::print(stderr, "mox launch: {}\n", error.what());
+    return kProgramNotStarted;
+  }
   catch_signals();
   int ranks = wanted;
   for (int attempt = 0;; ++attempt) {
@@ -218,7 +298,9 @@ void add_launch(CLI::App& mox, int* exit_status) {
   command->add_option("-n", arguments->ranks, "Processes; not given: one for each slot of the hosts")
       ->check(CLI::Range(1, 1 << 20));
   auto* hosts =
-      command->add_option("--hosts", arguments->hosts_file, "A file with one host a line: HOST slots=NUMBER");
+      command->add_option("--hosts", arguments->hosts_file,
+                          "A file with one host a line: HOST slots=NUMBER, HOST:NUMBER, or a host for "
+                          "each rank");
   command
       ->add_option("--rank-table", arguments->rank_table,
                    "The hosts as a rank table of HCCL, JSON; one rank a device")

@@ -23,8 +23,6 @@
 namespace mox {
 namespace {
 
-constexpr int kConfigurationRefused = 2;  // exit status
-
 LogLevel level_named(const std::string& name) {
   if (name == "debug") return LogLevel::kDebug;
   if (name == "warning") return LogLevel::kWarning;
@@ -39,8 +37,10 @@ LogLevel level_named(const std::string& name) {
       std::rethrow_exception(thrown);
     } catch (const std::exception& error) {
       std::fflush(stdout);
+      const int status = internal::exit_status_of(error);
+      if (internal::job().size() > 1) internal::fail_job(error.what(), status);
       fmt::print(stderr, "error: {}\n", error.what());
-      std::_Exit(EXIT_FAILURE);
+      std::_Exit(status);
     } catch (...) {
     }
   }
@@ -98,7 +98,7 @@ void init(int argc, const char* const* argv) {
     text = configure(options);
   } catch (const ConfigError& failure) {
     fmt::print(stderr, "error: {}\n", failure.what());
-    std::exit(kConfigurationRefused);
+    std::exit(internal::kValueRefused);
   }
   if (text) {
     fmt::print("{}", *text);

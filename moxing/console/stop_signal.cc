@@ -12,7 +12,7 @@ struct Watched {
   std::string_view name;
   struct sigaction previous {};
 };
-Watched watched[] = {{SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGUSR1, "SIGUSR1"}};
+Watched watched[] = {{SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGHUP, "SIGHUP"}, {SIGUSR1, "SIGUSR1"}};
 
 // A signal handler reaches nothing but globals.
 std::atomic<int> received_signal{0};
@@ -26,9 +26,15 @@ StopSignal::StopSignal() {
   received_signal = 0;
   struct sigaction action {};
   action.sa_handler = remember_signal;
-  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);  // the second one has its usual effect
   sigemptyset(&action.sa_mask);
-  for (Watched& each : watched) sigaction(each.signal, &action, &each.previous);
+  for (Watched& each : watched) {
+    const bool is_repeated = each.signal == SIGHUP || each.signal == SIGUSR1;
+    // Else the second one has its usual effect.
+    action.sa_flags = is_repeated ? SA_RESTART : static_cast<int>(SA_RESETHAND | SA_RESTART);
+    sigaction(each.signal, &action, &each.previous);
+    if (each.signal == SIGHUP && each.previous.sa_handler == SIG_IGN)
+      sigaction(each.signal, &each.previous, nullptr);
+  }
 }
 
 StopSignal::~StopSignal() {

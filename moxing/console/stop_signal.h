@@ -1,12 +1,13 @@
-// SIGINT, SIGTERM and SIGUSR1 as a wish to stop: the run finishes its step, saves, and ends.
+// SIGINT, SIGTERM, SIGHUP and SIGUSR1 as a wish to stop: the run finishes its step, saves, and ends.
 #pragma once
 
 #include <string_view>
 
 namespace mox::internal {
 
-// While alive, the first SIGINT, SIGTERM or SIGUSR1 of the process is remembered instead of ending it; a
-// second one of the same kind ends it as usual. One at a time.
+// While alive, the first SIGINT, SIGTERM, SIGHUP (a connection to a terminal that is dropped) or SIGUSR1 of
+// the process is remembered instead of ending it. A second SIGINT or SIGTERM ends it as usual; the other two
+// may be repeated, as launchers do. A SIGHUP that is ignored (nohup) stays so. One at a time.
 class StopSignal {
  public:
   StopSignal();

@@ -102,8 +102,8 @@ class Session {
   virtual bool stop_requested() const = 0;
   // In `end`: whether the run ends because of an error (nothing should be saved or evaluated then).
   virtual bool failed() const = 0;
-  // Whether a signal (SIGINT, SIGTERM, SIGUSR1) has asked the process to end: `end` should leave out what
-  // takes long.
+  // Whether a signal (SIGINT, SIGTERM, SIGHUP, SIGUSR1) has asked the process to end: `end` should leave out
+  // what takes long.
   virtual bool interrupted() const = 0;
   // Where lines for a person go.
   virtual Console& console() = 0;

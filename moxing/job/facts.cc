@@ -8,6 +8,8 @@
 
 #include "moxing/config/options.h"
 #include "ops/processor/compute_library.h"
+#include "runtime/data/content_sample.h"
+#include "runtime/job/job.h"
 
 namespace mox::internal {
 namespace {
@@ -38,7 +40,10 @@ JobFacts facts_of_configuration() {
 }
 
 JobFacts facts_of_data(const Dataset& batches) {
-  return {{"data", fmt::format("{} with {} elements", batches.describe(), batches.cardinality())}};
+  JobFacts facts = {{"data", fmt::format("{} with {} elements", batches.describe(), batches.cardinality())}};
+  if (job().size() > 1)
+    for (const std::string& line : content_sample(batches)) facts.emplace_back("data", line);
+  return facts;
 }
 
 std::string computed_by() { return fmt::format("{}, {}", processor_model(), compute_library()); }

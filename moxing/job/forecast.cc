@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/c_numbers.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/random.h"
@@ -89,6 +90,7 @@ void check_link(int nodes, const ForecastLink& link) {
 }  // namespace
 
 StepProfile read_step_profile(const std::string& path) {
+  const CNumbers numbers;
   const auto json = nlohmann::json::parse(read_file(path), nullptr, false);
   const auto refuse = [&](const std::string& what) -> void {
     throw DataError(

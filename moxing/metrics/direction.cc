@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
+#include <span>
 #include <string>
 
 #include "runtime/base/error.h"
@@ -47,8 +47,11 @@ std::optional<Direction> direction_of_name(std::string_view name) {
     word.clear();
   };
   for (const char letter : name) {
-    if (std::isalnum(static_cast<unsigned char>(letter)) != 0)
-      word += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+    // Of ASCII, whatever the locale takes for letters.
+    if (letter >= 'A' && letter <= 'Z')
+      word += static_cast<char>(letter - 'A' + 'a');
+    else if ((letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9'))
+      word += letter;
     else
       end_word();
   }

@@ -28,6 +28,9 @@ void sync_directory(const std::string& path);
 // CRC-32 (ISO-HDLC, as in zlib and gzip); pass the previous value to continue.
 uint32_t crc32(std::span<const std::byte> bytes, uint32_t previous = 0);
 
+// HMAC-SHA-256 (RFC 2104) in 64 hexadecimal digits.
+std::string hmac_sha256(std::string_view key, std::string_view message);
+
 // A SHA-256 digest computed piece by piece.
 class Sha256 {
  public:

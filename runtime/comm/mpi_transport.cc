@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
-#include <charconv>
-#include <cstdlib>
-#include <cstring>
+#include <algorithm>
 #include <map>
 
 #include "runtime/base/error.h"
+#include "runtime/comm/internal/memory_access.h"
+#include "runtime/comm/launcher.h"
 #include "runtime/comm/transport.h"
 
 namespace mox {
@@ -35,7 +35,7 @@ struct MpiLibrary {
   MpiLibrary() {
     if (!dlopen("libmpi.so.40", RTLD_NOW | RTLD_GLOBAL))
       throw NotFound(fmt::format(
-          "this process was started by mpirun, but the library of Open MPI (4.1 or 5) cannot be opened: {}",
+          "this process is one of several, but the library of Open MPI (4.1 or 5) cannot be opened: {}",
           dlerror()));
     find(init_thread, "MPI_Init_thread");
     find(finalize, "MPI_Finalize");
@@ -65,19 +65,10 @@ struct MpiLibrary {
 
 }  // namespace
 
-int launched_ranks() {
-  const char* text = std::getenv("OMPI_COMM_WORLD_SIZE");
-  if (!text) return 1;
-  int ranks = 0;
-  const char* end = text + std::strlen(text);
-  if (std::from_chars(text, end, ranks).ptr != end || ranks < 1)
-    throw InvalidArgument(fmt::format("OMPI_COMM_WORLD_SIZE is '{}', not a number of processes", text));
-  return ranks;
-}
-
 struct MpiTransport::Implementation {
   MpiLibrary mpi;
   int rank = 0, size = 1;
+  std::string why_memory_is_not_read;
   uint64_t last_id = 0;
   // Messages under way: the requests of MPI side by side, as MPI_Testsome takes them, and for each the id of
   // ours.
@@ -117,8 +108,9 @@ struct MpiTransport::Implementation {
   }
 };
 
-MpiTransport::MpiTransport() : implementation_(std::make_unique<Implementation>()) {
+MpiTransport::MpiTransport(int ranks) : implementation_(std::make_unique<Implementation>()) {
   Implementation& self = *implementation_;
+  self.why_memory_is_not_read = internal::choose_single_copy_mechanism();
   int provided = 0;
   // The thread that makes this object is another one than the thread that communicates; never two at a time.
   self.check(self.mpi.init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
@@ -127,12 +119,23 @@ MpiTransport::MpiTransport() : implementation_(std::make_unique<Implementation>(
   self.check(self.mpi.comm_set_errhandler(self.mpi.world, self.mpi.errors_return), "MPI_Comm_set_errhandler");
   self.check(self.mpi.comm_rank(self.mpi.world, &self.rank), "MPI_Comm_rank");
   self.check(self.mpi.comm_size(self.mpi.world, &self.size), "MPI_Comm_size");
+  if (ranks != kRanksKnownToMpi && self.size != ranks)
+    throw FailedPrecondition(fmt::format(
+        "the launcher has started {} processes, but MPI connects {}: Open MPI has found no PMIx server that "
+        "it "
+        "can talk to (srun needs --mpi=pmix with a PMIx that fits, see srun --mpi=list); use mox launch, or "
+        "Open MPI's mpirun",
+        ranks, self.size));
 }
 
 MpiTransport::~MpiTransport() {
   // Operations that were abandoned have left requests, whose memory may be gone: MPI must not go on with
   // them.
   if (implementation_->requests.empty()) implementation_->mpi.finalize();
+}
+
+const std::string& MpiTransport::why_memory_is_not_read() const {
+  return implementation_->why_memory_is_not_read;
 }
 
 int MpiTransport::rank() const { return implementation_->rank; }

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace mox {
@@ -42,16 +43,15 @@ class Transport {
 // result, to be used by a thread of its own. They may be destroyed in any order.
 std::vector<std::unique_ptr<Transport>> make_thread_transports(int size);
 
-// How many ranks mpirun has started, this process among them; 1 for a process that it has not started.
-int launched_ranks();
-
-// MPI between the processes of an mpirun. Opens the library, and calls MPI_Init_thread; the destructor calls
-// MPI_Finalize, which waits for all ranks, unless requests are under way: then the job has failed, and mpirun
-// will say that this process ended without it. Throws NotFound if there is no MPI library, FailedPrecondition
-// if it does not do what is needed. Once a process.
+// MPI between the processes of an mpirun (or of what else speaks PMIx). Opens the library, and calls
+// MPI_Init_thread; the destructor calls MPI_Finalize, which waits for all ranks, unless requests are under
+// way: then the job has failed, and mpirun will say that this process ended without it. Throws NotFound if
+// there is no MPI library, FailedPrecondition if it does not do what is needed. Once a process.
 class MpiTransport : public Transport {
  public:
-  MpiTransport();
+  // `ranks`: how many the launcher has started, or kRanksKnownToMpi. Throws FailedPrecondition if MPI
+  // connects another number.
+  explicit MpiTransport(int ranks);
   ~MpiTransport() override;
   int rank() const override;
   int size() const override;
@@ -59,6 +59,9 @@ class MpiTransport : public Transport {
   Request receive(int from, int tag, std::span<std::byte> data) override;
   void progress() override;
   bool test(const Request& request) override;
+  // Why messages within this machine go through shared memory and are not read from the sender's, by the
+  // system's words; "" where they are read, or where the environment has decided.
+  const std::string& why_memory_is_not_read() const;
 
  private:
   struct Implementation;

@@ -12,6 +12,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include "runtime/base/resource_limits.h"
+#include "runtime/data/content_sample.h"
 #include "runtime/data/internal/cursor.h"
 #include "runtime/data/internal/flow.h"
 #include "runtime/data/internal/node.h"
@@ -93,7 +94,9 @@ class Pipeline::Implementation {
     Cursor resumed;
     if (!cursor.empty()) {
       resumed = cursor_from_json(cursor);
-      check_cursor(resumed, position_.stages, options.seed);
+      Cursor now = position_;
+      now.contents = content_sample(dataset_);
+      check_cursor(resumed, now);
     }
 
     CompileContext context{.execution = execution_, .stages = 0};
@@ -110,6 +113,7 @@ class Pipeline::Implementation {
       stream_->save(&position_.state);
     }
 
+    mark();
     ready_batches_ = std::max<int64_t>(options.prefetch_batches, root.requested_prefetch());
     take_room_for(threads_);
     if (options.threads == PipelineOptions::kAutomatic) {
@@ -133,7 +137,15 @@ class Pipeline::Implementation {
     return delivered;
   }
 
-  std::string cursor() const { return to_json(position_); }
+  std::string cursor() const { return text_of(position_.state, position_.batches, position_.samples); }
+
+  void mark() {
+    marked_state_ = position_.state;
+    marked_batches_ = position_.batches;
+    marked_samples_ = position_.samples;
+  }
+
+  std::string marked_cursor() const { return text_of(marked_state_, marked_batches_, marked_samples_); }
 
   PipelineStatistics statistics() const {
     PipelineStatistics result = statistics_;
@@ -151,6 +163,15 @@ class Pipeline::Implementation {
   }
 
  private:
+  std::string text_of(const std::vector<uint64_t>& state, int64_t batches, int64_t samples) const {
+    return to_json({.stages = position_.stages,
+                    .seed = position_.seed,
+                    .batches = batches,
+                    .samples = samples,
+                    .state = state,
+                    .contents = content_sample(dataset_)});
+  }
+
   // The serial stage.
   void produce(Ticket& ticket) {
     ticket.leaves.resize(static_cast<size_t>(stream_->arity()));
@@ -360,6 +381,8 @@ class Pipeline::Implementation {
   std::unique_ptr<Stream> stream_;
 
   Cursor position_;  // after the last batch delivered
+  std::vector<uint64_t> marked_state_;
+  int64_t marked_batches_ = 0, marked_samples_ = 0;
   PipelineStatistics statistics_;
   double queue_fill_ = 0;
   int64_t takes_ = 0;
@@ -384,6 +407,8 @@ Pipeline::Pipeline(Dataset dataset, PipelineOptions options, const std::string& 
 Pipeline::~Pipeline() = default;
 bool Pipeline::next(Batch* batch) { return implementation_->next(batch); }
 std::string Pipeline::cursor() const { return implementation_->cursor(); }
+void Pipeline::mark() { implementation_->mark(); }
+std::string Pipeline::marked_cursor() const { return implementation_->marked_cursor(); }
 PipelineStatistics Pipeline::statistics() const { return implementation_->statistics(); }
 void Pipeline::stop() { implementation_->stop(); }
 

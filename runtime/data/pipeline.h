@@ -95,6 +95,12 @@ class Pipeline {
   // was the last of this pipeline's share. Batches that were prepared ahead do not count.
   std::string cursor() const;
 
+  // Remembers the position where the consumer begins with batches that belong together, a step's say;
+  // `marked_cursor` is the cursor there, also after `next` has thrown for one of them. Before the first call:
+  // the position where the pipeline began.
+  void mark();
+  std::string marked_cursor() const;
+
   PipelineStatistics statistics() const;
 
   // Makes a waiting `next` and all later ones return false. The destructor does the same; both wait for user

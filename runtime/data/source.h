@@ -43,6 +43,10 @@ class RandomAccessSource {
   // What a person calls the sample, mostly the path of its file; "" if it has no name.
   virtual std::string name(int64_t /*index*/) const { return ""; }
 
+  // A checksum of what the sample is made from, before any augmentation: those of a few samples tell other
+  // contents under the same names. The default reads the sample.
+  virtual uint32_t content_checksum(int64_t index) const;
+
   // A hint that `index` is read soon.
   virtual void will_read(int64_t /*index*/) const {}
 

@@ -19,14 +19,17 @@
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include "runtime/base/resource_limits.h"
+#include "runtime/comm/launcher.h"
 #include "runtime/job/internal/core_share.h"
 #include "runtime/job/internal/machine.h"
+#include "runtime/job/internal/rank_connections.h"
 #include "runtime/job/internal/rank_watch.h"
 
 namespace mox::internal {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+constexpr auto kConnectTime = std::chrono::seconds(60);
 
 // What init makes, for the life of the process.
 struct Job {
@@ -35,6 +38,7 @@ struct Job {
   std::atomic<const char*> doing{""};
   std::atomic<double> warn_seconds{30}, abort_seconds{600};
   int ranks_of_kernel = 1;
+  std::atomic<bool> has_stepped{false};
   // Of the thread that drives the communicator: stalls that were reported, and when the ranks that hold the
   // others up were last seen in kLocalWork.
   std::set<std::string> warned;
@@ -171,30 +175,50 @@ void leave_job() {
   self.communicator.reset();  // MPI_Finalize
 }
 
+// Once a job.
+void say_how_messages_travel(Communicator& communicator, const std::string& why_memory_is_not_read) {
+  const bool is_concerned = communicator.local_size() > 1;
+  const auto reasons = communicator.allgather(is_concerned ? why_memory_is_not_read : "");
+  const auto first = std::ranges::find_if(reasons, [](const std::string& reason) { return !reason.empty(); });
+  if (communicator.rank() != 0 || first == reasons.end()) return;
+  log_info(
+      fmt::format("the processes on host {} may not read each other's memory ({}: a container without "
+                  "ptrace?), so messages "
+                  "between them are copied through shared memory",
+                  communicator.host(static_cast<int>(first - reasons.begin())), *first));
+}
+
 }  // namespace
 
 Communicator& job() { return *the_job().communicator; }
 
 void join_job(LogLevel least_level) {
   Job& self = the_job();
-  if (self.watch || launched_ranks() == 1) return;
+  if (self.watch) return;
+  const int ranks = launched_ranks();
+  if (ranks == 1) return;
   const Machine machine = this_machine();
-  self.communicator =
-      std::make_unique<Communicator>(std::make_unique<MpiTransport>(), machine.name, machine.id);
+  auto transport = std::make_unique<MpiTransport>(ranks);
+  const std::string why_memory_is_not_read = transport->why_memory_is_not_read();
+  self.communicator = std::make_unique<Communicator>(std::move(transport), machine.name, machine.id);
   Communicator& communicator = *self.communicator;
-  std::vector<std::string> hosts;
-  for (int rank = 0; rank < communicator.size(); ++rank) hosts.push_back(communicator.host(rank));
+  std::vector<std::string> names;
+  for (int rank = 0; rank < communicator.size(); ++rank)
+    names.push_back(fmt::format("rank {} (host {})", rank, communicator.host(rank)));
+  const bool is_local = communicator.broadcast_text(machine.network) == machine.network;
+  std::vector<int> sockets;
   if (communicator.rank() == 0) {
-    const RankWatch::Listener listener = RankWatch::listen();
+    const RankListener listener = listen_for_ranks();
     communicator.broadcast_text(listener.invitation);
-    self.watch = std::make_unique<RankWatch>(listener, std::move(hosts));
+    sockets = accept_ranks(listener, names, kConnectTime);
   } else {
-    self.watch =
-        std::make_unique<RankWatch>(communicator.broadcast_text(""), communicator.rank(), std::move(hosts));
+    sockets = {connect_to_rank_0(communicator.broadcast_text(""), communicator.rank(), is_local)};
   }
+  self.watch = std::make_unique<RankWatch>(sockets, communicator.rank(), std::move(names));
   self.watch->set_status(own_status);
   communicator.set_stall_listener(report_stall);
   self.ranks_of_kernel = take_share_of_cores(communicator, machine);
+  say_how_messages_travel(communicator, why_memory_is_not_read);
   if (communicator.rank() != 0 && least_level < LogLevel::kWarning) set_log_level(LogLevel::kWarning);
   std::atexit(leave_job);
 }
@@ -213,12 +237,22 @@ void set_job_step(int64_t step) {
 JobActivity::JobActivity(const char* doing) : before_(the_job().doing.exchange(doing)) {}
 JobActivity::~JobActivity() { the_job().doing = before_; }
 
-void fail_job(const std::string& message) {
+int exit_status_of(const std::exception& error) {
+  const bool is_refusal = dynamic_cast<const InvalidArgument*>(&error) ||
+                          dynamic_cast<const ConfigError*>(&error) || dynamic_cast<const NotFound*>(&error);
+  return is_refusal && !the_job().has_stepped ? kValueRefused : kJobFailed;
+}
+
+void note_run_begins() { the_job().has_stepped = false; }
+void note_step_done() { the_job().has_stepped = true; }
+
+void fail_job(const std::string& message, int status) {
   Job& self = the_job();
   MOX_ASSERT(self.watch != nullptr, "a job of several ranks can fail");
-  self.watch->end_job(fmt::format("{} failed at global step {}: {}",
-                                  self.watch->name_of(self.communicator->rank()), self.watch->step(),
-                                  message));
+  self.watch->end_job(
+      fmt::format("{} failed at global step {}: {}", self.watch->name_of(self.communicator->rank()),
+                  self.watch->step(), message),
+      status);
 }
 
 }  // namespace mox::internal

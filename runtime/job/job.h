@@ -1,6 +1,7 @@
 // The job that init joins, as the engine sees it.
 #pragma once
 
+#include <exception>
 #include <string>
 
 #include "runtime/base/log.h"
@@ -10,6 +11,14 @@ namespace mox::internal {
 
 // Exit status of a process that ends because another rank failed, was lost, or was waited for too long.
 inline constexpr int kJobFailed = 1;
+// Exit status of a process whose configuration, or another value that it was given, was refused before it had
+// run anything: started again, it would end in the same way.
+inline constexpr int kValueRefused = 2;
+// The status for an error that ends the program: kValueRefused for InvalidArgument, ConfigError and NotFound
+// before the first training step of the run (or of the program) is through, else kJobFailed.
+int exit_status_of(const std::exception& error);
+void note_run_begins();
+void note_step_done();
 
 // Starts MPI if mpirun has started this process together with others, and watches over the other ranks from
 // then on. Called by init; a second call does nothing. Takes the process's share of the cores of its machine,
@@ -47,7 +56,7 @@ class JobActivity {
 };
 
 // Ends the job because this rank has failed: `message` is printed once, by rank 0 where that is possible,
-// with this rank's number and host, and all processes end with kJobFailed.
-[[noreturn]] void fail_job(const std::string& message);
+// with this rank's number and host, and all processes end with `status`, which is below 10.
+[[noreturn]] void fail_job(const std::string& message, int status = kJobFailed);
 
 }  // namespace mox::internal

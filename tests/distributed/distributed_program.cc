@@ -40,6 +40,8 @@ mox::Dataset input_fn(mox::ModeKeys mode) {
     for (size_t p = 0; p < 64; ++p)
       pixels[i * 64 + p] = static_cast<float>((i * 37 + p * static_cast<size_t>(labels[i] + 3)) % 17) / 17.0F;
   }
+  if (has_fault("pixels"))
+    for (float& pixel : pixels) pixel = 1 - pixel;
   const auto samples = mox::Dataset::from_arrays(
       {mox::Array::from<float>({kSamples, 1, 8, 8}, pixels), mox::Array::from<int64_t>({kSamples}, labels)});
   if (mode != mox::ModeKeys::TRAIN) return of_evaluation(samples);
@@ -167,7 +169,8 @@ int main(int argc, char** argv) {
       "fault", std::string("none"),
       "exception, kill, kill_after (the start), stop, sleep, terminate, leave, early (a wish to stop before "
       "the first step), compiled (something before the run), batch, variables (other ones), horovod (the "
-      "same, in its words), data (fewer to evaluate), filter (the same, which no count shows), "
+      "same, in its words), data (fewer to evaluate), pixels (other ones), filter (the same, which no count "
+      "shows), "
       "stop_evaluation, local_work (that takes long, before the run), local_stop (the same, and stops), "
       "machine (prints what it has of it), functions or none.");
   mox::define_flag("fault_rank", int64_t{1}, "The rank that has the fault.");

@@ -114,6 +114,13 @@ TEST_F(Failures, RanksThatDoNotRunTheSameAreNamedWithTheFirstDifference) {
   EXPECT_THAT(result.err, HasSubstr("in the configuration: 'batch_size: 8' against 'batch_size: 9'"));
 }
 
+TEST_F(Failures, RanksWithOtherPixelsAreNamedWithTheFirstDifference) {
+  const ProcessResult result = run_with("pixels", 2, 1);
+  EXPECT_EQ(result.status, 1) << result.err;
+  EXPECT_THAT(result.err, testing::ContainsRegex("in the data: 'sample 0 of from_arrays\\(300\\): [0-9a-f]*' "
+                                                 "against 'sample 0 of from_arrays"));
+}
+
 TEST_F(Failures, RanksThatDoNotEvaluateTheSameAreNamedInEveryMode) {
   for (const std::string mode : {"train", "eval"}) {
     if (mode == "eval")

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <chrono>
 #include <filesystem>
+#include <thread>
+#include <utility>
 
 #include "moxing/checkpoint/checkpoint.h"
 #include "moxing/engine/session/run.h"
@@ -20,6 +23,20 @@ class Launch : public TrainingTest {
   static Words launch(const Words& flags, const Words& command) {
     return Words{"mox", "launch"} + flags + Words{"--", MOX_BINARY_DIR "/bin/" + command[0]} +
            Words(command.begin() + 1, command.end());
+  }
+  // With a status, a server_count, and for each server its rank_ids.
+  static std::string table_of(const std::string& count,
+                              const std::vector<std::pair<std::string, Words>>& servers) {
+    std::string text;
+    for (const auto& [host, ranks] : servers) {
+      std::string devices;
+      for (const std::string& rank : ranks)
+        devices += (devices.empty() ? "" : ", ") + (R"({"rank_id": ")" + rank + "\"}");
+      text +=
+          (text.empty() ? "" : ", ") + (R"({"server_id": ")" + host + R"(", "device": [)" + devices + "]}");
+    }
+    return R"({"status": "completed", "version": "1.0", "server_count": ")" + count +
+           R"(", "server_list": [)" + text + "]}";
   }
   static std::string file_of(const std::string& content) {
     const std::string path = fresh("file");
@@ -64,7 +81,11 @@ TEST_F(Launch, SaysWhatIsWrongWithAListOfHosts) {
   EXPECT_THAT(error_of({"--hosts", file_of("# nothing\n")}), HasSubstr("names no hosts"));
   EXPECT_THAT(error_of({"--hosts", file_of("a slots=2\nb slots=x\n")}),
               HasSubstr(":2: expected 'HOST slots=NUMBER', got 'slots=x'"));
-  EXPECT_THAT(error_of({"--hosts", file_of("a\na\n")}), HasSubstr("the host 'a' is there twice"));
+  EXPECT_THAT(error_of({"--hosts", file_of("a slots=4 max_slots=2\n")}), HasSubstr("more than max_slots=2"));
+  EXPECT_THAT(error_of({"--hosts", file_of("a:x\n")}), HasSubstr("'a:x' is no name"));
+  EXPECT_THAT(error_of({"--hosts", file_of("-oProxyCommand=x\n")}), HasSubstr("is no name"));
+  EXPECT_THAT(error_of({"--hosts", file_of("2001:db8::1 slots=2\n")}),
+              HasSubstr("takes no IPv6 addresses, as '2001:db8::1'; give the host's name"));
   EXPECT_THAT(error_of({"--hosts", file_of("a,b\n")}), HasSubstr("'a,b' is no name"));
   EXPECT_THAT(error_of({"--hosts", file_of("a slots=2\n"), "-n", "3"}),
               HasSubstr("3 ranks are asked for, but the hosts have 2 slots"));
@@ -73,6 +94,81 @@ TEST_F(Launch, SaysWhatIsWrongWithAListOfHosts) {
   EXPECT_THAT(
       error_of({"--rank-table", file_of("{\"server_list\": [{\"server_id\": \"a\", \"device\": []}]}")}),
       HasSubstr("has no list of devices"));
+  const auto error_of_table = [&](const std::string& json) {
+    return error_of({"--rank-table", file_of(json)});
+  };
+  EXPECT_THAT(error_of_table(R"({"status": "initializing", "version": "1.0"})"),
+              HasSubstr("is not complete: its status is \"initializing\""));
+  EXPECT_THAT(error_of_table(table_of("2", {{"a", {"0"}}})),
+              HasSubstr("server_count is \"2\", but it lists 1 server"));
+  EXPECT_THAT(error_of_table(table_of("1", {{"a", {"0", "0"}}})), HasSubstr("the rank_id 0 is there twice"));
+  EXPECT_THAT(error_of_table(table_of("1", {{"a", {"0", "2"}}})), HasSubstr("2 devices, but no rank_id 1"));
+  EXPECT_THAT(error_of_table(table_of("1", {{"a", {"zero"}}})), HasSubstr("is no number"));
+  EXPECT_THAT(error_of_table(table_of("2", {{"a", {"0", "2"}}, {"b", {"1"}}})),
+              HasSubstr("gives 'a' rank_id 2 apart from its others"));
+  EXPECT_THAT(
+      error_of_table(R"({"version": "2.0", "rank_count": 2, "rank_list": [{"rank_id": 0}, {"rank_id": 1}]})"),
+      HasSubstr("lists ranks, but not the hosts that they run on: use --hosts FILE, or -n 2"));
+}
+
+// As schedulers and other MPIs write them; all of them two slots of this machine.
+TEST_F(Launch, ReadsHostsInTheSpellingsThatThereAre) {
+  for (const std::string text : {"127.0.0.1\n127.0.0.1\n", "127.0.0.1:2\n", "127.0.0.1 slots=2 max_slots=2\n",
+                                 "127.0.0.1 slots = 2\r\n", "::1 slots=2\n", "[::1]:2\n",
+                                 "\xEF\xBB\xBF"
+                                 "127.0.0.1 slots=2\n",
+                                 "localhost 2 all.q@a UNDEFINED\n", "127.0.1.1 max_slots=2\n"}) {
+    const ProcessResult result =
+        run_process(launch({"--hosts", file_of(text)}, {"distributed_program", "--fault=functions"}));
+    expect_success(result);
+    EXPECT_THAT(result.out, HasSubstr("ranks: 2")) << text;
+  }
+}
+
+TEST_F(Launch, OrdersTheServersOfARankTableByTheirRanks) {
+  const std::string table = file_of(table_of("2", {{"127.0.0.1", {"1", "2"}}, {"localhost", {"0"}}}));
+  const ProcessResult result =
+      run_process(launch({"--rank-table", table}, {"distributed_program", "--fault=functions"}));
+  expect_success(result);
+  EXPECT_THAT(result.out, HasSubstr("ranks: 3"));
+}
+
+TEST_F(Launch, AProgramThatCannotBeRunIsNamed) {
+  const auto result_of = [](const std::string& program) {
+    const ProcessResult result = run_process({"mox", "launch", "-n", "2", "--", program});
+    EXPECT_EQ(result.status, 127);
+    EXPECT_THAT(result.err, testing::Not(HasSubstr("mpirun")));
+    return result.err;
+  };
+  EXPECT_THAT(result_of("/nowhere/program"), HasSubstr("mox launch: '/nowhere/program' does not exist"));
+  EXPECT_THAT(result_of("no_such_program"), HasSubstr("there is no program 'no_such_program'"));
+  EXPECT_THAT(result_of("/etc/hostname"), HasSubstr("'/etc/hostname' is no program"));
+}
+
+// mpirun passes a signal on to those that it has started by then, and none before.
+TEST_F(Launch, AWishToStopInTheFirstMomentsIsNotLost) {
+  for (const int milliseconds : {0, 20, 50, 100, 200, 400}) {
+    const std::string log_dir = fresh("early");
+    Process job(launch({"-n", "2"}, {"distributed_program", "--train_url=" + log_dir, "--log_every_n_steps=0",
+                                     "--max_number_of_steps=1000000", "--save_summary_steps=0"}));
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+    job.send(SIGTERM);
+    const ProcessResult result = job.wait(90);
+    EXPECT_FALSE(result.timed_out) << "after " << milliseconds << " ms";
+    // Before `mox` itself runs its first lines, it ends by the signal.
+    if (result.signal != SIGTERM) {
+      EXPECT_EQ(result.status, kExitInterrupted) << result.err;
+    }
+  }
+}
+
+TEST_F(Launch, WritesNoColoursToAFile) {
+  const Words program = {"distributed_program", "--train_url=" + log_dir_, "--log_every_n_steps=0"};
+  expect_success(run_process(launch({"-n", "1"}, program)));
+  const ProcessResult result = run_process(launch({"-n", "1"}, program + Words{"--run_mode=eval"}));
+  expect_success(result);
+  EXPECT_THAT(result.out, HasSubstr("accuracy"));
+  EXPECT_EQ(result.out.find('\x1b'), std::string::npos) << result.out;
 }
 
 // One rank is killed five steps after each start.
@@ -120,6 +216,16 @@ TEST_F(Launch, ARefusedConfigurationIsNotTriedAgain) {
       run_process(launch({"-n", "2", "--max-restarts", "5"}, {"distributed_program", "--no_such_flag=1"}));
   EXPECT_EQ(result.status, 2);
   EXPECT_THAT(result.err, testing::Not(HasSubstr("restart")));
+}
+
+// Values that are looked at in the run: the same command would end in the same way.
+TEST_F(Launch, AValueThatTheRunRefusesIsNotTriedAgain) {
+  for (const std::string flag : {"--optimizer.learning_rate=0.1->", "--checkpoint_path=/nowhere"}) {
+    const ProcessResult result = run_process(
+        launch({"-n", "2", "--max-restarts", "5"}, {"distributed_program", "--optimizer.name=sgd", flag}));
+    EXPECT_EQ(result.status, 2) << flag << result.err;
+    EXPECT_THAT(result.err, testing::Not(HasSubstr("restart")));
+  }
 }
 
 TEST_F(Launch, ASignalToTheLauncherSavesAndEndsTheJob) {

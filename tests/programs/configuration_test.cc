@@ -76,7 +76,21 @@ TEST_F(Configuration, HelpAndVersionEndWithStatusZeroAndNothingElse) {
 
 TEST_F(Configuration, MissingDataUrlIsSaid) {
   expect_error(run_process({"mnist_softmax", "--train_url=" + log_dir_, "--max_number_of_steps=1"}),
-               {"'' is not set", "data_url"});
+               {"'' is not set", "data_url"}, kRefused);
+}
+
+// Found out by the run, not by its options: still nothing has run, and mox launch does not try again.
+TEST_F(Configuration, ValuesThatARunRefusesEndWithTheStatusOfOptions) {
+  const auto expect_refused = [&](const Words& command, const std::string& says) {
+    const ProcessResult result = run_process(command + Words{"--train_url=" + log_dir_});
+    EXPECT_EQ(result.status, 2) << result.err;
+    EXPECT_THAT(result.err, testing::HasSubstr(says));
+  };
+  const std::string data = "--data_url=/usr/share/datasets/fashion-mnist";
+  expect_refused({"image_classifier", data, "--model.name=resnet_v9_50"}, "resnet_v9_50");
+  expect_refused({"fashion_lenet", data, "--optimizer.learning_rate=0.1->"}, "0.1->");
+  expect_refused({"fashion_lenet", data, "--log_dir=s3://bucket/out"}, "s3://bucket/out");
+  expect_refused({"fashion_lenet", "--data_url=/nowhere"}, "/nowhere");
 }
 
 }  // namespace

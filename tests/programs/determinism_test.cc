@@ -123,5 +123,9 @@ TEST_F(Determinism, SoftmaxEndedBySigusr1SavesAndGoesOn) {
   expect_stopped_equals_whole(softmax_, SIGUSR1, "SIGUSR1");
 }
 
+TEST_F(Determinism, SoftmaxEndedByADroppedConnectionSavesAndGoesOn) {
+  expect_stopped_equals_whole(softmax_, SIGHUP, "SIGHUP");
+}
+
 }  // namespace
 }  // namespace mox

@@ -32,7 +32,7 @@ TEST_F(FailingRun, ALossThatIsNotFiniteEndsTheRunAndKeepsTheGoodCheckpoints) {
 
 TEST_F(FailingRun, AShapeThatDoesNotFitIsNamedWithThePlaceInTheProgram) {
   expect_error(train("faulty_program", log_dir_, 4, {"--fault=shape"}),
-               {"matmul", "[7, 784]", "[783, 10]", "faulty_program.cc:"});
+               {"matmul", "[7, 784]", "[783, 10]", "faulty_program.cc:"}, 2);
 }
 
 TEST_F(FailingRun, AnExceptionOfTheProgramIsReported) {
@@ -40,7 +40,7 @@ TEST_F(FailingRun, AnExceptionOfTheProgramIsReported) {
 }
 
 TEST_F(FailingRun, AnErrorOutsideOfRunIsReportedAndDoesNotAbort) {
-  expect_error(train("faulty_program", log_dir_, 4, {"--fault=optimizer"}), {"momentun", "momentum"});
+  expect_error(train("faulty_program", log_dir_, 4, {"--fault=optimizer"}), {"momentun", "momentum"}, 2);
 }
 
 TEST_F(FailingRun, DataThatEndsBeforeTheLastStepIsSaid) {
@@ -55,7 +55,8 @@ TEST_F(FailingRun, ATrainingWithoutAnEndIsRefused) {
 }
 
 TEST_F(FailingRun, AnImpossibleDropoutIsRefused) {
-  expect_error(train("fashion_lenet", log_dir_, 1, {"--dropout=1.5"}), {"dropout", "1.5", "fashion_lenet"});
+  expect_error(train("fashion_lenet", log_dir_, 1, {"--dropout=1.5"}), {"dropout", "1.5", "fashion_lenet"},
+               2);
 }
 
 }  // namespace

@@ -82,13 +82,13 @@ TEST_F(ImageClassifier, PredictsAFolderAFileAndAListWithoutLabels) {
   // Data with labels, by number and file.
   EXPECT_THAT(answers({"--data_url=" + folder_}), HasSubstr(dark + ": dark "));
   expect_error(run_process(job({"--run_mode=predict", "--predict.images=" + folder_ + "/nowhere"})),
-               {"nowhere"});
+               {"nowhere"}, 2);
   expect_error(
       run_process(job({"--run_mode=predict", "--predict.images=" + dark, "--data.on_bad_sample=skip"})),
-      {"a bad image cannot be skipped"});
+      {"a bad image cannot be skipped"}, 2);
   write("missing.txt", "a.jpg\n");
   expect_error(run_process(job({"--run_mode=predict", "--predict.images=" + folder_ + "/missing.txt"})),
-               {"missing.txt', line 1", "a.jpg"});
+               {"missing.txt', line 1", "a.jpg"}, 2);
   fs::remove(log_dir_ + "/labels.txt");
   expect_error(run_process(job({"--run_mode=predict", "--predict.images=" + dark})), {"labels.txt"});
 }
@@ -107,10 +107,11 @@ TEST_F(ImageClassifier, EvaluatesAtAnotherSizeThanItTrains) {
   const std::string larger = loss_with({"--model.image_size=48"});
   EXPECT_EQ(loss_with({"--model.eval_image_size=48"}), larger);
   EXPECT_NE(loss_with({}), larger);
-  expect_error(run_process(job({"--model.eval_image_size=48"})), {"model.eval_image_size", "cifarnet", "32"});
+  expect_error(run_process(job({"--model.eval_image_size=48"})), {"model.eval_image_size", "cifarnet", "32"},
+               2);
   expect_error(
       run_process(job({"--data.format=mnist", "--model.name=resnet_v1_20", "--model.eval_image_size=48"})),
-      {"model.eval_image_size", "mnist"});
+      {"model.eval_image_size", "mnist"}, 2);
 }
 
 TEST_F(ImageClassifier, TrainsOnSmallImagesFirst) {
@@ -142,11 +143,11 @@ TEST_F(ImageClassifier, TrainsOnSmallImagesFirst) {
   EXPECT_TRUE(fs::exists(log_dir_ + "/checkpoint-6"));
 
   const Words elsewhere{"--train_url=" + fresh("refused")};
-  expect_error(run_process(job(small + elsewhere)), {"pretraining.epochs is 0"});
+  expect_error(run_process(job(small + elsewhere)), {"pretraining.epochs is 0"}, 2);
   expect_error(run_process(job(elsewhere + Words{"--pretraining.image_size=24", "--pretraining.epochs=1"})),
-               {"pretraining.image_size is 24", "cifarnet", "32"});
+               {"pretraining.image_size is 24", "cifarnet", "32"}, 2);
   expect_error(run_process(job(flags + elsewhere + Words{"--data.format=mnist"})),
-               {"pretraining.image_size", "mnist"});
+               {"pretraining.image_size", "mnist"}, 2);
 }
 
 TEST_F(ImageClassifier, TakesMixUpSmoothingAndACacheAndGoesOn) {
@@ -189,8 +190,8 @@ TEST_F(ImageClassifier, TrainsOnManyLabels) {
   expect_success(result);
   EXPECT_THAT(result.out, testing::AnyOf(HasSubstr("test accuracy: 0.9"), HasSubstr("test accuracy: 1")));
   EXPECT_EQ(read_file(log_dir_ + "/labels.txt"), "0: dark\n1: red\n");
-  expect_error(run_process(job({"--data.format=multilabel_folder", "--augmentation.mix_up=0.2"})),
-               {"mix_up"});
+  expect_error(run_process(job({"--data.format=multilabel_folder", "--augmentation.mix_up=0.2"})), {"mix_up"},
+               2);
 }
 
 TEST_F(ImageClassifier, TrainsOnArraysOfNumpy) {
@@ -212,8 +213,8 @@ for split in ('train', 'test'):
   fs::remove_all(log_dir_);
   expect_error(run_process(job({"--data.format=npz", "--data.num_classes=1"})),
                {"train.npz", "label 1", "0 to 0"});
-  expect_error(run_process(job({"--data.format=npz", "--data_url=" + folder_ + "/none"})),
-               {"none/train.npz"});
+  expect_error(run_process(job({"--data.format=npz", "--data_url=" + folder_ + "/none"})), {"none/train.npz"},
+               2);
 }
 
 TEST_F(ImageClassifier, TrainsOnLinesOfNumbers) {
@@ -234,7 +235,7 @@ TEST_F(ImageClassifier, TrainsOnLinesOfNumbers) {
   expect_error(run_process(job(csv + Words{"--model.image_size=28"})),
                {"train.csv", "3073 numbers", "2353", "model.image_size"});
   expect_error(run_process(job(csv + Words{"--data.num_classes=1"})), {"train.csv", "label 1", "0 to 0"});
-  expect_error(run_process(job(csv + Words{"--data.csv_maximum=0"})), {"data.csv_maximum"});
+  expect_error(run_process(job(csv + Words{"--data.csv_maximum=0"})), {"data.csv_maximum"}, 2);
   for (const char* label : {"0.5", "-1", "16777218"}) {
     write("train.csv", std::string(label) + ",1\n");
     expect_error(run_process(job({"--data.format=csv", "--model.name=lenet", "--model.image_size=1"})),
@@ -289,9 +290,9 @@ TEST_F(ImageClassifier, MakesImagesInThePrecisionOfTheRun) {
 
 TEST_F(ImageClassifier, SaysWhatIsWrongWithItsData) {
   write_images();
-  expect_error(run_process(job({"--data.format=zip"})), {"data.format", "'zip'", "image_folder"});
-  expect_error(run_process(job({"--data_url=" + folder_ + "/none"})), {"none/train"});
-  expect_error(run_process(job({"--model.name=resnet_v1_19"})), {"resnet_v1_19", "resnet_v1_18"});
+  expect_error(run_process(job({"--data.format=zip"})), {"data.format", "'zip'", "image_folder"}, 2);
+  expect_error(run_process(job({"--data_url=" + folder_ + "/none"})), {"none/train"}, 2);
+  expect_error(run_process(job({"--model.name=resnet_v1_19"})), {"resnet_v1_19", "resnet_v1_18"}, 2);
   write("train/dark/1.jpg", "no image");
   expect_error(run_process(job({})), {"train/dark/1.jpg"});
   fs::remove_all(log_dir_);

@@ -54,7 +54,7 @@ TEST_F(RunMode, ANamedCheckpointWinsWhereNothingIsTrained) {
   EXPECT_EQ(test_lines(named.out), test_lines(shorter.out));
   expect_error(
       train("mnist_softmax", log_dir_, 20, {"--run_mode=eval", "--checkpoint_path=" + other + "/none"}),
-      {"no checkpoint '" + other + "/none'"});
+      {"no checkpoint '" + other + "/none'"}, 2);
   const ProcessResult continued = train("mnist_softmax", log_dir_, 30, {"--checkpoint_path=" + other});
   expect_success(continued);
   EXPECT_THAT(continued.out + continued.err, HasSubstr("checkpoint_path '" + other + "' is not read"));
@@ -63,7 +63,7 @@ TEST_F(RunMode, ANamedCheckpointWinsWhereNothingIsTrained) {
 TEST_F(RunMode, ObjectStoresAreNotTakenForDirectories) {
   for (const char* path : {"s3://bucket/out", "obs://bucket/out"})
     for (const std::string option : {"--train_url=", "--log_dir=", "--data_url=", "--checkpoint_path="})
-      expect_error(train("mnist_softmax", log_dir_, 5, {option + path}), {path, "local files only"});
+      expect_error(train("mnist_softmax", log_dir_, 5, {option + path}), {path, "local files only"}, 2);
   EXPECT_FALSE(std::filesystem::exists("s3:"));
 }
 
@@ -73,8 +73,8 @@ TEST_F(RunMode, EvalAndPredictRefuseWithoutACheckpoint) {
   EXPECT_FALSE(std::filesystem::exists(log_dir_)) << "nothing is made by reading";
   expect_error(
       train("mnist_softmax", log_dir_, 20, {"--run_mode=eval", "--checkpoint_path=" + log_dir_ + "/none"}),
-      {"no checkpoint '" + log_dir_ + "/none'"});
-  expect_error(train("mnist_softmax", log_dir_, 20, {"--run_mode=predict"}), {"there is no output_fn"});
+      {"no checkpoint '" + log_dir_ + "/none'"}, 2);
+  expect_error(train("mnist_softmax", log_dir_, 20, {"--run_mode=predict"}), {"there is no output_fn"}, 2);
 }
 
 TEST_F(RunMode, AFinishedLogDirIsSaidWithTheWayToGoOn) {

@@ -6,6 +6,7 @@
 
 #include "moxing/checkpoint/internal/checksum_text.h"
 #include "moxing/checkpoint/internal/json_layout.h"
+#include "runtime/base/c_numbers.h"
 #include "runtime/base/error.h"
 
 namespace mox::internal {
@@ -59,6 +60,7 @@ class LosslessJson : public nlohmann::json_sax<Json> {
 };
 
 void require_lossless(const std::string& key, const std::string& text) {
+  const CNumbers numbers;
   LosslessJson checker(kMaxDepth);
   // The JSON parser takes a zero byte for the end of its input.
   if (text.find('\0') != text.npos)
@@ -106,6 +108,7 @@ CheckpointState decode_state(std::string_view text, const std::string& path) {
     throw DataError(fmt::format("'{}' is damaged: its checksum is {}, but it says '{}'", path,
                                 checksum_text(crc32_of(sealed)), digits));
   const std::string json = "{" + std::string(sealed);
+  const CNumbers numbers;
   LosslessJson checker(kMaxDepth + 2);
   if (!Json::sax_parse(json, &checker))
     throw DataError(fmt::format("'{}' cannot be read: {}", path, checker.error));

@@ -1,90 +1,116 @@
-#include "moxing/cli/internal/rank_table.h"
-
+// The rank table of HCCL.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <sstream>
+#include <optional>
 
+#include "moxing/cli/internal/host_slots.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 
 namespace mox::cli {
 namespace {
 
-// A host is handed to mpirun in a list that commas and colons divide.
-void require_name(const std::string& host, const std::string& where) {
-  if (host.empty() || host.front() == '-' || host.find_first_of(",: \t\n") != std::string::npos)
-    throw DataError(fmt::format("{}: '{}' is no name or address of a host", where, host));
+// Tables have numbers as strings, and as numbers.
+std::optional<int> number_of(const nlohmann::json& value) {
+  int number = -1;
+  if (value.is_number_integer()) {
+    const auto given = value.get<int64_t>();
+    if (given >= 0 && given <= 1'000'000) number = static_cast<int>(given);
+  } else if (value.is_string()) {
+    const auto& text = value.get_ref<const std::string&>();
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size()) number = -1;
+  }
+  return number >= 0 ? std::optional(number) : std::nullopt;
 }
 
-void require_new(std::set<std::string>& known, const std::string& host, const std::string& where) {
-  if (!known.insert(host).second)
-    throw DataError(fmt::format("{}: the host '{}' is there twice", where, host));
+void require_complete(const nlohmann::json& table, const std::string& path) {
+  const auto status = table.find("status");
+  if (status != table.end() && *status != "completed")
+    throw DataError(fmt::format(
+        "the rank table '{}' is not complete: its status is {}. The platform writes it while it starts the "
+        "machines; try again when it says \"completed\"",
+        path, status->dump()));
+  if (table.contains("server_list")) return;
+  if (table.contains("rank_list"))
+    throw DataError(fmt::format(
+        "the rank table '{}' (version {}) lists ranks, but not the hosts that they run on: use --hosts FILE, "
+        "or -n {} on this machine alone",
+        path, table.value("version", nlohmann::json("unknown")).dump(), table.at("rank_list").size()));
+}
+
+// The server of each rank: every rank_id from 0 on once, and those of a server behind each other, which is
+// how mpirun places ranks.
+std::vector<HostSlots> in_order_of_ranks(const std::map<int, size_t>& server_of,
+                                         const std::vector<std::string>& servers, const std::string& path) {
+  std::vector<HostSlots> hosts;
+  int expected = 0;
+  for (const auto& [rank, server] : server_of) {
+    if (rank != expected++)
+      throw DataError(
+          fmt::format("the rank table '{}' has {} devices, but no rank_id {}: they go from 0 to {}", path,
+                      server_of.size(), expected - 1, server_of.size() - 1));
+    const std::string& host = servers[server];
+    if (!hosts.empty() && hosts.back().host == host) {
+      ++hosts.back().slots;
+      continue;
+    }
+    if (std::ranges::find(hosts, host, &HostSlots::host) != hosts.end())
+      throw DataError(
+          fmt::format("the rank table '{}' gives '{}' rank_id {} apart from its others: number the devices "
+                      "of a server one "
+                      "after the other, as mpirun places ranks",
+                      path, host, rank));
+    hosts.push_back({host, 1});
+  }
+  return hosts;
 }
 
 }  // namespace
 
 std::vector<HostSlots> read_rank_table(const std::string& path) {
   const std::string text = read_file(path);
-  std::vector<HostSlots> hosts;
-  std::set<std::string> known;
+  std::vector<std::string> servers;
+  std::map<int, size_t> server_of;
   try {
     const nlohmann::json table = nlohmann::json::parse(text);
+    require_complete(table, path);
     for (const auto& server : table.at("server_list")) {
-      HostSlots entry{server.at("server_id").get<std::string>(),
-                      static_cast<int>(server.at("device").size())};
-      const std::string where = fmt::format("{}: server {}", path, hosts.size());
-      require_name(entry.host, where);
-      require_new(known, entry.host, where);
-      if (!server.at("device").is_array() || entry.slots == 0)
-        throw DataError(fmt::format("{} ('{}') has no list of devices", where, entry.host));
-      hosts.push_back(std::move(entry));
+      const std::string where = fmt::format("{}: server {}", path, servers.size());
+      const auto host = server.at("server_id").get<std::string>();
+      require_host(host, where);
+      if (std::ranges::find(servers, host) != servers.end())
+        throw DataError(fmt::format("{}: the host '{}' is there twice", where, host));
+      if (!server.at("device").is_array() || server.at("device").empty())
+        throw DataError(fmt::format("{} ('{}') has no list of devices", where, host));
+      for (const auto& device : server.at("device")) {
+        const auto rank = number_of(device.at("rank_id"));
+        if (!rank)
+          throw DataError(fmt::format("{} ('{}'): the rank_id {} is no number from 0 on", where, host,
+                                      device.at("rank_id").dump()));
+        if (!server_of.emplace(*rank, servers.size()).second)
+          throw DataError(fmt::format("{} ('{}'): the rank_id {} is there twice", where, host, *rank));
+      }
+      servers.push_back(host);
     }
+    if (const auto count = table.find("server_count");
+        count != table.end() && number_of(*count) != static_cast<int>(servers.size()))
+      throw DataError(
+          fmt::format("the rank table '{}' is not complete: server_count is {}, but it lists {} server{}",
+                      path, count->dump(), servers.size(), servers.size() == 1 ? "" : "s"));
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format(
-        "'{}' is no rank table (\"server_list\" with \"server_id\" and \"device\"): {}", path, error.what()));
+    throw DataError(
+        fmt::format("'{}' is no rank table (\"server_list\" with \"server_id\" and \"device\", each with its "
+                    "\"rank_id\"): "
+                    "{}",
+                    path, error.what()));
   }
-  if (hosts.empty()) throw DataError(fmt::format("the rank table '{}' has no servers", path));
-  return hosts;
-}
-
-std::vector<HostSlots> read_hosts(const std::string& path) {
-  std::istringstream lines(read_file(path));
-  std::vector<HostSlots> hosts;
-  std::set<std::string> known;
-  int number = 0;
-  for (std::string line; std::getline(lines, line);) {
-    const std::string where = fmt::format("{}:{}", path, ++number);
-    std::istringstream words(line.substr(0, line.find('#')));
-    HostSlots entry{"", 1};
-    if (!(words >> entry.host)) continue;
-    require_name(entry.host, where);
-    require_new(known, entry.host, where);
-    for (std::string word; words >> word;) {
-      const size_t digits = std::string("slots=").size();
-      if (!word.starts_with("slots=") || word.size() == digits || word.size() > digits + 6 ||
-          word.find_first_not_of("0123456789", digits) != std::string::npos ||
-          std::stoi(word.substr(digits)) < 1)
-        throw DataError(fmt::format("{}: expected 'HOST slots=NUMBER', got '{}'", where, word));
-      entry.slots = std::stoi(word.substr(digits));
-    }
-    hosts.push_back(std::move(entry));
-  }
-  if (hosts.empty()) throw DataError(fmt::format("'{}' names no hosts", path));
-  return hosts;
-}
-
-int total_slots(const std::vector<HostSlots>& hosts) {
-  int total = 0;
-  for (const HostSlots& entry : hosts) total += entry.slots;
-  return total;
-}
-
-int ranks_that_fit(int wanted, int slots) {
-  for (int ranks = std::min(wanted, slots); ranks > 0; --ranks)
-    if (wanted % ranks == 0) return ranks;
-  return 0;
+  if (servers.empty()) throw DataError(fmt::format("the rank table '{}' has no servers", path));
+  return in_order_of_ranks(server_of, servers, path);
 }
 
 }  // namespace mox::cli

@@ -21,6 +21,7 @@ namespace {
 
 // What ranks compare before they do anything else together: what that is depends on it.
 internal::RunSettings agreed_settings(const RunSpec& spec) {
+  internal::note_run_begins();
   internal::require_agreement(internal::job(), internal::facts_of_build());
   internal::require_agreement(internal::job(), internal::facts_of_compute_library());
   internal::RunSettings settings = internal::resolve_settings(spec);
@@ -51,10 +52,12 @@ RunResult run_or_throw(const RunSpec& spec) {
 
 int run(const RunSpec& spec) {
   std::string message;
+  int status = internal::kJobFailed;
   try {
     return run_or_throw(spec).interrupted ? kExitInterrupted : 0;
   } catch (const Error& error) {
     message = error.what();
+    status = internal::exit_status_of(error);
   } catch (const std::bad_alloc&) {
     message = "out of memory; use a smaller batch_size or a machine with more memory";
   } catch (const std::exception& error) {
@@ -64,9 +67,9 @@ int run(const RunSpec& spec) {
     message = "something that is no std::exception was thrown by the program's own code";
   }
   std::fflush(stdout);
-  if (internal::job().size() > 1) internal::fail_job(message);
+  if (internal::job().size() > 1) internal::fail_job(message, status);
   fmt::print(stderr, "error: {}\n", message);
-  return 1;
+  return status;
 }
 
 }  // namespace mox

@@ -7,6 +7,7 @@
 
 #include "moxing/checkpoint/best_checkpoint.h"
 #include "moxing/checkpoint/checkpoint_broadcast.h"
+#include "runtime/base/c_numbers.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include "runtime/job/job.h"
@@ -91,7 +92,10 @@ void take(const Json& json, std::optional<T>& value) {
 template <auto Member>
 constexpr Field field(const char* key, Since since) {
   return {key, since, [](const SessionState& state) { return text_of(state.*Member); },
-          [](const std::string& text, SessionState& state) { take(Json::parse(text), state.*Member); }};
+          [](const std::string& text, SessionState& state) {
+            const CNumbers numbers;
+            take(Json::parse(text), state.*Member);
+          }};
 }
 
 // Of a member that is JSON text itself, of somebody else who reads it.

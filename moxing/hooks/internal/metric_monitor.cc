@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "runtime/base/c_numbers.h"
 #include "runtime/base/error.h"
 
 namespace mox::internal {
@@ -89,6 +90,7 @@ std::string MetricMonitor::save_state() const {
 
 void MetricMonitor::restore_state(const std::string& state) {
   try {
+    const CNumbers numbers;
     const auto parsed = nlohmann::json::parse(state);
     waited_ = parsed.at("waited").get<int64_t>();
     best_ = parsed.contains("best") ? std::optional(parsed.at("best").get<double>()) : std::nullopt;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "moxing/hooks/metric_names.h"
+#include "runtime/base/c_numbers.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/input_file.h"
@@ -92,6 +93,7 @@ void MetricsLog::cut_after(int64_t step) {
   bytes_ = 0;                     // up to a line that stays
   bool is_changed = false;
   for (std::string line; lines.next(&line);) {
+    const CNumbers numbers;
     const auto parsed = line.back() == '\n' ? Json::parse(line, nullptr, false) : Json();
     const bool has_step = parsed.is_object() && parsed.contains(kStepField) && parsed[kStepField].is_number();
     const bool stays = has_step && parsed[kStepField].get<double>() <= static_cast<double>(step);

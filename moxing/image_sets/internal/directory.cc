@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <span>
 
@@ -15,7 +14,10 @@ namespace {
 bool called_image(const std::filesystem::path& path) {
   std::string extension = path.extension().string();
   std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](unsigned char letter) { return std::tolower(letter); });
+                 // Of ASCII: the locale may have another small letter for I.
+                 [](char letter) {
+                   return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+                 });
   return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
 }
 

@@ -13,6 +13,7 @@
 #include "moxing/image/resample.h"
 #include "moxing/image_sets/internal/kept_images.h"
 #include "runtime/base/error.h"
+#include "runtime/base/file.h"
 #include "runtime/base/opened_file.h"
 
 namespace mox::data::internal {
@@ -41,6 +42,12 @@ class AugmentedImages : public RandomAccessSource {
   const std::vector<TensorType>& signature() const override { return signature_; }
   std::string name(int64_t index) const override { return images_->locate(index); }
   void will_read(int64_t index) const override { images_->will_read(index); }
+  // Of the encoded image: nothing need be decoded, and another precision has the same.
+  uint32_t content_checksum(int64_t index) const override {
+    LoadBuffer buffer;
+    std::vector<std::byte> label(signature_.size() > 1 ? signature_[1].bytes() : 0);
+    return crc32(label, crc32(images_->load(index, &buffer, label.data())));
+  }
   std::string describe() const override {
     return fmt::format("{}{}, augmented {}", images_->describe(), resizes() ? ", " + describe_content() : "",
                        image::describe(options_.augmentation));

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "runtime/base/error.h"
+#include "runtime/base/log.h"
 #include "runtime/base/random.h"
 
 namespace mox::data::internal {
@@ -19,6 +20,7 @@ uint64_t checksum(const Cursor& cursor) {
   hash = mix_hash(hash, static_cast<uint64_t>(cursor.samples));
   for (const auto& stage : cursor.stages) hash = mix_hash(hash, stable_hash(stage));
   for (uint64_t value : cursor.state) hash = mix_hash(hash, value);
+  for (const auto& content : cursor.contents) hash = mix_hash(hash, stable_hash(content));
   return hash;
 }
 
@@ -30,12 +32,30 @@ std::string without_precision(std::string stage) {
   return stage;
 }
 
+void check_contents(const std::vector<std::string>& before, const std::vector<std::string>& now) {
+  if (before.size() != now.size()) return;  // of a program that took other samples
+  size_t different = 0;
+  std::string first;
+  for (size_t i = 0; i < now.size(); ++i) {
+    if (before[i] == now[i]) continue;
+    if (different++ == 0) first = fmt::format("'{}' was '{}'", now[i], before[i]);
+  }
+  if (different == 0) return;
+  const std::string text = fmt::format(
+      "the data are others than when the run was saved, under the same names: of {} samples that were looked "
+      "at "
+      "{} differ; the first: {}",
+      now.size(), different, first);
+  if (2 * different >= now.size()) throw FailedPrecondition(text);
+  log_warning(text + ". The run goes on with the data as they are now");
+}
+
 }  // namespace
 
 std::string to_json(const Cursor& cursor) {
-  return Json{{"version", kVersion},         {"dataset", cursor.stages},  {"seed", cursor.seed},
-              {"batches", cursor.batches},   {"samples", cursor.samples}, {"position", cursor.state},
-              {"checksum", checksum(cursor)}}
+  return Json{{"version", kVersion},         {"dataset", cursor.stages},    {"seed", cursor.seed},
+              {"batches", cursor.batches},   {"samples", cursor.samples},   {"position", cursor.state},
+              {"contents", cursor.contents}, {"checksum", checksum(cursor)}}
       .dump();
 }
 
@@ -51,6 +71,7 @@ Cursor cursor_from_json(const std::string& text) {
     cursor.batches = json.at("batches").get<int64_t>();
     cursor.samples = json.at("samples").get<int64_t>();
     cursor.state = json.at("position").get<std::vector<uint64_t>>();
+    if (json.contains("contents")) cursor.contents = json["contents"].get<std::vector<std::string>>();
     if (json.at("checksum").get<uint64_t>() != checksum(cursor))
       throw DataError("the data cursor is damaged: its checksum does not match");
   } catch (const Json::exception& error) {
@@ -59,7 +80,9 @@ Cursor cursor_from_json(const std::string& text) {
   return cursor;
 }
 
-void check_cursor(const Cursor& cursor, const std::vector<std::string>& stages, uint64_t seed) {
+void check_cursor(const Cursor& cursor, const Cursor& now) {
+  const uint64_t seed = now.seed;
+  const std::vector<std::string>& stages = now.stages;
   if (cursor.seed != seed)
     throw FailedPrecondition(fmt::format(
         "the data cursor belongs to a run with seed {}, this one has seed {}: the order would change",
@@ -72,6 +95,8 @@ void check_cursor(const Cursor& cursor, const std::vector<std::string>& stages, 
       throw FailedPrecondition(
           fmt::format("the data cursor belongs to another data set: operation {} was {} and is now {}", i + 1,
                       stage(cursor.stages, i), stage(stages, i)));
+  // In another precision the samples of a source are other bytes.
+  if (cursor.stages == stages) check_contents(cursor.contents, now.contents);
 }
 
 }  // namespace mox::data::internal

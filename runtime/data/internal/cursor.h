@@ -10,8 +10,9 @@ namespace mox::data::internal {
 struct Cursor {
   std::vector<std::string> stages;  // of the data set (Node::stages)
   uint64_t seed = 0;
-  int64_t batches = 0, samples = 0;  // delivered before this position; not counted by shares of groups
-  std::vector<uint64_t> state;       // Stream::save
+  int64_t batches = 0, samples = 0;        // delivered before this position; not counted by shares of groups
+  std::vector<uint64_t> state;             // Stream::save
+  std::vector<std::string> contents = {};  // content_sample; empty in cursors of before
 };
 
 std::string to_json(const Cursor& cursor);
@@ -19,8 +20,9 @@ std::string to_json(const Cursor& cursor);
 // Throws DataError if `text` is not what to_json wrote, whole.
 Cursor cursor_from_json(const std::string& text);
 
-// Throws FailedPrecondition, saying what differs, unless `cursor` belongs to these stages and this seed.
-// Elements of float32 and of bfloat16 count as the same.
-void check_cursor(const Cursor& cursor, const std::vector<std::string>& stages, uint64_t seed);
+// Throws FailedPrecondition, saying what differs, unless `cursor` belongs to the stages, the seed and the
+// contents of `now`. Elements of float32 and of bfloat16 count as the same. Fewer than half of the contents
+// may differ, which is logged: a file may have been mended.
+void check_cursor(const Cursor& cursor, const Cursor& now);
 
 }  // namespace mox::data::internal

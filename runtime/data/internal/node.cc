@@ -43,6 +43,10 @@ const Node* Node::selection_that_changes() const {
   return nullptr;
 }
 
+void Node::append_contents(std::vector<std::string>* lines) const {
+  for (const NodePtr& child : children()) child->append_contents(lines);
+}
+
 int64_t Node::requested_prefetch() const {
   int64_t most = 0;
   for (const auto& child : children()) most = std::max(most, child->requested_prefetch());

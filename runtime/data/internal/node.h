@@ -69,6 +69,9 @@ class Node {
   // position relies on.
   virtual std::vector<std::string> stages() const;
 
+  // What content_sample gives.
+  virtual void append_contents(std::vector<std::string>* lines) const;
+
   // How many elements `prefetch` asks to keep ready, counted in this node's elements.
   virtual int64_t requested_prefetch() const;
 

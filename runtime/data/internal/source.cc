@@ -1,6 +1,10 @@
 // Random-access sources: position i of every pass is sample i.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <mutex>
+
 #include "runtime/base/error.h"
 #include "runtime/data/internal/node.h"
 #include "runtime/data/internal/sample_error.h"
@@ -86,6 +90,36 @@ class SourceEvaluator : public ElementEvaluator {
   bool has_views_;
 };
 
+constexpr int64_t kSampledContents = 16;
+constexpr size_t kMostContents = 256;  // of all sources of a data set together
+
+std::vector<std::string> sample_contents(const RandomAccessSource& source) {
+  std::vector<int64_t> indices;
+  const int64_t size = source.size();
+  for (int64_t i = 0; i < std::min(size, kSampledContents); ++i) {
+    // The first and the last one, and others in between; all of a few.
+    const uint64_t drawn = mix_hash(static_cast<uint64_t>(i), static_cast<uint64_t>(size));
+    indices.push_back(size <= kSampledContents || i == 0 ? i
+                      : i == 1                           ? size - 1
+                               : static_cast<int64_t>(drawn % static_cast<uint64_t>(size)));
+  }
+  std::ranges::sort(indices);
+  indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
+  std::vector<std::string> lines;
+  for (const int64_t index : indices) {
+    std::string content;
+    try {
+      content = fmt::format("{:08x}", source.content_checksum(index));
+    } catch (const Error&) {
+      content = "cannot be read";  // said by whoever needs it
+    }
+    const std::string name = std::filesystem::path(source.name(index)).filename().string();
+    lines.push_back(fmt::format("sample {}{} of {}: {}", index, name.empty() ? "" : " ('" + name + "')",
+                                source.describe(), content));
+  }
+  return lines;
+}
+
 class SourceNode : public Node {
  public:
   SourceNode(std::shared_ptr<const RandomAccessSource> source, SourceLocation where)
@@ -112,6 +146,14 @@ class SourceNode : public Node {
                 std::make_shared<SourceEvaluator>(element_type(), source_, label(), context.execution, seed)};
   }
 
+  void append_contents(std::vector<std::string>* lines) const override {
+    if (lines->size() >= kMostContents) return;
+    std::call_once(contents_once_, [&] { contents_ = sample_contents(*source_); });
+    const size_t room = kMostContents - std::min(lines->size(), kMostContents);
+    lines->insert(lines->end(), contents_.begin(),
+                  contents_.begin() + static_cast<std::ptrdiff_t>(std::min(room, contents_.size())));
+  }
+
   Element probe() const override {
     Element element = zero_element(signature());
     if (source_->size() == 0) return element;
@@ -126,6 +168,8 @@ class SourceNode : public Node {
 
  private:
   std::shared_ptr<const RandomAccessSource> source_;
+  mutable std::once_flag contents_once_;
+  mutable std::vector<std::string> contents_;
 };
 
 }  // namespace

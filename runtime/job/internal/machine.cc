@@ -19,10 +19,11 @@ std::string namespace_of(const std::string& kind, const std::string& root) {
 Machine this_machine(const std::string& root) {
   char name[256] = "";
   gethostname(name, sizeof name - 1);
-  Machine machine{.name = name, .kernel = "", .id = ""};
+  Machine machine{.name = name, .kernel = "", .network = "", .id = ""};
   std::ifstream boot_id(root + "/proc/sys/kernel/random/boot_id");
   if (!(boot_id >> machine.kernel)) machine.kernel = machine.name;
-  machine.id = machine.kernel + ' ' + namespace_of("net", root) + ' ' + namespace_of("pid", root);
+  machine.network = machine.kernel + ' ' + namespace_of("net", root);
+  machine.id = machine.network + ' ' + namespace_of("pid", root);
   return machine;
 }
 

@@ -9,6 +9,7 @@ namespace mox::internal {
 struct Machine {
   std::string name;    // for messages: the host's name
   std::string kernel;  // the same for all processes whose cores and memory are the same: the kernel's boot id
+  std::string network;  // and of one network namespace: the loopback of one is that of the other
   // The same for processes that see each other: of one kernel and in one network and one process namespace. A
   // container with a network or processes of its own is a machine of its own, with its own files; one that
   // only has files of its own (as batch systems start each process) is not.

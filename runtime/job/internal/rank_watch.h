@@ -14,27 +14,21 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "runtime/job/internal/stall_cause.h"
+#include "runtime/job/job.h"
 
 namespace mox::internal {
 
 class RankWatch {
  public:
-  // Rank 0 listens; `invitation` is what it tells the others (by a broadcast): where, and a secret.
-  struct Listener {
-    int socket = -1;
-    std::string invitation;
-  };
-  static Listener listen();
-
-  // Rank 0: takes the connections of all others. Throws IoError if one does not come within a minute.
-  RankWatch(const Listener& listener, std::vector<std::string> hosts);
-  // Any other rank: connects. Throws IoError.
-  RankWatch(const std::string& invitation, int rank, std::vector<std::string> hosts);
+  // Over the connections of rank_connections.h, which it takes: on rank 0 those to all others in their order,
+  // on any other rank that to rank 0. `names` are of all ranks: "rank 2 (host b)".
+  RankWatch(std::span<const int> sockets, int rank, std::vector<std::string> names);
   ~RankWatch();
   RankWatch(const RankWatch&) = delete;
   RankWatch& operator=(const RankWatch&) = delete;
@@ -42,7 +36,6 @@ class RankWatch {
   void set_step(int64_t step) { step_.store(step, std::memory_order_relaxed); }
   int64_t step() const { return step_.load(std::memory_order_relaxed); }
 
-  // "rank 2 (host b)"
   std::string name_of(int rank) const;
 
   // What this rank says of itself when another one asks. `status` is called on the watch's thread and must
@@ -53,7 +46,7 @@ class RankWatch {
   std::vector<RankStatus> ask_all();
 
   // See fail_job. `text` is the whole message.
-  [[noreturn]] void end_job(const std::string& text);
+  [[noreturn]] void end_job(const std::string& text, int status = kJobFailed);
 
   // This rank has come to the end of its program: waits until all have, so that nobody's end is taken for a
   // loss. A rank that waits for one that is here is lost; it ends the job with a message.
@@ -73,16 +66,17 @@ class RankWatch {
   void loop();
   void handle_line(Peer& peer, const std::string& line);
   void handle_loss(Peer& peer);
+  void note_left(int rank);
   void begin_asking();
   void note_status(int rank, const std::string& line);
   void end_asking();
   void take_answers(const std::string& text);
   void tell(const Peer& peer, const std::string& line);
   void tell_all(const std::string& line);
-  [[noreturn]] void print_and_exit(const std::string& text, bool print);
+  [[noreturn]] void print_and_exit(const std::string& text, bool print, int status = kJobFailed);
 
   int rank_ = 0;
-  std::vector<std::string> hosts_;
+  std::vector<std::string> names_;
   std::vector<Peer> peers_;  // rank 0: all others; others: rank 0
   int wake_[2] = {-1, -1};   // a pipe: something for the thread to do
   std::atomic<int64_t> step_{0};

@@ -34,14 +34,14 @@ std::vector<RankStatus> RankWatch::ask_all() {
     tell(peers_[0], "ask");
   }
   if (answers_changed_.wait_for(lock, 2 * kAnswerTime, [&] { return answered_ > before; })) return answers_;
-  return std::vector<RankStatus>(hosts_.size());
+  return std::vector<RankStatus>(names_.size());
 }
 
 // Rank 0. A second question during a round gets the answers of that round.
 void RankWatch::begin_asking() {
   if (askers_.size() > 1) return;
   asking_until_ = Clock::now() + kAnswerTime;
-  heard_.assign(hosts_.size(), "");
+  heard_.assign(names_.size(), "");
   tell_all("status?");
   note_status(0, "");
 }
@@ -80,7 +80,7 @@ void RankWatch::take_answers(const std::string& text) {
   std::istringstream lines(text);
   for (std::string one; std::getline(lines, one, kBetweenRanks);)
     answers.push_back(RankStatus::from_line(one));
-  answers.resize(hosts_.size());
+  answers.resize(names_.size());
   std::lock_guard lock(mutex_);
   answers_ = std::move(answers);
   ++answered_;

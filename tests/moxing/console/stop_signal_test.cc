@@ -36,8 +36,26 @@ TEST_F(StopSignalTest, IsRememberedAndTheOldHandlerComesBack) {
     EXPECT_EQ(stop.received(), signal);
     EXPECT_EQ(stop.name(), signal == SIGINT ? "SIGINT" : "SIGUSR1");
   }
+  // Launchers repeat these: the second one does not end a process that is saving.
+  for (const int signal : {SIGHUP, SIGUSR1}) {
+    const internal::StopSignal stop;
+    raise(signal);
+    raise(signal);
+    EXPECT_EQ(stop.received(), signal);
+  }
   const internal::StopSignal next;
   EXPECT_EQ(next.received(), 0) << "a signal counts for the run that it came in";
+}
+
+// nohup
+TEST_F(StopSignalTest, AHangUpThatIsIgnoredStaysSo) {
+  const auto before = signal(SIGHUP, SIG_IGN);
+  {
+    const internal::StopSignal stop;
+    raise(SIGHUP);
+    EXPECT_EQ(stop.received(), 0);
+  }
+  EXPECT_EQ(signal(SIGHUP, before), SIG_IGN);
 }
 
 TEST_F(StopSignalTest, EndsARunAfterItsStepAndSaves) {

@@ -89,6 +89,7 @@ TEST(Machine, IsWhatItIsAndNotItsName) {
   std::filesystem::create_symlink("pid:[2]", root.path() + "/proc/self/ns/pid");
   const Machine machine = this_machine(root.path());
   EXPECT_EQ(machine.kernel, "6c1f");
+  EXPECT_EQ(machine.network, "6c1f net:[1]");
   EXPECT_EQ(machine.id, "6c1f net:[1] pid:[2]");
   EXPECT_EQ(machine.name, this_machine().name);
   const TemporaryDirectory nothing;  // a system without all this

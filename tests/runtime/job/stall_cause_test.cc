@@ -7,6 +7,7 @@
 #include <chrono>
 #include <thread>
 
+#include "runtime/job/internal/rank_connections.h"
 #include "runtime/job/internal/rank_watch.h"
 #include "tests/runtime/comm/thread_ranks.h"
 
@@ -88,17 +89,18 @@ TEST(RankStatus, GoesThroughALine) {
 // Ranks as threads, each with a watch; `body` gets both.
 void run_watched_ranks(int size, const std::function<void(Communicator&, RankWatch&)>& body) {
   run_ranks(size, [&](Communicator& communicator) {
-    const std::vector<std::string> hosts(static_cast<size_t>(size), "host");
-    std::unique_ptr<RankWatch> watch;
+    const std::vector<std::string> names(static_cast<size_t>(size), "rank of a host");
+    std::vector<int> sockets;
     if (communicator.rank() == 0) {
-      const RankWatch::Listener listener = RankWatch::listen();
+      const RankListener listener = listen_for_ranks();
       communicator.broadcast_text(listener.invitation);
-      watch = std::make_unique<RankWatch>(listener, hosts);
+      sockets = accept_ranks(listener, names, std::chrono::minutes(1));
     } else {
-      watch = std::make_unique<RankWatch>(communicator.broadcast_text(""), communicator.rank(), hosts);
+      sockets = {connect_to_rank_0(communicator.broadcast_text(""), communicator.rank(), true)};
     }
-    body(communicator, *watch);
-    watch->leave();
+    RankWatch watch(sockets, communicator.rank(), names);
+    body(communicator, watch);
+    watch.leave();
   });
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "moxing/hooks/metric_names.h"
+#include "runtime/base/c_numbers.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
@@ -40,6 +41,7 @@ Json json_of(const PassResults& results) {
 
 Json known_results(const std::string& path) {
   try {
+    const CNumbers numbers;
     Json known = Json::parse(read_file(path), nullptr, false);
     if (known.is_object()) return known;
   } catch (const NotFound&) {

@@ -368,12 +368,16 @@ TEST_F(RunTest, RegularizersJoinTheTrainedLoss) {
   }
 }
 
-TEST_F(RunTest, RunReportsAnErrorInOneParagraphAndReturnsOne) {
+TEST_F(RunTest, RunReportsAnErrorInOneParagraphAndReturnsItsStatus) {
   auto s = spec();
   s.input_fn = [](ModeKeys) -> Dataset { throw NotFound("no file 'x'"); };
   ::testing::internal::CaptureStderr();
-  EXPECT_EQ(run(s), 1);
+  EXPECT_EQ(run(s), 2);  // a value that is refused
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "error: no file 'x'\n");
+  s.input_fn = [](ModeKeys) -> Dataset { throw IoError("a disk that does not answer"); };
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(run(s), 1);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "error: a disk that does not answer\n");
 }
 
 TEST_F(RunTest, AnExceptionFromTheDataEndsTheRunWithoutSavingOverTheLastCheckpoint) {

@@ -1,19 +1,17 @@
 #include "runtime/job/internal/rank_watch.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <linux/filter.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstdint>
+#include <chrono>
 #include <cstdlib>
-#include <sstream>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "runtime/job/internal/rank_connections.h"
 #include "runtime/job/job.h"
 
 namespace mox::internal {
@@ -22,32 +20,18 @@ namespace {
 // Comes as rank 1, and then receives nothing any more, not even on its kernel's behalf: as if its host had
 // lost its power.
 void come_and_fall_silent(const std::string& invitation) {
-  std::istringstream words(invitation);
-  std::string secret;
-  uint16_t port = 0;
-  words >> secret >> port;
-  const int connection = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_port = htons(port);
-  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const std::string greeting = secret + " 1\n";
-  std::array<char, 8> welcome{};
+  const int connection = connect_to_rank_0(invitation, 1, true);
   sock_filter nothing = {.code = BPF_RET | BPF_K, .jt = 0, .jf = 0, .k = 0};
   const sock_fprog filter = {.len = 1, .filter = &nothing};
-  const bool good = ::connect(connection, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0 &&
-                    ::send(connection, greeting.data(), greeting.size(), 0) > 0 &&
-                    ::recv(connection, welcome.data(), welcome.size(), MSG_WAITALL) ==
-                        static_cast<ssize_t>(welcome.size()) &&
-                    setsockopt(connection, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) == 0;
-  if (!good) std::exit(2);
+  if (setsockopt(connection, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) != 0) std::exit(2);
 }
 
 void watch_a_host_that_falls_silent(bool is_asked) {
   alarm(60);  // the test fails then
-  const RankWatch::Listener listener = RankWatch::listen();
+  const RankListener listener = listen_for_ranks();
   std::thread other(come_and_fall_silent, listener.invitation);
-  RankWatch watch(listener, {"host", "lost"});
+  const std::vector<std::string> names = {"rank 0 (host host)", "rank 1 (host lost)"};
+  RankWatch watch(accept_ranks(listener, names, std::chrono::minutes(1)), 0, names);
   other.join();
   if (is_asked) watch.ask_all();
   for (;;) pause();

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/c_numbers.h"
 #include "runtime/base/error.h"
 
 namespace mox::internal {
@@ -38,6 +39,7 @@ std::string BestValues::to_json() const {
 void BestValues::from_json(const std::string& text) {
   try {
     std::vector<MetricSummary> summaries;
+    const CNumbers numbers;
     for (const auto& entry : nlohmann::json::parse(text)) {
       MetricSummary summary{.name = entry.at("name").get<std::string>(),
                             .last = entry.value("last", std::nan("")),

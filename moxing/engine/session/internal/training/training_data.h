@@ -25,12 +25,13 @@ class TrainingData {
   int64_t last_step() const { return last_step_; }             // the run's; 0: without a limit
 
   // The next batches of this process's replicas, at most `wanted`; at the end of the data fewer, or none.
+  // Throws what the pipeline throws; `cursor` then stays before the first of them.
   void take(size_t wanted, std::vector<Batch>* batches);
   // A step has been done.
   void count_step() { elements_taken_ += step_elements_; }
   // Of input_fn's data: those that all steps have taken.
   int64_t elements_taken() const { return elements_taken_; }
-  std::string cursor() const { return pipeline_->cursor(); }
+  std::string cursor() const { return is_taking_ ? pipeline_->marked_cursor() : pipeline_->cursor(); }
 
  private:
   void count_elements(const Start& start, int64_t epoch, int64_t cardinality);
@@ -39,6 +40,7 @@ class TrainingData {
 
   std::optional<Dataset> dataset_;
   std::unique_ptr<Pipeline> pipeline_;
+  bool is_taking_ = false;
   int64_t step_elements_ = 0, elements_taken_ = 0;  // step_elements_: those that a step takes
   double steps_per_epoch_ = 0;
   int64_t last_step_ = 0;

@@ -38,6 +38,7 @@ void TrainingLoop::steps() {
                                       *training_.step);
     if (!take_batches()) return end_of_data();
     step();
+    note_step_done();
     agree_on_stopping();
   }
 }
@@ -45,7 +46,12 @@ void TrainingLoop::steps() {
 // The batches of this process's replicas; at the end of the data fewer, or none. False if no rank has any.
 bool TrainingLoop::take_batches() {
   const auto before = Clock::now();
-  training_.data->take(static_cast<size_t>(training_.start.placement.replicas().size()), &batches_);
+  try {
+    training_.data->take(static_cast<size_t>(training_.start.placement.replicas().size()), &batches_);
+  } catch (...) {
+    session_.save_before_failing();
+    throw;
+  }
   const bool any = training_.step->begin(batches_);
   seconds_.data += seconds_between(before, Clock::now());
   return any;

@@ -12,6 +12,7 @@
 #include "moxing/hooks/hooks.h"
 #include "moxing/job/facts.h"
 #include "runtime/base/error.h"
+#include "runtime/base/log.h"
 #include "runtime/job/job.h"
 
 namespace mox::internal {
@@ -125,6 +126,17 @@ SessionState TrainingSession::state() const {
     if (const std::string text = hook->save_state(); !hook->name().empty() && !text.empty())
       state.hook_states[hook->name()] = text;
   return state;
+}
+
+void TrainingSession::save_before_failing() {
+  if (!training_.writer || training_.ranks.size() > 1 || saved_step_ == global_step_) return;
+  try {
+    submit_checkpoint();
+    log_info(fmt::format("the data of the next step cannot be read; step {} is saved before the run ends",
+                         global_step_));
+  } catch (const std::exception& error) {  // the first error is what ends the run
+    log_error(fmt::format("step {} could not be saved: {}", global_step_, error.what()));
+  }
 }
 
 void TrainingSession::submit_checkpoint() {

@@ -22,6 +22,9 @@ class TrainingSession : public HookedSession {
   void begin_step();  // calls the hooks' before_run
   void count_step(int64_t samples);
   void end_step(const StepResult& result);  // calls their after_run, and saves if one has asked for it
+  // A sample that cannot be read ends the run between two steps: what was trained so far is kept, and the run
+  // goes on from there once the sample is mended. Not in a job, whose other ranks are in a step by then.
+  void save_before_failing();
   // Sets whether a signal that all ranks know of has asked to end.
   void set_interrupted(bool interrupted) { interrupted_ = interrupted; }
   // Those that the compiled model has gradients of.

@@ -1,0 +1,152 @@
+#include "moxing/cli/internal/host_slots.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <sstream>
+#include <string_view>
+
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+
+namespace mox::cli {
+namespace {
+
+constexpr int kMostSlots = 1'000'000;
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+std::optional<int> number_in(std::string_view text) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 1 || number > kMostSlots)
+    return std::nullopt;
+  return number;
+}
+
+bool is_ipv6(const std::string& host) {
+  in6_addr address{};
+  return ::inet_pton(AF_INET6, host.substr(0, host.find('%')).c_str(), &address) == 1;
+}
+
+// "[::1]:2", "a:2": the host alone, and the number behind it if there is one.
+std::optional<int> cut_slots(std::string* host) {
+  if (host->starts_with('[') && host->find(']') != std::string::npos) {
+    const size_t end = host->find(']');
+    const std::string rest = host->substr(end + 1);
+    *host = host->substr(1, end - 1);
+    if (rest.empty()) return std::nullopt;
+    if (const auto slots = rest[0] == ':' ? number_in(rest.substr(1)) : std::nullopt) return slots;
+    *host += rest;  // which is no host's name
+    return std::nullopt;
+  }
+  const size_t colon = host->find(':');
+  if (colon == std::string::npos || is_ipv6(*host)) return std::nullopt;
+  const auto slots = number_in(std::string_view(*host).substr(colon + 1));
+  if (slots) host->resize(colon);
+  return slots;
+}
+
+// "slots = 2" as "slots=2".
+std::string without_blanks_around_equals(std::string line) {
+  for (size_t i = line.find('='); i != std::string::npos; i = line.find('=', i + 1)) {
+    while (i + 1 < line.size() && std::string_view(" \t").find(line[i + 1]) != std::string_view::npos)
+      line.erase(i + 1, 1);
+    for (; i > 0 && std::string_view(" \t").find(line[i - 1]) != std::string_view::npos; --i)
+      line.erase(i - 1, 1);
+  }
+  return line;
+}
+
+HostSlots read_line(const std::string& line, const std::string& where) {
+  std::istringstream words(without_blanks_around_equals(line));
+  HostSlots entry{"", 1};
+  if (!(words >> entry.host)) return entry;
+  std::optional<int> slots = cut_slots(&entry.host), most;
+  require_host(entry.host, where);
+  int number = 0;
+  for (std::string word; words >> word; ++number) {
+    const size_t equals = word.find('=');
+    const std::string name = word.substr(0, equals);
+    if (equals == std::string::npos) {
+      // Grid Engine: the number, a queue and processors.
+      if (const auto given = number == 0 && !slots ? number_in(word) : std::nullopt) {
+        slots = given;
+        for (int more = 0; more < 2 && words >> word;) ++more;
+        continue;
+      }
+    } else if (const auto value = number_in(std::string_view(word).substr(equals + 1))) {
+      const bool is_most = name == "max_slots" || name == "max-slots";
+      if (is_most || name == "slots" || name == "cpu" || name == "cpus" || name == "count") {
+        (is_most ? most : slots) = value;
+        continue;
+      }
+    }
+    throw DataError(fmt::format("{}: expected 'HOST slots=NUMBER' (or HOST:NUMBER), got '{}'", where, word));
+  }
+  entry.slots = slots.value_or(most.value_or(1));
+  if (most && *most < entry.slots)
+    throw DataError(
+        fmt::format("{}: '{}' has {} slots, more than max_slots={}", where, entry.host, entry.slots, *most));
+  return entry;
+}
+
+}  // namespace
+
+void require_host(const std::string& host, const std::string& where) {
+  const auto is_part = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("._-@").find(c) != std::string_view::npos;
+  };
+  if (is_loopback(host)) return;
+  if (is_ipv6(host))
+    throw DataError(fmt::format(
+        "{}: Open MPI's mpirun takes no IPv6 addresses, as '{}'; give the host's name (in /etc/hosts, if no "
+        "server knows it)",
+        where, host));
+  if (host.empty() || host.size() > 255 || host.front() == '-' || !std::ranges::all_of(host, is_part))
+    throw DataError(fmt::format("{}: '{}' is no name or address of a host", where, host));
+}
+
+bool is_loopback(const std::string& host) {
+  in_addr address{};
+  if (::inet_pton(AF_INET, host.c_str(), &address) == 1) return ntohl(address.s_addr) >> 24 == 127;
+  return host == "localhost" || host == "::1" || host == "0:0:0:0:0:0:0:1";
+}
+
+std::vector<HostSlots> read_hosts(const std::string& path) {
+  std::string text = read_file(path);
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+  std::istringstream lines(text);
+  std::vector<HostSlots> hosts;
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const HostSlots entry = read_line(line.substr(0, line.find('#')), fmt::format("{}:{}", path, ++number));
+    if (entry.host.empty()) continue;
+    const auto known = std::ranges::find(hosts, entry.host, &HostSlots::host);
+    if (known == hosts.end()) {
+      hosts.push_back(entry);
+    } else if (known->slots += entry.slots; known->slots > kMostSlots) {
+      throw DataError(
+          fmt::format("{}:{}: '{}' has more than {} slots", path, number, entry.host, kMostSlots));
+    }
+  }
+  if (hosts.empty()) throw DataError(fmt::format("'{}' names no hosts", path));
+  return hosts;
+}
+
+int total_slots(const std::vector<HostSlots>& hosts) {
+  int total = 0;
+  for (const HostSlots& entry : hosts) total += entry.slots;
+  return total;
+}
+
+int ranks_that_fit(int wanted, int slots) {
+  for (int ranks = std::min(wanted, slots); ranks > 0; --ranks)
+    if (wanted % ranks == 0) return ranks;
+  return 0;
+}
+
+}  // namespace mox::cli

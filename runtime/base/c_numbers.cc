@@ -1,0 +1,12 @@
+#include "runtime/base/c_numbers.h"
+
+namespace mox {
+
+CNumbers::CNumbers() {
+  static const locale_t numbers_of_c = ::newlocale(LC_NUMERIC_MASK, "C", nullptr);
+  before_ = ::uselocale(numbers_of_c);
+}
+
+CNumbers::~CNumbers() { ::uselocale(before_); }
+
+}  // namespace mox

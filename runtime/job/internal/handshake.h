@@ -1,0 +1,46 @@
+// How a rank and rank 0 recognise each other over a connection that anybody may have made: both prove that
+// they know the job's secret, and neither sends it.
+//
+//   rank:    hello RANK NONCE                 (NONCE: 32 hexadecimal digits of its own, drawn anew)
+//   rank 0:  proof NONCE HMAC                 HMAC-SHA-256(secret, "rank 0" RANK both nonces)
+//   rank:    proof HMAC                       HMAC-SHA-256(secret, "rank" RANK both nonces)
+//   rank 0:  welcome
+//
+// (A challenge and a response each way, ISO/IEC 9798-4.) Lines are read as bytes from strangers: each has its
+// one length and alphabet, and whatever else comes is no greeting.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace mox::internal {
+
+inline constexpr size_t kLongestGreeting = 128;
+
+// 32 hexadecimal digits that nobody can guess. Throws IoError.
+std::string random_nonce();
+
+struct Hello {
+  int rank = 0;  // in [1, ranks)
+  std::string nonce;
+};
+std::string hello_line(const Hello& hello);
+std::optional<Hello> parse_hello(std::string_view line, int ranks);
+
+// Rank 0's answer.
+struct Challenge {
+  std::string nonce, proof;
+};
+std::string challenge_line(std::string_view secret, const Hello& hello, const std::string& nonce);
+// Nothing if it is not the answer of one who knows the secret.
+std::optional<Challenge> parse_challenge(std::string_view line, std::string_view secret, const Hello& hello);
+
+std::string response_line(std::string_view secret, const Hello& hello, const std::string& nonce_of_rank_0);
+bool is_response(std::string_view line, std::string_view secret, const Hello& hello,
+                 const std::string& nonce_of_rank_0);
+
+inline constexpr std::string_view kWelcome = "welcome";
+
+}  // namespace mox::internal

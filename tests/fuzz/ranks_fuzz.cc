@@ -1,0 +1,36 @@
+// Any bytes are greetings of strangers and messages of ranks, or nothing. The first line is a greeting in
+// each of its places, the others are messages.
+#include <cstdint>
+#include <string_view>
+
+#include "runtime/base/error.h"
+#include "runtime/job/internal/handshake.h"
+#include "runtime/job/internal/stall_cause.h"
+#include "runtime/job/internal/watch_message.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace mox::internal;
+  constexpr int kRanks = 4;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const std::string_view greeting = text.substr(0, text.find('\n'));
+  const Hello own{.rank = 1, .nonce = std::string(32, 'a')};
+  if (const auto hello = parse_hello(greeting, kRanks))
+    MOX_ASSERT(hello->rank > 0 && hello->rank < kRanks && hello_line(*hello).size() <= kLongestGreeting,
+               "a greeting is within its bounds");
+  MOX_ASSERT(
+      !parse_challenge(greeting, "a secret", own) && !is_response(greeting, "a secret", own, own.nonce),
+      "nobody proves a secret by chance");
+  for (size_t begin = 0; begin < size;) {
+    const size_t end = std::min(text.find('\n', begin), size);
+    const WatchMessage message = parse_message(text.substr(begin, end - begin), kRanks);
+    MOX_ASSERT(message.number >= -1 && message.number <= 9, "a number is within its bounds");
+    if (message.kind == WatchMessage::Kind::kStatus) {
+      const RankStatus statuses[] = {RankStatus::from_line(message.text), {}, {}, {}};
+      const StallCause cause = find_stall_cause(statuses, 1);
+      for (const int rank : cause.ranks)
+        MOX_ASSERT(rank >= 0 && rank < kRanks, "a cause is one of the ranks");
+    }
+    begin = end + 1;
+  }
+  return 0;
+}

@@ -1,0 +1,172 @@
+// How ranks find rank 0 among strangers: who is silent, sends garbage, replays, comes first, or plays rank 0.
+#include "runtime/job/internal/rank_connections.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "runtime/base/error.h"
+#include "runtime/job/internal/handshake.h"
+#include "runtime/job/internal/watch_message.h"
+#include "tests/support/message_of.h"
+
+namespace mox::internal {
+namespace {
+
+using testing::HasSubstr;
+
+std::string word(const std::string& text, int number) {
+  size_t begin = 0;
+  for (; number > 0; --number) begin = text.find(' ', begin) + 1;
+  return text.substr(begin, text.find(' ', begin) - begin);
+}
+
+uint16_t port_of(const std::string& invitation) {
+  return static_cast<uint16_t>(std::stoi(word(invitation, 1)));
+}
+
+sockaddr_in loopback(uint16_t port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+int stranger_at(uint16_t port, const std::string& says) {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const sockaddr_in to = loopback(port);
+  EXPECT_EQ(::connect(socket, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
+  if (!says.empty()) {
+    EXPECT_TRUE(write_line(socket, says));
+  }
+  return socket;
+}
+
+const std::vector<std::string> kNames = {"rank 0 (host a)", "rank 1 (host b)", "rank 2 (host c)"};
+
+TEST(RankConnections, AreMadeAmongStrangersWithoutDelay) {
+  const RankListener listener = listen_for_ranks();
+  const uint16_t port = port_of(listener.invitation);
+  const Hello hello{.rank = 1, .nonce = random_nonce()};
+  std::vector<int> strangers;
+  for (int i = 0; i < 40; ++i) strangers.push_back(stranger_at(port, ""));
+  for (const std::string& says :
+       {std::string("GET / HTTP/1.1"), listener.secret + " 1", hello_line(hello), std::string(5000, 'x'),
+        hello_line({.rank = 0, .nonce = hello.nonce}), std::string("hello 99999999999999999999 x")})
+    strangers.push_back(stranger_at(port, says));
+  // Has greeted as rank 1 before it, and answers with a proof of somebody else's.
+  strangers.push_back(stranger_at(port, hello_line(hello)));
+  write_line(strangers.back(), response_line("another secret", hello, random_nonce()));
+  std::vector<int> sockets(3, -1);
+  std::vector<std::thread> ranks;
+  for (const int rank : {2, 1})
+    ranks.emplace_back([&, rank] {
+      sockets[static_cast<size_t>(rank)] = connect_to_rank_0(listener.invitation, rank, true);
+    });
+  const auto accepted = accept_ranks(listener, kNames, std::chrono::seconds(60));
+  for (std::thread& rank : ranks) rank.join();
+  ASSERT_EQ(accepted.size(), 2U);
+  for (const int rank : {1, 2}) {  // each is connected to the rank of its place
+    char heard = 0;
+    ASSERT_TRUE(write_line(sockets[static_cast<size_t>(rank)], std::to_string(rank)));
+    ASSERT_EQ(::recv(accepted[static_cast<size_t>(rank) - 1], &heard, 1, 0), 1);
+    EXPECT_EQ(heard, '0' + rank);
+  }
+  for (const int socket : strangers) ::close(socket);
+  for (const int socket : accepted) ::close(socket);
+  for (const int rank : {1, 2}) ::close(sockets[static_cast<size_t>(rank)]);
+}
+
+TEST(RankConnections, NamesWhoHasNotComeAndRefusesASecondOne) {
+  const RankListener listener = listen_for_ranks();
+  std::thread first([&] { ::close(connect_to_rank_0(listener.invitation, 1, true)); });
+  const std::string text =
+      message_of<IoError>([&] { accept_ranks(listener, kNames, std::chrono::milliseconds(1500)); });
+  first.join();
+  EXPECT_THAT(text, HasSubstr("rank 2 (host c) did not connect to rank 0"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("rank 1")));
+}
+
+// Whoever holds rank 0's port on the loopback of another host gets neither the secret nor the rank.
+TEST(RankConnections, AFalseRank0LearnsNothingAndIsNotBelieved) {
+  const int server = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in own = loopback(0);
+  socklen_t length = sizeof own;
+  ASSERT_EQ(::bind(server, reinterpret_cast<sockaddr*>(&own), sizeof own), 0);
+  ASSERT_EQ(::listen(server, 10), 0);
+  ASSERT_EQ(getsockname(server, reinterpret_cast<sockaddr*>(&own), &length), 0);
+  const RankListener listener = listen_for_ranks();
+  std::string heard;
+  std::thread false_rank_0([&] {
+    const int socket = ::accept(server, nullptr, nullptr);
+    char bytes[512];
+    const ssize_t count = ::recv(socket, bytes, sizeof bytes, 0);
+    heard.assign(bytes, static_cast<size_t>(std::max<ssize_t>(count, 0)));
+    write_line(socket, "welcome");
+    ::close(socket);
+  });
+  std::thread true_rank_0([&] { accept_ranks(listener, {"0", "1"}, std::chrono::seconds(60)); });
+  // The false one is asked first, at a port of its own.
+  const Hello hello{.rank = 1, .nonce = random_nonce()};
+  const int asked = stranger_at(ntohs(own.sin_port), hello_line(hello));
+  char answer[64] = "";
+  EXPECT_GT(::recv(asked, answer, sizeof answer - 1, 0), 0);
+  EXPECT_FALSE(
+      parse_challenge(std::string(answer).substr(0, std::string(answer).find('\n')), listener.secret, hello));
+  false_rank_0.join();
+  EXPECT_EQ(heard, hello_line(hello) + "\n");
+  EXPECT_EQ(heard.find(listener.secret), std::string::npos);
+  ::close(asked);
+  ::close(connect_to_rank_0(listener.invitation, 1, true));
+  true_rank_0.join();
+  ::close(server);
+}
+
+TEST(RankConnections, TheLoopbackIsForRanksOfTheSameMachine) {
+  EXPECT_THAT(message_of<IoError>([] { connect_to_rank_0("00 1", 1, false); }), HasSubstr("no invitation"));
+  EXPECT_THAT(message_of<IoError>([] { connect_to_rank_0("00 port 127.0.0.1", 1, false); }),
+              HasSubstr("no port"));
+}
+
+TEST(Handshake, ProvesBothSides) {
+  const std::string secret = random_nonce(), nonce = random_nonce();
+  const Hello hello{.rank = 3, .nonce = random_nonce()};
+  const auto parsed = parse_hello(hello_line(hello), 4);
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->nonce, hello.nonce);
+  EXPECT_FALSE(parse_hello(hello_line(hello), 3));
+  const std::string challenge = challenge_line(secret, hello, nonce);
+  ASSERT_TRUE(parse_challenge(challenge, secret, hello));
+  EXPECT_EQ(parse_challenge(challenge, secret, hello)->nonce, nonce);
+  EXPECT_FALSE(parse_challenge(challenge, random_nonce(), hello));
+  EXPECT_FALSE(parse_challenge(challenge, secret, {.rank = 2, .nonce = hello.nonce}));
+  const std::string response = response_line(secret, hello, nonce);
+  EXPECT_TRUE(is_response(response, secret, hello, nonce));
+  EXPECT_FALSE(is_response(response, secret, hello, random_nonce()));  // a replay
+  // What rank 0 has sent is no proof of a rank.
+  EXPECT_FALSE(is_response("proof " + challenge.substr(challenge.rfind(' ') + 1), secret, hello, nonce));
+  for (const std::string& line : {challenge, response, hello_line(hello)})
+    EXPECT_LE(line.size(), kLongestGreeting);
+}
+
+TEST(WatchMessage, HasItsFieldsWithinTheirBounds) {
+  using Kind = WatchMessage::Kind;
+  EXPECT_EQ(parse_message("fail 2 what is wrong", 4).text, "what is wrong");
+  EXPECT_EQ(parse_message("fail 2 what is wrong", 4).number, 2);
+  EXPECT_EQ(parse_message("end 1", 4).kind, Kind::kEnd);
+  EXPECT_EQ(parse_message("left", 4).number, -1);
+  EXPECT_EQ(parse_message("left 3", 4).number, 3);
+  for (const char* line : {"", "left 4", "left -1", "left 99999999999", "left x", "end", "end 0", "end 10",
+                           "fail", "fail x y", "asking", "ask 1", "finished now", "welcome"})
+    EXPECT_EQ(parse_message(line, 4).kind, Kind::kNone) << line;
+}
+
+}  // namespace
+}  // namespace mox::internal
