@@ -29,7 +29,7 @@ namespace mox::internal {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr auto kConnectTime = std::chrono::seconds(60);
+constexpr auto kAllConnectTime = std::chrono::seconds(60);
 
 // What init makes, for the life of the process.
 struct Job {
@@ -210,7 +210,7 @@ void join_job(LogLevel least_level) {
   if (communicator.rank() == 0) {
     const RankListener listener = listen_for_ranks();
     communicator.broadcast_text(listener.invitation);
-    sockets = accept_ranks(listener, names, kConnectTime);
+    sockets = accept_ranks(listener, names, kAllConnectTime);
   } else {
     sockets = {connect_to_rank_0(communicator.broadcast_text(""), communicator.rank(), is_local)};
   }
