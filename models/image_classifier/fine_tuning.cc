@@ -1,5 +1,6 @@
 #include "models/image_classifier/fine_tuning.h"
 
+#include <models/zoo/torch_state.h>
 #include <models/zoo/zoo.h>
 
 #include <algorithm>
