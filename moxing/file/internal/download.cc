@@ -29,6 +29,7 @@ struct RangedDownload {
         count(count_of_parts(this->info.size, range)),
         file(this->item.to.path),
         hasher(part_size.value_or(0)),
+        md5s(static_cast<size_t>(count)),
         there(static_cast<size_t>(count)) {}
 
   int64_t length_of(int64_t index) const { return std::min(range, info.size - index * range); }
@@ -37,17 +38,21 @@ struct RangedDownload {
     if (run->options.stop.stop_requested())
       throw s3::Cancelled("cancelled; the same copy goes on from what is there");
     const int64_t offset = index * range, length = length_of(index);
-    const std::string recorded = file.recorded(index);
-    if (!recorded.empty() && s3::md5(file.read(offset, length)) == recorded) {
+    std::string md5 = file.recorded(index);
+    if (!md5.empty() && s3::md5(file.read(offset, length)) == md5) {
       run->continued(length);
     } else {
       const CopyRun::Memory memory(*run, length);
       const std::string bytes = run->client->get_range(object, offset, length, info.etag, run->options.stop);
+      md5 = s3::md5(bytes);
       file.write(bytes, offset);
-      file.record(index, s3::md5(bytes));
+      file.record(index, md5);
       run->sent(length);
     }
-    hash_what_is_there(index);
+    if (ranges_are_parts())
+      md5s[static_cast<size_t>(index)] = std::move(md5);
+    else
+      hash_what_is_there(index);
   }
 
   // In order, by one worker at a time, while the others go on.
@@ -72,6 +77,9 @@ struct RangedDownload {
     }
   }
 
+  // Then nothing has to be read again for the ETag.
+  bool ranges_are_parts() const { return part_size == range; }
+  std::string arrived_etag() { return ranges_are_parts() ? s3::etag_of_parts(md5s) : hasher.finish(); }
   bool checks() const { return part_size.has_value() && run->options.verify == Verify::kChecksum; }
 
   const std::shared_ptr<CopyRun> run;
@@ -81,8 +89,9 @@ struct RangedDownload {
   const std::optional<int64_t> part_size;
   const int64_t range, count;
   PartFile file;
-  EtagHasher hasher;  // of whoever has set `hashing`
-  std::mutex mutex;   // of what follows
+  EtagHasher hasher;              // of whoever has set `hashing`
+  std::vector<std::string> md5s;  // of the ranges, each of its own worker
+  std::mutex mutex;               // of what follows
   std::vector<bool> there;
   bool hashing = false;
   int64_t hashed = 0;
@@ -100,7 +109,7 @@ void begin_ranged(const std::shared_ptr<CopyRun>& run, const CopyItem& item, int
       [job, attempt](const std::exception_ptr& error) {
         try {
           if (error) std::rethrow_exception(error);
-          if (job->checks() && job->hasher.finish() != job->info.etag) {
+          if (job->checks() && job->arrived_etag() != job->info.etag) {
             job->file.discard();
             if (attempt < kMostDownloads) {
               job->run->workers.add_first([run = job->run, item = job->item, attempt] {
