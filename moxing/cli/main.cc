@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
   mox::cli::add_import(app);
   mox::cli::add_export_torch(app);
   mox::cli::add_convert(app);
+  mox::cli::add_file(app);
   mox::cli::add_forecast(app);
   mox::cli::add_help(app);
   int exit_status = 0;

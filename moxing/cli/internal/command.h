@@ -16,6 +16,7 @@ void add_help(CLI::App& mox);
 void add_import(CLI::App& mox);
 void add_export_torch(CLI::App& mox);
 void add_convert(CLI::App& mox);
+void add_file(CLI::App& mox);
 void add_forecast(CLI::App& mox);
 // `exit_status`: that of the job, which becomes that of mox.
 void add_launch(CLI::App& mox, int* exit_status);
