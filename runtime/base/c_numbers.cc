@@ -7,6 +7,6 @@ CNumbers::CNumbers() {
   before_ = ::uselocale(numbers_of_c);
 }
 
-CNumbers::~CNumbers() { ::uselocale(before_); }
+CNumbers::~CNumbers() { ::uselocale(static_cast<locale_t>(before_)); }
 
 }  // namespace mox

@@ -5,8 +5,6 @@
 // decimal sign; of one that takes several bytes, as in Persian, it would lose the fraction.
 #pragma once
 
-#include <locale.h>
-
 namespace mox {
 
 // While alive, the calling thread reads and writes numbers as in the locale "C"; other threads and the
@@ -19,7 +17,7 @@ class CNumbers {
   CNumbers& operator=(const CNumbers&) = delete;
 
  private:
-  locale_t before_;
+  void* before_;  // a locale_t
 };
 
 }  // namespace mox

@@ -1,5 +1,5 @@
 // Notices that other work uses the cores of the lanes, says so once, and has teams wait asleep meanwhile
-// (runtime/base/sleeping_teams.h).
+// (runtime/replicas/sleeping_teams.h).
 //
 // The sign is how often the system puts the computing thread aside although it could go on (involuntary
 // context switches): 0 to 10 times a second on cores of its own, some hundred with a busy loop beside it.
@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "runtime/base/sleeping_teams.h"
+#include "runtime/replicas/sleeping_teams.h"
 
 namespace mox::internal {
 

@@ -1,4 +1,4 @@
-#include "runtime/base/sleeping_teams.h"
+#include "runtime/replicas/sleeping_teams.h"
 
 #include <gtest/gtest.h>
 
