@@ -1,5 +1,7 @@
 #include "runtime/base/c_numbers.h"
 
+#include <locale.h>
+
 namespace mox {
 
 CNumbers::CNumbers() {
