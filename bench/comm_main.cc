@@ -91,7 +91,7 @@ std::string meeting_place(mox::Communicator& ranks) {
 }
 
 void measure_allreduce(bool json, size_t largest_bytes) {
-  mox::Communicator ranks(std::make_unique<mox::MpiTransport>());
+  mox::Communicator ranks(std::make_unique<mox::MpiTransport>(mox::kRanksKnownToMpi));
   const std::string place = meeting_place(ranks);
   const auto gloo = bench::make_gloo_allreduce(ranks.rank(), ranks.size(), place);
   ranks.barrier();

@@ -102,9 +102,11 @@ std::map<std::string, double> measure(const Case& of, const mox::Team& team) {
     arrays.pop_back();
   const auto precision =
       mox::flag("precision") == "bf16" ? mox::Precision::kBFloat16 : mox::Precision::kFloat32;
+  const mox::RuleOptions rules{.precision = precision};
   const auto plan = mox::Plan::compile(
       graph, {.fetches = fetches, .gradients = {}, .updates = {}},
-      {.rules = mox::default_rules({.precision = precision}), .convert = mox::convert_layout}, team);
+      {.rules = mox::default_rules(rules), .convert = mox::convert_layout, .hints = mox::kernel_hints(rules)},
+      team);
   std::map<std::string, double> best;
   double spent = 0;
   const double seconds = mox::get_flag<double>("seconds");
