@@ -30,7 +30,7 @@ struct RunSettings {
   bool auto_batch = true;
   std::string log_dir, checkpoint_path;
   std::string remote_log_dir;  // where log_dir is uploaded to; empty: nowhere
-  RestoreSelection restore;  // what is taken of checkpoint_path
+  RestoreSelection restore;    // what is taken of checkpoint_path
   std::function<StartingVariables()> starting_variables;
   NamePatterns freeze;
   int64_t max_number_of_steps = 0, max_epochs = 0;
@@ -44,8 +44,8 @@ struct RunSettings {
   std::optional<DimReduceOptions> dim_reduce;    // stage 2 is off
   uint64_t seed = 0;
   int threads = 1, prefetch_batches = 2;
-  bool threads_are_automatic = false;  // choose_threads takes some of `threads`
-  int data_threads = 1;                // or PipelineOptions::kAutomatic
+  bool threads_are_automatic = false;         // choose_threads takes some of `threads`
+  int data_threads = 1;                       // or PipelineOptions::kAutomatic
   std::shared_ptr<MemoryBudget> data_memory;  // of all pipelines of the run
   Arithmetic arithmetic;  // conv_algorithm, precision, recompute: what is wanted, until settle_arithmetic
   NumberOrString loss_scale = 1.0;
