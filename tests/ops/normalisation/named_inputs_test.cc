@@ -5,6 +5,7 @@
 
 #include "ops/normalisation/batch_norm_inputs.h"
 #include "ops/ops.h"
+#include "runtime/graph/graph.h"
 
 namespace mox::test {
 namespace {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "ops/arithmetic/arithmetic.h"
 #include "ops/gradients.h"
 #include "ops/normalisation/normalisation.h"
 #include "ops/reduction/reduction.h"
