@@ -178,10 +178,19 @@ bool answers(const std::string& host) {
 class HostFile {
  public:
   explicit HostFile(const std::vector<HostSlots>& hosts) {
+    // Of an address like 127.0.1.1, as Debian gives a host's own name, mpirun does not know that it is here;
+    // and of one host it takes one number of slots.
+    std::vector<HostSlots> known;
+    for (const HostSlots& entry : hosts) {
+      const std::string name = is_loopback(entry.host) ? "localhost" : entry.host;
+      const auto same = std::ranges::find(known, name, &HostSlots::host);
+      if (same == known.end())
+        known.push_back({name, entry.slots});
+      else
+        same->slots += entry.slots;
+    }
     std::string text;
-    // Of an address like 127.0.1.1, as Debian gives a host's own name, mpirun does not know that it is here.
-    for (const HostSlots& entry : hosts)
-      text += fmt::format("{} slots={}\n", is_loopback(entry.host) ? "localhost" : entry.host, entry.slots);
+    for (const HostSlots& entry : known) text += fmt::format("{} slots={}\n", entry.host, entry.slots);
     path_ = (std::filesystem::temp_directory_path() / "mox_hosts_").string() + std::string(6, 'X');
     const int file = ::mkstemp(path_.data());
     const bool is_written =

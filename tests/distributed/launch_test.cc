@@ -80,7 +80,7 @@ TEST_F(Launch, SaysWhatIsWrongWithAListOfHosts) {
   EXPECT_THAT(error_of({"--hosts", "/nowhere"}), HasSubstr("/nowhere"));
   EXPECT_THAT(error_of({"--hosts", file_of("# nothing\n")}), HasSubstr("names no hosts"));
   EXPECT_THAT(error_of({"--hosts", file_of("a slots=2\nb slots=x\n")}),
-              HasSubstr(":2: expected 'HOST slots=NUMBER', got 'slots=x'"));
+              HasSubstr(":2: expected 'HOST slots=NUMBER' (or HOST:NUMBER), got 'slots=x'"));
   EXPECT_THAT(error_of({"--hosts", file_of("a slots=4 max_slots=2\n")}), HasSubstr("more than max_slots=2"));
   EXPECT_THAT(error_of({"--hosts", file_of("a:x\n")}), HasSubstr("'a:x' is no name"));
   EXPECT_THAT(error_of({"--hosts", file_of("-oProxyCommand=x\n")}), HasSubstr("is no name"));
@@ -142,7 +142,8 @@ TEST_F(Launch, AProgramThatCannotBeRunIsNamed) {
   };
   EXPECT_THAT(result_of("/nowhere/program"), HasSubstr("mox launch: '/nowhere/program' does not exist"));
   EXPECT_THAT(result_of("no_such_program"), HasSubstr("there is no program 'no_such_program'"));
-  EXPECT_THAT(result_of("/etc/hostname"), HasSubstr("'/etc/hostname' is no program"));
+  const std::string text = file_of("no program");
+  EXPECT_THAT(result_of(text), HasSubstr("'" + text + "' is no program"));
 }
 
 // mpirun passes a signal on to those that it has started by then, and none before.

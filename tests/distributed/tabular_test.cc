@@ -100,10 +100,10 @@ TEST_F(Tabular, PredictionRefusesWhatTrainingDidNotHave) {
   };
   const std::string unknown = "name,size,kind,note\na,1,kind 7,\"a, 1\"\n";
   expect_error(predict(unknown), {"line 2, column 'kind'", "'kind 7' is none of the 3 categories"});
-  expect_error(predict("name,size,kind\na,1,kind 1\n"), {"has no column 'note'"});
+  expect_error(predict("name,size,kind\na,1,kind 1\n"), {"has no column 'note'"}, 2);
   expect_error(predict("name,size,kind,note\na,large,kind 1,\"a, 1\"\n"),
                {"column 'size': 'large' is no number"});
-  expect_error(predict("size,kind,note\n1,kind 1,\"a, 1\"\n"), {"has no column 'name'"});
+  expect_error(predict("size,kind,note\n1,kind 1,\"a, 1\"\n"), {"has no column 'name'"}, 2);
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/p.csv"));
   const ProcessResult taken = predict(unknown, {"--data.unseen=missing"});
   expect_success(taken);
@@ -125,11 +125,11 @@ TEST_F(Tabular, EvaluationMeasuresNoRowThatWasLearnt) {
 }
 
 TEST_F(Tabular, SaysWhatIsMissingInItsOptions) {
-  expect_error(run_process(job({})), {"data.target must name the column"}, 1);
-  expect_error(run_process(job({"--data.target=prize"})), {"no column 'prize'", "is 'price' meant?"}, 1);
+  expect_error(run_process(job({})), {"data.target must name the column"}, 2);
+  expect_error(run_process(job({"--data.target=prize"})), {"no column 'prize'", "is 'price' meant?"}, 2);
   expect_error(run_process(regression({"--run_mode=predict"})), {"train first"}, 1);
   expect_error(run_process(job({"--data.target=price", "--data.task=regress"})),
-               {"regression or classification"}, 1);
+               {"regression or classification"}, 2);
 }
 
 }  // namespace
