@@ -87,18 +87,19 @@ class FixtureRun : public ::testing::Test {
                 .n_components = 8, .on_failed_search = mode, .pca_mat_path = directory_.file("pca_mat.npy")}};
   }
 
+  // Of the weights as one vector, relative, in the Euclidean norm.
   double difference(const std::string& log_dir, const std::string& mode) {
     const auto found = variables_in(directory_.file(log_dir));
     const auto expected = fixture_.at(mode + "_w").values<float>();
     size_t at = 0;
-    double worst = 0, largest = 0;
+    double difference = 0, whole = 0;
     for (const auto& [name, value] : found)  // in the order of names
       for (const float element : value.values<float>()) {
-        worst = std::max(worst, std::abs(static_cast<double>(element) - expected[at]));
-        largest = std::max(largest, std::abs(static_cast<double>(expected[at++])));
+        difference += std::pow(static_cast<double>(element) - expected[at], 2);
+        whole += std::pow(static_cast<double>(expected[at++]), 2);
       }
     EXPECT_EQ(at, expected.size());
-    return worst / largest;
+    return std::sqrt(difference / whole);
   }
 
   const TemporaryDirectory directory_;

@@ -54,10 +54,11 @@ inline bool is_sample(const Checkpoint& checkpoint, int64_t step, float value) {
          checkpoint.state.at("value") == std::to_string(static_cast<int64_t>(value));
 }
 
+// But for the lock of those who save there, which stays.
 inline std::vector<std::string> names_in(const std::string& directory) {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(directory))
-    names.push_back(entry.path().filename().string());
+    if (entry.path().filename() != ".save-lock") names.push_back(entry.path().filename().string());
   std::sort(names.begin(), names.end());
   return names;
 }
