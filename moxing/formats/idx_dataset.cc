@@ -105,7 +105,7 @@ TensorType read_header(Content& content, const std::string& path, size_t* header
     if (dims.back() == 0)
       empty = true;
     else
-      overflow |= __builtin_mul_overflow(bytes, dims.back(), &bytes) || bytes > most;
+      overflow |= __builtin_mul_overflow(bytes, static_cast<uint64_t>(dims.back()), &bytes) || bytes > most;
   }
   if (overflow || (!empty && bytes > content.at_most()))
     fail(path, kMagicBytes,
@@ -153,13 +153,13 @@ class IdxSource : public RandomAccessSource {
   const std::vector<TensorType>& signature() const override { return signature_; }
 
   void read(int64_t index, const SampleContext&, std::span<std::byte* const> components) const override {
-    const size_t pixels = pixels_;
+    const size_t pixels = static_cast<size_t>(pixels_);
     if (raw_) {
       if (pixels != 0) std::memcpy(components[0], image(index), pixels);
     } else {
       scale(image(index), pixels, reinterpret_cast<float*>(components[0]));
     }
-    std::memcpy(components[1], &labels_.values<int32_t>()[index], sizeof(int32_t));
+    std::memcpy(components[1], &labels_.values<int32_t>()[static_cast<size_t>(index)], sizeof(int32_t));
   }
 
   void will_read(int64_t index) const override {

@@ -72,14 +72,14 @@ void State::sort_kept() {
 std::string State::to_bytes() const {
   std::string bytes;
   append(bytes, samples_);
-  append(bytes, sums_.size());
+  append(bytes, static_cast<uint64_t>(sums_.size()));
   for (const ExactSum& sum : sums_) {
     const std::vector<double> parts = sum.parts();
     append(bytes, static_cast<uint8_t>(parts.size()));
     for (const double part : parts) append(bytes, part);
   }
-  append(bytes, row_length_);
-  append(bytes, kept_.size());
+  append(bytes, static_cast<uint64_t>(row_length_));
+  append(bytes, static_cast<uint64_t>(kept_.size()));
   bytes.append(reinterpret_cast<const char*>(kept_.data()), kept_.size() * sizeof(double));
   return bytes;
 }

@@ -87,7 +87,7 @@ Kernel ElementwiseCompile::operator()(const KernelRequest& request) const {
   kernel.output_layouts = {layout};
   executable->register_dtype = register_type(node);
   executable->output_dtype = output.dtype;
-  executable->elements = layout.bytes() / size_of(output.dtype);
+  executable->elements = static_cast<int64_t>(layout.bytes() / size_of(output.dtype));
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const TensorType& type = node.inputs[i].type();
     const bool direct = is_full_shape(node, i);
@@ -95,7 +95,8 @@ Kernel ElementwiseCompile::operator()(const KernelRequest& request) const {
     executable->accesses.push_back(direct ? Access::direct()
                                           : Access::broadcast(type.shape, output.shape, layout));
     executable->input_dtypes.push_back(type.dtype);
-    if (direct && size_of(type.dtype) == size_of(output.dtype)) kernel.in_place.emplace_back(0, i);
+    if (direct && size_of(type.dtype) == size_of(output.dtype))
+      kernel.in_place.emplace_back(0, static_cast<int>(i));
   }
   prepare(executable.get(), request.team);
   kernel.scratch_bytes = executable->scratch_bytes();

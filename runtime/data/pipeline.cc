@@ -118,7 +118,7 @@ class Pipeline::Implementation {
     take_room_for(threads_);
     if (options.threads == PipelineOptions::kAutomatic) {
       const int most = options.most_threads > 0 ? options.most_threads : available_cores();
-      tuner_.emplace(std::clamp<int64_t>(affordable_batches() - 1, 1, most));
+      tuner_.emplace(static_cast<int>(std::clamp<int64_t>(affordable_batches() - 1, 1, most)));
     }
   }
 
@@ -174,7 +174,7 @@ class Pipeline::Implementation {
 
   // The serial stage.
   void produce(Ticket& ticket) {
-    ticket.leaves.resize(stream_->arity());
+    ticket.leaves.resize(static_cast<size_t>(stream_->arity()));
     ticket.state.clear();
     ticket.error = nullptr;
     ticket.end = ticket.pause = pausing_.load(std::memory_order_relaxed);
@@ -197,7 +197,7 @@ class Pipeline::Implementation {
   // The next batch of this share; after the last one of a group the stream stands at the end of the group.
   bool next_of_share(Leaf* out) {
     if (group_size_ == 1) return stream_->next(out);
-    passed_.resize(stream_->arity());
+    passed_.resize(static_cast<size_t>(stream_->arity()));
     while (in_group_ < group_first_ || in_group_ >= group_end_) {
       if (!stream_->next(passed_.data())) return false;
       in_group_ = (in_group_ + 1) % group_size_;
@@ -309,7 +309,8 @@ class Pipeline::Implementation {
   }
 
   int batches_in_flight(int threads) const {
-    return std::clamp<int64_t>(std::min(ready_batches_ + threads, affordable_batches()), 1, 1 << 20);
+    return static_cast<int>(
+        std::clamp<int64_t>(std::min(ready_batches_ + threads, affordable_batches()), 1, 1 << 20));
   }
 
   void take_room_for(int threads) {
@@ -349,7 +350,8 @@ class Pipeline::Implementation {
     batch->size = batch->components[0].shape()[0];
     batch->epoch = ticket.epoch;
     batch->names = std::move(ticket.names);
-    if (std::ssize(batch->names) != batch->size || std::ranges::all_of(batch->names, &std::string::empty))
+    if (static_cast<int64_t>(batch->names.size()) != batch->size ||
+        std::ranges::all_of(batch->names, &std::string::empty))
       batch->names.clear();
     position_.state.swap(ticket.state);
     if (group_size_ == 1) {  // a position says nothing about the share

@@ -229,7 +229,7 @@ bool holds_type(OptionType type, const OptionValue& value) {
 OptionValue to_stored(OptionType type, OptionValue value) {
   const auto* integer = std::get_if<int64_t>(&value);
   if (integer && (type == OptionType::kNumber || type == OptionType::kNumberOrString)) {
-    return *integer;
+    return static_cast<double>(*integer);
   }
   return value;
 }

@@ -33,7 +33,7 @@ class JsonLinesPredictions : public PredictionsFile {
       if (!batch.sample_names.empty())
         text += ",\"file\":" + json_text(batch.sample_names[static_cast<size_t>(row)]);
       for (const auto& [name, value] : batch) {
-        size_t next = row * (value.elements() / batch.samples());
+        auto next = static_cast<size_t>(row * (value.elements() / batch.samples()));
         text += "," + json_text(name) + ":" + nested_text(value, 1, &next);
       }
       text += "}\n";

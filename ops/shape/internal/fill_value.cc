@@ -34,7 +34,7 @@ void fill_elements(std::byte* target, size_t bytes, const std::byte* pattern, co
   T value;
   std::memcpy(&value, pattern, sizeof(T));
   T* elements = reinterpret_cast<T*>(target);
-  team.parallel_for(bytes / sizeof(T), kElementsPerThread,
+  team.parallel_for(static_cast<int64_t>(bytes / sizeof(T)), kElementsPerThread,
                     [&](int64_t begin, int64_t end) { std::fill(elements + begin, elements + end, value); });
 }
 
@@ -61,7 +61,7 @@ FillValue::FillValue(const TensorType& type, double value)
       store(static_cast<int32_t>(value));
       break;
     case DType::kInt64:
-      store(value);
+      store(static_cast<int64_t>(value));
       break;
     case DType::kUInt8:
       store(static_cast<uint8_t>(value));

@@ -71,7 +71,7 @@ class Allgather : public Operation {
     if (started_) return false;
     started_ = true;
     const int size = transport.size(), rank = transport.rank();
-    auto text = [&](int r) -> std::string& { return (*results_)[r]; };
+    auto text = [&](int r) -> std::string& { return (*results_)[static_cast<size_t>(r)]; };
     text(rank).assign(reinterpret_cast<const char*>(data_.data()), data_.size());
     for (int step = 1; step < size; ++step) {
       const int peer = (rank + step) % size;

@@ -235,7 +235,7 @@ void RankWatch::leave() {
   bool all = false;
   {
     std::lock_guard lock(mutex_);
-    left_[rank_] = true;
+    left_[static_cast<size_t>(rank_)] = true;
     all = std::ranges::count(left_, false) == 0;
     if (rank_ == 0 && all) finished_ = true;
   }
@@ -246,7 +246,7 @@ void RankWatch::leave() {
 
 bool RankWatch::has_left(int rank) const {
   std::lock_guard lock(mutex_);
-  return left_[rank];
+  return left_[static_cast<size_t>(rank)];
 }
 
 }  // namespace mox::internal

@@ -174,7 +174,8 @@ class InterleaveNode : public Node {
     }
     const auto places = std::min(static_cast<size_t>(cycle_), streams.size());
     return {.indexed = nullptr,
-            .stream = std::make_unique<InterleaveStream>(std::move(streams), places, block_),
+            .stream =
+                std::make_unique<InterleaveStream>(std::move(streams), places, static_cast<uint64_t>(block_)),
             .evaluator = std::make_shared<InterleaveEvaluator>(element_type(), std::move(evaluators))};
   }
 
