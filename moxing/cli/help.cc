@@ -34,7 +34,8 @@ void add_help(CLI::App& mox) {
   command->add_option("NAME", *name, "relu, Dataset::shuffle, layers::dense, batch_size, adam, ...");
   command->callback([&mox, name] {
     if (name->empty()) {
-      fmt::print("{}", mox.help("", CLI::AppFormatMode::All));
+      // mox.help() is that of the command which was given: this one.
+      fmt::print("{}", mox.get_formatter()->make_help(&mox, mox.get_name(), CLI::AppFormatMode::All));
       return;
     }
     if (const CLI::App* called = command_called(mox, *name)) {

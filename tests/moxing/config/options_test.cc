@@ -154,7 +154,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {"{FILE}:1: clip_gradient_norm expects a finite number, got 'nan'."}},
         Refusal{"clip_gradient_norm: 1e999\n", {"{FILE}:1: clip_gradient_norm expects a finite number"}},
         Refusal{"batch_size: 0\n", {"{FILE}:1: batch_size must be at least 1, got 0."}},
-        Refusal{"threads: 5000\n", {"{FILE}:1: threads must be 0 to 4096, got 5000."}},
+        Refusal{"threads: 5000\n", {"{FILE}:1: threads must be 0 to 4096, or auto, got 5000."}},
         Refusal{"optimizer: {learning_rate: -1}\n",
                 {"{FILE}:1: optimizer.learning_rate must be at least 0, got -1."}},
         Refusal{"run_mode: trian\n", {"{FILE}:1: run_mode must be train, eval or predict, got 'trian'."}},
