@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "moxing/config/internal/old_names.h"
 #include "runtime/base/error.h"
 #include "runtime/base/nearest_name.h"
 
@@ -11,6 +12,7 @@ namespace mox::internal {
 
 std::string nearest_option_text(std::string_view kind, std::string_view prefix, std::string_view name,
                                 const std::vector<std::string>& known) {
+  if (std::string text = old_name_text(kind, prefix, name); !text.empty()) return text;
   std::vector<std::string> spellings = known;
   for (const std::string& option : known) spellings.push_back(option.substr(option.rfind('.') + 1));
   const std::string nearest = nearest_name(name, spellings);
