@@ -36,7 +36,7 @@ struct PlanRequest {
 struct CompileOptions {
   std::vector<NamedRule> rules;  // applied in order (ops/fusion/default_rules.h: default_rules)
   LayoutConverter convert;       // ops/fusion/default_rules.h: convert_layout
-  KernelHints hints;             // ops/fusion/default_rules.h: kernel_hints
+  KernelHints hints = {};        // ops/fusion/default_rules.h: kernel_hints
   // The plan's runs use each gradient as soon as it is final, and in parts where a kernel can give them so
   // (PlanInstance::run with a GradientPartListener): no gradient is kept, and their memory is shared with
   // what lives before and after them.
