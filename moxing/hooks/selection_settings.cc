@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
+#include <type_traits>
+#include <variant>
 
 #include "moxing/config/options.h"
 #include "runtime/base/error.h"
@@ -29,17 +32,31 @@ class Section {
     return mode == "max";
   }
 
-  // For a section that is off.
+  // For a section that is off. A default that is written out, as in the configuration.yaml of a run, says
+  // nothing.
   void refuse_given(std::initializer_list<const char*> fields) const {
     for (const char* field : fields) {
       const std::string option = name_ + "." + field, origin = option_origin(option);
-      if (origin != "default" && origin != "code")
+      if (origin != "default" && origin != "code" && !has_its_default(option))
         throw ConfigError(fmt::format("{} is set ({}), but {}.metric is not: it would have no effect", option,
                                       origin, name_));
     }
   }
 
  private:
+  static bool has_its_default(const std::string& name) {
+    const auto option = std::ranges::find(built_in_options(), name, &Option::name);
+    return std::visit(
+        [&](const auto& value) {
+          using T = std::decay_t<decltype(value)>;
+          if constexpr (std::is_same_v<T, std::monostate>)
+            return false;
+          else
+            return resolve<T>(name, std::nullopt) == value;
+        },
+        option->default_value);
+  }
+
   std::string name_;
 };
 

@@ -89,7 +89,7 @@ TEST_F(Configuration, ValuesThatARunRefusesEndWithTheStatusOfOptions) {
   const std::string data = "--data_url=/usr/share/datasets/fashion-mnist";
   expect_refused({"image_classifier", data, "--model.name=resnet_v9_50"}, "resnet_v9_50");
   expect_refused({"fashion_lenet", data, "--optimizer.learning_rate=0.1->"}, "0.1->");
-  expect_refused({"fashion_lenet", data, "--log_dir=s3://bucket/out"}, "s3://bucket/out");
+  expect_refused({"fashion_lenet", data, "--log_dir=gs://bucket/out"}, "gs://bucket/out");
   expect_refused({"fashion_lenet", "--data_url=/nowhere"}, "/nowhere");
 }
 

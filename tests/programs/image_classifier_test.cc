@@ -90,7 +90,7 @@ TEST_F(ImageClassifier, PredictsAFolderAFileAndAListWithoutLabels) {
   expect_error(run_process(job({"--run_mode=predict", "--predict.images=" + folder_ + "/missing.txt"})),
                {"missing.txt', line 1", "a.jpg"}, 2);
   fs::remove(log_dir_ + "/labels.txt");
-  expect_error(run_process(job({"--run_mode=predict", "--predict.images=" + dark})), {"labels.txt"});
+  expect_error(run_process(job({"--run_mode=predict", "--predict.images=" + dark})), {"labels.txt"}, 2);
 }
 
 TEST_F(ImageClassifier, EvaluatesAtAnotherSizeThanItTrains) {
@@ -377,10 +377,11 @@ TEST_F(ImageClassifier, FineTunesACheckpointForOtherClasses) {
   fs::remove_all(tuned);
   expect_success(tune({"--max_epochs=2", "--model.freeze_epochs=1"}));
   EXPECT_EQ(checkpoint_digest(tuned), digest);
-  expect_error(tune({"--checkpoint_path=" + log_dir_}), {"model.pretrained", "checkpoint_path"});
+  expect_error(tune({"--checkpoint_path=" + log_dir_}), {"model.pretrained", "checkpoint_path"}, 2);
   fs::remove_all(tuned);
   expect_error(tune({"--model.name=lenet"}), {"no variables of the network lenet"});
-  expect_error(tune({"--model.pretrained=", "--model.freeze_epochs=1"}), {"learnt nothing would be frozen"});
+  expect_error(tune({"--model.pretrained=", "--model.freeze_epochs=1"}), {"learnt nothing would be frozen"},
+               2);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <limits>
@@ -133,6 +134,7 @@ std::string output_of(bool terminal, const std::function<void()>& body) {
     reading = ends[0];
     writing = ends[1];
   }
+  std::fflush(stdout);  // not a second time by the child
   const pid_t child = ::fork();
   if (child == 0) {
     ::dup2(writing, STDOUT_FILENO);
