@@ -22,8 +22,13 @@ train() {  # BUILD LOG_DIR RANKS DEVICES PROGRAM FLAGS...: prints the digest
   "$new/bin/mox" checkpoint digest "$log_dir"
 }
 
-# Words of the instructions' names that one tree has for others of the other.
-plain_plan() { sed -E 's/_(backprop|backward)/_gradient/g; s/[0-9]+ steps/N instructions/; s/[0-9]+ instructions/N instructions/' "$1"; }
+# A plan without what the programs themselves ask for since (output_info: argmax, softmax), without the numbers that shift with
+# it, and in the newer words.
+plain_plan() {
+  sed -E -e '/^ *[0-9]+ +(argmax|softmax) /d; /^ *results /d; s/^ *(step|#) +op /op /' \
+    -e 's/^ *([0-9]+ )?(steps|instructions) .*/instructions/; s/^ *[0-9]+ +//; s/first in (step|instruction) [0-9]+//' \
+    -e 's/_(backprop|backward)/_gradient/g; s/conv2d_gradient_(input|filter)/conv2d_\1_gradient/g; s/ +/ /g' "$1"
+}
 
 compare() {  # NAME PROGRAM FLAGS...
   local name=$1 program=$2
