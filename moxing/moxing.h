@@ -2,7 +2,10 @@
 #pragma once
 
 #include "moxing/boost/snapshot_hook.h"
+#include "moxing/checkpoint/best_checkpoint.h"
 #include "moxing/checkpoint/checkpoint.h"
+#include "moxing/checkpoint/safetensors.h"
+#include "moxing/checkpoint/torch_state.h"
 #include "moxing/config/flags.h"
 #include "moxing/config/init.h"
 #include "moxing/config/options.h"

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "moxing/boost/snapshots.h"
+#include "moxing/hooks/interval.h"
 #include "moxing/job/distributed.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
@@ -20,10 +21,7 @@ namespace {
 // Whether a snapshot follows step `step`.
 bool is_due(const SnapshotHookOptions& options, int64_t step, double steps_per_epoch) {
   if (options.until_step > 0 && step > options.until_step) return false;
-  // The passes that are done; a pass whose end lies within a step ends with it.
-  const auto passes = [&](int64_t steps) {
-    return static_cast<int64_t>(std::floor(static_cast<double>(steps) / steps_per_epoch + 1e-9));
-  };
+  const auto passes = [&](int64_t steps) { return completed_epochs(steps, steps_per_epoch); };
   if (options.from_epoch > 0 && passes(step) < options.from_epoch) return false;
   if (options.every_n_steps > 0) return step % options.every_n_steps == 0;
   return passes(step) / options.every_n_epochs > passes(step - 1) / options.every_n_epochs;

@@ -14,7 +14,7 @@ class EarlyStoppingHook : public TrainingHook {
     stop_if_stuck(session);
   }
   void after_evaluation(Session& session, const Metrics& metrics) override {
-    monitor_.add(metrics);
+    monitor_.add(metrics, session.global_step());
     stop_if_stuck(session);
   }
   std::string save_state() const override { return monitor_.save_state(); }

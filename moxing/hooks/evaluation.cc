@@ -9,14 +9,15 @@ namespace {
 
 class EvaluationHook : public TrainingHook {
  public:
-  explicit EvaluationHook(int64_t every_n_steps) : every_n_steps_(every_n_steps) {}
+  explicit EvaluationHook(const Interval& interval) : clock_(interval, "evaluation", true) {}
 
   void after_create_session(Session& session) override {
     if (!session.can_evaluate()) throw FailedPrecondition("evaluation_hook needs a run with inter_mode EVAL");
+    clock_.start(session);
     evaluated_step_ = -1;  // of an earlier run
   }
   void after_run(Session& session, const StepResult&) override {
-    if (every_n_steps_ > 0 && session.global_step() % every_n_steps_ == 0) evaluate(session);
+    if (clock_.is_due(session)) evaluate(session);
   }
   void end(Session& session) override {
     if (!session.failed() && !session.interrupted() && evaluated_step_ != session.global_step())
@@ -30,9 +31,10 @@ class EvaluationHook : public TrainingHook {
     for (const auto& [name, value] : session.evaluate())
       line += fmt::format("  {}: {}", name, format_value(value));
     session.console().print(line, Console::Style::kStrong);
+    clock_.done();  // seconds are those of training
   }
 
-  int64_t every_n_steps_;
+  IntervalClock clock_;
   int64_t evaluated_step_ = -1;
 };
 
@@ -41,7 +43,10 @@ class EvaluationHook : public TrainingHook {
 std::shared_ptr<Hook> evaluation_hook(int64_t every_n_steps) {
   if (every_n_steps < 0)
     throw InvalidArgument(fmt::format("evaluation_hook: every_n_steps must be >= 0, got {}", every_n_steps));
-  return std::make_shared<EvaluationHook>(every_n_steps);
+  return std::make_shared<EvaluationHook>(Interval{.steps = every_n_steps});
+}
+std::shared_ptr<Hook> evaluation_hook(const Interval& interval) {
+  return std::make_shared<EvaluationHook>(interval);
 }
 
 }  // namespace mox

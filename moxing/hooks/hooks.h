@@ -9,6 +9,7 @@
 #include <string>
 
 #include "moxing/hooks/hook.h"
+#include "moxing/hooks/interval.h"
 
 namespace mox {
 
@@ -18,6 +19,8 @@ std::shared_ptr<Hook> stop_at_step_hook(int64_t last_step);
 struct LoggingHookOptions {
   int64_t every_n_steps = 10;  // by global step; the first step of a start is logged too
   bool live_line = true;       // a progress line with ETA, on a terminal only
+  double every_seconds = 0;    // in the place of the steps, or beside them; 0: not by time
+  int64_t every_n_epochs = 0;  // the same by passes over the training data
 };
 // "step: 10(global step: 10)  sample/sec: 42.2  loss: 3.977  accuracy: 0.188" on stdout; the live line on
 // stderr.
@@ -27,12 +30,14 @@ std::shared_ptr<Hook> logging_hook(const LoggingHookOptions& options);
 // log_dir/metrics.jsonl, and evaluations with "evaluation": true. After a resume, lines of steps beyond the
 // restored one are cut off first. Of the ranks of a job rank 0 writes the file.
 std::shared_ptr<Hook> metrics_file_hook(int64_t every_n_steps);
+std::shared_ptr<Hook> metrics_file_hook(const Interval& interval);
 
 struct CheckpointHookOptions {
   int64_t every_n_steps = 0;   // by global step; 0: not by steps
   double every_seconds = 600;  // 0: not by time
+  int64_t every_n_epochs = 0;  // 0: not by passes over the training data
 };
-// Saves by steps, by time, and at the end of a run that did not fail.
+// Saves by steps, by time, by epochs, and at the end of a run that did not fail.
 std::shared_ptr<Hook> checkpoint_hook(const CheckpointHookOptions& options);
 
 // Throws NumericError, naming the step and the value, as soon as the loss is NaN or infinite; nothing is
@@ -41,6 +46,7 @@ std::shared_ptr<Hook> nan_guard_hook();
 
 // Evaluates every n steps (0: only at the end), reports the metrics and calls after_evaluation of all hooks.
 std::shared_ptr<Hook> evaluation_hook(int64_t every_n_steps);
+std::shared_ptr<Hook> evaluation_hook(const Interval& interval);
 
 // Calls `report(steps_per_second, samples_per_second, global_step)` every n steps, measured since the last
 // report.
@@ -67,6 +73,24 @@ std::shared_ptr<Hook> early_stopping_hook(const MonitorOptions& options);
 // multiplier of `min_multiplier`, then waits anew.
 std::shared_ptr<Hook> plateau_learning_rate_hook(const MonitorOptions& options, double factor = 0.1,
                                                  double min_multiplier = 1e-4);
+struct PlateauOptions {
+  MonitorOptions monitor = {};
+  double factor = 0.1, min_multiplier = 1e-4;
+};
+
+// The state with the best evaluation of a run.
+struct KeepBestOptions {
+  std::string metric = {};
+  std::optional<bool> larger_is_better = {};  // not given: what Session::direction knows of the metric
+  // Whether the run ends with it: it is evaluated once more at the end, and evaluations and predictions from
+  // the run's log_dir take it.
+  bool restore = false;
+};
+// Keeps the variables of the best evaluation so far in log_dir/best (best_checkpoint.h), in memory if there
+// is no log_dir, and names it at the end; of equal ones the first. A run that is continued goes on with what
+// it has kept; a best state of another run is refused with FailedPrecondition. Needs evaluations, and throws
+// as with MonitorOptions. Of the ranks of a job rank 0 writes.
+std::shared_ptr<Hook> keep_best_hook(const KeepBestOptions& options);
 
 // Before the first step, every variable of all ranks becomes that of `root`. Ranks begin with equal variables
 // anyway; this is for programs that change them by a hook on one rank.

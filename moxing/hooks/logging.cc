@@ -11,9 +11,15 @@ namespace {
 
 class LoggingHook : public TrainingHook {
  public:
-  explicit LoggingHook(const LoggingHookOptions& options) : options_(options) {}
+  explicit LoggingHook(const LoggingHookOptions& options)
+      : options_(options),
+        clock_({.steps = options.every_n_steps,
+                .seconds = options.every_seconds,
+                .epochs = options.every_n_epochs},
+               "log lines") {}
 
-  void after_create_session(Session&) override {
+  void after_create_session(Session& session) override {
+    clock_.start(session);
     mark_ = Clock::now();
     steps_ = samples_ = 0;
   }
@@ -23,7 +29,8 @@ class LoggingHook : public TrainingHook {
     ++steps_;
     const int64_t step = session.global_step();
     const bool first = step == session.first_step() + 1;
-    if (first || step % options_.every_n_steps == 0) {
+    const bool is_due = clock_.is_due(session);
+    if (first || is_due) {
       measure();
       NamedValues values;
       for (const std::string& name : session.log_names()) values.emplace_back(name, result.number(name));
@@ -53,6 +60,7 @@ class LoggingHook : public TrainingHook {
   }
 
   LoggingHookOptions options_;
+  IntervalClock clock_;
   Clock::time_point mark_;
   int64_t steps_ = 0, samples_ = 0;  // since mark_
   double steps_per_second_ = 0, samples_per_second_ = 0;
@@ -61,7 +69,7 @@ class LoggingHook : public TrainingHook {
 }  // namespace
 
 std::shared_ptr<Hook> logging_hook(const LoggingHookOptions& options) {
-  if (options.every_n_steps < 1)
+  if (options.every_n_steps < 1 && options.every_seconds <= 0 && options.every_n_epochs < 1)
     throw InvalidArgument(
         fmt::format("logging_hook: every_n_steps must be >= 1, got {}", options.every_n_steps));
   return std::make_shared<LoggingHook>(options);

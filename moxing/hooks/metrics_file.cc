@@ -23,12 +23,13 @@ using internal::kStepField;
 
 class MetricsFileHook : public TrainingHook {
  public:
-  explicit MetricsFileHook(int64_t every_n_steps) : every_n_steps_(every_n_steps) {}
+  explicit MetricsFileHook(const Interval& interval) : clock_(interval, "records of the metrics") {}
 
   void after_create_session(Session& session) override {
     if (std::exchange(ended_, false))
       file_.close();  // of the run before, which may have been the same directory's
     open(session);
+    clock_.start(session);
     mark_ = Clock::now();
   }
 
@@ -36,7 +37,7 @@ class MetricsFileHook : public TrainingHook {
 
   void after_run(Session& session, const StepResult& result) override {
     samples_ += result.samples();
-    if (session.global_step() % every_n_steps_ != 0) return;
+    if (!clock_.is_due(session)) return;
     const auto now = Clock::now();
     const double seconds = std::chrono::duration<double>(now - mark_).count();
     nlohmann::ordered_json line;
@@ -113,7 +114,7 @@ class MetricsFileHook : public TrainingHook {
           doing, path_, std::strerror(errno)));
   }
 
-  int64_t every_n_steps_;
+  IntervalClock clock_;
   std::string path_;
   std::ofstream file_;
   Clock::time_point mark_;
@@ -129,7 +130,11 @@ std::shared_ptr<Hook> metrics_file_hook(int64_t every_n_steps) {
   if (every_n_steps < 1)
     throw InvalidArgument(
         fmt::format("metrics_file_hook: every_n_steps must be >= 1, got {}", every_n_steps));
-  return std::make_shared<MetricsFileHook>(every_n_steps);
+  return metrics_file_hook(Interval{.steps = every_n_steps});
+}
+std::shared_ptr<Hook> metrics_file_hook(const Interval& interval) {
+  if (!interval.any()) throw InvalidArgument("metrics_file_hook: the interval is empty");
+  return std::make_shared<MetricsFileHook>(interval);
 }
 
 }  // namespace mox

@@ -19,7 +19,7 @@ class PlateauLearningRateHook : public TrainingHook {
     monitor_.start(session, "plateau_learning_rate_hook");
   }
   void after_evaluation(Session& session, const Metrics& metrics) override {
-    monitor_.add(metrics);
+    monitor_.add(metrics, session.global_step());
     if (!monitor_.is_stuck()) return;
     const std::string reason = monitor_.describe();
     monitor_.start_over();

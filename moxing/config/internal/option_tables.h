@@ -17,5 +17,6 @@ std::vector<Option> options_of_optimizer();
 std::vector<Option> options_of_checkpoints();
 std::vector<Option> options_of_boost();
 std::vector<Option> options_of_logging();
+std::vector<Option> options_of_selection();
 
 }  // namespace mox::internal

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "moxing/checkpoint/checkpoint.h"
+#include "moxing/checkpoint/best_checkpoint.h"
 #include "moxing/engine/compile/compiled_model.h"
 #include "runtime/base/error.h"
 #include "runtime/base/team.h"
@@ -49,7 +49,7 @@ class Predictor::Implementation {
     Communicator alone;
     arithmetic_ = internal::settle_arithmetic(
         alone, {.rules = {.precision = precision_of(options_.precision)}}, {}, false);
-    const Checkpoint loaded = load_checkpoint(checkpoint, &path_);
+    const Checkpoint loaded = load_trained(checkpoint, &path_);
     global_step_ = loaded.global_step;
     store_.restore(loaded.variables);
     store_.require_restored(path_);

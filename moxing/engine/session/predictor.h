@@ -37,9 +37,9 @@ struct PredictorOptions {
 // with memory of its own (which is kept for later calls).
 class Predictor {
  public:
-  // `checkpoint`: a checkpoint, or a log_dir, whose latest is taken. Does not need mox::init, unless the
-  // model function reads flags. Throws NotFound for a checkpoint that does not exist, DataError for a damaged
-  // one, InvalidArgument for options out of range.
+  // `checkpoint`: a checkpoint, or a log_dir, whose latest is taken, or its best state (keep_best.restore).
+  // Does not need mox::init, unless the model function reads flags. Throws NotFound for a checkpoint that
+  // does not exist, DataError for a damaged one, InvalidArgument for options out of range.
   Predictor(const std::string& checkpoint, ModelFn model_fn, PredictorOptions options = {});
   ~Predictor();
   Predictor(Predictor&&) noexcept;

@@ -12,13 +12,21 @@
 
 #include "moxing/boost/boost_options.h"
 #include "moxing/boost/snapshot_hook.h"
+#include "moxing/checkpoint/named_array.h"
 #include "moxing/config/options.h"
 #include "moxing/hooks/hook.h"
+#include "moxing/hooks/hooks.h"
 #include "moxing/model/model_spec.h"
 #include "moxing/optimizers/optimizer.h"
 #include "moxing/prediction/output_batch.h"
 
 namespace mox {
+
+// Values that a training starts from, under the names of the model's variables.
+struct StartingVariables {
+  std::string origin = {};  // where they come from, for messages
+  std::vector<NamedArray> variables = {};
+};
 
 // What to run. Each optional field is an option of the same name (docs/configuration.md): what is set here
 // wins over the option's default, the YAML file wins over it, and the command line over both.
@@ -29,6 +37,9 @@ struct RunSpec {
   // PREDICT: gets the values of output_info in the order of the data, of several ranks on rank 0 (see
   // gather_predictions). TRAIN: gets those of the steps; it is not called for a model without output_info.
   OutputFn output_fn = {};
+  // TRAIN: what a run starts from whose log_dir holds no checkpoint and that has no checkpoint_path. Called
+  // on rank 0 alone. Variables that it does not give begin with their initial values.
+  std::function<StartingVariables()> starting_variables = {};
   std::optional<ModeKeys> run_mode = {};
   std::optional<ModeKeys> inter_mode = {};  // EVAL: evaluate during and after training
   std::optional<int64_t> batch_size = {};
@@ -44,12 +55,18 @@ struct RunSpec {
   std::optional<std::vector<std::string>> freeze = {};  // regular expressions: variables that are not trained
   std::optional<int64_t> max_number_of_steps = {};
   std::optional<int64_t> max_epochs = {};
+  // Intervals are in steps, seconds or passes over the training data.
   std::optional<int64_t> log_every_n_steps = {};
+  std::optional<int64_t> log_every_n_secs = {}, log_every_n_epochs = {};
   std::optional<int64_t> output_every_n_steps = {};
+  std::optional<int64_t> output_every_n_secs = {}, output_every_n_epochs = {};
   std::optional<int64_t> save_summary_steps = {};
+  std::optional<int64_t> save_summary_secs = {}, save_summary_epochs = {};
   std::optional<int64_t> save_model_secs = {};
   std::optional<int64_t> save_model_steps = {};
+  std::optional<int64_t> save_model_epochs = {};
   std::optional<int64_t> eval_every_n_steps = {};
+  std::optional<int64_t> eval_every_n_secs = {}, eval_every_n_epochs = {};
   std::optional<int64_t> eval_steps = {};
   std::optional<int64_t> predict_steps = {};
   std::optional<std::string> predictions = {};  // the file that PREDICT writes: .csv, .jsonl or .npz
@@ -58,6 +75,9 @@ struct RunSpec {
   // do; one that has a field that is set, too, is refused (InvalidArgument), and so is an unknown name
   // (NotFound), a value of another type (InvalidArgument) or out of range (ConfigError).
   std::vector<std::pair<std::string, OptionValue>> options = {};
+  std::optional<KeepBestOptions> keep_best = {};      // the options keep_best.*
+  std::optional<MonitorOptions> early_stopping = {};  // the options early_stopping.*
+  std::optional<PlateauOptions> plateau = {};         // the options plateau.*
   std::optional<SnapshotHookOptions> snapshots = {};  // the options snapshots.*
   std::optional<std::string> boost_level = {};
   std::optional<BoostOptions> boost = {};           // the options boost.*

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "moxing/checkpoint/best_checkpoint.h"
 #include "moxing/checkpoint/checkpoint_broadcast.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
@@ -181,7 +182,10 @@ StartingPoint find_on_disk(const RunSettings& settings) {
   // A training goes on where it stopped. What is evaluated or predicts is what was asked for by name.
   const bool is_named = settings.run_mode != ModeKeys::TRAIN && !settings.checkpoint_path.empty();
   if (!settings.log_dir.empty() && !is_named) {
-    if (auto latest = load_latest_checkpoint(settings.log_dir, &start.path)) {
+    // Those who use what was trained take the best state, if the run wanted that.
+    const bool is_used = settings.run_mode != ModeKeys::TRAIN && latest_checkpoint(settings.log_dir);
+    if (auto latest = is_used ? load_trained(settings.log_dir, &start.path)
+                              : load_latest_checkpoint(settings.log_dir, &start.path)) {
       start.kind = StartingPoint::Kind::kContinued;
       start.checkpoint = *std::move(latest);
       if (!settings.checkpoint_path.empty())
@@ -192,12 +196,18 @@ StartingPoint find_on_disk(const RunSettings& settings) {
       return start;
     }
   }
+  const bool trains = settings.run_mode == ModeKeys::TRAIN;
   if (!settings.checkpoint_path.empty()) {
     start.kind = StartingPoint::Kind::kWarmStart;
-    start.checkpoint = load_checkpoint(settings.checkpoint_path, &start.path);
-    if (settings.run_mode == ModeKeys::TRAIN)
-      start.left_out = select_variables(settings.restore, start.path, &start.checkpoint.variables);
+    start.checkpoint = load_trained(settings.checkpoint_path, &start.path);
+  } else if (trains && settings.starting_variables) {
+    start.kind = StartingPoint::Kind::kWarmStart;
+    StartingVariables given = settings.starting_variables();
+    start.path = given.origin;
+    start.checkpoint.variables = std::move(given.variables);
   }
+  if (trains && start.kind == StartingPoint::Kind::kWarmStart)
+    start.left_out = select_variables(settings.restore, start.path, &start.checkpoint.variables);
   return start;
 }
 

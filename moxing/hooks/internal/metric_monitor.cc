@@ -4,10 +4,39 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "runtime/base/error.h"
 
 namespace mox::internal {
+
+metrics::Direction direction_to_follow(const Session& session, std::string_view follower,
+                                       const std::string& metric, std::optional<bool> larger_is_better) {
+  if (!session.can_evaluate())
+    throw FailedPrecondition(
+        fmt::format("{} follows '{}' over evaluations, but this run has none: set inter_mode to EVAL and "
+                    "eval_every_n_steps to the steps between two of them",
+                    follower, metric));
+  if (larger_is_better)
+    return *larger_is_better ? metrics::Direction::kLargerIsBetter : metrics::Direction::kSmallerIsBetter;
+  const auto known = session.direction(metric);
+  if (!known)
+    throw InvalidArgument(
+        fmt::format("{} follows '{}', of which it is not known whether larger or smaller is better: set "
+                    "larger_is_better (mode: max or min), or name it in ModelSpec::directions",
+                    follower, metric));
+  return *known;
+}
+
+double value_of(const Metrics& metrics, const std::string& name) {
+  std::string names;
+  for (const auto& [known, value] : metrics) {
+    if (known == name) return value;
+    names += (names.empty() ? "" : ", ") + known;
+  }
+  throw NotFound(
+      fmt::format("the monitored metric '{}' is not in the evaluation, which has: {}", name, names));
+}
 
 MetricMonitor::MetricMonitor(const MonitorOptions& options) : options_(options) {
   if (options.patience < 1)
@@ -24,48 +53,37 @@ void MetricMonitor::start(const Session& session, const char* hook) {
     waited_ = 0;
   }
   is_restored_ = false;
-  if (!session.can_evaluate())
-    throw FailedPrecondition(
-        fmt::format("{} follows '{}' over evaluations, but this run has none: set inter_mode to EVAL and "
-                    "eval_every_n_steps to the steps between two of them",
-                    hook, options_.metric));
-  if (options_.larger_is_better) return;
-  const auto known = session.direction(options_.metric);
-  if (!known)
-    throw InvalidArgument(
-        fmt::format("{} follows '{}', of which it is not known whether larger or smaller is better: set "
-                    "larger_is_better, or name it in ModelSpec::directions",
-                    hook, options_.metric));
-  direction_ = *known;
+  counted_step_ = -1;
+  direction_ = direction_to_follow(session, hook, options_.metric, options_.larger_is_better);
 }
 
-void MetricMonitor::add(const Metrics& metrics) {
-  const double* value = nullptr;
-  std::string names;
-  for (const auto& [name, number] : metrics) {
-    if (name == options_.metric) value = &number;
-    names += (names.empty() ? "" : ", ") + name;
-  }
-  if (!value)
-    throw NotFound(fmt::format("the monitored metric '{}' is not in the evaluation, which has: {}",
-                               options_.metric, names));
+void MetricMonitor::add(const Metrics& metrics, int64_t step) {
+  const double value = value_of(metrics, options_.metric);
+  if (std::exchange(counted_step_, step) == step) return;
   const double change =
       direction_ == metrics::Direction::kLargerIsBetter ? options_.min_change : -options_.min_change;
   const bool better =
-      std::isfinite(*value) && (!best_ || metrics::is_better(direction_, *value, *best_ + change));
-  if (better) best_ = *value;
+      std::isfinite(value) && (!best_ || metrics::is_better(direction_, value, *best_ + change));
+  if (better) {
+    best_ = value;
+    best_step_ = step;
+  }
   waited_ = better ? 0 : waited_ + 1;
 }
 
 std::string MetricMonitor::describe() const {
   return fmt::format("{} has {} for {} evaluations", options_.metric,
-                     best_ ? fmt::format("not improved on {:g}", *best_) : "not been a finite number",
+                     best_ ? fmt::format("not improved on {:g} (global step {})", *best_, best_step_)
+                           : "not been a finite number",
                      waited_);
 }
 
 std::string MetricMonitor::save_state() const {
   nlohmann::json state = {{"waited", waited_}};
-  if (best_) state["best"] = *best_;
+  if (best_) {
+    state["best"] = *best_;
+    state["best_step"] = best_step_;
+  }
   return state.dump();
 }
 
@@ -74,6 +92,7 @@ void MetricMonitor::restore_state(const std::string& state) {
     const auto parsed = nlohmann::json::parse(state);
     waited_ = parsed.at("waited").get<int64_t>();
     best_ = parsed.contains("best") ? std::optional(parsed.at("best").get<double>()) : std::nullopt;
+    best_step_ = parsed.value("best_step", int64_t{0});  // there was none before
     is_restored_ = true;
   } catch (const nlohmann::json::exception& error) {
     throw DataError(

@@ -8,6 +8,15 @@
 
 namespace mox::internal {
 
+// Which way `metric`, followed by what is called `follower` in messages, gets better: as the program says, or
+// as the run knows. Throws FailedPrecondition for a run that evaluates nothing, and InvalidArgument if
+// neither knows.
+metrics::Direction direction_to_follow(const Session& session, std::string_view follower,
+                                       const std::string& metric, std::optional<bool> larger_is_better);
+
+// The value of that name. Throws NotFound, naming the metrics there are, if it is not among them.
+double value_of(const Metrics& metrics, const std::string& name);
+
 class MetricMonitor {
  public:
   // Throws InvalidArgument for a patience below 1 and a min_change below 0.
@@ -19,16 +28,17 @@ class MetricMonitor {
   // the direction.
   void start(const Session& session, const char* hook);
 
-  // Takes the metric out of an evaluation; NaN and infinities are no improvement. Throws NotFound, naming the
-  // metrics there are, if the metric is not among them.
-  void add(const Metrics& metrics);
+  // Takes the metric out of an evaluation at `step`; NaN and infinities are no improvement. A
+  // further evaluation at the same step (of a restored state) does not count. Throws what
+  // value_of throws.
+  void add(const Metrics& metrics, int64_t step);
 
   // Whether `patience` evaluations in a row, or more, brought no improvement.
   bool is_stuck() const { return waited_ >= options_.patience; }
   void start_over() { waited_ = 0; }  // counts anew; the best value stays
 
   const MonitorOptions& options() const { return options_; }
-  // "loss has not improved on 0.31 for 3 evaluations"
+  // "loss has not improved on 0.31 (global step 40) for 3 evaluations"
   std::string describe() const;
 
   std::string save_state() const;                // JSON
@@ -38,7 +48,8 @@ class MetricMonitor {
   MonitorOptions options_;
   metrics::Direction direction_ = metrics::Direction::kSmallerIsBetter;
   std::optional<double> best_;
-  int64_t waited_ = 0;
+  int64_t best_step_ = 0, waited_ = 0;
+  int64_t counted_step_ = -1;
   bool is_restored_ = false;  // for the run that starts next
 };
 

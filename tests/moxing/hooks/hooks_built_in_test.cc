@@ -264,7 +264,7 @@ TEST_F(BuiltInHooks, StepsBetweenEvaluationsThatNobodyMakesAreMentioned) {
   ::testing::internal::CaptureStderr();
   run_or_throw(s);
   EXPECT_THAT(::testing::internal::GetCapturedStderr(),
-              HasSubstr("eval_every_n_steps is 2, but nothing is evaluated"));
+              HasSubstr("eval_every_n_steps, _secs or _epochs is set, but nothing is evaluated"));
 }
 
 TEST_F(BuiltInHooks, AnEvaluationDoesNotDisturbTheTrainingData) {
@@ -297,7 +297,8 @@ TEST_F(BuiltInHooks, EarlyStoppingWaitsForItsPatience) {
   s.hooks.push_back(early_stopping_hook({.metric = "score", .min_change = 0.1, .patience = 3}));
   const RunResult result = run_or_throw(s);
   EXPECT_EQ(result.global_step, 5) << "2 was the best; 2.5, 1.95 (too little better) and 2 were not";
-  EXPECT_THAT(result.stop_reason, AllOf(HasSubstr("score"), HasSubstr("improved on 2 for 3 evaluations")));
+  EXPECT_THAT(result.stop_reason,
+              AllOf(HasSubstr("score"), HasSubstr("improved on 2 (global step 2) for 3 evaluations")));
 }
 
 TEST_F(BuiltInHooks, EarlyStoppingCountsOnAfterAResume) {

@@ -17,38 +17,47 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 TEST(MetricMonitorTest, ValuesThatAreNotFiniteAreNoImprovement) {
   for (const bool larger_is_better : {false, true}) {
     MetricMonitor monitor({.metric = "loss", .larger_is_better = larger_is_better, .patience = 2});
-    monitor.add({{"loss", kNan}});
-    monitor.add({{"loss", larger_is_better ? kInfinity : -kInfinity}});
+    monitor.add({{"loss", kNan}}, 1);
+    monitor.add({{"loss", larger_is_better ? kInfinity : -kInfinity}}, 2);
     EXPECT_TRUE(monitor.is_stuck());
     EXPECT_THAT(monitor.describe(), HasSubstr("has not been a finite number for 2 evaluations"));
-    monitor.add({{"loss", 1.0}});  // the first real value counts
+    monitor.add({{"loss", 1.0}}, 3);  // the first real value counts
     EXPECT_FALSE(monitor.is_stuck());
   }
 }
 
 TEST(MetricMonitorTest, ItsStateSurvivesEvaluationsThatWereNotFinite) {
   MetricMonitor monitor({.metric = "loss", .patience = 3});
-  monitor.add({{"loss", kNan}});
+  monitor.add({{"loss", kNan}}, 4);
   MetricMonitor restored({.metric = "loss", .patience = 3});
   restored.restore_state(monitor.save_state());
-  restored.add({{"loss", kInfinity}});
+  restored.add({{"loss", kInfinity}}, 5);
   EXPECT_FALSE(restored.is_stuck());
-  restored.add({{"loss", kNan}});
+  restored.add({{"loss", kNan}}, 6);
   EXPECT_TRUE(restored.is_stuck());
 }
 
 TEST(MetricMonitorTest, BeingStuckIsRemembered) {
   MetricMonitor monitor({.metric = "loss", .patience = 2});
-  for (double loss : {1.0, 2.0, 3.0}) monitor.add({{"loss", loss}});
+  int64_t step = 0;
+  for (double loss : {1.0, 2.0, 3.0}) monitor.add({{"loss", loss}}, ++step);
   MetricMonitor restored({.metric = "loss", .patience = 2});
   restored.restore_state(monitor.save_state());
   EXPECT_TRUE(restored.is_stuck());
-  EXPECT_EQ(restored.describe(), "loss has not improved on 1 for 2 evaluations");
+  EXPECT_EQ(restored.describe(), "loss has not improved on 1 (global step 1) for 2 evaluations");
   MetricMonitor patient({.metric = "loss", .patience = 3});
   patient.restore_state(monitor.save_state());
   EXPECT_FALSE(patient.is_stuck());
   restored.start_over();
   EXPECT_FALSE(restored.is_stuck());
+}
+
+TEST(MetricMonitorTest, AFurtherEvaluationAtAStepDoesNotCount) {
+  MetricMonitor monitor({.metric = "loss", .patience = 2});
+  for (const int64_t step : {1, 2, 2, 2}) monitor.add({{"loss", 1.0}}, step);
+  EXPECT_FALSE(monitor.is_stuck());
+  monitor.add({{"loss", 1.0}}, 3);
+  EXPECT_TRUE(monitor.is_stuck());
 }
 
 }  // namespace

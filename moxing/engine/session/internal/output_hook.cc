@@ -5,16 +5,17 @@ namespace {
 
 class OutputHook : public TrainingHook {
  public:
-  OutputHook(OutputFn output_fn, int64_t every_n_steps)
-      : output_fn_(std::move(output_fn)), every_n_steps_(every_n_steps) {}
+  OutputHook(OutputFn output_fn, const Interval& interval)
+      : output_fn_(std::move(output_fn)), clock_(interval, "calls of output_fn") {}
 
   void begin(ModelBuild& build) override { names_ = build.output_names(); }
+  void after_create_session(Session& session) override { clock_.start(session); }
   void after_run(Session& session, const StepResult& result) override {
     if (names_.empty()) return;
     OutputBatch batch;
     for (const std::string& name : names_) batch.emplace_back(name, result.array(name).clone());
     pending_.push_back(std::move(batch));
-    if (session.global_step() % every_n_steps_ == 0) flush();
+    if (clock_.is_due(session)) flush();
   }
   void end(Session& session) override {
     if (!session.failed()) flush();
@@ -28,15 +29,15 @@ class OutputHook : public TrainingHook {
   }
 
   OutputFn output_fn_;
-  int64_t every_n_steps_;
+  IntervalClock clock_;
   std::vector<std::string> names_;
   std::vector<OutputBatch> pending_;
 };
 
 }  // namespace
 
-std::shared_ptr<Hook> output_hook(OutputFn output_fn, int64_t every_n_steps) {
-  return std::make_shared<OutputHook>(std::move(output_fn), every_n_steps);
+std::shared_ptr<Hook> output_hook(OutputFn output_fn, const Interval& interval) {
+  return std::make_shared<OutputHook>(std::move(output_fn), interval);
 }
 
 OutputBatch copy_outputs(const CompiledModel& model) {

@@ -6,9 +6,9 @@
 
 namespace mox::internal {
 
-// Collects output_info of every step and calls `output_fn` every n steps and at the end. Of a model without
+// Collects output_info of every step and calls `output_fn` when it is due and at the end. Of a model without
 // output_info there is nothing to hand over, and it is not called.
-std::shared_ptr<Hook> output_hook(OutputFn output_fn, int64_t every_n_steps);
+std::shared_ptr<Hook> output_hook(OutputFn output_fn, const Interval& interval);
 
 // A copy of the output_info of a model's last run.
 OutputBatch copy_outputs(const CompiledModel& model);

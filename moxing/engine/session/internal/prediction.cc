@@ -28,7 +28,7 @@ void mention_speed(const char* done, int64_t samples, double seconds) {
 class Receiver {
  public:
   Receiver(const RunSpec& spec, const RunSettings& settings)
-      : output_fn_(spec.output_fn), every_(std::max<int64_t>(settings.output_every_n_steps, 1)) {
+      : output_fn_(spec.output_fn), every_(std::max<int64_t>(settings.output_interval.steps, 1)) {
     const bool writes = !settings.predictions.empty() && job().rank() == 0;
     if (writes) file_ = PredictionsFile::open(settings.predictions);
   }

@@ -49,6 +49,38 @@ int number_of_devices(const NumberOrString& option) {
   return static_cast<int>(*number);
 }
 
+Interval interval_of(int64_t steps, int64_t seconds, int64_t epochs) {
+  return {.steps = steps, .seconds = static_cast<double>(seconds), .epochs = epochs};
+}
+
+void resolve_intervals(const RunSpec& spec, RunSettings* settings) {
+  // An interval in another unit takes the place of the default one in steps.
+  const auto with_default_steps = [](const char* option, std::optional<int64_t> steps_from_code,
+                                     const char* seconds_option, std::optional<int64_t> seconds_from_code,
+                                     const char* epochs_option, std::optional<int64_t> epochs_from_code) {
+    const auto steps = resolve<int64_t>(option, steps_from_code);
+    const auto seconds = resolve<int64_t>(seconds_option, seconds_from_code),
+               epochs = resolve<int64_t>(epochs_option, epochs_from_code);
+    const bool is_replaced = (seconds > 0 || epochs > 0) && option_origin(option) == "default";
+    return interval_of(is_replaced ? 0 : steps, seconds, epochs);
+  };
+  settings->log_interval =
+      with_default_steps("log_every_n_steps", spec.log_every_n_steps, "log_every_n_secs",
+                         spec.log_every_n_secs, "log_every_n_epochs", spec.log_every_n_epochs);
+  settings->output_interval =
+      with_default_steps("output_every_n_steps", spec.output_every_n_steps, "output_every_n_secs",
+                         spec.output_every_n_secs, "output_every_n_epochs", spec.output_every_n_epochs);
+  settings->summary_interval =
+      with_default_steps("save_summary_steps", spec.save_summary_steps, "save_summary_secs",
+                         spec.save_summary_secs, "save_summary_epochs", spec.save_summary_epochs);
+  settings->save_interval = interval_of(resolve<int64_t>("save_model_steps", spec.save_model_steps),
+                                        resolve<int64_t>("save_model_secs", spec.save_model_secs),
+                                        resolve<int64_t>("save_model_epochs", spec.save_model_epochs));
+  settings->eval_interval = interval_of(resolve<int64_t>("eval_every_n_steps", spec.eval_every_n_steps),
+                                        resolve<int64_t>("eval_every_n_secs", spec.eval_every_n_secs),
+                                        resolve<int64_t>("eval_every_n_epochs", spec.eval_every_n_epochs));
+}
+
 RestoreSelection resolve_restore(const RunSpec& spec) {
   using Texts = std::vector<std::string>;
   const auto patterns = [](const char* option, const std::optional<Texts>& from_code) {
@@ -108,17 +140,15 @@ RunSettings resolve_settings(const RunSpec& spec) {
   refuse_object_stores("checkpoint_path", settings.checkpoint_path);
   refuse_object_stores("data_url", resolve<std::string>("data_url", std::nullopt));
   settings.restore = resolve_restore(spec);
+  settings.starting_variables = spec.starting_variables;
   settings.freeze = {"freeze", resolve<std::vector<std::string>>("freeze", spec.freeze)};
   settings.max_number_of_steps = resolve<int64_t>("max_number_of_steps", spec.max_number_of_steps);
   settings.max_epochs = resolve<int64_t>("max_epochs", spec.max_epochs);
-  settings.log_every_n_steps = resolve<int64_t>("log_every_n_steps", spec.log_every_n_steps);
-  settings.output_every_n_steps = resolve<int64_t>("output_every_n_steps", spec.output_every_n_steps);
-  settings.save_summary_steps = resolve<int64_t>("save_summary_steps", spec.save_summary_steps);
-  settings.save_model_secs = resolve<int64_t>("save_model_secs", spec.save_model_secs);
-  settings.save_model_steps = resolve<int64_t>("save_model_steps", spec.save_model_steps);
+  resolve_intervals(spec, &settings);
   settings.keep_checkpoints = resolve<int64_t>("keep_checkpoints", std::nullopt);
   settings.keep_checkpoint_every_n_steps = resolve<int64_t>("keep_checkpoint_every_n_steps", std::nullopt);
-  settings.eval_every_n_steps = resolve<int64_t>("eval_every_n_steps", spec.eval_every_n_steps);
+  settings.selection = resolve_selection(
+      {.keep_best = spec.keep_best, .early_stopping = spec.early_stopping, .plateau = spec.plateau});
   settings.eval_steps = resolve<int64_t>("eval_steps", spec.eval_steps);
   settings.predict_steps = resolve<int64_t>("predict_steps", spec.predict_steps);
   settings.predictions = resolve<std::string>("predictions", spec.predictions);

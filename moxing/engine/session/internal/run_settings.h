@@ -13,6 +13,8 @@
 #include "moxing/engine/compile/arithmetic.h"
 #include "moxing/engine/session/run_spec.h"
 #include "moxing/engine/step/update_scheme.h"
+#include "moxing/hooks/interval.h"
+#include "moxing/hooks/selection_settings.h"
 
 namespace mox::internal {
 
@@ -26,11 +28,13 @@ struct RunSettings {
   bool auto_batch = true;
   std::string log_dir, checkpoint_path;
   RestoreSelection restore;  // what is taken of checkpoint_path
+  std::function<StartingVariables()> starting_variables;
   NamePatterns freeze;
   int64_t max_number_of_steps = 0, max_epochs = 0;
-  int64_t log_every_n_steps = 0, output_every_n_steps = 0, save_summary_steps = 0;
-  int64_t save_model_secs = 0, save_model_steps = 0, keep_checkpoints = 0, keep_checkpoint_every_n_steps = 0;
-  int64_t eval_every_n_steps = 0, eval_steps = 0, predict_steps = 0;
+  Interval log_interval, output_interval, summary_interval, save_interval, eval_interval;
+  int64_t keep_checkpoints = 0, keep_checkpoint_every_n_steps = 0;
+  int64_t eval_steps = 0, predict_steps = 0;
+  SelectionSettings selection;
   std::string predictions;  // "": no file
   bool gather_predictions = true;
   std::optional<SnapshotHookOptions> snapshots;  // none are written

@@ -53,7 +53,7 @@ void restore_variables(Start& start) {
     case StartingPoint::Kind::kWarmStart:
       start.store.restore(start.point.checkpoint.variables);
       if (start.settings.restore.initialises_other_shapes) start.store.initialise_other_shapes();
-      log_info(fmt::format("variables from '{}' (checkpoint_path); training begins at step 0", path));
+      log_info(fmt::format("variables from '{}'; training begins at step 0", path));
       break;
   }
 }

@@ -144,7 +144,8 @@ TEST_F(EvaluationTest, EarlyStoppingKnowsTheDirectionOfAMetric) {
   s.hooks = {early_stopping_hook({.metric = "score", .patience = 2})};
   EXPECT_THAT(
       message_of_run<InvalidArgument>(s),
-      AllOf(HasSubstr("'score'"), HasSubstr("set larger_is_better, or name it in ModelSpec::directions")));
+      AllOf(HasSubstr("'score'"),
+            HasSubstr("set larger_is_better (mode: max or min), or name it in ModelSpec::directions")));
 }
 
 TEST_F(EvaluationTest, TheSummaryShowsTheBestEvaluationByItsDirectionAlsoOverAResume) {

@@ -40,10 +40,10 @@ void mention_idle_settings(const Training& training) {
   if (training.ranks.rank() != 0) return;
   if (settings.log_dir.empty())
     log_warning("no log_dir is set: nothing of this run is saved (set --log_dir or --train_url)");
-  if (!settings.evaluates && settings.eval_every_n_steps > 0)
-    log_warning(fmt::format(
-        "eval_every_n_steps is {}, but nothing is evaluated: inter_mode is not eval (set --inter_mode=eval)",
-        settings.eval_every_n_steps));
+  if (!settings.evaluates && settings.eval_interval.any())
+    log_warning(
+        "eval_every_n_steps, _secs or _epochs is set, but nothing is evaluated: inter_mode is not eval (set "
+        "--inter_mode=eval)");
 }
 
 void describe_training(const Training& training, const CompiledModel& model) {
@@ -98,7 +98,7 @@ void print_summary(const Training& training, const TrainingSession& session, con
   if (!training.writer || !training.writer->last_saved()) return;
   const RunSettings& settings = training.start.settings;
   const std::string metrics_file =
-      settings.save_summary_steps > 0 ? settings.log_dir + "/metrics.jsonl, " : "";
+      settings.summary_interval.any() ? settings.log_dir + "/metrics.jsonl, " : "";
   console.print(fmt::format(
       "logs:        {2}{0}/configuration.yaml\n"
       "checkpoint:  {1}\n"

@@ -31,15 +31,17 @@ void TrainingSession::complete_hooks(std::vector<std::shared_ptr<Hook>>& hooks) 
   const bool saves = training_.start.saves();
   hooks.push_back(nan_guard_hook());
   if (last_step() > 0) hooks.push_back(stop_at_step_hook(last_step()));
-  if (settings.log_every_n_steps > 0)
-    hooks.push_back(logging_hook({.every_n_steps = settings.log_every_n_steps}));
-  if (settings.save_summary_steps > 0 && saves)
-    hooks.push_back(metrics_file_hook(settings.save_summary_steps));
-  if (training_.spec.output_fn && settings.output_every_n_steps > 0)
-    hooks.push_back(output_hook(training_.spec.output_fn, settings.output_every_n_steps));
+  if (const Interval& every = settings.log_interval; every.any())
+    hooks.push_back(logging_hook(
+        {.every_n_steps = every.steps, .every_seconds = every.seconds, .every_n_epochs = every.epochs}));
+  if (settings.summary_interval.any() && saves) hooks.push_back(metrics_file_hook(settings.summary_interval));
+  if (training_.spec.output_fn && settings.output_interval.any())
+    hooks.push_back(output_hook(training_.spec.output_fn, settings.output_interval));
+  // Before the evaluation: hooks end in the reverse order, and these see the last one.
+  for (auto& hook : selection_hooks(settings.selection)) hooks.push_back(std::move(hook));
   if (settings.evaluates) {
     hooks.push_back(evaluation_summary_);
-    hooks.push_back(evaluation_hook(settings.eval_every_n_steps));
+    hooks.push_back(evaluation_hook(settings.eval_interval));
   }
   if (settings.snapshots) {
     SnapshotHookOptions options = *settings.snapshots;
@@ -51,8 +53,9 @@ void TrainingSession::complete_hooks(std::vector<std::shared_ptr<Hook>>& hooks) 
   if (boost::StageTwo* stage = training_.stage_two->stage())
     hooks.push_back(boost::boost_report_hook(*stage));
   if (saves)
-    hooks.push_back(checkpoint_hook({.every_n_steps = settings.save_model_steps,
-                                     .every_seconds = static_cast<double>(settings.save_model_secs)}));
+    hooks.push_back(checkpoint_hook({.every_n_steps = settings.save_interval.steps,
+                                     .every_seconds = settings.save_interval.seconds,
+                                     .every_n_epochs = settings.save_interval.epochs}));
   std::set<std::string> names;
   for (const auto& hook : hooks)
     if (!hook->name().empty() && !names.insert(hook->name()).second)

@@ -1,0 +1,215 @@
+// The best evaluated state: kept, named, restored, and what follows evaluations from a YAML.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "moxing/checkpoint/best_checkpoint.h"
+#include "moxing/engine/session/predictor.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "tests/moxing/small_run.h"
+
+namespace mox {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// w is minus the number of steps; the error is smallest, 0, after `best` of them.
+ModelFn best_at(float best) {
+  return [best](const Inputs& in, ModeKeys) {
+    const Tensor w = get_variable("w", {}, zeros());
+    return ModelSpec{.loss = w + reduce_sum(in[0]) * 0.0f,
+                     .log_info = {{"loss", w + 0.0f}, {"error", abs(w + best)}},
+                     .output_info = {{"w", in[0] * 0.0f + w}}};
+  };
+}
+
+class KeepBest : public SmallRun {
+ protected:
+  RunSpec best_spec() {
+    auto s = spec();
+    s.model_fn = best_at(40);
+    s.inter_mode = ModeKeys::EVAL;
+    s.eval_every_n_steps = 10;
+    s.save_model_steps = 10;
+    s.max_number_of_steps = 200;
+    s.keep_best = {{.metric = "error", .restore = true}};
+    return s;
+  }
+  static float w_of(const Checkpoint& checkpoint) {
+    return checkpoint.variables.at(0).value.values<float>()[0];
+  }
+  static double number(const Metrics& metrics, const std::string& name) {
+    for (const auto& [known, value] : metrics)
+      if (known == name) return value;
+    return std::nan("");
+  }
+  Checkpoint best(std::string* path = nullptr) { return load_checkpoint(best_directory(log_dir_), path); }
+};
+
+TEST_F(KeepBest, ARunEndsWithTheStateOfItsBestEvaluation) {
+  auto s = best_spec();
+  float w_at_end = 0;
+  auto hook = std::make_shared<CallbackHook>();  // a hook of the program ends after the framework's
+  hook->on_end = [&](Session& session) { w_at_end = session.variable("w").values<float>()[0]; };
+  s.hooks = {hook};
+  ::testing::internal::CaptureStdout();
+  const RunResult result = run_or_throw(s);
+  const std::string output = ::testing::internal::GetCapturedStdout();
+  EXPECT_EQ(w_at_end, -40);
+  EXPECT_EQ(result.global_step, 200);
+  EXPECT_EQ(number(result.evaluation, "error"), 0);
+  EXPECT_THAT(output,
+              AllOf(HasSubstr("best error: 0 at global step 40, kept in '" + log_dir_ + "/best'"),
+                    HasSubstr("the state of global step 40 is restored"), HasSubstr("test error: 0.0000\n")));
+  // Beside it, the last five, to go on from.
+  EXPECT_EQ(list_checkpoints(log_dir_).size(), 5u);
+  EXPECT_EQ(w_of(load_checkpoint(log_dir_)), -200);
+  EXPECT_EQ(best().global_step, 40);
+  EXPECT_EQ(w_of(best()), -40);
+  EXPECT_EQ(list_checkpoints(best_directory(log_dir_)).size(), 1u);
+}
+
+TEST_F(KeepBest, EvaluationAndPredictionTakeIt) {
+  auto s = best_spec();
+  run_or_throw(s);
+  auto eval = s;
+  eval.run_mode = ModeKeys::EVAL;
+  const RunResult result = run_or_throw(eval);
+  EXPECT_EQ(result.global_step, 40);
+  EXPECT_EQ(number(result.evaluation, "error"), 0);
+  auto predict = s;
+  predict.run_mode = ModeKeys::PREDICT;
+  predict.predictions = log_dir_ + "/answers.csv";
+  EXPECT_EQ(run_or_throw(predict).global_step, 40);
+  EXPECT_THAT(read_file(*predict.predictions), HasSubstr("0,-40"));
+  const Predictor predictor(log_dir_, s.model_fn);
+  EXPECT_EQ(predictor.global_step(), 40);
+  // What is named is taken as it is.
+  eval.checkpoint_path = log_dir_ + "/checkpoint-200";
+  EXPECT_EQ(run_or_throw(eval).global_step, 200);
+}
+
+TEST_F(KeepBest, WithoutRestoreTheLastStateCounts) {
+  auto s = best_spec();
+  s.keep_best->restore = false;
+  EXPECT_EQ(number(run_or_throw(s).evaluation, "error"), 160);
+  EXPECT_EQ(best().global_step, 40);
+  s.run_mode = ModeKeys::EVAL;
+  EXPECT_EQ(run_or_throw(s).global_step, 200);
+}
+
+TEST_F(KeepBest, ARunThatGoesOnKeepsWhatItHasFound) {
+  auto s = best_spec();
+  s.max_number_of_steps = 70;
+  run_or_throw(s);
+  s.max_number_of_steps = 100;
+  s.model_fn = best_at(40);
+  EXPECT_EQ(number(run_or_throw(s).evaluation, "error"), 0);
+  EXPECT_EQ(best().global_step, 40);
+  // A later one that is better takes its place.
+  s.max_number_of_steps = 200;
+  s.model_fn = best_at(150);
+  run_or_throw(s);
+  EXPECT_EQ(best().global_step, 40) << "0 was the error at step 40: nothing is better";
+}
+
+TEST_F(KeepBest, TheLastEvaluationCountsToo) {
+  auto s = best_spec();
+  s.max_number_of_steps = 35;
+  s.eval_every_n_steps = 0;
+  run_or_throw(s);
+  EXPECT_EQ(best().global_step, 35);
+}
+
+TEST_F(KeepBest, AnEarlierStepMayTakeThePlaceOfALaterOne) {
+  auto s = best_spec();
+  s.model_fn = best_at(60);
+  s.max_number_of_steps = 70;
+  run_or_throw(s);
+  EXPECT_EQ(best().global_step, 60);
+  // The run goes on from step 20, as after a crash, and evaluates more often now.
+  for (const CheckpointEntry& entry : list_checkpoints(log_dir_))
+    if (entry.step > 30) std::filesystem::remove_all(entry.path);
+  s.model_fn = best_at(36);
+  s.eval_every_n_steps = 4;
+  s.max_number_of_steps = 50;
+  auto worse = best();
+  worse.state["best"] = to_json({.metric = "error", .value = 1, .restore = true});
+  save_checkpoint(best_directory(log_dir_), worse);
+  run_or_throw(s);
+  EXPECT_EQ(best().global_step, 36);
+  EXPECT_EQ(list_checkpoints(best_directory(log_dir_)).size(), 1u);
+}
+
+TEST_F(KeepBest, ThatOfAnotherRunIsNotTouched) {
+  auto s = best_spec();
+  s.max_number_of_steps = 50;
+  run_or_throw(s);
+  for (const CheckpointEntry& entry : list_checkpoints(log_dir_)) std::filesystem::remove_all(entry.path);
+  EXPECT_THAT(message_of_run<FailedPrecondition>(s),
+              AllOf(HasSubstr("the best state of another run"), HasSubstr(log_dir_ + "/best")));
+}
+
+TEST_F(KeepBest, WithoutALogDirItIsKeptInMemory) {
+  auto s = best_spec();
+  s.log_dir = "";
+  EXPECT_EQ(number(run_or_throw(s).evaluation, "error"), 0);
+}
+
+TEST_F(KeepBest, AWarmStartTakesTheBest) {
+  auto s = best_spec();
+  run_or_throw(s);
+  auto next = spec();
+  next.checkpoint_path = log_dir_;
+  next.log_dir = fresh_directory("after_the_best");
+  next.max_number_of_steps = 1;
+  run_or_throw(next);
+  EXPECT_EQ(w_of(load_checkpoint(*next.log_dir)), -41);
+}
+
+TEST_F(KeepBest, MistakesAreRefused) {
+  auto s = best_spec();
+  s.keep_best->metric = "accuracy";
+  EXPECT_THAT(message_of_run<NotFound>(s), AllOf(HasSubstr("'accuracy'"), HasSubstr("loss, error")));
+  s = best_spec();
+  s.inter_mode = {};
+  EXPECT_THAT(message_of_run<FailedPrecondition>(s), HasSubstr("keep_best follows 'error'"));
+  Checkpoint damaged;
+  damaged.state["best"] = "{\"metric\":1}";
+  EXPECT_THROW(best_mark_of(damaged), DataError);
+  EXPECT_THROW(keep_best_hook({}), InvalidArgument);
+}
+
+TEST_F(KeepBest, FromAConfiguration) {
+  const ScopedConfiguration configuration(
+      {"--threads=1", "--log_level=error", "--keep_best.metric=loss", "--keep_best.mode=max",
+       "--keep_best.restore", "--early_stopping.metric=error", "--early_stopping.patience=2",
+       "--plateau.metric=error", "--plateau.patience=1", "--plateau.factor=0.5"});
+  auto s = best_spec();
+  s.keep_best.reset();
+  double multiplier = 0;
+  auto hook = std::make_shared<CallbackHook>();
+  hook->on_end = [&](Session& session) { multiplier = session.learning_rate_multiplier(); };
+  s.hooks = {hook};
+  const RunResult result = run_or_throw(s);
+  EXPECT_EQ(best().global_step, 10) << "the largest loss";
+  EXPECT_EQ(result.global_step, 60);
+  EXPECT_THAT(result.stop_reason,
+              HasSubstr("error has not improved on 0 (global step 40) for 2 evaluations"));
+  EXPECT_EQ(multiplier, 0.25);
+}
+
+TEST_F(KeepBest, AnOptionOfASectionThatIsOffIsRefused) {
+  for (const char* flag : {"--keep_best.restore", "--early_stopping.patience=2", "--plateau.factor=0.5"}) {
+    const ScopedConfiguration configuration({"--threads=1", "--log_level=error", flag});
+    EXPECT_THAT(message_of_run<ConfigError>(spec()), HasSubstr(".metric is not: it would have no effect"))
+        << flag;
+  }
+}
+
+}  // namespace
+}  // namespace mox
