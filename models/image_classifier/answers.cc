@@ -43,7 +43,9 @@ void define_prediction_flags() {
 std::vector<std::string> label_names_of_run() {
   const std::string log_dir = mox::flag("log_dir").empty() ? mox::flag("train_url") : mox::flag("log_dir");
   const fs::path checkpoint = mox::flag("checkpoint_path");
-  for (const fs::path& directory : {checkpoint, checkpoint.parent_path(), fs::path(log_dir)})
+  // The best state lies a level deeper (log_dir/best/checkpoint-<step>).
+  for (const fs::path& directory :
+       {checkpoint, checkpoint.parent_path(), checkpoint.parent_path().parent_path(), fs::path(log_dir)})
     if (!directory.empty() && fs::exists(directory / "labels.txt"))
       return mox::data::read_label_names((directory / "labels.txt").string());
   return {};

@@ -8,6 +8,7 @@
 
 #include "models/image_classifier/answers.h"
 #include "models/image_classifier/classifier_data.h"
+#include "models/image_classifier/fine_tuning.h"
 #include "models/image_classifier/pretraining.h"
 
 namespace {
@@ -78,6 +79,7 @@ int run(const image_classifier::ClassifierData& data, const std::string& network
                        mox::ModeKeys mode) { return build_model(in, mode, network, data); },
        .output_fn =
            mox::flag("run_mode") == "predict" ? image_classifier::print_answers(data.label_names()) : nullptr,
+       .starting_variables = image_classifier::pretrained_variables(network),
        .inter_mode = mox::ModeKeys::EVAL,
        .auto_batch = !data.batches(),
        .log_dir = mox::flag("train_url"),
@@ -101,6 +103,7 @@ int main(int argc, char** argv) {
   image_classifier::define_data_flags();
   image_classifier::define_prediction_flags();
   image_classifier::define_pretraining_flags();
+  image_classifier::define_fine_tuning_flags();
   mox::init(argc, argv);
   const std::string network = mox::flag("model.name");
   const image_classifier::ClassifierData data(network,
@@ -111,5 +114,10 @@ int main(int argc, char** argv) {
     if (const int status = image_classifier::pretrain([&] { return run(small, network); }); status != 0)
       return status;
   }
+  const auto epoch = [&] { return data.dataset(mox::ModeKeys::TRAIN).epoch_size(); };
+  if (const int status =
+          image_classifier::train_head_first(network, epoch, [&] { return run(data, network); });
+      status != 0)
+    return status;
   return run(data, network);
 }

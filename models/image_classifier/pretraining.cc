@@ -4,35 +4,10 @@
 
 #include <filesystem>
 #include <string>
-#include <vector>
+
+#include "models/image_classifier/temporary_flags.h"
 
 namespace image_classifier {
-namespace {
-
-std::string log_dir() { return mox::flag("log_dir").empty() ? mox::flag("train_url") : mox::flag("log_dir"); }
-
-// Sets options for as long as it lives.
-class TemporaryFlags {
- public:
-  TemporaryFlags() = default;
-  TemporaryFlags(const TemporaryFlags&) = delete;
-  TemporaryFlags& operator=(const TemporaryFlags&) = delete;
-  ~TemporaryFlags() {
-    for (const std::string& name : names_) mox::reset_flag(name);
-  }
-
-  template <typename T>
-  void set(const std::string& name, const T& value) {
-    names_.push_back(name);
-    mox::set_flag(name, value);
-  }
-
- private:
-  std::vector<std::string> names_;
-};
-
-}  // namespace
-
 void define_pretraining_flags() {
   mox::define_flag(
       "pretraining.image_size", 0,
@@ -55,18 +30,18 @@ int64_t pretraining_image_size() {
     throw mox::InvalidArgument("pretraining.image_size is " + std::to_string(size) +
                                ", but pretraining.epochs is " + std::to_string(epochs) +
                                ": it must be at least 1");
-  if (log_dir().empty())
+  if (log_dir_of_run().empty())
     throw mox::InvalidArgument(
         "pretraining.image_size is set, but train_url is not: what is learnt is kept there");
   if (!mox::flag("pretraining.learning_rate").empty() && mox::flag("optimizer.learning_rate").empty())
     throw mox::InvalidArgument(
         "pretraining.learning_rate is set, but optimizer.learning_rate, for the training after it, is not");
-  const bool begins = mox::flag("run_mode") == "train" && !mox::latest_checkpoint(log_dir());
+  const bool begins = mox::flag("run_mode") == "train" && !mox::latest_checkpoint(log_dir_of_run());
   return mox::broadcast(begins ? "yes" : "no") == "yes" ? size : 0;
 }
 
 int pretrain(const std::function<int()>& train) {
-  const std::string directory = (std::filesystem::path(log_dir()) / "pretraining").string();
+  const std::string directory = (std::filesystem::path(log_dir_of_run()) / "pretraining").string();
   int status = 0;
   {
     TemporaryFlags flags;

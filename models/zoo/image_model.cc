@@ -54,6 +54,7 @@ std::shared_ptr<Hook> image_model_hook(ImageModel model) {
 ImageModel read_image_model(const std::string& run) {
   fs::path path = fs::path(run) / kFile;
   if (!fs::exists(path)) path = fs::path(run).parent_path() / kFile;
+  if (!fs::exists(path)) path = fs::path(run).parent_path().parent_path() / kFile;  // of log_dir/best
   if (!fs::exists(path))
     throw NotFound(fmt::format(
         "there is no '{}' in '{}' or above it: it is what image_classifier writes beside its checkpoints",

@@ -1,4 +1,5 @@
 // The facts of the networks, counted in their graphs.
+#include <fmt/format.h>
 #include <runtime/graph/graph.h>
 
 #include "models/zoo/internal/registry.h"
@@ -27,7 +28,8 @@ ModelMeta get_model_meta(std::string_view name) {
                  .num_classes = entry.num_classes,
                  .dropout = entry.dropout,
                  .has_batch_norm = entry.has_batch_norm,
-                 .takes_any_image_size = entry.takes_any_image_size};
+                 .takes_any_image_size = entry.takes_any_image_size,
+                 .head = fmt::format("{}/{}", entry.name, zoo::Network::kHead)};
   Graph graph;
   const GraphScope scope(graph);
   const TensorType one_image{DType::kFloat32, {1, entry.channels, entry.image_size, entry.image_size}};

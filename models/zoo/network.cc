@@ -77,7 +77,8 @@ Tensor Network::end_point(std::string_view name, const Tensor& x) {
 }
 
 NetworkOutput Network::classify(const Tensor& x) {
-  const Tensor logits = end_point("logits", dense(x, settings_.num_classes, "logits"));
+  if (settings_.num_classes == 0) return {.logits = x, .end_points = end_points_};
+  const Tensor logits = end_point("logits", dense(x, settings_.num_classes, kHead));
   end_point("predictions", softmax(logits));
   return {.logits = logits, .end_points = end_points_};
 }

@@ -16,7 +16,7 @@ void require(bool condition, const NetworkEntry& entry, std::string_view option,
 }
 
 NetworkSettings checked_settings(const NetworkEntry& entry, const NetworkOptions& options) {
-  require(options.num_classes.value_or(1) >= 1, entry, "num_classes", ">= 1");
+  require(options.num_classes.value_or(1) >= 0, entry, "num_classes", ">= 1, or 0 for no last layer");
   require(options.image_size.value_or(1) >= 1, entry, "image_size", ">= 1");
   require(options.weight_decay >= 0, entry, "weight_decay", ">= 0");
   if (options.batch_norm_momentum) {

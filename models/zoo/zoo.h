@@ -24,9 +24,9 @@ namespace mox {
 
 // What a network makes of a batch of images.
 struct NetworkOutput {
-  Tensor logits;  // float32 [batch, num_classes], not normalised
+  Tensor logits;  // float32 [batch, num_classes], not normalised; with num_classes 0 the features
   // The stages by name, in order ("conv1", "block2", "global_pool", ...); last "logits" and "predictions"
-  // (softmax(logits)). Those that nothing uses cost nothing.
+  // (softmax(logits)), unless num_classes is 0. Those that nothing uses cost nothing.
   NamedTensors end_points;
 
   // Throws NotFound, naming those that exist.
@@ -37,7 +37,8 @@ struct NetworkOutput {
 // has no use for (dropout for a ResNet, batch_norm_* for a network without batch normalisation) must not be
 // set.
 struct NetworkOptions {
-  // >= 1; default: that of the published network (ModelMeta::num_classes)
+  // >= 1; default: that of the published network (ModelMeta::num_classes). 0: the network ends before its
+  // last layer, and `logits` are the features [batch, number] that go into it.
   std::optional<int64_t> num_classes = {};
   // Height and width of the images, which are then required. Default: any size for networks that end with a
   // global mean; ModelMeta::image_size for those whose dense layers are made for one size (lenet, cifarnet,
@@ -75,6 +76,8 @@ struct ModelMeta {
   std::optional<float> dropout;  // the default; none: the network has no dropout
   bool has_batch_norm = false;
   bool takes_any_image_size = false;
+  // The scope of the last layer, whose variables alone depend on num_classes: "resnet_v1_18/logits".
+  std::string head;
   // Counted in the graph that get_model_fn builds:
   int64_t parameters = 0;       // elements of the trainable variables
   int64_t moving_averages = 0;  // elements of the others

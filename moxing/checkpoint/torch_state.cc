@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 
 #include "moxing/checkpoint/internal/torch_names.h"
 #include "runtime/base/error.h"
+#include "runtime/base/nearest_name.h"
 
 namespace mox {
 namespace {
@@ -57,6 +59,40 @@ std::vector<ImportedVariable> import_torch_state(std::string_view model, std::sp
                                 names.size(), model, fmt::join(missing, ", ")));
   }
   return result;
+}
+
+std::vector<NamedArray> export_torch_state(std::string_view model, std::span<const NamedArray> variables,
+                                           int64_t steps) {
+  std::map<std::string_view, const NamedArray*> held;
+  for (const NamedArray& variable : variables)
+    if (variable.name.starts_with(fmt::format("{}/", model))) held.emplace(variable.name, &variable);
+  std::vector<NamedArray> state;
+  std::vector<std::string> missing;
+  for (const auto& [torch, ours] : internal::torch_names(model)) {
+    const auto found = held.find(ours.variable);
+    if (found == held.end()) {
+      missing.push_back(ours.variable);
+      continue;
+    }
+    const Array& value = found->second->value;
+    if (value.dtype() != DType::kFloat32 || (ours.is_dense_kernel && value.shape().rank() != 2))
+      throw DataError(fmt::format("the variable '{}' is {}; expected float32{}", ours.variable,
+                                  to_string(value.type()), ours.is_dense_kernel ? " [in, out]" : ""));
+    state.push_back({torch, ours.is_dense_kernel ? transposed(value) : value});
+    constexpr std::string_view kMean = ".running_mean";
+    if (torch.ends_with(kMean))
+      state.push_back({torch.substr(0, torch.size() - kMean.size()) + ".num_batches_tracked",
+                       Array::scalar<int64_t>(steps)});
+    held.erase(found);
+  }
+  if (!missing.empty())
+    throw DataError(
+        fmt::format("there is no value for {} variables of {}: {}; is it another network's checkpoint?",
+                    missing.size(), model, internal::first_names(missing)));
+  if (!held.empty())
+    throw DataError(fmt::format("'{}' has no counterpart in torchvision's {}", held.begin()->first, model));
+  std::ranges::sort(state, {}, &NamedArray::name);
+  return state;
 }
 
 std::vector<std::pair<std::string, std::string>> torch_variable_names(std::string_view model) {

@@ -5,6 +5,7 @@
 // except for dense kernels, which torchvision keeps as [out, in] and we as [in, out].
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +32,14 @@ struct ImportedVariable {
 // network's tensors. Shapes are compared when the checkpoint is restored, as they depend on num_classes and
 // image size.
 std::vector<ImportedVariable> import_torch_state(std::string_view model, std::span<const NamedArray> state);
+
+// The way back: the torchvision state of the network `model` that `variables` are, sorted by torchvision's
+// names, which import_torch_state makes the same variables of, bit for bit. `steps` is what the entries
+// "...num_batches_tracked" say. Throws InvalidArgument as above, and DataError, naming it, for a variable in
+// the network's scope that torchvision has not, for one that is missing, and for one of another type.
+// Variables outside of that scope are left out.
+std::vector<NamedArray> export_torch_state(std::string_view model, std::span<const NamedArray> variables,
+                                           int64_t steps);
 
 // torchvision's name and ours of every variable of `model`, sorted. Throws InvalidArgument as above.
 std::vector<std::pair<std::string, std::string>> torch_variable_names(std::string_view model);

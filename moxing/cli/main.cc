@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   mox::cli::add_checkpoint(app);
   mox::cli::add_import(app);
+  mox::cli::add_export_torch(app);
   mox::cli::add_convert(app);
   mox::cli::add_forecast(app);
   int exit_status = 0;

@@ -6,12 +6,14 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "models/zoo/zoo.h"
 #include "moxing/checkpoint/safetensors.h"
 #include "moxing/checkpoint/torch_state.h"
+#include "moxing/model/variables.h"
 #include "runtime/base/file.h"
 #include "runtime/graph/graph.h"
 #include "tests/models/torch_fixture.h"
@@ -112,6 +114,97 @@ TEST(Import, StatesThatDoNotFitAreRefused) {
   refuses("is bfloat16[4]; expected float32");
   state = small_state("resnet_v1_34");
   refuses("which resnet_v1_18 does not have");
+}
+
+TEST(Export, AStateGoesThereAndBackBitForBit) {
+  for (const std::string& model : importable_models()) {
+    const std::vector<NamedArray> state = small_state(model);
+    std::vector<NamedArray> variables;
+    for (ImportedVariable& imported : import_torch_state(model, state))
+      variables.push_back(std::move(imported.variable));
+    variables.push_back({"of_another_scope", Array::scalar(1.0f)});
+    const std::vector<NamedArray> exported = export_torch_state(model, variables, 7);
+    std::vector<NamedArray> without_counts;
+    size_t counts = 0, averages = 0;
+    for (const NamedArray& tensor : exported) {
+      averages += tensor.name.ends_with(".running_mean");
+      if (!tensor.name.ends_with(".num_batches_tracked")) {
+        without_counts.push_back(tensor);
+        continue;
+      }
+      ++counts;
+      EXPECT_EQ(tensor.value.type(), (TensorType{DType::kInt64, {}}));
+      EXPECT_EQ(tensor.value.values<int64_t>()[0], 7);
+    }
+    EXPECT_EQ(counts, averages) << model;
+    std::vector<NamedArray> before = state;
+    before.pop_back();
+    EXPECT_EQ(arrays_digest(without_counts), arrays_digest(before)) << model;
+  }
+}
+
+TEST(Export, CommandWritesWhatImportReads) {
+  const std::string folder = of_this_process("mox_export");
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  write_safetensors(folder + "/state.safetensors", small_state("resnet_v1_18"));
+  shell("import --model resnet_v1_18 " + folder + "/state.safetensors " + folder + "/log", 0);
+  const std::string command =
+      "export-torch --model resnet_v1_18 " + folder + "/log " + folder + "/back.safetensors";
+  EXPECT_THAT(shell(command, 0), AllOf(HasSubstr("122 tensors of '"), HasSubstr("checkpoint-0")));
+  shell("import --model resnet_v1_18 " + folder + "/back.safetensors " + folder + "/again", 0);
+  EXPECT_EQ(checkpoint_digest(folder + "/again"), checkpoint_digest(folder + "/log"));
+  EXPECT_THAT(shell(command, 1), HasSubstr("exists already"));
+  EXPECT_THAT(shell("export-torch --model resnet_v1_34 " + folder + "/log " + folder + "/other", 1),
+              AllOf(HasSubstr("there is no value for"), HasSubstr("another network's checkpoint")));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Export, WhatDoesNotFitIsRefused) {
+  std::vector<NamedArray> variables;
+  for (ImportedVariable& imported : import_torch_state("resnet_v1_18", small_state("resnet_v1_18")))
+    variables.push_back(std::move(imported.variable));
+  auto refuses = [&](const std::string& text) {
+    EXPECT_THAT([&] { export_torch_state("resnet_v1_18", variables, 0); },
+                ThrowsMessage<DataError>(HasSubstr(text)));
+  };
+  variables.push_back({"resnet_v1_18/attention/kernel", Array::scalar(1.0f)});
+  refuses("'resnet_v1_18/attention/kernel' has no counterpart");
+  variables.pop_back();
+  for (NamedArray& variable : variables)
+    if (variable.name == "resnet_v1_18/logits/kernel") variable.value = Array(DType::kFloat32, {4});
+  refuses("'resnet_v1_18/logits/kernel' is float32[4]; expected float32 [in, out]");
+}
+
+TEST(Export, ZeroClassesAreTheFeaturesAlone) {
+  Graph graph;
+  const GraphScope scope(graph);
+  const Tensor images = graph.input(0, {DType::kFloat32, {2, 3, 32, 32}}, {});
+  const NetworkOutput output = get_model_fn("resnet_v1_18", {.num_classes = 0})(images, ModeKeys::TRAIN);
+  EXPECT_EQ(output.logits.shape(), (Shape{2, 512}));
+  for (const Tensor& variable : graph.variables())
+    EXPECT_FALSE(is_in_scope(graph.spec(variable).name, get_model_meta("resnet_v1_18").head));
+}
+
+TEST(Export, EveryNetworksHeadIsInItsMeta) {
+  for (const std::string& name : model_names()) {
+    const auto variables_for = [&](int64_t classes) {
+      Graph graph;
+      const GraphScope scope(graph);
+      const ModelMeta meta = get_model_meta(name);
+      const Tensor images =
+          graph.input(0, {DType::kFloat32, {1, meta.channels, meta.image_size, meta.image_size}}, {});
+      get_model_fn(name, {.num_classes = classes})(images, ModeKeys::EVAL);
+      std::map<std::string, Shape> shapes;
+      for (const Tensor& variable : graph.variables())
+        shapes.emplace(graph.spec(variable).name, variable.shape());
+      return shapes;
+    };
+    const std::string head = get_model_meta(name).head;
+    const auto five = variables_for(5), seven = variables_for(7);
+    for (const auto& [variable, shape] : five)
+      EXPECT_EQ(shape != seven.at(variable), is_in_scope(variable, head)) << variable;
+  }
 }
 
 }  // namespace

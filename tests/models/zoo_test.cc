@@ -145,7 +145,7 @@ TEST(Zoo, MistakesAreExplained) {
   };
   message([] { get_model_fn("resnet50"); }, "there is no network 'resnet50' in the zoo; there are: lenet, ");
   message([] { get_model_meta(""); }, "there is no network ''");
-  message([] { get_model_fn("lenet", {.num_classes = 0}); }, "lenet: num_classes must be >= 1");
+  message([] { get_model_fn("lenet", {.num_classes = -1}); }, "lenet: num_classes must be >= 1");
   message([] { get_model_fn("lenet", {.image_size = 0}); }, "image_size must be >= 1");
   message([] { get_model_fn("lenet", {.weight_decay = -1}); }, "weight_decay must be >= 0");
   message([] { get_model_fn("lenet", {.weight_decay = NAN}); }, "weight_decay must be >= 0");

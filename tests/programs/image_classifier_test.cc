@@ -334,5 +334,53 @@ TEST_F(CifarResnet, TrainsOnFilesMadeFromFashionMnist) {
   EXPECT_EQ(image_casts_in(narrow.out, 32), 0) << narrow.out;
 }
 
+TEST_F(ImageClassifier, FineTunesACheckpointForOtherClasses) {
+  write_images();
+  expect_success(run_process(job({})));
+  const Checkpoint before = load_checkpoint(log_dir_);
+  for (const char* split : {"train", "validation"})
+    for (int i = 0; i < 8; ++i)  // 32 images: four steps an epoch
+      write(std::string(split) + "/red/" + std::to_string(i) + ".jpg",
+            image::encode_jpeg(image::picture(40, 40, static_cast<uint64_t>(i))));
+  const std::string tuned = fresh("fine_tuned");
+  const auto tune = [&](const Words& flags) {
+    return run_process(
+        job(Words{"--train_url=" + tuned, "--model.pretrained=" + log_dir_, "--seed=2", "--log_level=info"} +
+            flags));
+  };
+  const auto value = [](const Checkpoint& checkpoint, const std::string& name) {
+    for (const NamedArray& variable : checkpoint.variables)
+      if (variable.name == name) {
+        const auto values = variable.value.values<float>();
+        return std::vector<float>(values.begin(), values.end());
+      }
+    ADD_FAILURE() << name;
+    return std::vector<float>();
+  };
+  // One epoch of the last layer alone.
+  const ProcessResult frozen = tune({"--max_epochs=1", "--model.freeze_epochs=1"});
+  expect_success(frozen);
+  EXPECT_THAT(frozen.err, HasSubstr("freeze: 8 of 10 variables are not trained"));
+  const Checkpoint first = load_checkpoint(tuned);
+  EXPECT_EQ(value(first, "cifarnet/conv1/kernel"), value(before, "cifarnet/conv1/kernel"));
+  EXPECT_EQ(value(first, "cifarnet/logits/bias").size(), 3u);
+  // The same run goes on with all of them; what is frozen is over.
+  const ProcessResult whole = tune({"--max_epochs=2", "--model.freeze_epochs=1"});
+  expect_success(whole);
+  EXPECT_THAT(whole.err, testing::Not(HasSubstr("freeze: ")));
+  const Checkpoint second = load_checkpoint(tuned);
+  EXPECT_EQ(second.global_step, 2 * first.global_step);
+  EXPECT_NE(value(second, "cifarnet/conv1/kernel"), value(before, "cifarnet/conv1/kernel"));
+  // In one start it is the same, bit for bit.
+  const std::string digest = checkpoint_digest(tuned);
+  fs::remove_all(tuned);
+  expect_success(tune({"--max_epochs=2", "--model.freeze_epochs=1"}));
+  EXPECT_EQ(checkpoint_digest(tuned), digest);
+  expect_error(tune({"--checkpoint_path=" + log_dir_}), {"model.pretrained", "checkpoint_path"});
+  fs::remove_all(tuned);
+  expect_error(tune({"--model.name=lenet"}), {"no variables of the network lenet"});
+  expect_error(tune({"--model.pretrained=", "--model.freeze_epochs=1"}), {"learnt nothing would be frozen"});
+}
+
 }  // namespace
 }  // namespace mox

@@ -30,6 +30,8 @@ struct ConvolutionOptions {
 
 class Network {
  public:
+  static constexpr const char* kHead = "logits";  // the scope of the last layer
+
   Network(const NetworkSettings& settings, ModeKeys mode) : settings_(settings), mode_(mode) {}
 
   // Convolution with bias; variables "<name>/kernel", "<name>/bias".

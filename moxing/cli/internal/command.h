@@ -13,6 +13,7 @@ void add_checkpoint_list(CLI::App& checkpoint);
 void add_checkpoint_show(CLI::App& checkpoint);
 void add_checkpoint_verify(CLI::App& checkpoint);
 void add_import(CLI::App& mox);
+void add_export_torch(CLI::App& mox);
 void add_convert(CLI::App& mox);
 void add_forecast(CLI::App& mox);
 // `exit_status`: that of the job, which becomes that of mox.
