@@ -1,0 +1,90 @@
+// How the members of a run's state stand in a checkpoint.
+#include "moxing/engine/session/session_state.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/base/error.h"
+
+namespace mox {
+namespace {
+
+using internal::from_checkpoint_state;
+using internal::SessionState;
+
+SessionState full_state() {
+  return {.global_step = 7,
+          .optimizer = {"adam", {"mean", "variance"}},
+          .seed = 18446744073709551615ULL,
+          .threads = 3,
+          .logical_replicas = 4,
+          .devices = 2,
+          .processor = "a \"processor\"",
+          .instruction_set = InstructionSet::kAvx512,
+          .arithmetic = "precision bf16, conv_algorithm auto",
+          .learning_rate_multiplier = 0.1,
+          .loss_scale = {.scale = 1024, .steps_in_a_row = 5, .skipped_steps = 2, .skipped_in_a_row = 1},
+          .data_cursor = "{\"position\":[0,3]}",
+          .elements_taken = 99,
+          .hook_states = {{"a", "{}"}, {"b", "[1]"}},
+          .stage_two = "{\"first_step\":3}"};
+}
+
+Checkpoint checkpoint_of(const SessionState& state) {
+  Checkpoint checkpoint;
+  checkpoint.global_step = state.global_step;
+  checkpoint.state = to_checkpoint_state(state);
+  return checkpoint;
+}
+
+TEST(SessionState, ComesBackWhole) {
+  const SessionState state = full_state();
+  const Checkpoint checkpoint = checkpoint_of(state);
+  EXPECT_EQ(checkpoint.state.size(), 14U);
+  const SessionState back = from_checkpoint_state(checkpoint, "x");
+  EXPECT_EQ(back.global_step, 7);
+  EXPECT_EQ(back.loss_scale, state.loss_scale);
+  EXPECT_EQ(to_checkpoint_state(back), checkpoint.state);
+}
+
+TEST(SessionState, WhatHasNoValueIsNotWritten) {
+  const auto state = checkpoint_of(SessionState()).state;
+  for (const char* key : {"instruction_set", "elements_taken", "stage_two"})
+    EXPECT_FALSE(state.contains(key)) << key;
+  EXPECT_EQ(state.at("hooks"), "{}");
+}
+
+TEST(SessionState, OlderCheckpointsLackWhatCameLater) {
+  for (const auto& [key, text] : checkpoint_of(full_state()).state) {
+    Checkpoint checkpoint = checkpoint_of(full_state());
+    checkpoint.state.erase(key);
+    const bool is_of_the_first = key == "optimizer" || key == "seed" || key == "threads" ||
+                                 key == "learning_rate_multiplier" || key == "data_cursor" || key == "hooks";
+    if (is_of_the_first)
+      EXPECT_THROW(from_checkpoint_state(checkpoint, "x"), DataError) << key;
+    else
+      EXPECT_NO_THROW(from_checkpoint_state(checkpoint, "x")) << key;
+  }
+  Checkpoint old = checkpoint_of(full_state());
+  for (const char* key : {"logical_replicas", "devices", "elements_taken"}) old.state.erase(key);
+  const SessionState back = from_checkpoint_state(old, "x");
+  EXPECT_EQ(back.logical_replicas, 1);
+  EXPECT_EQ(back.devices, 0);
+  EXPECT_FALSE(back.elements_taken);
+}
+
+TEST(SessionState, WhatNoRunHasWrittenIsRefused) {
+  for (const auto& [key, text] : std::map<std::string, std::string>{{"threads", "\"two\""},
+                                                                    {"logical_replicas", "0"},
+                                                                    {"elements_taken", "-1"},
+                                                                    {"instruction_set", "\"sse2\""},
+                                                                    {"loss_scale", "{\"scale\":0.5}"},
+                                                                    {"hooks", "[]"},
+                                                                    {"seed", "1,"}}) {
+    Checkpoint checkpoint = checkpoint_of(full_state());
+    checkpoint.state[key] = text;
+    EXPECT_THROW(from_checkpoint_state(checkpoint, "x"), DataError) << key;
+  }
+}
+
+}  // namespace
+}  // namespace mox
