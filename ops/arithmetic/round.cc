@@ -7,6 +7,7 @@ namespace {
 const Op kRound{
     .name = "round",
     .infer = elementwise::infer_floating_unary,
+    .gradient = no_gradient,
     .compile = elementwise::compile_instruction(elementwise::Opcode::kRound),
 };
 

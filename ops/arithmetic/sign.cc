@@ -7,6 +7,7 @@ namespace {
 const Op kSign{
     .name = "sign",
     .infer = elementwise::infer_numeric_unary,
+    .gradient = no_gradient,
     .compile = elementwise::compile_instruction(elementwise::Opcode::kSign),
 };
 

@@ -9,16 +9,19 @@ namespace {
 const Op kLess{
     .name = "less",
     .infer = elementwise::infer_ordering,
+    .gradient = no_gradient,
     .compile = elementwise::compile_instruction(elementwise::Opcode::kLess),
 };
 const Op kEqual{
     .name = "equal",
     .infer = elementwise::infer_equality,
+    .gradient = no_gradient,
     .compile = elementwise::compile_instruction(elementwise::Opcode::kEqual),
 };
 const Op kNotEqual{
     .name = "not_equal",
     .infer = elementwise::infer_equality,
+    .gradient = no_gradient,
     .compile = elementwise::compile_instruction(elementwise::Opcode::kNotEqual),
 };
 
@@ -28,6 +31,7 @@ const Op& less_equal_op() {
   static const Op op{
       .name = "less_equal",
       .infer = elementwise::infer_ordering,
+      .gradient = no_gradient,
       .compile = elementwise::compile_instruction(elementwise::Opcode::kLessEqual),
   };
   return op;
@@ -37,6 +41,7 @@ const Op& greater_equal_op() {
   static const Op op{
       .name = "greater_equal",
       .infer = elementwise::infer_ordering,
+      .gradient = no_gradient,
       .compile = elementwise::compile_instruction(elementwise::Opcode::kGreaterEqual),
   };
   return op;
@@ -46,6 +51,7 @@ const Op& greater_op() {
   static const Op op{
       .name = "greater",
       .infer = elementwise::infer_ordering,
+      .gradient = no_gradient,
       .compile = elementwise::compile_instruction(elementwise::Opcode::kGreater),
   };
   return op;

@@ -8,11 +8,13 @@ namespace {
 const Op kLogicalOr{
     .name = "logical_or",
     .infer = elementwise::infer_logical,
+    .gradient = no_gradient,
     .compile = elementwise::compile_instruction(elementwise::Opcode::kLogicalOr),
 };
 const Op kLogicalNot{
     .name = "logical_not",
     .infer = elementwise::infer_logical,
+    .gradient = no_gradient,
     .compile = elementwise::compile_instruction(elementwise::Opcode::kLogicalNot),
 };
 
@@ -22,6 +24,7 @@ const Op& logical_and_op() {
   static const Op op{
       .name = "logical_and",
       .infer = elementwise::infer_logical,
+      .gradient = no_gradient,
       .compile = elementwise::compile_instruction(elementwise::Opcode::kLogicalAnd),
   };
   return op;

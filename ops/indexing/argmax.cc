@@ -61,7 +61,7 @@ Kernel compile_argmax(const KernelRequest& request) {
   });
 }
 
-const Op kArgmax{.name = "argmax", .infer = infer_argmax, .compile = compile_argmax};
+const Op kArgmax{.name = "argmax", .infer = infer_argmax, .gradient = no_gradient, .compile = compile_argmax};
 
 }  // namespace
 

@@ -51,7 +51,8 @@ Kernel compile_one_hot(const KernelRequest& request) {
   });
 }
 
-const Op kOneHot{.name = "one_hot", .infer = infer_one_hot, .compile = compile_one_hot};
+const Op kOneHot{
+    .name = "one_hot", .infer = infer_one_hot, .gradient = no_gradient, .compile = compile_one_hot};
 
 }  // namespace
 

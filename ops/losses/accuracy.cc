@@ -38,7 +38,8 @@ Kernel compile_accuracy(const KernelRequest& request) {
   });
 }
 
-const Op kAccuracy{.name = "accuracy", .infer = infer_accuracy, .compile = compile_accuracy};
+const Op kAccuracy{
+    .name = "accuracy", .infer = infer_accuracy, .gradient = no_gradient, .compile = compile_accuracy};
 
 }  // namespace
 

@@ -36,7 +36,8 @@ Kernel compile_in_top_k(const KernelRequest& request) {
   });
 }
 
-const Op kInTopK{.name = "in_top_k", .infer = infer_in_top_k, .compile = compile_in_top_k};
+const Op kInTopK{
+    .name = "in_top_k", .infer = infer_in_top_k, .gradient = no_gradient, .compile = compile_in_top_k};
 
 }  // namespace
 

@@ -27,10 +27,16 @@ Kernel compile_exchange(const KernelRequest& request, ReplicaExchange::Of of) {
       "exchange");
 }
 
+// The sum of gradients is turned by the shares of the replicas into the one that sums values, and back.
+std::vector<Tensor> gradient_of_replica_sum_gradient(const GradientCall& call) {
+  return {replica_sum(call.gradient(), call.node.where)};
+}
+
 const Op& gradient_op() {
   static const Op op{.name = "replica_sum_gradient",
                      .kind = kNotPure,
                      .infer = infer_replica_sum,
+                     .gradient = gradient_of_replica_sum_gradient,
                      .compile = [](const KernelRequest& request) {
                        return compile_exchange(request, ReplicaExchange::Of::kGradients);
                      }};

@@ -7,6 +7,7 @@ namespace {
 const Op kStopGradient{
     .name = "stop_gradient",
     .infer = same_as_input,
+    .gradient = no_gradient,
     .compile = [](const KernelRequest& request) { return alias_kernel(request.node); },
 };
 

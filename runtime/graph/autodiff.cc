@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "runtime/base/error.h"
@@ -20,6 +21,11 @@ std::vector<bool> nodes_that_depend_on(const Graph& graph, std::span<const Tenso
     for (const Tensor& input : graph.nodes()[static_cast<size_t>(id)]->inputs)
       if (depends[static_cast<size_t>(input.node()->id)]) depends[static_cast<size_t>(id)] = true;
   return depends;
+}
+
+bool reads_one_that_depends(const Node& node, const std::vector<bool>& depends) {
+  return std::any_of(node.inputs.begin(), node.inputs.end(),
+                     [&](const Tensor& input) { return depends[static_cast<size_t>(input.node()->id)]; });
 }
 
 NodeTraits gradient_traits(NodeTraits traits) {
@@ -57,14 +63,22 @@ std::vector<Tensor> build_gradients(const Tensor& loss, std::span<const Tensor> 
   }
   for (int id = last; id >= 0; --id) {
     const Node& node = *graph.nodes()[static_cast<size_t>(id)];
-    if (!depends[static_cast<size_t>(id)] || !node.op->gradient) continue;
+    if (!depends[static_cast<size_t>(id)] || node.inputs.empty()) continue;
     std::vector<Tensor> output_gradients(node.outputs.size());
     bool reached = false;
     for (size_t i = 0; i < output_gradients.size(); ++i) {
       auto found = gradients.find(tensor_key(id, static_cast<int>(i)));
       if (found != gradients.end()) output_gradients[i] = found->second, reached = true;
     }
-    if (!reached) continue;
+    if (!reached || !reads_one_that_depends(node, depends)) continue;
+    if (!node.op->gradient)
+      throw InvalidArgument(
+          fmt::format("the gradient of the loss '{}' made at {} was asked for through '{}' made at {}, but "
+                      "its op '{}' has "
+                      "none. Compute it with other ops, give it one (docs/writing_an_op.md), or put "
+                      "stop_gradient around it "
+                      "where it shall count as a constant",
+                      loss.name(), to_string(loss.where()), node.name, to_string(node.where), node.op->name));
     LocationScope where(node.where);
     TraitsScope traits(gradient_traits(node.traits));
     const std::vector<Tensor> input_gradients = node.op->gradient({node, output_gradients});

@@ -17,11 +17,11 @@ struct AutodiffVocabulary {
   std::function<Tensor(const Tensor& like)> ones_like;          // the seed: 1 for the loss
 };
 
-// d(loss)/d(w) for every w in `targets`; undefined where the loss does not depend on it through
-// differentiable ops. `loss` is a scalar of a floating dtype and every target a tensor of its graph;
-// InvalidArgument otherwise, or if an op's gradient function does not answer with one tensor of the right
-// type for each input. Only nodes between `targets` and `loss` get gradient nodes. New nodes are named under
-// "gradients/" and carry their forward node's source location.
+// d(loss)/d(w) for every w in `targets`; undefined where the loss does not depend on it, or only through ops
+// that let none flow (no_gradient). `loss` is a scalar of a floating dtype and every target a tensor of its
+// graph; InvalidArgument otherwise, if an op between them has no gradient function, or if one does not answer
+// with one tensor of the right type for each input. Only nodes between `targets` and `loss` get gradient
+// nodes. New nodes are named under "gradients/" and carry their forward node's source location.
 std::vector<Tensor> build_gradients(const Tensor& loss, std::span<const Tensor> targets,
                                     const AutodiffVocabulary& vocabulary);
 

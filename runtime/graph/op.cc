@@ -31,6 +31,10 @@ Node& make_node(const Op& op, std::initializer_list<Tensor> inputs, Attributes a
   return make_node(op, std::vector<Tensor>(inputs), std::move(attributes), where);
 }
 
+std::vector<Tensor> no_gradient(const GradientCall& call) {
+  return std::vector<Tensor>(call.node.inputs.size());
+}
+
 std::vector<TensorType> same_as_input(const OpCall& call) { return {call.type(0)}; }
 
 }  // namespace mox

@@ -66,7 +66,9 @@ struct Op {
   std::string_view name;
   Kind kind = Kind::kCompute;
   std::function<std::vector<TensorType>(const OpCall&)> infer;
-  std::function<std::vector<Tensor>(const GradientCall&)> gradient = nullptr;  // none: no gradient passes
+  // Without one a derivative that would have to pass is an error (runtime/graph/autodiff.h); `no_gradient`
+  // where it is 0.
+  std::function<std::vector<Tensor>(const GradientCall&)> gradient = nullptr;
   std::function<Kernel(const KernelRequest&)> compile = nullptr;  // none for inputs, variables and constants
 };
 
@@ -82,6 +84,10 @@ inline Tensor make_tensor(const Op& op, std::initializer_list<Tensor> inputs, At
                           SourceLocation where) {
   return Tensor(&make_node(op, inputs, std::move(attributes), where), 0);
 }
+
+// The gradient function of an op whose results do not change with its inputs, but in steps: none flows to any
+// input.
+std::vector<Tensor> no_gradient(const GradientCall& call);
 
 // Shape rules that many ops share.
 std::vector<TensorType> same_as_input(const OpCall& call);  // output 0 has the type of input 0

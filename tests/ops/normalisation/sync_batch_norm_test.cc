@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 
+#include "ops/arithmetic/arithmetic.h"
+#include "ops/gradients.h"
 #include "ops/normalisation/normalisation.h"
+#include "ops/reduction/reduction.h"
 #include "ops/shape/shape.h"
 #include "runtime/base/error.h"
 #include "runtime/graph/replica_exchange.h"
@@ -43,6 +46,26 @@ TEST(SyncBatchNormOp, HasTheGradientOfItsFormula) {
 
 TEST(ReplicaSum, OfOneReplicaIsWhatItIsGivenAndSoIsItsGradient) {
   check_gradients([](std::span<const Tensor> in) { return replica_sum(in[0]); }, {random_array({3, 4}, 1)});
+}
+
+// The gradient of x as a function of all arguments, which has gradients itself.
+Build gradient_of_x(const Build& build) {
+  return [build](std::span<const Tensor> in) {
+    const Tensor y = build(in);
+    return gradients(reduce_sum(square(y) * y), in.first(1))[0];
+  };
+}
+
+TEST(SyncBatchNormOp, HasTheSecondDerivativeOfItsFormula) {
+  for (const Shape& shape : {Shape{3, 2}, Shape{4, 3, 2, 3}})
+    check_gradients(
+        gradient_of_x([](std::span<const Tensor> in) { return sync_batch_norm(in[0], in[1], in[2]).y; }),
+        arguments_for(shape));
+}
+
+TEST(ReplicaSum, HasTheSecondDerivativeOfItsOperand) {
+  check_gradients(gradient_of_x([](std::span<const Tensor> in) { return square(replica_sum(in[0])); }),
+                  {random_array({3, 4}, 1)});
 }
 
 // Three replicas that all give the same.

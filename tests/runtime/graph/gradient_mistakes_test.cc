@@ -2,6 +2,8 @@
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "ops/ops.h"
 #include "runtime/base/error.h"
 #include "tests/support/evaluate.h"
@@ -19,6 +21,8 @@ const Op kWrongShape{
     .name = "test_wrong_shape", .infer = same_as_input, .gradient = [](const GradientCall& call) {
       return std::vector<Tensor>{reduce_sum(call.gradient())};
     }};
+
+const Op kNone{.name = "test_none", .infer = same_as_input};
 
 class GradientMistakesTest : public ::testing::Test {
  protected:
@@ -40,6 +44,18 @@ TEST_F(GradientMistakesTest, AGradientFunctionThatReturnsTooFew) {
 TEST_F(GradientMistakesTest, AGradientFunctionThatReturnsAnotherShape) {
   EXPECT_THAT(refusal(reduce_sum(of(kWrongShape)), x_),
               AllOf(HasSubstr("'test_wrong_shape'"), HasSubstr("a gradient has the type of its input")));
+}
+
+// Nothing may be left out of a sum in silence.
+TEST_F(GradientMistakesTest, AnOpWithoutAGradientOnThePath) {
+  EXPECT_THAT(refusal(reduce_sum(square(x_) + of(kNone)), x_),
+              AllOf(HasSubstr("'test_none' has none"), HasSubstr("gradient_mistakes_test.cc"),
+                    HasSubstr("stop_gradient")));
+  const Tensor loss = reduce_sum(square(x_) + stop_gradient(of(kNone)));
+  EXPECT_TRUE(gradients(loss, std::span(&x_, 1))[0].defined());
+  const Tensor beside = graph_.input(1, {DType::kFloat32, {3}}, SourceLocation::current());
+  EXPECT_TRUE(gradients(reduce_sum(beside * of(kNone)), std::span(&beside, 1))[0].defined());
+  EXPECT_TRUE(gradients(reduce_sum(of(kNone)), std::array{of(kNone)}).size() == 1);
 }
 
 TEST_F(GradientMistakesTest, ATargetThatIsUndefinedOrOfAnotherGraph) {
