@@ -1,9 +1,9 @@
 #include "ops/elementwise/internal/functions.h"
 
-#include <Eigen/Core>
 #include <cstring>
 #include <type_traits>
 
+#include "ops/elementwise/internal/float_functions.h"
 #include "runtime/base/error.h"
 
 namespace mox::elementwise {
@@ -141,16 +141,11 @@ BlockFunction<Register> arithmetic(Opcode opcode) {
   }
 }
 
-using FloatArray = Eigen::Map<Eigen::ArrayXf, Eigen::Aligned32>;
-using ConstFloatArray = Eigen::Map<const Eigen::ArrayXf>;
+using float_functions::in_double;
 
-// One Eigen expression over the block. Eigen vectorises it without a scalar head or tail: the output is
-// aligned and its length is a multiple of kLane.
 template <typename Function>
-BlockFunction<float> eigen(Function) {
-  return [](float* out, const float* a, const float*, const float*, int64_t count) {
-    FloatArray(out, count) = Function{}(ConstFloatArray(a, count));
-  };
+BlockFunction<float> unary_in_double(Function) {
+  return unary<float>([](const Lanes& a) -> Lanes { return in_double(Function{}, a); });
 }
 
 BlockFunction<float> transcendental(Opcode opcode) {
@@ -162,30 +157,29 @@ BlockFunction<float> transcendental(Opcode opcode) {
     case Opcode::kLeakyRelu:
       return binary<float>([](auto a, auto slope) { return a < decltype(a){} ? a * slope : a; });
     case Opcode::kAbs:
-      return eigen([](const auto& a) { return a.abs(); });
+      return unary<float>([](const Lanes& a) -> Lanes { return float_functions::magnitude(a); });
     case Opcode::kSqrt:
-      return eigen([](const auto& a) { return a.sqrt(); });
-    // Not Eigen's rsqrt, which is an approximation.
+      return unary<float>([](const Lanes& a) -> Lanes { return float_functions::square_root(a); });
     case Opcode::kRsqrt:
-      return eigen([](const auto& a) { return a.sqrt().inverse(); });
-    case Opcode::kExp:
-      return eigen([](const auto& a) { return a.exp(); });
-    case Opcode::kLog:
-      return eigen([](const auto& a) { return a.log(); });
-    case Opcode::kSigmoid:
-      return eigen([](const auto& a) { return a.logistic(); });
-    case Opcode::kTanh:
-      return eigen([](const auto& a) { return a.tanh(); });
-    case Opcode::kSoftplus:  // max(x, 0) + log(1 + exp(-|x|)): no overflow
-      return eigen([](const auto& a) { return a.max(0.0f) + (-a.abs()).exp().log1p(); });
+      return unary<float>([](const Lanes& a) -> Lanes { return 1.0f / float_functions::square_root(a); });
     case Opcode::kFloor:
-      return eigen([](const auto& a) { return a.floor(); });
+      return unary<float>([](const Lanes& a) -> Lanes { return float_functions::rounded_down(a); });
     case Opcode::kRound:
-      return eigen([](const auto& a) { return a.rint(); });
+      return unary<float>([](const Lanes& a) -> Lanes { return float_functions::rounded(a); });
+    case Opcode::kExp:
+      return unary_in_double([](const auto& x) { return float_functions::exponential(x); });
+    case Opcode::kLog:
+      return unary_in_double([](const auto& x) { return float_functions::logarithm(x); });
+    case Opcode::kSigmoid:
+      return unary_in_double([](const auto& x) { return float_functions::sigmoid(x); });
+    case Opcode::kTanh:
+      return unary_in_double([](const auto& x) { return float_functions::hyperbolic_tangent(x); });
+    case Opcode::kSoftplus:
+      return unary_in_double([](const auto& x) { return float_functions::softplus(x); });
     case Opcode::kPow:
-      return [](float* out, const float* a, const float* b, const float*, int64_t count) {
-        FloatArray(out, count) = ConstFloatArray(a, count).pow(ConstFloatArray(b, count));
-      };
+      return binary<float>([](const Lanes& a, const Lanes& b) -> Lanes {
+        return in_double([](const auto& x, const auto& y) { return float_functions::power(x, y); }, a, b);
+      });
     default:
       return nullptr;
   }
