@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "moxing/config/optimizer_rows.h"
 #include "moxing/optimizers/internal/built_in_optimizer.h"
 #include "moxing/optimizers/internal/rule_optimizer.h"
 #include "runtime/base/error.h"
@@ -22,16 +23,9 @@ struct Registration {
 };
 
 const std::vector<Registration>& registrations() {
-  static const std::vector<Registration> table = {
-      {"adadelta", internal::make_adadelta, {"rho", "epsilon"}},
-      {"adagrad", internal::make_adagrad, {"initial_accumulator", "epsilon"}},
-      {"adam", internal::make_adam, {"beta1", "beta2", "epsilon"}},
-      {"adamw", internal::make_adamw, {"beta1", "beta2", "epsilon"}},
-      {"ftrl", internal::make_ftrl, {"initial_accumulator", "l1_regularization", "l2_regularization"}},
-      {"momentum", internal::make_momentum, {"momentum", "nesterov"}},
-      {"rmsprop", internal::make_rmsprop, {"rho", "momentum", "epsilon", "centered"}},
-      {"sgd", internal::make_sgd, {}},
-  };
+#define MOX_ROW(name, ...) {#name, internal::make_##name, {__VA_ARGS__}},
+  static const std::vector<Registration> table = {MOX_OPTIMIZER_ROWS(MOX_ROW)};
+#undef MOX_ROW
   return table;
 }
 

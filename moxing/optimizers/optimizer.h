@@ -109,7 +109,7 @@ struct OptimizerOptions {
   std::optional<double> l2_regularization = {};  // ftrl (0); >= 0
 };
 
-// The optimizer of that name: sgd, momentum, adam, adamw, adagrad, adadelta, rmsprop, ftrl.
+// The optimizer of that name, one of moxing/config/optimizer_rows.h (sgd, momentum, adam ...).
 // Everything is checked here, not when the run starts. Throws InvalidArgument for an unknown name (naming the
 // nearest known one), for an option that the optimizer does not use, and for a value out of its range.
 OptimizerFn get_optimizer_fn(std::string_view name, OptimizerOptions options = {});

@@ -1,7 +1,17 @@
 // Options of Optimizer: the update rule and what bounds gradients.
 #include "moxing/config/internal/option_tables.h"
+#include "moxing/config/optimizer_rows.h"
 
 namespace mox::internal {
+namespace {
+
+std::vector<std::string> optimizer_names() {
+#define MOX_ROW(name, ...) #name,
+  return {MOX_OPTIMIZER_ROWS(MOX_ROW)};
+#undef MOX_ROW
+}
+
+}  // namespace
 
 std::vector<Option> options_of_optimizer() {
   return {
@@ -12,7 +22,7 @@ std::vector<Option> options_of_optimizer() {
        .default_value = {},
        .group = "Optimizer",
        .help = "The update rule. Not given: the program's, else sgd.",
-       .allowed = {"sgd", "momentum", "adam", "adamw", "adagrad", "adadelta", "rmsprop", "ftrl"}},
+       .allowed = optimizer_names()},
       {.name = "optimizer.learning_rate",
        .type = OptionType::kNumberOrString,
        .default_value = {},

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "moxing/config/optimizer_rows.h"
 #include "moxing/optimizers/optimizer.h"
 
 namespace mox::internal {
@@ -32,14 +33,9 @@ class RuleOptimizer : public Optimizer {
   std::string settings_;
 };
 
-// One a file: optimizer_<name>.cc. They take valid options and read those that belong to them.
-std::unique_ptr<Optimizer> make_sgd(const OptimizerOptions& options);
-std::unique_ptr<Optimizer> make_momentum(const OptimizerOptions& options);
-std::unique_ptr<Optimizer> make_adam(const OptimizerOptions& options);
-std::unique_ptr<Optimizer> make_adamw(const OptimizerOptions& options);
-std::unique_ptr<Optimizer> make_adagrad(const OptimizerOptions& options);
-std::unique_ptr<Optimizer> make_adadelta(const OptimizerOptions& options);
-std::unique_ptr<Optimizer> make_rmsprop(const OptimizerOptions& options);
-std::unique_ptr<Optimizer> make_ftrl(const OptimizerOptions& options);
+// make_<name>, one a file <name>.cc. They take valid options and read those that belong to them.
+#define MOX_ROW(name, ...) std::unique_ptr<Optimizer> make_##name(const OptimizerOptions& options);
+MOX_OPTIMIZER_ROWS(MOX_ROW)
+#undef MOX_ROW
 
 }  // namespace mox::internal
