@@ -1,0 +1,144 @@
+#include "moxing/file/file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "moxing/file/internal/store.h"
+#include "runtime/base/error.h"
+
+namespace mox::file {
+
+using internal::parse_url;
+using internal::store_of;
+using internal::Url;
+
+namespace internal {
+
+Store& store_of(const Url& url) { return url.remote ? object_store() : local_store(); }
+
+}  // namespace internal
+
+bool is_remote(std::string_view url) { return parse_url(url).remote; }
+
+std::string read(const std::string& url) {
+  const Url place = parse_url(url);
+  return store_of(place).read(place);
+}
+
+void write(const std::string& url, std::string_view content) {
+  const Url place = parse_url(url);
+  store_of(place).write(place, content);
+}
+
+void append(const std::string& url, std::string_view content) {
+  const Url place = parse_url(url);
+  store_of(place).append(place, content);
+}
+
+void append_remote(const std::string& url, std::string_view content) {
+  const Url place = parse_url(url);
+  if (!place.remote)
+    throw InvalidArgument(fmt::format("append_remote: '{}' is a local file; append takes both", url));
+  store_of(place).append(place, content);
+}
+
+bool exists(const std::string& url) {
+  const Url place = parse_url(url);
+  return store_of(place).stat(place).has_value();
+}
+
+bool is_directory(const std::string& url) {
+  const Url place = parse_url(url);
+  const auto found = store_of(place).stat(place);
+  return found && found->is_directory;
+}
+
+Stat stat(const std::string& url) {
+  const Url place = parse_url(url);
+  auto found = store_of(place).stat(place);
+  if (!found) throw NotFound(fmt::format("no file and no directory '{}'", url));
+  return *std::move(found);
+}
+
+std::vector<DirectoryEntry> scan_dir(const std::string& url, const ListOptions& options) {
+  const Url place = parse_url(url);
+  std::vector<DirectoryEntry> entries = store_of(place).list(place, options.recursive);
+  std::erase_if(entries, [&](const DirectoryEntry& entry) {
+    return entry.stat.is_directory ? options.skip_dir : options.skip_file;
+  });
+  for (DirectoryEntry& entry : entries) entry.url = to_string(join(place, entry.name));
+  return entries;
+}
+
+std::vector<std::string> list_directory(const std::string& url, const ListOptions& options) {
+  std::vector<std::string> names;
+  for (DirectoryEntry& entry : scan_dir(url, options)) names.push_back(std::move(entry.name));
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<WalkEntry> walk(const std::string& url) {
+  const Url place = parse_url(url);
+  std::map<std::string, WalkEntry> found;  // by the directory's name from the top, with a slash; "" is the top
+  found[""].directory = url;
+  for (const DirectoryEntry& entry : store_of(place).list(place, true)) {
+    const size_t slash = entry.name.rfind('/');
+    const std::string parent = slash == std::string::npos ? "" : entry.name.substr(0, slash + 1);
+    const std::string name = entry.name.substr(parent.size());
+    if (entry.stat.is_directory) {
+      found[parent].directories.push_back(name);
+      found[entry.name + "/"].directory = to_string(join(place, entry.name));
+    } else {
+      found[parent].files.push_back(name);
+    }
+  }
+  std::vector<WalkEntry> entries;
+  for (auto& [name, entry] : found) {
+    std::sort(entry.directories.begin(), entry.directories.end());
+    std::sort(entry.files.begin(), entry.files.end());
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+int64_t get_size(const std::string& url, bool recursive) {
+  const Url place = parse_url(url);
+  const auto found = store_of(place).stat(place);
+  if (!found) throw NotFound(fmt::format("no file and no directory '{}'", url));
+  if (!found->is_directory) return found->length;
+  if (!recursive)
+    throw FailedPrecondition(fmt::format("get_size: '{}' is a directory; recursive = true adds its files up", url));
+  int64_t bytes = 0;
+  for (const DirectoryEntry& entry : store_of(place).list(place, true)) bytes += entry.stat.length;
+  return bytes;
+}
+
+void make_dirs(const std::string& url) {
+  const Url place = parse_url(url);
+  store_of(place).make_directories(place);
+}
+
+void mk_dir(const std::string& url) {
+  const Url place = parse_url(url);
+  store_of(place).make_directory(place);
+}
+
+void remove(const std::string& url, bool recursive) {
+  const Url place = parse_url(url);
+  internal::Store& store = store_of(place);
+  if (place.remote && place.path.empty())
+    throw FailedPrecondition(fmt::format("'{}' is a whole bucket, which is not removed here", url));
+  if (recursive) return store.remove_tree(place);
+  // A link to a directory is a file here.
+  const auto found = store.stat(place);
+  if (found && found->is_directory) {
+    if (store.list(place, false).empty()) return store.remove_tree(place);
+    throw FailedPrecondition(
+        fmt::format("'{}' is a directory that is not empty; recursive = true removes it with all in it", url));
+  }
+  store.remove_file(place);
+}
+
+}  // namespace mox::file

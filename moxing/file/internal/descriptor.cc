@@ -1,0 +1,83 @@
+#include "moxing/file/internal/descriptor.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "runtime/base/error.h"
+
+namespace mox::file::internal {
+
+Descriptor::~Descriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+Descriptor::Descriptor(Descriptor&& other) noexcept : fd_(other.release()) {}
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+int Descriptor::release() { return std::exchange(fd_, -1); }
+
+void throw_system(std::string_view doing, const std::string& path, int error) {
+  throw IoError(fmt::format("cannot {} '{}': {}", doing, path, std::strerror(error)));
+}
+
+void write_fully(int fd, std::string_view content, const std::string& path) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(fd, content.data(), std::min<size_t>(content.size(), 1 << 30));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw_system("write", path, errno);
+    content.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+void write_fully_at(int fd, std::string_view content, int64_t offset, const std::string& path) {
+  while (!content.empty()) {
+    const ssize_t written = ::pwrite(fd, content.data(), std::min<size_t>(content.size(), 1 << 30), offset);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw_system("write", path, errno);
+    content.remove_prefix(static_cast<size_t>(written));
+    offset += written;
+  }
+}
+
+std::string read_fully_at(int fd, int64_t offset, int64_t length, const std::string& path) {
+  std::string content(static_cast<size_t>(length), '\0');
+  size_t filled = 0;
+  while (filled < content.size()) {
+    const ssize_t got = ::pread(fd, content.data() + filled, std::min<size_t>(content.size() - filled, 1 << 30),
+                                offset + static_cast<int64_t>(filled));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw_system("read", path, errno);
+    if (got == 0) break;
+    filled += static_cast<size_t>(got);
+  }
+  content.resize(filled);
+  return content;
+}
+
+Descriptor open_ordinary_file(const std::string& path) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (file.get() < 0) {
+    if (errno == ENOENT || errno == ENOTDIR) throw NotFound(fmt::format("no file '{}'", path));
+    throw_system("open", path, errno);
+  }
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) throw_system("look at", path, errno);
+  if (S_ISDIR(status.st_mode)) throw FailedPrecondition(fmt::format("'{}' is a directory; a file is needed", path));
+  if (!S_ISREG(status.st_mode))
+    throw IoError(fmt::format("'{}' is a pipe, a socket or a device; a file is needed", path));
+  return file;
+}
+
+void sync_file(int fd, const std::string& path) {
+  if (::fsync(fd) != 0 && errno != EINVAL) throw_system("flush", path, errno);
+}
+
+}  // namespace mox::file::internal

@@ -1,0 +1,224 @@
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "moxing/file/internal/descriptor.h"
+#include "moxing/file/internal/removal_report.h"
+#include "moxing/file/internal/store.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+
+namespace mox::file::internal {
+namespace {
+
+Stat stat_of(const struct stat& status) {
+  Stat stat;
+  stat.is_directory = S_ISDIR(status.st_mode);
+  stat.length = stat.is_directory ? 0 : status.st_size;
+  stat.mtime = std::chrono::system_clock::time_point(std::chrono::duration_cast<std::chrono::system_clock::duration>(
+      std::chrono::seconds(status.st_mtim.tv_sec) + std::chrono::nanoseconds(status.st_mtim.tv_nsec)));
+  return stat;
+}
+
+[[noreturn]] void refuse_directory(std::string_view doing, const std::string& path) {
+  throw FailedPrecondition(fmt::format("cannot {} '{}': it is a directory", doing, path));
+}
+
+struct Found {
+  std::string name;
+  struct stat status {};
+  bool is_link = false;
+};
+
+// What is in a directory, sorted. What goes away meanwhile is left out.
+std::vector<Found> entries_of(const std::string& path, bool follow) {
+  DIR* directory = ::opendir(path.c_str());
+  if (!directory) throw_system("list", path, errno);
+  std::vector<Found> entries;
+  int failure = 0;
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(directory);
+    if (!entry) {
+      failure = errno;
+      break;
+    }
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    Found found{std::string(name)};
+    if (::fstatat(::dirfd(directory), entry->d_name, &found.status, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    found.is_link = S_ISLNK(found.status.st_mode);
+    struct stat followed {};
+    // What a broken link leads to is nothing: an empty file, so that a copy names it.
+    if (found.is_link && follow) {
+      if (::fstatat(::dirfd(directory), entry->d_name, &followed, 0) == 0)
+        found.status = followed;
+      else
+        found.status.st_size = 0;
+    }
+    entries.push_back(std::move(found));
+  }
+  ::closedir(directory);
+  if (failure) throw_system("list", path, failure);
+  std::sort(entries.begin(), entries.end(), [](const Found& a, const Found& b) { return a.name < b.name; });
+  return entries;
+}
+
+using FileId = std::pair<dev_t, ino_t>;
+
+void list_below(const std::string& path, const std::string& prefix, bool recursive, std::vector<FileId>& above,
+                std::vector<DirectoryEntry>& entries) {
+  for (const Found& found : entries_of(path, true)) {
+    const std::string name = prefix + found.name;
+    entries.push_back({name, {}, stat_of(found.status)});
+    if (!recursive || !S_ISDIR(found.status.st_mode)) continue;
+    const std::string below = fmt::format("{}{}{}", path, path.ends_with('/') ? "" : "/", found.name);
+    const FileId id{found.status.st_dev, found.status.st_ino};
+    if (std::find(above.begin(), above.end(), id) != above.end())
+      throw IoError(fmt::format("cannot list '{}': the link leads to a directory that it lies in", below));
+    above.push_back(id);
+    list_below(below, name + "/", recursive, above, entries);
+    above.pop_back();
+  }
+}
+
+// Removes a directory that is no link, and what is in it.
+void remove_below(const std::string& path, RemovalReport& report) {
+  std::vector<Found> entries;
+  try {
+    entries = entries_of(path, false);
+  } catch (const IoError& error) {
+    report.keep(path, error.what());
+    return;
+  }
+  for (const Found& found : entries) {
+    const std::string below = path + "/" + found.name;
+    if (S_ISDIR(found.status.st_mode))
+      remove_below(below, report);
+    else if (::unlink(below.c_str()) != 0 && errno != ENOENT)
+      report.keep(below, std::strerror(errno));
+  }
+  if (::rmdir(path.c_str()) != 0 && errno != ENOENT && errno != ENOTEMPTY) report.keep(path, std::strerror(errno));
+}
+
+class LocalStore : public Store {
+ public:
+  std::optional<Stat> stat(const Url& url) override {
+    struct stat status {};
+    if (::stat(url.path.c_str(), &status) == 0) return stat_of(status);
+    if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
+    throw_system("look at", url.path, errno);
+  }
+
+  std::vector<DirectoryEntry> list(const Url& url, bool recursive) override {
+    struct stat status {};
+    if (::stat(url.path.c_str(), &status) != 0) {
+      if (errno == ENOENT || errno == ENOTDIR) throw NotFound(fmt::format("no directory '{}'", url.path));
+      throw_system("list", url.path, errno);
+    }
+    if (!S_ISDIR(status.st_mode))
+      throw FailedPrecondition(fmt::format("cannot list '{}': it is a file", url.path));
+    std::vector<DirectoryEntry> entries;
+    std::vector<FileId> above{{status.st_dev, status.st_ino}};
+    list_below(without_slash(url).path, "", recursive, above, entries);
+    return entries;
+  }
+
+  std::string read(const Url& url) override {
+    if (is_directory(url)) refuse_directory("read", url.path);
+    return read_file(url.path);
+  }
+
+  void write(const Url& url, std::string_view content) override {
+    require_file(url, "write");
+    make_parent(url);
+    write_file_atomically(url.path, content);
+  }
+
+  void append(const Url& url, std::string_view content) override {
+    require_file(url, "append to");
+    make_parent(url);
+    Descriptor file(::open(url.path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+    if (file.get() < 0) throw_system("open", url.path, errno);
+    // Other writers that come this way wait, so that what fails can be taken back.
+    ::flock(file.get(), LOCK_EX);
+    struct stat before {};
+    if (::fstat(file.get(), &before) != 0) throw_system("look at", url.path, errno);
+    try {
+      write_fully(file.get(), content, url.path);
+      if (::fsync(file.get()) != 0 && errno != EINVAL) throw_system("flush", url.path, errno);
+    } catch (const IoError&) {
+      if (S_ISREG(before.st_mode) && ::ftruncate(file.get(), before.st_size) != 0)
+        throw IoError(fmt::format("'{}' has a part of what should have been appended: {}", url.path,
+                                  std::strerror(errno)));
+      throw;
+    }
+  }
+
+  void make_directories(const Url& url) override { mox::make_directories(url.path); }
+
+  void make_directory(const Url& url) override {
+    const std::string path = without_slash(url).path;
+    if (::mkdir(path.c_str(), 0777) == 0) return;
+    if (errno == EEXIST) throw FailedPrecondition(fmt::format("cannot make the directory '{}': the name is taken", path));
+    if (errno == ENOENT)
+      throw NotFound(fmt::format("cannot make the directory '{}': the one it lies in is not there", path));
+    throw_system("make the directory", path, errno);
+  }
+
+  void remove_file(const Url& url) override {
+    if (::unlink(url.path.c_str()) == 0) return;
+    if (errno == ENOENT || errno == ENOTDIR) throw NotFound(fmt::format("no file '{}'", url.path));
+    if (errno == EISDIR) refuse_directory("remove", url.path);
+    throw_system("remove", url.path, errno);
+  }
+
+  void remove_tree(const Url& url) override {
+    const std::string path = without_slash(url).path;
+    std::error_code error;
+    const auto canonical = std::filesystem::weakly_canonical(path, error);
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) != 0) {
+      if (errno == ENOENT || errno == ENOTDIR) throw NotFound(fmt::format("nothing to remove at '{}'", url.path));
+      throw_system("remove", url.path, errno);
+    }
+    if (!S_ISDIR(status.st_mode)) return remove_file({.remote = false, .scheme = {}, .bucket = {}, .path = path});
+    const std::string last = std::filesystem::path(path).filename();
+    if (canonical == "/" || last == "." || last == "..")
+      throw FailedPrecondition(fmt::format("'{}' is not removed: name the directory itself", url.path));
+    RemovalReport report;
+    remove_below(path, report);
+    if (::lstat(path.c_str(), &status) == 0) report.keep(path, "it is not empty");
+    report.throw_if_any(url.path);
+  }
+
+ private:
+  bool is_directory(const Url& url) {
+    const std::optional<Stat> found = stat(url);
+    return found && found->is_directory;
+  }
+  void require_file(const Url& url, std::string_view doing) {
+    if (url.path.ends_with('/') || is_directory(url)) refuse_directory(doing, url.path);
+  }
+  static void make_parent(const Url& url) {
+    const std::string parent = std::filesystem::path(url.path).parent_path();
+    if (!parent.empty()) mox::make_directories(parent);
+  }
+};
+
+}  // namespace
+
+Store& local_store() {
+  static LocalStore store;
+  return store;
+}
+
+}  // namespace mox::file::internal

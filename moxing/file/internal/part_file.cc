@@ -1,0 +1,131 @@
+#include "moxing/file/internal/part_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+
+#include "moxing/file/s3/digest.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+
+namespace mox::file::internal {
+namespace {
+
+constexpr int kPermissions = 0644;
+
+std::string parent_directory(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path();
+  return parent.empty() ? "." : parent;
+}
+
+// A file of this name that is ours alone. Another process may give it its final name between opening and locking.
+Descriptor open_locked(const std::string& path) {
+  for (;;) {
+    Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kPermissions));
+    if (file.get() < 0) throw_system("create", path, errno);
+    if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0)
+      throw IoError(fmt::format("'{}' is being written by another process", path));
+    struct stat ours {}, named {};
+    if (::fstat(file.get(), &ours) == 0 && ::stat(path.c_str(), &named) == 0 && ours.st_ino == named.st_ino &&
+        ours.st_dev == named.st_dev)
+      return file;
+  }
+}
+
+}  // namespace
+
+PartFile::PartFile(std::string path)
+    : path_(std::move(path)), part_path_(path_ + ".part"), journal_path_(part_path_ + ".journal"),
+      file_(open_locked(part_path_)) {}
+
+void PartFile::begin(const std::string& source, int64_t size) {
+  std::string journal;
+  try {
+    journal = read_file(journal_path_);
+  } catch (const NotFound&) {
+  }
+  const std::string title = source + "\n";
+  struct stat status {};
+  const bool continues = journal.starts_with(title) && ::fstat(file_.get(), &status) == 0 && status.st_size == size;
+  if (continues) {
+    // "INDEX MD5\n"; a line that a crash has cut off counts for nothing.
+    for (size_t at = title.size(); at < journal.size();) {
+      const size_t end = journal.find('\n', at);
+      if (end == std::string::npos) break;
+      const std::string_view line = std::string_view(journal).substr(at, end - at);
+      at = end + 1;
+      int64_t index = -1;
+      const auto [rest, error] = std::from_chars(line.data(), line.data() + line.size(), index);
+      if (error != std::errc() || rest == line.data() + line.size() || *rest != ' ') continue;
+      std::string digest = s3::from_hex(line.substr(static_cast<size_t>(rest - line.data()) + 1));
+      if (digest.size() == 16) recorded_[index] = std::move(digest);
+    }
+  } else {
+    clear();
+    if (const int error = ::posix_fallocate(file_.get(), 0, size); error == ENOSPC || error == EFBIG || error == EDQUOT) {
+      discard();
+      throw_system("make room for", part_path_, error);
+    } else if (error && ::ftruncate(file_.get(), size) != 0) {
+      throw_system("write", part_path_, errno);
+    }
+  }
+  journal_ = Descriptor(::open(journal_path_.c_str(),
+                               O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (continues ? 0 : O_TRUNC), kPermissions));
+  if (journal_.get() < 0) throw_system("create", journal_path_, errno);
+  if (continues && !journal.ends_with('\n')) write_fully(journal_.get(), "\n", journal_path_);
+  if (!continues) write_fully(journal_.get(), title, journal_path_);
+}
+
+std::string PartFile::recorded(int64_t index) const {
+  const auto found = recorded_.find(index);
+  return found == recorded_.end() ? "" : found->second;
+}
+
+void PartFile::write(std::string_view content, int64_t offset) {
+  write_fully_at(file_.get(), content, offset, part_path_);
+}
+
+void PartFile::record(int64_t index, const std::string& md5) {
+  const std::lock_guard lock(mutex_);
+  write_fully(journal_.get(), fmt::format("{} {}\n", index, s3::hex(md5)), journal_path_);
+}
+
+std::string PartFile::read(int64_t offset, int64_t length) const {
+  return read_fully_at(file_.get(), offset, length, part_path_);
+}
+
+void PartFile::clear() {
+  recorded_.clear();
+  if (::ftruncate(file_.get(), 0) != 0) throw_system("write", part_path_, errno);
+}
+
+void PartFile::publish(bool durable) {
+  if (durable) sync_file(file_.get(), part_path_);
+  if (::rename(part_path_.c_str(), path_.c_str()) != 0) throw_system("rename a finished file to", path_, errno);
+  if (journal_.get() >= 0) ::unlink(journal_path_.c_str());
+  if (durable) sync_directory(parent_directory(path_));
+}
+
+void PartFile::discard() {
+  ::unlink(journal_path_.c_str());
+  ::unlink(part_path_.c_str());
+}
+
+void require_free_disk(const std::string& path, int64_t bytes) {
+  std::filesystem::path place = std::filesystem::absolute(path);
+  while (place.has_relative_path() && !std::filesystem::exists(place)) place = place.parent_path();
+  struct statvfs status {};
+  if (::statvfs(place.c_str(), &status) != 0) return;  // it will say so itself
+  const auto free = static_cast<int64_t>(status.f_bavail) * static_cast<int64_t>(status.f_frsize);
+  if (free < bytes)
+    throw IoError(fmt::format("{} bytes are to be written to '{}', whose disk has {} left", bytes, path, free));
+}
+
+}  // namespace mox::file::internal

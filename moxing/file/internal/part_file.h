@@ -1,0 +1,50 @@
+// A file on its way: `<name>.part`, and for large ones a journal of the ranges that are there, `<name>.part.journal`.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "moxing/file/internal/descriptor.h"
+
+namespace mox::file::internal {
+
+class PartFile {
+ public:
+  // Opens or makes `<path>.part` and locks it: one process at a time writes it. IoError if another one does.
+  explicit PartFile(std::string path);
+
+  // Takes the ranges that an earlier attempt has written, if it was about the same thing: `source` names it (its ETag, its size, the
+  // size of a range). Makes room on the disk. IoError if there is too little.
+  void begin(const std::string& source, int64_t size);
+
+  // The MD5 (16 bytes) of what a range should hold if the journal has it; "" otherwise. The file may lie: compare.
+  std::string recorded(int64_t index) const;
+
+  void write(std::string_view content, int64_t offset);
+  void record(int64_t index, const std::string& md5);  // after its bytes were written
+  std::string read(int64_t offset, int64_t length) const;
+  int descriptor() const { return file_.get(); }
+
+  // Empties it.
+  void clear();
+
+  // Gives it its name. `durable`: on the disk before and after.
+  void publish(bool durable);
+
+  // Removes it and its journal.
+  void discard();
+
+ private:
+  const std::string path_, part_path_, journal_path_;
+  Descriptor file_, journal_;
+  std::mutex mutex_;  // of the journal
+  std::map<int64_t, std::string> recorded_;
+};
+
+// IoError if the file system of `path` (which need not exist yet) has less than `bytes` to give.
+void require_free_disk(const std::string& path, int64_t bytes);
+
+}  // namespace mox::file::internal

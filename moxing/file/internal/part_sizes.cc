@@ -1,0 +1,44 @@
+#include "moxing/file/internal/part_sizes.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "moxing/file/s3/client.h"
+
+namespace mox::file::internal {
+
+int64_t part_size_for(int64_t size) {
+  constexpr int64_t kSmallestPart = 8 << 20, kMebibyte = 1 << 20;
+  const int64_t needed = count_of_parts(size, kMostParts);
+  return std::max(kSmallestPart, count_of_parts(needed, kMebibyte) * kMebibyte);
+}
+
+int64_t parts_in_etag(std::string_view etag) {
+  if (etag.size() < 34 || etag[32] != '-' || s3::from_hex(etag.substr(0, 32)).empty()) return 0;
+  const std::string_view digits = etag.substr(33);
+  int64_t count = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
+  return error == std::errc() && end == digits.data() + digits.size() && count >= 1 && count <= kMostParts ? count : 0;
+}
+
+void EtagHasher::update(std::string_view bytes) {
+  if (part_size_ == 0) return md5_.update(bytes);
+  while (!bytes.empty()) {
+    const auto piece = static_cast<size_t>(std::min<int64_t>(part_size_ - in_part_, static_cast<int64_t>(bytes.size())));
+    md5_.update(bytes.substr(0, piece));
+    bytes.remove_prefix(piece);
+    in_part_ += static_cast<int64_t>(piece);
+    if (in_part_ == part_size_) {
+      parts_.push_back(md5_.finish());
+      in_part_ = 0;
+    }
+  }
+}
+
+std::string EtagHasher::finish() {
+  if (part_size_ == 0) return s3::hex(md5_.finish());
+  if (in_part_ > 0) parts_.push_back(md5_.finish());
+  return s3::etag_of_parts(parts_);
+}
+
+}  // namespace mox::file::internal

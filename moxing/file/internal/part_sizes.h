@@ -1,0 +1,47 @@
+// How large files are cut, and what the cuts mean for ETags.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "moxing/file/s3/digest.h"
+
+namespace mox::file::internal {
+
+// Files up to this size travel in one request.
+constexpr int64_t kSingleRequest = 16 << 20;
+
+// Ranges of downloads whose parts are unknown or larger than the latter.
+constexpr int64_t kRange = 8 << 20;
+constexpr int64_t kLongestRange = 64 << 20;
+
+// What stores take: 10,000 parts, each but the last of at least 5 MiB; 5 TiB in all; 5 GiB by one copy.
+constexpr int64_t kMostParts = 10'000;
+constexpr int64_t kLargestObject = int64_t{5} << 40;
+constexpr int64_t kLargestSingleCopy = int64_t{5} << 30;
+
+// The size of a part of an upload: 8 MiB, or whole MiB such that there are at most 10,000.
+int64_t part_size_for(int64_t size);
+
+inline int64_t count_of_parts(int64_t size, int64_t part_size) { return (size + part_size - 1) / part_size; }
+
+// The number of parts that an ETag tells of ("...-12"); 0 for any other.
+int64_t parts_in_etag(std::string_view etag);
+
+// The ETag of content that comes in order, piece by piece. `part_size` 0: a plain MD5.
+class EtagHasher {
+ public:
+  explicit EtagHasher(int64_t part_size) : part_size_(part_size) {}
+  void update(std::string_view bytes);
+  std::string finish();
+
+ private:
+  const int64_t part_size_;
+  int64_t in_part_ = 0;
+  s3::Md5 md5_;
+  std::vector<std::string> parts_;
+};
+
+}  // namespace mox::file::internal

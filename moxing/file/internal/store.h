@@ -1,0 +1,41 @@
+// What holds files: the local file systems, or an object store. The functions of file.h and copies are written on this alone.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "moxing/file/file.h"
+#include "moxing/file/internal/url.h"
+
+namespace mox::file::internal {
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // Nothing if there is neither a file nor a directory.
+  virtual std::optional<Stat> stat(const Url& url) = 0;
+
+  // What is in a directory, or with `recursive` below it, sorted by name; a directory before what is in it. Entries have names
+  // and Stats; their urls are empty. NotFound, FailedPrecondition if it is a file.
+  virtual std::vector<DirectoryEntry> list(const Url& url, bool recursive) = 0;
+
+  virtual std::string read(const Url& url) = 0;
+  virtual void write(const Url& url, std::string_view content) = 0;
+  virtual void append(const Url& url, std::string_view content) = 0;
+
+  virtual void make_directories(const Url& url) = 0;
+  virtual void make_directory(const Url& url) = 0;
+
+  virtual void remove_file(const Url& url) = 0;
+  virtual void remove_tree(const Url& url) = 0;  // as file.h says
+};
+
+Store& local_store();
+Store& object_store();
+Store& store_of(const Url& url);
+
+}  // namespace mox::file::internal

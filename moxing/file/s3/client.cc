@@ -1,0 +1,230 @@
+#include "moxing/file/s3/client.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include "moxing/file/s3/digest.h"
+#include "moxing/file/s3/internal/call.h"
+#include "moxing/file/s3/store_error.h"
+#include "moxing/file/s3/uri.h"
+
+namespace mox::file::s3 {
+namespace {
+
+int64_t number_in(const std::string& text, int64_t otherwise) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() && !text.empty() && number >= 0 ? number : otherwise;
+}
+
+ObjectInfo info_of(const HttpResponse& response, const std::string& shown) {
+  ObjectInfo info;
+  info.size = number_in(response.header("content-length"), -1);
+  info.etag = without_quotes(response.header("etag"));
+  info.mtime = parse_time(response.header("last-modified"));
+  info.part_size = number_in(response.header("x-amz-meta-mox-part-size"), 0);
+  info.encrypted = response.header("x-amz-server-side-encryption") == "aws:kms" ||
+                   !response.header("x-amz-server-side-encryption-customer-algorithm").empty();
+  info.appendable = response.header("x-obs-object-type") == "Appendable";
+  info.next_position = number_in(response.header("x-obs-next-append-position"), info.size);
+  if (info.size < 0) throw DataError(fmt::format("the store does not say how long '{}' is", shown));
+  return info;
+}
+
+// A key that XML 1.0 cannot hold.
+bool fits_xml(const std::string& key) {
+  return std::none_of(key.begin(), key.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+}
+
+// A body that is not the object's costs another request, a few times; then the object itself is damaged.
+constexpr int kMostReadings = 3;
+
+}  // namespace
+
+std::string etag_of_parts(const std::vector<std::string>& md5s) {
+  std::string all;
+  for (const std::string& md5 : md5s) all += md5;
+  return fmt::format("{}-{}", hex(md5(all)), md5s.size());
+}
+
+bool is_md5(const std::string& etag) {
+  return etag.size() == 32 && from_hex(etag).size() == 16;
+}
+
+Client::Client(const StoreOptions& options)
+    : options_(options),
+      http_({.connections = options.connections,
+             .verify_tls = options.verify_tls,
+             .ca_file = options.ca_file,
+             .connect_timeout_s = options.connect_timeout_s,
+             .stall_s = options.stall_s}) {
+  if (options_.region.empty()) options_.region = region_of_profile(options_);
+}
+
+Client::~Client() = default;
+
+std::optional<ObjectInfo> Client::head(const ObjectName& object, std::stop_token stop) {
+  try {
+    return info_of(send({.operation = "HeadObject", .method = "HEAD", .object = object}, stop), object.shown());
+  } catch (const NotFound&) {
+    return std::nullopt;
+  }
+}
+
+int64_t Client::size_of_first_part(const ObjectName& object, std::stop_token stop) {
+  try {
+    const HttpResponse response = send(
+        {.operation = "HeadObject", .method = "HEAD", .object = object, .query = {{"partNumber", "1"}}}, stop);
+    if (response.status != 206) return 0;  // the whole object
+    return number_in(response.header("content-length"), 0);
+  } catch (const StoreError&) {
+    return 0;
+  }
+}
+
+std::string Client::get(const ObjectName& object, int64_t most_bytes, ObjectInfo* info, std::stop_token stop) {
+  for (int reading = 1;; ++reading) {
+    HttpResponse response =
+        send({.operation = "GetObject", .method = "GET", .object = object, .most_bytes = most_bytes}, stop);
+    if (response.header("content-length").empty())
+      response.headers["content-length"] = std::to_string(response.body.size());
+    const ObjectInfo found = info_of(response, object.shown());
+    if (info) *info = found;
+    if (!is_md5(found.etag) || found.encrypted || hex(md5(response.body)) == found.etag) return std::move(response.body);
+    if (reading == kMostReadings)
+      throw DataError(fmt::format("'{}' has arrived {} times with another content than its MD5 {} says", object.shown(),
+                                  reading, found.etag));
+  }
+}
+
+std::string Client::get_range(const ObjectName& object, int64_t offset, int64_t length, const std::string& etag,
+                              std::stop_token stop) {
+  Call call{.operation = "GetObject", .method = "GET", .object = object};
+  call.headers = {{"range", fmt::format("bytes={}-{}", offset, offset + length - 1)}};
+  if (!etag.empty()) call.headers.emplace_back("if-match", '"' + etag + '"');
+  call.most_bytes = length;
+  HttpResponse response = send(call, stop);
+  const std::string range = response.header("content-range");
+  const bool whole = response.status == 200 && offset == 0;  // a store may ignore a range that is everything
+  if (static_cast<int64_t>(response.body.size()) != length ||
+      (!whole && (response.status != 206 || !range.starts_with(fmt::format("bytes {}-{}/", offset, offset + length - 1)))))
+    throw DataError(fmt::format("asked for bytes {} to {} of '{}', the store has sent {} bytes, status {}, '{}'", offset,
+                                offset + length - 1, object.shown(), response.body.size(), response.status, range));
+  if (!etag.empty() && !response.header("etag").empty() && without_quotes(response.header("etag")) != etag)
+    throw StoreError(fmt::format("'{}' has changed while it was read", object.shown()), 412, "PreconditionFailed");
+  return std::move(response.body);
+}
+
+std::string Client::put(const ObjectName& object, std::string_view body, const std::string& md5, std::stop_token stop) {
+  Call call{.operation = "PutObject", .method = "PUT", .object = object, .body = body};
+  call.headers = {{"content-md5", base64(md5)}, {"content-type", "application/octet-stream"}};
+  for (int sending = 1;; ++sending) {
+    const HttpResponse response = send(call, stop);
+    const std::string etag = without_quotes(response.header("etag"));
+    const bool comparable = is_md5(etag) && response.header("x-amz-server-side-encryption") != "aws:kms";
+    if (!comparable || etag == hex(md5)) return etag;
+    if (sending == kMostReadings)
+      throw DataError(fmt::format("the store says that '{}' has arrived with the MD5 {}, {} times; it was sent with {}",
+                                  object.shown(), etag, sending, hex(md5)));
+  }
+}
+
+void Client::remove(const ObjectName& object, std::stop_token stop) {
+  try {
+    send({.operation = "DeleteObject", .method = "DELETE", .object = object}, stop);
+  } catch (const NotFound&) {
+    // Stores differ in what they say of a key that is not there; after a lost answer it is not.
+  }
+}
+
+std::vector<KeptKey> Client::remove_many(const std::string& bucket, const std::vector<std::string>& keys,
+                                         std::stop_token stop) {
+  constexpr size_t kMostKeys = 1000;
+  std::vector<KeptKey> kept;
+  std::vector<std::string> batch;
+  const auto send_batch = [&] {
+    if (batch.empty()) return;
+    const std::string document = delete_document(batch);
+    Call call{.operation = "DeleteObjects", .method = "POST", .object = {bucket, ""}, .query = {{"delete", ""}}};
+    call.headers = {{"content-md5", base64(md5(document))}, {"content-type", "application/xml"}};
+    call.body = document;
+    call.success_may_be_error = true;
+    for (KeptKey& key : parse_delete_result(send(call, stop).body)) kept.push_back(std::move(key));
+    batch.clear();
+  };
+  for (const std::string& key : keys) {
+    if (fits_xml(key)) {
+      batch.push_back(key);
+    } else {
+      try {
+        remove({bucket, key}, stop);
+      } catch (const StoreError& error) {
+        kept.push_back({key, error.what()});
+      }
+    }
+    if (batch.size() == kMostKeys) send_batch();
+  }
+  send_batch();
+  return kept;
+}
+
+Listing Client::list_some(const std::string& bucket, const std::string& prefix, const std::string& delimiter, int most,
+                          std::stop_token stop) {
+  Call call{.operation = "ListObjectsV2", .method = "GET", .object = {bucket, ""}};
+  call.query = {{"list-type", "2"}, {"prefix", prefix}, {"encoding-type", "url"}, {"max-keys", std::to_string(most)}};
+  if (!delimiter.empty()) call.query.emplace_back("delimiter", delimiter);
+  return parse_listing(send(call, stop).body);
+}
+
+void Client::list(const std::string& bucket, const std::string& prefix, const std::string& delimiter,
+                  const std::function<void(Listing&)>& take_page, std::stop_token stop) {
+  std::set<std::string> seen;
+  std::string token;
+  do {
+    Call call{.operation = "ListObjectsV2", .method = "GET", .object = {bucket, ""}};
+    call.query = {{"list-type", "2"}, {"prefix", prefix}, {"encoding-type", "url"}};
+    if (!delimiter.empty()) call.query.emplace_back("delimiter", delimiter);
+    if (!token.empty()) call.query.emplace_back("continuation-token", token);
+    Listing page = parse_listing(send(call, stop).body);
+    token = page.next_token;
+    if (!token.empty() && !seen.insert(token).second)
+      throw DataError(fmt::format("the store's listing of '{}' goes round in a circle", call.object.shown() + prefix));
+    take_page(page);
+  } while (!token.empty());
+}
+
+std::string Client::copy(const ObjectName& from, const ObjectName& to, const std::string& etag, std::stop_token stop) {
+  Call call{.operation = "CopyObject", .method = "PUT", .object = to};
+  call.headers = {{"x-amz-copy-source", "/" + from.bucket + "/" + percent_encode(from.key, true)}};
+  if (!etag.empty()) call.headers.emplace_back("x-amz-copy-source-if-match", '"' + etag + '"');
+  call.success_may_be_error = true;
+  return parse_etag(send(call, stop).body);
+}
+
+bool Client::has_append(const std::string& scheme) const {
+  if (options_.append != StoreOptions::Append::kAuto) return options_.append == StoreOptions::Append::kNative;
+  return scheme == "obs" || options_.endpoint.find(".myhuaweicloud.com") != std::string::npos;
+}
+
+void Client::append(const ObjectName& object, int64_t position, std::string_view body, std::stop_token stop) {
+  Call call{.operation = "AppendObject", .method = "POST", .object = object};
+  call.query = {{"append", ""}, {"position", std::to_string(position)}};
+  call.headers = {{"content-md5", base64(md5(body))}, {"content-type", "application/octet-stream"}};
+  call.body = body;
+  const int64_t repeated_before = repeated_.load();
+  try {
+    send(call, stop);
+  } catch (const StoreError& error) {
+    // If an answer was lost, what was sent may be there already: then the object ends where it should.
+    if (error.status() != 409 || repeated_.load() == repeated_before) throw;
+    const auto found = head(object, stop);
+    const auto length = static_cast<int64_t>(body.size());
+    if (!found || found->size != position + length || get_range(object, position, length, found->etag, stop) != body)
+      throw;
+  }
+}
+
+}  // namespace mox::file::s3

@@ -1,0 +1,124 @@
+#include "moxing/file/s3/credentials.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+
+namespace mox::file::s3 {
+namespace {
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+std::string_view stripped(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t\r");
+  if (begin == std::string_view::npos) return "";
+  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
+}
+
+std::optional<Credentials> from_variables(const char* key, const char* secret, const char* token) {
+  Credentials credentials{variable(key), variable(secret), variable(token)};
+  if (credentials.access_key.empty() && credentials.secret_key.empty()) return std::nullopt;
+  if (credentials.access_key.empty() || credentials.secret_key.empty())
+    throw ConfigError(fmt::format("the environment has one of {} and {}; both are needed", key, secret));
+  return credentials;
+}
+
+std::map<std::string, std::string> profile_in(const char* name_variable, const char* default_name,
+                                              const std::string& profile) {
+  std::string path = variable(name_variable);
+  if (path.empty()) {
+    if (variable("HOME").empty()) return {};
+    path = variable("HOME") + "/.aws/" + default_name;
+  }
+  std::string text;
+  try {
+    text = read_file(path);
+  } catch (const NotFound&) {
+    return {};
+  }
+  Profiles profiles = parse_profiles(text, path);
+  return std::move(profiles[profile]);
+}
+
+std::string name_of_profile(const StoreOptions& options) {
+  return options.profile.empty() ? "default" : options.profile;
+}
+
+std::string value_of(const std::map<std::string, std::string>& profile, const std::string& key) {
+  const auto found = profile.find(key);
+  return found == profile.end() ? "" : found->second;
+}
+
+std::optional<Credentials> from_profile(const std::map<std::string, std::string>& profile, const std::string& name) {
+  Credentials credentials{value_of(profile, "aws_access_key_id"), value_of(profile, "aws_secret_access_key"),
+                          value_of(profile, "aws_session_token")};
+  if (credentials.access_key.empty() && credentials.secret_key.empty()) return std::nullopt;
+  if (credentials.access_key.empty() || credentials.secret_key.empty())
+    throw ConfigError(fmt::format(
+        "the profile '{}' has one of aws_access_key_id and aws_secret_access_key; both are needed", name));
+  return credentials;
+}
+
+}  // namespace
+
+Profiles parse_profiles(std::string_view text, std::string_view source) {
+  Profiles profiles;
+  std::map<std::string, std::string>* profile = nullptr;
+  int number = 0;
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    text = end == std::string_view::npos ? "" : text.substr(end + 1);
+    ++number;
+    const std::string_view content = stripped(line);
+    if (content.empty() || content.front() == '#' || content.front() == ';') continue;
+    if (content.front() == '[') {
+      if (content.back() != ']')
+        throw DataError(fmt::format("{}:{}: a profile's name has no ']' at its end", source, number));
+      std::string_view name = stripped(content.substr(1, content.size() - 2));
+      if (name.starts_with("profile ") || name.starts_with("profile\t")) name = stripped(name.substr(8));
+      profile = &profiles[std::string(name)];
+      continue;
+    }
+    if (line.front() == ' ' || line.front() == '\t') continue;
+    const size_t equals = content.find('=');
+    if (equals == std::string_view::npos)
+      throw DataError(fmt::format("{}:{}: expected NAME = VALUE", source, number));
+    if (!profile) throw DataError(fmt::format("{}:{}: there is no [profile] above this line", source, number));
+    (*profile)[std::string(stripped(content.substr(0, equals)))] = stripped(content.substr(equals + 1));
+  }
+  return profiles;
+}
+
+std::optional<Credentials> local_credentials(const StoreOptions& options) {
+  if (auto found = from_variables("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SECURITY_TOKEN")) return found;
+  if (auto found = from_variables("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")) return found;
+  const std::string name = name_of_profile(options);
+  if (auto found = from_profile(profile_in("AWS_SHARED_CREDENTIALS_FILE", "credentials", name), name)) return found;
+  return from_profile(profile_in("AWS_CONFIG_FILE", "config", name), name);
+}
+
+std::string region_of_profile(const StoreOptions& options) {
+  return value_of(profile_in("AWS_CONFIG_FILE", "config", name_of_profile(options)), "region");
+}
+
+TemporaryCredentials parse_metadata_credentials(std::string_view json) {
+  try {
+    const nlohmann::json object = nlohmann::json::parse(json);
+    TemporaryCredentials found{{object.at("AccessKeyId"), object.at("SecretAccessKey"), object.at("Token")},
+                               object.at("Expiration")};
+    if (!found.credentials.access_key.empty() && !found.credentials.secret_key.empty()) return found;
+  } catch (const nlohmann::json::exception&) {
+    // Its text may show a part of the secret.
+  }
+  throw DataError("the instance metadata service has answered with something that is no set of credentials");
+}
+
+}  // namespace mox::file::s3

@@ -1,0 +1,197 @@
+#include "moxing/file/s3/documents.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <ctime>
+#include <pugixml.hpp>
+
+#include "moxing/file/s3/uri.h"
+#include "runtime/base/error.h"
+
+namespace mox::file::s3 {
+namespace {
+
+bool name_is(const pugi::xml_node& node, std::string_view name) {
+  std::string_view full = node.name();  // stores may write a prefix
+  const size_t colon = full.find(':');
+  if (colon != std::string_view::npos) full.remove_prefix(colon + 1);
+  return full == name;
+}
+
+pugi::xml_node child_of(const pugi::xml_node& node, std::string_view name) {
+  for (const pugi::xml_node& child : node.children())
+    if (name_is(child, name)) return child;
+  return {};
+}
+
+std::string text_of(const pugi::xml_node& node, std::string_view name) {
+  return child_of(node, name).text().get();
+}
+
+int64_t number_of(const pugi::xml_node& node, std::string_view name) {
+  const std::string text = text_of(node, name);
+  int64_t number = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 0)
+    throw DataError(fmt::format("the store's answer has no whole number in <{}>", name));
+  return number;
+}
+
+bool is_true(const pugi::xml_node& node, std::string_view name) { return text_of(node, name) == "true"; }
+
+// A document with its root element, if it is XML at all.
+struct Parsed {
+  explicit Parsed(std::string_view xml) {
+    const auto result = document.load_buffer(xml.data(), xml.size(), pugi::parse_default | pugi::parse_ws_pcdata_single);
+    if (result) root = document.document_element();
+  }
+  void require_root(std::initializer_list<std::string_view> names) const {
+    for (const std::string_view name : names)
+      if (name_is(root, name)) return;
+    throw DataError(fmt::format("the store's answer is no <{}>", *names.begin()));
+  }
+  pugi::xml_document document;
+  pugi::xml_node root;
+};
+
+}  // namespace
+
+std::string without_quotes(std::string_view etag) {
+  if (etag.starts_with("W/")) etag.remove_prefix(2);
+  if (etag.size() >= 2 && etag.front() == '"' && etag.back() == '"') etag = etag.substr(1, etag.size() - 2);
+  return std::string(etag);
+}
+
+std::chrono::system_clock::time_point parse_time(std::string_view text) {
+  std::tm parts{};
+  const std::string copy(text);
+  if (!::strptime(copy.c_str(), "%Y-%m-%dT%H:%M:%S", &parts) && !::strptime(copy.c_str(), "%a, %d %b %Y %H:%M:%S", &parts))
+    return {};
+  const std::time_t time = ::timegm(&parts);
+  // Beyond what the clock's type holds lies nothing that a store has written.
+  if (time < 0 || time > 9'000'000'000) return {};
+  return std::chrono::system_clock::from_time_t(time);
+}
+
+StoreRefusal parse_refusal(std::string_view xml) {
+  const Parsed parsed(xml);
+  if (!name_is(parsed.root, "Error")) return {};
+  return {text_of(parsed.root, "Code"), text_of(parsed.root, "Message"), text_of(parsed.root, "RequestId"),
+          text_of(parsed.root, "Region")};
+}
+
+Listing parse_listing(std::string_view xml) {
+  const Parsed parsed(xml);
+  parsed.require_root({"ListBucketResult"});
+  const bool encoded = text_of(parsed.root, "EncodingType") == "url";
+  const auto name_in = [&](const pugi::xml_node& node, std::string_view name) {
+    const std::string text = text_of(node, name);
+    return encoded ? percent_decode(text) : text;
+  };
+  Listing listing;
+  for (const pugi::xml_node& child : parsed.root.children()) {
+    if (name_is(child, "Contents")) {
+      ListedObject object{name_in(child, "Key"), number_of(child, "Size"), without_quotes(text_of(child, "ETag")),
+                          parse_time(text_of(child, "LastModified"))};
+      if (object.key.empty()) throw DataError("the store's listing has an object without a key");
+      listing.objects.push_back(std::move(object));
+    } else if (name_is(child, "CommonPrefixes")) {
+      listing.prefixes.push_back(name_in(child, "Prefix"));
+    }
+  }
+  if (is_true(parsed.root, "IsTruncated")) {
+    listing.next_token = text_of(parsed.root, "NextContinuationToken");
+    if (listing.next_token.empty())
+      throw DataError("the store's listing goes on, but it has no NextContinuationToken");
+  }
+  return listing;
+}
+
+std::string parse_upload_id(std::string_view xml) {
+  const Parsed parsed(xml);
+  parsed.require_root({"InitiateMultipartUploadResult"});
+  std::string id = text_of(parsed.root, "UploadId");
+  if (id.empty()) throw DataError("the store's answer has no UploadId");
+  return id;
+}
+
+std::string parse_etag(std::string_view xml) {
+  const Parsed parsed(xml);
+  parsed.require_root({"CompleteMultipartUploadResult", "CopyObjectResult", "CopyPartResult"});
+  std::string etag = without_quotes(text_of(parsed.root, "ETag"));
+  if (etag.empty()) throw DataError("the store's answer has no ETag");
+  return etag;
+}
+
+PartListing parse_parts(std::string_view xml) {
+  const Parsed parsed(xml);
+  parsed.require_root({"ListPartsResult"});
+  PartListing listing;
+  for (const pugi::xml_node& child : parsed.root.children()) {
+    if (!name_is(child, "Part")) continue;
+    const int64_t number = number_of(child, "PartNumber");
+    if (number < 1 || number > 10'000) throw DataError("the store's listing has a part whose number is none");
+    listing.parts.push_back(
+        {static_cast<int>(number), number_of(child, "Size"), without_quotes(text_of(child, "ETag"))});
+  }
+  if (is_true(parsed.root, "IsTruncated")) {
+    const int64_t next = number_of(parsed.root, "NextPartNumberMarker");
+    if (next < 1 || next > 10'000) throw DataError("the store's listing of parts does not say how it goes on");
+    listing.next = static_cast<int>(next);
+  }
+  return listing;
+}
+
+UploadListing parse_uploads(std::string_view xml) {
+  const Parsed parsed(xml);
+  parsed.require_root({"ListMultipartUploadsResult"});
+  const bool encoded = text_of(parsed.root, "EncodingType") == "url";
+  const auto key_of = [&](const std::string& text) { return encoded ? percent_decode(text) : text; };
+  UploadListing listing;
+  for (const pugi::xml_node& child : parsed.root.children())
+    if (name_is(child, "Upload"))
+      listing.uploads.push_back(
+          {key_of(text_of(child, "Key")), text_of(child, "UploadId"), text_of(child, "Initiated")});
+  if (is_true(parsed.root, "IsTruncated")) {
+    listing.next_key = key_of(text_of(parsed.root, "NextKeyMarker"));
+    listing.next_id = text_of(parsed.root, "NextUploadIdMarker");
+    if (listing.next_key.empty()) throw DataError("the store's listing of uploads does not say how it goes on");
+  }
+  return listing;
+}
+
+std::vector<KeptKey> parse_delete_result(std::string_view xml) {
+  const Parsed parsed(xml);
+  parsed.require_root({"DeleteResult"});
+  std::vector<KeptKey> kept;
+  for (const pugi::xml_node& child : parsed.root.children())
+    if (name_is(child, "Error"))
+      kept.push_back({text_of(child, "Key"), text_of(child, "Code") + ": " + text_of(child, "Message")});
+  return kept;
+}
+
+std::string complete_document(const std::vector<ListedPart>& parts) {
+  std::string text = "<CompleteMultipartUpload>";
+  for (const ListedPart& part : parts)
+    text += fmt::format("<Part><PartNumber>{}</PartNumber><ETag>\"{}\"</ETag></Part>", part.number, part.etag);
+  return text + "</CompleteMultipartUpload>";
+}
+
+std::string delete_document(const std::vector<std::string>& keys) {
+  std::string text = "<Delete><Quiet>true</Quiet>";
+  for (const std::string& key : keys) {
+    text += "<Object><Key>";
+    for (const char c : key) {
+      if (c == '&') text += "&amp;";
+      else if (c == '<') text += "&lt;";
+      else if (c == '>') text += "&gt;";
+      else if (static_cast<unsigned char>(c) < 0x20) text += fmt::format("&#{};", static_cast<int>(c));
+      else text += c;
+    }
+    text += "</Key></Object>";
+  }
+  return text + "</Delete>";
+}
+
+}  // namespace mox::file::s3

@@ -1,0 +1,144 @@
+#include "moxing/file/s3/http.h"
+
+#include <curl/curl.h>
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <thread>
+#include <unordered_set>
+
+#include "moxing/file/s3/internal/transfer.h"
+#include "moxing/file/s3/store_error.h"
+
+namespace mox::file::s3 {
+
+using internal::Transfer;
+
+std::string HttpResponse::header(const std::string& name) const {
+  const auto found = headers.find(name);
+  return found == headers.end() ? "" : found->second;
+}
+
+// Owns the multi handle, which only its thread touches. A transfer belongs to the caller that waits for it.
+class HttpClient::Loop {
+ public:
+  explicit Loop(const HttpOptions& options) : options_(options) {
+    static const CURLcode initialised = curl_global_init(CURL_GLOBAL_DEFAULT);
+    MOX_ASSERT(initialised == CURLE_OK, "libcurl starts");
+    multi_ = curl_multi_init();
+    MOX_ASSERT(multi_, "libcurl starts");
+    curl_multi_setopt(multi_, CURLMOPT_MAX_TOTAL_CONNECTIONS, static_cast<long>(options.connections));
+    curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, static_cast<long>(options.connections));
+    curl_multi_setopt(multi_, CURLMOPT_PIPELINING, CURLPIPE_NOTHING);
+    thread_ = std::thread([this] { work(); });
+  }
+
+  ~Loop() {
+    stopping_.store(true);
+    curl_multi_wakeup(multi_);
+    thread_.join();
+    for (CURL* handle : idle_) curl_easy_cleanup(handle);
+    curl_multi_cleanup(multi_);
+  }
+
+  void run(Transfer& transfer, const std::stop_token& stop) {
+    {
+      const std::lock_guard lock(mutex_);
+      arrived_.push_back(&transfer);
+    }
+    const std::stop_callback when_stopped(stop, [&] {
+      transfer.cancelled.store(true);
+      curl_multi_wakeup(multi_);
+    });
+    curl_multi_wakeup(multi_);
+    transfer.done.acquire();
+  }
+
+ private:
+  void work() {
+    while (!stopping_.load()) {
+      take_arrived();
+      int running = 0;
+      curl_multi_perform(multi_, &running);
+      take_finished();
+      end_what_stands_still();
+      curl_multi_poll(multi_, nullptr, 0, active_.empty() ? 10'000 : 200, nullptr);
+    }
+    take_arrived();
+    while (!active_.empty()) finish(*active_.begin(), CURLE_ABORTED_BY_CALLBACK);
+  }
+
+  void take_arrived() {
+    std::deque<Transfer*> arrived;
+    {
+      const std::lock_guard lock(mutex_);
+      arrived.swap(arrived_);
+    }
+    for (Transfer* transfer : arrived) {
+      if (idle_.empty()) idle_.push_back(curl_easy_init());
+      transfer->handle = idle_.back();
+      idle_.pop_back();
+      transfer->prepare(options_);
+      active_.insert(transfer);
+      curl_multi_add_handle(multi_, transfer->handle);
+    }
+  }
+
+  void take_finished() {
+    int left = 0;
+    while (const CURLMsg* message = curl_multi_info_read(multi_, &left)) {
+      if (message->msg != CURLMSG_DONE) continue;
+      char* pointer = nullptr;
+      const CURLcode result = message->data.result;
+      curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &pointer);
+      finish(reinterpret_cast<Transfer*>(pointer), result);
+    }
+  }
+
+  void end_what_stands_still() {
+    const auto now = std::chrono::steady_clock::now();
+    std::vector<Transfer*> ended;
+    for (Transfer* transfer : active_)
+      if (transfer->cancelled.load() || now - transfer->last_progress > std::chrono::duration<double>(options_.stall_s))
+        ended.push_back(transfer);
+    for (Transfer* transfer : ended)
+      finish(transfer, transfer->cancelled.load() ? CURLE_ABORTED_BY_CALLBACK : CURLE_OPERATION_TIMEDOUT);
+  }
+
+  // After this the transfer is its caller's again.
+  void finish(Transfer* transfer, CURLcode result) {
+    curl_multi_remove_handle(multi_, transfer->handle);
+    active_.erase(transfer);
+    transfer->conclude(result);
+    curl_easy_reset(transfer->handle);
+    idle_.push_back(transfer->handle);
+    transfer->handle = nullptr;
+    transfer->done.release();
+  }
+
+  const HttpOptions options_;
+  CURLM* multi_ = nullptr;
+  std::vector<CURL*> idle_;
+  std::unordered_set<Transfer*> active_;
+  std::mutex mutex_;  // of arrived_
+  std::deque<Transfer*> arrived_;
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+HttpClient::HttpClient(const HttpOptions& options) : loop_(std::make_unique<Loop>(options)) {}
+HttpClient::~HttpClient() = default;
+
+HttpResponse HttpClient::perform(const HttpRequest& request, std::stop_token stop) {
+  if (stop.stop_requested()) throw Cancelled("the transfer was cancelled");
+  Transfer transfer(request);
+  loop_->run(transfer, stop);
+  if (transfer.result == CURLE_OK) return std::move(transfer.response);
+  if (transfer.result == CURLE_ABORTED_BY_CALLBACK) throw Cancelled("the transfer was cancelled");
+  throw TransportError(transfer.failure, transfer.worth_repeating());
+}
+
+}  // namespace mox::file::s3

@@ -1,0 +1,147 @@
+#include "moxing/file/s3/internal/transfer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+
+namespace mox::file::s3::internal {
+namespace {
+
+constexpr size_t kLongestHeaders = 256 << 10;
+
+void moved(Transfer& transfer) { transfer.last_progress = std::chrono::steady_clock::now(); }
+
+size_t take_body(char* bytes, size_t, size_t size, void* context) {
+  auto& transfer = *static_cast<Transfer*>(context);
+  moved(transfer);
+  std::string& body = transfer.response.body;
+  if (body.size() + size > static_cast<size_t>(transfer.request.most_bytes)) {
+    transfer.too_long = true;
+    return 0;
+  }
+  if (body.empty()) {
+    curl_off_t length = -1;
+    curl_easy_getinfo(transfer.handle, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    if (length > 0 && length <= transfer.request.most_bytes) body.reserve(static_cast<size_t>(length));
+  }
+  body.append(bytes, size);
+  return size;
+}
+
+size_t take_header(char* bytes, size_t, size_t size, void* context) {
+  auto& transfer = *static_cast<Transfer*>(context);
+  moved(transfer);
+  const std::string_view line(bytes, size);
+  HttpResponse& response = transfer.response;
+  if (line.starts_with("HTTP/")) response.headers.clear();  // what follows an interim answer is another one
+  const size_t colon = line.find(':');
+  if (colon == std::string_view::npos || response.headers.size() * 64 > kLongestHeaders) return size;
+  std::string name(line.substr(0, colon));
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::string_view value = line.substr(colon + 1);
+  while (!value.empty() && std::isspace(static_cast<unsigned char>(value.front()))) value.remove_prefix(1);
+  while (!value.empty() && std::isspace(static_cast<unsigned char>(value.back()))) value.remove_suffix(1);
+  response.headers[std::move(name)] = value;
+  return size;
+}
+
+size_t give_body(char* bytes, size_t, size_t room, void* context) {
+  auto& transfer = *static_cast<Transfer*>(context);
+  moved(transfer);
+  const size_t size = std::min(room, transfer.request.body.size() - transfer.sent);
+  std::memcpy(bytes, transfer.request.body.data() + transfer.sent, size);
+  transfer.sent += size;
+  return size;
+}
+
+int rewind_body(void* context, curl_off_t offset, int origin) {
+  auto& transfer = *static_cast<Transfer*>(context);
+  if (origin != SEEK_SET || offset < 0 || static_cast<size_t>(offset) > transfer.request.body.size())
+    return CURL_SEEKFUNC_FAIL;
+  transfer.sent = static_cast<size_t>(offset);
+  return CURL_SEEKFUNC_OK;
+}
+
+void set_method(CURL* handle, const HttpRequest& request) {
+  if (request.method == "HEAD") {
+    curl_easy_setopt(handle, CURLOPT_NOBODY, 1L);
+  } else if (request.method == "PUT" || request.method == "POST") {
+    curl_easy_setopt(handle, CURLOPT_UPLOAD, 1L);
+    curl_easy_setopt(handle, CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+    curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, request.method.c_str());
+  } else if (request.method != "GET") {
+    curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, request.method.c_str());
+  }
+}
+
+}  // namespace
+
+void Transfer::prepare(const HttpOptions& options) {
+  moved(*this);
+  curl_easy_setopt(handle, CURLOPT_PRIVATE, this);
+  curl_easy_setopt(handle, CURLOPT_URL, request.url.c_str());
+  curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);  // keys may have "/../" in them
+  curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.connect_timeout_s * 1000));
+  curl_easy_setopt(handle, CURLOPT_BUFFERSIZE, 256L << 10);
+  curl_easy_setopt(handle, CURLOPT_UPLOAD_BUFFERSIZE, 256L << 10);
+  curl_easy_setopt(handle, CURLOPT_TCP_KEEPALIVE, 1L);
+  curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, detail);
+  curl_easy_setopt(handle, CURLOPT_USERAGENT, "moxing");
+  curl_easy_setopt(handle, CURLOPT_SSL_VERIFYPEER, options.verify_tls ? 1L : 0L);
+  curl_easy_setopt(handle, CURLOPT_SSL_VERIFYHOST, options.verify_tls ? 2L : 0L);
+  if (!options.ca_file.empty()) curl_easy_setopt(handle, CURLOPT_CAINFO, options.ca_file.c_str());
+  if (!options.use_proxy) curl_easy_setopt(handle, CURLOPT_PROXY, "");
+  set_method(handle, request);
+  for (const auto& [name, value] : request.headers)  // an empty one needs a semicolon to be sent
+    headers = curl_slist_append(headers, (value.empty() ? name + ";" : name + ": " + value).c_str());
+  for (const char* unwanted : {"Expect:", "Transfer-Encoding:", "Accept:"})
+    headers = curl_slist_append(headers, unwanted);
+  curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers);
+  curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, take_body);
+  curl_easy_setopt(handle, CURLOPT_WRITEDATA, this);
+  curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, take_header);
+  curl_easy_setopt(handle, CURLOPT_HEADERDATA, this);
+  curl_easy_setopt(handle, CURLOPT_READFUNCTION, give_body);
+  curl_easy_setopt(handle, CURLOPT_READDATA, this);
+  curl_easy_setopt(handle, CURLOPT_SEEKFUNCTION, rewind_body);
+  curl_easy_setopt(handle, CURLOPT_SEEKDATA, this);
+}
+
+void Transfer::conclude(CURLcode how) {
+  result = how;
+  long status = 0;
+  curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
+  response.status = static_cast<int>(status);
+  curl_off_t length = -1;
+  curl_easy_getinfo(handle, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+  if (result == CURLE_OK && request.method != "HEAD" && length >= 0 &&
+      static_cast<size_t>(length) != response.body.size())
+    result = CURLE_PARTIAL_FILE;
+  if (result == CURLE_OK) return;
+  if (too_long)
+    failure = fmt::format("the answer is longer than the {} bytes that were expected", request.most_bytes);
+  else if (how == CURLE_OPERATION_TIMEDOUT && !detail[0])
+    failure = "nothing has moved for too long";
+  else
+    failure = detail[0] ? detail : curl_easy_strerror(result);
+}
+
+bool Transfer::worth_repeating() const {
+  switch (result) {
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_URL_MALFORMAT:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_OUT_OF_MEMORY:
+      return false;
+    default:
+      return true;
+  }
+}
+
+}  // namespace mox::file::s3::internal

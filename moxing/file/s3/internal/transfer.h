@@ -1,0 +1,39 @@
+// One request on its way through libcurl.
+#pragma once
+
+#include <curl/curl.h>
+
+#include <atomic>
+#include <chrono>
+#include <semaphore>
+#include <string>
+
+#include "moxing/file/s3/http.h"
+
+namespace mox::file::s3::internal {
+
+struct Transfer {
+  explicit Transfer(const HttpRequest& request) : request(request) {}
+  ~Transfer() { curl_slist_free_all(headers); }
+  Transfer(const Transfer&) = delete;
+  Transfer& operator=(const Transfer&) = delete;
+
+  void prepare(const HttpOptions& options);  // sets the handle up
+  void conclude(CURLcode how);               // reads from the handle what its end was
+  bool worth_repeating() const;
+
+  const HttpRequest& request;
+  HttpResponse response;
+  CURL* handle = nullptr;
+  curl_slist* headers = nullptr;
+  size_t sent = 0;  // bytes of the body
+  bool too_long = false;
+  std::chrono::steady_clock::time_point last_progress;
+  std::atomic<bool> cancelled{false};
+  CURLcode result = CURLE_OK;
+  std::string failure;
+  char detail[CURL_ERROR_SIZE] = {};
+  std::binary_semaphore done{0};
+};
+
+}  // namespace mox::file::s3::internal

@@ -1,0 +1,76 @@
+#include "moxing/file/s3/signature.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "moxing/file/s3/digest.h"
+#include "moxing/file/s3/uri.h"
+
+namespace mox::file::s3 {
+namespace {
+
+NamesAndValues sorted(NamesAndValues pairs) {
+  std::sort(pairs.begin(), pairs.end());
+  return pairs;
+}
+
+std::string signed_names(const NamesAndValues& headers) {
+  std::string names;
+  for (const auto& [name, value] : sorted(headers)) names += (names.empty() ? "" : ";") + name;
+  return names;
+}
+
+// Without white space at its ends, and with one space for several within.
+std::string trimmed(std::string_view value) {
+  std::string text;
+  for (const char c : value)
+    if (c != ' ' || (!text.empty() && text.back() != ' ')) text += c;
+  if (!text.empty() && text.back() == ' ') text.pop_back();
+  return text;
+}
+
+std::string time_text(std::time_t time, const char* format) {
+  std::tm parts{};
+  ::gmtime_r(&time, &parts);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, format, &parts)};
+}
+
+}  // namespace
+
+std::string encoded_query(const NamesAndValues& query) {
+  NamesAndValues encoded;
+  for (const auto& [name, value] : query) encoded.emplace_back(percent_encode(name), percent_encode(value));
+  std::string text;
+  for (const auto& [name, value] : sorted(std::move(encoded)))
+    text += fmt::format("{}{}={}", text.empty() ? "" : "&", name, value);
+  return text;
+}
+
+std::string canonical_request(const RequestToSign& request) {
+  std::string headers;
+  for (const auto& [name, value] : sorted(request.headers)) headers += fmt::format("{}:{}\n", name, trimmed(value));
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", request.method, request.path, encoded_query(request.query), headers,
+                     signed_names(request.headers), request.payload_sha256);
+}
+
+void sign(RequestToSign& request, const Credentials& credentials, std::string_view region, std::time_t now) {
+  const std::string date = time_text(now, "%Y%m%d"), time = time_text(now, "%Y%m%dT%H%M%SZ");
+  request.headers.emplace_back("x-amz-date", time);
+  request.headers.emplace_back("x-amz-content-sha256", request.payload_sha256);
+  if (!credentials.session_token.empty())
+    request.headers.emplace_back("x-amz-security-token", credentials.session_token);
+
+  const std::string scope = fmt::format("{}/{}/s3/aws4_request", date, region);
+  const std::string text = fmt::format("AWS4-HMAC-SHA256\n{}\n{}\n{}", time, scope, hex(sha256(canonical_request(request))));
+  std::string key = hmac_sha256("AWS4" + credentials.secret_key, date);
+  for (const std::string_view part : {region, std::string_view("s3"), std::string_view("aws4_request")})
+    key = hmac_sha256(key, part);
+  request.headers.emplace_back(
+      "authorization",
+      fmt::format("AWS4-HMAC-SHA256 Credential={}/{},SignedHeaders={},Signature={}", credentials.access_key, scope,
+                  signed_names(request.headers), hex(hmac_sha256(key, text))));
+}
+
+}  // namespace mox::file::s3

@@ -1,0 +1,29 @@
+// What a store has refused.
+#pragma once
+
+#include <string>
+
+#include "runtime/base/error.h"
+
+namespace mox::file::s3 {
+
+// Its text names operation, object, status, code, request id and attempt. What is not there is a NotFound instead.
+class StoreError : public IoError {
+ public:
+  StoreError(const std::string& text, int status, std::string code)
+      : IoError(text), status_(status), code_(std::move(code)) {}
+  int status() const { return status_; }              // of HTTP; 0: no whole answer came
+  const std::string& code() const { return code_; }   // of the store: "AccessDenied"
+
+ private:
+  int status_;
+  std::string code_;
+};
+
+// A transfer was ended because its caller wants no more of it.
+class Cancelled : public IoError {
+ public:
+  using IoError::IoError;
+};
+
+}  // namespace mox::file::s3

@@ -1,0 +1,53 @@
+#include "moxing/file/s3/store_options.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <string_view>
+
+#include "runtime/base/error.h"
+
+namespace mox::file::s3 {
+namespace {
+
+std::optional<std::string> environment(const char* name) {
+  const char* value = std::getenv(name);
+  if (!value || !*value) return std::nullopt;
+  return std::string(value);
+}
+
+std::optional<bool> environment_switch(const char* name) {
+  const auto value = environment(name);
+  if (!value) return std::nullopt;
+  if (*value == "1" || *value == "true" || *value == "True" || *value == "yes") return true;
+  if (*value == "0" || *value == "false" || *value == "False" || *value == "no") return false;
+  throw ConfigError(fmt::format("the environment says {}='{}'; expected 0 or 1", name, *value));
+}
+
+// With a scheme, without a slash at the end.
+std::string complete_endpoint(std::string endpoint, bool use_https) {
+  if (endpoint.find("://") == std::string::npos) endpoint = (use_https ? "https://" : "http://") + endpoint;
+  while (endpoint.ends_with('/')) endpoint.pop_back();
+  const std::string_view rest = std::string_view(endpoint).substr(endpoint.find("://") + 3);
+  if (!(endpoint.starts_with("https://") || endpoint.starts_with("http://")) || rest.empty() ||
+      rest.find_first_of("/?#@ ") != std::string_view::npos)
+    throw ConfigError("the endpoint of the object store (S3_ENDPOINT, file.endpoint) is not http[s]://HOST[:PORT]");
+  return endpoint;
+}
+
+}  // namespace
+
+StoreOptions options_from_environment(StoreOptions options) {
+  for (const char* name : {"S3_ENDPOINT", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"})
+    if (options.endpoint.empty()) options.endpoint = environment(name).value_or("");
+  const bool use_https = environment_switch("S3_USE_HTTPS").value_or(true);
+  if (!options.endpoint.empty()) options.endpoint = complete_endpoint(options.endpoint, use_https);
+  if (const auto verify = environment_switch("S3_VERIFY_SSL"); verify && !*verify) options.verify_tls = false;
+  if (options.ca_file.empty()) options.ca_file = environment("AWS_CA_BUNDLE").value_or("");
+  if (options.profile.empty()) options.profile = environment("AWS_PROFILE").value_or("default");
+  for (const char* name : {"S3_REGION", "AWS_REGION", "AWS_DEFAULT_REGION"})
+    if (options.region.empty()) options.region = environment(name).value_or("");
+  return options;
+}
+
+}  // namespace mox::file::s3
