@@ -1,0 +1,250 @@
+#include "moxing/file/copy.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "moxing/file/file.h"
+#include "moxing/file/internal/copy_task.h"
+#include "moxing/file/internal/part_file.h"
+#include "moxing/file/internal/store.h"
+#include "moxing/file/s3/store_error.h"
+#include "moxing/file/store_client.h"
+#include "runtime/base/error.h"
+
+namespace mox::file {
+namespace {
+
+using internal::CopyItem;
+using internal::CopyRun;
+using internal::parse_url;
+using internal::store_of;
+using internal::Url;
+
+constexpr size_t kMostNamesShown = 20;
+
+void require_threads(const CopyOptions& options) {
+  if (options.threads < 1 || options.threads > 1024)
+    throw InvalidArgument(fmt::format("a copy takes 1 to 1024 threads, not {}", options.threads));
+}
+
+// What stands in the way of a name below a local directory; empty: nothing.
+std::string trouble_with(const std::string& name) {
+  for (size_t begin = 0; begin <= name.size();) {
+    const size_t end = std::min(name.find('/', begin), name.size());
+    const std::string_view part = std::string_view(name).substr(begin, end - begin);
+    if (part.empty()) return "a file system has no empty names";
+    if (part == "." || part == "..") return "it would lie elsewhere";
+    if (part.size() > 255) return "a file system has no names of more than 255 bytes";
+    if (part.find('\0') != std::string_view::npos) return "a file system has no names with a zero byte";
+    begin = end + 1;
+  }
+  return "";
+}
+
+// One inside the other, or the same.
+bool overlap(const Url& a, const Url& b) {
+  if (a.remote != b.remote || a.bucket != b.bucket) return false;
+  std::string first = as_directory(a).path, second = as_directory(b).path;
+  if (!a.remote) {
+    std::error_code ignored;
+    first = std::filesystem::weakly_canonical(first, ignored).string() + "/";
+    second = std::filesystem::weakly_canonical(second, ignored).string() + "/";
+  }
+  return second.starts_with(first);
+}
+
+CopyReport end_of(CopyRun& run) {
+  run.workers.wait();
+  run.show_progress(true);
+  const std::vector<std::string> missing = run.what_is_missing();
+  const CopyReport report = run.report();
+  if (missing.empty()) return report;
+  const size_t shown = std::min(missing.size(), kMostNamesShown);
+  std::string text = fmt::format("{}{} of {} files ({} bytes) have arrived; missing {}:\n  {}",
+                                 run.options.stop.stop_requested() ? "cancelled: " : "", report.files, run.files_found(),
+                                 report.bytes, missing.size(),
+                                 fmt::join(missing.begin(), missing.begin() + static_cast<std::ptrdiff_t>(shown), "\n  "));
+  if (missing.size() > shown) text += fmt::format("\n  and {} more", missing.size() - shown);
+  if (run.options.stop.stop_requested()) throw s3::Cancelled(text + "\nthe same command goes on from here");
+  throw IoError(text + "\nthe same command tries these again");
+}
+
+std::shared_ptr<s3::Client> client_for(const Url& from, const Url& to) {
+  return from.remote || to.remote ? store_client() : nullptr;
+}
+
+// Adds what is below `from`, directories first.
+void add_tree(const std::shared_ptr<CopyRun>& run, const Url& from, const Url& to) {
+  const std::vector<DirectoryEntry> entries = store_of(from).list(from, true);
+  std::map<std::string, Stat> there;
+  if (run->options.skip_same) {
+    try {
+      for (DirectoryEntry& entry : store_of(to).list(to, true))
+        if (!entry.stat.is_directory) there.emplace(std::move(entry.name), std::move(entry.stat));
+    } catch (const NotFound&) {
+    }
+  }
+  std::set<std::string> files, with_content;
+  int64_t bytes = 0;
+  for (const DirectoryEntry& entry : entries) {
+    const size_t slash = entry.name.rfind('/');
+    if (slash != std::string::npos) with_content.insert(entry.name.substr(0, slash));
+    if (entry.stat.is_directory) continue;
+    files.insert(entry.name);
+    const auto found = there.find(entry.name);
+    bytes += entry.stat.length - (found == there.end() ? 0 : std::min(found->second.length, entry.stat.length));
+  }
+  if (!to.remote) internal::require_free_disk(to.path, bytes);
+  for (const DirectoryEntry& entry : entries) {
+    const std::string trouble = to.remote ? "" : trouble_with(entry.name);
+    if (entry.stat.is_directory) {
+      // A file in the way, or a name that cannot be: the files below say so, and an empty directory does here.
+      if (with_content.contains(entry.name) && (to.remote || !trouble.empty() || files.contains(entry.name))) continue;
+      try {
+        if (!trouble.empty()) throw InvalidArgument(trouble);
+        const Url directory = join(to, entry.name);
+        store_of(to).make_directories(directory);
+        run->made_directory();
+      } catch (const Error& error) {
+        run->missing(entry.name + "/", error.what());
+      }
+      continue;
+    }
+    run->found(1, entry.stat.length);
+    if (!trouble.empty()) {
+      run->missing(entry.name, trouble);
+      continue;
+    }
+    if (!to.remote && with_content.contains(entry.name)) {
+      run->missing(entry.name, "there is a directory of this name, too, and a file system has one of the two");
+      continue;
+    }
+    CopyItem item{entry.name, join(from, entry.name), join(to, entry.name), entry.stat, std::nullopt, true};
+    if (const auto found = there.find(entry.name); found != there.end()) item.destination = found->second;
+    run->workers.add([run, item = std::move(item)]() mutable { internal::copy_file(run, std::move(item)); });
+  }
+}
+
+void add_listed(const std::shared_ptr<CopyRun>& run, const Url& from, const Url& to) {
+  for (const std::string& name : run->options.file_list) {
+    run->found(1, 0);
+    const std::string trouble = trouble_with(name);
+    if (!trouble.empty()) {
+      run->missing(name, trouble);
+      continue;
+    }
+    CopyItem item{name, join(from, name), join(to, name), std::nullopt, std::nullopt, false};
+    run->workers.add([run, item = std::move(item)]() mutable { internal::copy_file(run, std::move(item)); });
+  }
+}
+
+CopyReport copy_one(const Url& from, const Url& to, Stat source, const CopyOptions& options) {
+  if (from == to) throw InvalidArgument(fmt::format("'{}' is copied to itself", to_string(from)));
+  if (to.path.empty() || to.path.ends_with('/'))
+    throw FailedPrecondition(fmt::format("'{}' names a directory; the name of a file is needed", to_string(to)));
+  internal::Workers workers(options.threads);
+  const auto run = std::make_shared<CopyRun>(options, client_for(from, to), workers);
+  run->found(1, source.length);
+  CopyItem item{to_string(from), from, to, std::move(source), std::nullopt, false};
+  workers.add([run, item = std::move(item)]() mutable { internal::copy_file(run, std::move(item)); });
+  return end_of(*run);
+}
+
+}  // namespace
+
+CopyReport copy(const std::string& from, const std::string& to, const CopyOptions& options) {
+  require_threads(options);
+  const Url source = parse_url(from), target = parse_url(to);
+  const auto found = store_of(source).stat(source);
+  if (!found) throw NotFound(fmt::format("no file '{}'", from));
+  if (found->is_directory)
+    throw FailedPrecondition(fmt::format("copy: '{}' is a directory; copy_parallel copies directories", from));
+  if (!target.remote && is_directory(to))
+    throw FailedPrecondition(fmt::format("copy: '{}' is a directory; the name of a file is needed", to));
+  return copy_one(source, target, *found, options);
+}
+
+CopyReport copy_parallel(const std::string& from, const std::string& to, const CopyOptions& options) {
+  require_threads(options);
+  const Url source = parse_url(from), target = parse_url(to);
+  const auto found = store_of(source).stat(source);
+  if (!found) throw NotFound(fmt::format("no file and no directory '{}'", from));
+  if (!found->is_directory) return copy(from, to, options);
+  if (overlap(source, target))
+    throw FailedPrecondition(fmt::format("copy_parallel: '{}' is, or lies in, '{}'", to, from));
+  const auto there = store_of(target).stat(target);
+  if (there && !there->is_directory && !target.remote)
+    throw FailedPrecondition(fmt::format("copy_parallel: '{}' is a file", to));
+  if (!target.remote) store_of(target).make_directories(target);
+  internal::Workers workers(options.threads);
+  const auto run = std::make_shared<CopyRun>(options, client_for(source, target), workers);
+  if (options.file_list.empty())
+    add_tree(run, source, target);
+  else
+    add_listed(run, source, target);
+  if (target.remote && run->files_found() == 0 && !there) store_of(target).make_directories(target);
+  return end_of(*run);
+}
+
+SyncReport sync(const std::string& from, const std::string& to, bool remove_others, const CopyOptions& options) {
+  if (!options.file_list.empty()) throw InvalidArgument("sync takes no file_list");
+  SyncReport report{.copied = copy_parallel(from, to, options)};
+  if (!remove_others) return report;
+  const Url source = parse_url(from), target = parse_url(to);
+  std::set<std::string> wanted;
+  for (DirectoryEntry& entry : store_of(source).list(source, true)) wanted.insert(std::move(entry.name));
+  const std::vector<DirectoryEntry> there = store_of(target).list(target, true);
+  for (auto entry = there.rbegin(); entry != there.rend(); ++entry) {  // what is in a directory before it
+    if (wanted.contains(entry->name)) continue;
+    const Url url = join(target, entry->name);
+    if (!entry->stat.is_directory) {
+      store_of(target).remove_file(url);
+      ++report.removed;
+    } else if (!target.remote || store_of(target).stat(url)) {
+      store_of(target).remove_tree(url);
+    }
+  }
+  return report;
+}
+
+void rename(const std::string& from, const std::string& to) {
+  const Url source = parse_url(from), target = parse_url(to);
+  const auto found = store_of(source).stat(source);
+  if (!found) throw NotFound(fmt::format("no file and no directory '{}'", from));
+  const auto there = store_of(target).stat(target);
+  if (there && (found->is_directory || there->is_directory))
+    throw FailedPrecondition(fmt::format("rename: the name '{}' is taken", to));
+  if (!source.remote && !target.remote) {
+    std::error_code error;
+    std::filesystem::rename(source.path, target.path, error);
+    if (!error) return;
+    if (error != std::errc::cross_device_link)
+      throw IoError(fmt::format("cannot rename '{}' to '{}': {}", from, to, error.message()));
+  }
+  const CopyOptions options{.durable = true};
+  if (!found->is_directory) {
+    copy_one(source, target, *found, options);
+    const auto after = store_of(source).stat(source);
+    if (!after || after->length != found->length || after->mtime != found->mtime || after->etag != found->etag)
+      throw IoError(fmt::format("'{}' has changed while it was copied to '{}'; both stay", from, to));
+    return store_of(source).remove_file(source);
+  }
+  const auto names_and_times = [&] {
+    std::map<std::string, std::pair<int64_t, std::chrono::system_clock::time_point>> entries;
+    for (const DirectoryEntry& entry : store_of(source).list(source, true))
+      entries[entry.name] = {entry.stat.length, entry.stat.is_directory ? std::chrono::system_clock::time_point{}
+                                                                        : entry.stat.mtime};
+    return entries;
+  };
+  const auto before = names_and_times();
+  copy_parallel(from, to, options);
+  if (names_and_times() != before)
+    throw IoError(fmt::format("'{}' has changed while it was copied to '{}'; both stay", from, to));
+  store_of(source).remove_tree(source);
+}
+
+}  // namespace mox::file

@@ -1,0 +1,64 @@
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+
+#include "moxing/file/internal/copy_task.h"
+#include "moxing/file/internal/part_file.h"
+#include "moxing/file/internal/part_sizes.h"
+#include "moxing/file/s3/store_error.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+
+namespace mox::file::internal {
+namespace {
+
+constexpr int64_t kPiece = 1 << 20;
+
+}  // namespace
+
+void copy_local(CopyRun& run, const CopyItem& item) {
+  const Descriptor source = open_ordinary_file(item.from.path);
+  struct stat before {}, after {};
+  if (::fstat(source.get(), &before) != 0) throw_system("look at", item.from.path, errno);
+  const std::string parent = std::filesystem::path(item.to.path).parent_path();
+  if (!parent.empty()) make_directories(parent);
+  require_free_disk(item.to.path, before.st_size);
+
+  PartFile part(item.to.path);
+  try {
+    part.clear();
+    s3::Md5 read_md5, written_md5;
+    const bool checks = run.options.verify == Verify::kChecksum;
+    int64_t at = 0;
+    for (;;) {
+      if (run.options.stop.stop_requested()) throw s3::Cancelled("cancelled");
+      const std::string piece = read_fully_at(source.get(), at, kPiece, item.from.path);
+      if (piece.empty()) break;
+      if (checks) read_md5.update(piece);
+      part.write(piece, at);
+      at += static_cast<int64_t>(piece.size());
+      run.sent(static_cast<int64_t>(piece.size()));
+    }
+    if (::fstat(source.get(), &after) != 0) throw_system("look at", item.from.path, errno);
+    if (at != before.st_size || after.st_size != before.st_size || after.st_mtim.tv_sec != before.st_mtim.tv_sec ||
+        after.st_mtim.tv_nsec != before.st_mtim.tv_nsec)
+      throw IoError(fmt::format("'{}' has changed while it was read", item.from.path));
+    if (checks) {
+      for (int64_t offset = 0; offset < at; offset += kPiece)
+        written_md5.update(part.read(offset, std::min(kPiece, at - offset)));
+      if (read_md5.finish() != written_md5.finish())
+        throw DataError(fmt::format("'{}' has another content than was written into it", item.to.path));
+    }
+    ::fchmod(part.descriptor(), before.st_mode & 0777);
+    part.publish(run.options.durable);
+  } catch (...) {
+    part.discard();
+    throw;
+  }
+  run.arrived(before.st_size, false, true);
+}
+
+}  // namespace mox::file::internal

@@ -1,0 +1,105 @@
+// One file on its way from one store to another, as tasks of workers.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "moxing/file/copy.h"
+#include "moxing/file/file.h"
+#include "moxing/file/internal/url.h"
+#include "moxing/file/internal/workers.h"
+#include "moxing/file/s3/client.h"
+
+namespace mox::file::internal {
+
+// What the files of one call of copy or copy_parallel share.
+class CopyRun {
+ public:
+  CopyRun(const CopyOptions& options, std::shared_ptr<s3::Client> client, Workers& workers)
+      : options(options), client(std::move(client)), workers(workers) {}
+
+  const CopyOptions& options;
+  const std::shared_ptr<s3::Client> client;  // if one of the sides is remote
+  Workers& workers;
+
+  // Of a file, once, at its end.
+  void arrived(int64_t bytes, bool same, bool checked);
+  void missing(const std::string& name, const std::string& why);
+
+  void found(int64_t files, int64_t bytes);
+  void sent(int64_t bytes);       // travelled
+  void continued(int64_t bytes);  // need not travel again
+  void made_directory();
+
+  // Memory for a part; waits while others have too much of it.
+  class Memory {
+   public:
+    Memory(CopyRun& run, int64_t bytes);
+    ~Memory();
+    Memory(const Memory&) = delete;
+    Memory& operator=(const Memory&) = delete;
+
+   private:
+    CopyRun& run_;
+    const int64_t bytes_;
+  };
+
+  CopyReport report() const;
+  std::vector<std::string> what_is_missing() const;  // "NAME: why"
+  int64_t files_found() const { return files_found_.load(); }
+  void show_progress(bool at_once = false);
+
+ private:
+  std::atomic<int64_t> files_found_{0}, bytes_found_{0}, sent_{0}, continued_{0};
+  mutable std::mutex mutex_;  // of what follows
+  CopyReport report_;
+  std::vector<std::string> missing_;
+  std::mutex progress_mutex_;
+  std::chrono::steady_clock::time_point last_shown_;
+  std::mutex memory_mutex_;
+  std::condition_variable memory_freed_;
+  int64_t memory_ = 0;
+};
+
+struct CopyItem {
+  std::string name;  // for people
+  Url from, to;
+  std::optional<Stat> source;       // nothing: not looked at yet
+  std::optional<Stat> destination;  // nothing: it is not there, or has not been looked at
+  bool destination_known = false;
+};
+
+// Copies a file; to be called by a worker. Its end is reported to the run, possibly by another worker.
+void copy_file(const std::shared_ptr<CopyRun>& run, CopyItem item);
+
+// The four ways. All throw what goes wrong at once, and report what goes wrong later.
+void copy_local(CopyRun& run, const CopyItem& item);
+void copy_in_store(const std::shared_ptr<CopyRun>& run, const CopyItem& item);
+void download(const std::shared_ptr<CopyRun>& run, const CopyItem& item);
+void upload(const std::shared_ptr<CopyRun>& run, const CopyItem& item);
+
+// Calls `part(index)` for each index below `count` on the workers, before what they have to do else, then `end` once: with
+// nothing, or with the first exception, after which no further part is begun.
+void run_parts(Workers& workers, int64_t count, std::function<void(int64_t)> part,
+               std::function<void(std::exception_ptr)> end);
+
+// The text of an exception.
+std::string text_of(const std::exception_ptr& error);
+
+// Whole objects from and to memory, checked.
+std::string download_to_memory(s3::Client& client, const s3::ObjectName& object, const s3::ObjectInfo& info);
+void upload_from_memory(s3::Client& client, const s3::ObjectName& object, std::string_view content);
+
+// The size of the parts of which an object's ETag was made: 0 for a plain MD5; nothing if the ETag says nothing about the content.
+std::optional<int64_t> parts_behind_etag(s3::Client& client, const s3::ObjectName& object, const s3::ObjectInfo& info,
+                                         std::stop_token stop);
+
+}  // namespace mox::file::internal

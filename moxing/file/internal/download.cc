@@ -1,0 +1,201 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "moxing/file/internal/copy_task.h"
+#include "moxing/file/internal/object_name.h"
+#include "moxing/file/internal/part_file.h"
+#include "moxing/file/internal/part_sizes.h"
+#include "moxing/file/s3/store_error.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+
+namespace mox::file::internal {
+namespace {
+
+// Content that is not what its ETag says is fetched once more, whole.
+constexpr int kMostDownloads = 2;
+
+struct RangedDownload {
+  RangedDownload(std::shared_ptr<CopyRun> run, CopyItem item, s3::ObjectInfo info, std::optional<int64_t> part_size)
+      : run(std::move(run)),
+        item(std::move(item)),
+        object(object_name(this->item.from)),
+        info(std::move(info)),
+        part_size(part_size),
+        range(part_size && *part_size >= kRange / 8 && *part_size <= kLongestRange ? *part_size : kRange),
+        count(count_of_parts(this->info.size, range)),
+        file(this->item.to.path),
+        hasher(part_size.value_or(0)),
+        there(static_cast<size_t>(count)) {}
+
+  int64_t length_of(int64_t index) const { return std::min(range, info.size - index * range); }
+
+  void take(int64_t index) {
+    if (run->options.stop.stop_requested()) throw s3::Cancelled("cancelled; the same copy goes on from what is there");
+    const int64_t offset = index * range, length = length_of(index);
+    const std::string recorded = file.recorded(index);
+    if (!recorded.empty() && s3::md5(file.read(offset, length)) == recorded) {
+      run->continued(length);
+    } else {
+      const CopyRun::Memory memory(*run, length);
+      const std::string bytes = run->client->get_range(object, offset, length, info.etag, run->options.stop);
+      file.write(bytes, offset);
+      file.record(index, s3::md5(bytes));
+      run->sent(length);
+    }
+    hash_what_is_there(index);
+  }
+
+  // In order, by one worker at a time, while the others go on.
+  void hash_what_is_there(int64_t index) {
+    if (!checks()) return;
+    {
+      const std::lock_guard lock(mutex);
+      there[static_cast<size_t>(index)] = true;
+      if (hashing) return;
+      hashing = true;
+    }
+    for (;;) {
+      {
+        const std::lock_guard lock(mutex);
+        if (hashed == count || !there[static_cast<size_t>(hashed)]) {
+          hashing = false;
+          return;
+        }
+      }
+      hasher.update(file.read(hashed * range, length_of(hashed)));
+      ++hashed;
+    }
+  }
+
+  bool checks() const { return part_size.has_value() && run->options.verify == Verify::kChecksum; }
+
+  const std::shared_ptr<CopyRun> run;
+  const CopyItem item;
+  const s3::ObjectName object;
+  const s3::ObjectInfo info;
+  const std::optional<int64_t> part_size;
+  const int64_t range, count;
+  PartFile file;
+  EtagHasher hasher;  // of whoever has set `hashing`
+  std::mutex mutex;   // of what follows
+  std::vector<bool> there;
+  bool hashing = false;
+  int64_t hashed = 0;
+};
+
+void begin_ranged(const std::shared_ptr<CopyRun>& run, const CopyItem& item, int attempt) {
+  const auto info = run->client->head(object_name(item.from), run->options.stop);
+  if (!info) throw NotFound(fmt::format("no object '{}'", to_string(item.from)));
+  const auto part_size = parts_behind_etag(*run->client, object_name(item.from), *info, run->options.stop);
+  const auto job = std::make_shared<RangedDownload>(run, item, *info, part_size);
+  job->file.begin(fmt::format("{} {} {} {}", to_string(item.from), info->etag, info->size, job->range), info->size);
+  run_parts(
+      run->workers, job->count, [job](int64_t index) { job->take(index); },
+      [job, attempt](const std::exception_ptr& error) {
+        try {
+          if (error) std::rethrow_exception(error);
+          if (job->checks() && job->hasher.finish() != job->info.etag) {
+            job->file.discard();
+            if (attempt < kMostDownloads) {
+              job->run->workers.add_first([run = job->run, item = job->item, attempt] {
+                try {
+                  begin_ranged(run, item, attempt + 1);
+                } catch (...) {
+                  run->missing(item.name, text_of(std::current_exception()));
+                }
+              });
+              return;
+            }
+            throw DataError(fmt::format("'{}' has arrived with another content than its ETag {} says",
+                                        job->object.shown(), job->info.etag));
+          }
+          job->file.publish(job->run->options.durable);
+          job->run->arrived(job->info.size, false, job->checks() || job->run->options.verify == Verify::kSize);
+        } catch (const s3::StoreError& refused) {
+          if (refused.status() == 412) job->file.discard();  // what is there is of another object
+          job->run->missing(job->item.name, refused.status() == 412 ? fmt::format("it has changed while it was read")
+                                                                    : std::string(refused.what()));
+        } catch (...) {
+          job->run->missing(job->item.name, text_of(std::current_exception()));
+        }
+      });
+}
+
+void download_in_one(CopyRun& run, const CopyItem& item) {
+  s3::ObjectInfo info;
+  std::string content;
+  bool checked = false;
+  {
+    const CopyRun::Memory memory(run, item.source->length);
+    for (int attempt = 1; !checked; ++attempt) {
+      content = run.client->get(object_name(item.from), kSingleRequest, &info, run.options.stop);
+      if (static_cast<int64_t>(content.size()) != item.source->length)
+        throw IoError(fmt::format("'{}' has changed while it was read: {} bytes were listed, {} have arrived",
+                                  to_string(item.from), item.source->length, content.size()));
+      if (s3::is_md5(info.etag) && !info.encrypted) break;  // compared by `get`
+      const auto part_size = parts_behind_etag(*run.client, object_name(item.from), info, run.options.stop);
+      if (!part_size || run.options.verify == Verify::kSize) break;
+      EtagHasher hasher(*part_size);
+      hasher.update(content);
+      checked = hasher.finish() == info.etag;
+      if (!checked && attempt == kMostDownloads)
+        throw DataError(fmt::format("'{}' has arrived with another content than its ETag {} says", to_string(item.from),
+                                    info.etag));
+    }
+    PartFile file(item.to.path);
+    try {
+      file.clear();
+      file.write(content, 0);
+      file.publish(run.options.durable);
+    } catch (...) {
+      file.discard();
+      throw;
+    }
+  }
+  run.sent(item.source->length);
+  run.arrived(item.source->length, false,
+              checked || run.options.verify == Verify::kSize || (s3::is_md5(info.etag) && !info.encrypted));
+}
+
+}  // namespace
+
+void download(const std::shared_ptr<CopyRun>& run, const CopyItem& item) {
+  const std::string parent = std::filesystem::path(item.to.path).parent_path();
+  if (!parent.empty()) make_directories(parent);
+  if (item.source->length <= kSingleRequest)
+    download_in_one(*run, item);
+  else
+    begin_ranged(run, item, 1);
+}
+
+std::string download_to_memory(s3::Client& client, const s3::ObjectName& object, const s3::ObjectInfo& info) {
+  if (info.size <= kSingleRequest) return client.get(object, kSingleRequest);
+  const auto part_size = parts_behind_etag(client, object, info, {});
+  std::string content(static_cast<size_t>(info.size), '\0');
+  std::exception_ptr failure;
+  {
+    Workers workers(8);
+    run_parts(
+        workers, count_of_parts(info.size, kRange),
+        [&](int64_t index) {
+          const int64_t offset = index * kRange;
+          const std::string bytes = client.get_range(object, offset, std::min(kRange, info.size - offset), info.etag);
+          bytes.copy(content.data() + offset, bytes.size());
+        },
+        [&](const std::exception_ptr& error) { failure = error; });
+    workers.wait();
+  }
+  if (failure) std::rethrow_exception(failure);
+  if (part_size) {
+    EtagHasher hasher(*part_size);
+    hasher.update(content);
+    if (hasher.finish() != info.etag)
+      throw DataError(fmt::format("'{}' has arrived with another content than its ETag {} says", object.shown(), info.etag));
+  }
+  return content;
+}
+
+}  // namespace mox::file::internal
