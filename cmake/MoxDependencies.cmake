@@ -13,6 +13,8 @@ find_package(oneDNN 2.6 REQUIRED)
 find_package(JPEG REQUIRED)
 find_package(PNG REQUIRED)
 find_package(Protobuf REQUIRED)
+find_package(CURL 7.85 REQUIRED)
+find_package(pugixml REQUIRED)
 
 # oneDNN's Debian build runs on libgomp. Our own parallel loops use the same thread pool (runtime/base/team.cc),
 # whatever compiler builds them, so libgomp is linked by path rather than through -fopenmp.

@@ -29,8 +29,8 @@ set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libmoxing-dev)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_LIBRARY_DESCRIPTION "The library, its headers and the files with which CMake finds it: find_package(moxing).")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS
-  "g++, libcli11-dev, libdnnl-dev, libeigen3-dev, libfmt-dev, libjpeg-dev, libpng-dev, libprotobuf-dev, libspdlog-dev,\
- libssl-dev, libtbb-dev, libyaml-cpp-dev, nlohmann-json3-dev, zlib1g-dev")
+  "g++, libcli11-dev, libcurl4-openssl-dev, libdnnl-dev, libeigen3-dev, libfmt-dev, libjpeg-dev, libpng-dev, libprotobuf-dev, libpugixml-dev,\
+ libspdlog-dev, libssl-dev, libtbb-dev, libyaml-cpp-dev, nlohmann-json3-dev, zlib1g-dev")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "cmake, moxing")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SUGGESTS "moxing-doc")
 

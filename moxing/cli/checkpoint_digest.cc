@@ -6,6 +6,7 @@
 #include <string>
 
 #include "moxing/checkpoint/checkpoint.h"
+#include "moxing/cli/internal/checkpoint_here.h"
 #include "moxing/cli/internal/command.h"
 
 namespace mox::cli {
@@ -16,7 +17,7 @@ void add_checkpoint_digest(CLI::App& checkpoint) {
                                                 "the variables: equal digests, equal weights");
   auto path = std::make_shared<std::string>();
   command->add_option("DIR", *path, "A checkpoint, or a log_dir (its latest checkpoint)")->required();
-  command->callback([path] { fmt::print("{}\n", checkpoint_digest(*path)); });
+  command->callback([path] { fmt::print("{}\n", checkpoint_digest(checkpoint_here(*path))); });
 }
 
 }  // namespace mox::cli

@@ -3,11 +3,13 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 
 #include "moxing/checkpoint/checkpoint.h"
 #include "moxing/cli/internal/command.h"
+#include "moxing/file/file.h"
 #include "runtime/base/error.h"
 
 namespace mox::cli {
@@ -26,6 +28,24 @@ uintmax_t bytes_of_files(const std::string& directory) {
   return bytes;
 }
 
+// Those that are complete: the manifest comes last.
+void list_remote(const std::string& url) {
+  std::map<int64_t, std::string> complete;
+  std::map<std::string, int64_t> bytes;
+  for (const file::DirectoryEntry& entry : file::scan_dir(url, {.recursive = true, .skip_dir = true})) {
+    const std::string name = entry.name.substr(0, entry.name.find('/'));
+    bytes[name] += entry.stat.length;
+    long long step = 0;
+    if (entry.name == name + "/state.json" && std::sscanf(name.c_str(), "checkpoint-%lld", &step) == 1)
+      complete[step] = name;
+  }
+  if (complete.empty()) throw NotFound(fmt::format("no checkpoint in '{}'", url));
+  fmt::print("{:>12}  {:>14}  {}\n", "step", "bytes", "path");
+  for (const auto& [step, checkpoint] : complete)
+    fmt::print("{:>12}  {:>14}  {}{}{}\n", step, bytes[checkpoint], url, url.ends_with('/') ? "" : "/",
+               checkpoint);
+}
+
 }  // namespace
 
 void add_checkpoint_list(CLI::App& checkpoint) {
@@ -34,6 +54,7 @@ void add_checkpoint_list(CLI::App& checkpoint) {
   auto path = std::make_shared<std::string>();
   command->add_option("DIR", *path, "A log_dir")->required();
   command->callback([path] {
+    if (file::is_remote(*path)) return list_remote(*path);
     const auto entries = list_checkpoints(*path);
     if (entries.empty()) throw NotFound(fmt::format("no checkpoint in '{}'", *path));
     fmt::print("{:>12}  {:>14}  {}\n", "step", "bytes", "path");

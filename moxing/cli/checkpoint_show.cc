@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "moxing/checkpoint/checkpoint.h"
+#include "moxing/cli/internal/checkpoint_here.h"
 #include "moxing/cli/internal/command.h"
 
 namespace mox::cli {
@@ -49,7 +50,7 @@ void add_checkpoint_show(CLI::App& checkpoint) {
   command->add_option("DIR", *path, "A checkpoint, or a log_dir (its latest checkpoint)")->required();
   command->callback([path] {
     std::string directory;
-    const Checkpoint loaded = load_checkpoint(*path, &directory);
+    const Checkpoint loaded = load_checkpoint(checkpoint_here(*path), &directory);
     fmt::print("checkpoint: {}\nglobal step: {}\ndigest: {}\n", directory, loaded.global_step,
                arrays_digest(loaded.variables));
     print_table("variables", loaded.variables);

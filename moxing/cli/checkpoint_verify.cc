@@ -6,6 +6,7 @@
 #include <string>
 
 #include "moxing/checkpoint/checkpoint.h"
+#include "moxing/cli/internal/checkpoint_here.h"
 #include "moxing/cli/internal/command.h"
 #include "runtime/base/error.h"
 
@@ -18,8 +19,9 @@ void add_checkpoint_verify(CLI::App& checkpoint) {
   auto path = std::make_shared<std::string>();
   command->add_option("DIR", *path, "A checkpoint, or a log_dir (all of its checkpoints)")->required();
   command->callback([path] {
-    auto entries = list_checkpoints(*path);
-    if (entries.empty()) entries.push_back({0, resolve_checkpoint(*path)});
+    const std::string place = checkpoints_here(*path);
+    auto entries = list_checkpoints(place);
+    if (entries.empty()) entries.push_back({0, resolve_checkpoint(place)});
     size_t damaged = 0;
     for (const CheckpointEntry& entry : entries) {
       try {

@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
   mox::cli::add_import(app);
   mox::cli::add_export_torch(app);
   mox::cli::add_convert(app);
+  mox::cli::add_file(app);
   mox::cli::add_forecast(app);
   int exit_status = 0;
   mox::cli::add_launch(app, &exit_status);

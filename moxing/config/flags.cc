@@ -13,7 +13,10 @@ namespace {
 
 OptionValue value_of(std::string_view function, std::string_view name) {
   OptionValue value;
-  internal::with_configured(function, [&](internal::ConfigStore* store) { value = store->at(name).value(); });
+  internal::with_configured(function, [&](internal::ConfigStore* store) {
+    const internal::Setting& setting = store->at(name);
+    value = setting.local && !setting.set ? *setting.local : setting.value();
+  });
   return value;
 }
 

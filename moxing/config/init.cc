@@ -15,6 +15,7 @@
 #include "moxing/config/internal/option_listing.h"
 #include "moxing/config/internal/yaml.h"
 #include "moxing/config/options.h"
+#include "moxing/config/remote_places.h"
 #include "moxing/config/state.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
@@ -53,6 +54,18 @@ void occupy_standard_streams() {
   for (int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(descriptor, F_GETFD) == -1 && errno == EBADF)
       ::open("/dev/null", O_RDWR);  // takes the lowest number
+}
+
+// What the data_url names in an object store comes to this machine before the program asks for it.
+void fetch_or_exit() {
+  try {
+    internal::use_store_options();
+    internal::fetch_data();
+  } catch (const Error& failure) {
+    if (internal::job().size() > 1) internal::fail_job(failure.what());
+    fmt::print(stderr, "error: {}\n", failure.what());
+    std::exit(EXIT_FAILURE);
+  }
 }
 
 // Works on a copy, so that a refused configuration leaves nothing behind.
@@ -108,6 +121,7 @@ void init(int argc, const char* const* argv) {
   internal::set_stall_limits(resolve<double>("stall_warning_s", std::nullopt),
                              resolve<double>("stall_abort_s", std::nullopt));
   internal::join_job(level_named(resolve<std::string>("log_level", std::nullopt)));
+  fetch_or_exit();
 }
 
 ScopedConfiguration::ScopedConfiguration() { internal::push_config(); }

@@ -64,10 +64,11 @@ CopyReport end_of(CopyRun& run) {
   const CopyReport report = run.report();
   if (missing.empty()) return report;
   const size_t shown = std::min(missing.size(), kMostNamesShown);
-  std::string text = fmt::format("{}{} of {} files ({} bytes) have arrived; missing {}:\n  {}",
-                                 run.options.stop.stop_requested() ? "cancelled: " : "", report.files, run.files_found(),
-                                 report.bytes, missing.size(),
-                                 fmt::join(missing.begin(), missing.begin() + static_cast<std::ptrdiff_t>(shown), "\n  "));
+  std::string text =
+      fmt::format("{}{} of {} files ({} bytes) have arrived; missing {}:\n  {}",
+                  run.options.stop.stop_requested() ? "cancelled: " : "", report.files, run.files_found(),
+                  report.bytes, missing.size(),
+                  fmt::join(missing.begin(), missing.begin() + static_cast<std::ptrdiff_t>(shown), "\n  "));
   if (missing.size() > shown) text += fmt::format("\n  and {} more", missing.size() - shown);
   if (run.options.stop.stop_requested()) throw s3::Cancelled(text + "\nthe same command goes on from here");
   throw IoError(text + "\nthe same command tries these again");
@@ -96,14 +97,17 @@ void add_tree(const std::shared_ptr<CopyRun>& run, const Url& from, const Url& t
     if (entry.stat.is_directory) continue;
     files.insert(entry.name);
     const auto found = there.find(entry.name);
-    bytes += entry.stat.length - (found == there.end() ? 0 : std::min(found->second.length, entry.stat.length));
+    bytes +=
+        entry.stat.length - (found == there.end() ? 0 : std::min(found->second.length, entry.stat.length));
   }
   if (!to.remote) internal::require_free_disk(to.path, bytes);
   for (const DirectoryEntry& entry : entries) {
     const std::string trouble = to.remote ? "" : trouble_with(entry.name);
     if (entry.stat.is_directory) {
-      // A file in the way, or a name that cannot be: the files below say so, and an empty directory does here.
-      if (with_content.contains(entry.name) && (to.remote || !trouble.empty() || files.contains(entry.name))) continue;
+      // A file in the way, or a name that cannot be: the files below say so, and an empty directory does
+      // here.
+      if (with_content.contains(entry.name) && (to.remote || !trouble.empty() || files.contains(entry.name)))
+        continue;
       try {
         if (!trouble.empty()) throw InvalidArgument(trouble);
         const Url directory = join(to, entry.name);
@@ -120,7 +124,8 @@ void add_tree(const std::shared_ptr<CopyRun>& run, const Url& from, const Url& t
       continue;
     }
     if (!to.remote && with_content.contains(entry.name)) {
-      run->missing(entry.name, "there is a directory of this name, too, and a file system has one of the two");
+      run->missing(entry.name,
+                   "there is a directory of this name, too, and a file system has one of the two");
       continue;
     }
     CopyItem item{entry.name, join(from, entry.name), join(to, entry.name), entry.stat, std::nullopt, true};
@@ -145,7 +150,8 @@ void add_listed(const std::shared_ptr<CopyRun>& run, const Url& from, const Url&
 CopyReport copy_one(const Url& from, const Url& to, Stat source, const CopyOptions& options) {
   if (from == to) throw InvalidArgument(fmt::format("'{}' is copied to itself", to_string(from)));
   if (to.path.empty() || to.path.ends_with('/'))
-    throw FailedPrecondition(fmt::format("'{}' names a directory; the name of a file is needed", to_string(to)));
+    throw FailedPrecondition(
+        fmt::format("'{}' names a directory; the name of a file is needed", to_string(to)));
   internal::Workers workers(options.threads);
   const auto run = std::make_shared<CopyRun>(options, client_for(from, to), workers);
   run->found(1, source.length);
@@ -162,7 +168,8 @@ CopyReport copy(const std::string& from, const std::string& to, const CopyOption
   const auto found = store_of(source).stat(source);
   if (!found) throw NotFound(fmt::format("no file '{}'", from));
   if (found->is_directory)
-    throw FailedPrecondition(fmt::format("copy: '{}' is a directory; copy_parallel copies directories", from));
+    throw FailedPrecondition(
+        fmt::format("copy: '{}' is a directory; copy_parallel copies directories", from));
   if (!target.remote && is_directory(to))
     throw FailedPrecondition(fmt::format("copy: '{}' is a directory; the name of a file is needed", to));
   return copy_one(source, target, *found, options);
@@ -190,7 +197,8 @@ CopyReport copy_parallel(const std::string& from, const std::string& to, const C
   return end_of(*run);
 }
 
-SyncReport sync(const std::string& from, const std::string& to, bool remove_others, const CopyOptions& options) {
+SyncReport sync(const std::string& from, const std::string& to, bool remove_others,
+                const CopyOptions& options) {
   if (!options.file_list.empty()) throw InvalidArgument("sync takes no file_list");
   SyncReport report{.copied = copy_parallel(from, to, options)};
   if (!remove_others) return report;
@@ -229,15 +237,17 @@ void rename(const std::string& from, const std::string& to) {
   if (!found->is_directory) {
     copy_one(source, target, *found, options);
     const auto after = store_of(source).stat(source);
-    if (!after || after->length != found->length || after->mtime != found->mtime || after->etag != found->etag)
+    if (!after || after->length != found->length || after->mtime != found->mtime ||
+        after->etag != found->etag)
       throw IoError(fmt::format("'{}' has changed while it was copied to '{}'; both stay", from, to));
     return store_of(source).remove_file(source);
   }
   const auto names_and_times = [&] {
     std::map<std::string, std::pair<int64_t, std::chrono::system_clock::time_point>> entries;
     for (const DirectoryEntry& entry : store_of(source).list(source, true))
-      entries[entry.name] = {entry.stat.length, entry.stat.is_directory ? std::chrono::system_clock::time_point{}
-                                                                        : entry.stat.mtime};
+      entries[entry.name] = {entry.stat.length, entry.stat.is_directory
+                                                    ? std::chrono::system_clock::time_point{}
+                                                    : entry.stat.mtime};
     return entries;
   };
   const auto before = names_and_times();

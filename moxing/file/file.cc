@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 
 #include "moxing/file/internal/store.h"
@@ -21,6 +22,12 @@ Store& store_of(const Url& url) { return url.remote ? object_store() : local_sto
 }  // namespace internal
 
 bool is_remote(std::string_view url) { return parse_url(url).remote; }
+
+std::string local_path(std::string_view url) {
+  const Url place = parse_url(url);
+  if (place.remote) throw InvalidArgument(fmt::format("'{}' is not a local file", url));
+  return place.path;
+}
 
 std::string read(const std::string& url) {
   const Url place = parse_url(url);
@@ -81,7 +88,8 @@ std::vector<std::string> list_directory(const std::string& url, const ListOption
 
 std::vector<WalkEntry> walk(const std::string& url) {
   const Url place = parse_url(url);
-  std::map<std::string, WalkEntry> found;  // by the directory's name from the top, with a slash; "" is the top
+  std::map<std::string, WalkEntry>
+      found;  // by the directory's name from the top, with a slash; "" is the top
   found[""].directory = url;
   for (const DirectoryEntry& entry : store_of(place).list(place, true)) {
     const size_t slash = entry.name.rfind('/');
@@ -109,7 +117,8 @@ int64_t get_size(const std::string& url, bool recursive) {
   if (!found) throw NotFound(fmt::format("no file and no directory '{}'", url));
   if (!found->is_directory) return found->length;
   if (!recursive)
-    throw FailedPrecondition(fmt::format("get_size: '{}' is a directory; recursive = true adds its files up", url));
+    throw FailedPrecondition(
+        fmt::format("get_size: '{}' is a directory; recursive = true adds its files up", url));
   int64_t bytes = 0;
   for (const DirectoryEntry& entry : store_of(place).list(place, true)) bytes += entry.stat.length;
   return bytes;
@@ -133,10 +142,12 @@ void remove(const std::string& url, bool recursive) {
   if (recursive) return store.remove_tree(place);
   // A link to a directory is a file here.
   const auto found = store.stat(place);
+  if (!place.remote && std::filesystem::is_symlink(internal::without_slash(place).path))
+    return store.remove_file(internal::without_slash(place));
   if (found && found->is_directory) {
     if (store.list(place, false).empty()) return store.remove_tree(place);
-    throw FailedPrecondition(
-        fmt::format("'{}' is a directory that is not empty; recursive = true removes it with all in it", url));
+    throw FailedPrecondition(fmt::format(
+        "'{}' is a directory that is not empty; recursive = true removes it with all in it", url));
   }
   store.remove_file(place);
 }

@@ -22,7 +22,8 @@ std::vector<std::string> names_of(const std::string& path) {
 }
 
 // Adds what matches `names` from `index` on in the directory.
-void match_in(const Url& directory, const std::vector<std::string>& names, size_t index, std::set<std::string>& found) {
+void match_in(const Url& directory, const std::vector<std::string>& names, size_t index,
+              std::set<std::string>& found) {
   internal::Store& store = store_of(directory);
   std::vector<DirectoryEntry> entries;
   try {
@@ -34,10 +35,12 @@ void match_in(const Url& directory, const std::vector<std::string>& names, size_
   const bool last = index + 1 == names.size();
   if (any_depth && !last) match_in(directory, names, index + 1, found);
   for (const DirectoryEntry& entry : entries) {
-    if (any_depth ? entry.name.starts_with('.') : !internal::matches_pattern(entry.name, names[index])) continue;
+    if (any_depth ? entry.name.starts_with('.') : !internal::matches_pattern(entry.name, names[index]))
+      continue;
     const Url below = join(directory, entry.name);
     if (last) found.insert(to_string(below));
-    if (entry.stat.is_directory && (any_depth || !last)) match_in(below, names, any_depth ? index : index + 1, found);
+    if (entry.stat.is_directory && (any_depth || !last))
+      match_in(below, names, any_depth ? index : index + 1, found);
   }
 }
 

@@ -8,8 +8,9 @@
 //   w   writes; begins empty                    w+  reads and writes; begins empty
 //   a   writes at the end, whatever seek says   a+  the same, and reads; begins at the end
 //
-// An object is read in ranges, ahead of the reader; if it is replaced meanwhile, that is an error. One that is written is kept
-// in a temporary file, and uploaded whole by flush and close: until then the store has the old one.
+// An object is read in ranges, ahead of the reader; if it is replaced meanwhile, that is an error. One that
+// is written is kept in a temporary file, and uploaded whole by flush and close: until then the store has the
+// old one.
 //
 // Errors as in file.h. Not for use by several threads at a time.
 #pragma once
@@ -24,11 +25,12 @@ namespace mox::file {
 
 class File {
  public:
-  // Throws InvalidArgument for a mode that is none of the above, NotFound, FailedPrecondition for a directory.
+  // Throws InvalidArgument for a mode that is none of the above, NotFound, FailedPrecondition for a
+  // directory.
   explicit File(const std::string& url, std::string_view mode = "r");
 
-  // Closes; what fails is logged, so call close() where it matters. While an exception is on its way, an object that was being
-  // written is left as it was.
+  // Closes; what fails is logged, so call close() where it matters. While an exception is on its way, an
+  // object that was being written is left as it was.
   ~File();
   File(File&&) noexcept;
   File& operator=(File&&) noexcept;

@@ -7,8 +7,8 @@
 
 namespace mox::file {
 
-// What mox::init found in the options file.*; names that it leaves empty come from the environment. The next call of store_client
-// makes a new client; those that use the former go on.
+// What mox::init found in the options file.*; names that it leaves empty come from the environment. The next
+// call of store_client makes a new client; those that use the former go on.
 void set_store_options(const s3::StoreOptions& options);
 
 // Throws ConfigError if the options and the environment make no store.

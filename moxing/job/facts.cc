@@ -13,9 +13,11 @@ namespace mox::internal {
 namespace {
 
 // Where things are, and how fast they come, may differ from machine to machine.
-constexpr std::array kLocalOptions = {"config",           "data_url", "train_url",    "log_dir",
-                                      "checkpoint_path",  "threads",  "data_threads", "data_memory_mb",
-                                      "prefetch_batches", "log_level"};
+constexpr std::array
+    kLocalOptions = {"config",           "data_url",  "train_url",        "log_dir",
+                     "checkpoint_path",  "threads",   "data_threads",     "data_memory_mb",
+                     "prefetch_batches", "log_level", "  local_directory"};  // that one is of the section
+                                                                             // file
 
 }  // namespace
 

@@ -61,9 +61,15 @@ TEST_F(RunMode, ANamedCheckpointWinsWhereNothingIsTrained) {
 }
 
 TEST_F(RunMode, ObjectStoresAreNotTakenForDirectories) {
-  for (const char* path : {"s3://bucket/out", "obs://bucket/out"})
-    for (const std::string option : {"--train_url=", "--log_dir=", "--data_url=", "--checkpoint_path="})
-      expect_error(train("mnist_softmax", log_dir_, 5, {option + path}), {path, "local files only"});
+  for (const char* name : {"ACCESS_KEY_ID", "AWS_ACCESS_KEY_ID"}) ASSERT_EQ(std::getenv(name), nullptr);
+  ::setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent", 1);
+  ::setenv("AWS_CONFIG_FILE", "/nonexistent", 1);
+  for (const std::string option : {"--train_url=", "--log_dir=", "--data_url=", "--checkpoint_path="}) {
+    for (const char* path : {"s3://bucket/out", "obs://bucket/out"})
+      expect_error(train("mnist_softmax", log_dir_, 5, {option + path}), {"no credentials", "ACCESS_KEY_ID"});
+    expect_error(train("mnist_softmax", log_dir_, 5, {option + "gs://bucket/out"}),
+                 {"gs://bucket/out", "expected a path, file://, s3:// or obs://"});
+  }
   EXPECT_FALSE(std::filesystem::exists("s3:"));
 }
 

@@ -15,6 +15,7 @@ void add_checkpoint_verify(CLI::App& checkpoint);
 void add_import(CLI::App& mox);
 void add_export_torch(CLI::App& mox);
 void add_convert(CLI::App& mox);
+void add_file(CLI::App& mox);
 void add_forecast(CLI::App& mox);
 // `exit_status`: that of the job, which becomes that of mox.
 void add_launch(CLI::App& mox, int* exit_status);

@@ -18,5 +18,6 @@ std::vector<Option> options_of_checkpoints();
 std::vector<Option> options_of_boost();
 std::vector<Option> options_of_logging();
 std::vector<Option> options_of_selection();
+std::vector<Option> options_of_stores();
 
 }  // namespace mox::internal

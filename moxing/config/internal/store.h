@@ -23,6 +23,7 @@ struct Setting {
   std::optional<OptionValue> written{};  // in the YAML file or on the command line
   std::string written_at{};              // "run.yaml:12", "command line"
   std::optional<OptionValue> set{};      // by set_flag
+  std::optional<OptionValue> local{};    // where on this machine is what the value names in a store
 
   const OptionValue& value() const;
   std::string origin() const;

@@ -5,11 +5,13 @@
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <optional>
 
 #include "moxing/console/broken_pipe.h"
 #include "moxing/console/nowhere_to_print.h"
 #include "moxing/engine/session/internal/prediction.h"
 #include "moxing/engine/session/internal/training/training.h"
+#include "moxing/file/jobs/run_upload.h"
 #include "moxing/job/facts.h"
 #include "runtime/base/error.h"
 #include "runtime/job/agreement.h"
@@ -38,7 +40,13 @@ RunResult run_or_throw(const RunSpec& spec) {
   Console console(nowhere.or_else(1), nowhere.or_else(2), internal::job().size() == 1);
   if (settings.run_mode == ModeKeys::TRAIN) {
     const internal::SurviveBrokenPipe survive;
-    return internal::run_training(spec, settings, console);
+    // Made before the training and finished after it: what a training writes at its end is uploaded, too.
+    std::optional<file::RunUpload> upload;
+    if (!settings.remote_log_dir.empty() && !settings.print_plan && internal::job().rank() == 0)
+      upload.emplace(settings.log_dir, settings.remote_log_dir);
+    const RunResult result = internal::run_training(spec, settings, console);
+    if (upload) upload->finish();
+    return result;
   }
   RunResult result = settings.run_mode == ModeKeys::EVAL ? internal::run_evaluation(spec, settings, console)
                                                          : internal::run_prediction(spec, settings, console);

@@ -21,7 +21,8 @@ constexpr int64_t kPiece = 1 << 20;
 
 void copy_local(CopyRun& run, const CopyItem& item) {
   const Descriptor source = open_ordinary_file(item.from.path);
-  struct stat before {}, after {};
+  struct stat before {
+  }, after{};
   if (::fstat(source.get(), &before) != 0) throw_system("look at", item.from.path, errno);
   const std::string parent = std::filesystem::path(item.to.path).parent_path();
   if (!parent.empty()) make_directories(parent);
@@ -43,8 +44,8 @@ void copy_local(CopyRun& run, const CopyItem& item) {
       run.sent(static_cast<int64_t>(piece.size()));
     }
     if (::fstat(source.get(), &after) != 0) throw_system("look at", item.from.path, errno);
-    if (at != before.st_size || after.st_size != before.st_size || after.st_mtim.tv_sec != before.st_mtim.tv_sec ||
-        after.st_mtim.tv_nsec != before.st_mtim.tv_nsec)
+    if (at != before.st_size || after.st_size != before.st_size ||
+        after.st_mtim.tv_sec != before.st_mtim.tv_sec || after.st_mtim.tv_nsec != before.st_mtim.tv_nsec)
       throw IoError(fmt::format("'{}' has changed while it was read", item.from.path));
     if (checks) {
       for (int64_t offset = 0; offset < at; offset += kPiece)

@@ -26,7 +26,8 @@ bool is_same(CopyRun& run, const CopyItem& item) {
   if (!item.from.remote && !item.to.remote) {
     const Descriptor a = open_ordinary_file(item.from.path), b = open_ordinary_file(item.to.path);
     for (int64_t at = 0; at < item.source->length; at += kRange)
-      if (read_fully_at(a.get(), at, kRange, item.from.path) != read_fully_at(b.get(), at, kRange, item.to.path))
+      if (read_fully_at(a.get(), at, kRange, item.from.path) !=
+          read_fully_at(b.get(), at, kRange, item.to.path))
         return false;
     return true;
   }
@@ -175,15 +176,18 @@ void run_parts(Workers& workers, int64_t count, std::function<void(int64_t)> par
   }
 }
 
-std::optional<int64_t> parts_behind_etag(s3::Client& client, const s3::ObjectName& object, const s3::ObjectInfo& info,
-                                         std::stop_token stop) {
+std::optional<int64_t> parts_behind_etag(s3::Client& client, const s3::ObjectName& object,
+                                         const s3::ObjectInfo& info, std::stop_token stop) {
   if (info.encrypted) return std::nullopt;
   if (s3::is_md5(info.etag)) return 0;
   const int64_t count = parts_in_etag(info.etag);
   if (count == 0) return std::nullopt;
-  const auto fits = [&](int64_t size) { return size > 0 && std::max<int64_t>(1, count_of_parts(info.size, size)) == count; };
+  const auto fits = [&](int64_t size) {
+    return size > 0 && std::max<int64_t>(1, count_of_parts(info.size, size)) == count;
+  };
   if (fits(info.part_size)) return info.part_size;
-  const int64_t first = count == 1 ? std::max<int64_t>(1, info.size) : client.size_of_first_part(object, stop);
+  const int64_t first =
+      count == 1 ? std::max<int64_t>(1, info.size) : client.size_of_first_part(object, stop);
   if (fits(first)) return first;
   return std::nullopt;
 }

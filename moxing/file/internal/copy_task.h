@@ -86,8 +86,8 @@ void copy_in_store(const std::shared_ptr<CopyRun>& run, const CopyItem& item);
 void download(const std::shared_ptr<CopyRun>& run, const CopyItem& item);
 void upload(const std::shared_ptr<CopyRun>& run, const CopyItem& item);
 
-// Calls `part(index)` for each index below `count` on the workers, before what they have to do else, then `end` once: with
-// nothing, or with the first exception, after which no further part is begun.
+// Calls `part(index)` for each index below `count` on the workers, before what they have to do else, then
+// `end` once: with nothing, or with the first exception, after which no further part is begun.
 void run_parts(Workers& workers, int64_t count, std::function<void(int64_t)> part,
                std::function<void(std::exception_ptr)> end);
 
@@ -98,8 +98,9 @@ std::string text_of(const std::exception_ptr& error);
 std::string download_to_memory(s3::Client& client, const s3::ObjectName& object, const s3::ObjectInfo& info);
 void upload_from_memory(s3::Client& client, const s3::ObjectName& object, std::string_view content);
 
-// The size of the parts of which an object's ETag was made: 0 for a plain MD5; nothing if the ETag says nothing about the content.
-std::optional<int64_t> parts_behind_etag(s3::Client& client, const s3::ObjectName& object, const s3::ObjectInfo& info,
-                                         std::stop_token stop);
+// The size of the parts of which an object's ETag was made: 0 for a plain MD5; nothing if the ETag says
+// nothing about the content.
+std::optional<int64_t> parts_behind_etag(s3::Client& client, const s3::ObjectName& object,
+                                         const s3::ObjectInfo& info, std::stop_token stop);
 
 }  // namespace mox::file::internal

@@ -51,8 +51,9 @@ std::string read_fully_at(int fd, int64_t offset, int64_t length, const std::str
   std::string content(static_cast<size_t>(length), '\0');
   size_t filled = 0;
   while (filled < content.size()) {
-    const ssize_t got = ::pread(fd, content.data() + filled, std::min<size_t>(content.size() - filled, 1 << 30),
-                                offset + static_cast<int64_t>(filled));
+    const ssize_t got =
+        ::pread(fd, content.data() + filled, std::min<size_t>(content.size() - filled, 1 << 30),
+                offset + static_cast<int64_t>(filled));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw_system("read", path, errno);
     if (got == 0) break;
@@ -70,7 +71,8 @@ Descriptor open_ordinary_file(const std::string& path) {
   }
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) throw_system("look at", path, errno);
-  if (S_ISDIR(status.st_mode)) throw FailedPrecondition(fmt::format("'{}' is a directory; a file is needed", path));
+  if (S_ISDIR(status.st_mode))
+    throw FailedPrecondition(fmt::format("'{}' is a directory; a file is needed", path));
   if (!S_ISREG(status.st_mode))
     throw IoError(fmt::format("'{}' is a pipe, a socket or a device; a file is needed", path));
   return file;

@@ -24,13 +24,14 @@ class Descriptor {
 // IoError "cannot DOING 'PATH': what the system says".
 [[noreturn]] void throw_system(std::string_view doing, const std::string& path, int error);
 
-// All of them write or read as much as is asked for, or throw IoError. read_fully returns less at the end of the file.
+// All of them write or read as much as is asked for, or throw IoError. read_fully returns less at the end of
+// the file.
 void write_fully(int fd, std::string_view content, const std::string& path);
 void write_fully_at(int fd, std::string_view content, int64_t offset, const std::string& path);
 std::string read_fully_at(int fd, int64_t offset, int64_t length, const std::string& path);
 
-// Opens an ordinary file for reading. NotFound, FailedPrecondition for a directory, IoError for anything that is no
-// ordinary file (reading a pipe would wait for ever).
+// Opens an ordinary file for reading. NotFound, FailedPrecondition for a directory, IoError for anything that
+// is no ordinary file (reading a pipe would wait for ever).
 Descriptor open_ordinary_file(const std::string& path);
 
 // Writes what the system has of the file to the disk. Throws IoError.

@@ -18,7 +18,8 @@ namespace {
 constexpr int kMostDownloads = 2;
 
 struct RangedDownload {
-  RangedDownload(std::shared_ptr<CopyRun> run, CopyItem item, s3::ObjectInfo info, std::optional<int64_t> part_size)
+  RangedDownload(std::shared_ptr<CopyRun> run, CopyItem item, s3::ObjectInfo info,
+                 std::optional<int64_t> part_size)
       : run(std::move(run)),
         item(std::move(item)),
         object(object_name(this->item.from)),
@@ -33,7 +34,8 @@ struct RangedDownload {
   int64_t length_of(int64_t index) const { return std::min(range, info.size - index * range); }
 
   void take(int64_t index) {
-    if (run->options.stop.stop_requested()) throw s3::Cancelled("cancelled; the same copy goes on from what is there");
+    if (run->options.stop.stop_requested())
+      throw s3::Cancelled("cancelled; the same copy goes on from what is there");
     const int64_t offset = index * range, length = length_of(index);
     const std::string recorded = file.recorded(index);
     if (!recorded.empty() && s3::md5(file.read(offset, length)) == recorded) {
@@ -91,7 +93,8 @@ void begin_ranged(const std::shared_ptr<CopyRun>& run, const CopyItem& item, int
   if (!info) throw NotFound(fmt::format("no object '{}'", to_string(item.from)));
   const auto part_size = parts_behind_etag(*run->client, object_name(item.from), *info, run->options.stop);
   const auto job = std::make_shared<RangedDownload>(run, item, *info, part_size);
-  job->file.begin(fmt::format("{} {} {} {}", to_string(item.from), info->etag, info->size, job->range), info->size);
+  job->file.begin(fmt::format("{} {} {} {}", to_string(item.from), info->etag, info->size, job->range),
+                  info->size);
   run_parts(
       run->workers, job->count, [job](int64_t index) { job->take(index); },
       [job, attempt](const std::exception_ptr& error) {
@@ -113,11 +116,13 @@ void begin_ranged(const std::shared_ptr<CopyRun>& run, const CopyItem& item, int
                                         job->object.shown(), job->info.etag));
           }
           job->file.publish(job->run->options.durable);
-          job->run->arrived(job->info.size, false, job->checks() || job->run->options.verify == Verify::kSize);
+          job->run->arrived(job->info.size, false,
+                            job->checks() || job->run->options.verify == Verify::kSize);
         } catch (const s3::StoreError& refused) {
           if (refused.status() == 412) job->file.discard();  // what is there is of another object
-          job->run->missing(job->item.name, refused.status() == 412 ? fmt::format("it has changed while it was read")
-                                                                    : std::string(refused.what()));
+          job->run->missing(job->item.name, refused.status() == 412
+                                                ? fmt::format("it has changed while it was read")
+                                                : std::string(refused.what()));
         } catch (...) {
           job->run->missing(job->item.name, text_of(std::current_exception()));
         }
@@ -142,8 +147,8 @@ void download_in_one(CopyRun& run, const CopyItem& item) {
       hasher.update(content);
       checked = hasher.finish() == info.etag;
       if (!checked && attempt == kMostDownloads)
-        throw DataError(fmt::format("'{}' has arrived with another content than its ETag {} says", to_string(item.from),
-                                    info.etag));
+        throw DataError(fmt::format("'{}' has arrived with another content than its ETag {} says",
+                                    to_string(item.from), info.etag));
     }
     PartFile file(item.to.path);
     try {
@@ -172,7 +177,11 @@ void download(const std::shared_ptr<CopyRun>& run, const CopyItem& item) {
 }
 
 std::string download_to_memory(s3::Client& client, const s3::ObjectName& object, const s3::ObjectInfo& info) {
-  if (info.size <= kSingleRequest) return client.get(object, kSingleRequest);
+  if (info.size <= kSingleRequest) {
+    std::string content = client.get(object, kSingleRequest);
+    if (static_cast<int64_t>(content.size()) == info.size) return content;
+    throw IoError(fmt::format("'{}' has changed while it was read", object.shown()));
+  }
   const auto part_size = parts_behind_etag(client, object, info, {});
   std::string content(static_cast<size_t>(info.size), '\0');
   std::exception_ptr failure;
@@ -182,7 +191,8 @@ std::string download_to_memory(s3::Client& client, const s3::ObjectName& object,
         workers, count_of_parts(info.size, kRange),
         [&](int64_t index) {
           const int64_t offset = index * kRange;
-          const std::string bytes = client.get_range(object, offset, std::min(kRange, info.size - offset), info.etag);
+          const std::string bytes =
+              client.get_range(object, offset, std::min(kRange, info.size - offset), info.etag);
           bytes.copy(content.data() + offset, bytes.size());
         },
         [&](const std::exception_ptr& error) { failure = error; });
@@ -193,7 +203,8 @@ std::string download_to_memory(s3::Client& client, const s3::ObjectName& object,
     EtagHasher hasher(*part_size);
     hasher.update(content);
     if (hasher.finish() != info.etag)
-      throw DataError(fmt::format("'{}' has arrived with another content than its ETag {} says", object.shown(), info.etag));
+      throw DataError(fmt::format("'{}' has arrived with another content than its ETag {} says",
+                                  object.shown(), info.etag));
   }
   return content;
 }

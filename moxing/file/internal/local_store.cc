@@ -23,8 +23,9 @@ Stat stat_of(const struct stat& status) {
   Stat stat;
   stat.is_directory = S_ISDIR(status.st_mode);
   stat.length = stat.is_directory ? 0 : status.st_size;
-  stat.mtime = std::chrono::system_clock::time_point(std::chrono::duration_cast<std::chrono::system_clock::duration>(
-      std::chrono::seconds(status.st_mtim.tv_sec) + std::chrono::nanoseconds(status.st_mtim.tv_nsec)));
+  stat.mtime =
+      std::chrono::system_clock::time_point(std::chrono::duration_cast<std::chrono::system_clock::duration>(
+          std::chrono::seconds(status.st_mtim.tv_sec) + std::chrono::nanoseconds(status.st_mtim.tv_nsec)));
   return stat;
 }
 
@@ -74,8 +75,8 @@ std::vector<Found> entries_of(const std::string& path, bool follow) {
 
 using FileId = std::pair<dev_t, ino_t>;
 
-void list_below(const std::string& path, const std::string& prefix, bool recursive, std::vector<FileId>& above,
-                std::vector<DirectoryEntry>& entries) {
+void list_below(const std::string& path, const std::string& prefix, bool recursive,
+                std::vector<FileId>& above, std::vector<DirectoryEntry>& entries) {
   for (const Found& found : entries_of(path, true)) {
     const std::string name = prefix + found.name;
     entries.push_back({name, {}, stat_of(found.status)});
@@ -106,7 +107,8 @@ void remove_below(const std::string& path, RemovalReport& report) {
     else if (::unlink(below.c_str()) != 0 && errno != ENOENT)
       report.keep(below, std::strerror(errno));
   }
-  if (::rmdir(path.c_str()) != 0 && errno != ENOENT && errno != ENOTEMPTY) report.keep(path, std::strerror(errno));
+  if (::rmdir(path.c_str()) != 0 && errno != ENOENT && errno != ENOTEMPTY)
+    report.keep(path, std::strerror(errno));
 }
 
 class LocalStore : public Store {
@@ -168,7 +170,8 @@ class LocalStore : public Store {
   void make_directory(const Url& url) override {
     const std::string path = without_slash(url).path;
     if (::mkdir(path.c_str(), 0777) == 0) return;
-    if (errno == EEXIST) throw FailedPrecondition(fmt::format("cannot make the directory '{}': the name is taken", path));
+    if (errno == EEXIST)
+      throw FailedPrecondition(fmt::format("cannot make the directory '{}': the name is taken", path));
     if (errno == ENOENT)
       throw NotFound(fmt::format("cannot make the directory '{}': the one it lies in is not there", path));
     throw_system("make the directory", path, errno);
@@ -187,10 +190,12 @@ class LocalStore : public Store {
     const auto canonical = std::filesystem::weakly_canonical(path, error);
     struct stat status {};
     if (::lstat(path.c_str(), &status) != 0) {
-      if (errno == ENOENT || errno == ENOTDIR) throw NotFound(fmt::format("nothing to remove at '{}'", url.path));
+      if (errno == ENOENT || errno == ENOTDIR)
+        throw NotFound(fmt::format("nothing to remove at '{}'", url.path));
       throw_system("remove", url.path, errno);
     }
-    if (!S_ISDIR(status.st_mode)) return remove_file({.remote = false, .scheme = {}, .bucket = {}, .path = path});
+    if (!S_ISDIR(status.st_mode))
+      return remove_file({.remote = false, .scheme = {}, .bucket = {}, .path = path});
     const std::string last = std::filesystem::path(path).filename();
     if (canonical == "/" || last == "." || last == "..")
       throw FailedPrecondition(fmt::format("'{}' is not removed: name the directory itself", url.path));

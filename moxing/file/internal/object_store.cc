@@ -33,7 +33,8 @@ class ListedEntries {
       add_object(object.key.substr(prefix_.size()), object);
     }
     for (const std::string& prefix : page.prefixes)
-      if (prefix.size() > prefix_.size()) add_directory(prefix.substr(prefix_.size(), prefix.size() - prefix_.size() - 1));
+      if (prefix.size() > prefix_.size())
+        add_directory(prefix.substr(prefix_.size(), prefix.size() - prefix_.size() - 1));
   }
 
   bool any() const { return any_; }  // the directory itself counts
@@ -85,7 +86,8 @@ class ObjectStore : public Store {
     const auto client = store_client();
     const std::string prefix = as_directory(url).path;
     ListedEntries entries(prefix, recursive);
-    client->list(url.bucket, prefix, recursive ? "" : "/", [&](const s3::Listing& page) { entries.add(page); });
+    client->list(url.bucket, prefix, recursive ? "" : "/",
+                 [&](const s3::Listing& page) { entries.add(page); });
     if (!entries.any() && !url.path.empty()) {
       if (stat(url)) throw FailedPrecondition(fmt::format("cannot list '{}': it is a file", to_string(url)));
       throw NotFound(fmt::format("no directory '{}'", to_string(url)));
@@ -127,7 +129,8 @@ class ObjectStore : public Store {
   void make_directories(const Url& url) override {
     const Url directory = as_directory(url);
     if (directory.path.empty()) {
-      if (!stat(directory)) throw NotFound(fmt::format("no bucket '{}'; buckets are not made here", url.bucket));
+      if (!stat(directory))
+        throw NotFound(fmt::format("no bucket '{}'; buckets are not made here", url.bucket));
       return;
     }
     store_client()->put(object_name(directory), "", s3::md5(""));
@@ -135,7 +138,8 @@ class ObjectStore : public Store {
 
   void make_directory(const Url& url) override {
     if (stat(url))
-      throw FailedPrecondition(fmt::format("cannot make the directory '{}': the name is taken", to_string(url)));
+      throw FailedPrecondition(
+          fmt::format("cannot make the directory '{}': the name is taken", to_string(url)));
     make_directories(url);
   }
 
@@ -150,7 +154,8 @@ class ObjectStore : public Store {
   void remove_tree(const Url& url) override {
     const Url directory = as_directory(url);
     if (directory.path.empty())
-      throw FailedPrecondition(fmt::format("'{}' is a whole bucket, which is not removed here", to_string(url)));
+      throw FailedPrecondition(
+          fmt::format("'{}' is a whole bucket, which is not removed here", to_string(url)));
     const auto client = store_client();
     std::vector<std::string> keys;
     client->list(url.bucket, directory.path, "", [&](const s3::Listing& page) {

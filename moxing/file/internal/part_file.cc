@@ -25,14 +25,16 @@ std::string parent_directory(const std::string& path) {
   return parent.empty() ? "." : parent;
 }
 
-// A file of this name that is ours alone. Another process may give it its final name between opening and locking.
+// A file of this name that is ours alone. Another process may give it its final name between opening and
+// locking.
 Descriptor open_locked(const std::string& path) {
   for (;;) {
     Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kPermissions));
     if (file.get() < 0) throw_system("create", path, errno);
     if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0)
       throw IoError(fmt::format("'{}' is being written by another process", path));
-    struct stat ours {}, named {};
+    struct stat ours {
+    }, named{};
     if (::fstat(file.get(), &ours) == 0 && ::stat(path.c_str(), &named) == 0 && ours.st_ino == named.st_ino &&
         ours.st_dev == named.st_dev)
       return file;
@@ -42,7 +44,9 @@ Descriptor open_locked(const std::string& path) {
 }  // namespace
 
 PartFile::PartFile(std::string path)
-    : path_(std::move(path)), part_path_(path_ + ".part"), journal_path_(part_path_ + ".journal"),
+    : path_(std::move(path)),
+      part_path_(path_ + ".part"),
+      journal_path_(part_path_ + ".journal"),
       file_(open_locked(part_path_)) {}
 
 void PartFile::begin(const std::string& source, int64_t size) {
@@ -53,7 +57,8 @@ void PartFile::begin(const std::string& source, int64_t size) {
   }
   const std::string title = source + "\n";
   struct stat status {};
-  const bool continues = journal.starts_with(title) && ::fstat(file_.get(), &status) == 0 && status.st_size == size;
+  const bool continues =
+      journal.starts_with(title) && ::fstat(file_.get(), &status) == 0 && status.st_size == size;
   if (continues) {
     // "INDEX MD5\n"; a line that a crash has cut off counts for nothing.
     for (size_t at = title.size(); at < journal.size();) {
@@ -69,15 +74,17 @@ void PartFile::begin(const std::string& source, int64_t size) {
     }
   } else {
     clear();
-    if (const int error = ::posix_fallocate(file_.get(), 0, size); error == ENOSPC || error == EFBIG || error == EDQUOT) {
+    if (const int error = ::posix_fallocate(file_.get(), 0, size);
+        error == ENOSPC || error == EFBIG || error == EDQUOT) {
       discard();
       throw_system("make room for", part_path_, error);
     } else if (error && ::ftruncate(file_.get(), size) != 0) {
       throw_system("write", part_path_, errno);
     }
   }
-  journal_ = Descriptor(::open(journal_path_.c_str(),
-                               O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (continues ? 0 : O_TRUNC), kPermissions));
+  journal_ =
+      Descriptor(::open(journal_path_.c_str(),
+                        O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (continues ? 0 : O_TRUNC), kPermissions));
   if (journal_.get() < 0) throw_system("create", journal_path_, errno);
   if (continues && !journal.ends_with('\n')) write_fully(journal_.get(), "\n", journal_path_);
   if (!continues) write_fully(journal_.get(), title, journal_path_);
@@ -108,7 +115,8 @@ void PartFile::clear() {
 
 void PartFile::publish(bool durable) {
   if (durable) sync_file(file_.get(), part_path_);
-  if (::rename(part_path_.c_str(), path_.c_str()) != 0) throw_system("rename a finished file to", path_, errno);
+  if (::rename(part_path_.c_str(), path_.c_str()) != 0)
+    throw_system("rename a finished file to", path_, errno);
   if (journal_.get() >= 0) ::unlink(journal_path_.c_str());
   if (durable) sync_directory(parent_directory(path_));
 }
@@ -125,7 +133,8 @@ void require_free_disk(const std::string& path, int64_t bytes) {
   if (::statvfs(place.c_str(), &status) != 0) return;  // it will say so itself
   const auto free = static_cast<int64_t>(status.f_bavail) * static_cast<int64_t>(status.f_frsize);
   if (free < bytes)
-    throw IoError(fmt::format("{} bytes are to be written to '{}', whose disk has {} left", bytes, path, free));
+    throw IoError(
+        fmt::format("{} bytes are to be written to '{}', whose disk has {} left", bytes, path, free));
 }
 
 }  // namespace mox::file::internal

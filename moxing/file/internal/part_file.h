@@ -1,4 +1,5 @@
-// A file on its way: `<name>.part`, and for large ones a journal of the ranges that are there, `<name>.part.journal`.
+// A file on its way: `<name>.part`, and for large ones a journal of the ranges that are there,
+// `<name>.part.journal`.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +17,12 @@ class PartFile {
   // Opens or makes `<path>.part` and locks it: one process at a time writes it. IoError if another one does.
   explicit PartFile(std::string path);
 
-  // Takes the ranges that an earlier attempt has written, if it was about the same thing: `source` names it (its ETag, its size, the
-  // size of a range). Makes room on the disk. IoError if there is too little.
+  // Takes the ranges that an earlier attempt has written, if it was about the same thing: `source` names it
+  // (its ETag, its size, the size of a range). Makes room on the disk. IoError if there is too little.
   void begin(const std::string& source, int64_t size);
 
-  // The MD5 (16 bytes) of what a range should hold if the journal has it; "" otherwise. The file may lie: compare.
+  // The MD5 (16 bytes) of what a range should hold if the journal has it; "" otherwise. The file may lie:
+  // compare.
   std::string recorded(int64_t index) const;
 
   void write(std::string_view content, int64_t offset);

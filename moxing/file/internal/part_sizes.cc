@@ -18,13 +18,16 @@ int64_t parts_in_etag(std::string_view etag) {
   const std::string_view digits = etag.substr(33);
   int64_t count = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
-  return error == std::errc() && end == digits.data() + digits.size() && count >= 1 && count <= kMostParts ? count : 0;
+  return error == std::errc() && end == digits.data() + digits.size() && count >= 1 && count <= kMostParts
+             ? count
+             : 0;
 }
 
 void EtagHasher::update(std::string_view bytes) {
   if (part_size_ == 0) return md5_.update(bytes);
   while (!bytes.empty()) {
-    const auto piece = static_cast<size_t>(std::min<int64_t>(part_size_ - in_part_, static_cast<int64_t>(bytes.size())));
+    const auto piece =
+        static_cast<size_t>(std::min<int64_t>(part_size_ - in_part_, static_cast<int64_t>(bytes.size())));
     md5_.update(bytes.substr(0, piece));
     bytes.remove_prefix(piece);
     in_part_ += static_cast<int64_t>(piece);

@@ -8,8 +8,8 @@ namespace mox::file::internal {
 // Whether the name has a character in it that is special in a pattern.
 bool is_pattern(std::string_view name);
 
-// * any text, ? any byte, [a-z] and [!a-z] a byte, \ the next byte itself. A name that begins with a dot matches only a
-// pattern that does. An open "[" without a "]" means itself.
+// * any text, ? any byte, [a-z] and [!a-z] a byte, \ the next byte itself. A name that begins with a dot
+// matches only a pattern that does. An open "[" without a "]" means itself.
 bool matches_pattern(std::string_view name, std::string_view pattern);
 
 }  // namespace mox::file::internal

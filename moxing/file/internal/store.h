@@ -1,4 +1,5 @@
-// What holds files: the local file systems, or an object store. The functions of file.h and copies are written on this alone.
+// What holds files: the local file systems, or an object store. The functions of file.h and copies are
+// written on this alone.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,8 @@ class Store {
   // Nothing if there is neither a file nor a directory.
   virtual std::optional<Stat> stat(const Url& url) = 0;
 
-  // What is in a directory, or with `recursive` below it, sorted by name; a directory before what is in it. Entries have names
-  // and Stats; their urls are empty. NotFound, FailedPrecondition if it is a file.
+  // What is in a directory, or with `recursive` below it, sorted by name; a directory before what is in it.
+  // Entries have names and Stats; their urls are empty. NotFound, FailedPrecondition if it is a file.
   virtual std::vector<DirectoryEntry> list(const Url& url, bool recursive) = 0;
 
   virtual std::string read(const Url& url) = 0;

@@ -19,7 +19,8 @@ namespace {
 // A local file that must stay as it is while it is read.
 class SteadyFile {
  public:
-  explicit SteadyFile(const std::string& path) : path_(path), file_(open_ordinary_file(path)), before_(look()) {}
+  explicit SteadyFile(const std::string& path)
+      : path_(path), file_(open_ordinary_file(path)), before_(look()) {}
   int64_t size() const { return before_.st_size; }
   std::string read(int64_t offset, int64_t length) const {
     std::string content = read_fully_at(file_.get(), offset, length, path_);
@@ -34,7 +35,9 @@ class SteadyFile {
   }
 
  private:
-  [[noreturn]] void changed() const { throw IoError(fmt::format("'{}' has changed while it was read", path_)); }
+  [[noreturn]] void changed() const {
+    throw IoError(fmt::format("'{}' has changed while it was read", path_));
+  }
   struct stat look() const {
     struct stat status {};
     if (::fstat(file_.get(), &status) != 0) throw_system("look at", path_, errno);
@@ -51,7 +54,8 @@ struct BegunUpload {
   std::map<int64_t, s3::ListedPart> parts;  // by number
 };
 
-BegunUpload begin_upload(s3::Client& client, const s3::ObjectName& object, int64_t part_size, std::stop_token stop) {
+BegunUpload begin_upload(s3::Client& client, const s3::ObjectName& object, int64_t part_size,
+                         std::stop_token stop) {
   std::vector<s3::ListedUpload> before;
   try {
     before = client.uploads_of(object, stop);
@@ -60,9 +64,8 @@ BegunUpload begin_upload(s3::Client& client, const s3::ObjectName& object, int64
     if (error.status() != 403 && error.status() != 501) throw;
   }
   if (!before.empty()) {
-    const auto newest = std::max_element(before.begin(), before.end(), [](const auto& a, const auto& b) {
-      return a.initiated < b.initiated;
-    });
+    const auto newest = std::max_element(
+        before.begin(), before.end(), [](const auto& a, const auto& b) { return a.initiated < b.initiated; });
     try {
       BegunUpload upload{newest->id, {}};
       for (s3::ListedPart& part : client.parts_of(object, newest->id, stop)) upload.parts[part.number] = part;
@@ -105,7 +108,8 @@ struct PartsUpload {
       run->continued(length);
       return;
     }
-    part = run->client->upload_part(object, begun.id, static_cast<int>(index) + 1, bytes, md5, run->options.stop);
+    part = run->client->upload_part(object, begun.id, static_cast<int>(index) + 1, bytes, md5,
+                                    run->options.stop);
     run->sent(length);
   }
 
@@ -139,7 +143,8 @@ struct PartsUpload {
 
 void require_size(int64_t size, const std::string& name) {
   if (size > kLargestObject)
-    throw InvalidArgument(fmt::format("'{}' has {} bytes; an object has at most {}", name, size, kLargestObject));
+    throw InvalidArgument(
+        fmt::format("'{}' has {} bytes; an object has at most {}", name, size, kLargestObject));
 }
 
 }  // namespace
@@ -220,7 +225,8 @@ void copy_in_store(const std::shared_ptr<CopyRun>& run, const CopyItem& item) {
   require_size(size, from.shown());
   const int64_t part_size = std::max<int64_t>(part_size_for(size), int64_t{512} << 20);
   const std::string id = client.create_upload(to, part_size, stop);
-  const auto parts = std::make_shared<std::vector<s3::Part>>(static_cast<size_t>(count_of_parts(size, part_size)));
+  const auto parts =
+      std::make_shared<std::vector<s3::Part>>(static_cast<size_t>(count_of_parts(size, part_size)));
   run_parts(
       run->workers, static_cast<int64_t>(parts->size()),
       [run, from, to, etag, size, part_size, id, parts](int64_t index) {

@@ -27,17 +27,19 @@ void require_bucket(const std::string& bucket, std::string_view text) {
   for (const char c : bucket) good = good && (is_letter_or_digit(c) || c == '.' || c == '-' || c == '_');
   if (!good)
     throw InvalidArgument(fmt::format(
-        "'{}' names no bucket: expected s3://BUCKET/KEY with a bucket of letters, digits, '.', '-' and '_'", text));
+        "'{}' names no bucket: expected s3://BUCKET/KEY with a bucket of letters, digits, '.', '-' and '_'",
+        text));
 }
 
 Url parse_remote(std::string_view text, std::string scheme, std::string_view rest) {
   const size_t slash = rest.find('/');
-  Url url{.remote = true, .scheme = std::move(scheme), .bucket = std::string(rest.substr(0, slash)), .path = {}};
+  Url url{
+      .remote = true, .scheme = std::move(scheme), .bucket = std::string(rest.substr(0, slash)), .path = {}};
   require_bucket(url.bucket, text);
   if (slash != std::string_view::npos) url.path = rest.substr(slash + 1);
   if (url.path.size() > 1024)
-    throw InvalidArgument(fmt::format("the key of 's3://{}/{}...' has {} bytes; a store takes at most 1024", url.bucket,
-                                      url.path.substr(0, 60), url.path.size()));
+    throw InvalidArgument(fmt::format("the key of 's3://{}/{}...' has {} bytes; a store takes at most 1024",
+                                      url.bucket, url.path.substr(0, 60), url.path.size()));
   return url;
 }
 
@@ -46,25 +48,27 @@ Url parse_remote(std::string_view text, std::string scheme, std::string_view res
 Url parse_url(std::string_view text) {
   if (text.empty()) throw InvalidArgument("the name of a file is empty; expected a path or s3://BUCKET/KEY");
   if (text.find('\0') != std::string_view::npos)
-    throw InvalidArgument(fmt::format("the name '{}...' of a file has a zero byte in it", text.substr(0, text.find('\0'))));
+    throw InvalidArgument(
+        fmt::format("the name '{}...' of a file has a zero byte in it", text.substr(0, text.find('\0'))));
   const size_t colon = text.find(':');
   const std::string scheme = colon == std::string_view::npos ? "" : scheme_of(text, colon);
   const std::string_view rest = colon == std::string_view::npos ? text : text.substr(colon + 1);
   const bool store = scheme == "s3" || scheme == "obs";
   if (scheme.empty() || !rest.starts_with("//")) {
     if (store && rest.starts_with('/'))
-      throw InvalidArgument(fmt::format("'{}' has one slash where '{}://' has two; './{}' would be a local file", text,
-                                        scheme, text));
+      throw InvalidArgument(fmt::format(
+          "'{}' has one slash where '{}://' has two; './{}' would be a local file", text, scheme, text));
     return {.remote = false, .scheme = {}, .bucket = {}, .path = std::string(text)};
   }
   if (store) return parse_remote(text, scheme, rest.substr(2));
   if (scheme != "file")
-    throw InvalidArgument(
-        fmt::format("'{}': there is no '{}://' here; expected a path, file://, s3:// or obs://", text, scheme));
+    throw InvalidArgument(fmt::format(
+        "'{}': there is no '{}://' here; expected a path, file://, s3:// or obs://", text, scheme));
   std::string_view path = rest.substr(2);
   if (path.starts_with("localhost/")) path.remove_prefix(std::string_view("localhost").size());
   if (!path.starts_with('/'))
-    throw InvalidArgument(fmt::format("'{}' names a file of another host; a local one is file:///PATH", text));
+    throw InvalidArgument(
+        fmt::format("'{}' names a file of another host; a local one is file:///PATH", text));
   return {.remote = false, .scheme = {}, .bucket = {}, .path = std::string(path)};
 }
 

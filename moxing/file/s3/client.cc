@@ -17,7 +17,8 @@ namespace {
 int64_t number_in(const std::string& text, int64_t otherwise) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty() && number >= 0 ? number : otherwise;
+  return error == std::errc() && end == text.data() + text.size() && !text.empty() && number >= 0 ? number
+                                                                                                  : otherwise;
 }
 
 ObjectInfo info_of(const HttpResponse& response, const std::string& shown) {
@@ -36,7 +37,8 @@ ObjectInfo info_of(const HttpResponse& response, const std::string& shown) {
 
 // A key that XML 1.0 cannot hold.
 bool fits_xml(const std::string& key) {
-  return std::none_of(key.begin(), key.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+  return std::none_of(key.begin(), key.end(),
+                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
 // A body that is not the object's costs another request, a few times; then the object itself is damaged.
@@ -50,9 +52,7 @@ std::string etag_of_parts(const std::vector<std::string>& md5s) {
   return fmt::format("{}-{}", hex(md5(all)), md5s.size());
 }
 
-bool is_md5(const std::string& etag) {
-  return etag.size() == 32 && from_hex(etag).size() == 16;
-}
+bool is_md5(const std::string& etag) { return etag.size() == 32 && from_hex(etag).size() == 16; }
 
 Client::Client(const StoreOptions& options)
     : options_(options),
@@ -68,7 +68,8 @@ Client::~Client() = default;
 
 std::optional<ObjectInfo> Client::head(const ObjectName& object, std::stop_token stop) {
   try {
-    return info_of(send({.operation = "HeadObject", .method = "HEAD", .object = object}, stop), object.shown());
+    return info_of(send({.operation = "HeadObject", .method = "HEAD", .object = object}, stop),
+                   object.shown());
   } catch (const NotFound&) {
     return std::nullopt;
   }
@@ -76,8 +77,9 @@ std::optional<ObjectInfo> Client::head(const ObjectName& object, std::stop_token
 
 int64_t Client::size_of_first_part(const ObjectName& object, std::stop_token stop) {
   try {
-    const HttpResponse response = send(
-        {.operation = "HeadObject", .method = "HEAD", .object = object, .query = {{"partNumber", "1"}}}, stop);
+    const HttpResponse response =
+        send({.operation = "HeadObject", .method = "HEAD", .object = object, .query = {{"partNumber", "1"}}},
+             stop);
     if (response.status != 206) return 0;  // the whole object
     return number_in(response.header("content-length"), 0);
   } catch (const StoreError&) {
@@ -85,7 +87,8 @@ int64_t Client::size_of_first_part(const ObjectName& object, std::stop_token sto
   }
 }
 
-std::string Client::get(const ObjectName& object, int64_t most_bytes, ObjectInfo* info, std::stop_token stop) {
+std::string Client::get(const ObjectName& object, int64_t most_bytes, ObjectInfo* info,
+                        std::stop_token stop) {
   for (int reading = 1;; ++reading) {
     HttpResponse response =
         send({.operation = "GetObject", .method = "GET", .object = object, .most_bytes = most_bytes}, stop);
@@ -93,15 +96,16 @@ std::string Client::get(const ObjectName& object, int64_t most_bytes, ObjectInfo
       response.headers["content-length"] = std::to_string(response.body.size());
     const ObjectInfo found = info_of(response, object.shown());
     if (info) *info = found;
-    if (!is_md5(found.etag) || found.encrypted || hex(md5(response.body)) == found.etag) return std::move(response.body);
+    if (!is_md5(found.etag) || found.encrypted || hex(md5(response.body)) == found.etag)
+      return std::move(response.body);
     if (reading == kMostReadings)
-      throw DataError(fmt::format("'{}' has arrived {} times with another content than its MD5 {} says", object.shown(),
-                                  reading, found.etag));
+      throw DataError(fmt::format("'{}' has arrived {} times with another content than its MD5 {} says",
+                                  object.shown(), reading, found.etag));
   }
 }
 
-std::string Client::get_range(const ObjectName& object, int64_t offset, int64_t length, const std::string& etag,
-                              std::stop_token stop) {
+std::string Client::get_range(const ObjectName& object, int64_t offset, int64_t length,
+                              const std::string& etag, std::stop_token stop) {
   Call call{.operation = "GetObject", .method = "GET", .object = object};
   call.headers = {{"range", fmt::format("bytes={}-{}", offset, offset + length - 1)}};
   if (!etag.empty()) call.headers.emplace_back("if-match", '"' + etag + '"');
@@ -110,25 +114,31 @@ std::string Client::get_range(const ObjectName& object, int64_t offset, int64_t 
   const std::string range = response.header("content-range");
   const bool whole = response.status == 200 && offset == 0;  // a store may ignore a range that is everything
   if (static_cast<int64_t>(response.body.size()) != length ||
-      (!whole && (response.status != 206 || !range.starts_with(fmt::format("bytes {}-{}/", offset, offset + length - 1)))))
-    throw DataError(fmt::format("asked for bytes {} to {} of '{}', the store has sent {} bytes, status {}, '{}'", offset,
-                                offset + length - 1, object.shown(), response.body.size(), response.status, range));
+      (!whole && (response.status != 206 ||
+                  !range.starts_with(fmt::format("bytes {}-{}/", offset, offset + length - 1)))))
+    throw DataError(
+        fmt::format("asked for bytes {} to {} of '{}', the store has sent {} bytes, status {}, '{}'", offset,
+                    offset + length - 1, object.shown(), response.body.size(), response.status, range));
   if (!etag.empty() && !response.header("etag").empty() && without_quotes(response.header("etag")) != etag)
-    throw StoreError(fmt::format("'{}' has changed while it was read", object.shown()), 412, "PreconditionFailed");
+    throw StoreError(fmt::format("'{}' has changed while it was read", object.shown()), 412,
+                     "PreconditionFailed");
   return std::move(response.body);
 }
 
-std::string Client::put(const ObjectName& object, std::string_view body, const std::string& md5, std::stop_token stop) {
+std::string Client::put(const ObjectName& object, std::string_view body, const std::string& md5,
+                        std::stop_token stop) {
   Call call{.operation = "PutObject", .method = "PUT", .object = object, .body = body};
   call.headers = {{"content-md5", base64(md5)}, {"content-type", "application/octet-stream"}};
+  call.success_may_be_error = true;
   for (int sending = 1;; ++sending) {
     const HttpResponse response = send(call, stop);
     const std::string etag = without_quotes(response.header("etag"));
     const bool comparable = is_md5(etag) && response.header("x-amz-server-side-encryption") != "aws:kms";
     if (!comparable || etag == hex(md5)) return etag;
     if (sending == kMostReadings)
-      throw DataError(fmt::format("the store says that '{}' has arrived with the MD5 {}, {} times; it was sent with {}",
-                                  object.shown(), etag, sending, hex(md5)));
+      throw DataError(
+          fmt::format("the store says that '{}' has arrived with the MD5 {}, {} times; it was sent with {}",
+                      object.shown(), etag, sending, hex(md5)));
   }
 }
 
@@ -148,7 +158,8 @@ std::vector<KeptKey> Client::remove_many(const std::string& bucket, const std::v
   const auto send_batch = [&] {
     if (batch.empty()) return;
     const std::string document = delete_document(batch);
-    Call call{.operation = "DeleteObjects", .method = "POST", .object = {bucket, ""}, .query = {{"delete", ""}}};
+    Call call{
+        .operation = "DeleteObjects", .method = "POST", .object = {bucket, ""}, .query = {{"delete", ""}}};
     call.headers = {{"content-md5", base64(md5(document))}, {"content-type", "application/xml"}};
     call.body = document;
     call.success_may_be_error = true;
@@ -171,10 +182,11 @@ std::vector<KeptKey> Client::remove_many(const std::string& bucket, const std::v
   return kept;
 }
 
-Listing Client::list_some(const std::string& bucket, const std::string& prefix, const std::string& delimiter, int most,
-                          std::stop_token stop) {
+Listing Client::list_some(const std::string& bucket, const std::string& prefix, const std::string& delimiter,
+                          int most, std::stop_token stop) {
   Call call{.operation = "ListObjectsV2", .method = "GET", .object = {bucket, ""}};
-  call.query = {{"list-type", "2"}, {"prefix", prefix}, {"encoding-type", "url"}, {"max-keys", std::to_string(most)}};
+  call.query = {
+      {"list-type", "2"}, {"prefix", prefix}, {"encoding-type", "url"}, {"max-keys", std::to_string(most)}};
   if (!delimiter.empty()) call.query.emplace_back("delimiter", delimiter);
   return parse_listing(send(call, stop).body);
 }
@@ -191,12 +203,14 @@ void Client::list(const std::string& bucket, const std::string& prefix, const st
     Listing page = parse_listing(send(call, stop).body);
     token = page.next_token;
     if (!token.empty() && !seen.insert(token).second)
-      throw DataError(fmt::format("the store's listing of '{}' goes round in a circle", call.object.shown() + prefix));
+      throw DataError(
+          fmt::format("the store's listing of '{}' goes round in a circle", call.object.shown() + prefix));
     take_page(page);
   } while (!token.empty());
 }
 
-std::string Client::copy(const ObjectName& from, const ObjectName& to, const std::string& etag, std::stop_token stop) {
+std::string Client::copy(const ObjectName& from, const ObjectName& to, const std::string& etag,
+                         std::stop_token stop) {
   Call call{.operation = "CopyObject", .method = "PUT", .object = to};
   call.headers = {{"x-amz-copy-source", "/" + from.bucket + "/" + percent_encode(from.key, true)}};
   if (!etag.empty()) call.headers.emplace_back("x-amz-copy-source-if-match", '"' + etag + '"');
@@ -222,7 +236,8 @@ void Client::append(const ObjectName& object, int64_t position, std::string_view
     if (error.status() != 409 || repeated_.load() == repeated_before) throw;
     const auto found = head(object, stop);
     const auto length = static_cast<int64_t>(body.size());
-    if (!found || found->size != position + length || get_range(object, position, length, found->etag, stop) != body)
+    if (!found || found->size != position + length ||
+        get_range(object, position, length, found->etag, stop) != body)
       throw;
   }
 }

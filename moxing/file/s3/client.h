@@ -1,8 +1,8 @@
 // The calls of an object store that speaks S3: signed, checked, and repeated where that helps.
 //
-// Every call blocks. It throws NotFound for an object or bucket that is not there, StoreError for what the store refuses (after
-// the attempts that StoreOptions allows where another one may help), DataError for an answer that is not what it should be, and
-// Cancelled. Threads: any number.
+// Every call blocks. It throws NotFound for an object or bucket that is not there, StoreError for what the
+// store refuses (after the attempts that StoreOptions allows where another one may help), DataError for an
+// answer that is not what it should be, and Cancelled. Threads: any number.
 #pragma once
 
 #include <atomic>
@@ -35,8 +35,8 @@ struct ObjectInfo {
   int64_t size = 0;
   std::string etag;  // without quotes
   std::chrono::system_clock::time_point mtime{};
-  int64_t part_size = 0;   // of an upload in parts by this client; 0: unknown
-  bool encrypted = false;  // by a key service: the ETag is no MD5 then
+  int64_t part_size = 0;    // of an upload in parts by this client; 0: unknown
+  bool encrypted = false;   // by a key service: the ETag is no MD5 then
   bool appendable = false;  // made by OBS's append
   int64_t next_position = 0;
 };
@@ -60,13 +60,15 @@ class Client {
   int64_t size_of_first_part(const ObjectName& object, std::stop_token stop = {});
 
   // The whole object, which must not be longer than `most_bytes`; checked against an ETag that is an MD5.
-  std::string get(const ObjectName& object, int64_t most_bytes, ObjectInfo* info = nullptr, std::stop_token stop = {});
+  std::string get(const ObjectName& object, int64_t most_bytes, ObjectInfo* info = nullptr,
+                  std::stop_token stop = {});
   // `length` > 0 bytes; a StoreError of status 412 if the object no longer has this ETag ("" for any).
   std::string get_range(const ObjectName& object, int64_t offset, int64_t length, const std::string& etag,
                         std::stop_token stop = {});
 
   // Returns the ETag, which has been compared with the MD5 where it is one. `md5`: 16 bytes, of the body.
-  std::string put(const ObjectName& object, std::string_view body, const std::string& md5, std::stop_token stop = {});
+  std::string put(const ObjectName& object, std::string_view body, const std::string& md5,
+                  std::stop_token stop = {});
 
   void remove(const ObjectName& object, std::stop_token stop = {});
   // Any number of keys of one bucket, 1,000 a request. Returns those that stay.
@@ -77,22 +79,26 @@ class Client {
   void list(const std::string& bucket, const std::string& prefix, const std::string& delimiter,
             const std::function<void(Listing&)>& take_page, std::stop_token stop = {});
   // Up to `most` objects and prefixes of the first page.
-  Listing list_some(const std::string& bucket, const std::string& prefix, const std::string& delimiter, int most,
-                    std::stop_token stop = {});
+  Listing list_some(const std::string& bucket, const std::string& prefix, const std::string& delimiter,
+                    int most, std::stop_token stop = {});
 
   // Within the store; `etag`: what the source must still have. Returns the ETag of the copy. At most 5 GiB.
-  std::string copy(const ObjectName& from, const ObjectName& to, const std::string& etag, std::stop_token stop = {});
+  std::string copy(const ObjectName& from, const ObjectName& to, const std::string& etag,
+                   std::stop_token stop = {});
 
   std::string create_upload(const ObjectName& object, int64_t part_size, std::stop_token stop = {});
   Part upload_part(const ObjectName& object, const std::string& upload, int number, std::string_view body,
                    const std::string& md5, std::stop_token stop = {});
   Part copy_part(const ObjectName& from, const std::string& etag, int64_t offset, int64_t length,
                  const ObjectName& to, const std::string& upload, int number, std::stop_token stop = {});
-  // Makes the object of its parts, which are in order. If the answer gets lost, the object itself says whether it was made.
+  // Makes the object of its parts, which are in order. If the answer gets lost, the object itself says
+  // whether it was made.
   void complete(const ObjectName& object, const std::string& upload, const std::vector<Part>& parts,
                 std::stop_token stop = {});
-  void abort(const ObjectName& object, const std::string& upload);  // one that is gone is well; is not cancelled
-  std::vector<ListedPart> parts_of(const ObjectName& object, const std::string& upload, std::stop_token stop = {});
+  void abort(const ObjectName& object,
+             const std::string& upload);  // one that is gone is well; is not cancelled
+  std::vector<ListedPart> parts_of(const ObjectName& object, const std::string& upload,
+                                   std::stop_token stop = {});
   // The uploads to exactly this key that are under way.
   std::vector<ListedUpload> uploads_of(const ObjectName& object, std::stop_token stop = {});
 
@@ -111,9 +117,11 @@ class Client {
   HttpRequest signed_request(const Call& call);
   Place place_of(const std::string& bucket) const;
   std::string region_of(const std::string& bucket) const;
-  // Whether what was refused is mended, so that another attempt makes sense: the clock, the region, expired credentials.
+  // Whether what was refused is mended, so that another attempt makes sense: the clock, the region, expired
+  // credentials.
   bool mend(const Call& call, const HttpResponse& response, const StoreRefusal& refusal);
-  [[noreturn]] void refuse(const Call& call, const HttpResponse& response, const StoreRefusal& refusal, int attempt) const;
+  [[noreturn]] void refuse(const Call& call, const HttpResponse& response, const StoreRefusal& refusal,
+                           int attempt) const;
   Credentials credentials();
   std::string without_secrets(std::string text) const;
 

@@ -24,25 +24,29 @@ bool fits_host(const std::string& bucket, bool https) {
 }
 
 bool is_known_cloud(const std::string& host) {
-  return host.find(".amazonaws.com") != std::string::npos || host.find(".myhuaweicloud.com") != std::string::npos;
+  return host.find(".amazonaws.com") != std::string::npos ||
+         host.find(".myhuaweicloud.com") != std::string::npos;
 }
 
 // What a server says is shown to people.
 std::string printable(const std::string& text) {
   std::string shown;
-  for (const char c : text.substr(0, 500)) shown += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
+  for (const char c : text.substr(0, 500))
+    shown += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
   return shown;
 }
 
 void replace_all(std::string& text, const std::string& secret) {
   if (secret.size() < 4) return;
-  for (size_t at = text.find(secret); at != std::string::npos; at = text.find(secret, at)) text.replace(at, secret.size(), "***");
+  for (size_t at = text.find(secret); at != std::string::npos; at = text.find(secret, at))
+    text.replace(at, secret.size(), "***");
 }
 
 void require_header_text(const std::string& value) {
   for (const char c : value)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-      throw ConfigError("a credential of the object store has a character in it that none has (a line break?)");
+      throw ConfigError(
+          "a credential of the object store has a character in it that none has (a line break?)");
 }
 
 }  // namespace
@@ -78,7 +82,8 @@ Client::Place Client::place_of(const std::string& bucket) const {
 
 Credentials Client::credentials() {
   const std::lock_guard lock(mutex_);
-  if (credentials_known_ && std::chrono::system_clock::now() + kBeforeExpiry < credentials_expire_) return credentials_;
+  if (credentials_known_ && std::chrono::system_clock::now() + kBeforeExpiry < credentials_expire_)
+    return credentials_;
   if (auto found = local_credentials(options_)) {
     credentials_ = *std::move(found);
   } else if (options_.instance_metadata) {
@@ -88,10 +93,12 @@ Credentials Client::credentials() {
   } else {
     throw ConfigError(
         "there are no credentials for the object store: set ACCESS_KEY_ID and SECRET_ACCESS_KEY (or "
-        "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY), or write a profile into ~/.aws/credentials; on a cloud machine, "
+        "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY), or write a profile into ~/.aws/credentials; on a "
+        "cloud machine, "
         "--file.instance_metadata=true asks its service");
   }
-  for (const std::string& value : {credentials_.access_key, credentials_.secret_key, credentials_.session_token})
+  for (const std::string& value :
+       {credentials_.access_key, credentials_.secret_key, credentials_.session_token})
     require_header_text(value);
   credentials_known_ = true;
   return credentials_;
@@ -99,7 +106,8 @@ Credentials Client::credentials() {
 
 std::string Client::without_secrets(std::string text) const {
   const std::lock_guard lock(mutex_);
-  for (const std::string& secret : {credentials_.secret_key, credentials_.session_token, credentials_.access_key})
+  for (const std::string& secret :
+       {credentials_.secret_key, credentials_.session_token, credentials_.access_key})
     replace_all(text, secret);
   return text;
 }
@@ -118,7 +126,8 @@ HttpRequest Client::signed_request(const Call& call) {
   sign(request, credentials(), region_of(call.object.bucket), std::time(nullptr) + clock_skew_s_.load());
   const std::string query = encoded_query(request.query);
   return {.method = call.method,
-          .url = fmt::format("{}://{}{}{}{}", place.scheme, place.host, request.path, query.empty() ? "" : "?", query),
+          .url = fmt::format("{}://{}{}{}{}", place.scheme, place.host, request.path,
+                             query.empty() ? "" : "?", query),
           .headers = std::move(request.headers),
           .body = call.body,
           .most_bytes = call.most_bytes};
@@ -135,9 +144,11 @@ bool Client::mend(const Call& call, const HttpResponse& response, const StoreRef
   std::string region = response.header("x-amz-bucket-region");
   if (region.empty()) region = refusal.region;
   if (!region.empty() && region.size() < 64 && region != region_of(call.object.bucket) &&
-      (response.status == 301 || response.status == 307 || response.status == 400 || response.status == 403)) {
+      (response.status == 301 || response.status == 307 || response.status == 400 ||
+       response.status == 403)) {
     for (const char c : region)
-      if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-')) return false;  // it becomes a part of the host
+      if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'))
+        return false;  // it becomes a part of the host
     const std::lock_guard lock(mutex_);
     regions_[call.object.bucket] = region;
     return true;
@@ -149,13 +160,15 @@ bool Client::mend(const Call& call, const HttpResponse& response, const StoreRef
   return false;
 }
 
-void Client::refuse(const Call& call, const HttpResponse& response, const StoreRefusal& refusal, int attempt) const {
+void Client::refuse(const Call& call, const HttpResponse& response, const StoreRefusal& refusal,
+                    int attempt) const {
   std::string id = refusal.request_id;
   if (id.empty()) id = response.header("x-amz-request-id");
   const std::string text = without_secrets(fmt::format(
-      "{} of '{}' was refused: status {}{}{}{} (request id {}, attempt {} of {})", call.operation, call.object.shown(),
-      response.status, refusal.code.empty() ? "" : " " + printable(refusal.code), refusal.message.empty() ? "" : ": ",
-      printable(refusal.message), id.empty() ? "unknown" : printable(id), attempt, options_.attempts));
+      "{} of '{}' was refused: status {}{}{}{} (request id {}, attempt {} of {})", call.operation,
+      call.object.shown(), response.status, refusal.code.empty() ? "" : " " + printable(refusal.code),
+      refusal.message.empty() ? "" : ": ", printable(refusal.message), id.empty() ? "unknown" : printable(id),
+      attempt, options_.attempts));
   if (response.status == 404 && refusal.code != "NoSuchUpload") throw NotFound(text);
   throw StoreError(text, response.status, refusal.code);
 }
@@ -184,9 +197,9 @@ HttpResponse Client::send(const Call& call, std::stop_token stop) {
     } catch (const TransportError& error) {
       const int attempt = retry.attempt();
       if (!error.worth_repeating() || !retry.wait(std::nullopt, stop))
-        throw StoreError(without_secrets(fmt::format("{} of '{}' failed: {} (attempt {} of {})", call.operation,
-                                                     call.object.shown(), printable(error.what()), attempt,
-                                                     options_.attempts)),
+        throw StoreError(without_secrets(fmt::format("{} of '{}' failed: {} (attempt {} of {})",
+                                                     call.operation, call.object.shown(),
+                                                     printable(error.what()), attempt, options_.attempts)),
                          0, "");
     }
     ++repeated_;

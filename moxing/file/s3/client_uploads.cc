@@ -11,28 +11,33 @@
 namespace mox::file::s3 {
 
 std::string Client::create_upload(const ObjectName& object, int64_t part_size, std::stop_token stop) {
-  Call call{.operation = "CreateMultipartUpload", .method = "POST", .object = object, .query = {{"uploads", ""}}};
-  call.headers = {{"content-type", "application/octet-stream"}, {"x-amz-meta-mox-part-size", std::to_string(part_size)}};
+  Call call{
+      .operation = "CreateMultipartUpload", .method = "POST", .object = object, .query = {{"uploads", ""}}};
+  call.headers = {{"content-type", "application/octet-stream"},
+                  {"x-amz-meta-mox-part-size", std::to_string(part_size)}};
   call.success_may_be_error = true;
   return parse_upload_id(send(call, stop).body);
 }
 
-Part Client::upload_part(const ObjectName& object, const std::string& upload, int number, std::string_view body,
-                         const std::string& md5, std::stop_token stop) {
+Part Client::upload_part(const ObjectName& object, const std::string& upload, int number,
+                         std::string_view body, const std::string& md5, std::stop_token stop) {
   Call call{.operation = "UploadPart", .method = "PUT", .object = object, .body = body};
   call.query = {{"partNumber", std::to_string(number)}, {"uploadId", upload}};
   call.headers = {{"content-md5", base64(md5)}};
+  call.success_may_be_error = true;
   constexpr int kMostSendings = 3;
   for (int sending = 1;; ++sending) {
     const HttpResponse response = send(call, stop);
     Part part{number, static_cast<int64_t>(body.size()), md5, without_quotes(response.header("etag"))};
     if (part.etag.empty())
       throw DataError(fmt::format("the store gives no ETag to part {} of '{}'", number, object.shown()));
-    if (!is_md5(part.etag) || part.etag == hex(md5) || response.header("x-amz-server-side-encryption") == "aws:kms")
+    if (!is_md5(part.etag) || part.etag == hex(md5) ||
+        response.header("x-amz-server-side-encryption") == "aws:kms")
       return part;
     if (sending == kMostSendings)
-      throw DataError(fmt::format("the store says that part {} of '{}' has arrived with the MD5 {}; it was sent with {}",
-                                  number, object.shown(), part.etag, hex(md5)));
+      throw DataError(
+          fmt::format("the store says that part {} of '{}' has arrived with the MD5 {}; it was sent with {}",
+                      number, object.shown(), part.etag, hex(md5)));
   }
 }
 
@@ -66,7 +71,10 @@ void Client::complete(const ObjectName& object, const std::string& upload, const
   };
 
   const std::string document = complete_document(listed);
-  Call call{.operation = "CompleteMultipartUpload", .method = "POST", .object = object, .query = {{"uploadId", upload}}};
+  Call call{.operation = "CompleteMultipartUpload",
+            .method = "POST",
+            .object = object,
+            .query = {{"uploadId", upload}}};
   call.headers = {{"content-type", "application/xml"}};
   call.body = document;
   call.success_may_be_error = true;
@@ -79,22 +87,28 @@ void Client::complete(const ObjectName& object, const std::string& upload, const
     throw;
   }
   // Some stores have ETags of another kind for objects of parts; those that look like S3's must be right.
-  const bool same_kind = !expected.empty() && etag.size() == expected.size() && etag.find('-') == expected.find('-');
+  const bool same_kind =
+      !expected.empty() && etag.size() == expected.size() && etag.find('-') == expected.find('-');
   if (same_kind && etag != expected && !is_made())
-    throw DataError(fmt::format("the store says that '{}' was made with the ETag {}; its parts give {}", object.shown(), etag,
-                                expected));
+    throw DataError(fmt::format("the store says that '{}' was made with the ETag {}; its parts give {}",
+                                object.shown(), etag, expected));
 }
 
 void Client::abort(const ObjectName& object, const std::string& upload) {
   try {
-    send({.operation = "AbortMultipartUpload", .method = "DELETE", .object = object, .query = {{"uploadId", upload}}}, {});
+    send({.operation = "AbortMultipartUpload",
+          .method = "DELETE",
+          .object = object,
+          .query = {{"uploadId", upload}}},
+         {});
   } catch (const NotFound&) {
   } catch (const StoreError& error) {
     if (error.code() != "NoSuchUpload") throw;
   }
 }
 
-std::vector<ListedPart> Client::parts_of(const ObjectName& object, const std::string& upload, std::stop_token stop) {
+std::vector<ListedPart> Client::parts_of(const ObjectName& object, const std::string& upload,
+                                         std::stop_token stop) {
   std::vector<ListedPart> parts;
   for (int marker = 0;;) {
     Call call{.operation = "ListParts", .method = "GET", .object = object, .query = {{"uploadId", upload}}};
@@ -102,7 +116,8 @@ std::vector<ListedPart> Client::parts_of(const ObjectName& object, const std::st
     PartListing page = parse_parts(send(call, stop).body);
     parts.insert(parts.end(), page.parts.begin(), page.parts.end());
     if (!page.next) return parts;
-    if (page.next <= marker) throw DataError(fmt::format("the listing of parts of '{}' goes round in a circle", object.shown()));
+    if (page.next <= marker)
+      throw DataError(fmt::format("the listing of parts of '{}' goes round in a circle", object.shown()));
     marker = page.next;
   }
 }

@@ -56,7 +56,8 @@ std::string value_of(const std::map<std::string, std::string>& profile, const st
   return found == profile.end() ? "" : found->second;
 }
 
-std::optional<Credentials> from_profile(const std::map<std::string, std::string>& profile, const std::string& name) {
+std::optional<Credentials> from_profile(const std::map<std::string, std::string>& profile,
+                                        const std::string& name) {
   Credentials credentials{value_of(profile, "aws_access_key_id"), value_of(profile, "aws_secret_access_key"),
                           value_of(profile, "aws_session_token")};
   if (credentials.access_key.empty() && credentials.secret_key.empty()) return std::nullopt;
@@ -91,7 +92,8 @@ Profiles parse_profiles(std::string_view text, std::string_view source) {
     const size_t equals = content.find('=');
     if (equals == std::string_view::npos)
       throw DataError(fmt::format("{}:{}: expected NAME = VALUE", source, number));
-    if (!profile) throw DataError(fmt::format("{}:{}: there is no [profile] above this line", source, number));
+    if (!profile)
+      throw DataError(fmt::format("{}:{}: there is no [profile] above this line", source, number));
     (*profile)[std::string(stripped(content.substr(0, equals)))] = stripped(content.substr(equals + 1));
   }
   return profiles;
@@ -99,9 +101,11 @@ Profiles parse_profiles(std::string_view text, std::string_view source) {
 
 std::optional<Credentials> local_credentials(const StoreOptions& options) {
   if (auto found = from_variables("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SECURITY_TOKEN")) return found;
-  if (auto found = from_variables("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")) return found;
+  if (auto found = from_variables("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"))
+    return found;
   const std::string name = name_of_profile(options);
-  if (auto found = from_profile(profile_in("AWS_SHARED_CREDENTIALS_FILE", "credentials", name), name)) return found;
+  if (auto found = from_profile(profile_in("AWS_SHARED_CREDENTIALS_FILE", "credentials", name), name))
+    return found;
   return from_profile(profile_in("AWS_CONFIG_FILE", "config", name), name);
 }
 

@@ -11,15 +11,16 @@
 
 namespace mox::file::s3 {
 
-// The profiles of a file such as ~/.aws/credentials or ~/.aws/config: "[name]" or "[profile name]", then "key = value"; "#" and ";"
-// begin comments, indented lines belong to the value above them and are left out. `source` is for messages. Throws DataError
-// that names the line and never shows it.
+// The profiles of a file such as ~/.aws/credentials or ~/.aws/config: "[name]" or "[profile name]", then "key
+// = value"; "#" and ";" begin comments, indented lines belong to the value above them and are left out.
+// `source` is for messages. Throws DataError that names the line and never shows it.
 using Profiles = std::map<std::string, std::map<std::string, std::string>>;
 Profiles parse_profiles(std::string_view text, std::string_view source);
 
-// The first of these that has any: ACCESS_KEY_ID and SECRET_ACCESS_KEY (SECURITY_TOKEN); AWS_ACCESS_KEY_ID and
-// AWS_SECRET_ACCESS_KEY (AWS_SESSION_TOKEN); the profile in AWS_SHARED_CREDENTIALS_FILE or ~/.aws/credentials, then
-// AWS_CONFIG_FILE or ~/.aws/config. A key without a secret is a ConfigError. Nothing: there are none.
+// The first of these that has any: ACCESS_KEY_ID and SECRET_ACCESS_KEY (SECURITY_TOKEN); AWS_ACCESS_KEY_ID
+// and AWS_SECRET_ACCESS_KEY (AWS_SESSION_TOKEN); the profile in AWS_SHARED_CREDENTIALS_FILE or
+// ~/.aws/credentials, then AWS_CONFIG_FILE or ~/.aws/config. A key without a secret is a ConfigError.
+// Nothing: there are none.
 std::optional<Credentials> local_credentials(const StoreOptions& options);
 
 // The region of the profile, if it says one.

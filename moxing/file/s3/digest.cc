@@ -11,7 +11,8 @@ namespace {
 std::string digest_of(std::string_view bytes, const EVP_MD* kind) {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned length = 0;
-  MOX_ASSERT(EVP_Digest(bytes.data(), bytes.size(), digest, &length, kind, nullptr) == 1, "OpenSSL has the digest");
+  MOX_ASSERT(EVP_Digest(bytes.data(), bytes.size(), digest, &length, kind, nullptr) == 1,
+             "OpenSSL has the digest");
   return {reinterpret_cast<const char*>(digest), length};
 }
 
@@ -60,8 +61,9 @@ std::string from_hex(std::string_view text) {
 
 std::string base64(std::string_view bytes) {
   std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // and OpenSSL's zero byte
-  const int length = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
-                                     reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
+  const int length =
+      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                      reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
   text.resize(static_cast<size_t>(length));
   return text;
 }
@@ -78,7 +80,8 @@ std::string Md5::finish() {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned length = 0;
   auto* context = static_cast<EVP_MD_CTX*>(context_);
-  MOX_ASSERT(EVP_DigestFinal_ex(context, digest, &length) == 1 && EVP_DigestInit_ex(context, EVP_md5(), nullptr) == 1,
+  MOX_ASSERT(EVP_DigestFinal_ex(context, digest, &length) == 1 &&
+                 EVP_DigestInit_ex(context, EVP_md5(), nullptr) == 1,
              "MD5");
   return {reinterpret_cast<const char*>(digest), length};
 }

@@ -10,7 +10,7 @@ namespace mox::file::s3 {
 std::string md5(std::string_view bytes);     // 16 bytes
 std::string sha256(std::string_view bytes);  // 32 bytes
 std::string hmac_sha256(std::string_view key, std::string_view bytes);
-std::string hex(std::string_view bytes);     // lower case
+std::string hex(std::string_view bytes);  // lower case
 std::string base64(std::string_view bytes);
 
 // The bytes of lower or upper case hexadecimal digits; "" if the text is anything else.

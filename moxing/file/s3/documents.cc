@@ -43,7 +43,8 @@ bool is_true(const pugi::xml_node& node, std::string_view name) { return text_of
 // A document with its root element, if it is XML at all.
 struct Parsed {
   explicit Parsed(std::string_view xml) {
-    const auto result = document.load_buffer(xml.data(), xml.size(), pugi::parse_default | pugi::parse_ws_pcdata_single);
+    const auto result =
+        document.load_buffer(xml.data(), xml.size(), pugi::parse_default | pugi::parse_ws_pcdata_single);
     if (result) root = document.document_element();
   }
   void require_root(std::initializer_list<std::string_view> names) const {
@@ -66,7 +67,8 @@ std::string without_quotes(std::string_view etag) {
 std::chrono::system_clock::time_point parse_time(std::string_view text) {
   std::tm parts{};
   const std::string copy(text);
-  if (!::strptime(copy.c_str(), "%Y-%m-%dT%H:%M:%S", &parts) && !::strptime(copy.c_str(), "%a, %d %b %Y %H:%M:%S", &parts))
+  if (!::strptime(copy.c_str(), "%Y-%m-%dT%H:%M:%S", &parts) &&
+      !::strptime(copy.c_str(), "%a, %d %b %Y %H:%M:%S", &parts))
     return {};
   const std::time_t time = ::timegm(&parts);
   // Beyond what the clock's type holds lies nothing that a store has written.
@@ -92,8 +94,8 @@ Listing parse_listing(std::string_view xml) {
   Listing listing;
   for (const pugi::xml_node& child : parsed.root.children()) {
     if (name_is(child, "Contents")) {
-      ListedObject object{name_in(child, "Key"), number_of(child, "Size"), without_quotes(text_of(child, "ETag")),
-                          parse_time(text_of(child, "LastModified"))};
+      ListedObject object{name_in(child, "Key"), number_of(child, "Size"),
+                          without_quotes(text_of(child, "ETag")), parse_time(text_of(child, "LastModified"))};
       if (object.key.empty()) throw DataError("the store's listing has an object without a key");
       listing.objects.push_back(std::move(object));
     } else if (name_is(child, "CommonPrefixes")) {
@@ -137,7 +139,8 @@ PartListing parse_parts(std::string_view xml) {
   }
   if (is_true(parsed.root, "IsTruncated")) {
     const int64_t next = number_of(parsed.root, "NextPartNumberMarker");
-    if (next < 1 || next > 10'000) throw DataError("the store's listing of parts does not say how it goes on");
+    if (next < 1 || next > 10'000)
+      throw DataError("the store's listing of parts does not say how it goes on");
     listing.next = static_cast<int>(next);
   }
   return listing;
@@ -156,7 +159,8 @@ UploadListing parse_uploads(std::string_view xml) {
   if (is_true(parsed.root, "IsTruncated")) {
     listing.next_key = key_of(text_of(parsed.root, "NextKeyMarker"));
     listing.next_id = text_of(parsed.root, "NextUploadIdMarker");
-    if (listing.next_key.empty()) throw DataError("the store's listing of uploads does not say how it goes on");
+    if (listing.next_key.empty())
+      throw DataError("the store's listing of uploads does not say how it goes on");
   }
   return listing;
 }
@@ -174,7 +178,8 @@ std::vector<KeptKey> parse_delete_result(std::string_view xml) {
 std::string complete_document(const std::vector<ListedPart>& parts) {
   std::string text = "<CompleteMultipartUpload>";
   for (const ListedPart& part : parts)
-    text += fmt::format("<Part><PartNumber>{}</PartNumber><ETag>\"{}\"</ETag></Part>", part.number, part.etag);
+    text +=
+        fmt::format("<Part><PartNumber>{}</PartNumber><ETag>\"{}\"</ETag></Part>", part.number, part.etag);
   return text + "</CompleteMultipartUpload>";
 }
 
@@ -183,11 +188,16 @@ std::string delete_document(const std::vector<std::string>& keys) {
   for (const std::string& key : keys) {
     text += "<Object><Key>";
     for (const char c : key) {
-      if (c == '&') text += "&amp;";
-      else if (c == '<') text += "&lt;";
-      else if (c == '>') text += "&gt;";
-      else if (static_cast<unsigned char>(c) < 0x20) text += fmt::format("&#{};", static_cast<int>(c));
-      else text += c;
+      if (c == '&')
+        text += "&amp;";
+      else if (c == '<')
+        text += "&lt;";
+      else if (c == '>')
+        text += "&gt;";
+      else if (static_cast<unsigned char>(c) < 0x20)
+        text += fmt::format("&#{};", static_cast<int>(c));
+      else
+        text += c;
     }
     text += "</Key></Object>";
   }

@@ -26,14 +26,15 @@ struct Listing {
   std::vector<std::string> prefixes;  // common ones, each with its slash
   std::string next_token;             // empty: this is the last page
 };
-// <ListBucketResult> of ListObjectsV2. DataError also for a page that says it is not the last and not how to go on.
+// <ListBucketResult> of ListObjectsV2. DataError also for a page that says it is not the last and not how to
+// go on.
 Listing parse_listing(std::string_view xml);
 
 // <InitiateMultipartUploadResult>: the id of the upload.
 std::string parse_upload_id(std::string_view xml);
 
-// <CompleteMultipartUploadResult>, <CopyObjectResult> or <CopyPartResult>: the ETag without quotes. Such an answer has status 200
-// even if it is an <Error>; see parse_refusal.
+// <CompleteMultipartUploadResult>, <CopyObjectResult> or <CopyPartResult>: the ETag without quotes. Such an
+// answer has status 200 even if it is an <Error>; see parse_refusal.
 std::string parse_etag(std::string_view xml);
 
 struct ListedPart {

@@ -1,6 +1,6 @@
-// HTTP requests of any number of threads through one bounded pool of connections, which one thread of its own serves (libcurl's
-// multi interface). TLS certificates are verified; proxies come from the environment (https_proxy, no_proxy). Redirections are not
-// followed, and nothing is repeated here.
+// HTTP requests of any number of threads through one bounded pool of connections, which one thread of its own
+// serves (libcurl's multi interface). TLS certificates are verified; proxies come from the environment
+// (https_proxy, no_proxy). Redirections are not followed, and nothing is repeated here.
 #pragma once
 
 #include <condition_variable>
@@ -32,7 +32,7 @@ struct HttpRequest {
   std::string method = "GET";
   std::string url = {};
   NamesAndValues headers = {};
-  std::string_view body = {};    // must live until `perform` returns
+  std::string_view body = {};     // must live until `perform` returns
   int64_t most_bytes = 64 << 20;  // a longer answer is an error
 };
 
@@ -43,10 +43,12 @@ struct HttpResponse {
   std::string header(const std::string& name) const;  // "" if it is not there
 };
 
-// No whole answer has come: the connection was refused, reset or ended too early, or nothing moved for too long.
+// No whole answer has come: the connection was refused, reset or ended too early, or nothing moved for too
+// long.
 class TransportError : public IoError {
  public:
-  TransportError(const std::string& text, bool worth_repeating) : IoError(text), worth_repeating_(worth_repeating) {}
+  TransportError(const std::string& text, bool worth_repeating)
+      : IoError(text), worth_repeating_(worth_repeating) {}
   bool worth_repeating() const { return worth_repeating_; }  // not for a certificate that is not trusted
 
  private:
@@ -60,7 +62,8 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  // Blocks until the whole answer is there. Throws TransportError, or Cancelled (store_error.h) when `stop` asks for it. Any thread.
+  // Blocks until the whole answer is there. Throws TransportError, or Cancelled (store_error.h) when `stop`
+  // asks for it. Any thread.
   HttpResponse perform(const HttpRequest& request, std::stop_token stop = {});
 
  private:

@@ -18,8 +18,9 @@ std::string metadata_address() {
 std::string answer_of(HttpClient& http, const HttpRequest& request) {
   HttpResponse response = http.perform(request);
   if (response.status != 200)
-    throw IoError(fmt::format("the instance metadata service has answered with status {}; has the machine a role?",
-                              response.status));
+    throw IoError(
+        fmt::format("the instance metadata service has answered with status {}; has the machine a role?",
+                    response.status));
   return std::move(response.body);
 }
 

@@ -32,7 +32,8 @@ bool Retry::wait(std::optional<double> retry_after, const std::stop_token& stop)
   if (attempt_ >= options_.attempts) return false;
   const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   const double left = options_.deadline_s - elapsed;
-  const double most = std::min(options_.longest_delay_s, options_.first_delay_s * std::ldexp(1.0, attempt_ - 1));
+  const double most =
+      std::min(options_.longest_delay_s, options_.first_delay_s * std::ldexp(1.0, attempt_ - 1));
   double delay = std::uniform_real_distribution<double>(0, most)(random_);
   delay = std::max(delay, retry_after.value_or(0));
   if (delay > left && (attempt_ >= kAttemptsBeforeDeadline || retry_after)) return false;
@@ -51,7 +52,9 @@ std::optional<double> parse_retry_after(const std::string& text) {
 }
 
 bool worth_repeating(int status, const std::string& code) {
-  if (code == "SlowDown" || code == "RequestTimeout" || code == "InternalError" || code == "ServiceUnavailable") return true;
+  if (code == "SlowDown" || code == "RequestTimeout" || code == "InternalError" ||
+      code == "ServiceUnavailable")
+    return true;
   return status == 429 || status == 500 || status == 502 || status == 503 || status == 504;
 }
 

@@ -50,9 +50,10 @@ std::string encoded_query(const NamesAndValues& query) {
 
 std::string canonical_request(const RequestToSign& request) {
   std::string headers;
-  for (const auto& [name, value] : sorted(request.headers)) headers += fmt::format("{}:{}\n", name, trimmed(value));
-  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", request.method, request.path, encoded_query(request.query), headers,
-                     signed_names(request.headers), request.payload_sha256);
+  for (const auto& [name, value] : sorted(request.headers))
+    headers += fmt::format("{}:{}\n", name, trimmed(value));
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", request.method, request.path, encoded_query(request.query),
+                     headers, signed_names(request.headers), request.payload_sha256);
 }
 
 void sign(RequestToSign& request, const Credentials& credentials, std::string_view region, std::time_t now) {
@@ -63,14 +64,15 @@ void sign(RequestToSign& request, const Credentials& credentials, std::string_vi
     request.headers.emplace_back("x-amz-security-token", credentials.session_token);
 
   const std::string scope = fmt::format("{}/{}/s3/aws4_request", date, region);
-  const std::string text = fmt::format("AWS4-HMAC-SHA256\n{}\n{}\n{}", time, scope, hex(sha256(canonical_request(request))));
+  const std::string text =
+      fmt::format("AWS4-HMAC-SHA256\n{}\n{}\n{}", time, scope, hex(sha256(canonical_request(request))));
   std::string key = hmac_sha256("AWS4" + credentials.secret_key, date);
   for (const std::string_view part : {region, std::string_view("s3"), std::string_view("aws4_request")})
     key = hmac_sha256(key, part);
   request.headers.emplace_back(
       "authorization",
-      fmt::format("AWS4-HMAC-SHA256 Credential={}/{},SignedHeaders={},Signature={}", credentials.access_key, scope,
-                  signed_names(request.headers), hex(hmac_sha256(key, text))));
+      fmt::format("AWS4-HMAC-SHA256 Credential={}/{},SignedHeaders={},Signature={}", credentials.access_key,
+                  scope, signed_names(request.headers), hex(hmac_sha256(key, text))));
 }
 
 }  // namespace mox::file::s3

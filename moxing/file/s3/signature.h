@@ -30,7 +30,8 @@ struct RequestToSign {
 // The parameters as they are sent and signed: encoded, sorted, without "?".
 std::string encoded_query(const NamesAndValues& query);
 
-// Adds the headers x-amz-date, x-amz-content-sha256, x-amz-security-token (if there is one) and authorization.
+// Adds the headers x-amz-date, x-amz-content-sha256, x-amz-security-token (if there is one) and
+// authorization.
 void sign(RequestToSign& request, const Credentials& credentials, std::string_view region, std::time_t now);
 
 // The text that is signed; for tests against published examples.

@@ -7,13 +7,14 @@
 
 namespace mox::file::s3 {
 
-// Its text names operation, object, status, code, request id and attempt. What is not there is a NotFound instead.
+// Its text names operation, object, status, code, request id and attempt. What is not there is a NotFound
+// instead.
 class StoreError : public IoError {
  public:
   StoreError(const std::string& text, int status, std::string code)
       : IoError(text), status_(status), code_(std::move(code)) {}
-  int status() const { return status_; }              // of HTTP; 0: no whole answer came
-  const std::string& code() const { return code_; }   // of the store: "AccessDenied"
+  int status() const { return status_; }             // of HTTP; 0: no whole answer came
+  const std::string& code() const { return code_; }  // of the store: "AccessDenied"
 
  private:
   int status_;

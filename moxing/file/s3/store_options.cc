@@ -31,7 +31,8 @@ std::string complete_endpoint(std::string endpoint, bool use_https) {
   const std::string_view rest = std::string_view(endpoint).substr(endpoint.find("://") + 3);
   if (!(endpoint.starts_with("https://") || endpoint.starts_with("http://")) || rest.empty() ||
       rest.find_first_of("/?#@ ") != std::string_view::npos)
-    throw ConfigError("the endpoint of the object store (S3_ENDPOINT, file.endpoint) is not http[s]://HOST[:PORT]");
+    throw ConfigError(
+        "the endpoint of the object store (S3_ENDPOINT, file.endpoint) is not http[s]://HOST[:PORT]");
   return endpoint;
 }
 

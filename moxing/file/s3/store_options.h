@@ -13,14 +13,14 @@ struct StoreOptions {
   std::string region = {};    // empty: us-east-1, or what the store says
   std::string profile = {};   // of ~/.aws; empty: AWS_PROFILE, else "default"
   bool verify_tls = true;
-  std::string ca_file = {};   // certificates to trust instead of the system's
+  std::string ca_file = {};  // certificates to trust instead of the system's
   enum class Addressing {
     kAuto,     // virtual-hosted where the bucket's name and the endpoint allow it: with AWS and OBS
     kVirtual,  // https://bucket.host/key
     kPath,     // https://host/bucket/key
   } addressing = Addressing::kAuto;
   enum class Append {
-    kAuto,     // OBS's call for obs:// names and OBS's hosts
+    kAuto,  // OBS's call for obs:// names and OBS's hosts
     kNative,
     kRewrite,
   } append = Append::kAuto;
@@ -33,8 +33,9 @@ struct StoreOptions {
   double first_delay_s = 0.1, longest_delay_s = 20;  // between attempts: a random part of a time that doubles
 };
 
-// What the environment says; names that it does not mention keep their values. S3_* and ACCESS_KEY_ID are MoXing's names, AWS_*
-// those of Amazon's tools; MoXing's win. ConfigError for a value that cannot be used, which is never shown if it may be secret.
+// What the environment says; names that it does not mention keep their values. S3_* and ACCESS_KEY_ID are
+// MoXing's names, AWS_* those of Amazon's tools; MoXing's win. ConfigError for a value that cannot be used,
+// which is never shown if it may be secret.
 StoreOptions options_from_environment(StoreOptions options = {});
 
 }  // namespace mox::file::s3

@@ -9,8 +9,8 @@ std::string percent_encode(std::string_view bytes, bool keep_slashes) {
   std::string text;
   text.reserve(bytes.size());
   for (const char c : bytes) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-                       c == '.' || c == '_' || c == '~' || (keep_slashes && c == '/');
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '.' || c == '_' || c == '~' || (keep_slashes && c == '/');
     if (plain) {
       text += c;
     } else {

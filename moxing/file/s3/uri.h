@@ -1,4 +1,5 @@
-// Percent encoding (RFC 3986) as signatures need it: every byte but letters, digits and "-._~" as %XX in upper case.
+// Percent encoding (RFC 3986) as signatures need it: every byte but letters, digits and "-._~" as %XX in
+// upper case.
 #pragma once
 
 #include <string>

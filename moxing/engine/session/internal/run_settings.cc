@@ -9,11 +9,15 @@
 
 #include "moxing/boost/boost_settings.h"
 #include "moxing/config/options.h"
+#include "moxing/config/remote_places.h"
+#include "moxing/file/file.h"
+#include "moxing/file/jobs/local_places.h"
 #include "moxing/optimizers/optimizer_options.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include "runtime/base/team.h"
 #include "runtime/data/pipeline.h"
+#include "runtime/job/job.h"
 
 namespace mox::internal {
 namespace {
@@ -29,16 +33,18 @@ std::string resolve_log_dir(const std::optional<std::string>& from_code) {
   return directory.empty() ? resolve<std::string>("train_url", std::nullopt) : directory;
 }
 
-// A path of an object store would be taken for a directory of that name here: "s3://bucket/out" for
-// ./s3:/bucket/out.
-void refuse_object_stores(const char* option, const std::string& path) {
-  const size_t scheme = path.find("://");
-  if (scheme == std::string::npos || scheme == 0 || path.find('/') < scheme) return;
-  throw InvalidArgument(
-      fmt::format("{} is '{}', but runs read and write local files only: copy the data to this machine "
-                  "first (mpi_local_sync_barrier has one process a machine do it), and the results back "
-                  "afterwards",
-                  option, path));
+// What lies in an object store is worked on in a place of this machine. Rank 0 alone reads and writes there.
+void settle_places(RunSettings& settings) {
+  const bool reads = job().rank() == 0;
+  if (!settings.log_dir.empty()) {
+    const std::string places = local_places();
+    const std::string local =
+        reads ? file::local_run(settings.log_dir, places) : file::place_of_run(settings.log_dir, places);
+    if (file::is_remote(settings.log_dir)) settings.remote_log_dir = settings.log_dir;
+    settings.log_dir = local;
+  }
+  if (!settings.checkpoint_path.empty() && reads)
+    settings.checkpoint_path = file::local_checkpoint(settings.checkpoint_path, local_places());
 }
 
 int number_of_devices(const NumberOrString& option) {
@@ -136,9 +142,7 @@ RunSettings resolve_settings(const RunSpec& spec) {
   settings.auto_batch = resolve<bool>("auto_batch", spec.auto_batch);
   settings.log_dir = resolve_log_dir(spec.log_dir);
   settings.checkpoint_path = resolve<std::string>("checkpoint_path", spec.checkpoint_path);
-  refuse_object_stores("log_dir (or train_url)", settings.log_dir);
-  refuse_object_stores("checkpoint_path", settings.checkpoint_path);
-  refuse_object_stores("data_url", resolve<std::string>("data_url", std::nullopt));
+  settle_places(settings);
   settings.restore = resolve_restore(spec);
   settings.starting_variables = spec.starting_variables;
   settings.freeze = {"freeze", resolve<std::vector<std::string>>("freeze", spec.freeze)};

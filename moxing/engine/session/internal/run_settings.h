@@ -27,6 +27,7 @@ struct RunSettings {
   int64_t batch_size = 0, eval_batch_size = 0;
   bool auto_batch = true;
   std::string log_dir, checkpoint_path;
+  std::string remote_log_dir;  // where log_dir is uploaded to; empty: nowhere
   RestoreSelection restore;  // what is taken of checkpoint_path
   std::function<StartingVariables()> starting_variables;
   NamePatterns freeze;

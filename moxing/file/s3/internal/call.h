@@ -8,7 +8,7 @@ namespace mox::file::s3 {
 struct Client::Call {
   std::string operation;  // for messages: "PutObject"
   std::string method;
-  ObjectName object;      // an empty key: the bucket
+  ObjectName object;  // an empty key: the bucket
   NamesAndValues query = {};
   NamesAndValues headers = {};
   std::string_view body = {};

@@ -35,7 +35,10 @@ size_t take_header(char* bytes, size_t, size_t size, void* context) {
   moved(transfer);
   const std::string_view line(bytes, size);
   HttpResponse& response = transfer.response;
-  if (line.starts_with("HTTP/")) response.headers.clear();  // what follows an interim answer is another one
+  if (line == "\r\n" || line == "\n") transfer.has_all_headers = true;
+  if (line.starts_with("HTTP/"))
+    response.headers.clear(),
+        transfer.has_all_headers = false;  // what follows an interim answer is another one
   const size_t colon = line.find(':');
   if (colon == std::string_view::npos || response.headers.size() * 64 > kLongestHeaders) return size;
   std::string name(line.substr(0, colon));
@@ -121,6 +124,12 @@ void Transfer::conclude(CURLcode how) {
   curl_easy_getinfo(handle, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
   if (result == CURLE_OK && request.method != "HEAD" && length >= 0 &&
       static_cast<size_t>(length) != response.body.size())
+    result = CURLE_PARTIAL_FILE;
+  // A connection that is closed among the headers looks to libcurl like an answer without a body; and of a
+  // success without a length nobody can say whether all of it has come.
+  const bool has_length = length >= 0 || !response.header("transfer-encoding").empty() || status == 204;
+  const bool is_success = status >= 200 && status < 300;
+  if (result == CURLE_OK && (!has_all_headers || (is_success && request.method != "HEAD" && !has_length)))
     result = CURLE_PARTIAL_FILE;
   if (result == CURLE_OK) return;
   if (too_long)

@@ -28,6 +28,7 @@ struct Transfer {
   curl_slist* headers = nullptr;
   size_t sent = 0;  // bytes of the body
   bool too_long = false;
+  bool has_all_headers = false;
   std::chrono::steady_clock::time_point last_progress;
   std::atomic<bool> cancelled{false};
   CURLcode result = CURLE_OK;

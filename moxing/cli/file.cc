@@ -1,0 +1,160 @@
+// mox file: files on local disks and in object stores.
+#include "moxing/file/file.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "moxing/cli/internal/command.h"
+#include "moxing/cli/internal/file_options.h"
+#include "moxing/file/open_file.h"
+#include "runtime/base/error.h"
+
+namespace mox::cli {
+namespace {
+
+std::string utc_time(std::chrono::system_clock::time_point time) {
+  if (time == std::chrono::system_clock::time_point{}) return "-";
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
+}
+
+// Names are bytes; JSON is UTF-8.
+std::string one_line(const nlohmann::json& object) {
+  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+nlohmann::ordered_json json_of(const file::Stat& stat, const std::string& url) {
+  nlohmann::ordered_json object{{"url", url}, {"directory", stat.is_directory}, {"bytes", stat.length}};
+  if (stat.mtime != std::chrono::system_clock::time_point{}) object["modified"] = utc_time(stat.mtime);
+  if (!stat.etag.empty()) object["etag"] = stat.etag;
+  return object;
+}
+
+void print_entry(const file::Stat& stat, const std::string& name, const std::string& url, bool details,
+                 bool json) {
+  if (json)
+    fmt::print("{}\n", one_line(json_of(stat, url)));
+  else if (details)
+    fmt::print("{:>14}  {:>20}  {}{}\n", stat.is_directory ? "-" : std::to_string(stat.length),
+               utc_time(stat.mtime), name, stat.is_directory ? "/" : "");
+  else
+    fmt::print("{}{}\n", name, stat.is_directory ? "/" : "");
+}
+
+struct Listed {
+  std::string url;
+  bool recursive = false, details = false, json = false;
+};
+
+void add_ls(CLI::App& parent) {
+  CLI::App* command = parent.add_subcommand("ls", "List a directory, or what matches a pattern");
+  auto options = std::make_shared<Listed>();
+  command->add_option("URL", options->url, "A directory, a file, or a pattern (*, ?, [a-z], **)")->required();
+  command->add_flag("-r,--recursive", options->recursive, "And all below it");
+  command->add_flag("-l,--long", options->details, "Bytes and time, too");
+  command->add_flag("--json", options->json, "One JSON object a line");
+  command->callback([options] {
+    if (!file::exists(options->url)) {
+      const std::vector<std::string> found = file::glob(options->url);
+      if (found.empty()) throw NotFound(fmt::format("no file and no directory '{}'", options->url));
+      for (const std::string& url : found)
+        print_entry(file::stat(url), url, url, options->details, options->json);
+      return;
+    }
+    const file::Stat stat = file::stat(options->url);
+    if (!stat.is_directory)
+      return print_entry(stat, options->url, options->url, options->details, options->json);
+    for (const file::DirectoryEntry& entry : file::scan_dir(options->url, {.recursive = options->recursive}))
+      print_entry(entry.stat, entry.name, entry.url, options->details, options->json);
+  });
+}
+
+void add_cat(CLI::App& parent) {
+  CLI::App* command = parent.add_subcommand("cat", "Print files");
+  auto urls = std::make_shared<std::vector<std::string>>();
+  command->add_option("URL", *urls, "Files")->required();
+  command->callback([urls] {
+    for (const std::string& url : *urls) {
+      file::File file(url, "rb");
+      for (std::string piece; !(piece = file.read(1 << 20)).empty();)
+        if (std::fwrite(piece.data(), 1, piece.size(), stdout) != piece.size())
+          throw IoError("the output could not be written");
+    }
+  });
+}
+
+void add_stat(CLI::App& parent) {
+  CLI::App* command = parent.add_subcommand("stat", "What is known of a file or a directory");
+  auto options = std::make_shared<Listed>();
+  command->add_option("URL", options->url, "A file or a directory")->required();
+  command->add_flag("--json", options->json, "One JSON object");
+  command->callback([options] {
+    const file::Stat stat = file::stat(options->url);
+    if (options->json) {
+      fmt::print("{}\n", one_line(json_of(stat, options->url)));
+      return;
+    }
+    fmt::print("{}: {}\n", options->url,
+               stat.is_directory ? "a directory" : fmt::format("a file of {} bytes", stat.length));
+    fmt::print("  modified {}\n", utc_time(stat.mtime));
+    if (!stat.etag.empty()) fmt::print("  etag     {}\n", stat.etag);
+  });
+}
+
+void add_du(CLI::App& parent) {
+  CLI::App* command = parent.add_subcommand("du", "Bytes and number of the files below a directory");
+  auto options = std::make_shared<Listed>();
+  command->add_option("URL", options->url, "A file or a directory")->required();
+  command->add_flag("--json", options->json, "One JSON object");
+  command->callback([options] {
+    int64_t files = 0, bytes = 0;
+    const file::Stat stat = file::stat(options->url);
+    if (stat.is_directory) {
+      for (const file::DirectoryEntry& entry :
+           file::scan_dir(options->url, {.recursive = true, .skip_dir = true})) {
+        ++files;
+        bytes += entry.stat.length;
+      }
+    } else {
+      files = 1;
+      bytes = stat.length;
+    }
+    if (options->json)
+      fmt::print("{}\n", one_line({{"url", options->url}, {"files", files}, {"bytes", bytes}}));
+    else
+      fmt::print("{} bytes in {} {}\n", bytes, files, files == 1 ? "file" : "files");
+  });
+}
+
+void add_rm(CLI::App& parent) {
+  CLI::App* command = parent.add_subcommand("rm", "Remove files, or directories with all below them");
+  auto urls = std::make_shared<std::vector<std::string>>();
+  auto recursive = std::make_shared<bool>(false);
+  command->add_option("URL", *urls, "What is removed")->required();
+  command->add_flag("-r,--recursive", *recursive, "Directories with all below them");
+  command->callback([urls, recursive] {
+    for (const std::string& url : *urls) file::remove(url, *recursive);
+  });
+}
+
+}  // namespace
+
+void add_file(CLI::App& mox) {
+  CLI::App* file = mox.add_subcommand(
+      "file", "Files on local disks and in object stores (s3://, obs://): ls, cp, sync ...");
+  file->require_subcommand(1);
+  add_store_options(*file);
+  add_ls(*file);
+  add_cat(*file);
+  add_stat(*file);
+  add_du(*file);
+  add_rm(*file);
+  add_file_copies(*file);
+}
+
+}  // namespace mox::cli

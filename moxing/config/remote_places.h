@@ -1,0 +1,18 @@
+// What options name in an object store, and where it is on this machine.
+#pragma once
+
+#include <string>
+
+namespace mox::internal {
+
+// The options file.* become the store of this process. After mox::configure.
+void use_store_options();
+
+// Copies what data_url names in a store to this machine (moxing/file/jobs/local_places.h); from here on the
+// flag reads as the local path. Does nothing for a local data_url. Throws what file.h says.
+void fetch_data();
+
+// The directory of local places, as file.local_directory says.
+std::string local_places();
+
+}  // namespace mox::internal

@@ -1,0 +1,76 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+
+#include "moxing/file/internal/descriptor.h"
+#include "moxing/file/internal/open_bytes.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+
+namespace mox::file::internal {
+namespace {
+
+class LocalBytes : public OpenBytes {
+ public:
+  LocalBytes(std::string path, Descriptor file, bool appends)
+      : path_(std::move(path)), file_(std::move(file)), appends_(appends) {}
+
+  std::string read_at(int64_t offset, int64_t length) override {
+    // `length` may be "all that is left" of a file that is short.
+    const int64_t left = std::max<int64_t>(0, size() - offset);
+    return read_fully_at(file_.get(), offset, std::min(length, left), path_);
+  }
+
+  int64_t write_at(int64_t offset, std::string_view content) override {
+    if (!appends_) {
+      write_fully_at(file_.get(), content, offset, path_);
+      return offset + static_cast<int64_t>(content.size());
+    }
+    write_fully(file_.get(), content, path_);  // O_APPEND: behind what others have written meanwhile, too
+    return size();
+  }
+
+  int64_t size() override {
+    struct stat status {};
+    if (::fstat(file_.get(), &status) != 0) throw_system("look at", path_, errno);
+    return status.st_size;
+  }
+
+  void flush() override {}  // nothing is kept back here
+
+ private:
+  const std::string path_;
+  const Descriptor file_;
+  const bool appends_;
+};
+
+}  // namespace
+
+std::unique_ptr<OpenBytes> open_local(const Url& url, const OpenMode& mode) {
+  if (mode.must_exist() && !mode.writes)
+    return std::make_unique<LocalBytes>(url.path, open_ordinary_file(url.path), false);
+  if (url.path.ends_with('/'))
+    throw FailedPrecondition(fmt::format("cannot open '{}': it names a directory", url.path));
+  int flags = (mode.reads ? O_RDWR : O_WRONLY) | O_CLOEXEC;
+  if (!mode.must_exist()) {
+    flags |= O_CREAT;
+    const std::string parent = std::filesystem::path(url.path).parent_path();
+    if (!parent.empty()) mox::make_directories(parent);
+  }
+  if (mode.begins_empty) flags |= O_TRUNC;
+  if (mode.appends) flags |= O_APPEND;
+  Descriptor file(::open(url.path.c_str(), flags, 0644));
+  if (file.get() < 0) {
+    if (errno == ENOENT || errno == ENOTDIR) throw NotFound(fmt::format("no file '{}'", url.path));
+    if (errno == EISDIR)
+      throw FailedPrecondition(fmt::format("'{}' is a directory; a file is needed", url.path));
+    throw_system("open", url.path, errno);
+  }
+  return std::make_unique<LocalBytes>(url.path, std::move(file), mode.appends);
+}
+
+}  // namespace mox::file::internal

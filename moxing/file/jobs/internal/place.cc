@@ -1,0 +1,81 @@
+#include "moxing/file/jobs/internal/place.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "moxing/file/store_client.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/base/log.h"
+
+namespace mox::file::internal {
+
+std::string place_of(std::string_view kind, const std::string& url, const std::string& places) {
+  std::string name = url;
+  while (name.ends_with('/')) name.pop_back();
+  Sha256 digest;
+  digest.update(fmt::format("{} {}", store_client()->options().endpoint, name));
+  name = name.substr(name.rfind('/') + 1);
+  for (char& c : name)
+    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_'))
+      c = '_';
+  return fmt::format("{}/{}/{}-{}", places, kind, name.substr(0, 60), digest.hex().substr(0, 16));
+}
+
+PlaceLock::PlaceLock(const std::string& place) {
+  make_directories(std::filesystem::path(place).parent_path());
+  const std::string path = place + ".lock";
+  fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (fd_ < 0) throw IoError(fmt::format("cannot create '{}': {}", path, std::strerror(errno)));
+  if (::flock(fd_, LOCK_EX | LOCK_NB) == 0) return;
+  log_info(fmt::format("waiting for the process that fills '{}'", place));
+  while (::flock(fd_, LOCK_EX) != 0)
+    if (errno != EINTR) throw IoError(fmt::format("cannot lock '{}': {}", path, std::strerror(errno)));
+}
+
+PlaceLock::~PlaceLock() { ::close(fd_); }
+
+std::optional<int64_t> step_of(std::string_view name) {
+  constexpr std::string_view kPrefix = "checkpoint-";
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  int64_t step = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
+  if (error != std::errc() || end != name.data() + name.size() || step < 0) return std::nullopt;
+  return step;
+}
+
+std::vector<int64_t> complete_steps(const std::string& log_dir) {
+  std::vector<int64_t> steps;
+  if (!exists(log_dir)) return steps;
+  for (const DirectoryEntry& entry : scan_dir(log_dir, {.recursive = true, .skip_dir = true})) {
+    const size_t slash = entry.name.find('/');
+    if (slash == std::string::npos || entry.name.substr(slash + 1) != kManifest) continue;
+    if (const auto step = step_of(std::string_view(entry.name).substr(0, slash))) steps.push_back(*step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+CopyOptions logged_copy(const std::string& what) {
+  using Clock = std::chrono::steady_clock;
+  const auto last = std::make_shared<Clock::time_point>(Clock::now());
+  return {.on_progress = [what, last](const CopyProgress& now) {
+    if (Clock::now() - *last < std::chrono::seconds(10)) return;
+    *last = Clock::now();
+    log_info(fmt::format("{}: {} of {} files, {} of {} MB", what, now.files, now.files_total,
+                         now.bytes / 1'000'000, now.bytes_total / 1'000'000));
+  }};
+}
+
+}  // namespace mox::file::internal

@@ -1,0 +1,43 @@
+// One place on this machine: a directory with a lock beside it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "moxing/file/copy.h"
+#include "moxing/file/file.h"
+
+namespace mox::file::internal {
+
+// `<places>/<kind>/<last name>-<digest of endpoint and URL>`.
+std::string place_of(std::string_view kind, const std::string& url, const std::string& places);
+
+// Waits for its turn among the processes of this machine, and says so. Held while it lives.
+class PlaceLock {
+ public:
+  explicit PlaceLock(const std::string& place);
+  ~PlaceLock();
+  PlaceLock(const PlaceLock&) = delete;
+  PlaceLock& operator=(const PlaceLock&) = delete;
+
+ private:
+  int fd_ = -1;
+};
+
+// The step of "checkpoint-<step>"; nothing for any other name.
+std::optional<int64_t> step_of(std::string_view name);
+
+// The steps of the complete checkpoints of a log_dir, ascending: those that have their manifest.
+std::vector<int64_t> complete_steps(const std::string& log_dir);
+
+// The manifest of a checkpoint: it is written last.
+inline constexpr std::string_view kManifest = "state.json";
+
+// Options of a copy that logs how far it is every ten seconds.
+CopyOptions logged_copy(const std::string& what);
+
+}  // namespace mox::file::internal

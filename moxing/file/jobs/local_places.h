@@ -1,0 +1,35 @@
+// Where a job keeps on this machine what lies in an object store: data sets, checkpoints, and runs on their
+// way there.
+//
+// Several processes of a machine may ask for the same place: one fills it under a lock, the others wait and
+// find it. A place that was left half filled, by kill -9 too, is filled to its end by the next one.
+//
+// Errors are those of file.h. Threads: any.
+#pragma once
+
+#include <string>
+
+namespace mox::file {
+
+// The directory below which places are made: `configured` if it is not empty, else $XDG_CACHE_HOME/moxing,
+// else ~/.cache/moxing, else moxing-UID in the directory for temporary files.
+std::string places_directory(const std::string& configured);
+
+// All of the following give a local path back as it is, and take "file://" off.
+
+// A data set (a directory, or one file) on this machine: its local path. Copied when it is not there yet, or
+// is another one in the store now: names, sizes and ETags decide. Every file is checked as copy.h says when
+// it arrives. Then the place is compared by names and sizes.
+std::string local_data(const std::string& url, const std::string& places);
+
+// A checkpoint, a log_dir (its newest complete checkpoint is copied), or a file of weights.
+std::string local_checkpoint(const std::string& url, const std::string& places);
+
+// A log_dir: its local directory with the checkpoints and the other files that the store has. If this machine
+// has a newer checkpoint (it lost the store before its end), its files stay as they are.
+std::string local_run(const std::string& url, const std::string& places);
+
+// The same directory, without looking into it.
+std::string place_of_run(const std::string& url, const std::string& places);
+
+}  // namespace mox::file

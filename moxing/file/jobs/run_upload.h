@@ -1,0 +1,43 @@
+// Takes what a run writes into its local log_dir to an object store, on a thread of its own.
+//
+// A checkpoint is uploaded when it is complete, its manifest (state.json) last, so that a checkpoint in the
+// store that has one is whole; one that the run deletes is deleted there, its manifest first. Other files
+// (metrics, configuration, reports) follow when they change.
+//
+// A store that cannot be reached does not stop the run: it is said once, tried again and again, and said when
+// it has caught up.
+#pragma once
+
+#include <memory>
+#include <string>
+
+namespace mox::file {
+
+struct RunUploadOptions {
+  double look_every_s = 1;       // for checkpoints
+  double files_every_s = 10;     // for files that grow
+  double retry_every_s = 15;     // while the store is lost
+  double finish_within_s = 600;  // for what is missing at the end
+};
+
+class RunUpload {
+ public:
+  // From a local directory to a URL. Other processes must not upload to the same one (the run's lock sees to
+  // it on a machine).
+  RunUpload(std::string directory, std::string url, const RunUploadOptions& options = {});
+
+  // As `finish`, but what fails is logged.
+  ~RunUpload();
+  RunUpload(const RunUpload&) = delete;
+  RunUpload& operator=(const RunUpload&) = delete;
+
+  // Uploads what is missing; call when the run has written its last. Throws IoError, which names the local
+  // directory that has all, if the store has not everything in time.
+  void finish();
+
+ private:
+  class Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace mox::file

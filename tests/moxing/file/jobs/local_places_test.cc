@@ -1,0 +1,122 @@
+#include "moxing/file/jobs/local_places.h"
+
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "moxing/file/file.h"
+#include "runtime/base/error.h"
+#include "tests/moxing/file/store_fixture.h"
+
+namespace mox::file {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing_store::Fault;
+using testing_store::Happening;
+
+class LocalPlaces : public testing::Test {
+ protected:
+  LocalPlaces() {
+    for (const char* name : {"a", "b", "s/c"}) store_.server.put("bucket", std::string("set/") + name, name);
+  }
+  int64_t gets() { return store_.server.requests_of("GetObject"); }
+  void put_checkpoint(int step, bool whole = true) {
+    const std::string place = "run/checkpoint-" + std::to_string(step);
+    store_.server.put("bucket", place + "/variables.safetensors", "v" + std::to_string(step));
+    if (whole) store_.server.put("bucket", place + "/state.json", "s" + std::to_string(step));
+  }
+  StoreFixture store_;
+  TemporaryDirectory places_;
+};
+
+TEST_F(LocalPlaces, DataIsCopiedOnce) {
+  const std::string place = local_data("s3://bucket/set", places_.path());
+  EXPECT_THAT(list_directory(place, {.recursive = true, .skip_dir = true}), ElementsAre("a", "b", "s/c"));
+  const int64_t before = gets();
+  EXPECT_EQ(local_data("s3://bucket/set/", places_.path()), place);
+  EXPECT_EQ(gets(), before);
+  EXPECT_EQ(local_data("/local/data", places_.path()), "/local/data");
+  EXPECT_EQ(local_data("file:///local/data", places_.path()), "/local/data");
+  EXPECT_THROW(local_data("s3://bucket/none", places_.path()), NotFound);
+}
+
+TEST_F(LocalPlaces, OneProcessOfSeveralCopies) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] { EXPECT_NE(local_data("s3://bucket/set", places_.path()), ""); });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(gets(), 3);
+}
+
+TEST_F(LocalPlaces, ChangesOfTheStoreAndOfThePlaceAreMended) {
+  const std::string place = local_data("s3://bucket/set", places_.path());
+  store_.server.put("bucket", "set/a", "A");
+  remove("s3://bucket/set/b");
+  EXPECT_EQ(local_data("s3://bucket/set", places_.path()), place);
+  EXPECT_EQ(read(place + "/a"), "A");
+  EXPECT_FALSE(exists(place + "/b"));
+  remove(place + "/a");
+  write(place + "/other", "");
+  local_data("s3://bucket/set", places_.path());
+  EXPECT_THAT(list_directory(place, {.recursive = true, .skip_dir = true}), ElementsAre("a", "s/c"));
+}
+
+TEST_F(LocalPlaces, WhatFailedIsFilledToItsEnd) {
+  auto options = store_.options();
+  options.attempts = 2;
+  store_.use(options);
+  store_.proxy.set_plan([](const std::string& operation, int64_t number) {
+    return Happening{operation == "GetObject" && number > 0 ? Fault::kStatus500 : Fault::kNone};
+  });
+  EXPECT_THROW(local_data("s3://bucket/set", places_.path()), IoError);
+  store_.proxy.set_plan({});
+  EXPECT_EQ(read(local_data("s3://bucket/set", places_.path()) + "/s/c"), "s/c");
+}
+
+TEST_F(LocalPlaces, OneFile) {
+  const std::string path = local_data("s3://bucket/set/s/c", places_.path());
+  EXPECT_TRUE(path.ends_with("/c"));
+  EXPECT_EQ(read(path), "s/c");
+}
+
+TEST_F(LocalPlaces, Checkpoints) {
+  put_checkpoint(9);
+  put_checkpoint(10);
+  put_checkpoint(11, false);  // on its way
+  EXPECT_EQ(read(local_checkpoint("s3://bucket/run", places_.path()) + "/state.json"), "s10");
+  EXPECT_EQ(read(local_checkpoint("s3://bucket/run/checkpoint-9", places_.path()) + "/state.json"), "s9");
+  EXPECT_THAT(message_of<NotFound>([&] { local_checkpoint("s3://bucket/set", places_.path()); }),
+              HasSubstr("no checkpoint 's3://bucket/set'"));
+}
+
+TEST_F(LocalPlaces, ARunOfTheStoreGoesOnHere) {
+  put_checkpoint(9);
+  put_checkpoint(10);
+  put_checkpoint(11, false);
+  store_.server.put("bucket", "run/metrics.jsonl", "of the store");
+  const std::string place = local_run("s3://bucket/run", places_.path());
+  EXPECT_EQ(place_of_run("s3://bucket/run/", places_.path()), place);
+  EXPECT_THAT(list_directory(place, {.skip_file = true}), ElementsAre("checkpoint-10", "checkpoint-9"));
+  EXPECT_EQ(read(place + "/metrics.jsonl"), "of the store");
+  // Here it has gone further, and the store does not know yet.
+  write(place + "/checkpoint-12/state.json", "s12");
+  write(place + "/metrics.jsonl", "of here");
+  local_run("s3://bucket/run", places_.path());
+  EXPECT_EQ(read(place + "/metrics.jsonl"), "of here");
+  // Another machine has gone further still.
+  put_checkpoint(13);
+  local_run("s3://bucket/run", places_.path());
+  EXPECT_EQ(read(place + "/metrics.jsonl"), "of the store");
+  EXPECT_EQ(read(place + "/checkpoint-13/state.json"), "s13");
+}
+
+TEST_F(LocalPlaces, ANewRun) {
+  const std::string place = local_run("s3://bucket/new/run", places_.path());
+  EXPECT_TRUE(is_directory(place));
+  EXPECT_TRUE(list_directory(place).empty());
+}
+
+}  // namespace
+}  // namespace mox::file

@@ -1,0 +1,119 @@
+#include "moxing/file/jobs/run_upload.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include "moxing/file/file.h"
+#include "runtime/base/error.h"
+#include "tests/moxing/file/store_fixture.h"
+
+namespace mox::file {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing_store::Fault;
+using testing_store::Happening;
+
+class RunUploads : public testing::Test {
+ protected:
+  RunUploads() {
+    auto options = store_.options();
+    options.attempts = 2;
+    store_.use(options);
+  }
+  void save(int step, const std::string& content = "") {
+    const std::string place = run_.file("checkpoint-" + std::to_string(step));
+    write(place + ".saving/variables.safetensors", content + "v" + std::to_string(step));
+    write(place + ".saving/state.json", content + "s" + std::to_string(step));
+    rename(place + ".saving", place);
+  }
+  // Waits for what must come; a minute is for ever.
+  static bool comes(const std::function<bool()>& condition) {
+    for (int i = 0; i < 6000; ++i) {
+      if (condition()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+  }
+  bool has(const std::string& key) const { return store_.server.content("bucket", key) != nullptr; }
+
+  StoreFixture store_;
+  TemporaryDirectory run_;
+  const RunUploadOptions often_{
+      .look_every_s = 0.01, .files_every_s = 0.01, .retry_every_s = 0.02, .finish_within_s = 30};
+};
+
+TEST_F(RunUploads, CheckpointsAndFilesFollow) {
+  RunUpload upload(run_.path(), "s3://bucket/run", often_);
+  write(run_.file("metrics.jsonl"), "one\n");
+  write(run_.file(".lock"), "");
+  save(10);
+  EXPECT_TRUE(comes([&] { return has("run/checkpoint-10/state.json") && has("run/metrics.jsonl"); }));
+  append(run_.file("metrics.jsonl"), "two\n");
+  save(20);
+  remove(run_.file("checkpoint-10"), true);
+  upload.finish();
+  EXPECT_THAT(store_.server.keys("bucket"),
+              ElementsAre("run/checkpoint-20/state.json", "run/checkpoint-20/variables.safetensors",
+                          "run/metrics.jsonl"));
+  EXPECT_EQ(*store_.server.content("bucket", "run/metrics.jsonl"), "one\ntwo\n");
+}
+
+// At whatever moment the process is killed, what has a manifest is whole: no manifest comes before what it
+// tells of.
+TEST_F(RunUploads, AManifestIsLast) {
+  std::atomic<bool> wrong{false};
+  store_.proxy.set_plan([&](const std::string& operation, int64_t) {
+    if (operation != "PutObject") return Happening{};
+    for (const int step : {1, 2}) {
+      const std::string place = "run/checkpoint-" + std::to_string(step);
+      if (has(place + "/state.json") && !has(place + "/variables.safetensors")) wrong = true;
+    }
+    return Happening{};
+  });
+  save(1);
+  save(2);
+  RunUpload(run_.path(), "s3://bucket/run", often_).finish();
+  EXPECT_TRUE(has("run/checkpoint-2/state.json"));
+  EXPECT_FALSE(wrong);
+  // Another checkpoint of the same step: not whole while it is replaced.
+  remove(run_.file("checkpoint-2"), true);
+  save(2, "other ");
+  RunUpload(run_.path(), "s3://bucket/run", often_).finish();
+  EXPECT_EQ(*store_.server.content("bucket", "run/checkpoint-2/state.json"), "other s2");
+  EXPECT_EQ(*store_.server.content("bucket", "run/checkpoint-2/variables.safetensors"), "other v2");
+}
+
+TEST_F(RunUploads, AStoreThatIsLostIsCaughtUpWith) {
+  RunUpload upload(run_.path(), "s3://bucket/run", often_);
+  save(1);
+  EXPECT_TRUE(comes([&] { return has("run/checkpoint-1/state.json"); }));
+  store_.proxy.set_away(true);
+  save(2);
+  save(3);
+  remove(run_.file("checkpoint-1"), true);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  store_.proxy.set_away(false);
+  EXPECT_TRUE(
+      comes([&] { return has("run/checkpoint-3/state.json") && !has("run/checkpoint-1/state.json"); }));
+  upload.finish();
+}
+
+TEST_F(RunUploads, AStoreThatDoesNotComeBackIsAnErrorThatNamesThePlace) {
+  RunUploadOptions options = often_;
+  options.finish_within_s = 0.1;
+  RunUpload upload(run_.path(), "s3://bucket/run", options);
+  store_.proxy.set_away(true);
+  save(1);
+  EXPECT_THAT(
+      message_of<IoError>([&] { upload.finish(); }),
+      testing::AllOf(HasSubstr(run_.path()), HasSubstr("s3://bucket/run"), HasSubstr("mox file sync")));
+}
+
+}  // namespace
+}  // namespace mox::file

@@ -1,0 +1,57 @@
+#include "moxing/file/s3/documents.h"
+
+#include <gmock/gmock.h>
+
+#include "moxing/file/s3/retry.h"
+#include "runtime/base/error.h"
+
+namespace mox::file::s3 {
+namespace {
+
+TEST(DocumentsTest, Listings) {
+  const Listing listing = parse_listing(
+      "<?xml version='1.0'?><ListBucketResult "
+      "xmlns='http://s3.amazonaws.com/doc/2006-03-01/'><EncodingType>url</EncodingType>"
+      "<IsTruncated>true</IsTruncated><NextContinuationToken>t &amp; "
+      "u</NextContinuationToken><Contents><Key>a+b%2Bc%0A</Key>"
+      "<LastModified>2024-02-29T23:59:58.000Z</LastModified><ETag>&quot;e&quot;</ETag><Size>7</Size></"
+      "Contents>"
+      "<CommonPrefixes><Prefix>d/</Prefix></CommonPrefixes></ListBucketResult>");
+  ASSERT_EQ(listing.objects.size(), 1u);
+  EXPECT_EQ(listing.objects[0].key, "a b+c\n");
+  EXPECT_EQ(listing.objects[0].etag, "e");
+  EXPECT_EQ(std::chrono::system_clock::to_time_t(listing.objects[0].mtime), 1709251198);
+  EXPECT_EQ(listing.next_token, "t & u");
+  EXPECT_EQ(listing.prefixes.at(0), "d/");
+  for (const char* text :
+       {"", "no xml", "<Other/>", "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>",
+        "<ListBucketResult><Contents><Key>a</Key></Contents></ListBucketResult>",
+        "<ListBucketResult><Contents><Key>a</Key><Size>-1</Size></Contents></ListBucketResult>",
+        "<ListBucketResult><Contents><Key></Key><Size>1</Size></Contents></ListBucketResult>",
+        "<ListBucketResult><Contents>"})
+    EXPECT_THROW(parse_listing(text), DataError) << text;
+}
+
+TEST(DocumentsTest, Refusals) {
+  EXPECT_EQ(parse_refusal("<Error><Code>SlowDown</Code><RequestId>1</RequestId></Error>").code, "SlowDown");
+  EXPECT_EQ(parse_refusal("<html>proxy</html>").code, "");
+  EXPECT_EQ(parse_refusal("").code, "");
+}
+
+TEST(DocumentsTest, TimesToWait) {
+  EXPECT_EQ(parse_retry_after("2"), 2.0);
+  EXPECT_EQ(parse_retry_after("Thu, 01 Jan 2015 00:00:00 GMT"), 0.0);
+  EXPECT_EQ(parse_retry_after(""), std::nullopt);
+  EXPECT_EQ(parse_retry_after("-1"), std::nullopt);
+  EXPECT_EQ(parse_retry_after("soon"), std::nullopt);
+}
+
+TEST(DocumentsTest, WhatIsRepeated) {
+  for (const int status : {429, 500, 502, 503, 504}) EXPECT_TRUE(worth_repeating(status, ""));
+  for (const int status : {400, 401, 403, 404, 405, 409, 411, 412, 416, 501})
+    EXPECT_FALSE(worth_repeating(status, ""));
+  EXPECT_TRUE(worth_repeating(400, "RequestTimeout"));
+}
+
+}  // namespace
+}  // namespace mox::file::s3

@@ -1,0 +1,60 @@
+// An object store on loopback with what can go wrong before it, and this process's client of it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <random>
+#include <string>
+
+#include "moxing/file/store_client.h"
+#include "tests/support/object_store/fault_proxy.h"
+#include "tests/support/object_store/s3_server.h"
+#include "tests/support/temporary_directory.h"
+
+namespace mox::file {
+
+class StoreFixture {
+ public:
+  explicit StoreFixture(testing_store::S3Server::Options server = {})
+      : server(std::move(server)), proxy(this->server.port()) {
+    const testing_store::Keys keys;
+    ::setenv("ACCESS_KEY_ID", keys.access.c_str(), 1);
+    ::setenv("SECRET_ACCESS_KEY", keys.secret.c_str(), 1);
+    this->server.make_bucket("bucket");
+    use(options());
+  }
+  ~StoreFixture() {
+    set_store_options({});
+    ::unsetenv("ACCESS_KEY_ID");
+    ::unsetenv("SECRET_ACCESS_KEY");
+  }
+
+  // As users have them, but for the times: nothing waits long here.
+  s3::StoreOptions options() const {
+    s3::StoreOptions options;
+    options.endpoint = proxy.endpoint();
+    options.region = "us-east-1";
+    options.first_delay_s = 0.001;
+    options.longest_delay_s = 0.02;
+    options.stall_s = 20;  // a machine that is busy is no fault
+    options.deadline_s = 60;
+    return options;
+  }
+  static void use(const s3::StoreOptions& options) { set_store_options(options); }
+
+  testing_store::S3Server server;
+  testing_store::FaultProxy proxy;
+};
+
+inline std::string random_bytes(size_t size, unsigned seed = 1) {
+  std::mt19937_64 random(seed);
+  std::string bytes(size, '\0');
+  for (size_t i = 0; i < size; i += 8) {
+    const uint64_t word = random();
+    for (size_t j = 0; j < 8 && i + j < size; ++j) bytes[i + j] = static_cast<char>(word >> (8 * j));
+  }
+  return bytes;
+}
+
+}  // namespace mox::file

@@ -1,0 +1,118 @@
+// Trainings that live in an object store: data, checkpoints and logs.
+#include <signal.h>
+
+#include <filesystem>
+
+#include "runtime/base/file.h"
+#include "tests/distributed/job.h"
+#include "tests/programs/object_store/store_of_programs.h"
+#include "tests/programs/training.h"
+
+namespace mox {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+namespace fs = std::filesystem;
+
+class StoredJob : public TrainingTest {
+ protected:
+  StoredJob() {
+    for (const auto& entry : fs::directory_iterator(data_))
+      store_.server.put("bucket", "data/" + entry.path().filename().string(), read_file(entry.path()));
+  }
+  // The later of two values of a flag counts.
+  Words stored(int64_t steps, const Words& flags = {}) const {
+    return training("mnist_softmax", "s3://bucket/run", steps,
+                    Words{"--data_url=s3://bucket/data", "--file.local_directory=" + local_} + flags);
+  }
+  // The run as the store has it.
+  std::string fetched() {
+    const std::string directory = fresh("fetched");
+    for (const std::string& key : store_.server.keys("bucket")) {
+      if (!key.starts_with("run/")) continue;
+      const std::string path = directory + "/" + key.substr(4);
+      fs::create_directories(fs::path(path).parent_path());
+      write_file_atomically(path, *store_.server.content("bucket", key));
+    }
+    return directory;
+  }
+  void expect_no_secret(const std::string& directory) const {
+    for (const auto& entry : fs::recursive_directory_iterator(directory)) {
+      if (!entry.is_regular_file()) continue;
+      const std::string content = read_file(entry.path());
+      EXPECT_EQ(content.find(store_.keys.secret), std::string::npos) << entry.path();
+      EXPECT_EQ(content.find(store_.keys.access), std::string::npos) << entry.path();
+    }
+  }
+
+  StoreOfPrograms store_;
+  const std::string local_ = fresh("local");
+};
+
+TEST_F(StoredJob, EqualsTheLocalOne) {
+  const ProcessResult local = train("mnist_softmax", log_dir_, 40, {"--save_model_steps=10"});
+  expect_success(local);
+  const ProcessResult result = run_process(stored(40, {"--save_model_steps=10"}));
+  expect_success(result);
+  EXPECT_EQ(test_lines(result.out), test_lines(local.out));
+  const std::string run = fetched();
+  EXPECT_TRUE(latest_content(run) == latest_content(log_dir_));
+  EXPECT_EQ(metrics_without_times(run), metrics_without_times(log_dir_));
+  EXPECT_THAT(read_file(run + "/configuration.yaml"), HasSubstr("s3://bucket/data"));
+  expect_no_secret(run);
+  expect_no_secret(local_);
+  EXPECT_FALSE(fs::exists("s3:"));
+  // Evaluation from there, by a machine that has nothing.
+  const ProcessResult evaluated = run_process(training(
+      "mnist_softmax", fresh("none"), 40,
+      {"--run_mode=eval", "--checkpoint_path=s3://bucket/run", "--file.local_directory=" + fresh("other")}));
+  expect_success(evaluated);
+  EXPECT_EQ(test_lines(evaluated.out), test_lines(local.out));
+}
+
+TEST_F(StoredJob, GoesOnAfterKill9OnAnEmptiedDisk) {
+  expect_success(run_process(job_of(2, training("mnist_softmax", log_dir_, 60, {"--save_model_steps=5"}))));
+  const Words command = job_of(2, stored(60, {"--save_model_steps=5"}));
+  {
+    Process job(command);
+    ASSERT_TRUE(job.wait_until([&] {
+      return store_.server.content("bucket", "run/checkpoint-10/state.json") != nullptr ||
+             store_.server.content("bucket", "run/checkpoint-20/state.json") != nullptr;
+    }));
+    job.send(SIGKILL);
+    job.wait();
+  }
+  fs::remove_all(local_);
+  const ProcessResult result = run_process(command);
+  expect_success(result);
+  const std::string run = fetched();
+  EXPECT_TRUE(latest_content(run) == latest_content(log_dir_));
+  EXPECT_EQ(metrics_without_times(run), metrics_without_times(log_dir_));
+}
+
+TEST_F(StoredJob, ALostStoreIsSaidAndCaughtUpWith) {
+  expect_success(train("mnist_softmax", log_dir_, 60, {"--save_model_steps=5"}));
+  store_.proxy.set_plan([](const std::string& operation, int64_t number) {
+    return testing_store::Happening{operation == "PutObject" && number < 12 ? testing_store::Fault::kStatus500
+                                                                            : testing_store::Fault::kNone};
+  });
+  const ProcessResult result = run_process(stored(60, {"--save_model_steps=5", "--file.attempts=2"}));
+  expect_success(result);
+  EXPECT_THAT(result.out + result.err, HasSubstr("cannot be uploaded to 's3://bucket/run'"));
+  EXPECT_TRUE(latest_content(fetched()) == latest_content(log_dir_));
+}
+
+TEST_F(StoredJob, WhatTheStoreRefusesIsAnErrorBeforeTheFirstStep) {
+  expect_error(run_process(stored(40, {"--data_url=s3://bucket/none"})),
+               {"no file and no directory 's3://bucket/none'"});
+  testing_store::Keys other;
+  other.secret = "another";
+  store_.server.set_keys(other);
+  const ProcessResult result = run_process(stored(40));
+  expect_error(result, {"SignatureDoesNotMatch", "s3://bucket/data"});
+  EXPECT_THAT(result.out + result.err, Not(HasSubstr(store_.keys.secret)));
+}
+
+}  // namespace
+}  // namespace mox

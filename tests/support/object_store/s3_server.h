@@ -1,0 +1,103 @@
+// An object store for tests: S3's calls on loopback, objects in memory. It believes no request: signatures,
+// MD5s and digests of bodies are checked as a real one would. What goes wrong on the way is fault_proxy.h's.
+#pragma once
+
+#include <ctime>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tests/support/object_store/s3_text.h"
+#include "tests/support/object_store/signature_check.h"
+
+namespace mox::testing_store {
+
+struct Answer {
+  int status = 200;
+  Parameters headers{};
+  std::string body{};
+  // Of a GET or HEAD of an object: served whole or by its ranges.
+  std::shared_ptr<const std::string> content{};
+};
+
+class S3Server {
+ public:
+  struct Options {
+    Keys keys;
+    int page = 1000;           // objects, uploads and parts in a page of a listing
+    int64_t clock_skew_s = 0;  // of this server's clock
+    bool refuses_anything = false;
+    int64_t smallest_part = 5 << 20;
+    int port = 0;
+  };
+  explicit S3Server(Options options);
+  S3Server() : S3Server(Options{}) {}
+  ~S3Server();
+
+  int port() const { return port_; }
+  std::string endpoint() const { return "http://127.0.0.1:" + std::to_string(port_); }
+
+  // For tests to look behind the counter; "bucket/key".
+  void make_bucket(const std::string& bucket);
+  void put(const std::string& bucket, const std::string& key, std::string content);
+  std::vector<std::string> keys(const std::string& bucket) const;
+  std::shared_ptr<const std::string> content(const std::string& bucket, const std::string& key) const;
+  int uploads_under_way() const;
+  int64_t requests() const;
+  int64_t requests_of(const std::string& operation) const;  // "PutObject"
+  int64_t received_bytes() const;                           // of bodies of PutObject and UploadPart
+
+  void set_page(int page);
+  void set_keys(Keys keys);
+
+ private:
+  struct Object {
+    std::shared_ptr<const std::string> content;
+    std::string etag;
+    std::time_t mtime = 0;
+    std::string part_size;  // x-amz-meta-mox-part-size
+    int64_t first_part = 0;
+    bool appendable = false;
+  };
+  struct Upload {
+    std::string bucket, key, part_size;
+    std::time_t initiated = 0;
+    std::map<int, Object> parts;
+  };
+  struct Call {
+    ArrivedRequest request{};
+    Parameters query{};
+    std::string bucket{}, key{};
+    std::string header(const std::string& name) const;
+  };
+  class Http;
+
+  Answer answer(const ArrivedRequest& request);
+  Answer dispatch(const Call& call);
+  Answer refusal(int status, const std::string& code, const std::string& message = "");
+  Answer get_object(const Call& call);
+  Answer put_object(const Call& call);
+  Answer copy_object(const Call& call, Upload* upload);
+  Answer append_object(const Call& call);
+  Answer delete_objects(const Call& call);
+  Answer list_objects(const Call& call);
+  Answer list_uploads(const Call& call);
+  Answer list_parts(const Call& call);
+  Answer upload_call(const Call& call);
+  Answer complete(const Call& call);
+  void count(const std::string& operation, int64_t bytes = 0);
+  Object made_of(std::string content, const Call& call) const;
+
+  mutable std::mutex mutex_;
+  Options options_;
+  std::map<std::string, std::map<std::string, Object>> buckets_;
+  std::map<std::string, Upload> uploads_;
+  std::map<std::string, int64_t> counts_;
+  int64_t received_ = 0, requests_ = 0, next_id_ = 1;
+  int port_ = 0;
+  std::unique_ptr<Http> http_;
+};
+
+}  // namespace mox::testing_store

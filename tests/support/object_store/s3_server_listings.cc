@@ -1,0 +1,125 @@
+// Listings of the tests' object store, page by page.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tests/support/object_store/s3_server.h"
+
+namespace mox::testing_store {
+namespace {
+
+// As S3 encodes names in listings: a space is "+".
+std::string encode_listed(const std::string& name) {
+  std::string out;
+  for (const char c : name) out += c == ' ' ? "+" : encode_percent(std::string_view(&c, 1), true);
+  return out;
+}
+
+}  // namespace
+
+Answer S3Server::list_objects(const Call& call) {
+  count("ListObjectsV2");
+  const std::string prefix = get(call.query, "prefix"), delimiter = get(call.query, "delimiter");
+  const bool encodes = get(call.query, "encoding-type") == "url";
+  const auto shown = [&](const std::string& name) { return encodes ? encode_listed(name) : name; };
+  int most = options_.page;
+  if (has(call.query, "max-keys")) most = std::min(most, std::atoi(get(call.query, "max-keys").c_str()));
+  const std::string after =
+      bytes_of_hex(get(call.query, "continuation-token"));  // the last name of the page before
+
+  std::string content;
+  std::string last;
+  int listed = 0;
+  bool more = false;
+  for (const auto& [key, object] : buckets_[call.bucket]) {
+    if (!key.starts_with(prefix)) continue;
+    std::string name = key;
+    bool common = false;
+    if (!delimiter.empty()) {
+      const size_t at = key.find(delimiter, prefix.size());
+      if (at != std::string::npos) {
+        name = key.substr(0, at + delimiter.size());
+        common = true;
+      }
+    }
+    if (!after.empty() && name <= after) continue;
+    if (common && name == last) continue;
+    if (listed == most) {
+      more = true;
+      break;
+    }
+    ++listed;
+    last = name;
+    if (common)
+      content += "<CommonPrefixes>" + element("Prefix", shown(name)) + "</CommonPrefixes>";
+    else
+      content += "<Contents>" + element("Key", shown(name)) +
+                 element("LastModified", iso_time(object.mtime)) + element("ETag", '"' + object.etag + '"') +
+                 element("Size", std::to_string(object.content->size())) + "</Contents>";
+  }
+  std::string head = element("Name", call.bucket) + element("Prefix", shown(prefix)) +
+                     element("KeyCount", std::to_string(listed)) +
+                     element("IsTruncated", more ? "true" : "false");
+  if (encodes) head += element("EncodingType", "url");
+  if (more) head += element("NextContinuationToken", hex_of(last));
+  return {.body =
+              "<?xml version=\"1.0\" encoding=\"UTF-8\"?>"
+              "<ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">" +
+              head + content + "</ListBucketResult>"};
+}
+
+Answer S3Server::list_uploads(const Call& call) {
+  count("ListMultipartUploads");
+  const std::string prefix = get(call.query, "prefix");
+  const std::pair<std::string, std::string> marker{get(call.query, "key-marker"),
+                                                   get(call.query, "upload-id-marker")};
+  std::vector<std::pair<std::string, std::string>> all;  // key, id
+  for (const auto& [id, upload] : uploads_)
+    if (upload.bucket == call.bucket && upload.key.starts_with(prefix)) all.emplace_back(upload.key, id);
+  std::sort(all.begin(), all.end());
+  std::string content;
+  int listed = 0;
+  bool more = false;
+  std::pair<std::string, std::string> last;
+  for (const auto& one : all) {
+    if (!marker.first.empty() && one <= marker) continue;
+    if (listed == options_.page) {
+      more = true;
+      break;
+    }
+    ++listed;
+    last = one;
+    content += "<Upload>" + element("Key", encode_listed(one.first)) + element("UploadId", one.second) +
+               element("Initiated", iso_time(uploads_[one.second].initiated)) + "</Upload>";
+  }
+  std::string head = element("EncodingType", "url") + element("IsTruncated", more ? "true" : "false");
+  if (more)
+    head += element("NextKeyMarker", encode_listed(last.first)) + element("NextUploadIdMarker", last.second);
+  return {.body = "<ListMultipartUploadsResult>" + head + content + "</ListMultipartUploadsResult>"};
+}
+
+Answer S3Server::list_parts(const Call& call) {
+  count("ListParts");
+  const Upload& upload = uploads_[get(call.query, "uploadId")];
+  const int marker = std::atoi(get(call.query, "part-number-marker").c_str());
+  std::string content;
+  int listed = 0, last = 0;
+  bool more = false;
+  for (const auto& [number, part] : upload.parts) {
+    if (number <= marker) continue;
+    if (listed == options_.page) {
+      more = true;
+      break;
+    }
+    ++listed;
+    last = number;
+    content += "<Part>" + element("PartNumber", std::to_string(number)) +
+               element("ETag", '"' + part.etag + '"') +
+               element("Size", std::to_string(part.content->size())) + "</Part>";
+  }
+  std::string head = element("IsTruncated", more ? "true" : "false");
+  if (more) head += element("NextPartNumberMarker", std::to_string(last));
+  return {.body = "<ListPartsResult>" + head + content + "</ListPartsResult>"};
+}
+
+}  // namespace mox::testing_store

@@ -1,0 +1,81 @@
+// Uploads in parts of the tests' object store.
+#include <fmt/format.h>
+
+#include <pugixml.hpp>
+
+#include "tests/support/object_store/s3_server.h"
+
+namespace mox::testing_store {
+
+Answer S3Server::upload_call(const Call& call) {
+  const std::string& method = call.request.method;
+  if (method == "POST" && has(call.query, "uploads")) {
+    count("CreateMultipartUpload");
+    const std::string id = fmt::format("upload{:06}", next_id_++);
+    uploads_[id] = {call.bucket,
+                    call.key,
+                    call.header("x-amz-meta-mox-part-size"),
+                    std::time(nullptr) + options_.clock_skew_s,
+                    {}};
+    return {.body = "<InitiateMultipartUploadResult>" + element("UploadId", id) +
+                    "</InitiateMultipartUploadResult>"};
+  }
+  const auto found = uploads_.find(get(call.query, "uploadId"));
+  if (found == uploads_.end() || found->second.key != call.key || found->second.bucket != call.bucket)
+    return refusal(404, "NoSuchUpload");
+  if (method == "GET") return list_parts(call);
+  if (method == "POST") return complete(call);
+  if (method == "DELETE") {
+    count("AbortMultipartUpload");
+    uploads_.erase(found);
+    return {.status = 204};
+  }
+  const int number = std::atoi(get(call.query, "partNumber").c_str());
+  if (method != "PUT" || number < 1 || number > 10'000) return refusal(400, "InvalidArgument");
+  if (!call.header("x-amz-copy-source").empty()) return copy_object(call, &found->second);
+  count("UploadPart", static_cast<int64_t>(call.request.body.size()));
+  Object part = made_of(std::string(call.request.body), call);
+  Answer answer;
+  answer.headers = {{"ETag", '"' + part.etag + '"'}};
+  found->second.parts[number] = std::move(part);
+  return answer;
+}
+
+Answer S3Server::complete(const Call& call) {
+  count("CompleteMultipartUpload");
+  const std::string id = get(call.query, "uploadId");
+  const Upload& upload = uploads_[id];
+  pugi::xml_document document;
+  if (!document.load_buffer(call.request.body.data(), call.request.body.size()))
+    return refusal(400, "MalformedXML");
+  std::string content, md5s;
+  int count_of_parts = 0, last = 0;
+  int64_t first_part = 0, size_before = 0;
+  for (const pugi::xml_node& listed : document.child("CompleteMultipartUpload").children("Part")) {
+    const int number = listed.child("PartNumber").text().as_int();
+    std::string etag = listed.child_value("ETag");
+    std::erase(etag, '"');
+    const auto part = upload.parts.find(number);
+    if (part == upload.parts.end() || part->second.etag != etag) return refusal(400, "InvalidPart");
+    if (number <= last) return refusal(400, "InvalidPartOrder");
+    if (count_of_parts && size_before < options_.smallest_part) return refusal(400, "EntityTooSmall");
+    last = number;
+    size_before = static_cast<int64_t>(part->second.content->size());
+    if (!count_of_parts) first_part = size_before;
+    ++count_of_parts;
+    content += *part->second.content;
+    md5s += bytes_of_hex(part->second.etag);
+  }
+  if (!count_of_parts) return refusal(400, "MalformedXML");
+  Object object = made_of(std::move(content), call);
+  object.etag = fmt::format("{}-{}", hex_of(md5_of(md5s)), count_of_parts);
+  object.part_size = upload.part_size;
+  object.first_part = first_part;
+  const std::string etag = object.etag;
+  buckets_[call.bucket][call.key] = std::move(object);
+  uploads_.erase(id);
+  return {.body = "<CompleteMultipartUploadResult>" + element("ETag", '"' + etag + '"') +
+                  "</CompleteMultipartUploadResult>"};
+}
+
+}  // namespace mox::testing_store
