@@ -64,12 +64,14 @@ TEST_P(Copies, ATree) {
   EXPECT_EQ(last.bytes_total, report.bytes);
 
   const CopyReport again = copy_parallel(from(), to());
-  EXPECT_EQ(again.same_files, 4);
+  // A copy within a store has an ETag of another kind than what was uploaded in parts: it is made again.
+  const bool within = GetParam().second == std::string("obs");
+  EXPECT_EQ(again.same_files, within ? 3 : 4);
   EXPECT_EQ(again.sent_bytes, 0);
 
   // Another content of the same size is another content.
   write(from("a"), "abd");
-  EXPECT_EQ(copy_parallel(from(), to()).same_files, 3);
+  EXPECT_EQ(copy_parallel(from(), to()).same_files, within ? 2 : 3);
   EXPECT_EQ(read(to("a")), "abd");
   EXPECT_EQ(read(from("a")), "abd");
 }
