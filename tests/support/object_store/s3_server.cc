@@ -195,7 +195,10 @@ Answer S3Server::dispatch(const Call& call) {
   const std::string& method = call.request.method;
   if (call.key.empty()) {
     if (method == "GET" && has(call.query, "uploads")) return list_uploads(call);
-    if (method == "GET" && get(call.query, "list-type") == "2") return list_objects(call);
+    if (method == "GET" && has(call.query, "location"))
+      return {.body = "<LocationConstraint>" + options_.keys.region + "</LocationConstraint>"};
+    if (method == "GET") return list_objects(call);
+    if (method == "HEAD" || method == "PUT") return {};  // it is there
     if (method == "POST" && has(call.query, "delete")) return delete_objects(call);
     return refusal(501, "NotImplemented");
   }

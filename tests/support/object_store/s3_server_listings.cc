@@ -24,8 +24,10 @@ Answer S3Server::list_objects(const Call& call) {
   const auto shown = [&](const std::string& name) { return encodes ? encode_listed(name) : name; };
   int most = options_.page;
   if (has(call.query, "max-keys")) most = std::min(most, std::atoi(get(call.query, "max-keys").c_str()));
+  // The last name of the page before. Other tools ask by the first version of this call.
+  const bool second_version = get(call.query, "list-type") == "2";
   const std::string after =
-      bytes_of_hex(get(call.query, "continuation-token"));  // the last name of the page before
+      second_version ? bytes_of_hex(get(call.query, "continuation-token")) : get(call.query, "marker");
 
   std::string content;
   std::string last;
@@ -61,7 +63,9 @@ Answer S3Server::list_objects(const Call& call) {
                      element("KeyCount", std::to_string(listed)) +
                      element("IsTruncated", more ? "true" : "false");
   if (encodes) head += element("EncodingType", "url");
-  if (more) head += element("NextContinuationToken", hex_of(last));
+  if (more)
+    head +=
+        second_version ? element("NextContinuationToken", hex_of(last)) : element("NextMarker", shown(last));
   return {.body =
               "<?xml version=\"1.0\" encoding=\"UTF-8\"?>"
               "<ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">" +
