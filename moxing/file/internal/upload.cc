@@ -147,6 +147,24 @@ void require_size(int64_t size, const std::string& name) {
         fmt::format("'{}' has {} bytes; an object has at most {}", name, size, kLargestObject));
 }
 
+// Within the store, of a source that stays as it is. Swift refuses the condition of an object of parts, whose
+// ETag it does not know by the name that it gives it: then the source is looked at before and after.
+std::string copy_steadily(s3::Client& client, const s3::ObjectName& from, const s3::ObjectName& to,
+                          const std::string& etag, std::stop_token stop) {
+  const auto is_unchanged = [&] {
+    const auto found = client.head(from, stop);
+    return found && found->etag == etag;
+  };
+  try {
+    return client.copy(from, to, etag, stop);
+  } catch (const s3::StoreError& error) {
+    if (error.status() != 412 || !is_unchanged()) throw;
+  }
+  std::string made = client.copy(from, to, "", stop);
+  if (!is_unchanged()) throw IoError(fmt::format("'{}' has changed while it was copied", from.shown()));
+  return made;
+}
+
 }  // namespace
 
 void upload(const std::shared_ptr<CopyRun>& run, const CopyItem& item) {
@@ -214,7 +232,7 @@ void copy_in_store(const std::shared_ptr<CopyRun>& run, const CopyItem& item) {
   const int64_t size = item.source->length;
   const std::string& etag = item.source->etag;
   if (size <= kLargestSingleCopy) {
-    const std::string made = client.copy(from, to, etag, stop);
+    const std::string made = copy_steadily(client, from, to, etag, stop);
     const bool comparable = s3::is_md5(etag) && s3::is_md5(made);
     const auto found = client.head(to, stop);
     if (!found || found->size != size || (comparable && made != etag))

@@ -1,4 +1,6 @@
-// An object store on loopback with what can go wrong before it, and this process's client of it.
+// An object store on loopback with what can go wrong before it, and this process's client of it. With
+// MOX_TEST_S3_PORT the store is another server (tests/s3/with_swift), whose keys the environment has: for
+// those tests that do not look behind its counter.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -7,6 +9,7 @@
 #include <random>
 #include <string>
 
+#include "moxing/file/file.h"
 #include "moxing/file/store_client.h"
 #include "tests/support/object_store/fault_proxy.h"
 #include "tests/support/object_store/s3_server.h"
@@ -17,17 +20,25 @@ namespace mox::file {
 class StoreFixture {
  public:
   explicit StoreFixture(testing_store::S3Server::Options server = {})
-      : server(std::move(server)), proxy(this->server.port()) {
-    const testing_store::Keys keys;
-    ::setenv("ACCESS_KEY_ID", keys.access.c_str(), 1);
-    ::setenv("SECRET_ACCESS_KEY", keys.secret.c_str(), 1);
+      : server(std::move(server)), proxy(other_port() ? other_port() : this->server.port()) {
+    if (!other_port()) {
+      const testing_store::Keys keys;
+      ::setenv("ACCESS_KEY_ID", keys.access.c_str(), 1);
+      ::setenv("SECRET_ACCESS_KEY", keys.secret.c_str(), 1);
+    }
     this->server.make_bucket("bucket");
     use(options());
+    if (other_port()) empty_bucket();
   }
   ~StoreFixture() {
     set_store_options({});
+    if (other_port()) return;
     ::unsetenv("ACCESS_KEY_ID");
     ::unsetenv("SECRET_ACCESS_KEY");
+  }
+  static int other_port() {
+    const char* port = std::getenv("MOX_TEST_S3_PORT");
+    return port ? std::atoi(port) : 0;
   }
 
   // As users have them, but for the times: nothing waits long here.
@@ -39,12 +50,19 @@ class StoreFixture {
     options.longest_delay_s = 0.02;
     options.stall_s = 20;  // a machine that is busy is no fault
     options.deadline_s = 60;
+    if (other_port()) options.append = s3::StoreOptions::Append::kRewrite;  // they are no OBS
     return options;
   }
   static void use(const s3::StoreOptions& options) { set_store_options(options); }
 
   testing_store::S3Server server;
   testing_store::FaultProxy proxy;
+
+ private:
+  static void empty_bucket() {
+    for (const DirectoryEntry& entry : scan_dir("s3://bucket"))
+      remove(entry.url + (entry.stat.is_directory ? "/" : ""), entry.stat.is_directory);
+  }
 };
 
 inline std::string random_bytes(size_t size, unsigned seed = 1) {
