@@ -1,5 +1,8 @@
 // Trainings that live in an object store: data, checkpoints and logs.
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -46,6 +49,16 @@ class StoredJob : public TrainingTest {
     }
   }
 
+  // Until no run holds a directory of this machine.
+  void wait_until_free() const {
+    for (const auto& entry : fs::recursive_directory_iterator(local_)) {
+      if (entry.path().filename() != ".lock") continue;
+      const int file = ::open(entry.path().c_str(), O_RDWR | O_CLOEXEC);
+      ASSERT_EQ(::flock(file, LOCK_EX), 0);
+      ::close(file);
+    }
+  }
+
   StoreOfPrograms store_;
   const std::string local_ = fresh("local");
 };
@@ -82,6 +95,7 @@ TEST_F(StoredJob, GoesOnAfterKill9OnAnEmptiedDisk) {
     }));
     job.send(SIGKILL);
     job.wait();
+    wait_until_free();  // the ranks follow their mpirun
   }
   fs::remove_all(local_);
   const ProcessResult result = run_process(command);
