@@ -15,12 +15,16 @@ std::vector<Option> options_of_files() {
        .type = OptionType::kString,
        .default_value = "",
        .group = "Files",
-       .help = "Where the data set is: a file or a directory."},
+       .help = "Where the data set is: a file or a directory, here or in an object store (s3://BUCKET/KEY), "
+               "which is "
+               "copied to this machine."},
       {.name = "train_url",
        .type = OptionType::kString,
        .default_value = "",
        .group = "Files",
-       .help = "Where the run writes its results: a directory, made if it does not exist."},
+       .help =
+           "Where the run writes its results: a directory, made if it does not exist, here or in an object "
+           "store."},
       {.name = "log_dir",
        .type = OptionType::kString,
        .default_value = "",
