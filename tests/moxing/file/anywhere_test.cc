@@ -13,7 +13,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class Anywhere : public testing::TestWithParam<const char*> {
+class Anywhere : public testing::TestWithParam<std::string> {
  protected:
   Anywhere() {
     const std::string kind = GetParam();
@@ -33,8 +33,10 @@ class Anywhere : public testing::TestWithParam<const char*> {
   std::string root_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Stores, Anywhere, testing::Values("path", "file", "s3", "obs"),
-                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Stores, Anywhere,
+                         testing::Values(std::string("path"), std::string("file"), std::string("s3"),
+                                         std::string("obs")),
+                         [](const auto& info) { return info.param; });
 
 TEST_P(Anywhere, WritesAndReads) {
   for (const size_t size : {0u, 1u, 5000u, 17u << 20}) {
@@ -135,7 +137,7 @@ TEST_P(Anywhere, Globs) {
     write(at(name), "");
   const auto names = [&](const std::string& pattern) {
     std::vector<std::string> found = glob(at(pattern));
-    const std::string root = GetParam() == std::string("file") ? directory_.path() : root_;
+    const std::string root = GetParam() == "file" ? directory_.path() : root_;
     for (std::string& name : found) name = name.substr(root.size() + 1);
     return found;
   };
@@ -162,7 +164,7 @@ TEST_P(Anywhere, RemovesAndSaysWhatStays) {
   EXPECT_FALSE(exists(at("d/empty")));
   remove(at("d"), true);
   EXPECT_FALSE(exists(at("d")));
-  EXPECT_THROW(remove(remote() ? std::string(GetParam()) + "://bucket" : "/", true), FailedPrecondition);
+  EXPECT_THROW(remove(remote() ? GetParam() + "://bucket" : "/", true), FailedPrecondition);
 }
 
 TEST_P(Anywhere, Renames) {

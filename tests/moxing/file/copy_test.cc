@@ -15,10 +15,12 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-class Copies : public testing::TestWithParam<std::pair<const char*, const char*>> {
+using Way = std::pair<std::string, std::string>;
+
+class Copies : public testing::TestWithParam<Way> {
  protected:
-  std::string at(const char* kind, const std::string& name) const {
-    return kind == std::string("path") ? directory_.file(name) : std::string(kind) + "://bucket/" + name;
+  std::string at(const std::string& kind, const std::string& name) const {
+    return kind == "path" ? directory_.file(name) : kind + "://bucket/" + name;
   }
   std::string from(const std::string& name) const { return at(GetParam().first, "from/" + name); }
   std::string to(const std::string& name) const { return at(GetParam().second, "to/" + name); }
@@ -38,11 +40,9 @@ class Copies : public testing::TestWithParam<std::pair<const char*, const char*>
 };
 
 INSTANTIATE_TEST_SUITE_P(Ways, Copies,
-                         testing::Values(std::pair("path", "path"), std::pair("path", "s3"),
-                                         std::pair("s3", "path"), std::pair("s3", "obs")),
-                         [](const auto& info) {
-                           return info.param.first + std::string("_to_") + info.param.second;
-                         });
+                         testing::Values(Way("path", "path"), Way("path", "s3"), Way("s3", "path"),
+                                         Way("s3", "obs")),
+                         [](const auto& info) { return info.param.first + "_to_" + info.param.second; });
 
 TEST_P(Copies, ATree) {
   make_tree();
@@ -65,7 +65,7 @@ TEST_P(Copies, ATree) {
 
   const CopyReport again = copy_parallel(from(), to());
   // A copy within a store has an ETag of another kind than what was uploaded in parts: it is made again.
-  const bool within = GetParam().second == std::string("obs");
+  const bool within = GetParam().second == "obs";
   EXPECT_EQ(again.same_files, within ? 3 : 4);
   EXPECT_EQ(again.sent_bytes, 0);
 
@@ -79,7 +79,7 @@ TEST_P(Copies, ATree) {
 TEST_P(Copies, OneFile) {
   write(from("a"), "abc");
   write(to("b"), "what was there");
-  EXPECT_EQ(copy(from("a"), to("b")).sent_bytes > 0, GetParam().second != std::string("obs"));
+  EXPECT_EQ(copy(from("a"), to("b")).sent_bytes > 0, GetParam().second != "obs");
   EXPECT_EQ(read(to("b")), "abc");
   EXPECT_THROW(copy(from(), to("x")), FailedPrecondition);
   EXPECT_THROW(copy(from("none"), to("x")), NotFound);

@@ -12,18 +12,18 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-class OpenFile : public testing::TestWithParam<const char*> {
+class OpenFile : public testing::TestWithParam<std::string> {
  protected:
   std::string at(const std::string& name) const {
-    return GetParam() == std::string("path") ? directory_.file(name)
-                                             : std::string(GetParam()) + "://bucket/top/" + name;
+    return GetParam() == "path" ? directory_.file(name) : GetParam() + "://bucket/top/" + name;
   }
   StoreFixture store_;
   TemporaryDirectory directory_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Stores, OpenFile, testing::Values("path", "s3", "obs"),
-                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Stores, OpenFile,
+                         testing::Values(std::string("path"), std::string("s3"), std::string("obs")),
+                         [](const auto& info) { return info.param; });
 
 TEST_P(OpenFile, Reads) {
   write(at("a"), "one\ntwo\n\nlast");
@@ -140,7 +140,7 @@ TEST_P(OpenFile, RefusesOtherModes) {
 }
 
 TEST_P(OpenFile, AnExceptionLeavesAnObjectAsItWas) {
-  if (GetParam() == std::string("path")) GTEST_SKIP() << "a local file is written at once";
+  if (GetParam() == "path") GTEST_SKIP() << "a local file is written at once";
   write(at("a"), "old");
   try {
     File file(at("a"), "w");
