@@ -34,7 +34,7 @@ std::vector<Option> options_of_stores() {
        .type = OptionType::kBool,
        .default_value = true,
        .group = "Object stores",
-       .help = "Verify the certificate of the store. (S3_VERIFY_SSL=0 has it not verified, too.)"},
+       .help = "Verify the certificate of the store. S3_VERIFY_SSL=0 has it not verified, too."},
       {.name = "file.ca_file",
        .type = OptionType::kString,
        .default_value = "",

@@ -28,10 +28,11 @@ using Clock = std::chrono::steady_clock;
 constexpr int64_t kMostInMemory = 16 << 20;
 
 // What a run and its tools keep for themselves, or have not finished.
-bool is_temporary(const std::string& top) {
-  for (const char* end : {".saving", ".previous", ".deleting", ".tmp", ".part"})
-    if (top.ends_with(end)) return true;
-  return top.starts_with('.');
+bool is_temporary(const std::string& name) {
+  for (const char* end : {".saving", ".previous", ".deleting", ".part"})
+    if (name.ends_with(end)) return true;
+  return name.starts_with('.') ||
+         name.find(".tmp.") != std::string::npos;  // the latter of write_file_atomically
 }
 
 struct Seen {
@@ -138,7 +139,7 @@ class RunUpload::Implementation {
         if (entry->is_directory(gone)) entry.disable_recursion_pending();
         continue;
       }
-      if (!entry->is_regular_file(gone)) continue;
+      if (is_temporary(entry->path().filename()) || !entry->is_regular_file(gone)) continue;
       Stat stat;
       try {
         stat = file::stat(entry->path());

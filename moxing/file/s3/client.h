@@ -115,6 +115,8 @@ class Client {
   struct Place;
   HttpResponse send(const Call& call, std::stop_token stop);
   HttpRequest signed_request(const Call& call);
+  // Why a HEAD was refused: its answer has no body, that of a GET says.
+  StoreRefusal explanation_of(const Call& refused, std::stop_token stop);
   Place place_of(const std::string& bucket) const;
   std::string region_of(const std::string& bucket) const;
   // Whether what was refused is mended, so that another attempt makes sense: the clock, the region, expired

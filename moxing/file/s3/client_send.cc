@@ -173,6 +173,17 @@ void Client::refuse(const Call& call, const HttpResponse& response, const StoreR
   throw StoreError(text, response.status, refusal.code);
 }
 
+StoreRefusal Client::explanation_of(const Call& refused, std::stop_token stop) {
+  Call call = refused;
+  call.method = "GET";
+  call.headers.emplace_back("range", "bytes=0-0");
+  try {
+    return parse_refusal(http_.perform(signed_request(call), stop).body);
+  } catch (const TransportError&) {
+    return {};  // the refusal stands without it
+  }
+}
+
 HttpResponse Client::send(const Call& call, std::stop_token stop) {
   Retry retry(options_);
   for (int mends = 0;;) {
@@ -188,6 +199,7 @@ HttpResponse Client::send(const Call& call, std::stop_token stop) {
         continue;
       }
       // A lone <Error> in a success is the store's own trouble, whatever its code.
+      if (!success && call.method == "HEAD" && response.status != 404) refusal = explanation_of(call, stop);
       if (!success && !worth_repeating(response.status, refusal.code))
         refuse(call, response, refusal, retry.attempt());
       retry_after = parse_retry_after(response.header("retry-after"));

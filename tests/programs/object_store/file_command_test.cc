@@ -65,7 +65,7 @@ TEST_F(FileCommand, Verbs) {
 }
 
 TEST_F(FileCommand, AnInterruptLeavesNothingHalf) {
-  directory_.write("large", noise(200 << 20, 1));
+  directory_.write("large", noise(100 << 20, 1));
   store_.proxy.set_plan([](const std::string& operation, int64_t) {
     if (operation == "UploadPart") std::this_thread::sleep_for(std::chrono::milliseconds(30));
     return testing_store::Happening{};
