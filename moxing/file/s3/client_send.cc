@@ -199,7 +199,8 @@ HttpResponse Client::send(const Call& call, std::stop_token stop) {
         continue;
       }
       // A lone <Error> in a success is the store's own trouble, whatever its code.
-      if (!success && call.method == "HEAD" && response.status != 404) refusal = explanation_of(call, stop);
+      if (!success && call.method == "HEAD" && response.status < 500 && response.status != 404)
+        refusal = explanation_of(call, stop);
       if (!success && !worth_repeating(response.status, refusal.code))
         refuse(call, response, refusal, retry.attempt());
       retry_after = parse_retry_after(response.header("retry-after"));
