@@ -44,7 +44,7 @@ class StoreFixture {
   // As users have them, but for the times: nothing waits long here.
   s3::StoreOptions options() const {
     s3::StoreOptions options;
-    options.endpoint = proxy.endpoint();
+    options.endpoint = other_port() ? "http://127.0.0.1:" + std::to_string(other_port()) : proxy.endpoint();
     options.region = "us-east-1";
     options.first_delay_s = 0.001;
     options.longest_delay_s = 0.02;

@@ -145,7 +145,6 @@ bool Transfer::worth_repeating() const {
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_URL_MALFORMAT:
-    case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_OUT_OF_MEMORY:
       return false;
     default:
