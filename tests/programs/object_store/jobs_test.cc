@@ -52,9 +52,9 @@ class StoredJob : public TrainingTest {
 
   // Until no run holds a directory of this machine.
   void wait_until_free() const {
-    for (const auto& entry : fs::recursive_directory_iterator(local_)) {
-      if (entry.path().filename() != ".lock") continue;
-      const int file = ::open(entry.path().c_str(), O_RDWR | O_CLOEXEC);
+    for (const auto& run : fs::directory_iterator(local_ + "/runs")) {
+      const int file = ::open((run.path() / ".lock").c_str(), O_RDWR | O_CLOEXEC);
+      if (file < 0) continue;  // no run is there
       ASSERT_EQ(::flock(file, LOCK_EX), 0);
       ::close(file);
     }
