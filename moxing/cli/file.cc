@@ -24,8 +24,8 @@ std::string utc_time(std::chrono::system_clock::time_point time) {
 }
 
 // Names are bytes; JSON is UTF-8.
-std::string one_line(const nlohmann::json& object) {
-  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+std::string one_line(const nlohmann::ordered_json& object) {
+  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 nlohmann::ordered_json json_of(const file::Stat& stat, const std::string& url) {
