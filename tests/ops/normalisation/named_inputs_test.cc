@@ -25,7 +25,8 @@ TEST(NamedInputs, AreFoundWhateverIsMissing) {
   const GraphScope scope(graph);
   const Tensor a = value({2}), b = value({3}), c = value({4}), d = value({5});
   const BackwardInputs<Tensor> given{.x = a, .variance = b, .dy = c, .sums = d};
-  const Node& node = make_packed_node<BackwardInputs>(probe_op(), given, {{"epsilon", 0.5}}, {});
+  const Node* const made = &make_packed_node<BackwardInputs>(probe_op(), given, {{"epsilon", 0.5}}, {});
+  const Node& node = *made;  // of the graph; GCC 13 takes a reference at once for one to an argument
   EXPECT_EQ(node.inputs, (std::vector<Tensor>{a, b, c, d}));
   EXPECT_EQ(node.attributes.get<double>("epsilon"), 0.5);
 
