@@ -107,9 +107,9 @@ class FixtureRun : public ::testing::Test {
 
 TEST_F(FixtureRun, FollowsNumPyOnOneReplicaAndOnFour) {
   for (const std::string mode : {"skip", "shrink", "stop"}) {
-    // shrink takes steps that no trial has accepted, which make a rounding larger: 1.15e-5 with four
-    // replicas.
-    const double bound = mode == "shrink" ? 1.5e-5 : 1e-5;
+    // shrink takes steps that no trial has accepted, which make a rounding larger: 1.15e-5 with oneDNN 2.6,
+    // 1.75e-5 with 3.7.
+    const double bound = mode == "shrink" ? 3e-5 : 1e-5;
     {
       const ScopedConfiguration configured(flags({}));
       const RunResult result = run_or_throw(spec(mode + "1", 64, mode));
