@@ -8,6 +8,7 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "moxing/engine/compile/compiled_model.h"
 #include "moxing/engine/session/internal/training/distribution_settings.h"
@@ -97,6 +98,41 @@ bool can_be_placed(const RunSettings& settings, const StartingPoint& start, cons
   }
 }
 
+// What a trial is made of.
+struct Trial {
+  const RunSpec& spec;
+  const RunSettings& settings;
+  const StartingPoint& start;
+  const SessionState& restored;
+  Communicator& ranks;
+};
+
+// The one of `possible` values of a setting with which all ranks together compute most samples a second,
+// which is logged under the option's name.
+int fastest_of(std::string_view option, const std::vector<int>& possible, int RunSettings::*setting,
+               Counts counts, const Trial& trial) {
+  const std::vector<TensorType> signature = training_signature(trial.spec, trial.settings);
+  const auto samples = static_cast<double>(signature.at(0).shape[0]);
+  int best = 0;
+  double best_rate = 0;
+  std::vector<std::string> lines;
+  for (const int value : possible) {
+    RunSettings tried = trial.settings;
+    tried.*setting = value;
+    trial.ranks.barrier();
+    const Placement placement = placement_of(tried, trial.start, trial.restored);
+    const double rate = sum_over_ranks(
+        trial.ranks, batches_per_second(trial.spec, tried, placement, signature, counts) * samples);
+    lines.push_back(fmt::format("{}: {:.4g}", value, rate));
+    if (rate > best_rate) {
+      best = value;
+      best_rate = rate;
+    }
+  }
+  log_info(fmt::format("{} auto: {} (samples/s with {})", option, best, fmt::join(lines, ", ")));
+  return best;
+}
+
 }  // namespace
 
 std::vector<int> possible_devices(const RunSettings& settings, const StartingPoint& start,
@@ -138,26 +174,8 @@ int choose_devices(const RunSpec& spec, const RunSettings& settings, const Start
     log_info(fmt::format("num_devices auto: {}, the only number that is possible", possible[0]));
     return possible[0];
   }
-  const std::vector<TensorType> signature = training_signature(spec, settings);
-  const auto samples = static_cast<double>(signature.at(0).shape[0]);
-  int best = 0;
-  double best_rate = 0;
-  std::vector<std::string> lines;
-  for (const int devices : possible) {
-    RunSettings tried = settings;
-    tried.devices = devices;
-    ranks.barrier();
-    const Placement placement = placement_of(tried, start, restored);
-    const double rate = sum_over_ranks(
-        ranks, batches_per_second(spec, tried, placement, signature, Counts::kFastestPass) * samples);
-    lines.push_back(fmt::format("{}: {:.4g}", devices, rate));
-    if (rate > best_rate) {
-      best = devices;
-      best_rate = rate;
-    }
-  }
-  log_info(fmt::format("num_devices auto: {} (samples/s with {})", best, fmt::join(lines, ", ")));
-  return best;
+  return fastest_of("num_devices", possible, &RunSettings::devices, Counts::kFastestPass,
+                    {spec, settings, start, restored, ranks});
 }
 
 int choose_threads(const RunSpec& spec, const RunSettings& settings, const StartingPoint& start,
@@ -177,25 +195,8 @@ int choose_threads(const RunSpec& spec, const RunSettings& settings, const Start
       return before;
     }
   }
-  const std::vector<TensorType> signature = training_signature(spec, settings);
-  const auto samples = static_cast<double>(signature.at(0).shape[0]);
-  int best = 0;
-  double best_rate = 0;
-  std::vector<std::string> lines;
-  for (const int threads : possible) {
-    tried.threads = threads;
-    ranks.barrier();
-    const Placement placement = placement_of(tried, start, restored);
-    const double rate = sum_over_ranks(
-        ranks, batches_per_second(spec, tried, placement, signature, Counts::kMedianPass) * samples);
-    lines.push_back(fmt::format("{}: {:.4g}", threads, rate));
-    if (rate > best_rate) {
-      best = threads;
-      best_rate = rate;
-    }
-  }
-  log_info(fmt::format("threads auto: {} (samples/s with {})", best, fmt::join(lines, ", ")));
-  return best;
+  return fastest_of("threads", possible, &RunSettings::threads, Counts::kMedianPass,
+                    {spec, settings, start, restored, ranks});
 }
 
 }  // namespace mox::internal
