@@ -50,6 +50,9 @@ mox::Schedule learning_rates(const LearningRates& options) {
     throw mox::InvalidArgument("lr_decay_mode is '" + decay + "'; it is one of steps, poly, cosine, linear");
   if (options.initial < 0 || options.highest < 0 || options.last < 0 || options.warm_up_epochs < 0)
     throw mox::InvalidArgument("lr_init, lr_max, lr_end and warmup_epochs must be at least 0");
+  if (decay == "steps" && options.warm_up_epochs > 0)
+    throw mox::InvalidArgument(
+        "lr_decay_mode steps has no warm-up: set warmup_epochs to 0, or take another one");
   if (options.warm_up_epochs >= options.epochs)
     throw mox::InvalidArgument("warmup_epochs is " + std::to_string(options.warm_up_epochs) +
                                ", but the whole training has " + std::to_string(options.epochs) +

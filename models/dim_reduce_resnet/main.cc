@@ -21,6 +21,7 @@ using image_classifier::ClassifierData;
 // The original's smoothing s gives the right class 1 - s and each of the C - 1 wrong ones s / (C - 1). Ours
 // (label_smoothing) spreads its share over all C classes; the same targets come of s C / (C - 1).
 double smoothing_of(double factor, int64_t classes) {
+  if (factor == 0) return 0;
   const double share = factor * static_cast<double>(classes) / static_cast<double>(classes - 1);
   if (factor < 0 || share >= 1)
     throw mox::InvalidArgument("label_smooth_factor is " + std::to_string(factor) + ": with " +
@@ -47,8 +48,19 @@ mox::ModelSpec model_fn(const mox::Inputs& in, mox::ModeKeys mode, const Classif
           .metrics = {{"accuracy", mox::metrics::accuracy(output.logits, labels)}}};
 }
 
+// The rates end where epoch_size says, at lr_end: further epochs would learn nothing, and say nothing of it.
+void require_rates_for_all_epochs() {
+  const auto epochs = static_cast<double>(mox::get_flag<int64_t>("max_epochs"));
+  const double rates = mox::get_flag<double>("epoch_size");
+  if (epochs > rates && !mox::get_flag<bool>("boost.dim_reduce"))
+    throw mox::InvalidArgument("max_epochs is " + std::to_string(epochs) +
+                               ", but the learning rates are made for " + std::to_string(rates) +
+                               " epochs (epoch_size)");
+}
+
 // Momentum; weight decay on all but the scales and offsets of normalisation and the biases.
 mox::OptimizerFn optimizer() {
+  require_rates_for_all_epochs();
   const mox::ParameterGroup undecayed{.name = "beta, gamma and bias",
                                       .matches =
                                           [](std::string_view variable, const mox::Shape&) {

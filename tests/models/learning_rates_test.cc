@@ -17,7 +17,7 @@ double rate(const std::string& decay, int64_t step) {
                                             .initial = 0.01,
                                             .highest = 0.41,
                                             .last = 0.001,
-                                            .warm_up_epochs = 2,
+                                            .warm_up_epochs = decay == "steps" ? 0.0 : 2.0,
                                             .epochs = 10})
       .value(step, 10);
 }
@@ -55,6 +55,7 @@ TEST(DimReduceLearningRates, RefuseWhatTheyCannotBe) {
   EXPECT_THROW(dim_reduce_resnet::learning_rates({.decay = "exponential"}), InvalidArgument);
   EXPECT_THROW(dim_reduce_resnet::learning_rates({.warm_up_epochs = 90, .epochs = 90}), InvalidArgument);
   EXPECT_THROW(dim_reduce_resnet::learning_rates({.highest = -1}), InvalidArgument);
+  EXPECT_THROW(dim_reduce_resnet::learning_rates({.decay = "steps", .warm_up_epochs = 5}), InvalidArgument);
 }
 
 }  // namespace

@@ -73,6 +73,8 @@ TEST_F(DimReduceResnet, RefusesWhatCannotBeSmoothedOrScheduled) {
                {"label_smooth_factor", "2 classes"}, 2);
   expect_error(run_process(job({"--train_url=" + log_dir_, "--lr_decay_mode=exponential"})),
                {"lr_decay_mode is 'exponential'"}, 2);
+  expect_error(run_process(job({"--train_url=" + log_dir_, "--max_epochs=5"})),
+               {"max_epochs is 5", "epoch_size"}, 2);
 }
 
 }  // namespace
