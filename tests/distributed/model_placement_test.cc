@@ -31,7 +31,8 @@ std::string name_of(const testing::TestParamInfo<Network>& info) {
 class Networks : public TrainingTest, public testing::WithParamInterface<Network> {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists(kFashionMnist)) GTEST_SKIP() << kFashionMnist << " is not installed";
+    if (!std::filesystem::exists(kFashionMnist))
+      GTEST_SKIP() << "needs dataset-fashion-mnist, a Debian package";
     data_directory_ = kFashionMnist;
     if (GetParam().program != "cifar_resnet") return;
     data_directory_ = fresh("cifar");

@@ -229,7 +229,7 @@ TEST_F(IdxFiles, ACursorIsBoundToTheContentNotToTheDirectory) {
 
 TEST(FashionMnist, IsReadWholeWhereItIsInstalled) {
   const std::string directory = "/usr/share/datasets/fashion-mnist";
-  if (!std::filesystem::exists(directory)) GTEST_SKIP() << "dataset-fashion-mnist is not installed";
+  if (!std::filesystem::exists(directory)) GTEST_SKIP() << "needs dataset-fashion-mnist";
   for (const auto& [split, size] : {std::pair("train", 60000), std::pair("test", 10000)}) {
     const Dataset dataset = data::mnist(directory, split);
     EXPECT_EQ(dataset.cardinality(), size);

@@ -10,8 +10,8 @@ class Accuracy : public TrainingTest {
  protected:
   void SetUp() override {
     if (!std::filesystem::exists(kFashionMnist))
-      GTEST_SKIP() << kFashionMnist
-                   << " is missing: install Debian's dataset-fashion-mnist (./dev setup does)";
+      GTEST_SKIP() << "needs dataset-fashion-mnist, a Debian package (./dev setup installs it): "
+                   << kFashionMnist;
   }
   // Of mnist_softmax on the 10,000 images of the test part, after `steps` batches of 100.
   double softmax_accuracy(int64_t steps, int seed) {

@@ -132,7 +132,8 @@ TEST_F(LaneThreadsTest, ATeamIsBoundWithItsLaneAndFreeAfterwards) {
 
 // What the system has refused leaves no thread behind.
 TEST(LaneThreadsDeathTest, ThatCannotBeStartedAreAnError) {
-  if (kReservesAddressSpace) GTEST_SKIP() << "a sanitizer needs more address space than a limit would leave";
+  if (kReservesAddressSpace)
+    GTEST_SKIP() << "needs a build without sanitizers, which want more address space than a limit leaves";
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   const auto start_too_many = [] {
     // Room for the stacks of a few threads.

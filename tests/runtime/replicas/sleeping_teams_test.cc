@@ -42,7 +42,8 @@ TEST(SleepingTeams, WaitForLessThanATenthOfTheTimeWhileOneLives) {
   double asleep = 0;
   {
     const SleepingTeams teams;
-    if (!teams.is_active()) GTEST_SKIP() << "OMP_WAIT_POLICY or GOMP_SPINCOUNT says how teams wait";
+    if (!teams.is_active())
+      GTEST_SKIP() << "needs OMP_WAIT_POLICY and GOMP_SPINCOUNT unset: they say how teams wait";
     asleep = seconds_of_waiting();
   }
   EXPECT_LT(asleep, spinning / 10);
