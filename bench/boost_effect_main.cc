@@ -41,7 +41,7 @@ mox::Element moved(const mox::SampleContext& context, const mox::Element& sample
     for (int64_t x = 0; x < kSide; ++x) {
       const int64_t row = y + down, column = (mirrored ? kSide - 1 - x : x) + right;
       if (row < 0 || row >= kSide || column < 0 || column >= kSide) continue;
-      to[static_cast<size_t>(y * kSide + x)] = from[static_cast<size_t>(row * kSide + column)];
+      to[y * kSide + x] = from[row * kSide + column];
     }
   return {image, sample[1]};
 }

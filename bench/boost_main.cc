@@ -64,7 +64,7 @@ void write_snapshots(const std::string& directory, int64_t vectors, int64_t colu
     team.parallel_for(columns, 1 << 16, [&](int64_t begin, int64_t end) {
       for (int64_t j = begin; j < end; ++j) {
         const uint64_t bits = mox::mix_hash(static_cast<uint64_t>(n), static_cast<uint64_t>(j));
-        values[static_cast<size_t>(j)] += scale * (static_cast<float>(bits >> 40) * 0x1p-23f - 1);
+        values[j] += scale * (static_cast<float>(bits >> 40) * 0x1p-23f - 1);
       }
     });
     mox::boost::write_snapshot(directory, n, std::vector<mox::NamedArray>{{"weights", weights}});

@@ -148,7 +148,7 @@ Result run_files(const std::vector<std::string>& paths, bool decode, int threads
   const auto start = Clock::now();
   on_threads(threads, static_cast<int64_t>(paths.size()), [&] {
     return [&, decoder = std::make_shared<mox::image::Decoder>()](int64_t i) {
-      const std::string& path = paths[static_cast<size_t>(i)];
+      const std::string& path = paths[i];
       const std::string content = mox::read_file(path);
       bytes += content.size();
       if (!decode) return;

@@ -86,8 +86,8 @@ FmaPeak measure_fma_peak(int threads, double seconds) {
       for (int call = 0; call < kCallsPerWindow; ++call) result += multiply_add();
       best = std::max(best, kCallsPerWindow * flops_per_call / seconds_since(window));
     }
-    best_rates[static_cast<size_t>(thread)] = best;
-    results[static_cast<size_t>(thread)] = result;
+    best_rates[thread] = best;
+    results[thread] = result;
   });
   volatile float sink =
       std::accumulate(results.begin(), results.end(), 0.0F);  // keeps the loops from being removed

@@ -63,10 +63,9 @@ mox::OutputFn print_answers(const std::vector<std::string>& label_names) {
       for (int64_t row = 0; row < batch.samples(); ++row) {
         const std::string name = batch.sample_names.empty()
                                      ? "sample " + std::to_string(batch.first_sample + row)
-                                     : batch.sample_names[static_cast<size_t>(row)];
+                                     : batch.sample_names[row];
         const mox::Array of_row = probabilities.rows(row, row + 1);
-        std::printf("%s: %s\n", name.c_str(),
-                    answer(of_row.values<float>(), label_names, static_cast<size_t>(top)).c_str());
+        std::printf("%s: %s\n", name.c_str(), answer(of_row.values<float>(), label_names, top).c_str());
       }
     }
     std::fflush(stdout);

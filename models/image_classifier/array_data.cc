@@ -25,7 +25,7 @@ mox::Array labels_of(const mox::Array& given, const std::string& path) {
   mox::Array labels(mox::DType::kInt32, mox::Shape{given.elements()});
   const auto copy = [&](auto values) {
     for (size_t i = 0; i < values.size(); ++i) {
-      const auto label = static_cast<int64_t>(values[i]);
+      const int64_t label = values[i];
       if (label < 0 || label >= std::numeric_limits<int32_t>::max())
         throw mox::DataError("'" + path + "': label " + std::to_string(label) + " of sample " +
                              std::to_string(i) + " cannot be the number of a class");

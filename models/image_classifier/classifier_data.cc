@@ -133,7 +133,7 @@ void ClassifierData::find_classes() {
       trains || looks_at_images() ? std::vector<std::string>{} : label_names_of_run();
   if (!trained.empty() && format_ == "image_folder") {
     label_names_ = trained;
-    num_classes_ = static_cast<int64_t>(label_names_.size());
+    num_classes_ = label_names_.size();
     return;
   }
   find_classes_of_data();
@@ -169,13 +169,13 @@ void ClassifierData::find_classes_of_data() {
       throw mox::InvalidArgument("data.num_classes is 0 and there is no '" + list +
                                  "': the number of classes is not known");
     label_names_ = fs::exists(list) ? mox::data::read_label_names(list) : numbers(num_classes_);
-    if (num_classes_ != 0 && num_classes_ != static_cast<int64_t>(label_names_.size()))
+    if (num_classes_ != 0 && num_classes_ != std::ssize(label_names_))
       throw mox::InvalidArgument("data.num_classes is " + std::to_string(num_classes_) + ", but '" + list +
                                  "' has " + std::to_string(label_names_.size()) + " classes");
   } else {
     label_names_ = numbers(format_ == "cifar100" ? 100 : 10);
   }
-  num_classes_ = static_cast<int64_t>(label_names_.size());
+  num_classes_ = label_names_.size();
 }
 
 ArrayFile ClassifierData::array_file(const std::string& split) const {
@@ -201,7 +201,7 @@ mox::data::ImageOptions ClassifierData::image_options(mox::ModeKeys mode) const 
   options.max_bad_samples = mox::get_flag<int64_t>("data.max_bad_samples");
   options.cache = mox::data::image_cache_from_string(mox::flag("data.cache"));
   options.cache_content = mox::data::cache_content_from_string(mox::flag("data.cache_content"));
-  options.cache_bytes = static_cast<int64_t>(mox::get_flag<double>("data.cache_gigabytes") * 1e9);
+  options.cache_bytes = mox::get_flag<double>("data.cache_gigabytes") * 1e9;
   if (const std::string cache = mox::flag("data.cache_directory"); !cache.empty())
     options.cache_directory = inside(cache, mode == mox::ModeKeys::TRAIN ? train_split_ : eval_split_);
   options.remove_cache_on_finish = mox::get_flag<bool>("data.remove_cache_on_finish");

@@ -17,7 +17,7 @@ Tensor local_response_normalization(const Tensor& x) {
   for (int64_t to = 0; to < channels; ++to)
     for (int64_t from = std::max<int64_t>(0, to - kRadius); from <= std::min(channels - 1, to + kRadius);
          ++from)
-      weights[static_cast<size_t>(to * channels + from)] = 0.001f / 9;
+      weights[to * channels + from] = 0.001f / 9;
   return x * pow(conv2d(square(x), constant(band)) + 1, -0.75);
 }
 

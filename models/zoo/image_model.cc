@@ -76,7 +76,7 @@ ImageModel read_image_model(const std::string& run) {
 }
 
 image::Augmentation preprocessing_of(const ImageModel& model) {
-  const auto size = static_cast<int>(model.image_size);
+  const int size = model.image_size;
   image::Augmentation recipe = get_data_augmentation_fn(model.recipe, ModeKeys::PREDICT, size, size);
   recipe.channels = static_cast<int>(get_model_meta(model.network).channels);
   recipe.fast_decode = model.fast_decode;
@@ -100,13 +100,13 @@ class ImagePredictor::Implementation {
 
   Array probabilities(std::span<const std::string> encoded) const {
     if (encoded.empty()) throw InvalidArgument("ImagePredictor: there are no images");
-    const auto count = static_cast<int64_t>(encoded.size());
+    const int64_t count = encoded.size();
     const std::vector<Array> images = {
         Array(DType::kFloat32, {count, recipe_.channels, recipe_.height, recipe_.width})};
     std::unique_ptr<image::ImageReader> reader = take_reader();
     for (int64_t i = 0; i < count; ++i) {
       Array row = images[0].rows(i, i + 1);
-      const std::string& bytes = encoded[static_cast<size_t>(i)];
+      const std::string& bytes = encoded[i];
       reader->read(std::as_bytes(std::span(bytes)), fmt::format("image {}", i), SampleContext{},
                    row.values<float>().data());
     }

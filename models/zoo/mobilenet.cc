@@ -41,7 +41,7 @@ NetworkOutput mobilenet_v1(Network& network, const Tensor& images, double multip
   constexpr Block kBlocks[] = {{1, 64},  {2, 128}, {1, 128}, {2, 256}, {1, 256},  {2, 512}, {1, 512},
                                {1, 512}, {1, 512}, {1, 512}, {1, 512}, {2, 1024}, {1, 1024}};
   auto width = [&](int64_t filters) {
-    return std::max<int64_t>(8, static_cast<int64_t>(static_cast<double>(filters) * multiplier));
+    return std::max<int64_t>(8, static_cast<double>(filters) * multiplier);
   };
   Tensor x = network.end_point(
       "conv1", network.conv_batch_norm(images, width(32), 3, "conv1", {.stride = 2, .activation = relu6}));

@@ -20,7 +20,7 @@ Array transposed(const Array& matrix) {
   const auto to = result.values<float>();
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t column = 0; column < columns; ++column)
-      to[static_cast<size_t>(column * rows + row)] = from[static_cast<size_t>(row * columns + column)];
+      to[column * rows + row] = from[row * columns + column];
   return result;
 }
 

@@ -154,7 +154,7 @@ std::string Basis::identity(Communicator& ranks, const Workers& workers) const {
     const IndexRange chunk = chunks_.chunk(own_chunks_.first + i);
     const auto first = static_cast<size_t>((chunk.first - own_columns_.first) / kTileColumns),
                count = static_cast<size_t>((chunk.count + kTileColumns - 1) / kTileColumns);
-    own[static_cast<size_t>(i)] = crc32(bytes.subspan(first * tile_bytes, count * tile_bytes));
+    own[i] = crc32(bytes.subspan(first * tile_bytes, count * tile_bytes));
   });
   const std::string_view text(reinterpret_cast<const char*>(own.data()), own.size() * sizeof(uint32_t));
   uint64_t hash = mix_hash(static_cast<uint64_t>(components_), static_cast<uint64_t>(chunks_.columns()));

@@ -94,7 +94,7 @@ Basis read_basis(const std::string& path, int64_t components, int64_t columns, C
         basis.write(i, chunk.first, row);
       }
     } catch (...) {
-      errors[static_cast<size_t>(index)] = std::current_exception();
+      errors[index] = std::current_exception();
     }
   });
   for (const std::exception_ptr& error : errors)

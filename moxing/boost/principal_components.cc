@@ -27,7 +27,7 @@ void run_all(const Workers& workers, int64_t count, FunctionRef<void(int64_t)> b
     try {
       body(index);
     } catch (...) {
-      errors[static_cast<size_t>(index)] = std::current_exception();
+      errors[index] = std::current_exception();
     }
   });
   for (const std::exception_ptr& error : errors)
@@ -39,11 +39,11 @@ void run_all(const Workers& workers, int64_t count, FunctionRef<void(int64_t)> b
   for (int64_t vector = 0; vector < source.vectors(); ++vector) {
     source.read(vector, first_column, row);
     for (int64_t j = 0; j < columns; ++j)
-      if (!std::isfinite(row[static_cast<size_t>(j)]))
+      if (!std::isfinite(row[j]))
         throw NumericError(fmt::format(
             "a value that is not finite ({}) in {}: a basis cannot be computed from it; delete that "
             "snapshot and later ones of the run that diverged",
-            row[static_cast<size_t>(j)], source.describe(vector, first_column + j)));
+            row[j], source.describe(vector, first_column + j)));
   }
   throw NumericError(
       "values so large that their squares are not finite: a basis cannot be computed from them");

@@ -136,8 +136,8 @@ void SnapshotSet::read(int64_t vector, int64_t first_column, std::span<float> ou
     const int64_t begin = first_column - variable.first,
                   count = std::min(left, variable.shape.elements() - begin);
     if (count > 0) {
-      files_[static_cast<size_t>(vector)].read(index, static_cast<uint64_t>(begin) * sizeof(float),
-                                               std::as_writable_bytes(out.first(static_cast<size_t>(count))));
+      files_[vector].read(index, static_cast<uint64_t>(begin) * sizeof(float),
+                          std::as_writable_bytes(out.first(static_cast<size_t>(count))));
       out = out.subspan(static_cast<size_t>(count));
       first_column += count;
       left -= count;
@@ -146,7 +146,7 @@ void SnapshotSet::read(int64_t vector, int64_t first_column, std::span<float> ou
 }
 
 std::string SnapshotSet::describe(int64_t vector, int64_t column) const {
-  return fmt::format("'{}', {}", files_[static_cast<size_t>(vector)].path(), layout_.describe(column));
+  return fmt::format("'{}', {}", files_[vector].path(), layout_.describe(column));
 }
 
 }  // namespace mox::boost

@@ -63,8 +63,7 @@ std::vector<CheckpointEntry> list_once(const std::string& log_dir) {
 // no failure of the save.
 void delete_old(const std::string& log_dir, int64_t saved_step, const CheckpointRetention& retention) {
   const auto entries = list_checkpoints(log_dir);
-  const size_t newest =
-      static_cast<size_t>(std::min<int64_t>(retention.keep_last, static_cast<int64_t>(entries.size())));
+  const size_t newest = std::min<int64_t>(retention.keep_last, entries.size());
   for (size_t i = 0; i + newest < entries.size(); ++i) {
     const int64_t step = entries[i].step;
     if (step == saved_step || (retention.keep_every_steps > 0 && step % retention.keep_every_steps == 0))

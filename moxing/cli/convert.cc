@@ -29,7 +29,7 @@ class ProgressBar {
       return;
     }
     constexpr int kWidth = 40;
-    const auto filled = static_cast<size_t>(kWidth * done / total);
+    const size_t filled = kWidth * done / total;
     fmt::print(stderr, "\r[{:<40}] {} ", std::string(filled, '='), numbers);
     if (done == total) fmt::print(stderr, "\n");
   }

@@ -35,9 +35,9 @@ OptionValue to_option_value(const T& value) {
     return value;
   } else if constexpr (std::is_integral_v<T>) {
     static_assert(sizeof(T) < 8 || std::is_signed_v<T>, "integer flags are int64_t: write int64_t{...}");
-    return static_cast<int64_t>(value);
+    return value;
   } else if constexpr (std::is_floating_point_v<T>) {
-    return static_cast<double>(value);
+    return value;
   } else if constexpr (IsVector<T>::value) {
     using Element = typename T::value_type;
     if constexpr (std::is_integral_v<Element>) {

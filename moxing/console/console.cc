@@ -34,7 +34,7 @@ int write_all(int descriptor, std::string_view text) {
     const ssize_t written = ::write(descriptor, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) return written < 0 ? errno : EIO;
-    text.remove_prefix(static_cast<size_t>(written));
+    text.remove_prefix(written);
   }
   return 0;
 }

@@ -69,8 +69,7 @@ std::string format_progress_line(const Progress& progress, int columns) {
   }
   line += fmt::format("  {:.1f} sample/sec", progress.samples_per_second);
   if (progress.max_global_step > 0 && progress.steps_per_second > 0) {
-    const auto remaining =
-        static_cast<double>(std::max<int64_t>(0, progress.max_global_step - progress.global_step));
+    const double remaining = std::max<int64_t>(0, progress.max_global_step - progress.global_step);
     line += "  ETA " + format_duration(remaining / progress.steps_per_second);
   }
   if (progress.loss) line += "  loss " + format_value(*progress.loss);

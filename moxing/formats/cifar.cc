@@ -19,7 +19,7 @@ constexpr int kSide = 32;
 constexpr size_t kPlane = kSide * kSide, kImage = 3 * kPlane;
 
 CifarBatch empty_batch(size_t samples) {
-  const auto count = static_cast<int64_t>(samples);
+  const int64_t count = samples;
   return {Array::uninitialized({DType::kUInt8, Shape{count, 3, kSide, kSide}}),
           Array(DType::kInt32, Shape{count})};
 }
@@ -53,7 +53,7 @@ class CifarSource : public RandomAccessSource {
 
   void read(int64_t index, const SampleContext& context,
             std::span<std::byte* const> components) const override {
-    const auto at = static_cast<size_t>(index);
+    const size_t at = index;
     std::unique_ptr<image::ImageReader> reader = take_reader();
     const image::PlanarBitmap pixels =
         to_bitmap(std::as_const(data_.images).values<uint8_t>().data() + at * kImage);
@@ -132,7 +132,7 @@ CifarBatch parse_cifar_python(std::span<const std::byte> content, int classes, c
         fmt::format("'{}': the pickle's dictionary must have 'data' (an array) and '{}' (a list of "
                     "integers)",
                     name, key));
-  const auto samples = static_cast<int64_t>(labels->second.size());
+  const int64_t samples = labels->second.size();
   if (data->second.shape != std::vector<int64_t>{samples, static_cast<int64_t>(kImage)})
     throw DataError(
         fmt::format("'{}': 'data' has the shape [{}], and there are {} labels: [{}, {}] is expected", name,

@@ -17,7 +17,7 @@ uint32_t crc32c(std::span<const std::byte> bytes, uint32_t previous) {
     std::memcpy(&word, at, 8);
     crc = _mm_crc32_u64(crc, word);
   }
-  auto narrow = static_cast<uint32_t>(crc);
+  uint32_t narrow = crc;
   for (; left > 0; --left, ++at) narrow = _mm_crc32_u8(narrow, std::to_integer<uint8_t>(*at));
   return ~narrow;
 }

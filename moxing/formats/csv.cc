@@ -85,7 +85,7 @@ std::optional<float> number_of(std::string cell, char decimal) {
       if (std::fabs(wide) > 1) return std::nullopt;
       return static_cast<float>(wide);
     }
-    const std::string_view text(begin, static_cast<size_t>(end - begin));
+    const std::string_view text(begin, end - begin);
     const size_t exponent = text.find_first_of("eE");
     const std::string_view mantissa = text.substr(0, exponent);
     const bool small = exponent != std::string_view::npos
@@ -204,15 +204,15 @@ Dataset csv(const std::string& path, const CsvOptions& options, std::optional<in
   const auto from = table.values<float>();
   auto to = numbers.values<float>().begin();
   for (int64_t row = 0; row < rows; ++row) {
-    const auto line = from.subspan(static_cast<size_t>(row * columns), static_cast<size_t>(columns));
-    const float label = line[static_cast<size_t>(at)];
+    const auto line = from.subspan(row * columns, columns);
+    const float label = line[at];
     // Whole numbers beyond 2^24 are not all float32.
     if (label != std::floor(label) || std::fabs(label) > static_cast<float>(1 << 24))
       throw DataError(
           fmt::format("'{}', sample {}, column {}: the label {} is no whole number up to 2^24; "
                       "csv_regression takes real values",
                       path, row + 1, at + 1, label));
-    labels.values<int32_t>()[static_cast<size_t>(row)] = static_cast<int32_t>(label);
+    labels.values<int32_t>()[row] = static_cast<int32_t>(label);
     to = std::copy(line.begin(), line.begin() + at, to);
     to = std::copy(line.begin() + at + 1, line.end(), to);
   }
@@ -224,14 +224,14 @@ Dataset csv_regression(const std::string& path, const CsvOptions& options, int64
   const Array table = read_csv(path, options);
   require_column(table, target_column, "target", path);
   const auto rows = static_cast<size_t>(table.shape()[0]), columns = static_cast<size_t>(table.shape()[1]);
-  const auto at = static_cast<ptrdiff_t>(target_column);
+  const ptrdiff_t at = target_column;
   Array numbers(DType::kFloat32, Shape{table.shape()[0], table.shape()[1] - 1});
   Array targets(DType::kFloat32, Shape{table.shape()[0]});
   const auto from = table.values<float>();
   auto to = numbers.values<float>().begin();
   for (size_t row = 0; row < rows; ++row) {
     const auto line = from.subspan(row * columns, columns);
-    targets.values<float>()[row] = line[static_cast<size_t>(at)];
+    targets.values<float>()[row] = line[at];
     to = std::copy(line.begin(), line.begin() + at, to);
     to = std::copy(line.begin() + at + 1, line.end(), to);
   }

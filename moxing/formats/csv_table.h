@@ -29,7 +29,7 @@ class CsvTable {
     return content_->cells[static_cast<size_t>(row) * columns().size() + column];
   }
   // The line of the file, counted from 1, in which a row begins.
-  int64_t line(int64_t row) const { return content_->lines[static_cast<size_t>(row)]; }
+  int64_t line(int64_t row) const { return content_->lines[row]; }
   // "'data.csv', line 7, column 'age'"
   std::string place(int64_t row, size_t column) const;
 

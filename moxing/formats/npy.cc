@@ -122,7 +122,7 @@ class HeaderParser {
       int64_t extent = 0;
       const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), extent);
       if (error != std::errc() || extent < 0) fail("an extent of the shape is no number");
-      at_ = static_cast<size_t>(end - text_.data());
+      at_ = end - text_.data();
       accept('L');  // a long integer of Python 2
       dims.push_back(extent);
       if (dims.size() > kMostAxes) fail("the shape has too many axes");
@@ -174,7 +174,7 @@ uint64_t stored_number(const std::byte* from, size_t bytes, bool big_endian) {
 
 float half_to_float(uint64_t half) {
   const int exponent = static_cast<int>(half >> 10 & 0x1f);
-  const auto mantissa = static_cast<float>(half & 0x3ff);
+  const float mantissa = half & 0x3ff;
   const float magnitude = exponent == 0    ? std::ldexp(mantissa, -24)
                           : exponent == 31 ? (mantissa == 0 ? std::numeric_limits<float>::infinity()
                                                             : std::numeric_limits<float>::quiet_NaN())
@@ -187,11 +187,11 @@ Array converted(const NpyHeader& header, size_t value_bytes, std::span<const std
   Array result(header.type.dtype, header.type.shape);
   const size_t out_bytes = size_of(header.type.dtype);
   const auto& shape = header.type.shape;
-  const auto rank = static_cast<size_t>(shape.rank());
+  const size_t rank = shape.rank();
   std::vector<size_t> index(rank, 0), step(rank, 1);  // step: of an axis, in Fortran's order
   for (size_t axis = 1; axis < rank; ++axis)
     step[axis] = step[axis - 1] * static_cast<size_t>(shape[static_cast<int>(axis) - 1]);
-  const auto count = static_cast<size_t>(shape.elements());
+  const size_t count = shape.elements();
   for (size_t i = 0, from = 0; i < count; ++i) {
     const uint64_t bits = stored_number(data.data() + (header.fortran_order ? from : i) * value_bytes,
                                         value_bytes, header.big_endian);
@@ -208,7 +208,7 @@ Array converted(const NpyHeader& header, size_t value_bytes, std::span<const std
     }
     for (size_t axis = rank; header.fortran_order && axis-- > 0;) {
       from += step[axis];
-      if (++index[axis] < static_cast<size_t>(shape[static_cast<int>(axis)])) break;
+      if (++index[axis] < static_cast<size_t>(shape[axis])) break;
       from -= index[axis] * step[axis];
       index[axis] = 0;
     }
@@ -299,7 +299,7 @@ Array parse_npy(std::span<const std::byte> content, const std::string& name) {
   };
   const auto data = content.subspan(begin);
   const size_t value_bytes = header.stored == "?" ? 1 : static_cast<size_t>(header.stored[1] - '0');
-  const auto count = static_cast<size_t>(type.shape.elements());
+  const size_t count = type.shape.elements();
   if (data.size() / value_bytes != count || data.size() % value_bytes != 0)
     fail(begin, fmt::format("{} needs {} bytes after the header, {} are given", to_string(type),
                             count * value_bytes, data.size()));

@@ -31,7 +31,7 @@ constexpr size_t kMostDescriptors = 256;
 
 void read_at(int descriptor, const std::string& path, uint64_t offset, std::span<std::byte> out) {
   while (!out.empty()) {
-    const ssize_t got = ::pread(descriptor, out.data(), out.size(), static_cast<off_t>(offset));
+    const ssize_t got = ::pread(descriptor, out.data(), out.size(), offset);
     if (got < 0) {
       if (errno == EINTR) continue;
       throw IoError(fmt::format("cannot read '{}' at offset {}: {}", path, offset, std::strerror(errno)));
@@ -41,7 +41,7 @@ void read_at(int descriptor, const std::string& path, uint64_t offset, std::span
           fmt::format("'{}' ends at offset {}, {} bytes before a record's end: it has become shorter "
                       "since it was opened",
                       path, offset, out.size()));
-    out = out.subspan(static_cast<size_t>(got));
+    out = out.subspan(got);
     offset += static_cast<uint64_t>(got);
   }
 }
@@ -188,10 +188,10 @@ TfRecordFiles::~TfRecordFiles() {
 
 TfRecordFiles::Place TfRecordFiles::place(int64_t index) const {
   MOX_ASSERT(index >= 0 && index < size(), "a record's index is in range");
-  const auto at = static_cast<uint64_t>(index);
+  const uint64_t at = index;
   const auto file =
       static_cast<size_t>(std::upper_bound(first_.begin(), first_.end(), at) - first_.begin()) - 1;
-  const auto row = static_cast<size_t>(at - first_[file]);
+  const size_t row = at - first_[file];
   return {file, offsets_[file][row], offsets_[file][row + 1]};
 }
 
@@ -211,8 +211,7 @@ std::span<const std::byte> TfRecordFiles::read(int64_t index, RecordBuffer* buff
 void TfRecordFiles::will_read(int64_t index) const {
   if (descriptors_.empty()) return;
   const Place at = place(index);
-  ::posix_fadvise(descriptors_[at.file], static_cast<off_t>(at.begin), static_cast<off_t>(at.end - at.begin),
-                  POSIX_FADV_WILLNEED);
+  ::posix_fadvise(descriptors_[at.file], at.begin, at.end - at.begin, POSIX_FADV_WILLNEED);
 }
 
 std::string TfRecordFiles::locate(int64_t index) const {

@@ -70,7 +70,7 @@ class TfRecordFiles {
                                                    const TfRecordOptions& options = {});
   ~TfRecordFiles();
 
-  int64_t size() const { return static_cast<int64_t>(first_.back()); }
+  int64_t size() const { return first_.back(); }
   uint64_t bytes() const { return bytes_; }  // of all files
   const std::vector<std::string>& paths() const { return paths_; }
 

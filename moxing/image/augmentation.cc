@@ -153,7 +153,7 @@ class ImageReader::Implementation {
     if (output.width != recipe_.width || output.height != recipe_.height)
       for (size_t c = 0; c < static_cast<size_t>(recipe_.channels); ++c)  // black around it
         std::fill_n(out + c * plane_pixels(), plane_pixels(), static_cast<Value>(offset[c]));
-    const auto stride = static_cast<size_t>(recipe_.width);
+    const size_t stride = recipe_.width;
     Value* const first = out + static_cast<size_t>(plan.y) * stride + static_cast<size_t>(plan.x);
     if (recipe_.channels == 1) {
       resample([&](int y, const uint8_t* const* planes) {
@@ -173,10 +173,8 @@ class ImageReader::Implementation {
   // The square's centre lies in the image; what of it lies outside is cut off.
   template <typename Value>
   void cut_out(const RandomStream& random, Value* out) const {
-    const int x =
-        static_cast<int>(random.below(internal::kCutOutXPosition, static_cast<uint64_t>(recipe_.width)));
-    const int y =
-        static_cast<int>(random.below(internal::kCutOutYPosition, static_cast<uint64_t>(recipe_.height)));
+    const int x = static_cast<int>(random.below(internal::kCutOutXPosition, recipe_.width));
+    const int y = static_cast<int>(random.below(internal::kCutOutYPosition, recipe_.height));
     const int left = std::max(0, x - recipe_.cut_out / 2), top = std::max(0, y - recipe_.cut_out / 2);
     const int right = std::min(recipe_.width, x - recipe_.cut_out / 2 + recipe_.cut_out);
     const int bottom = std::min(recipe_.height, y - recipe_.cut_out / 2 + recipe_.cut_out);

@@ -81,26 +81,26 @@ class Resampler::Implementation {
     vertical_.prepare(wanted.filter, geometry.vertical, output.y, output.height);
     kernels_ = &taps_.prepare(horizontal_, wanted.flip, avx512_);
     // The kernels read past the last column as many as the last output's weights and a vector cover.
-    const auto columns = static_cast<size_t>(needed_.width + horizontal_.taps() + internal::kColumnSlack);
+    const size_t columns = needed_.width + horizontal_.taps() + internal::kColumnSlack;
     const size_t stride = rounded_up(columns, internal::kColumnSlack);
     int16_t* const memory = columns_memory_.take(2 * kPlanes * stride);
     for (size_t i = 0; i < 2; ++i)
       columns_[i] = {memory + i * kPlanes * stride, static_cast<ptrdiff_t>(stride)};
-    rows_.resize(static_cast<size_t>(vertical_.taps() + 1));
+    rows_.resize(vertical_.taps() + 1);
   }
 
   Box needed() const { return needed_; }
 
   template <typename Output>
   void add_row(int y, const uint8_t* pixels, const Output& out) {
-    const size_t plane = rounded_up(static_cast<size_t>(needed_.width), kRowSlackBytes) + kRowSlackBytes;
+    const size_t plane = rounded_up(needed_.width, kRowSlackBytes) + kRowSlackBytes;
     const int rows = vertical_.taps();
     uint8_t* const ring = ring_.take(kPlanes * plane * static_cast<size_t>(rows));
     const auto row = [&](int i) { return ring + kPlanes * plane * static_cast<size_t>(i % rows); };
     uint8_t* const planes[kPlanes] = {row(y), row(y) + plane, row(y) + 2 * plane};
     split_pixels(pixels, needed_.width, planes);
     for (; next_row_ < vertical_.size() && vertical_.end(next_row_) <= y + 1; ++next_row_) {
-      combine(next_row_, row, static_cast<ptrdiff_t>(plane), {});
+      combine(next_row_, row, plane, {});
       give(next_row_, out);
     }
   }
@@ -130,15 +130,15 @@ class Resampler::Implementation {
   template <typename Row>
   void combine(int i, Row&& row, ptrdiff_t plane_stride, const std::vector<const uint8_t*>& ahead) {
     const int first = vertical_.first(i), count = vertical_.count(i);
-    for (int k = 0; k < count; ++k) rows_[static_cast<size_t>(k)] = row(first + k);
-    rows_[static_cast<size_t>(count)] = row(first + count - 1);
+    for (int k = 0; k < count; ++k) rows_[k] = row(first + k);
+    rows_[count] = row(first + count - 1);
     kernels_->combine({rows_.data(), vertical_.weights(i), count, plane_stride, ahead.data(),
                        static_cast<int>(ahead.size())},
                       needed_.width, columns_[i % 2]);
   }
 
   void give(int y, const PlaneSink& sink) {
-    const size_t plane = rounded_up(static_cast<size_t>(horizontal_.size()), kRowSlackBytes);
+    const size_t plane = rounded_up(horizontal_.size(), kRowSlackBytes);
     uint8_t* const bytes = bytes_.take(kPlanes * plane);
     uint8_t* const planes[kPlanes] = {bytes, bytes + plane, bytes + 2 * plane};
     kernels_->to_bytes(columns_[y % 2], taps_.view(), planes);

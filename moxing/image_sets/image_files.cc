@@ -19,13 +19,13 @@ namespace fs = std::filesystem;
 class UnlabelledImages : public internal::EncodedImages {
  public:
   explicit UnlabelledImages(std::vector<std::string> paths) : paths_(std::move(paths)) {}
-  int64_t size() const override { return static_cast<int64_t>(paths_.size()); }
+  int64_t size() const override { return paths_.size(); }
   bool has_labels() const override { return false; }
   TensorType label_type() const override { return {}; }
   std::span<const std::byte> load(int64_t index, internal::LoadBuffer* buffer, std::byte*) const override {
     return internal::read_into(locate(index), &buffer->file);
   }
-  std::string locate(int64_t index) const override { return paths_[static_cast<size_t>(index)]; }
+  std::string locate(int64_t index) const override { return paths_[index]; }
   std::string describe() const override {
     uint32_t sum = 0;
     for (const std::string& path : paths_) {

@@ -51,10 +51,8 @@ class FilesOfImages : public EncodedImages {
  public:
   FilesOfImages(std::string directory, std::vector<std::string> paths)
       : directory_(std::move(directory)), paths_(std::move(paths)) {}
-  int64_t size() const override { return static_cast<int64_t>(paths_.size()); }
-  std::string locate(int64_t index) const override {
-    return inside(directory_, paths_[static_cast<size_t>(index)]);
-  }
+  int64_t size() const override { return paths_.size(); }
+  std::string locate(int64_t index) const override { return inside(directory_, paths_[index]); }
   std::string identity() const override {
     std::vector<std::string> paths;
     for (int64_t i = 0; i < size(); ++i) paths.push_back(locate(i));
@@ -75,7 +73,7 @@ class FolderImages : public FilesOfImages {
       : FilesOfImages(std::move(directory), std::move(paths)), labels_(std::move(labels)) {}
   TensorType label_type() const override { return {DType::kInt32, Shape{}}; }
   std::span<const std::byte> load(int64_t index, LoadBuffer* buffer, std::byte* label) const override {
-    std::memcpy(label, &labels_[static_cast<size_t>(index)], sizeof(int32_t));
+    std::memcpy(label, &labels_[index], sizeof(int32_t));
     return internal::read_into(locate(index), &buffer->file);
   }
   std::string describe() const override {
@@ -100,7 +98,7 @@ class MultilabelImages : public FilesOfImages {
   std::span<const std::byte> load(int64_t index, LoadBuffer* buffer, std::byte* label) const override {
     auto* values = reinterpret_cast<float*>(label);
     std::fill_n(values, classes_, 0.0f);
-    for (int32_t present : labels_[static_cast<size_t>(index)]) values[present] = 1;
+    for (int32_t present : labels_[index]) values[present] = 1;
     return internal::read_into(locate(index), &buffer->file);
   }
   std::string describe() const override {

@@ -69,7 +69,7 @@ class MultilabelClassificationRaw {
   Dataset dataset(const ImageOptions& options, SourceLocation where = SourceLocation::current()) const;
 
   const std::vector<std::string>& label_names() const { return label_names_; }
-  int64_t size() const { return static_cast<int64_t>(paths_.size()); }
+  int64_t size() const { return paths_.size(); }
 
  private:
   std::string directory_;

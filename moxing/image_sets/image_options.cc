@@ -40,7 +40,7 @@ void BadSamples::add(int64_t index, const std::string& reason, int64_t limit) {
   if (!indices_.insert(index).second) return;
   if (reasons_.size() < kMostReasons) reasons_.push_back(reason);
   log_warning(fmt::format("sample {} is skipped ({} so far): {}", index, indices_.size(), reason));
-  if (static_cast<int64_t>(indices_.size()) <= limit) return;
+  if (std::ssize(indices_) <= limit) return;
   const std::span shown(reasons_.data(), std::min(kShown, reasons_.size()));
   throw DataError(
       fmt::format("{} samples cannot be read, more than the limit of {} (max_bad_samples). Some are: {}",
@@ -49,7 +49,7 @@ void BadSamples::add(int64_t index, const std::string& reason, int64_t limit) {
 
 int64_t BadSamples::count() const {
   const std::lock_guard lock(mutex_);
-  return static_cast<int64_t>(indices_.size());
+  return indices_.size();
 }
 
 std::vector<std::string> BadSamples::reasons() const {
@@ -69,7 +69,7 @@ std::vector<std::string> parse_label_names(std::string_view content, const std::
     if (line.empty()) continue;
     size_t index = 0;
     const auto [rest, error] = std::from_chars(line.data(), line.data() + line.size(), index);
-    std::string_view name(rest, static_cast<size_t>(line.data() + line.size() - rest));
+    std::string_view name(rest, line.data() + line.size() - rest);
     if (error != std::errc() || !name.starts_with(':'))
       throw DataError(
           fmt::format("'{}', line {}: 'number: name' is expected, '{}' is given", path, line_number, line));

@@ -153,11 +153,10 @@ std::vector<std::string> convert_image_folder(const ImageClassificationRaw& fold
     for (int64_t position = shard; position < total; position += options.shards) {
       const ImageFile& file = folder.files()[order(static_cast<uint64_t>(position))];
       const std::string path = (std::filesystem::path(folder.directory()) / file.path).string();
-      const std::string record =
-          serialize_image_record({.encoded = read_file(path),
-                                  .class_name = folder.label_names()[static_cast<size_t>(file.label)],
-                                  .file_name = path,
-                                  .label = labels[static_cast<size_t>(file.label)]});
+      const std::string record = serialize_image_record({.encoded = read_file(path),
+                                                         .class_name = folder.label_names()[file.label],
+                                                         .file_name = path,
+                                                         .label = labels[file.label]});
       writer.write(std::as_bytes(std::span(record.data(), record.size())));
       if (options.progress) options.progress(++done, total);
     }

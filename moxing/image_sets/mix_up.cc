@@ -41,7 +41,7 @@ void mix(const MixUpOptions& options, const SampleContext& context, const Elemen
          std::span<Array> outputs) {
   const std::span<const float> images = batch[0].values<float>();
   const std::span<const int32_t> labels = batch[1].values<int32_t>();
-  const size_t count = labels.size(), classes = static_cast<size_t>(options.num_classes);
+  const size_t count = labels.size(), classes = options.num_classes;
   for (size_t i = 0; i < count; ++i)
     if (labels[i] < 0 || labels[i] >= options.num_classes)
       throw DataError(fmt::format("mix_up: label {} of the batch's sample {} is not in [0, {})", labels[i], i,
@@ -49,7 +49,7 @@ void mix(const MixUpOptions& options, const SampleContext& context, const Elemen
   const RandomStream random = context.random();
   // Batches come shuffled: any fixed distance to the partner is as good as a permutation.
   const size_t distance = count > 1 ? 1 + random.below(0, count - 1) : 0;
-  const auto share = static_cast<float>(symmetric_beta(random, 1, options.alpha));
+  const float share = symmetric_beta(random, 1, options.alpha);
   const std::span<Value> mixed = outputs[0].values<Value>();
   const std::span<float> targets = outputs[1].values<float>();
   std::fill(targets.begin(), targets.end(), 0.0f);

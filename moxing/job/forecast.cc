@@ -69,7 +69,7 @@ SimulatedStep mean_step(const StepProfile& profile, int nodes, const ForecastLin
   const RandomStream random(1, 1);
   for (int i = 0; i < kSteps; ++i) {
     // The largest of n numbers has the n-th power of their distribution.
-    const double share = std::pow(random.uniform(static_cast<uint64_t>(i)), 1.0 / nodes);
+    const double share = std::pow(random.uniform(i), 1.0 / nodes);
     const SimulatedStep step = simulate(profile, nodes, link, quantile(profile.jitter, share));
     mean.computed_s += step.computed_s / kSteps;
     mean.finished_s += step.finished_s / kSteps;

@@ -35,7 +35,7 @@ Metric accuracy(const Tensor& scores, const Tensor& labels, const AccuracyOption
   const DecisionProblem problem =
       internal::decision_problem("accuracy", scores, labels, options.class_weights, {}, where);
   internal::require_weights("accuracy", options.weights, scores, where);
-  const auto classes = static_cast<int64_t>(problem.classes);
+  const int64_t classes = problem.classes;
   if (options.k < 1 || options.k > classes || (options.k > 1 && problem.kind != ProblemKind::kOneOfSeveral))
     throw InvalidArgument(fmt::format(
         "metrics::accuracy: k is {}, for scores {}; k > 1 is for one class of several, and at most "

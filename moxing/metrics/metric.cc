@@ -16,7 +16,7 @@ void widen(const Array& array, std::vector<double>& numbers) {
 
 std::vector<double> as_doubles(const Array& array) {
   std::vector<double> numbers;
-  numbers.reserve(static_cast<size_t>(array.elements()));
+  numbers.reserve(array.elements());
   switch (array.dtype()) {
     case DType::kFloat32:
       widen<float>(array, numbers);
@@ -63,13 +63,13 @@ void add_batch(const Metric& metric, std::span<const Array> inputs, const Array&
   std::vector<double> weight_of;
   if (weights.defined()) {
     weight_of = as_doubles(weights);
-    if (static_cast<int64_t>(weight_of.size()) != samples)
+    if (std::ssize(weight_of) != samples)
       throw InvalidArgument(fmt::format(
           "the weights of a metric are one number a sample; there are {} for {}", weight_of.size(), samples));
   }
   Sample sample{.values = std::vector<std::span<const double>>(inputs.size())};
   for (int64_t row = 0; row < samples; ++row) {
-    const auto at = static_cast<size_t>(row);
+    const size_t at = row;
     if (weights.defined()) {
       sample.weight = weight_of[at];
       if (!(sample.weight >= 0) || !std::isfinite(sample.weight))

@@ -110,7 +110,7 @@ class Curves {
   std::vector<TiedSamples> ties_of_bins(const State& state, size_t first, size_t curves,
                                         bool* any_nan) const {
     std::vector<TiedSamples> ties;
-    for (auto bin = static_cast<size_t>(bins_); bin-- > 0;) {
+    for (size_t bin = bins_; bin-- > 0;) {
       ExactSum negative, positive;
       for (size_t curve = first; curve < first + curves; ++curve) {
         negative.add(state.sum(first_sum(curve) + 2 * bin));

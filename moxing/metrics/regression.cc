@@ -46,7 +46,7 @@ double r2_of_element(const State& state, size_t element) {
     return std::numeric_limits<double>::quiet_NaN();
   if (weights == 0) return std::numeric_limits<double>::quiet_NaN();
   if (spread <= weights * squares * kNothing) return errors == 0 ? 1 : 0;
-  return static_cast<double>(1 - weights * errors / spread);
+  return 1 - weights * errors / spread;
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ Metric root_mean_squared_error(const Tensor& predictions, const Tensor& labels, 
 Metric r2(const Tensor& predictions, const Tensor& labels, const ErrorOptions& options,
           SourceLocation where) {
   Metric metric = error_metric("r2", predictions, labels, options, Direction::kLargerIsBetter, where);
-  const auto elements = static_cast<size_t>(predictions.shape().elements() / predictions.shape()[0]);
+  const size_t elements = predictions.shape().elements() / predictions.shape()[0];
   metric.add = [](const Sample& sample, State& state) {
     const auto p = sample.values[0], y = sample.values[1];
     state.sum(0).add(sample.weight);

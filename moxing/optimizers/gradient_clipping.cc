@@ -29,11 +29,11 @@ double chunk_sum_of_squares(const float* __restrict values, int64_t count) {
   for (; i + kLanes <= count; i += kLanes)
     for (int64_t lane = 0; lane < kLanes; ++lane) {
       const double value = values[i + lane];
-      lanes[static_cast<size_t>(lane)] += value * value;
+      lanes[lane] += value * value;
     }
   for (int64_t lane = 0; i < count; ++i, ++lane) {
     const double value = values[i];
-    lanes[static_cast<size_t>(lane)] += value * value;
+    lanes[lane] += value * value;
   }
   return tree_sum(lanes);
 }
@@ -41,13 +41,13 @@ double chunk_sum_of_squares(const float* __restrict values, int64_t count) {
 }  // namespace
 
 double sum_of_squares(std::span<const float> gradient, const Team& team) {
-  const int64_t count = static_cast<int64_t>(gradient.size());
+  const int64_t count = gradient.size();
   const int64_t chunk = std::max(kSmallestChunk, (count + kMaxChunks - 1) / kMaxChunks);
   std::array<double, kMaxChunks> sums;
   team.parallel_chunks(count, chunk, [&](int64_t index, int64_t begin, int64_t end) {
-    sums[static_cast<size_t>(index)] = chunk_sum_of_squares(gradient.data() + begin, end - begin);
+    sums[index] = chunk_sum_of_squares(gradient.data() + begin, end - begin);
   });
-  return tree_sum(std::span<const double>(sums).first(static_cast<size_t>((count + chunk - 1) / chunk)));
+  return tree_sum(std::span<const double>(sums).first((count + chunk - 1) / chunk));
 }
 
 double global_norm(std::span<const double> sums_of_squares) { return std::sqrt(tree_sum(sums_of_squares)); }

@@ -18,7 +18,7 @@ class Writer {
     bytes.append(reinterpret_cast<const char*>(&value), sizeof(T));
   }
   void text(std::string_view value) {
-    number(static_cast<uint64_t>(value.size()));
+    number(value.size());
     bytes.append(value);
   }
   std::string bytes;
@@ -67,7 +67,7 @@ const Array& OutputBatch::array(std::string_view name) const {
 
 std::string OutputBatch::to_bytes() const {
   Writer writer;
-  writer.number(static_cast<uint64_t>(size()));
+  writer.number(size());
   for (const auto& [name, value] : *this) {
     writer.text(name);
     writer.text(to_string(value.dtype()));
@@ -76,7 +76,7 @@ std::string OutputBatch::to_bytes() const {
     const auto bytes = value.as_bytes();
     writer.text({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
-  writer.number(static_cast<uint64_t>(sample_names.size()));
+  writer.number(sample_names.size());
   for (const std::string& name : sample_names) writer.text(name);
   return std::move(writer.bytes);
 }

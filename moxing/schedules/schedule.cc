@@ -11,7 +11,7 @@
 namespace mox {
 
 double TrainingLength::elapsed(int64_t step, double steps_per_epoch) const {
-  if (unit == Unit::kSteps) return static_cast<double>(step);
+  if (unit == Unit::kSteps) return step;
   if (steps_per_epoch <= 0)
     throw FailedPrecondition(fmt::format(
         "a schedule is written in epochs ({}), but the number of steps in an epoch is unknown, since the "

@@ -186,7 +186,7 @@ class TableSource : public RandomAccessSource {
   }
 
   std::string name(int64_t index) const override {
-    const int64_t row = rows_[static_cast<size_t>(index)];
+    const int64_t row = rows_[index];
     return id_ ? std::string(table_.cell(row, *id_)) : fmt::format("{}:{}", file_, table_.line(row));
   }
 

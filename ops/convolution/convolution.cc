@@ -71,7 +71,7 @@ dnnl::convolution_backward_data::primitive_desc describe_image_gradient(const Co
                                                               d.dilations, d.before, d.after);
   };
   if (kGradientsMayTurnImages) {
-    const auto kept = described(forward.src_desc(), forward.dst_desc());
+    auto kept = described(forward.src_desc(), forward.dst_desc());
     if (std::string_view(kept.impl_info_str()).starts_with("jit")) return kept;
   }
   return described(d.x, d.y);
@@ -145,7 +145,7 @@ Kernel input_gradient_kernel(const KernelRequest& request, const ConvolutionGeom
   if (has_empty_value(node)) return zero_kernel(node);
   if (takes_winograd(request, geometry))
     return winograd_input_gradient_kernel(node, geometry, w_input, y_input, request.team);
-  const Layout& offered = request.input_layouts[static_cast<size_t>(y_input)];
+  const Layout& offered = request.input_layouts[y_input];
   const ConvolutionDescriptors d(geometry, keeps_channels_last(geometry, geometry.y, offered));
   const auto description = describe_image_gradient(d);
   Kernel kernel = primitive_kernel(node, description,

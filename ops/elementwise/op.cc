@@ -35,7 +35,7 @@ Shape broadcast_inputs(const OpCall& call) {
   Shape shape = call.shape(0);
   for (size_t i = 1; i < call.inputs.size(); ++i) {
     Shape common;
-    if (!broadcast_shapes(shape, call.shape(static_cast<int>(i)), &common))
+    if (!broadcast_shapes(shape, call.shape(i), &common))
       call.fail("shapes that broadcast together: aligned at the last axis, extents equal or 1");
     shape = common;
   }

@@ -25,7 +25,7 @@ class Operand {
       : is_number_(true), number_(static_cast<double>(number)), where_(where) {}
   template <std::integral Number>
   Operand(Number number, SourceLocation where = SourceLocation::current())  // NOLINT
-      : is_number_(true), is_integer_(true), integer_(static_cast<int64_t>(number)), where_(where) {}
+      : is_number_(true), is_integer_(true), integer_(number), where_(where) {}
 
   bool is_number() const { return is_number_; }
   const Tensor& tensor() const { return tensor_; }  // undefined for a number

@@ -30,10 +30,10 @@ class ProgramBuilder {
     std::vector<int> values = bound;
     for (Instruction instruction : program.instructions) {
       for (int k = 0; k < elementwise::operand_count(instruction.opcode); ++k) {
-        int& operand = instruction.operands[static_cast<size_t>(k)];
-        operand = values[static_cast<size_t>(operand)];
+        int& operand = instruction.operands[k];
+        operand = values[operand];
       }
-      values.push_back(static_cast<int>(instructions_.size()));
+      values.push_back(instructions_.size());
       instructions_.push_back(instruction);
     }
     return values.back();
@@ -49,7 +49,7 @@ class ProgramBuilder {
     Program program{.inputs = static_cast<int>(inputs_.size()), .instructions = instructions_};
     for (Instruction& instruction : program.instructions)
       for (int k = 0; k < elementwise::operand_count(instruction.opcode); ++k) {
-        int& operand = instruction.operands[static_cast<size_t>(k)];
+        int& operand = instruction.operands[k];
         operand = operand < 0 ? -1 - operand : program.inputs + operand;
       }
     return program;
@@ -91,7 +91,7 @@ ProgramBuilder build(const Program& program, const std::vector<Tensor>& fresh,
   ProgramBuilder builder;
   std::vector<int> bound;
   for (size_t i = 0; i < fresh.size(); ++i) {
-    const size_t first = static_cast<size_t>(std::find(fresh.begin(), fresh.end(), fresh[i]) - fresh.begin());
+    const size_t first = std::find(fresh.begin(), fresh.end(), fresh[i]) - fresh.begin();
     if (first < i) {
       bound.push_back(bound[first]);
     } else if (merge[i]) {

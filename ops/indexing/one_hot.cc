@@ -26,7 +26,7 @@ void write_one_hot(const KernelArguments& args, const internal::IndexReader& ind
                    int64_t depth) {
   T* target = args.output<T>(0);
   args.team.parallel_for(rows, kRowsPerThread, [&](int64_t begin, int64_t end) {
-    std::memset(target + begin * depth, 0, static_cast<size_t>((end - begin) * depth) * sizeof(T));
+    std::memset(target + begin * depth, 0, ((end - begin) * depth) * sizeof(T));
     for (int64_t row = begin; row < end; ++row) target[row * depth + indices[row]] = T{1};
   });
 }

@@ -17,7 +17,7 @@ Tensor smooth_labels(const Tensor& labels, double smoothing, SourceLocation wher
                     "smoothing in [0, 1); "
                     "given {} and {}",
                     to_string(where), to_string(labels), smoothing));
-  const auto classes = static_cast<double>(shape[shape.rank() - 1]);
+  const double classes = shape[shape.rank() - 1];
   return add(mul(labels, 1 - smoothing, where), smoothing / classes, where);
 }
 

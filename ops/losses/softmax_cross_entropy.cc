@@ -37,7 +37,7 @@ float weighted_loss(const float* x, const float* labels, int64_t classes, float 
 Kernel compile_softmax_cross_entropy(const KernelRequest& request) {
   const Node& node = request.node;
   const int64_t batch = node.inputs[0].shape()[0], classes = node.inputs[0].shape()[1];
-  const auto smoothing = static_cast<float>(internal::smoothing_of(node.attributes));
+  const float smoothing = internal::smoothing_of(node.attributes);
   return plain_kernel(node, [batch, classes, smoothing](const KernelArguments& args) {
     const float* logits = args.input<float>(0);
     const float* labels = args.input<float>(1);

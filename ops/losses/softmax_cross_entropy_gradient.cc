@@ -35,7 +35,7 @@ std::vector<Tensor> gradient_of_softmax_cross_entropy_gradient(const GradientCal
 Kernel compile_softmax_cross_entropy_gradient(const KernelRequest& request) {
   const Node& node = request.node;
   const int64_t batch = node.inputs[0].shape()[0], classes = node.inputs[0].shape()[1];
-  const auto smoothing = static_cast<float>(internal::smoothing_of(node.attributes));
+  const float smoothing = internal::smoothing_of(node.attributes);
   const float everywhere = smoothing / static_cast<float>(classes);  // what smoothing adds to each label
   Kernel kernel = plain_kernel(node, [=](const KernelArguments& args) {
     const float* logits = args.input<float>(0);

@@ -31,7 +31,7 @@ std::vector<Tensor> gradient_of_sparse_softmax_cross_entropy(const GradientCall&
 Kernel compile_sparse_softmax_cross_entropy(const KernelRequest& request) {
   const Node& node = request.node;
   const int64_t batch = node.inputs[0].shape()[0], classes = node.inputs[0].shape()[1];
-  const auto smoothing = static_cast<float>(internal::smoothing_of(node.attributes));
+  const float smoothing = internal::smoothing_of(node.attributes);
   internal::IndexCheck check(node, 1, classes, "label", "classes");
   return plain_kernel(
       node, [batch, classes, smoothing, check = std::move(check)](const KernelArguments& args) {

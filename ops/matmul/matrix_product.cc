@@ -34,7 +34,7 @@ Product product_of(const Attributes& attributes, const Shape& a, const Shape& b)
 // The descriptor of a factor as the product uses it, in `rank` dimensions: transposes are strides, absent
 // batch axes 1.
 dnnl::memory::desc factor_descriptor(const TensorType& type, bool transpose, int rank) {
-  dnnl::memory::dims dims(static_cast<size_t>(rank - type.shape.rank()), 1);
+  dnnl::memory::dims dims(rank - type.shape.rank(), 1);
   dims.insert(dims.end(), type.shape.begin(), type.shape.end());
   dnnl::memory::dims strides(dims.size(), 1);
   for (size_t i = dims.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * dims[i + 1];
@@ -73,7 +73,7 @@ Kernel narrow_kernel(const Node& node, const Product& product, int64_t m, bool h
         if (has_bias) add_to_rows(arguments.input<float>(2), y, m, n);
       },
       narrow_matmul_implementation());
-  if (!ta && !tb) kernel.scratch_bytes = static_cast<size_t>(narrow_matmul_scratch(k, n)) * sizeof(float);
+  if (!ta && !tb) kernel.scratch_bytes = narrow_matmul_scratch(k, n) * sizeof(float);
   return kernel;
 }
 
@@ -86,7 +86,7 @@ Kernel primitive_product(const Node& node, const Product& product, TensorType a,
   const dnnl::memory::desc left = factor_descriptor(a, product.transpose_a, rank);
   const dnnl::memory::desc right = factor_descriptor(b, product.transpose_b, rank);
   const dnnl::memory::desc result = onednn::plain_descriptor(y);
-  dnnl::memory::dims bias_dims(static_cast<size_t>(rank), 1);
+  dnnl::memory::dims bias_dims(rank, 1);
   bias_dims.back() = y.shape[rank - 1];
   const dnnl::memory::desc bias(bias_dims, dnnl::memory::data_type::f32,
                                 dnnl::memory::dims(bias_dims.size(), 1));
@@ -97,9 +97,8 @@ Kernel primitive_product(const Node& node, const Product& product, TensorType a,
                                                       onednn::primitive_output(DNNL_ARG_DST, 0, result)};
   if (has_bias) arguments.push_back(primitive_input(DNNL_ARG_BIAS, 2, bias));
   for (onednn::PrimitiveArgument& argument : arguments)
-    argument.layout = Layout::plain(argument.name == DNNL_ARG_DST
-                                        ? node.outputs[0]
-                                        : node.inputs[static_cast<size_t>(argument.index)].type());
+    argument.layout =
+        Layout::plain(argument.name == DNNL_ARG_DST ? node.outputs[0] : node.inputs[argument.index].type());
   return onednn::primitive_kernel(node, description, std::move(arguments));
 }
 

@@ -26,9 +26,7 @@ const Loops<T>& loops(const Image& image) {
 // What the channels are normalised with, zero where there is padding. Computed once, and not for each plane.
 class Constants {
  public:
-  static size_t bytes(const Image& image) {
-    return static_cast<size_t>(3 * image.padded_channels()) * sizeof(float);
-  }
+  static size_t bytes(const Image& image) { return (3 * image.padded_channels()) * sizeof(float); }
   Constants(const Image& image, std::byte* memory)
       : image_(image), values_(reinterpret_cast<float*>(memory)) {}
 
@@ -254,7 +252,7 @@ Kernel with_layouts(const Node& node, const TensorType& image, const Layout& lay
 
 // In which to normalise the image `x` of this type, as it exists.
 Layout offered_layout(const KernelRequest& request, InputPosition x, const TensorType& type) {
-  return normalised_layout(type, request.input_layouts[static_cast<size_t>(x.index)]);
+  return normalised_layout(type, request.input_layouts[x.index]);
 }
 
 }  // namespace

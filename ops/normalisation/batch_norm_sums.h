@@ -11,7 +11,7 @@ struct ChannelGradient {
   float mean_dz, slope, dscale, doffset;
 
   ChannelGradient(double sum, double product, int64_t values, float variance, double epsilon) {
-    const double square = static_cast<double>(variance) + epsilon, count = static_cast<double>(values);
+    const double square = static_cast<double>(variance) + epsilon, count = values;
     mean_dz = static_cast<float>(sum / count);
     slope = static_cast<float>(product / count / square);
     dscale = static_cast<float>(product / std::sqrt(square));

@@ -52,7 +52,7 @@ Kernel compile_bias_add(const KernelRequest& request) {
     float* y = arguments.output<float>(0);
     // The bias with zeros for the padded channels, so that padding stays zero.
     float* bias = reinterpret_cast<float*>(arguments.scratch);
-    std::memcpy(bias, arguments.input<float>(1), static_cast<size_t>(view.channels) * sizeof(float));
+    std::memcpy(bias, arguments.input<float>(1), view.channels * sizeof(float));
     std::fill(bias + view.channels, bias + view.padded_channels(), 0.0f);
     const int64_t run = view.inner * view.width;
     arguments.team.parallel_for(view.outer * view.blocks, 1 + kGrain / (run + 1),
@@ -64,7 +64,7 @@ Kernel compile_bias_add(const KernelRequest& request) {
   });
   kernel.input_layouts[0] = kernel.output_layouts[0] = layout;
   kernel.in_place = {{0, 0}};
-  kernel.scratch_bytes = static_cast<size_t>(view.padded_channels()) * sizeof(float);
+  kernel.scratch_bytes = view.padded_channels() * sizeof(float);
   return kernel;
 }
 

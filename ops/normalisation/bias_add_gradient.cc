@@ -84,7 +84,7 @@ Kernel compile_sum(const KernelRequest& request) {
       for (int64_t c = 0; c < channels; ++c) sums[c] += partial[piece * padded + c];
   });
   kernel.input_layouts[0] = layout;
-  kernel.scratch_bytes = static_cast<size_t>(pieces.count * padded) * sizeof(float);
+  kernel.scratch_bytes = (pieces.count * padded) * sizeof(float);
   return kernel;
 }
 

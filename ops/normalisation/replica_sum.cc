@@ -16,7 +16,7 @@ std::vector<TensorType> infer_replica_sum(const OpCall& call) {
 }
 
 Kernel compile_exchange(const KernelRequest& request, ReplicaExchange::Of of) {
-  const auto elements = static_cast<size_t>(request.node.outputs[0].shape.elements());
+  const size_t elements = request.node.outputs[0].shape.elements();
   return plain_kernel(
       request.node,
       [name = request.node.name, elements, of](const KernelArguments& arguments) {

@@ -55,7 +55,7 @@ bool fold_groups(const dnnl::memory::dims& extents, Strided* s) {
 void drop_idle_block(Strided* s) {
   if (s->blocks.size() != 1) return;
   const auto [dimension, size] = s->blocks[0];
-  int64_t& stride = s->strides[static_cast<size_t>(dimension)];
+  int64_t& stride = s->strides[dimension];
   if (stride != size) return;
   stride = 1;
   s->blocks.clear();
@@ -91,8 +91,8 @@ class PrimitiveInstance {
                   : arguments.outputs[index]);
     }
     if (has_scratchpad_) bind(sources_.size(), arguments.scratch);
-    const dnnl_status_t status = dnnl_primitive_execute(
-        primitive_.get(), stream_.get(), static_cast<int>(arguments_.size()), arguments_.data());
+    const dnnl_status_t status =
+        dnnl_primitive_execute(primitive_.get(), stream_.get(), arguments_.size(), arguments_.data());
     MOX_ASSERT(status == dnnl_success, "oneDNN could not run a primitive that it compiled");
   }
 
@@ -170,7 +170,7 @@ Layout layout_of(const TensorType& type, const dnnl::memory::desc& descriptor) {
   if (!strided) return opaque_layout(descriptor);
   const dnnl::memory::dims extents = extents_of(descriptor);
   if (is_row_major(extents, *strided)) return Layout::plain(type);
-  const size_t rank = static_cast<size_t>(type.shape.rank());
+  const size_t rank = type.shape.rank();
   if (extents.size() == rank + 1 && !fold_groups(extents, &*strided)) return opaque_layout(descriptor);
   if (strided->strides.size() != rank) return opaque_layout(descriptor);
   // Only what `descriptor_of` finds the way back from.
@@ -202,7 +202,7 @@ Kernel primitive_kernel(const std::vector<TensorType>& inputs, const std::vector
   for (const TensorType& input : inputs) kernel.input_layouts.push_back(Layout::plain(input));
   for (const TensorType& output : outputs) kernel.output_layouts.push_back(Layout::plain(output));
   for (const PrimitiveArgument& argument : arguments) {
-    const size_t i = static_cast<size_t>(argument.index);
+    const size_t i = argument.index;
     const bool is_input = argument.direction == PrimitiveArgument::Direction::kInput;
     const TensorType& type = is_input ? inputs[i] : outputs[i];
     (is_input ? kernel.input_layouts : kernel.output_layouts)[i] =

@@ -30,8 +30,7 @@ Kernel compile_dropout(const KernelRequest& request) {
       node,
       [elements, rate, node_key](const KernelArguments& args) {
         internal::draw_dropout(args.input<float>(0), args.output<float>(0), args.output<uint8_t>(1), elements,
-                               rate, args.seed, mix_hash(node_key, static_cast<uint64_t>(args.step)),
-                               args.team);
+                               rate, args.seed, mix_hash(node_key, args.step), args.team);
       },
       "philox");
   kernel.in_place = {{0, 0}};

@@ -6,8 +6,8 @@ namespace mox {
 namespace {
 
 Kernel compile_random_normal(const KernelRequest& request) {
-  const auto mean = static_cast<float>(request.node.attributes.get<double>("mean"));
-  const auto stddev = static_cast<float>(request.node.attributes.get<double>("stddev"));
+  const float mean = request.node.attributes.get<double>("mean");
+  const float stddev = request.node.attributes.get<double>("stddev");
   return internal::random_kernel(
       request.node, [mean, stddev](const RandomStream& stream, std::span<float> elements, uint64_t first) {
         stream.fill_normal(elements, first, mean, stddev);

@@ -18,7 +18,7 @@ std::vector<TensorType> infer_concat(const OpCall& call) {
     bool agrees = call.shape(i).rank() == rank;
     for (int d = 0; agrees && d < rank; ++d) agrees = d == axis || call.shape(i)[d] == call.shape(0)[d];
     call.require(agrees, fmt::format("inputs whose shapes differ on axis {} alone", axis));
-    dims[static_cast<size_t>(axis)] += call.shape(i)[axis];
+    dims[axis] += call.shape(i)[axis];
   }
   return {{call.dtype(0), Shape(std::move(dims))}};
 }
@@ -35,14 +35,14 @@ Kernel compile_concat(const KernelRequest& request) {
   const Node& node = request.node;
   if (node.inputs.size() == 1) return alias_kernel(node);
   const TensorType& result = node.outputs[0];
-  const auto axis = static_cast<size_t>(result.shape.normalized_axis(node.attributes.get<int64_t>("axis")));
+  const size_t axis = result.shape.normalized_axis(node.attributes.get<int64_t>("axis"));
   std::vector<internal::BoxCopy> copies;
-  const std::vector<int64_t> origin(static_cast<size_t>(result.shape.rank()), 0);
+  const std::vector<int64_t> origin(result.shape.rank(), 0);
   std::vector<int64_t> at = origin;
   for (const Tensor& input : node.inputs) {
     copies.emplace_back(internal::dims_of(input.shape()), input.shape(), origin, result.shape, at,
                         size_of(result.dtype));
-    at[axis] += input.shape()[static_cast<int>(axis)];
+    at[axis] += input.shape()[axis];
   }
   return plain_kernel(
       node,

@@ -27,7 +27,7 @@ std::vector<TensorType> infer_reshape(const OpCall& call) {
   if (unknown) {
     call.require(!has_zero, "no extent of 0 beside -1, which could then be anything");
     call.require(elements % known == 0, fmt::format("extents whose product divides {} elements", elements));
-    *unknown = static_cast<int64_t>(elements / known);
+    *unknown = elements / known;
   } else {
     call.require((has_zero ? 0 : known) == elements, expected);
   }

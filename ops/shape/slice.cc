@@ -14,10 +14,10 @@ std::vector<TensorType> infer_slice(const OpCall& call) {
   const Shape& shape = call.shape(0);
   const auto& begin = call.attributes.get<Extents>("begin");
   Extents size = call.attributes.get<Extents>("size");
-  const auto rank = static_cast<size_t>(shape.rank());
+  const size_t rank = shape.rank();
   call.require(begin.size() == rank && size.size() == rank, "a begin and a size for every axis");
   for (int axis = 0; axis < shape.rank(); ++axis) {
-    const auto i = static_cast<size_t>(axis);
+    const size_t i = axis;
     if (begin[i] < 0 || begin[i] > shape[axis])
       call.fail(fmt::format("begin in [0, {}] on axis {}, not {}", shape[axis], axis, begin[i]));
     const int64_t rest = shape[axis] - begin[i];

@@ -14,7 +14,7 @@ std::vector<TensorType> infer_pieces(const OpCall& call, int axis, const Sizes& 
   std::vector<TensorType> pieces;
   Sizes dims = internal::dims_of(call.shape(0));
   for (int64_t size : sizes) {
-    dims[static_cast<size_t>(axis)] = size;
+    dims[axis] = size;
     pieces.push_back({call.dtype(0), Shape(dims)});
   }
   return pieces;
@@ -29,7 +29,7 @@ std::vector<TensorType> infer_split(const OpCall& call) {
     // memory.
     call.require(parts >= 1 && parts <= 65536, "a number of parts in [1, 65536]");
     if (extent % parts != 0) call.fail(fmt::format("a number of parts that divides the extent {}", extent));
-    return infer_pieces(call, axis, Sizes(static_cast<size_t>(parts), extent / parts));
+    return infer_pieces(call, axis, Sizes(parts, extent / parts));
   }
   const auto& sizes = call.attributes.get<Sizes>("sizes");
   call.require(!sizes.empty(), "at least one size");
@@ -45,7 +45,7 @@ std::vector<TensorType> infer_split(const OpCall& call) {
 std::vector<Tensor> split_gradient(const GradientCall& call) {
   std::vector<Tensor> pieces(call.output_gradients.begin(), call.output_gradients.end());
   for (size_t i = 0; i < pieces.size(); ++i)
-    if (!pieces[i].defined()) pieces[i] = zeros_like(call.output(static_cast<int>(i)));
+    if (!pieces[i].defined()) pieces[i] = zeros_like(call.output(i));
   return {concat(std::move(pieces), call.node.attributes.get<int64_t>("axis"))};
 }
 
@@ -54,12 +54,12 @@ Kernel compile_split(const KernelRequest& request) {
   const TensorType& whole = node.inputs[0].type();
   const int axis = whole.shape.normalized_axis(node.attributes.get<int64_t>("axis"));
   std::vector<internal::BoxCopy> copies;
-  const Sizes origin(static_cast<size_t>(whole.shape.rank()), 0);
+  const Sizes origin(whole.shape.rank(), 0);
   Sizes at = origin;
   for (const TensorType& piece : node.outputs) {
     copies.emplace_back(internal::dims_of(piece.shape), whole.shape, at, piece.shape, origin,
                         size_of(whole.dtype));
-    at[static_cast<size_t>(axis)] += piece.shape[axis];
+    at[axis] += piece.shape[axis];
   }
   return plain_kernel(
       node,

@@ -12,7 +12,7 @@ namespace {
 std::vector<int> permutation_of(const Attributes& attributes, int rank) {
   std::vector<int> permutation;
   for (int64_t axis : attributes.get<std::vector<int64_t>>("permutation"))
-    permutation.push_back(static_cast<int>(axis < 0 ? axis + rank : axis));
+    permutation.push_back(axis < 0 ? axis + rank : axis);
   return permutation;
 }
 
@@ -29,8 +29,7 @@ std::vector<TensorType> infer_transpose(const OpCall& call) {
 std::vector<Tensor> transpose_gradient(const GradientCall& call) {
   const std::vector<int> permutation = permutation_of(call.node.attributes, call.input(0).shape().rank());
   std::vector<int64_t> inverse(permutation.size());
-  for (size_t i = 0; i < permutation.size(); ++i)
-    inverse[static_cast<size_t>(permutation[i])] = static_cast<int64_t>(i);
+  for (size_t i = 0; i < permutation.size(); ++i) inverse[permutation[i]] = i;
   return {transpose(call.gradient(), std::move(inverse))};
 }
 
@@ -59,7 +58,7 @@ Tensor transpose(const Tensor& x, std::vector<int64_t> permutation, SourceLocati
 Tensor transpose(const Tensor& x, SourceLocation where) {
   std::vector<int64_t> permutation;
   if (x.defined()) {
-    permutation.resize(std::max<size_t>(2, static_cast<size_t>(x.shape().rank())));
+    permutation.resize(std::max<size_t>(2, x.shape().rank()));
     std::iota(permutation.begin(), permutation.end(), 0);
     std::swap(permutation.end()[-1], permutation.end()[-2]);
   }

@@ -32,14 +32,14 @@ IndexCheck::IndexCheck(const Node& node, int input, int64_t bound, std::string i
                        std::string bound_name)
     : node_(node_and_place(node)),
       input_(input),
-      type_(node.inputs[static_cast<size_t>(input)].type()),
+      type_(node.inputs[input].type()),
       count_(type_.shape.elements()),
       bound_(bound),
       index_name_(std::move(index_name)),
       bound_name_(std::move(bound_name)) {}
 
 IndexReader IndexCheck::checked(const KernelArguments& args) const {
-  const std::byte* data = args.inputs[static_cast<size_t>(input_)];
+  const std::byte* data = args.inputs[input_];
   const IndexReader indices(data, type_.dtype);
   const bool valid = type_.dtype == DType::kInt64 ? all_in_range<int64_t>(data, count_, bound_)
                                                   : all_in_range<int32_t>(data, count_, bound_);

@@ -41,7 +41,7 @@ struct InputPosition {
   }
   // Gives the input of `kernel`, if there is one, this layout.
   void set_layout(Kernel& kernel, const Layout& layout) const {
-    if (given()) kernel.input_layouts[static_cast<size_t>(index)] = layout;
+    if (given()) kernel.input_layouts[index] = layout;
   }
   // Output `output` of `kernel` may take the memory of the input, if there is one (Kernel::in_place).
   void lend_to(Kernel& kernel, int output) const {
@@ -89,7 +89,7 @@ Inputs<Tensor> unpack(const Source& source) {
   constexpr auto kPositions = Inputs<InputPosition>::names();
   for (size_t i = 0; i < kTensors.size(); ++i)
     if (const InputPosition position = where.*kPositions[i].member; position.given())
-      result.*kTensors[i].member = source.inputs[static_cast<size_t>(position.index)];
+      result.*kTensors[i].member = source.inputs[position.index];
   return result;
 }
 

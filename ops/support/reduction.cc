@@ -132,7 +132,7 @@ int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 Cut make_cut(const Node& node, Reduction reduction, const std::vector<bool>& reduced) {
   Cut cut{.walk = walk_reduction(node.inputs[0].shape(), reduced)};
-  if (reduction == Reduction::kMean) cut.divisor = static_cast<double>(cut.walk.reduced_elements);
+  if (reduction == Reduction::kMean) cut.divisor = cut.walk.reduced_elements;
   if (cut.walk.results == 0 || cut.walk.reduced_elements == 0) return cut;
   if (cut.walk.length_is_reduced) {
     cut.pieces = divide_up(cut.walk.length, kPiece);
@@ -257,9 +257,8 @@ Kernel reduction_kernel(const Node& node, Reduction reduction, const std::vector
   Kernel kernel = plain_kernel(
       node, [cut, run](const KernelArguments& arguments) { run(cut, arguments); },
       cut.walk.length_is_reduced ? "loop:rows" : "loop:columns");
-  if (cut.chunks > 1)
-    kernel.scratch_bytes = static_cast<size_t>(cut.chunks * cut.walk.results) * sizeof(double);
-  kernel.floating_point_operations = static_cast<double>(node.inputs[0].shape().elements());
+  if (cut.chunks > 1) kernel.scratch_bytes = (cut.chunks * cut.walk.results) * sizeof(double);
+  kernel.floating_point_operations = node.inputs[0].shape().elements();
   return kernel;
 }
 

@@ -12,7 +12,7 @@ int checked_axis(const OpCall& call, int64_t axis, int rank) {
   if (axis < -rank || axis >= rank)
     call.fail(rank == 0 ? "an input with at least one axis"
                         : fmt::format("an axis in [-{}, {}), not {}", rank, rank, axis));
-  return static_cast<int>(axis < 0 ? axis + rank : axis);
+  return axis < 0 ? axis + rank : axis;
 }
 
 std::vector<int> checked_axes(const OpCall& call, const std::vector<int64_t>& axes, int rank) {

@@ -34,7 +34,7 @@ void write_all(int fd, std::span<const std::byte> bytes, const std::string& path
       if (errno == EINTR) continue;
       throw_io("write", path, errno);
     }
-    bytes = bytes.subspan(static_cast<size_t>(written));
+    bytes = bytes.subspan(written);
   }
 }
 

@@ -32,7 +32,7 @@ void InputFile::read_at(uint64_t offset, std::span<std::byte> out) const {
     }
     if (got == 0)
       throw DataError(fmt::format("'{}' became shorter while it was read, at byte {}", path_, offset));
-    out = out.subspan(static_cast<size_t>(got));
+    out = out.subspan(got);
     offset += static_cast<uint64_t>(got);
   }
 }

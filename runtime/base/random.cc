@@ -61,7 +61,7 @@ uint64_t RandomStream::bits(uint64_t position) const {
 
 uint64_t RandomStream::below(uint64_t position, uint64_t bound) const {
   MOX_ASSERT(bound > 0, "the bound of a random integer is positive");
-  return static_cast<uint64_t>((static_cast<unsigned __int128>(bits(position)) * bound) >> 64);
+  return (static_cast<unsigned __int128>(bits(position)) * bound) >> 64;
 }
 
 double RandomStream::uniform(uint64_t position) const {

@@ -94,8 +94,8 @@ class Range {
   static uint64_t pack(int64_t first, int64_t last) {
     return static_cast<uint64_t>(last) << 32 | static_cast<uint64_t>(first);
   }
-  static int64_t first_of(uint64_t packed) { return static_cast<int64_t>(packed & 0xffffffff); }
-  static int64_t last_of(uint64_t packed) { return static_cast<int64_t>(packed >> 32); }
+  static int64_t first_of(uint64_t packed) { return packed & 0xffffffff; }
+  static int64_t last_of(uint64_t packed) { return packed >> 32; }
 
   alignas(64) std::atomic<uint64_t> packed_;  // in a cache line of its own
 };
@@ -116,14 +116,13 @@ void share_out(int threads, int64_t count, int64_t grain, From own_end,
   threads = static_cast<int>(std::min<int64_t>(threads, pieces));
   const int ranges = std::min(threads, kMostRanges);
   std::array<Range, kMostRanges> shares;
-  for (int i = 0; i < ranges; ++i)
-    shares[static_cast<size_t>(i)].set(pieces * i / ranges, pieces * (i + 1) / ranges);
+  for (int i = 0; i < ranges; ++i) shares[i].set(pieces * i / ranges, pieces * (i + 1) / ranges);
   // libgomp may give fewer threads than asked for; those that it gives take the ranges of the others.
   fork_join(threads, [&](int thread, int) {
     const auto run = [&](int64_t piece) {
       body(thread, count * piece / pieces, count * (piece + 1) / pieces);
     };
-    Range& own = shares[static_cast<size_t>(thread % ranges)];
+    Range& own = shares[thread % ranges];
     for (int64_t piece = own.take(own_end); piece >= 0; piece = own.take(own_end)) run(piece);
     const From far_end = own_end == From::kFirst ? From::kLast : From::kFirst;
     for (;;) {

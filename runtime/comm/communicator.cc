@@ -29,7 +29,7 @@ void Communicator::exchange_hosts(const std::string& host, const std::string& ma
   const std::vector<std::string> machines = allgather(machine);
   local_ranks_.clear();
   for (int r = 0; r < size_; ++r) {
-    if (machines[static_cast<size_t>(r)] != machine) continue;
+    if (machines[r] != machine) continue;
     if (r == rank_) local_rank_ = static_cast<int>(local_ranks_.size());
     local_ranks_.push_back(r);
   }
@@ -106,7 +106,7 @@ std::string Communicator::broadcast_text(std::string_view text, int root) {
 }
 
 std::vector<std::string> Communicator::allgather_equal(std::string_view data) {
-  std::vector<std::string> results(static_cast<size_t>(size_));
+  std::vector<std::string> results(size_);
   run(make_allgather(std::as_bytes(std::span(data)), &results), "allgather");
   return results;
 }
@@ -140,8 +140,7 @@ void sum_gathered(Communicator& communicator, std::span<T> values) {
   auto parts = communicator.allgather_equal({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   std::vector<PartialSum<T*>> stack;
   for (int64_t r = 0; r < communicator.size(); ++r)
-    push_partial_sum(communicator.size(), stack,
-                     {{r, r + 1}, reinterpret_cast<T*>(parts[static_cast<size_t>(r)].data())},
+    push_partial_sum(communicator.size(), stack, {{r, r + 1}, reinterpret_cast<T*>(parts[r].data())},
                      [&](T* left, const T* right) {
                        for (size_t i = 0; i < values.size(); ++i) left[i] += right[i];
                      });

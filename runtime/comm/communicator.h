@@ -44,7 +44,7 @@ class Communicator {
   // Among the ranks on the same machine, in the order of their ranks.
   int local_rank() const { return local_rank_; }
   int local_size() const { return static_cast<int>(local_ranks_.size()); }
-  const std::string& host(int rank) const { return hosts_[static_cast<size_t>(rank)]; }
+  const std::string& host(int rank) const { return hosts_[rank]; }
 
   // Waits until all ranks are here.
   void barrier();

@@ -104,7 +104,7 @@ struct MpiTransport::Implementation {
   // Throws what has gone wrong with one of the requests.
   void check_each(int code, int count) const {
     if (code != MPI_ERR_IN_STATUS) return check(code, "MPI_Testsome");
-    for (int i = 0; i < count; ++i) check(statuses[static_cast<size_t>(i)].MPI_ERROR, "MPI_Testsome");
+    for (int i = 0; i < count; ++i) check(statuses[i].MPI_ERROR, "MPI_Testsome");
   }
 };
 
@@ -172,8 +172,7 @@ void MpiTransport::progress() {
     self.check_each(code, count);
   }
   if (count == 0) return;
-  for (int i = 0; i < count; ++i)
-    --self.incomplete.at(self.owners[static_cast<size_t>(self.completed[static_cast<size_t>(i)])]);
+  for (int i = 0; i < count; ++i) --self.incomplete.at(self.owners[self.completed[static_cast<size_t>(i)]]);
   // MPI has set those that are complete to the null request.
   size_t kept = 0;
   for (size_t i = 0; i < self.requests.size(); ++i) {

@@ -31,13 +31,13 @@ class WireBuffer {
       : narrow_(type == WireType::kBFloat16 ? static_cast<size_t>(elements) : 0) {}
 
   std::span<const std::byte> outgoing(const float* values, int64_t elements) {
-    if (narrow_.empty()) return std::as_bytes(std::span(values, static_cast<size_t>(elements)));
+    if (narrow_.empty()) return std::as_bytes(std::span(values, elements));
     std::transform(values, values + elements, narrow_.begin(), to_bfloat16);
-    return std::as_bytes(std::span(narrow_).first(static_cast<size_t>(elements)));
+    return std::as_bytes(std::span(narrow_).first(elements));
   }
   std::span<std::byte> incoming(float* values, int64_t elements) {
-    if (narrow_.empty()) return std::as_writable_bytes(std::span(values, static_cast<size_t>(elements)));
-    return std::as_writable_bytes(std::span(narrow_).first(static_cast<size_t>(elements)));
+    if (narrow_.empty()) return std::as_writable_bytes(std::span(values, elements));
+    return std::as_writable_bytes(std::span(narrow_).first(elements));
   }
   void unpack(float* values, int64_t elements) const {
     if (!narrow_.empty()) std::transform(narrow_.begin(), narrow_.begin() + elements, values, from_bfloat16);
@@ -108,7 +108,7 @@ class TreeSumOperation : public Operation {
   size_t arrivals() const {
     size_t count = 0;
     for (int rank = 0; rank < ranks_; ++rank)
-      if (rank != rank_) count += subtrees_[static_cast<size_t>(rank)].size();
+      if (rank != rank_) count += subtrees_[rank].size();
     return count;
   }
 
@@ -142,10 +142,9 @@ class TreeSumOperation : public Operation {
     // Peers in an order of each rank's own, so that not all of them call on rank 0 first.
     for (int distance = 1; distance < ranks_; ++distance) {
       const int peer = (rank_ + distance) % ranks_;
-      for (size_t i = 0; i < subtrees_[static_cast<size_t>(peer)].size(); ++i) {
+      for (size_t i = 0; i < subtrees_[peer].size(); ++i) {
         std::vector<float>& values = sum_.scratch->arrays[array++];
-        if (values.size() < static_cast<size_t>(own.elements))
-          values.resize(static_cast<size_t>(own.elements));
+        if (values.size() < static_cast<size_t>(own.elements)) values.resize(own.elements);
         stage.staged.push_back({peer, values, WireBuffer(sum_.wire, own.elements)});
       }
     }
@@ -169,7 +168,7 @@ class TreeSumOperation : public Operation {
     const auto add = [&](float* left, const float* right) { add_to(left, right, own.elements); };
     for (int rank = 0; rank < ranks_; ++rank) {
       size_t next = 0;  // of the staged arrays of this rank
-      const auto& subtrees = subtrees_[static_cast<size_t>(rank)];
+      const auto& subtrees = subtrees_[rank];
       for (size_t i = 0; i < subtrees.size(); ++i) {
         float* values = nullptr;
         if (rank == rank_) {
@@ -185,8 +184,7 @@ class TreeSumOperation : public Operation {
     }
     MOX_ASSERT(stack.size() == 1, "all leaves together are the root");
     float* result = sum_.result + own.begin;
-    if (stack[0].value != result)
-      std::memcpy(result, stack[0].value, static_cast<size_t>(own.elements) * sizeof(float));
+    if (stack[0].value != result) std::memcpy(result, stack[0].value, own.elements * sizeof(float));
     if (sum_.wire == WireType::kBFloat16 && ranks_ > 1)
       for (int64_t i = 0; i < own.elements; ++i) result[i] = from_bfloat16(to_bfloat16(result[i]));
     stage = {};
@@ -204,7 +202,7 @@ class TreeSumOperation : public Operation {
     }
     for (int distance = 1; distance < ranks_; ++distance) {
       const int peer = (rank_ + distance) % ranks_;
-      auto& [range, buffer] = stage.incoming[static_cast<size_t>(distance - 1)];
+      auto& [range, buffer] = stage.incoming[distance - 1];
       requests.push_back(
           transport.receive(peer, sum_.tag, buffer.incoming(sum_.result + range.begin, range.elements)));
       requests.push_back(transport.send(peer, sum_.tag, mine));

@@ -23,8 +23,8 @@ Kernel copy_kernel(const TensorType& type) {
   kernel.implementation = "copy";
   kernel.instantiate = [bytes = type.bytes()]() -> KernelFunction {
     return [bytes](const KernelArguments& args) {
-      args.team.parallel_for(static_cast<int64_t>(bytes), 1 << 18, [&](int64_t begin, int64_t end) {
-        std::memcpy(args.outputs[0] + begin, args.inputs[0] + begin, static_cast<size_t>(end - begin));
+      args.team.parallel_for(bytes, 1 << 18, [&](int64_t begin, int64_t end) {
+        std::memcpy(args.outputs[0] + begin, args.inputs[0] + begin, end - begin);
       });
     };
   };
@@ -52,7 +52,7 @@ class StepBuilder {
     int value = plan_.root(version);
     if (at(value).storage != Storage::kArena) {
       if (storage == Storage::kResult && at(value).storage == Storage::kResult &&
-          at(plan_.results[static_cast<size_t>(at(value).index)]).type == tensor.type())
+          at(plan_.results[at(value).index]).type == tensor.type())
         return value;
       const int copy = new_value(tensor.name() + "/copy", tensor.type(), Layout::plain(tensor.type()));
       // Right behind the instruction that computes the value: what waits for the copy need not wait for the
@@ -73,7 +73,7 @@ class StepBuilder {
  private:
   using Key = std::pair<int, int>;
   static Key key(const Tensor& tensor) { return {tensor.node()->id, tensor.index()}; }
-  PlanValue& at(int value) { return plan_.values[static_cast<size_t>(value)]; }
+  PlanValue& at(int value) { return plan_.values[value]; }
 
   int new_value(std::string name, TensorType type, Layout layout) {
     PlanValue value;
@@ -96,7 +96,7 @@ class StepBuilder {
   // At `position` of the plan, or at its end.
   void add_instruction(std::string op, std::string name, std::string attributes, Kernel kernel,
                        std::vector<int> inputs, std::vector<int> outputs, std::optional<int> position = {}) {
-    const int instruction = position.value_or(static_cast<int>(plan_.instructions.size()));
+    const int instruction = position.value_or(plan_.instructions.size());
     if (position) make_room(instruction);
     for (int input : inputs) {
       PlanValue& value = at(plan_.root(input));
@@ -143,7 +143,7 @@ class StepBuilder {
   }
 
   void convert_constant(const Kernel& kernel, int from, int to) {
-    const Array& source = plan_.constants[static_cast<size_t>(at(plan_.root(from)).index)];
+    const Array& source = plan_.constants[at(plan_.root(from)).index];
     auto memory = allocate_aligned(at(to).layout.bytes());
     const auto scratch = allocate_aligned(kernel.scratch_bytes);
     const std::byte* input = source.data();
@@ -164,8 +164,8 @@ class StepBuilder {
         const auto count = std::max(plan_.components.size(), static_cast<size_t>(component) + 1);
         plan_.components.resize(count);
         plan_.component_is_used.resize(count, false);
-        plan_.components[static_cast<size_t>(component)] = type;
-        plan_.component_is_used[static_cast<size_t>(component)] = true;
+        plan_.components[component] = type;
+        plan_.component_is_used[component] = true;
         at(value).storage = Storage::kInput;
         at(value).index = component;
         break;
@@ -210,18 +210,18 @@ class StepBuilder {
     for (size_t i = 0; i < node.inputs.size(); ++i)
       inputs.push_back(value_in(node.inputs[i], kernel.input_layouts[i]));
     for (size_t i = 0; i < node.outputs.size(); ++i) {
-      const Tensor output(const_cast<Node*>(&node), static_cast<int>(i));
+      const Tensor output(const_cast<Node*>(&node), i);
       outputs.push_back(new_value(output.name(), node.outputs[i], kernel.output_layouts[i]));
       versions_[key(output)] = {outputs.back()};
     }
     if (kernel.alias >= 0) {
-      at(outputs[0]).alias_of = inputs[static_cast<size_t>(kernel.alias)];
+      at(outputs[0]).alias_of = inputs[kernel.alias];
     } else {
       add_instruction(std::string(node.op->name), node.name, to_string(node.attributes), std::move(kernel),
                       std::move(inputs), outputs);
     }
     for (size_t i = 0; i < node.outputs.size(); ++i) {
-      const Tensor output(const_cast<Node*>(&node), static_cast<int>(i));
+      const Tensor output(const_cast<Node*>(&node), i);
       if (wanted_plain_.contains(key(output))) value_in(output, Layout::plain(output.type()));
     }
   }
@@ -261,13 +261,11 @@ std::shared_ptr<const Plan> Plan::compile(const Graph& graph, const PlanRequest&
   builder.build(*impl->graph);
   size_t next = 0;
   for (size_t i = 0; i < request.fetches.size(); ++i)
-    impl->fetches.push_back(
-        impl->values[static_cast<size_t>(builder.keep(outputs[next++], Storage::kResult))].index);
+    impl->fetches.push_back(impl->values[builder.keep(outputs[next++], Storage::kResult)].index);
   for (size_t i = 0; i < request.gradients.size(); ++i) builder.keep(outputs[next++], Storage::kGradient);
   for (const VariableUpdate& update : request.updates) {
     const int value = builder.keep(outputs[next++], Storage::kResult);
-    impl->updates.push_back(
-        {graph.spec(update.variable).name, impl->values[static_cast<size_t>(value)].index});
+    impl->updates.push_back({graph.spec(update.variable).name, impl->values[value].index});
   }
   schedule_gradient_events(*impl, gradient_variables);
   impl->gradients_in_parts = options.gradients_in_parts;
@@ -281,15 +279,13 @@ std::shared_ptr<const Plan> Plan::compile(const Graph& graph, const PlanRequest&
   PlanStatistics& statistics = impl->statistics;
   statistics.nodes = impl->graph->nodes().size();
   statistics.instructions = impl->instructions.size();
-  statistics.conversions = static_cast<size_t>(
+  statistics.conversions =
       std::count_if(impl->instructions.begin(), impl->instructions.end(),
-                    [](const PlanInstruction& instruction) { return instruction.is_conversion; }));
+                    [](const PlanInstruction& instruction) { return instruction.is_conversion; });
   for (int gradient : impl->gradients)
-    if (!options.gradients_in_parts)
-      statistics.gradient_bytes += impl->values[static_cast<size_t>(gradient)].type.bytes();
+    if (!options.gradients_in_parts) statistics.gradient_bytes += impl->values[gradient].type.bytes();
   for (const Array& constant : impl->constants) statistics.constant_bytes += constant.bytes();
-  for (int result : impl->results)
-    statistics.result_bytes += impl->values[static_cast<size_t>(result)].type.bytes();
+  for (int result : impl->results) statistics.result_bytes += impl->values[result].type.bytes();
   statistics.compile_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return std::shared_ptr<const Plan>(new Plan(std::move(impl)));

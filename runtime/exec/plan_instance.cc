@@ -65,13 +65,12 @@ PlanInstance::PlanInstance(std::shared_ptr<const Plan> plan, const Team& team,
   self.team = &team;
   self.arena = allocate_aligned(compiled.arena_bytes);
   for (const std::string& name : compiled.variables) self.variables.push_back(variable(name));
-  for (int value : compiled.results)
-    self.results.emplace_back(compiled.values[static_cast<size_t>(value)].type);
+  for (int value : compiled.results) self.results.emplace_back(compiled.values[value].type);
   std::vector<bool> in_parts(compiled.gradients.size());
   for (const GradientEvent& event : compiled.gradient_events) in_parts[event.gradient] = event.in_parts;
   int64_t block_elements = 0;
   for (size_t g = 0; g < compiled.gradients.size(); ++g) {
-    const TensorType& type = compiled.values[static_cast<size_t>(compiled.gradients[g])].type;
+    const TensorType& type = compiled.values[compiled.gradients[g]].type;
     MOX_ASSERT(type.dtype == DType::kFloat32, "a gradient is of the type of what is trained, float32");
     self.gradient_offsets.push_back(block_elements);
     if (compiled.gradients_in_parts) continue;
@@ -82,8 +81,8 @@ PlanInstance::PlanInstance(std::shared_ptr<const Plan> plan, const Team& team,
   self.gradients.resize(compiled.gradients.size());
   for (size_t g = 0; g < compiled.gradients.size(); ++g) {
     if (in_parts[g]) continue;
-    const TensorType& type = compiled.values[static_cast<size_t>(compiled.gradients[g])].type;
-    const PlanValue& root = compiled.values[static_cast<size_t>(compiled.root(compiled.gradients[g]))];
+    const TensorType& type = compiled.values[compiled.gradients[g]].type;
+    const PlanValue& root = compiled.values[compiled.root(compiled.gradients[g])];
     if (root.storage == Storage::kArena) {
       self.gradients[g] = Array(type, {self.arena, self.arena.get() + root.offset});
     } else {
@@ -92,11 +91,11 @@ PlanInstance::PlanInstance(std::shared_ptr<const Plan> plan, const Team& team,
     }
   }
   for (const auto& update : compiled.updates)
-    self.updates.emplace_back(variable(update.variable), static_cast<size_t>(update.result));
+    self.updates.emplace_back(variable(update.variable), update.result);
 
   auto pointer = [&](int value) -> std::byte* {
-    const PlanValue& root = compiled.values[static_cast<size_t>(compiled.root(value))];
-    const auto index = static_cast<size_t>(root.index);
+    const PlanValue& root = compiled.values[compiled.root(value)];
+    const size_t index = root.index;
     switch (root.storage) {
       case Storage::kArena:
         return self.arena.get() + root.offset;
@@ -116,7 +115,7 @@ PlanInstance::PlanInstance(std::shared_ptr<const Plan> plan, const Team& team,
   for (size_t v = 0; v < compiled.values.size(); ++v) {
     const PlanValue& value = compiled.values[v];
     if (value.storage == Storage::kVariable && value.alias_of < 0)
-      MOX_ASSERT(self.variables[static_cast<size_t>(value.index)].type() == value.type,
+      MOX_ASSERT(self.variables[value.index].type() == value.type,
                  fmt::format("the stored variable '{}' has the graph's type", value.name));
   }
   for (size_t s = 0; s < compiled.instructions.size(); ++s) {
@@ -124,7 +123,7 @@ PlanInstance::PlanInstance(std::shared_ptr<const Plan> plan, const Team& team,
     BoundInstruction bound;
     for (size_t i = 0; i < instruction.inputs.size(); ++i) {
       bound.inputs.push_back(pointer(instruction.inputs[i]));
-      const PlanValue& root = compiled.values[static_cast<size_t>(compiled.root(instruction.inputs[i]))];
+      const PlanValue& root = compiled.values[compiled.root(instruction.inputs[i])];
       if (root.storage == Storage::kInput)
         self.component_pointers.push_back({s, i, static_cast<size_t>(root.index)});
     }
@@ -181,7 +180,7 @@ void PlanInstance::run_instructions(const StepInputs& inputs, const GradientList
       instruction.run({instruction.inputs, instruction.outputs, instruction.scratch, *self.team, inputs.seed,
                        inputs.step});
     } else {
-      const PartsOf parts(*part_listener, static_cast<size_t>(in_parts));
+      const PartsOf parts(*part_listener, in_parts);
       instruction.run({instruction.inputs, instruction.outputs, instruction.scratch, *self.team, inputs.seed,
                        inputs.step, &parts});
     }
@@ -199,7 +198,7 @@ void PlanInstance::run_instructions(const StepInputs& inputs, const GradientList
 }
 
 const Array& PlanInstance::fetched(size_t index) const {
-  return impl_->results[static_cast<size_t>(impl_->plan->impl().fetches.at(index))];
+  return impl_->results[impl_->plan->impl().fetches.at(index)];
 }
 const Array& PlanInstance::gradient(size_t index) const { return impl_->gradients.at(index); }
 
@@ -220,7 +219,7 @@ void PlanInstance::apply_updates() {
 void PlanInstance::set_profiling(bool on) { impl_->profiling = on; }
 
 std::vector<KernelTime> PlanInstance::profile() const {
-  const double runs = static_cast<double>(std::max<int64_t>(impl_->profiled_runs, 1));
+  const double runs = std::max<int64_t>(impl_->profiled_runs, 1);
   std::vector<KernelTime> times;
   const std::vector<PlanInstruction>& instructions = impl_->plan->impl().instructions;
   for (size_t s = 0; s < instructions.size(); ++s)

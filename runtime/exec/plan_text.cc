@@ -11,7 +11,7 @@ namespace mox {
 namespace {
 
 std::string value_text(const Plan::Impl& plan, int index) {
-  const PlanValue& value = plan.values[static_cast<size_t>(index)];
+  const PlanValue& value = plan.values[index];
   return fmt::format("{} {}", to_string(value.type), value.layout.to_string());
 }
 
@@ -51,8 +51,8 @@ std::string Plan::describe() const {
   std::vector<Row> rows{{"op", "output", "implementation", "MFLOP", "bytes", "name"}};
   for (const PlanInstruction& instruction : impl_->instructions) {
     size_t bytes = 0;
-    for (int input : instruction.inputs) bytes += impl_->values[static_cast<size_t>(input)].layout.bytes();
-    for (int output : instruction.outputs) bytes += impl_->values[static_cast<size_t>(output)].layout.bytes();
+    for (int input : instruction.inputs) bytes += impl_->values[input].layout.bytes();
+    for (int output : instruction.outputs) bytes += impl_->values[output].layout.bytes();
     std::string how = instruction.kernel.implementation;
     if (instruction.is_conversion) how += " (" + instruction.attributes + ")";
     rows.push_back({instruction.op, value_text(*impl_, instruction.outputs[0]), std::move(how),
@@ -87,7 +87,7 @@ uint64_t Plan::fingerprint() const {
   // A value is known by its number and the memory it lives in, so that the wiring counts and not only the
   // types.
   auto value_identity = [this](int index) {
-    const PlanValue& root = impl_->values[static_cast<size_t>(impl_->root(index))];
+    const PlanValue& root = impl_->values[impl_->root(index)];
     const bool is_stored = root.storage == Storage::kVariable || root.storage == Storage::kInput;
     return fmt::format("{}:{} {}{}", index, value_text(*impl_, index), static_cast<int>(root.storage),
                        is_stored ? root.name : "");

@@ -30,7 +30,7 @@ std::optional<std::vector<Array>> run_on_constants(const Node& node, const Rewri
   for (const Layout& layout : kernel.output_layouts)
     if (!layout.is_plain()) return std::nullopt;
   if (kernel.alias >= 0) {
-    return std::vector<Array>{inputs[static_cast<size_t>(kernel.alias)].reshaped(node.outputs[0].shape)};
+    return std::vector<Array>{inputs[kernel.alias].reshaped(node.outputs[0].shape)};
   }
   std::vector<Array> outputs;
   std::vector<const std::byte*> input_pointers;
@@ -104,7 +104,7 @@ RewriteRule share_equal_nodes() {
     for (const Tensor& input : node.inputs) inputs.push_back(view.mapped(input));
     Node& copy = view.target().copy_node(node, std::move(inputs));
     std::vector<Tensor> outputs;
-    for (size_t i = 0; i < node.outputs.size(); ++i) outputs.push_back(Tensor(&copy, static_cast<int>(i)));
+    for (size_t i = 0; i < node.outputs.size(); ++i) outputs.push_back(Tensor(&copy, i));
     seen->emplace(identity, outputs);
     return outputs;
   };

@@ -16,16 +16,16 @@ namespace {
 std::vector<bool> nodes_that_depend_on(const Graph& graph, std::span<const Tensor> targets, int last) {
   std::vector<bool> depends(static_cast<size_t>(last) + 1, false);
   for (const Tensor& target : targets)
-    if (target.node()->id <= last) depends[static_cast<size_t>(target.node()->id)] = true;
+    if (target.node()->id <= last) depends[target.node()->id] = true;
   for (int id = 0; id <= last; ++id)
-    for (const Tensor& input : graph.nodes()[static_cast<size_t>(id)]->inputs)
-      if (depends[static_cast<size_t>(input.node()->id)]) depends[static_cast<size_t>(id)] = true;
+    for (const Tensor& input : graph.nodes()[id]->inputs)
+      if (depends[input.node()->id]) depends[id] = true;
   return depends;
 }
 
 bool reads_one_that_depends(const Node& node, const std::vector<bool>& depends) {
   return std::any_of(node.inputs.begin(), node.inputs.end(),
-                     [&](const Tensor& input) { return depends[static_cast<size_t>(input.node()->id)]; });
+                     [&](const Tensor& input) { return depends[input.node()->id]; });
 }
 
 NodeTraits gradient_traits(NodeTraits traits) {
@@ -62,12 +62,12 @@ std::vector<Tensor> build_gradients(const Tensor& loss, std::span<const Tensor> 
     gradients[key_of(loss)] = vocabulary.ones_like(loss);
   }
   for (int id = last; id >= 0; --id) {
-    const Node& node = *graph.nodes()[static_cast<size_t>(id)];
-    if (!depends[static_cast<size_t>(id)] || node.inputs.empty()) continue;
+    const Node& node = *graph.nodes()[id];
+    if (!depends[id] || node.inputs.empty()) continue;
     std::vector<Tensor> output_gradients(node.outputs.size());
     bool reached = false;
     for (size_t i = 0; i < output_gradients.size(); ++i) {
-      auto found = gradients.find(tensor_key(id, static_cast<int>(i)));
+      auto found = gradients.find(tensor_key(id, i));
       if (found != gradients.end()) output_gradients[i] = found->second, reached = true;
     }
     if (!reached || !reads_one_that_depends(node, depends)) continue;
@@ -91,7 +91,7 @@ std::vector<Tensor> build_gradients(const Tensor& loss, std::span<const Tensor> 
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const Tensor& input = node.inputs[i];
       const Tensor& gradient = input_gradients[i];
-      if (!gradient.defined() || !depends[static_cast<size_t>(input.node()->id)]) continue;
+      if (!gradient.defined() || !depends[input.node()->id]) continue;
       if (gradient.type() != input.type())
         throw InvalidArgument(fmt::format(
             "the gradient function of the op '{}' returned {} for input {} of '{}' made at {}, "

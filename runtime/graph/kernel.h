@@ -79,11 +79,11 @@ struct KernelArguments {
 
   template <typename T>
   const T* input(int i) const {
-    return reinterpret_cast<const T*>(inputs[static_cast<size_t>(i)]);
+    return reinterpret_cast<const T*>(inputs[i]);
   }
   template <typename T>
   T* output(int i) const {
-    return reinterpret_cast<T*>(outputs[static_cast<size_t>(i)]);
+    return reinterpret_cast<T*>(outputs[i]);
   }
 };
 

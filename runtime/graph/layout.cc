@@ -19,7 +19,7 @@ Layout Layout::plain(const TensorType& type) {
 
 Layout Layout::blocked(const TensorType& type, std::vector<int64_t> padded_extents,
                        std::vector<int64_t> strides, std::vector<Block> blocks) {
-  const size_t rank = static_cast<size_t>(type.shape.rank());
+  const size_t rank = type.shape.rank();
   MOX_ASSERT(padded_extents.size() == rank && strides.size() == rank, "a layout has the rank of its type");
   Layout layout = plain(type);
   bool same_order = blocks.empty() && padded_extents == layout.padded_extents_;
@@ -64,9 +64,7 @@ std::string Layout::to_string() const {
   if (kind_ == Kind::kOpaque) return fmt::format("opaque({})", key_);
   std::vector<int> order(strides_.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return strides_[static_cast<size_t>(a)] > strides_[static_cast<size_t>(b)];
-  });
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return strides_[a] > strides_[b]; });
   std::string text;
   for (int dimension : order) {
     const bool in_blocks =

@@ -27,7 +27,7 @@ struct OpCall {
   const Attributes& attributes;
   SourceLocation where;
 
-  const TensorType& type(int i) const { return inputs[static_cast<size_t>(i)].type(); }
+  const TensorType& type(int i) const { return inputs[i].type(); }
   const Shape& shape(int i) const { return type(i).shape; }
   DType dtype(int i) const { return type(i).dtype; }
 
@@ -46,11 +46,11 @@ struct GradientCall {
   const Node& node;
   std::span<const Tensor> output_gradients;
 
-  const Tensor& input(int i) const { return node.inputs[static_cast<size_t>(i)]; }
+  const Tensor& input(int i) const { return node.inputs[i]; }
   Tensor output(int i = 0) const { return Tensor(const_cast<Node*>(&node), i); }
   // The gradient of output i; asserted to be defined for i = 0 (the driver never asks otherwise for
   // one-output ops).
-  const Tensor& gradient(int i = 0) const { return output_gradients[static_cast<size_t>(i)]; }
+  const Tensor& gradient(int i = 0) const { return output_gradients[i]; }
 };
 
 struct Op {

@@ -41,7 +41,7 @@ class Recomputation {
  private:
   static std::vector<Tensor> outputs_of(Node& node) {
     std::vector<Tensor> outputs;
-    for (size_t i = 0; i < node.outputs.size(); ++i) outputs.push_back(node.output(static_cast<int>(i)));
+    for (size_t i = 0; i < node.outputs.size(); ++i) outputs.push_back(node.output(i));
     return outputs;
   }
 

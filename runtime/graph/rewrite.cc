@@ -8,11 +8,10 @@ namespace {
 
 std::vector<bool> needed_nodes(const Graph& graph, const std::vector<Tensor>& outputs) {
   std::vector<bool> needed(graph.nodes().size(), false);
-  for (const Tensor& output : outputs) needed[static_cast<size_t>(output.node()->id)] = true;
+  for (const Tensor& output : outputs) needed[output.node()->id] = true;
   for (size_t id = graph.nodes().size(); id-- > 0;)
     if (needed[id])
-      for (const Tensor& input : graph.nodes()[id]->inputs)
-        needed[static_cast<size_t>(input.node()->id)] = true;
+      for (const Tensor& input : graph.nodes()[id]->inputs) needed[input.node()->id] = true;
   return needed;
 }
 
@@ -50,12 +49,12 @@ GraphRewriter::GraphRewriter(const Graph& source, std::vector<Tensor> outputs)
   const std::vector<bool> needed = needed_nodes(source, outputs_);
   std::unordered_map<int64_t, Tensor> mapping;
   for (const auto& node : source.nodes()) {
-    if (!needed[static_cast<size_t>(node->id)]) continue;
+    if (!needed[node->id]) continue;
     std::vector<Tensor> inputs;
     for (const Tensor& input : node->inputs) inputs.push_back(mapping.at(key_of(input)));
     Node& copy = graph_->copy_node(*node, std::move(inputs));
     for (size_t i = 0; i < node->outputs.size(); ++i)
-      mapping[key_of(Tensor(node.get(), static_cast<int>(i)))] = Tensor(&copy, static_cast<int>(i));
+      mapping[key_of(Tensor(node.get(), i))] = Tensor(&copy, i);
   }
   for (Tensor& output : outputs_) output = mapping.at(key_of(output));
 }
@@ -67,13 +66,13 @@ int GraphRewriter::apply(const RewriteRule& rule) {
   RewriteView view;
   view.target_ = fresh.get();
   for (const auto& node : old->nodes())
-    if (needed[static_cast<size_t>(node->id)])
+    if (needed[node->id])
       for (const Tensor& input : node->inputs) ++view.uses_[key_of(input)];
   for (const Tensor& output : outputs_) ++view.uses_[key_of(output)];
 
   int fired = 0;
   for (const auto& node : old->nodes()) {
-    if (!needed[static_cast<size_t>(node->id)]) continue;
+    if (!needed[node->id]) continue;
     std::vector<Tensor> results;
     LocationScope where(node->where);
     TraitsScope traits(node->traits);
@@ -85,12 +84,12 @@ int GraphRewriter::apply(const RewriteRule& rule) {
       std::vector<Tensor> inputs;
       for (const Tensor& input : node->inputs) inputs.push_back(view.mapped(input));
       Node& copy = fresh->copy_node(*node, std::move(inputs));
-      for (size_t i = 0; i < node->outputs.size(); ++i) results.push_back(Tensor(&copy, static_cast<int>(i)));
+      for (size_t i = 0; i < node->outputs.size(); ++i) results.push_back(Tensor(&copy, i));
     }
     for (size_t i = 0; i < results.size(); ++i) {
       MOX_ASSERT(results[i].node()->graph == fresh.get() && results[i].type() == node->outputs[i],
                  "a rewrite keeps the type of what it replaces");
-      const Tensor output(node.get(), static_cast<int>(i));
+      const Tensor output(node.get(), i);
       view.mapping_[key_of(output)] = results[i];
       view.fresh_uses_[key_of(results[i])] += view.uses(output);
     }

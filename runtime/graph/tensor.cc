@@ -9,7 +9,7 @@ namespace mox {
 
 const TensorType& Tensor::type() const {
   if (!node_) throw InvalidArgument("an undefined tensor has no type");
-  return node_->outputs[static_cast<size_t>(index_)];
+  return node_->outputs[index_];
 }
 
 std::string Tensor::name() const {

@@ -73,7 +73,7 @@ void require_agreement(Communicator& communicator, const JobFacts& facts) {
 void mention_other_processors(Communicator& communicator, const std::string& own) {
   const auto models = communicator.allgather(own);
   for (int rank = 1; rank < communicator.size(); ++rank) {
-    const std::string& model = models[static_cast<size_t>(rank)];
+    const std::string& model = models[rank];
     if (model == models[0] || communicator.rank() != 0) continue;
     log_warning(fmt::format(
         "rank {} (host {}) computes on '{}', rank 0 on '{}': the last bits of the result may depend on "

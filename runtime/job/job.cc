@@ -80,7 +80,7 @@ std::string describe_stall(const RankWatch& watch, std::span<const RankStatus> s
   std::vector<std::string> parts;
   if (cause.ranks.empty()) {
     for (const int rank : cause.circle) {
-      const RankStatus& status = statuses[static_cast<size_t>(rank)];
+      const RankStatus& status = statuses[rank];
       parts.push_back(fmt::format("{} waits for rank {} in '{}' at global step {}", watch.name_of(rank),
                                   fmt::join(status.missing, ", "), status.waits_in, status.step));
     }
@@ -90,8 +90,8 @@ std::string describe_stall(const RankWatch& watch, std::span<const RankStatus> s
         fmt::join(parts, ", "), seconds);
   }
   for (const int rank : cause.ranks) parts.push_back(watch.name_of(rank));
-  const RankStatus& waiter = statuses[static_cast<size_t>(cause.waiter)];
-  const RankStatus& first = statuses[static_cast<size_t>(cause.ranks.front())];
+  const RankStatus& waiter = statuses[cause.waiter];
+  const RankStatus& first = statuses[cause.ranks.front()];
   const bool is_one = parts.size() == 1;
   std::string state = is_one ? "its process does not answer: stopped, swapping, or cut off?"
                              : "their processes do not answer: stopped, swapping, or cut off?";
@@ -107,7 +107,7 @@ std::string describe_stall(const RankWatch& watch, std::span<const RankStatus> s
 // Whether all who hold the others up do what is waited for without a limit.
 bool is_local_work(const StallCause& cause, std::span<const RankStatus> statuses) {
   return !cause.ranks.empty() && std::ranges::all_of(cause.ranks, [&](int rank) {
-    const RankStatus& status = statuses[static_cast<size_t>(rank)];
+    const RankStatus& status = statuses[rank];
     return status.answers && status.doing == kLocalWork;
   });
 }
@@ -145,11 +145,11 @@ void report_stall(const std::string& what, std::span<const int> missing, double 
 
   const int own = self.communicator->rank();
   std::vector<RankStatus> statuses = watch.ask_all();
-  statuses[static_cast<size_t>(own)] = {.answers = true,
-                                        .step = watch.step(),
-                                        .doing = "",
-                                        .waits_in = what,
-                                        .missing = {missing.begin(), missing.end()}};
+  statuses[own] = {.answers = true,
+                   .step = watch.step(),
+                   .doing = "",
+                   .waits_in = what,
+                   .missing = {missing.begin(), missing.end()}};
   const std::string text = describe_stall(watch, statuses, own, seconds);
   if (is_local_work(find_stall_cause(statuses, own), statuses)) {
     self.seen_at_work = Clock::now();

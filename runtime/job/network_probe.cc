@@ -17,7 +17,7 @@ class ShortMessages : public Operation {
     if (started_) return false;
     started_ = true;
     const int size = transport.size(), rank = transport.rank();
-    arrived_.resize(static_cast<size_t>(size * kMessagesAtOnce));
+    arrived_.resize(size * kMessagesAtOnce);
     size_t next = 0;
     for (int step = 1; step < size; ++step)
       for (int i = 0; i < kMessagesAtOnce; ++i)

@@ -41,7 +41,7 @@ GradientReduction::GradientReduction(const Placement& placement, Communicator& c
       options_(options),
       deliver_(std::move(deliver)) {
   plan_buckets(options);
-  lanes_.resize(static_cast<size_t>(placement.lanes));
+  lanes_.resize(placement.lanes);
   for (Lane& lane : lanes_) {
     lane.reported.assign(buckets_.size(), 0);
     lane.stacks.resize(buckets_.size());
@@ -87,7 +87,7 @@ void GradientReduction::begin_step() {
 }
 
 void GradientReduction::add(int lane_number, int64_t nth, size_t index, std::span<float> block) {
-  Lane& lane = lanes_[static_cast<size_t>(lane_number)];
+  Lane& lane = lanes_[lane_number];
   const size_t b = bucket_of_[index];
   const Bucket& bucket = buckets_[b];
   if (++lane.reported[b] <= bucket.last_part - bucket.first_part) return;
@@ -104,8 +104,8 @@ void GradientReduction::add(int lane_number, int64_t nth, size_t index, std::spa
       const size_t height = stack.size() - 1;
       if (lane.spares.size() <= height) lane.spares.resize(height + 1);
       std::vector<float>& spare = lane.spares[height];
-      if (spare.empty()) spare.resize(static_cast<size_t>(block_elements_));
-      std::memcpy(spare.data() + bucket.offset, own, static_cast<size_t>(bucket.elements) * sizeof(float));
+      if (spare.empty()) spare.resize(block_elements_);
+      std::memcpy(spare.data() + bucket.offset, own, bucket.elements * sizeof(float));
       stack.back().value = spare.data() + bucket.offset;
     }
     return;
@@ -162,8 +162,7 @@ void GradientReduction::deliver_waiting(std::unique_lock<std::mutex>& lock) {
 
 // The caller holds mutex_.
 void GradientReduction::leave(int lane) {
-  if (std::exchange(lanes_[static_cast<size_t>(lane)].under_way, false) && --lanes_under_way_ == 0)
-    changed_.notify_all();
+  if (std::exchange(lanes_[lane].under_way, false) && --lanes_under_way_ == 0) changed_.notify_all();
 }
 
 void GradientReduction::finish_lane(int lane) {
@@ -210,7 +209,7 @@ void GradientReduction::send(size_t b) {
   }
 }
 
-int GradientReduction::tags() const { return static_cast<int>(pending_.size()); }
+int GradientReduction::tags() const { return pending_.size(); }
 
 void GradientReduction::deliver(size_t b, int64_t first, std::span<float> sum) {
   const Bucket& bucket = buckets_[b];
@@ -219,9 +218,7 @@ void GradientReduction::deliver(size_t b, int64_t first, std::span<float> sum) {
     // Between parts there may be elements of none.
     const int64_t from = std::max(begin, parts_[i].offset),
                   to = std::min(end, parts_[i].offset + parts_[i].elements);
-    if (from < to)
-      deliver_(i, from - parts_[i].offset,
-               sum.subspan(static_cast<size_t>(from - begin), static_cast<size_t>(to - from)));
+    if (from < to) deliver_(i, from - parts_[i].offset, sum.subspan(from - begin, to - from));
   }
 }
 

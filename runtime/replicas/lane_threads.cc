@@ -54,7 +54,7 @@ void bind_others(const Team& team, const cpu_set_t& cores) {
 
 }  // namespace
 
-LaneThreads::LaneThreads(int lanes, const Team& team) : team_(team), errors_(static_cast<size_t>(lanes)) {
+LaneThreads::LaneThreads(int lanes, const Team& team) : team_(team), errors_(lanes) {
   const bool is_known = sched_getaffinity(0, sizeof allowed_, &allowed_) == 0;
   is_bound_ = lanes > 1 && is_known && CPU_COUNT(&allowed_) >= int64_t{lanes} * team.size();
   try {
@@ -149,7 +149,7 @@ void LaneThreads::loop(int lane) {
       error = std::current_exception();
     }
     std::lock_guard lock(mutex_);
-    errors_[static_cast<size_t>(lane)] = error;
+    errors_[lane] = error;
     if (--running_ == 0) finished_.notify_one();
   }
 }

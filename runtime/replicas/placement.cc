@@ -29,7 +29,7 @@ std::string counted(int64_t count, const char* what) {
 // The largest number of lanes up to `most` that have equally many of a device's replicas.
 int lanes_of_device(int64_t replicas, int64_t most) {
   for (int64_t lanes = std::min(replicas, most); lanes > 1; --lanes)
-    if (replicas % lanes == 0) return static_cast<int>(lanes);
+    if (replicas % lanes == 0) return lanes;
   return 1;
 }
 

@@ -16,7 +16,7 @@ constexpr int kExchangeTag = 3;  // of one exchange at a time
 
 ReplicaMeeting::ReplicaMeeting(const Placement& placement, Communicator& communicator)
     : placement_(placement), communicator_(communicator) {
-  const auto count = static_cast<size_t>(placement.replicas().size());
+  const size_t count = placement.replicas().size();
   for (size_t local = 0; local < count; ++local) replicas_.emplace_back(*this, local);
   values_.resize(count);
 }
@@ -78,7 +78,7 @@ void ReplicaMeeting::sum(size_t local, std::string_view what, std::span<float> v
 
 // In the order of the tree: within this process first, then over the ranks.
 void ReplicaMeeting::sum_all() {
-  const auto elements = static_cast<int64_t>(values_[0].size());
+  const int64_t elements = values_[0].size();
   std::vector<PartialSum<float*>> stack;
   const int64_t first = placement_.replicas().first;
   for (size_t local = 0; local < values_.size(); ++local) {

@@ -22,7 +22,7 @@ double seconds(StepTiming::Clock::duration duration) {
 double quantile(std::vector<double> values, double share) {
   std::ranges::sort(values);
   const double place = share * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<size_t>(place);
+  const size_t below = place;
   const size_t above = std::min(below + 1, values.size() - 1);
   return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
 }
@@ -73,7 +73,7 @@ std::optional<double> StepTiming::work_of_a_byte(double message_work_s) const {
     seen.messages_sent += step.communication.messages_sent;
     seen.bytes_sent += step.communication.bytes_sent;
   }
-  const auto bytes = static_cast<double>(seen.bytes_sent);
+  const double bytes = seen.bytes_sent;
   const double all =
       static_cast<double>(std::accumulate(bucket_bytes_.begin(), bucket_bytes_.end(), int64_t{0})) *
       static_cast<double>(steps_.size());

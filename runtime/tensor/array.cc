@@ -64,7 +64,7 @@ double Array::item() const {
     case DType::kInt32:
       return values<int32_t>()[0];
     case DType::kInt64:
-      return static_cast<double>(values<int64_t>()[0]);
+      return values<int64_t>()[0];
     case DType::kUInt8:
       return values<uint8_t>()[0];
     case DType::kBool:

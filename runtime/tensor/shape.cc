@@ -45,19 +45,19 @@ int Shape::normalized_axis(int64_t axis) const {
   if (axis < -rank() || axis >= rank())
     throw InvalidArgument(
         fmt::format("axis {} is outside [-{}, {}) for shape {}", axis, rank(), rank(), to_string(*this)));
-  return static_cast<int>(axis < 0 ? axis + rank() : axis);
+  return axis < 0 ? axis + rank() : axis;
 }
 
 std::string to_string(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape.dims(), ", ")); }
 
 bool broadcast_shapes(const Shape& a, const Shape& b, Shape* result) {
   const int rank = std::max(a.rank(), b.rank());
-  std::vector<int64_t> dims(static_cast<size_t>(rank));
+  std::vector<int64_t> dims(rank);
   for (int i = 0; i < rank; ++i) {
     const int64_t da = i < rank - a.rank() ? 1 : a[i - (rank - a.rank())];
     const int64_t db = i < rank - b.rank() ? 1 : b[i - (rank - b.rank())];
     if (da != db && da != 1 && db != 1) return false;
-    dims[static_cast<size_t>(i)] = da == 1 ? db : da;
+    dims[i] = da == 1 ? db : da;
   }
   *result = Shape(std::move(dims));
   return true;

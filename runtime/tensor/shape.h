@@ -20,8 +20,8 @@ class Shape {
   Shape(std::initializer_list<int64_t> dims);
   explicit Shape(std::vector<int64_t> dims);
 
-  int rank() const { return static_cast<int>(dims_.size()); }
-  int64_t operator[](int axis) const { return dims_[static_cast<size_t>(axis)]; }
+  int rank() const { return dims_.size(); }
+  int64_t operator[](int axis) const { return dims_[axis]; }
   std::span<const int64_t> dims() const { return dims_; }
   auto begin() const { return dims_.begin(); }
   auto end() const { return dims_.end(); }

@@ -62,7 +62,7 @@ inline std::shared_ptr<Hook> after_run_hook(std::function<void(Session&, const S
 // One component: the numbers 0, 1, 2, ... as float32 [samples, 1].
 inline Dataset counting_data(int64_t samples) {
   Array x(DType::kFloat32, {samples, 1});
-  for (int64_t i = 0; i < samples; ++i) x.values<float>()[static_cast<size_t>(i)] = static_cast<float>(i);
+  for (int64_t i = 0; i < samples; ++i) x.values<float>()[i] = static_cast<float>(i);
   return Dataset::from_arrays({x});
 }
 

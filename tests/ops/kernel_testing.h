@@ -49,13 +49,13 @@ inline int64_t nonzero_padding(const TensorType& type, const Layout& layout, con
     int64_t offset = 0, step = 1;
     for (size_t b = layout.blocks().size(); b-- > 0;) {
       const auto [dimension, size] = layout.blocks()[b];
-      int64_t& i = rest[static_cast<size_t>(dimension)];
+      int64_t& i = rest[dimension];
       offset += i % size * step;
       i /= size;
       step *= size;
     }
     for (size_t d = 0; d < rest.size(); ++d) offset += rest[d] * layout.strides()[d];
-    is_value[static_cast<size_t>(offset)] = true;
+    is_value[offset] = true;
     for (size_t d = index.size(); d-- > 0;) {
       if (++index[d] < type.shape[static_cast<int>(d)]) break;
       index[d] = 0;

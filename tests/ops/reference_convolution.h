@@ -74,10 +74,10 @@ struct ReferenceConvolution {
   Array sum(const Array* a, const Array* b, const Array* c, const Shape& shape) const {
     std::vector<double> total(static_cast<size_t>(shape.elements()));
     auto value = [](const Array* array, int64_t i) {
-      return array ? static_cast<double>(array->values<float>()[static_cast<size_t>(i)]) : 1.0;
+      return array ? static_cast<double>(array->values<float>()[i]) : 1.0;
     };
     for_each_product([&](int64_t i, int64_t j, int64_t k) {
-      total[static_cast<size_t>(!a ? i : !b ? j : k)] += value(a, i) * value(b, j) * value(c, k);
+      total[!a ? i : !b ? j : k] += value(a, i) * value(b, j) * value(c, k);
     });
     Array result(DType::kFloat32, shape);
     std::copy(total.begin(), total.end(), result.values<float>().begin());

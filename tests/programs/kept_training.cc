@@ -21,12 +21,12 @@ mox::Dataset input_fn(mox::ModeKeys mode) {
     double sum = 0;
     for (int64_t j = 0; j < kFeatures; ++j) {
       const double value = std::sin(static_cast<double>(1 + 7 * i + 3 * j));
-      x.values<float>()[static_cast<size_t>(i * kFeatures + j)] = static_cast<float>(value);
+      x.values<float>()[i * kFeatures + j] = static_cast<float>(value);
       sum += static_cast<double>(j + 1) * value;
     }
-    y.values<float>()[static_cast<size_t>(i)] = static_cast<float>(sum);
+    y.values<float>()[i] = static_cast<float>(sum);
     const bool overflows = mox::flag("overflows") == "true" && i == 5;
-    weight.values<float>()[static_cast<size_t>(i)] = overflows ? 1e36F : 1.0F;
+    weight.values<float>()[i] = overflows ? 1e36F : 1.0F;
   }
   const mox::Dataset data = mox::Dataset::from_arrays({x, y, weight});
   return mode == mox::ModeKeys::TRAIN ? data.shuffle(kSamples).repeat() : data;

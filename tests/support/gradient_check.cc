@@ -32,8 +32,7 @@ class Runner {
 double weighted_sum(const Array& y, const Array& weights) {
   double sum = 0;
   for (int64_t i = 0; i < y.elements(); ++i)
-    sum += static_cast<double>(y.values<float>()[static_cast<size_t>(i)]) *
-           static_cast<double>(weights.values<float>()[static_cast<size_t>(i)]);
+    sum += static_cast<double>(y.values<float>()[i]) * static_cast<double>(weights.values<float>()[i]);
   return sum;
 }
 

@@ -30,7 +30,7 @@ std::string indented(std::string_view json, int columns) {
   constexpr size_t kStep = 2;
   const std::string text = compact(json);
   std::string result;
-  auto depth = static_cast<size_t>(columns);
+  size_t depth = columns;
   const auto new_line = [&] { result += '\n' + std::string(depth, ' '); };
   for (size_t at = 0; at < text.size();) {
     const char c = text[at];

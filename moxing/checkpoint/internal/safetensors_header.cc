@@ -190,7 +190,7 @@ TensorEntry checked_entry(const HeaderReader::RawTensor& raw, uint64_t data_begi
   for (uint64_t dim : raw.shape) {
     if (dim > static_cast<uint64_t>(Shape::kMostElements))
       throw fail(fmt::format("its shape has an extent of {}", dim));
-    dims.push_back(static_cast<int64_t>(dim));
+    dims.push_back(dim);
   }
   try {
     entry.type.shape = Shape(std::move(dims));

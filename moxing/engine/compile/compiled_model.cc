@@ -39,10 +39,9 @@ class FetchList : public ModelBuild {
     if (known == names.end()) {
       names.push_back(name);
       tensors.push_back(tensor);
-    } else if (tensors[static_cast<size_t>(known - names.begin())] != tensor) {
+    } else if (tensors[known - names.begin()] != tensor) {
       throw InvalidArgument(fmt::format("two tensors are to be fetched under the name '{}': {} and {}", name,
-                                        to_string(tensors[static_cast<size_t>(known - names.begin())]),
-                                        to_string(tensor)));
+                                        to_string(tensors[known - names.begin()]), to_string(tensor)));
     }
   }
   const Tensor& loss() const override { return loss_; }

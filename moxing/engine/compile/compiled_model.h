@@ -54,10 +54,8 @@ struct CompiledModel {
   // The index of a fetch; throws NotFound naming those that exist.
   size_t fetch_index(std::string_view name) const;
   const Array& fetched(std::string_view name) const { return instance->fetched(fetch_index(name)); }
-  PlanInstance& of_lane(int lane) {
-    return lane == 0 ? *instance : *further_instances[static_cast<size_t>(lane - 1)];
-  }
-  PlanInstance& forward_of_lane(int lane) { return *forward_instances[static_cast<size_t>(lane)]; }
+  PlanInstance& of_lane(int lane) { return lane == 0 ? *instance : *further_instances[lane - 1]; }
+  PlanInstance& forward_of_lane(int lane) { return *forward_instances[lane]; }
 };
 
 // Compiles on demand and keeps what it has compiled: one model a signature.

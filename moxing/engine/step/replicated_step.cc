@@ -255,7 +255,7 @@ void ReplicatedStep::compute_in_parts(PlanInstance& instance, const StepInputs& 
 
 void ReplicatedStep::add_after_step_values(const PlanInstance& instance, const Batch& batch, int lane,
                                            int64_t nth) {
-  const std::span<float> block = current_->after_step_blocks[static_cast<size_t>(lane)];
+  const std::span<float> block = current_->after_step_blocks[lane];
   for (size_t i = 0; i < current_->after_step_parts.size(); ++i) {
     const BlockPart& part = current_->after_step_parts[i];
     const std::span<float> values =
@@ -279,7 +279,7 @@ void ReplicatedStep::contribute_nothing(int lane, int64_t nth) {
   for (size_t i = 0; i < current_->targets.parameters.size(); ++i)
     current_->gradients->add(lane, nth, i, block);
   if (!current_->after_step) return;
-  const std::span<float> values = current_->after_step_blocks[static_cast<size_t>(lane)];
+  const std::span<float> values = current_->after_step_blocks[lane];
   std::ranges::fill(values, 0.0F);
   for (size_t i = 0; i < current_->after_step_parts.size(); ++i)
     current_->after_step->add(lane, nth, i, values);

@@ -16,7 +16,7 @@ class LaneCopies {
 
   // Made on the first call, of the value that `host` has then.
   Array get(int lane, std::string_view name, const Array& host) {
-    auto& copies = of_lanes_[static_cast<size_t>(lane)];
+    auto& copies = of_lanes_[lane];
     auto found = copies.find(name);
     if (found == copies.end()) found = copies.emplace(name, host.clone()).first;
     return found->second;
@@ -24,7 +24,7 @@ class LaneCopies {
   // All of a lane's, or that of one variable on all lanes, take the value of `host(name)`.
   template <typename Host>
   void pull(int lane, const Host& host) {
-    for (auto& [name, copy] : of_lanes_[static_cast<size_t>(lane)]) take(copy, host(name));
+    for (auto& [name, copy] : of_lanes_[lane]) take(copy, host(name));
   }
   void refresh(std::string_view name, const Array& host) {
     for (auto& copies : of_lanes_)
@@ -69,7 +69,7 @@ class ReplicatedUpdate : public VariableUpdate {
   void apply_all(std::span<const size_t> parameters, std::span<const std::span<float>> gradients,
                  double scale, LaneThreads& lanes, const Team& team) override {
     lanes.run([&](int lane) {
-      ParameterUpdater& of_lane = lane == 0 ? updater() : *further_[static_cast<size_t>(lane - 1)];
+      ParameterUpdater& of_lane = lane == 0 ? updater() : *further_[lane - 1];
       for (size_t i = 0; i < gradients.size(); ++i) of_lane.apply(parameters[i], gradients[i], scale, team);
     });
   }

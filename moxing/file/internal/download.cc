@@ -50,7 +50,7 @@ struct RangedDownload {
       run->sent(length);
     }
     if (ranges_are_parts())
-      md5s[static_cast<size_t>(index)] = std::move(md5);
+      md5s[index] = std::move(md5);
     else
       hash_what_is_there(index);
   }
@@ -60,14 +60,14 @@ struct RangedDownload {
     if (!checks()) return;
     {
       const std::lock_guard lock(mutex);
-      there[static_cast<size_t>(index)] = true;
+      there[index] = true;
       if (hashing) return;
       hashing = true;
     }
     for (;;) {
       {
         const std::lock_guard lock(mutex);
-        if (hashed == count || !there[static_cast<size_t>(hashed)]) {
+        if (hashed == count || !there[hashed]) {
           hashing = false;
           return;
         }

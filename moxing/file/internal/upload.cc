@@ -101,7 +101,7 @@ struct PartsUpload {
     const CopyRun::Memory memory(*run, length);
     const std::string bytes = file.read(offset, length);
     const std::string md5 = s3::md5(bytes);
-    s3::Part& part = parts[static_cast<size_t>(index)];
+    s3::Part& part = parts[index];
     const auto there = begun.parts.find(index + 1);
     if (there != begun.parts.end() && there->second.size == length && there->second.etag == s3::hex(md5)) {
       part = {static_cast<int>(index) + 1, length, md5, there->second.etag};
@@ -206,8 +206,7 @@ void upload_from_memory(s3::Client& client, const s3::ObjectName& object, std::s
         [&](int64_t index) {
           const std::string_view bytes =
               content.substr(static_cast<size_t>(index * part_size), static_cast<size_t>(part_size));
-          parts[static_cast<size_t>(index)] =
-              client.upload_part(object, id, static_cast<int>(index) + 1, bytes, s3::md5(bytes));
+          parts[index] = client.upload_part(object, id, static_cast<int>(index) + 1, bytes, s3::md5(bytes));
         },
         [&](const std::exception_ptr& error) { failure = error; });
     workers.wait();
@@ -249,9 +248,8 @@ void copy_in_store(const std::shared_ptr<CopyRun>& run, const CopyItem& item) {
       run->workers, static_cast<int64_t>(parts->size()),
       [run, from, to, etag, size, part_size, id, parts](int64_t index) {
         const int64_t offset = index * part_size;
-        (*parts)[static_cast<size_t>(index)] =
-            run->client->copy_part(from, etag, offset, std::min(part_size, size - offset), to, id,
-                                   static_cast<int>(index) + 1, run->options.stop);
+        (*parts)[index] = run->client->copy_part(from, etag, offset, std::min(part_size, size - offset), to,
+                                                 id, static_cast<int>(index) + 1, run->options.stop);
       },
       [run, item, to, id, parts, size](std::exception_ptr error) {
         try {

@@ -160,7 +160,7 @@ class PickleReader {
     uint64_t count = 1;
     for (ValueId extent : as<Sequence>(parts[1], "a shape").items) {
       const int64_t size = as<int64_t>(extent, "an extent");
-      if (size < 0 || __builtin_mul_overflow(count, static_cast<uint64_t>(size), &count))
+      if (size < 0 || __builtin_mul_overflow(count, size, &count))
         fail("the shape of an array is impossible");
       array.shape.push_back(size);
     }

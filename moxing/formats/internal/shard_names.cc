@@ -80,7 +80,7 @@ void require_all_shards(const std::string& stem, const std::vector<ShardName>& s
   if (*indices.rbegin() >= count)
     throw DataError(fmt::format("'{}-{:05}-of-{:05}': a shard's number must be below {}", stem,
                                 *indices.rbegin(), count, count));
-  const auto present = static_cast<int64_t>(indices.size());
+  const int64_t present = indices.size();
   if (present == count) return;
   int64_t first = 0;
   while (indices.contains(first)) ++first;

@@ -7,7 +7,7 @@ namespace mox::image::internal {
 namespace {
 
 int random_start(const RandomStream& random, uint64_t position, int room) {
-  return static_cast<int>(random.below(position, static_cast<uint64_t>(room) + 1));
+  return random.below(position, static_cast<uint64_t>(room) + 1);
 }
 
 Region random_resized_region(const Augmentation& recipe, int width, int height, const RandomStream& random) {

@@ -53,9 +53,9 @@ int exif_orientation(std::span<const std::byte> tiff) {
   const TiffReader reader(tiff, big_endian);
   const int64_t directory = reader.number(4, 4);
   if (reader.number(2, 2) != 42) return kUpright;
-  const int64_t entries = reader.number(static_cast<uint64_t>(directory), 2);
+  const int64_t entries = reader.number(directory, 2);
   for (int64_t i = 0; i < entries; ++i) {
-    const auto entry = static_cast<uint64_t>(directory + 2 + 12 * i);
+    const uint64_t entry = directory + 2 + 12 * i;
     if (reader.number(entry, 2) != kOrientationTag) continue;
     const int64_t value = reader.number(entry + 8, bytes_of_integer(reader.number(entry + 2, 2)));
     return value >= 1 && value <= 8 ? static_cast<int>(value) : kUpright;

@@ -102,8 +102,8 @@ class JpegDecoder : public FormatDecoder {
     guarded([this] { jpeg_calc_output_dimensions(&info_); });
   }
 
-  int width() const override { return static_cast<int>(info_.output_width); }
-  int height() const override { return static_cast<int>(info_.output_height); }
+  int width() const override { return info_.output_width; }
+  int height() const override { return info_.output_height; }
   int orientation() const override { return orientation_; }
 
   int reduce(int denominator) override {

@@ -45,8 +45,8 @@ class PngDecoder : public FormatDecoder {
           fmt::format("'{}': this PNG image is cut off: {} bytes, and no end chunk", name, content.size()));
   }
 
-  int width() const override { return static_cast<int>(png_get_image_width(png_, info_)); }
-  int height() const override { return static_cast<int>(png_get_image_height(png_, info_)); }
+  int width() const override { return png_get_image_width(png_, info_); }
+  int height() const override { return png_get_image_height(png_, info_); }
 
   int orientation() const override {
     png_bytep exif = nullptr;

@@ -28,7 +28,7 @@ void round_weights(FilterValue&& filter_value, int count, double* exact, int16_t
 }  // namespace
 
 AxisGeometry::AxisGeometry(Filter filter, double begin, double size, int resized)
-    : origin_(static_cast<int>(std::floor(begin))),
+    : origin_(std::floor(begin)),
       touched_(static_cast<int>(std::ceil(begin + size)) - origin_),
       offset_(begin - origin_),
       scale_(size / resized),
@@ -44,19 +44,19 @@ int AxisGeometry::end(int output) const {
 }
 
 void Axis::prepare(Filter filter, const AxisGeometry& geometry, int begin, int size) {
-  first_.resize(static_cast<size_t>(size));
-  count_.resize(static_cast<size_t>(size));
+  first_.resize(size);
+  count_.resize(size);
   const int left = geometry.first(begin);
   taps_ = 0;
   for (int i = 0; i < size; ++i) {
     const int first = geometry.first(begin + i), count = geometry.end(begin + i) - first;
-    first_[static_cast<size_t>(i)] = first - left;
-    count_[static_cast<size_t>(i)] = count;
+    first_[i] = first - left;
+    count_[i] = count;
     taps_ = std::max(taps_, count);
   }
   stride_ = (taps_ + 1) / 2 * 2;
   weights_.assign(static_cast<size_t>(size) * static_cast<size_t>(stride_), 0);
-  exact_.resize(static_cast<size_t>(taps_));
+  exact_.resize(taps_);
   const double narrowed = 1 / geometry.grown();
   for (int i = 0; i < size; ++i) {
     // Where a source pixel's middle lies as the filter sees it, computed as Pillow does: box filters have

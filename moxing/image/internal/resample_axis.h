@@ -36,14 +36,14 @@ class Axis {
   // For outputs [begin, begin + size). Positions count from the first source pixel that is needed.
   void prepare(Filter filter, const AxisGeometry& geometry, int begin, int size);
 
-  int size() const { return static_cast<int>(first_.size()); }
-  int first(int i) const { return first_[static_cast<size_t>(i)]; }
-  int count(int i) const { return count_[static_cast<size_t>(i)]; }
+  int size() const { return first_.size(); }
+  int first(int i) const { return first_[i]; }
+  int count(int i) const { return count_[i]; }
   int end(int i) const { return first(i) + count(i); }
   int needed() const { return end(size() - 1); }  // source pixels
   int taps() const { return taps_; }              // the largest count
   int pairs() const { return stride_ / 2; }       // of weights that each output has, zeros behind its own
-  const int16_t* weights(int i) const { return &weights_[static_cast<size_t>(i * stride_)]; }
+  const int16_t* weights(int i) const { return &weights_[i * stride_]; }
 
  private:
   int taps_ = 0, stride_ = 0;

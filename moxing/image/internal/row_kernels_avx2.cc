@@ -152,7 +152,7 @@ void to_floats_avx2(const Columns& columns, const TapsView& taps, const NumberRo
     if (x + kGroupAvx2 > taps.outputs) {
       float all[kGroupAvx2];
       _mm256_storeu_ps(all, values);
-      std::memcpy(to, all, static_cast<size_t>(taps.outputs - x) * sizeof(float));
+      std::memcpy(to, all, (taps.outputs - x) * sizeof(float));
     } else if (row.streamed) {
       _mm256_stream_ps(to, values);
     } else {
@@ -178,7 +178,7 @@ void to_bfloat16s_avx2(const Columns& columns, const TapsView& taps, const Numbe
     const __m128i bits = bfloat16_avx2(normalised_avx2(pixels, row, plane));
     auto* const to = reinterpret_cast<__m128i*>(row.planes[plane] + x);
     if (x + kGroupAvx2 > taps.outputs)
-      std::memcpy(to, &bits, static_cast<size_t>(taps.outputs - x) * sizeof(BFloat16));
+      std::memcpy(to, &bits, (taps.outputs - x) * sizeof(BFloat16));
     else if (row.streamed)
       _mm_stream_si128(to, bits);
     else

@@ -19,7 +19,7 @@ const RowKernels& RowTaps::prepare(const Axis& axis, bool flip, bool avx512) {
 bool RowTaps::prepare_avx512(const Axis& axis, bool flip) {
   constexpr int kOutputs = 16, kVector = 32, kTap = 2;
   const int outputs = axis.size(), groups = (outputs + kOutputs - 1) / kOutputs, steps = axis.pairs();
-  int32_t* const starts = starts_.take(static_cast<size_t>(groups));
+  int32_t* const starts = starts_.take(groups);
   int16_t* weights = weights_.take(static_cast<size_t>(groups) * static_cast<size_t>(steps * kStepWeights));
   int16_t* places = places_.take(static_cast<size_t>(groups) * kVector);
   int farthest = 0;
@@ -56,7 +56,7 @@ void RowTaps::prepare_avx2(const Axis& axis, bool flip) {
   const int outputs = axis.size(), groups = (outputs + kOutputs - 1) / kOutputs,
             steps = (axis.taps() + kTap - 1) / kTap;
   const auto all = static_cast<size_t>(groups) * static_cast<size_t>(steps * kStepWeights);
-  int32_t* const starts = starts_.take(static_cast<size_t>(groups * kOutputs));
+  int32_t* const starts = starts_.take(groups * kOutputs);
   int16_t* const weights = weights_.take(all);
   std::fill_n(starts, groups * kOutputs, 0);
   std::fill_n(weights, all, int16_t{0});

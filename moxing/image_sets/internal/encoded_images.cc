@@ -30,7 +30,7 @@ class AugmentedImages : public RandomAccessSource {
     signature_ = {{options_.dtype, Shape{recipe.channels, recipe.height, recipe.width}}};
     if (images_->has_labels()) signature_.push_back(images_->label_type());
     if (options_.cache == ImageCache::kMemory)
-      kept_ = kept_in_memory(size(), static_cast<uint64_t>(options_.cache_bytes));
+      kept_ = kept_in_memory(size(), options_.cache_bytes);
     else if (options_.cache == ImageCache::kDirectory)
       kept_ = kept_in_directory(size(),
                                 {.directory = options_.cache_directory,
@@ -167,7 +167,7 @@ class AugmentedImages : public RandomAccessSource {
     const image::Augmentation& recipe = options_.augmentation;
     if (recipe.crop == image::Crop::kCentre || recipe.crop == image::Crop::kRandom)
       return recipe.resize_shorter_max;
-    return static_cast<int>(std::lround(std::max(recipe.height, recipe.width) * 8.0 / 7));
+    return std::lround(std::max(recipe.height, recipe.width) * 8.0 / 7);
   }
   std::string describe_content() const {
     if (keeps_bytes()) return "encoded";

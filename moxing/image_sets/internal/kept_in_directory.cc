@@ -34,7 +34,7 @@ uint32_t checksum_of(std::span<const std::byte> label, std::span<const uint8_t> 
 bool read_at(int file, uint64_t offset, void* out, size_t bytes) {
   auto* to = static_cast<char*>(out);
   while (bytes > 0) {
-    const ssize_t got = ::pread(file, to, bytes, static_cast<off_t>(offset));
+    const ssize_t got = ::pread(file, to, bytes, offset);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return false;
     to += got;
@@ -47,7 +47,7 @@ bool read_at(int file, uint64_t offset, void* out, size_t bytes) {
 bool write_at(int file, uint64_t offset, const void* data, size_t bytes) {
   const auto* from = static_cast<const char*>(data);
   while (bytes > 0) {
-    const ssize_t done = ::pwrite(file, from, bytes, static_cast<off_t>(offset));
+    const ssize_t done = ::pwrite(file, from, bytes, offset);
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) return false;
     from += done;
@@ -60,11 +60,11 @@ bool write_at(int file, uint64_t offset, const void* data, size_t bytes) {
 class KeptInDirectory : public KeptImages {
  public:
   KeptInDirectory(int64_t images, const KeptDirectory& options)
-      : options_(options), entries_(static_cast<size_t>(images)), verified_(entries_.size()) {
+      : options_(options), entries_(images), verified_(entries_.size()) {
     take_a_free_copy();
     load_manifest();
     // What an interrupted run wrote behind the images that the manifest lists is of no use.
-    if (::ftruncate(file_, static_cast<off_t>(end_)) != 0) stop_keeping("cut");
+    if (::ftruncate(file_, end_) != 0) stop_keeping("cut");
   }
 
   ~KeptInDirectory() override {
@@ -85,8 +85,8 @@ class KeptInDirectory : public KeptImages {
     Place place;
     {
       const std::lock_guard lock(mutex_);
-      if (!entries_[static_cast<size_t>(index)]) return std::nullopt;
-      place = {*entries_[static_cast<size_t>(index)], verified_[static_cast<size_t>(index)]};
+      if (!entries_[index]) return std::nullopt;
+      place = {*entries_[index], verified_[index]};
     }
     const KeptEntry& entry = place.entry;
     FoundImage found;
@@ -113,7 +113,7 @@ class KeptInDirectory : public KeptImages {
     log_warning(fmt::format("'{}', offset {}: image {} of the cache is damaged and is made again",
                             path("images.bin"), entry.offset, index));
     const std::lock_guard lock(mutex_);
-    entries_[static_cast<size_t>(index)].reset();
+    entries_[index].reset();
     changed_ = true;
     if (place.verified) distrust();
     return std::nullopt;
@@ -134,7 +134,7 @@ class KeptInDirectory : public KeptImages {
                     .checksum = checksum_of(label, bytes)};
     {
       const std::lock_guard lock(mutex_);
-      if (!keeping_ || entries_[static_cast<size_t>(index)]) return;
+      if (!keeping_ || entries_[index]) return;
       entry.offset = end_;
       end_ = entry.end();
     }
@@ -142,8 +142,8 @@ class KeptInDirectory : public KeptImages {
                          write_at(file_, entry.offset + label.size(), bytes.data(), bytes.size());
     const std::lock_guard lock(mutex_);
     if (!written) return stop_keeping("write to");
-    entries_[static_cast<size_t>(index)] = entry;
-    verified_[static_cast<size_t>(index)] = true;
+    entries_[index] = entry;
+    verified_[index] = true;
     changed_ = true;
   }
 
@@ -166,8 +166,8 @@ class KeptInDirectory : public KeptImages {
 
   void mark_as_verified(int64_t index, const KeptEntry& entry) {
     const std::lock_guard lock(mutex_);
-    const auto& now = entries_[static_cast<size_t>(index)];
-    if (now && now->offset == entry.offset) verified_[static_cast<size_t>(index)] = true;
+    const auto& now = entries_[index];
+    if (now && now->offset == entry.offset) verified_[index] = true;
   }
 
   std::string path(const char* name) const { return (fs::path(copy_) / name).string(); }
@@ -219,8 +219,7 @@ class KeptInDirectory : public KeptImages {
     if (::fstat(file_, &status) != 0)
       throw IoError(fmt::format("cannot look at '{}': {}", path("images.bin"), std::strerror(errno)));
     std::string problem;
-    entries_ = parse_manifest(read_file(name), options_.identity, entries_.size(),
-                              static_cast<uint64_t>(status.st_size), &problem);
+    entries_ = parse_manifest(read_file(name), options_.identity, entries_.size(), status.st_size, &problem);
     if (!problem.empty()) log_warning(fmt::format("the cache '{}' is made anew: {}", copy_, problem));
     for (const auto& entry : entries_)
       if (entry) end_ = std::max(end_, entry->end());

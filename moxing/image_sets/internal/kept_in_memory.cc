@@ -16,13 +16,12 @@ constexpr uint64_t kLineBytes = 64;
 
 class KeptInMemory : public KeptImages {
  public:
-  KeptInMemory(int64_t images, uint64_t limit_bytes)
-      : limit_(limit_bytes), entries_(static_cast<size_t>(images)) {}
+  KeptInMemory(int64_t images, uint64_t limit_bytes) : limit_(limit_bytes), entries_(images) {}
 
   std::optional<FoundImage> find(int64_t index, NeededPixels, std::vector<uint8_t>*,
                                  std::span<std::byte> label) override {
     const std::lock_guard lock(mutex_);
-    const Entry& entry = entries_[static_cast<size_t>(index)];
+    const Entry& entry = entries_[index];
     if (entry.state != State::kThere) return std::nullopt;
     std::copy(entry.label.begin(), entry.label.end(), label.begin());
     return entry.image;  // stays until the end
@@ -35,7 +34,7 @@ class KeptInMemory : public KeptImages {
 
   void keep(int64_t index, const KeptImage& image, std::span<const std::byte> label) override {
     const std::span<const uint8_t> bytes = image.bytes();
-    Entry& entry = entries_[static_cast<size_t>(index)];
+    Entry& entry = entries_[index];
     uint8_t* memory = nullptr;
     {
       const std::lock_guard lock(mutex_);

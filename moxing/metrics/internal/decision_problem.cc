@@ -43,14 +43,14 @@ DecisionProblem decision_problem(const char* metric, const Tensor& scores, const
     problem.classes = 2;
   } else if (of_scores.rank() == 2 && is_one_a_row(of_labels)) {
     problem.kind = ProblemKind::kOneOfSeveral;
-    problem.classes = static_cast<size_t>(of_scores[1]);
+    problem.classes = of_scores[1];
     if (is_floating(labels.dtype()))
       refuse_metric(
           metric, where,
           fmt::format("the labels are {}; classes are integers (int32 or int64)", to_string(labels)));
   } else if (of_scores.rank() == 2 && of_scores == of_labels) {
     problem.kind = ProblemKind::kSeveralDecisions;
-    problem.classes = static_cast<size_t>(of_scores[1]);
+    problem.classes = of_scores[1];
     if (!problem.class_weights.empty())
       refuse_metric(metric, where,
                     "with several decisions a sample has no single class; give weights instead");
@@ -90,7 +90,7 @@ size_t DecisionProblem::label_of(const Sample& sample) const {
   if (!(label >= 0) || label >= static_cast<double>(classes) || label != std::floor(label))
     throw InvalidArgument(
         fmt::format("the label is {}; labels are whole numbers from 0 to {}", label, classes - 1));
-  return static_cast<size_t>(label);
+  return label;
 }
 
 bool DecisionProblem::is_positive(const Sample& sample, size_t index) {
@@ -105,7 +105,7 @@ std::optional<size_t> DecisionProblem::decision_of(const Sample& sample, double 
   for (const double score : scores)
     if (!std::isfinite(score)) return std::nullopt;
   if (kind == ProblemKind::kOneDecision) return scores[0] >= threshold ? 1 : 0;
-  return static_cast<size_t>(std::ranges::max_element(scores) - scores.begin());
+  return std::ranges::max_element(scores) - scores.begin();
 }
 
 double DecisionProblem::weight_of(const Sample& sample) const {

@@ -46,7 +46,7 @@ void update_elements(const ParameterUpdate& update, const Team& team, const Rule
   MOX_ASSERT(update.slots.size() == kSlots, "an update carries the slots that the optimizer asked for");
   for (const std::span<float>& slot : update.slots)
     MOX_ASSERT(slot.size() == update.value.size(), "a slot has its variable's shape");
-  team.parallel_for(static_cast<int64_t>(update.value.size()), kUpdateGrain, [&](int64_t begin, int64_t end) {
+  team.parallel_for(update.value.size(), kUpdateGrain, [&](int64_t begin, int64_t end) {
     const auto run = [&]<size_t... kIndex>(std::index_sequence<kIndex...>) {
       update_range(rule, end - begin, update.value.data() + begin, update.gradient.data() + begin,
                    update.slots[kIndex].data() + begin...);

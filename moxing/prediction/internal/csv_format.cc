@@ -25,9 +25,9 @@ class CsvPredictions : public PredictionsFile {
     std::string text = rows_ == 0 ? header(batch) : "";
     for (int64_t row = 0; row < batch.samples(); ++row) {
       text += std::to_string(batch.first_sample + row);
-      if (!batch.sample_names.empty()) text += ',' + csv_field(batch.sample_names[static_cast<size_t>(row)]);
+      if (!batch.sample_names.empty()) text += ',' + csv_field(batch.sample_names[row]);
       for (const auto& [name, value] : batch) {
-        const auto length = static_cast<size_t>(value.elements() / batch.samples());
+        const size_t length = value.elements() / batch.samples();
         for (size_t i = 0; i < length; ++i)
           text += ',' + number_text(value, static_cast<size_t>(row) * length + i, nullptr);
       }

@@ -30,10 +30,9 @@ class JsonLinesPredictions : public PredictionsFile {
     std::string text;
     for (int64_t row = 0; row < batch.samples(); ++row) {
       text += "{\"sample\":" + std::to_string(batch.first_sample + row);
-      if (!batch.sample_names.empty())
-        text += ",\"file\":" + json_text(batch.sample_names[static_cast<size_t>(row)]);
+      if (!batch.sample_names.empty()) text += ",\"file\":" + json_text(batch.sample_names[row]);
       for (const auto& [name, value] : batch) {
-        auto next = static_cast<size_t>(row * (value.elements() / batch.samples()));
+        size_t next = row * (value.elements() / batch.samples());
         text += "," + json_text(name) + ":" + nested_text(value, 1, &next);
       }
       text += "}\n";

@@ -84,7 +84,7 @@ class ZipArchive {
 
   void add(const std::string& name, std::string_view header, std::string_view content) {
     const uint32_t crc = crc32(std::as_bytes(std::span(content)), crc32(std::as_bytes(std::span(header))));
-    const auto size = static_cast<uint32_t>(header.size() + content.size());
+    const uint32_t size = header.size() + content.size();
     const std::string entry = common(crc, size, name);
     central_ += std::string("PK\x01\x02\x14\x00", 6) + entry;
     append_little(central_, uint16_t{0});  // comment

@@ -183,7 +183,7 @@ class Warmup final : public ScheduleFunction {
   // quotient as in `value`.
   int64_t whole_steps(double steps_per_epoch) const {
     const double per_unit = length_.unit == TrainingLength::Unit::kSteps ? 1 : steps_per_epoch;
-    int64_t step = static_cast<int64_t>(std::floor(length_.value * per_unit));
+    int64_t step = std::floor(length_.value * per_unit);
     while (step > 0 && length_.elapsed(step - 1, steps_per_epoch) >= length_.value) --step;
     while (length_.elapsed(step, steps_per_epoch) < length_.value) ++step;
     return step;

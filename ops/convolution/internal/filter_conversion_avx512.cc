@@ -180,7 +180,7 @@ void float_to_out_in(const Filter& f, const std::byte* plain, std::byte* blocked
 // For _mm512_permutex2var_epi16, which takes word w < 32 from its first vector and w - 32 from its second.
 struct WordIndices {
   alignas(64) int16_t words[32];
-  operator Vector() const { return _mm512_load_si512(words); }
+  operator Vector() const { return _mm512_load_si512(words); }  // NOLINT(google-explicit-constructor)
 };
 
 template <typename WordAt>

@@ -87,8 +87,8 @@ void compute_gradient(const GradientPlan& plan, int64_t shares, const KernelArgu
     for (int64_t share = first_share; share < last_share; ++share) {
       const int64_t first = tasks * share / shares, last = tasks * (share + 1) / shares;
       run(plan.problem, args.input<Element>(0), args.input<Element>(1),
-          std::span(plan.tasks).subspan(static_cast<size_t>(first), static_cast<size_t>(last - first)),
-          plan.parts == 1 ? dw : partial, scratch + share * kScratchFloats);
+          std::span(plan.tasks).subspan(first, last - first), plan.parts == 1 ? dw : partial,
+          scratch + share * kScratchFloats);
     }
   });
   if (plan.parts == 1) return;
@@ -133,7 +133,7 @@ Kernel pointwise_filter_kernel(const Node& node, const ConvolutionGeometry& geom
       is_low ? "pointwise:avx512_core_bf16" : "pointwise:avx512_core");
   kernel.input_layouts = {channel_blocked(geometry.x), channel_blocked(geometry.y)};
   const int64_t partial = plan.parts == 1 ? 0 : plan.parts * plan.filter_floats();
-  kernel.scratch_bytes = static_cast<size_t>(shares * kScratchFloats + partial) * sizeof(float);
+  kernel.scratch_bytes = (shares * kScratchFloats + partial) * sizeof(float);
   kernel.floating_point_operations = geometry.floating_point_operations();
   return kernel;
 }

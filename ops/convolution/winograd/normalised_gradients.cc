@@ -101,10 +101,9 @@ class NormalisedGradients {
                *variance_before = inputs_.variance_before.of<float>(args);
     std::array<double, 2 * ImageGroups::kMostChannels> totals = {};
     for (int64_t group = 0; group < groups_of_sums_; ++group, sums += 2 * channels())
-      for (int64_t i = 0; i < 2 * channels(); ++i) totals[static_cast<size_t>(i)] += sums[i];
+      for (int64_t i = 0; i < 2 * channels(); ++i) totals[i] += sums[i];
     for (int64_t c = 0; c < channels(); ++c) {
-      const ChannelGradient gradient(totals[static_cast<size_t>(c)],
-                                     totals[static_cast<size_t>(channels() + c)], forward_.batch * pixels(),
+      const ChannelGradient gradient(totals[c], totals[channels() + c], forward_.batch * pixels(),
                                      variance[c], epsilons_.behind);
       numbers.mean_dz[c] = gradient.mean_dz;
       numbers.slope[c] = gradient.slope;

@@ -31,11 +31,10 @@ const Kernels& kernels_of(const Problem& p) {
   return p.step == winograd::Step::kOne ? winograd::kernels_avx512(p.tile, p.window)
                                         : winograd::strided_kernels_avx512(p.step, p.before_y);
 }
-size_t filter_floats(const Problem& p) { return static_cast<size_t>(p.filter_points() * p.filter_stride()); }
+size_t filter_floats(const Problem& p) { return p.filter_points() * p.filter_stride(); }
 size_t chunk_floats(const Problem& p, int64_t chunk) {
   using winograd::point_stride;
-  return static_cast<size_t>(p.points() *
-                             (point_stride(chunk * p.in_channels) + point_stride(chunk * p.out_channels)));
+  return p.points() * (point_stride(chunk * p.in_channels) + point_stride(chunk * p.out_channels));
 }
 // Tiles at a time: what fits into the cache beside the filter, in steps of 12 as the kernels ask.
 int64_t chunk_of(const Problem& p) {
@@ -75,8 +74,7 @@ Kernel correlation_kernel(const Node& node, const Problem& problem, int image, i
           u + filter_floats(problem) + static_cast<size_t>(thread) * chunk_floats(problem, chunk));
     });
   });
-  kernel.input_layouts[static_cast<size_t>(image)] =
-      channel_blocked(node.inputs[static_cast<size_t>(image)].type());
+  kernel.input_layouts[image] = channel_blocked(node.inputs[image].type());
   kernel.output_layouts[0] = channel_blocked(node.outputs[0]);
   kernel.scratch_bytes = (static_cast<size_t>(problem.out_channels) + filter_floats(problem) +
                           static_cast<size_t>(team.size()) * chunk_floats(problem, chunk)) *

@@ -18,19 +18,17 @@ struct PhysicalDimension {
 std::vector<PhysicalDimension> physical_dimensions(const Layout& layout) {
   const size_t rank = layout.strides().size();
   std::vector<int64_t> block_size(rank, 1);
-  for (const Layout::Block& block : layout.blocks())
-    block_size[static_cast<size_t>(block.dimension)] *= block.size;
+  for (const Layout::Block& block : layout.blocks()) block_size[block.dimension] *= block.size;
   std::vector<PhysicalDimension> result;
   for (size_t d = 0; d < rank; ++d)
     result.push_back({static_cast<int>(d), layout.padded_extents()[d] / block_size[d], block_size[d]});
   std::erase_if(result,
                 [](const PhysicalDimension& p) { return p.extent == 1; });  // their strides mean nothing
   std::stable_sort(result.begin(), result.end(), [&](const PhysicalDimension& a, const PhysicalDimension& b) {
-    return layout.strides()[static_cast<size_t>(a.dimension)] >
-           layout.strides()[static_cast<size_t>(b.dimension)];
+    return layout.strides()[a.dimension] > layout.strides()[b.dimension];
   });
   for (const Layout::Block& block : layout.blocks()) {
-    int64_t& step = block_size[static_cast<size_t>(block.dimension)];
+    int64_t& step = block_size[block.dimension];
     step /= block.size;
     result.push_back({block.dimension, block.size, step});
   }
@@ -55,7 +53,7 @@ Access Access::broadcast(const Shape& shape, const Shape& output_shape, const La
   for (const PhysicalDimension& p : physical_dimensions(output_layout)) {
     const int axis = p.dimension - missing;
     const bool repeats = axis < 0 || shape[axis] == 1;
-    const int64_t stride = repeats ? 0 : plain_strides[static_cast<size_t>(axis)] * p.step;
+    const int64_t stride = repeats ? 0 : plain_strides[axis] * p.step;
     if (!access.extents_.empty() && access.strides_.back() == stride * p.extent) {
       access.extents_.back() *= p.extent;
       access.strides_.back() = stride;

@@ -42,7 +42,7 @@ template <typename To, typename From>
 void convert_all(const void* from, int64_t count, void* to) {
   // Not memcpy: an in-place kernel stores a register that may be the output's own memory.
   if constexpr (std::is_same_v<To, From>) {
-    std::memmove(to, from, static_cast<size_t>(count) * sizeof(To));
+    std::memmove(to, from, count * sizeof(To));
   } else if constexpr (std::is_same_v<From, BFloat16> && std::is_same_v<To, float>) {
     const From* source = static_cast<const From*>(from);
     To* target = static_cast<To*>(to);

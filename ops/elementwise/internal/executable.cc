@@ -32,10 +32,10 @@ int64_t choose_block(const std::vector<Access>& accesses) {
 // A register for each value; the registers of intermediate results are used again after their last reader.
 void allocate_registers(Executable* executable) {
   const Program& program = executable->program;
-  std::vector<size_t> last_use(static_cast<size_t>(program.values()), 0);
+  std::vector<size_t> last_use(program.values(), 0);
   for (size_t i = 0; i < program.instructions.size(); ++i)
     for (int operand : program.instructions[i].operands)
-      if (operand >= 0) last_use[static_cast<size_t>(operand)] = i;
+      if (operand >= 0) last_use[operand] = i;
   std::vector<int> free;
   for (int input = 0; input < program.inputs; ++input)
     executable->register_of.push_back(executable->registers++);
@@ -47,9 +47,9 @@ void allocate_registers(Executable* executable) {
     }
     std::vector<int> released;
     for (int operand : instruction.operands) {
-      if (operand < program.inputs || last_use[static_cast<size_t>(operand)] != i) continue;
-      const auto& producer = program.instructions[static_cast<size_t>(operand - program.inputs)];
-      const int its_register = executable->register_of[static_cast<size_t>(operand)];
+      if (operand < program.inputs || last_use[operand] != i) continue;
+      const auto& producer = program.instructions[operand - program.inputs];
+      const int its_register = executable->register_of[operand];
       if (producer.opcode != Opcode::kConstant &&
           std::find(released.begin(), released.end(), its_register) == released.end())
         released.push_back(its_register);
@@ -92,7 +92,7 @@ class Slice {
   };
 
   Register* register_of(int value) const {
-    return registers_ + executable_.register_of[static_cast<size_t>(value)] * executable_.block;
+    return registers_ + executable_.register_of[value] * executable_.block;
   }
 
   Values registers_of_values() const {
@@ -103,7 +103,7 @@ class Slice {
 
   // Whether input `i` is the same in every block.
   bool stays(int i) const {
-    const Access& access = executable_.accesses[static_cast<size_t>(i)];
+    const Access& access = executable_.accesses[i];
     return access.kind() == Access::Kind::kScalar ||
            (access.kind() == Access::Kind::kPeriodic && executable_.block % access.period() == 0);
   }
@@ -121,10 +121,10 @@ class Slice {
 
   // Fills the input's register with its elements for [begin, begin + count), and zeros up to a whole lane.
   void gather(int i, int64_t begin, int64_t count) {
-    const Access& access = executable_.accesses[static_cast<size_t>(i)];
-    const DType dtype = executable_.input_dtypes[static_cast<size_t>(i)];
+    const Access& access = executable_.accesses[i];
+    const DType dtype = executable_.input_dtypes[i];
     const size_t element = size_of(dtype);
-    const std::byte* from = arguments_.inputs[static_cast<size_t>(i)];
+    const std::byte* from = arguments_.inputs[i];
     Register* to = register_of(i);
     if (access.kind() == Access::Kind::kDirect) {
       load_elements(from + begin * static_cast<int64_t>(element), dtype, count, to);
@@ -141,8 +141,8 @@ class Slice {
   // The elements of input `i` where they lie, if that is possible; its register, filled, otherwise.
   const Register* load(int i, int64_t begin, int64_t count) {
     if (stays(i)) return register_of(i);
-    const Access& access = executable_.accesses[static_cast<size_t>(i)];
-    if (executable_.input_dtypes[static_cast<size_t>(i)] == dtype_of<Register> && count % kLane == 0) {
+    const Access& access = executable_.accesses[i];
+    if (executable_.input_dtypes[i] == dtype_of<Register> && count % kLane == 0) {
       const Register* from = arguments_.input<Register>(i);
       if (access.kind() == Access::Kind::kDirect) return from + begin;
       if (access.kind() == Access::Kind::kPeriodic && begin % access.period() + count <= access.period())

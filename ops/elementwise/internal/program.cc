@@ -31,7 +31,7 @@ int operand_count(Opcode opcode) { return facts(opcode).operands; }
 
 Program single_instruction(Opcode opcode) {
   Program program{.inputs = operand_count(opcode), .instructions = {{.opcode = opcode}}};
-  for (int i = 0; i < program.inputs; ++i) program.instructions[0].operands[static_cast<size_t>(i)] = i;
+  for (int i = 0; i < program.inputs; ++i) program.instructions[0].operands[i] = i;
   return program;
 }
 
@@ -77,7 +77,7 @@ std::optional<float> constant_result(const Program& program, std::span<const std
     alignas(64) Register operands[3] = {};
     bool all_known = true, zero_factor = false;
     for (int i = 0; i < operand_count(instruction.opcode); ++i) {
-      const auto& value = values[static_cast<size_t>(instruction.operands[static_cast<size_t>(i)])];
+      const auto& value = values[instruction.operands[i]];
       all_known &= value.has_value();
       zero_factor |= value == 0.0f && instruction.opcode == Opcode::kMul;
       operands[i].fill(value.value_or(0.0f));

@@ -312,7 +312,7 @@ std::optional<std::vector<Tensor>> recompute_convolution(const Node& node, const
   const ConvolutionInputs<Tensor> convolved = unpack<ConvolutionInputs>(made);
   const ConvolutionGeometry geometry =
       resolve_convolution(made.attributes, convolved.image.type(), convolved.filter.type());
-  const auto values = static_cast<double>(made.outputs[0].shape.elements());
+  const double values = made.outputs[0].shape.elements();
   if (geometry.groups != 1 || geometry.floating_point_operations() > kCheapConvolutionOperations * values)
     return std::nullopt;
   // Its image must be there anyway, and not be made again by recompute_image.

@@ -46,8 +46,8 @@ bool is_bias_of(const Tensor& bias, const Tensor& product) {
 std::optional<std::vector<Tensor>> add_bias(const Node& node, const RewriteView& view) {
   if (node.op != &bias_add_op() && node.op != &add_op()) return std::nullopt;
   for (const int side : {0, 1}) {
-    const Tensor& sum = node.inputs[static_cast<size_t>(side)];
-    const Tensor& bias = node.inputs[static_cast<size_t>(1 - side)];
+    const Tensor& sum = node.inputs[side];
+    const Tensor& bias = node.inputs[1 - side];
     const Op* product = sum.node()->op;
     const bool is_convolution = product == &conv2d_op() && node.op == &bias_add_op();
     if ((!is_convolution && product != &matmul_op()) || view.uses(sum) != 1) continue;

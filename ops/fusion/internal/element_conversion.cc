@@ -13,17 +13,16 @@ namespace {
 using Distances = std::vector<int64_t>;
 
 std::vector<Distances> distances_of(const Shape& shape, const Layout& layout) {
-  std::vector<Distances> all(static_cast<size_t>(shape.rank()));
+  std::vector<Distances> all(shape.rank());
   int64_t stride = 1;
   for (size_t d = all.size(); d-- > 0;) {
-    for (int64_t i = 0; i < shape[static_cast<int>(d)]; ++i)
-      all[d].push_back(layout.is_plain() ? i * stride : 0);
-    stride *= shape[static_cast<int>(d)];
+    for (int64_t i = 0; i < shape[d]; ++i) all[d].push_back(layout.is_plain() ? i * stride : 0);
+    stride *= shape[d];
   }
   if (layout.is_plain()) return all;
   for (size_t d = 0; d < all.size(); ++d)
     for (size_t i = 0; i < all[d].size(); ++i) {
-      int64_t rest = static_cast<int64_t>(i), step = 1;
+      int64_t rest = i, step = 1;
       for (auto block = layout.blocks().rbegin(); block != layout.blocks().rend(); ++block) {
         if (block->dimension == static_cast<int>(d)) {
           all[d][i] += rest % block->size * step;
@@ -68,9 +67,9 @@ Kernel element_conversion_kernel(const TensorType& type, const Layout& from, con
         *target = *source;
         return;
       }
-      const auto first_extent = static_cast<int64_t>(reading[0].size());
+      const int64_t first_extent = reading[0].size();
       run.team.parallel_for(first_extent, 1, [&](int64_t begin, int64_t end) {
-        for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
+        for (size_t i = begin; i < static_cast<size_t>(end); ++i) {
           if (reading.size() == 1)
             target[writing[0][i]] = source[reading[0][i]];
           else

@@ -45,7 +45,7 @@ std::vector<Tensor> with_low(const Node& node, const RewriteView& view, InputIsL
   Node& copy = view.target().copy_node(typed, std::move(inputs));
   std::vector<Tensor> outputs;
   for (size_t i = 0; i < copy.outputs.size(); ++i) {
-    const Tensor output = copy.output(static_cast<int>(i));
+    const Tensor output = copy.output(i);
     outputs.push_back(output_is_low(i) ? cast(output, DType::kFloat32, node.where) : output);
   }
   return outputs;

@@ -30,8 +30,7 @@ Kernel gather_kernel(const Node& node, int axis, std::string index_name, std::st
         args.team.parallel_for(view.outer * count, grain, [&](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i)
             std::memcpy(target + i * slice_bytes,
-                        source + (i / count * view.extent + indices[i % count]) * slice_bytes,
-                        static_cast<size_t>(slice_bytes));
+                        source + (i / count * view.extent + indices[i % count]) * slice_bytes, slice_bytes);
         });
       },
       "copy");

@@ -14,7 +14,7 @@ bool outer_product_pays(int64_t m, int64_t k, int64_t n) {
 }
 
 size_t outer_product_scratch(int64_t n, const Team& team) {
-  return static_cast<size_t>(team.size() * kPanelRows * n) * sizeof(float);
+  return (team.size() * kPanelRows * n) * sizeof(float);
 }
 
 void outer_product_in_parts(const OuterProduct& p, float* scratch, const PartListener& parts,

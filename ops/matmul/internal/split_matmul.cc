@@ -11,9 +11,7 @@ bool split_matmul_pays(int64_t m, int64_t k, int64_t n, const Team& team) {
          k * n >= 1024 * 1024 && team.size() <= kParts;
 }
 
-size_t split_matmul_scratch(int64_t m, int64_t n) {
-  return static_cast<size_t>(kParts * m * n) * sizeof(float);
-}
+size_t split_matmul_scratch(int64_t m, int64_t n) { return (kParts * m * n) * sizeof(float); }
 
 void split_matmul(const SplitMatmul& p, float* scratch, const Team& team) {
   team.parallel_for(kParts, 1, [&](int64_t first, int64_t last) {

@@ -36,7 +36,7 @@ struct Image {
   bool goes_by_groups() const;
 
   // Two numbers a channel of each plane, [2][width], at the beginning of scratch memory.
-  size_t partial_bytes() const { return static_cast<size_t>(2 * groups * padded_channels()) * sizeof(float); }
+  size_t partial_bytes() const { return (2 * groups * padded_channels()) * sizeof(float); }
   float* partial(std::byte* scratch, int64_t group, int64_t block) const {
     return reinterpret_cast<float*>(scratch) + 2 * (block * groups + group) * width;
   }

@@ -181,7 +181,7 @@ void sum_lanes(const MaxPooling& pooling, const Covering& rows, const Covering& 
   __m256 sum[kVectors];
   for (int v = 0; v < kVectors; ++v) sum[v] = _mm256_setzero_ps();
   for_each_covering(pooling, rows, columns, row, column, [&](int64_t place, int64_t position) {
-    const __m256i here = _mm256_set1_epi32(static_cast<int>(position));
+    const __m256i here = _mm256_set1_epi32(position);
     for (int v = 0; v < kVectors; ++v) {
       const int64_t at = place * width + v * kLanes;
       const __m256i won = _mm256_cmpeq_epi32(load_places(winner + at), here);
@@ -214,7 +214,7 @@ void copy_pixel(const Element* from, Element* to, int64_t width) {
   if (width == kUsual)
     std::memcpy(to, from, kUsual * sizeof(Element));
   else
-    std::memcpy(to, from, static_cast<size_t>(width) * sizeof(Element));
+    std::memcpy(to, from, width * sizeof(Element));
 }
 
 // visit(the pixel's offset in x, in y) for the windows of a row.

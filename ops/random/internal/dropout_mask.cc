@@ -29,9 +29,7 @@ struct PhiloxWords {
   __m256i word[4];
 };
 
-__m256i broadcast(uint64_t value) {
-  return _mm256_set1_epi32(static_cast<int>(static_cast<uint32_t>(value)));
-}
+__m256i broadcast(uint64_t value) { return _mm256_set1_epi32(static_cast<uint32_t>(value)); }
 
 // Philox4x32-10 (runtime/base/random.h) of eight consecutive counters at once; the first is a multiple of 8,
 // so that none of them carries into the upper half. Intrinsics, because compilers do not find the 32 x 32 ->
@@ -79,9 +77,9 @@ void apply_tile(const float* x, const uint8_t* mask, float* y, float scale) {
 // The last tile may be cut short: it goes through a buffer of full size.
 void apply_part_of_tile(const float* x, const uint8_t* mask, float* y, int64_t count, float scale) {
   float buffer[kDropoutTile] = {};
-  std::memcpy(buffer, x, static_cast<size_t>(count) * sizeof(float));
+  std::memcpy(buffer, x, count * sizeof(float));
   apply_tile(buffer, mask, buffer, scale);
-  std::memcpy(y, buffer, static_cast<size_t>(count) * sizeof(float));
+  std::memcpy(y, buffer, count * sizeof(float));
 }
 
 template <typename Draw>

@@ -30,7 +30,7 @@ Kernel random_kernel(const Node& node,
         const RandomStream stream = stream_of(node_key, args);
         float* out = args.output<float>(0);
         args.team.parallel_for(elements, kNumbersPerThread, [&](int64_t begin, int64_t end) {
-          fill(stream, {out + begin, out + end}, static_cast<uint64_t>(begin));
+          fill(stream, {out + begin, out + end}, begin);
         });
       },
       "philox");

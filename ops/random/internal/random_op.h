@@ -12,7 +12,7 @@ namespace mox::internal {
 
 // The stream of a node's values at a step: `node_key` is stable_hash(node.name).
 inline RandomStream stream_of(uint64_t node_key, const KernelArguments& args) {
-  return RandomStream(args.seed, mix_hash(node_key, static_cast<uint64_t>(args.step)));
+  return RandomStream(args.seed, mix_hash(node_key, args.step));
 }
 
 // The type given by the attribute "shape": float32.

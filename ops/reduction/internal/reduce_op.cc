@@ -14,9 +14,8 @@ namespace mox {
 namespace {
 
 std::vector<bool> reduced_axes(const Node& node) {
-  std::vector<bool> reduced(static_cast<size_t>(node.inputs[0].shape().rank()), false);
-  for (int64_t axis : node.attributes.get<std::vector<int64_t>>("axes"))
-    reduced[static_cast<size_t>(axis)] = true;
+  std::vector<bool> reduced(node.inputs[0].shape().rank(), false);
+  for (int64_t axis : node.attributes.get<std::vector<int64_t>>("axes")) reduced[axis] = true;
   return reduced;
 }
 
@@ -24,7 +23,7 @@ Shape reduced_shape(const Shape& shape, const std::vector<int64_t>& axes, bool k
   std::vector<int64_t> dims;
   for (int64_t axis = 0; axis < shape.rank(); ++axis) {
     if (std::find(axes.begin(), axes.end(), axis) == axes.end()) {
-      dims.push_back(shape[static_cast<int>(axis)]);
+      dims.push_back(shape[axis]);
     } else if (keep_dims) {
       dims.push_back(1);
     }
@@ -67,8 +66,7 @@ std::vector<TensorType> infer_floating_reduction(const OpCall& call) {
 
 std::vector<TensorType> infer_extreme_reduction(const OpCall& call) {
   for (int64_t axis : call.attributes.get<std::vector<int64_t>>("axes"))
-    call.require(call.shape(0)[static_cast<int>(axis)] > 0,
-                 "at least one element along each axis that is reduced");
+    call.require(call.shape(0)[axis] > 0, "at least one element along each axis that is reduced");
   return infer_numeric_reduction(call);
 }
 

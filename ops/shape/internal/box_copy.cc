@@ -14,7 +14,7 @@ BoxCopy::BoxCopy(const std::vector<int64_t>& extents, const Shape& source,
                  const std::vector<int64_t>& source_begin, const Shape& target,
                  const std::vector<int64_t>& target_begin, size_t element_bytes) {
   const std::vector<int64_t> source_strides = source.strides(), target_strides = target.strides();
-  const auto bytes = static_cast<int64_t>(element_bytes);
+  const int64_t bytes = element_bytes;
   // Adjacent axes whose elements follow each other on both sides become one.
   std::vector<Axis> axes{{1, bytes, bytes}};
   bool empty = false;
@@ -49,7 +49,7 @@ void BoxCopy::run(const std::byte* source, std::byte* target, const Team& team) 
   target += target_offset_;
   if (rows_ == 1 && row_.extent == 1) {
     team.parallel_for(run_bytes_, kBytesPerThread, [&](int64_t begin, int64_t end) {
-      std::memcpy(target + begin, source + begin, static_cast<size_t>(end - begin));
+      std::memcpy(target + begin, source + begin, end - begin);
     });
     return;
   }
@@ -66,8 +66,7 @@ void BoxCopy::run(const std::byte* source, std::byte* target, const Team& team) 
         rest /= axis.extent;
       }
       for (int64_t i = first; i < last; ++i)
-        std::memcpy(to + i * row_.target_stride, from + i * row_.source_stride,
-                    static_cast<size_t>(run_bytes_));
+        std::memcpy(to + i * row_.target_stride, from + i * row_.source_stride, run_bytes_);
       at += last - first;
     }
   });

@@ -36,7 +36,7 @@ Permute::Permute(const Shape& source, const std::vector<int>& permutation, size_
   if (source.elements() == 0) return;
   const std::vector<int64_t> strides = source.strides();
   for (int axis : permutation) {
-    const int64_t extent = source[axis], stride = strides[static_cast<size_t>(axis)];
+    const int64_t extent = source[axis], stride = strides[axis];
     if (extent == 1) continue;
     if (!axes_.empty() && axes_.back().source_stride == stride * extent) {
       axes_.back().extent *= extent;

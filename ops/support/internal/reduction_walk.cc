@@ -23,7 +23,7 @@ ReductionWalk walk_reduction(const Shape& shape, const std::vector<bool>& reduce
   std::vector<Axis> axes;
   const std::vector<int64_t> strides = shape.strides();
   for (int a = 0; a < shape.rank(); ++a) {
-    const size_t i = static_cast<size_t>(a);
+    const size_t i = a;
     (reduced[i] ? walk.reduced_elements : walk.results) *= shape[a];
     if (shape[a] == 1) continue;
     if (!axes.empty() && axes.back().reduced == reduced[i]) {

@@ -16,7 +16,7 @@ class Barrier : public Operation {
   bool advance(Transport& transport, std::vector<Transport::Request>& requests) override {
     const int size = static_cast<int>(members_.size());
     if (distance_ >= size) return false;
-    const auto member = [&](int place) { return members_[static_cast<size_t>((place + size) % size)]; };
+    const auto member = [&](int place) { return members_[(place + size) % size]; };
     const int own = static_cast<int>(std::ranges::lower_bound(members_, transport.rank()) - members_.begin());
     requests.push_back(transport.receive(member(own - distance_), kCollectiveTag, std::span(&heard_, 1)));
     requests.push_back(transport.send(member(own + distance_), kCollectiveTag, std::span(&told_, 1)));
@@ -71,7 +71,7 @@ class Allgather : public Operation {
     if (started_) return false;
     started_ = true;
     const int size = transport.size(), rank = transport.rank();
-    auto text = [&](int r) -> std::string& { return (*results_)[static_cast<size_t>(r)]; };
+    auto text = [&](int r) -> std::string& { return (*results_)[r]; };
     text(rank).assign(reinterpret_cast<const char*>(data_.data()), data_.size());
     for (int step = 1; step < size; ++step) {
       const int peer = (rank + step) % size;

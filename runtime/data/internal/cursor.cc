@@ -16,8 +16,8 @@ using Json = nlohmann::ordered_json;
 constexpr int kVersion = 1;
 
 uint64_t checksum(const Cursor& cursor) {
-  uint64_t hash = mix_hash(cursor.seed, static_cast<uint64_t>(cursor.batches));
-  hash = mix_hash(hash, static_cast<uint64_t>(cursor.samples));
+  uint64_t hash = mix_hash(cursor.seed, cursor.batches);
+  hash = mix_hash(hash, cursor.samples);
   for (const auto& stage : cursor.stages) hash = mix_hash(hash, stable_hash(stage));
   for (uint64_t value : cursor.state) hash = mix_hash(hash, value);
   for (const auto& content : cursor.contents) hash = mix_hash(hash, stable_hash(content));

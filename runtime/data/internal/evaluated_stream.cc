@@ -84,7 +84,7 @@ bool EvaluatedStream::fill() {
   used_ = 0;
   start_.clear();
   child_->save(&start_);
-  const size_t arity = static_cast<size_t>(child_->arity());
+  const size_t arity = child_->arity();
   leaves_.resize(kChunk * arity);
   size_t count = 0;
   std::exception_ptr end;

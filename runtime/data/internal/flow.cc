@@ -39,8 +39,8 @@ struct Flow::Graph {
                     publish(&owner);
                     return ticket;
                   }),
-          limiter(graph, static_cast<size_t>(limit)),
-          evaluate(graph, static_cast<size_t>(threads),
+          limiter(graph, limit),
+          evaluate(graph, threads,
                    [&owner](Ticket* ticket) {
                      observe(&kGraphBuilt);
                      owner.evaluate_one(ticket);

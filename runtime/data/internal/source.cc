@@ -39,7 +39,7 @@ class SourceEvaluator : public ElementEvaluator {
 
   Element make(const Leaf* leaves) const override {
     Element rows;
-    if (has_views_ && source_->view(static_cast<int64_t>(leaves->index), 1, &rows)) {
+    if (has_views_ && source_->view(leaves->index, 1, &rows)) {
       for (size_t c = 0; c < rows.size(); ++c) rows[c] = rows[c].reshaped(type().components[c].shape);
       return rows;
     }
@@ -54,28 +54,24 @@ class SourceEvaluator : public ElementEvaluator {
 
   void write(const Leaf* leaves, std::span<std::byte* const> destinations) const override {
     try {
-      source_->read(static_cast<int64_t>(leaves->index), SampleContext{seed_, leaves->epoch, leaves->index},
-                    destinations);
+      source_->read(leaves->index, SampleContext{seed_, leaves->epoch, leaves->index}, destinations);
     } catch (...) {
       rethrow_with_sample(label_, *leaves);
     }
   }
 
   void append_names(const Leaf* leaves, std::vector<std::string>* names) const override {
-    names->push_back(source_->name(static_cast<int64_t>(leaves->index)));
+    names->push_back(source_->name(leaves->index));
   }
 
-  void will_read(const Leaf* leaves) const override {
-    source_->will_read(static_cast<int64_t>(leaves->index));
-  }
+  void will_read(const Leaf* leaves) const override { source_->will_read(leaves->index); }
 
   bool view(const Leaf* leaves, size_t stride, size_t count, Element* rows) const override {
     if (!has_views_) return false;
     for (size_t i = 1; i < count; ++i)
       if (leaves[i * stride].index != leaves->index + i) return false;
     Element views;
-    if (!source_->view(static_cast<int64_t>(leaves->index), static_cast<int64_t>(count), &views))
-      return false;
+    if (!source_->view(leaves->index, count, &views)) return false;
     rows->insert(rows->end(), views.begin(), views.end());
     return true;
   }
@@ -140,7 +136,7 @@ class SourceNode : public Node {
 
   Compiled compile(CompileContext& context) const override {
     const uint64_t seed = context.stage_seed(context.new_stage());
-    return {.indexed = std::make_shared<SourceIndexed>(static_cast<uint64_t>(source_->size())),
+    return {.indexed = std::make_shared<SourceIndexed>(source_->size()),
             .stream = nullptr,
             .evaluator =
                 std::make_shared<SourceEvaluator>(element_type(), source_, label(), context.execution, seed)};

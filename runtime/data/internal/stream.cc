@@ -21,7 +21,7 @@ void IndexedStream::reset(uint64_t epoch) {
 
 bool IndexedStream::next(Leaf* out) {
   if (position_ == indexed_->size()) return false;
-  indexed_->resolve(epoch_, position_++, 1, out, static_cast<size_t>(arity()));
+  indexed_->resolve(epoch_, position_++, 1, out, arity());
   return true;
 }
 

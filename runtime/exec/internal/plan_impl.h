@@ -66,8 +66,7 @@ struct Plan::Impl {
 
   // The value whose memory `value` lives in.
   int root(int value) const {
-    while (values[static_cast<size_t>(value)].alias_of >= 0)
-      value = values[static_cast<size_t>(value)].alias_of;
+    while (values[value].alias_of >= 0) value = values[value].alias_of;
     return value;
   }
 };

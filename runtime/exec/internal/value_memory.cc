@@ -28,7 +28,7 @@ bool may_overwrite(const Plan::Impl& plan, const PlanInstruction& instruction, i
 std::pair<size_t, int> most_at_once(const std::vector<MemoryBlock>& blocks, size_t instructions) {
   std::vector<int64_t> change(instructions + 1, 0);
   for (const MemoryBlock& block : blocks) {
-    change[static_cast<size_t>(block.first_instruction)] += static_cast<int64_t>(block.bytes);
+    change[block.first_instruction] += static_cast<int64_t>(block.bytes);
     if (static_cast<size_t>(block.last_instruction) < instructions)
       change[static_cast<size_t>(block.last_instruction) + 1] -= static_cast<int64_t>(block.bytes);
   }
@@ -52,10 +52,10 @@ void share_in_place(Plan::Impl& plan) {
     PlanInstruction& instruction = plan.instructions[s];
     std::set<int> taken;  // an input's memory goes to one output at most
     for (auto [output_index, input_index] : instruction.kernel.in_place) {
-      const int output = instruction.outputs[static_cast<size_t>(output_index)];
-      const int input = plan.root(instruction.inputs[static_cast<size_t>(input_index)]);
-      PlanValue& to = plan.values[static_cast<size_t>(output)];
-      PlanValue& from = plan.values[static_cast<size_t>(input)];
+      const int output = instruction.outputs[output_index];
+      const int input = plan.root(instruction.inputs[input_index]);
+      PlanValue& to = plan.values[output];
+      PlanValue& from = plan.values[input];
       if (to.alias_of >= 0 || to.storage != Storage::kArena || from.storage != Storage::kArena) continue;
       if (gradients.contains(input)) continue;
       if (from.last_instruction != static_cast<int>(s) || to.layout.bytes() != from.layout.bytes()) continue;
@@ -88,13 +88,13 @@ void schedule_gradient_events(Plan::Impl& plan, const std::vector<std::string>& 
   std::map<std::string, int> variable_read;
   for (const PlanValue& value : plan.values)
     if (value.storage == Storage::kVariable && value.alias_of < 0)
-      variable_read[plan.variables[static_cast<size_t>(value.index)]] = value.last_instruction;
+      variable_read[plan.variables[value.index]] = value.last_instruction;
   std::map<int, int> memory_read;  // by the value that owns it
   for (size_t s = 0; s < plan.instructions.size(); ++s)
     for (int input : plan.instructions[s].inputs) memory_read[plan.root(input)] = static_cast<int>(s);
   for (size_t g = 0; g < plan.gradients.size(); ++g) {
     const int root = plan.root(plan.gradients[g]);
-    int instruction = plan.values[static_cast<size_t>(root)].first_instruction;
+    int instruction = plan.values[root].first_instruction;
     if (auto read = variable_read.find(gradient_variables[g]); read != variable_read.end())
       instruction = std::max(instruction, read->second);
     if (auto read = memory_read.find(root); read != memory_read.end())
@@ -109,18 +109,17 @@ void schedule_gradient_events(Plan::Impl& plan, const std::vector<std::string>& 
 void hand_over_in_parts(Plan::Impl& plan, const std::vector<std::string>& gradient_variables) {
   for (GradientEvent& event : plan.gradient_events) {
     const int value = plan.root(plan.gradients[event.gradient]);
-    PlanInstruction& instruction =
-        plan.instructions[static_cast<size_t>(plan.values[static_cast<size_t>(value)].first_instruction)];
+    PlanInstruction& instruction = plan.instructions[plan.values[value].first_instruction];
     const auto reads = [&](int input) { return plan.root(input) == value; };
     // The instruction that computes the gradient may be the last that reads the variable: it would read what
     // is updated meanwhile.
     const auto is_variable = [&](int input) {
-      const PlanValue& root = plan.values[static_cast<size_t>(plan.root(input))];
+      const PlanValue& root = plan.values[plan.root(input)];
       return root.storage == Storage::kVariable &&
-             plan.variables[static_cast<size_t>(root.index)] == gradient_variables[event.gradient];
+             plan.variables[root.index] == gradient_variables[event.gradient];
     };
     if (!instruction.kernel.instantiate_in_parts || instruction.outputs != std::vector<int>{value} ||
-        event.instruction != plan.values[static_cast<size_t>(value)].first_instruction ||
+        event.instruction != plan.values[value].first_instruction ||
         std::ranges::any_of(instruction.inputs, is_variable) ||
         std::ranges::count(plan.gradients, value, [&](int gradient) { return plan.root(gradient); }) != 1 ||
         std::ranges::any_of(plan.instructions, [&](const PlanInstruction& other) {
@@ -138,7 +137,7 @@ void let_gradients_share_memory(Plan::Impl& plan) {
   for (const GradientEvent& event : plan.gradient_events) {
     if (event.in_parts) continue;
     const int root = plan.root(plan.gradients[event.gradient]);
-    PlanValue& value = plan.values[static_cast<size_t>(root)];
+    PlanValue& value = plan.values[root];
     value.storage = Storage::kArena;
     value.last_instruction = event.instruction;
   }

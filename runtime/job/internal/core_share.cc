@@ -43,10 +43,10 @@ RankCores RankCores::from_bytes(const std::string& bytes) {
 }
 
 cpu_set_t share_of_cores(std::span<const RankCores> ranks, int own) {
-  const RankCores& self = ranks[static_cast<size_t>(own)];
+  const RankCores& self = ranks[own];
   int sharers = 0, place = 0, of_machine = 0;
   for (int rank = 0; rank < static_cast<int>(ranks.size()); ++rank) {
-    const RankCores& other = ranks[static_cast<size_t>(rank)];
+    const RankCores& other = ranks[rank];
     if (other.machine == self.machine) ++of_machine;
     if (other.kernel != self.kernel || !CPU_EQUAL(&other.allowed, &self.allowed)) continue;
     if (rank < own) ++place;

@@ -83,7 +83,7 @@ RankWatch::~RankWatch() {
   ::close(wake_[1]);
 }
 
-std::string RankWatch::name_of(int rank) const { return names_[static_cast<size_t>(rank)]; }
+std::string RankWatch::name_of(int rank) const { return names_[rank]; }
 
 void RankWatch::loop() {
   for (;;) {
@@ -176,7 +176,7 @@ void RankWatch::note_left(int rank) {
   bool all = false;
   {
     std::lock_guard lock(mutex_);
-    left_[static_cast<size_t>(rank)] = true;
+    left_[rank] = true;
     all = std::ranges::count(left_, false) == 0;
     if (rank_ == 0 && all) finished_ = true;
   }
@@ -235,7 +235,7 @@ void RankWatch::leave() {
   bool all = false;
   {
     std::lock_guard lock(mutex_);
-    left_[static_cast<size_t>(rank_)] = true;
+    left_[rank_] = true;
     all = std::ranges::count(left_, false) == 0;
     if (rank_ == 0 && all) finished_ = true;
   }
@@ -246,7 +246,7 @@ void RankWatch::leave() {
 
 bool RankWatch::has_left(int rank) const {
   std::lock_guard lock(mutex_);
-  return left_[static_cast<size_t>(rank)];
+  return left_[rank];
 }
 
 }  // namespace mox::internal

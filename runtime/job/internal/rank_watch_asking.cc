@@ -61,7 +61,7 @@ void RankWatch::note_status(int rank, const std::string& line) {
     if (rank_ != 0) return tell(peers_[0], "status " + text);
   }
   if (askers_.empty()) return;  // too late
-  heard_[static_cast<size_t>(rank)] = text;
+  heard_[rank] = text;
   if (std::ranges::count(heard_, "") == 0) end_asking();
 }
 

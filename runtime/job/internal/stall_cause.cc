@@ -54,9 +54,9 @@ StallCause find_stall_cause(std::span<const RankStatus> statuses, int from) {
   while (!to_follow.empty()) {
     const int rank = to_follow.back();
     to_follow.pop_back();
-    if (rank < 0 || static_cast<size_t>(rank) >= statuses.size() || seen[static_cast<size_t>(rank)]) continue;
-    seen[static_cast<size_t>(rank)] = true;
-    const RankStatus& status = statuses[static_cast<size_t>(rank)];
+    if (rank < 0 || static_cast<size_t>(rank) >= statuses.size() || seen[rank]) continue;
+    seen[rank] = true;
+    const RankStatus& status = statuses[rank];
     if (status.answers && !status.missing.empty()) {
       to_follow.insert(to_follow.end(), status.missing.begin(), status.missing.end());
       cause.circle.push_back(rank);
@@ -64,14 +64,13 @@ StallCause find_stall_cause(std::span<const RankStatus> statuses, int from) {
       cause.ranks.push_back(rank);
     }
   }
-  const auto is_silent = [&](int rank) { return !statuses[static_cast<size_t>(rank)].answers; };
+  const auto is_silent = [&](int rank) { return !statuses[rank].answers; };
   if (std::ranges::any_of(cause.ranks, is_silent))
     std::erase_if(cause.ranks, [&](int rank) { return !is_silent(rank); });
   std::ranges::sort(cause.ranks);
   std::ranges::sort(cause.circle);
   const auto lacks_one = [&](int rank) {
-    return std::ranges::find_first_of(statuses[static_cast<size_t>(rank)].missing, cause.ranks) !=
-           statuses[static_cast<size_t>(rank)].missing.end();
+    return std::ranges::find_first_of(statuses[rank].missing, cause.ranks) != statuses[rank].missing.end();
   };
   const auto waiter = std::ranges::find_if(cause.circle, lacks_one);
   cause.waiter = lacks_one(from) || waiter == cause.circle.end() ? from : *waiter;
@@ -81,7 +80,7 @@ StallCause find_stall_cause(std::span<const RankStatus> statuses, int from) {
 
 int speaker(std::span<const RankStatus> statuses, int from) {
   for (size_t rank = 0; rank < statuses.size(); ++rank)
-    if (statuses[rank].answers && !statuses[rank].missing.empty()) return static_cast<int>(rank);
+    if (statuses[rank].answers && !statuses[rank].missing.empty()) return rank;
   return from;
 }
 

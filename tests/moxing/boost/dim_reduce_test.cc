@@ -31,13 +31,9 @@ struct SmallNetwork {
 
   double loss(std::span<const float> w, std::span<const float> x, std::span<const int32_t> y,
               std::span<float> gradient = {}) const {
-    const auto at = [&](int which, int64_t i) {
-      return static_cast<double>(w[static_cast<size_t>(order[which] + i)]);
-    };
+    const auto at = [&](int which, int64_t i) { return static_cast<double>(w[order[which] + i]); };
     std::vector<double> sums(gradient.size(), 0.0);
-    const auto add = [&](int which, int64_t i, double value) {
-      sums[static_cast<size_t>(order[which] + i)] += value;
-    };
+    const auto add = [&](int which, int64_t i, double value) { sums[order[which] + i] += value; };
     const auto samples = static_cast<int64_t>(y.size());
     double total = 0;
     std::vector<double> h(static_cast<size_t>(hidden)), z(static_cast<size_t>(out));
@@ -45,32 +41,31 @@ struct SmallNetwork {
       const auto sample = x.subspan(static_cast<size_t>(n * in), static_cast<size_t>(in));
       for (int64_t j = 0; j < hidden; ++j) {
         double sum = at(1, j);
-        for (int64_t i = 0; i < in; ++i) sum += sample[static_cast<size_t>(i)] * at(0, i * hidden + j);
-        h[static_cast<size_t>(j)] = std::tanh(sum);
+        for (int64_t i = 0; i < in; ++i) sum += sample[i] * at(0, i * hidden + j);
+        h[j] = std::tanh(sum);
       }
       double largest = -1e300, exponentials = 0;
       for (int64_t c = 0; c < out; ++c) {
         double sum = at(3, c);
-        for (int64_t j = 0; j < hidden; ++j) sum += h[static_cast<size_t>(j)] * at(2, j * out + c);
-        z[static_cast<size_t>(c)] = sum;
+        for (int64_t j = 0; j < hidden; ++j) sum += h[j] * at(2, j * out + c);
+        z[c] = sum;
         largest = std::max(largest, sum);
       }
       for (double& value : z) exponentials += std::exp(value - largest);
-      const auto label = y[static_cast<size_t>(n)];
-      total += std::log(exponentials) + largest - z[static_cast<size_t>(label)];
+      const auto label = y[n];
+      total += std::log(exponentials) + largest - z[label];
       if (gradient.empty()) continue;
       for (int64_t j = 0; j < hidden; ++j) {
         double down = 0;
         for (int64_t c = 0; c < out; ++c) {
-          const double dz =
-              (std::exp(z[static_cast<size_t>(c)] - largest) / exponentials - (c == label)) / samples;
+          const double dz = (std::exp(z[c] - largest) / exponentials - (c == label)) / samples;
           if (j == 0) add(3, c, dz);
-          add(2, j * out + c, h[static_cast<size_t>(j)] * dz);
+          add(2, j * out + c, h[j] * dz);
           down += dz * at(2, j * out + c);
         }
-        down *= 1 - h[static_cast<size_t>(j)] * h[static_cast<size_t>(j)];
+        down *= 1 - h[j] * h[j];
         add(1, j, down);
-        for (int64_t i = 0; i < in; ++i) add(0, i * hidden + j, sample[static_cast<size_t>(i)] * down);
+        for (int64_t i = 0; i < in; ++i) add(0, i * hidden + j, sample[i] * down);
       }
     }
     for (size_t i = 0; i < gradient.size(); ++i) gradient[i] = static_cast<float>(sums[i]);

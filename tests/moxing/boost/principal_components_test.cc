@@ -35,8 +35,8 @@ TEST(PrincipalComponentsTest, AreThoseOfNumPySingularValues) {
     const std::vector<float> row = row_of(found.basis, i);
     for (size_t j = 0; j < row.size(); ++j)
       ASSERT_NEAR(row[j], expected[static_cast<size_t>(i) * row.size() + j], 1e-6) << i << ", " << j;
-    EXPECT_NEAR(found.explained_variance[static_cast<size_t>(i)] / variance[static_cast<size_t>(i)], 1, 1e-6);
-    ratios += found.explained_ratio[static_cast<size_t>(i)];
+    EXPECT_NEAR(found.explained_variance[i] / variance[i], 1, 1e-6);
+    ratios += found.explained_ratio[i];
   }
   EXPECT_GT(ratios, 0.9);
   EXPECT_LT(ratios, 1);

@@ -64,9 +64,7 @@ TEST(SnapshotsTest, AreOneVectorInTheOrderOfNames) {
   for (const int64_t first : {0, 2, 3, 2999}) {  // across the border of the two variables, too
     std::vector<float> read(4);
     set.read(2, first, read);
-    for (int64_t j = 0; j < 4; ++j)
-      EXPECT_EQ(read[static_cast<size_t>(j)],
-                walk.values<float>()[static_cast<size_t>(2 * 3003 + first + j)]);
+    for (int64_t j = 0; j < 4; ++j) EXPECT_EQ(read[j], walk.values<float>()[2 * 3003 + first + j]);
   }
   EXPECT_THAT(set.describe(1, 5),
               AllOf(HasSubstr("snapshot-10.safetensors"), HasSubstr("'layer/w', element 2")));

@@ -24,8 +24,7 @@ std::span<const std::byte> bytes_of(const std::string& text) { return std::as_by
 // A file made by hand: the length of the header, the header, the data.
 std::string file_of(const std::string& header, const std::string& data) {
   std::string file(8, '\0');
-  for (int i = 0; i < 8; ++i)
-    file[static_cast<size_t>(i)] = static_cast<char>(uint64_t{header.size()} >> (8 * i));
+  for (int i = 0; i < 8; ++i) file[i] = static_cast<char>(uint64_t{header.size()} >> (8 * i));
   return file + header + data;
 }
 

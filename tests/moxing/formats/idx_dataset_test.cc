@@ -236,7 +236,7 @@ TEST(FashionMnist, IsReadWholeWhereItIsInstalled) {
     std::vector<int> counts(10);
     Pipeline pipeline(dataset.batch(1000), {});
     for (Batch batch; pipeline.next(&batch);)
-      for (int32_t label : batch.components[1].values<int32_t>()) ++counts[static_cast<size_t>(label)];
+      for (int32_t label : batch.components[1].values<int32_t>()) ++counts[label];
     for (int count : counts) EXPECT_EQ(count, size / 10);
   }
 }

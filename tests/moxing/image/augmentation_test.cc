@@ -46,7 +46,7 @@ TEST(ImageReader, NormalisesIntoPlanes) {
         const float expected =
             (static_cast<float>(bitmap.row(y)[x * kPixelBytes + c]) / 255 - kMean[channel]) /
             kStddev[channel];
-        ASSERT_NEAR(out[static_cast<size_t>((c * 20 + y) * 30 + x)], expected, 1e-6);
+        ASSERT_NEAR(out[(c * 20 + y) * 30 + x], expected, 1e-6);
       }
 }
 
@@ -97,10 +97,8 @@ TEST(ImageReader, PadsAndCrops) {
   for (uint64_t sample = 0; sample < 400; ++sample) {
     const auto out = read(recipe, encoded, {5, 0, sample});
     // The window's place and direction follow from any pixel inside, here the middle.
-    const auto red = [&](int x, int y) { return std::lround(out[static_cast<size_t>(y * 12 + x)] * 255); };
-    const auto green = [&](int x, int y) {
-      return std::lround(out[static_cast<size_t>(144 + y * 12 + x)] * 255);
-    };
+    const auto red = [&](int x, int y) { return std::lround(out[y * 12 + x] * 255); };
+    const auto green = [&](int x, int y) { return std::lround(out[144 + y * 12 + x] * 255); };
     const bool flipped = red(6, 6) < red(5, 6);
     const long dx = red(6, 6) - 1 - (flipped ? 5 : 6), dy = green(6, 6) - 1 - 6;
     seen.insert(std::to_string(dx) + "," + std::to_string(dy) + (flipped ? "f" : ""));

@@ -78,7 +78,7 @@ inline std::string encode_jpeg(const Bitmap& bitmap, JpegOptions options = {}) {
   for (int y = 0; y < bitmap.height; ++y) {
     std::memcpy(row.data(), bitmap.row(y), row.size());
     for (int x = 0; options.grey && x < bitmap.width; ++x)
-      row[static_cast<size_t>(x)] = static_cast<char>(bitmap.row(y)[x * kPixelBytes + 1]);
+      row[x] = static_cast<char>(bitmap.row(y)[x * kPixelBytes + 1]);
     JSAMPROW pointer = reinterpret_cast<JSAMPROW>(row.data());
     jpeg_write_scanlines(&info, &pointer, 1);
   }

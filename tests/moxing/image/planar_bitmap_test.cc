@@ -26,8 +26,7 @@ TEST(PlanarBitmap, SplitsRowsOfAnyWidth) {
   for (int width = 1; width <= 130; ++width) {
     SCOPED_TRACE(width);
     const auto pixels = std::make_unique<uint8_t[]>(static_cast<size_t>(width * kPixelBytes));
-    for (int i = 0; i < width * kPixelBytes; ++i)
-      pixels[static_cast<size_t>(i)] = static_cast<uint8_t>(7 * i + i / 251);
+    for (int i = 0; i < width * kPixelBytes; ++i) pixels[i] = static_cast<uint8_t>(7 * i + i / 251);
     std::unique_ptr<uint8_t[]> memory[kPlanes];
     uint8_t* planes[kPlanes];
     for (int c = 0; c < kPlanes; ++c) {
@@ -36,8 +35,7 @@ TEST(PlanarBitmap, SplitsRowsOfAnyWidth) {
     }
     split_pixels(pixels.get(), width, planes);
     for (int x = 0; x < width; ++x)
-      for (int c = 0; c < kPlanes; ++c)
-        ASSERT_EQ(planes[c][x], pixels[static_cast<size_t>(x * kPixelBytes + c)]) << x << " " << c;
+      for (int c = 0; c < kPlanes; ++c) ASSERT_EQ(planes[c][x], pixels[x * kPixelBytes + c]) << x << " " << c;
   }
 }
 

@@ -63,7 +63,7 @@ void expect_exact(const Bitmap& source, const Resampling& wanted, const Bitmap& 
       for (size_t i = 0; i < combined.size(); ++i)
         combined[i] += rows.values[k] * source.row(rows.first + static_cast<int>(k))[i];
     for (int x = 0; x < output.width; ++x) {
-      const Weights& own = columns[static_cast<size_t>(x)];
+      const Weights& own = columns[x];
       const auto h = static_cast<double>(own.values.size()), v = static_cast<double>(rows.values.size());
       const double bound = 0.5 + std::ldexp(1, -7) + std::min(v, 16.0) * std::ldexp(1, -9) +
                            255 * (h + v - 2) * std::ldexp(1, -15) + 1e-6;
@@ -274,8 +274,7 @@ TEST(ResamplePrecision, TakesRowsAndPartsOfImages) {
   for (int y = 0; y < needed.height; ++y)
     for (int c = 0; c < kPlanes; ++c)
       for (int x = 0; x < 83; ++x)
-        if (x < needed.x || x >= needed.x + needed.width)
-          part[static_cast<size_t>((y * kPlanes + c) * 83 + x)] ^= 0x5a;
+        if (x < needed.x || x >= needed.x + needed.width) part[(y * kPlanes + c) * 83 + x] ^= 0x5a;
   result = Bitmap(30, 41);
   resampler.prepare(wanted);
   resampler.add_image({83, 77, needed.y, needed.height, part.data()}, store);

@@ -19,9 +19,9 @@ namespace {
 Dataset samples(int64_t count) {
   Array images(DType::kFloat32, Shape{count, 2}), labels(DType::kInt32, Shape{count});
   for (int64_t i = 0; i < count; ++i) {
-    images.values<float>()[static_cast<size_t>(2 * i)] = static_cast<float>(i);
-    images.values<float>()[static_cast<size_t>(2 * i + 1)] = static_cast<float>(100 + i);
-    labels.values<int32_t>()[static_cast<size_t>(i)] = static_cast<int32_t>(i % 4);
+    images.values<float>()[2 * i] = static_cast<float>(i);
+    images.values<float>()[2 * i + 1] = static_cast<float>(100 + i);
+    labels.values<int32_t>()[i] = static_cast<int32_t>(i % 4);
   }
   return Dataset::from_arrays({images, labels});
 }
@@ -54,11 +54,10 @@ TEST(MixUp, MixesImagesAndLabelsAlike) {
       for (int64_t i = 0; fits && i < 5; ++i) {
         const int64_t first = base + i, second = base + (i + distance) % 5;
         const float image = share * static_cast<float>(first) + (1 - share) * static_cast<float>(second);
-        fits = std::abs(images[static_cast<size_t>(2 * i)] - image) < 1e-3 &&
-               std::abs(images[static_cast<size_t>(2 * i + 1)] - image - 100) < 1e-2;
+        fits = std::abs(images[2 * i] - image) < 1e-3 && std::abs(images[2 * i + 1] - image - 100) < 1e-2;
         for (int64_t c = 0; fits && c < 4; ++c) {
           const float mass = (first % 4 == c ? share : 0) + (second % 4 == c ? 1 - share : 0);
-          fits = std::abs(labels[static_cast<size_t>(i * 4 + c)] - mass) < 1e-3;
+          fits = std::abs(labels[i * 4 + c] - mass) < 1e-3;
         }
       }
       if (fits) {

@@ -29,7 +29,7 @@ float at(const Array& array, std::initializer_list<int64_t> index) {
   int64_t position = 0;
   int axis = 0;
   for (int64_t i : index) position = position * array.shape()[axis++] + i;
-  return array.values<float>()[static_cast<size_t>(position)];
+  return array.values<float>()[position];
 }
 
 class LayersTest : public ::testing::Test {
@@ -146,7 +146,7 @@ TEST_F(LayersTest, DenseIsAProductAndABias) {
     for (int64_t j = 0; j < 2; ++j) {
       float sum = at(bias, {j});
       for (int64_t i = 0; i < 4; ++i) sum += at(x, {n, i}) * at(kernel, {i, j});
-      expected.values<float>()[static_cast<size_t>(n * 2 + j)] = std::max(sum, 0.0f);
+      expected.values<float>()[n * 2 + j] = std::max(sum, 0.0f);
     }
   expect_close(result, expected);
 }
@@ -223,8 +223,7 @@ TEST_F(BatchNormRun, MovingAveragesFollowTheBatches) {
   for (int step = 0; step < 4; ++step) {  // of (0, 1), (2, 3), (4, 5), (6, 7)
     mean = 0.75 * mean + 0.25 * (2 * step + 0.5);
     variance = 0.75 * variance + 0.25 * 0.5;  // unbiased: divided by the number of values less one
-    EXPECT_NEAR(normalised[static_cast<size_t>(step)], 0.5 / std::sqrt(0.25 + 0.5), 1e-5)
-        << "TRAIN uses the batch's own";
+    EXPECT_NEAR(normalised[step], 0.5 / std::sqrt(0.25 + 0.5), 1e-5) << "TRAIN uses the batch's own";
   }
   EXPECT_NEAR(saved("norm/moving_mean").item(), mean, 1e-5);
   EXPECT_NEAR(saved("norm/moving_variance").item(), variance, 1e-5);

@@ -104,7 +104,7 @@ TEST(ScopeOptions, OtherTypesAreRefused) {
 Dataset wide_noise_images(ModeKeys) {
   Array images(DType::kFloat32, {24, 4, 20, 20}), labels(DType::kInt64, {24});
   RandomStream(5, 6).fill_uniform(images.values<float>(), 0, -1, 1);
-  for (int64_t i = 0; i < 24; ++i) labels.values<int64_t>()[static_cast<size_t>(i)] = i % 3;
+  for (int64_t i = 0; i < 24; ++i) labels.values<int64_t>()[i] = i % 3;
   return Dataset::from_arrays({images, labels}).repeat();
 }
 

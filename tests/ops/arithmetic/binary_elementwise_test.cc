@@ -85,7 +85,7 @@ TEST_P(BinaryTest, BroadcastsAsNumPy) {
     const Array a = random_array(a_shape, 4, 0.5f, 2.0f), b = random_array(b_shape, 5, 0.5f, 2.0f);
     Array expected(DType::kFloat32, shape);
     for (int64_t i = 0; i < expected.elements(); ++i)
-      expected.values<float>()[static_cast<size_t>(i)] =
+      expected.values<float>()[i] =
           static_cast<float>(GetParam().reference(a.values<float>()[operand_index(a_shape, shape, i)],
                                                   b.values<float>()[operand_index(b_shape, shape, i)]));
     expect_close(evaluate_op(build(), {a, b}), expected, 3e-6, 1e-6);

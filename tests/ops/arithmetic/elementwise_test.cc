@@ -77,8 +77,7 @@ TEST_P(UnaryTest, BitsDoNotDependOnThePosition) {
   for (int64_t begin : {1, 9, 531, 1099}) {
     const Array part = evaluate_op(build(), {x.rows(begin, 1100)});
     for (int64_t i = begin; i < 1100; ++i)
-      ASSERT_EQ(part.values<float>()[static_cast<size_t>(i - begin)],
-                whole.values<float>()[static_cast<size_t>(i)])
+      ASSERT_EQ(part.values<float>()[i - begin], whole.values<float>()[i])
           << "element " << i << " reached from " << begin;
   }
 }

@@ -50,7 +50,7 @@ int64_t place_of(const Layout& layout, std::vector<int64_t> index) {
   int64_t place = 0, step = 1;
   for (size_t b = layout.blocks().size(); b-- > 0;) {
     const Layout::Block& block = layout.blocks()[b];
-    int64_t& i = index[static_cast<size_t>(block.dimension)];
+    int64_t& i = index[block.dimension];
     place += i % block.size * step;
     i /= block.size;
     step *= block.size;

@@ -58,10 +58,9 @@ Array sum_of_products(const PointwiseCase& c, const Array& x, const Array& dy) {
             const int64_t in_dy = ((n * c.out + o) * height + row) * width + column;
             const int64_t in_x =
                 ((n * in + i) * c.x[2] + row * c.strides[0]) * c.x[3] + column * c.strides[1];
-            sum += static_cast<double>(dy.values<float>()[static_cast<size_t>(in_dy)]) *
-                   x.values<float>()[static_cast<size_t>(in_x)];
+            sum += static_cast<double>(dy.values<float>()[in_dy]) * x.values<float>()[in_x];
           }
-      dw.values<float>()[static_cast<size_t>(o * in + i)] = static_cast<float>(sum);
+      dw.values<float>()[o * in + i] = static_cast<float>(sum);
     }
   return dw;
 }

@@ -40,8 +40,7 @@ struct ChannelMoments {
 ChannelMoments combined(const Array& moments, int64_t channel) {
   const Shape& shape = moments.shape();
   const auto at = [&](int64_t group, int64_t row) {
-    return static_cast<double>(
-        moments.values<float>()[static_cast<size_t>((group * 3 + row) * shape[2] + channel)]);
+    return static_cast<double>(moments.values<float>()[(group * 3 + row) * shape[2] + channel]);
   };
   ChannelMoments all;
   for (int64_t g = 0; g < shape[0]; ++g) all.pixels += at(g, 0);

@@ -38,7 +38,7 @@ void expect_product(std::span<const float> y, int64_t rows, int64_t columns, int
         sum += term;
         magnitude += std::fabs(term);
       }
-      ASSERT_NEAR(y[static_cast<size_t>(i * columns + j)], sum, 1e-6 * magnitude + 1e-7) << i << ", " << j;
+      ASSERT_NEAR(y[i * columns + j], sum, 1e-6 * magnitude + 1e-7) << i << ", " << j;
     }
 }
 
@@ -67,12 +67,11 @@ TEST_P(DenseTrainingTest, TheProductIsTheSumAndDoesNotDependOnTheTeam) {
   const Array y = product(x, w, bias, 1, &plan_text);
   EXPECT_EQ(plan_text.find("split:avx512") != std::string::npos, has_kernels()) << plan_text;
   std::vector<float> without_bias(y.values<float>().begin(), y.values<float>().end());
-  for (int64_t i = 0; i < batch * out; ++i)
-    without_bias[static_cast<size_t>(i)] -= bias.values<float>()[static_cast<size_t>(i % out)];
+  for (int64_t i = 0; i < batch * out; ++i) without_bias[i] -= bias.values<float>()[i % out];
   const auto xs = x.values<float>(), ws = w.values<float>();
   expect_product(
-      without_bias, batch, out, in, [&](int64_t i, int64_t k) { return xs[static_cast<size_t>(i * in + k)]; },
-      [&](int64_t k, int64_t j) { return ws[static_cast<size_t>(k * out + j)]; });
+      without_bias, batch, out, in, [&](int64_t i, int64_t k) { return xs[i * in + k]; },
+      [&](int64_t k, int64_t j) { return ws[k * out + j]; });
   if (!has_kernels()) return;
   for (int threads : {2, 3}) {
     const Array other = product(x, w, bias, threads, &plan_text);
@@ -141,8 +140,8 @@ TEST_P(DenseTrainingTest, TheWeightsGradientComesInPartsOnce) {
   EXPECT_EQ(one.values, three.values);
   const auto xs = inputs[0].values<float>(), ts = inputs[1].values<float>();
   expect_product(
-      one.values, in, out, batch, [&](int64_t i, int64_t k) { return xs[static_cast<size_t>(k * in + i)]; },
-      [&](int64_t k, int64_t j) { return ts[static_cast<size_t>(k * out + j)]; });
+      one.values, in, out, batch, [&](int64_t i, int64_t k) { return xs[k * in + i]; },
+      [&](int64_t k, int64_t j) { return ts[k * out + j]; });
   const Array whole = run(2, nullptr);
   for (size_t i = 0; i < one.values.size(); ++i) ASSERT_NEAR(one.values[i], whole.values<float>()[i], 1e-4);
 }

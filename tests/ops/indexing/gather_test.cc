@@ -99,8 +99,8 @@ TEST(UnsortedSegmentSum, WorksAlongAnyAxisWithSegmentsOfAnyRank) {
   for (int o = 0; o < 2; ++o)
     for (int i = 0; i < 3; ++i) {
       const int base = o * 12 + i;
-      EXPECT_EQ(y.values<int32_t>()[static_cast<size_t>(o * 6 + i)], base + 3);
-      EXPECT_EQ(y.values<int32_t>()[static_cast<size_t>(o * 6 + 3 + i)], base + (base + 6) + (base + 9));
+      EXPECT_EQ(y.values<int32_t>()[o * 6 + i], base + 3);
+      EXPECT_EQ(y.values<int32_t>()[o * 6 + 3 + i], base + (base + 6) + (base + 9));
     }
 }
 

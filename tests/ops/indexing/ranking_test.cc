@@ -72,7 +72,7 @@ TEST(TopK, AgreesWithSortingOnLongRows) {
   for (size_t row = 0; row < 40; ++row) {
     const int32_t* values = x.values<int32_t>().data() + row * 1000;
     std::vector<int32_t> order(1000);
-    for (int32_t i = 0; i < 1000; ++i) order[static_cast<size_t>(i)] = i;
+    for (int32_t i = 0; i < 1000; ++i) order[i] = i;
     std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return values[a] > values[b]; });
     for (size_t i = 0; i < 17; ++i) {
       ASSERT_EQ(top[1].values<int32_t>()[row * 17 + i], order[i]);

@@ -37,8 +37,7 @@ std::vector<double> reference(const Array& logits, const Array& labels, double s
 template <typename T>
 Array some_labels(int64_t batch, int64_t classes) {
   Array labels(dtype_of<T>, {batch});
-  for (int64_t i = 0; i < batch; ++i)
-    labels.values<T>()[static_cast<size_t>(i)] = static_cast<T>(i * 7 % classes);
+  for (int64_t i = 0; i < batch; ++i) labels.values<T>()[i] = static_cast<T>(i * 7 % classes);
   return labels;
 }
 

@@ -39,7 +39,7 @@ TEST_P(BiasAddTest, AddsOneNumberAChannelInEveryLayout) {
   Array expected(DType::kFloat32, shape);
   for (size_t i = 0; i < expected.values<float>().size(); ++i)
     expected.values<float>()[i] =
-        x.values<float>()[i] + bias.values<float>()[static_cast<size_t>(channel_of(static_cast<int64_t>(i)))];
+        x.values<float>()[i] + bias.values<float>()[channel_of(static_cast<int64_t>(i))];
   const Tensor y = bias_add(input, graph.input(1, bias.type(), SourceLocation::current()));
   for (const Layout& layout : layouts()) {
     Kernel kernel;
@@ -51,8 +51,7 @@ TEST_P(BiasAddTest, AddsOneNumberAChannelInEveryLayout) {
 TEST_P(BiasAddTest, GradientSumsTheChannelAlikeOnAnyTeam) {
   std::vector<double> total(static_cast<size_t>(shape[axis]));
   for (size_t i = 0; i < x.values<float>().size(); ++i)
-    total[static_cast<size_t>(channel_of(static_cast<int64_t>(i)))] +=
-        static_cast<double>(x.values<float>()[i]);
+    total[channel_of(static_cast<int64_t>(i))] += static_cast<double>(x.values<float>()[i]);
   Array expected(DType::kFloat32, {shape[axis]});
   std::copy(total.begin(), total.end(), expected.values<float>().begin());
   const Tensor sum = bias_add_gradient(input);
@@ -67,8 +66,7 @@ TEST_P(BiasAddTest, GradientSumsTheChannelAlikeOnAnyTeam) {
 TEST_P(BiasAddTest, BroadcastRepeatsTheBias) {
   Array expected(DType::kFloat32, shape);
   for (size_t i = 0; i < expected.values<float>().size(); ++i)
-    expected.values<float>()[i] =
-        bias.values<float>()[static_cast<size_t>(channel_of(static_cast<int64_t>(i)))];
+    expected.values<float>()[i] = bias.values<float>()[channel_of(static_cast<int64_t>(i))];
   expect_near(run_node(bias_broadcast(graph.input(1, bias.type(), SourceLocation::current()), shape), {bias}),
               expected, 0);
 }

@@ -117,8 +117,8 @@ TEST_P(PoolTest, MaxIsTheLargestOfEachWindow) {
       GetParam(),
       [&](int64_t i, const std::vector<int64_t>& pixels) {
         float largest = -1e9f;
-        for (int64_t p : pixels) largest = std::max(largest, x.values<float>()[static_cast<size_t>(p)]);
-        expected.values<float>()[static_cast<size_t>(i)] = largest;
+        for (int64_t p : pixels) largest = std::max(largest, x.values<float>()[p]);
+        expected.values<float>()[i] = largest;
       },
       &y_shape);
   const Tensor y = max_pool(graph.input(0, x.type(), SourceLocation::current()), GetParam().options);
@@ -136,9 +136,8 @@ TEST_P(PoolTest, MaxGradientGoesToTheWinner) {
       [&](int64_t i, const std::vector<int64_t>& pixels) {
         int64_t winner = pixels[0];
         for (int64_t p : pixels)
-          if (x.values<float>()[static_cast<size_t>(p)] > x.values<float>()[static_cast<size_t>(winner)])
-            winner = p;
-        expected.values<float>()[static_cast<size_t>(winner)] += dy.values<float>()[static_cast<size_t>(i)];
+          if (x.values<float>()[p] > x.values<float>()[winner]) winner = p;
+        expected.values<float>()[winner] += dy.values<float>()[i];
       },
       &y_shape);
   const Tensor image = graph.input(0, x.type(), SourceLocation::current());
@@ -163,11 +162,11 @@ TEST_P(PoolTest, AverageAndItsGradientAreAdjoint) {
         double total = 0;
         const auto scale = static_cast<double>(divisor(pixels));
         for (int64_t p : pixels) {
-          total += static_cast<double>(x.values<float>()[static_cast<size_t>(p)]);
-          expected_dx.values<float>()[static_cast<size_t>(p)] +=
-              static_cast<float>(static_cast<double>(dy.values<float>()[static_cast<size_t>(i)]) / scale);
+          total += static_cast<double>(x.values<float>()[p]);
+          expected_dx.values<float>()[p] +=
+              static_cast<float>(static_cast<double>(dy.values<float>()[i]) / scale);
         }
-        expected.values<float>()[static_cast<size_t>(i)] = static_cast<float>(total / scale);
+        expected.values<float>()[i] = static_cast<float>(total / scale);
       },
       &y_shape);
   const Tensor y = avg_pool(graph.input(0, x.type(), SourceLocation::current()), GetParam().options);
@@ -235,8 +234,8 @@ TEST(Pool, GradientOfSinglePixelsInBlocksOfChannels) {
   for (int64_t plane = 0; plane < image.shape[0] * image.shape[1]; ++plane)
     for (int64_t i = 0; i < 3; ++i)
       for (int64_t j = 0; j < 3; ++j)
-        expected.values<float>()[static_cast<size_t>((plane * 5 + 2 * i) * 6 + 2 * j)] =
-            dy.values<float>()[static_cast<size_t>((plane * 3 + i) * 3 + j)];
+        expected.values<float>()[(plane * 5 + 2 * i) * 6 + 2 * j] =
+            dy.values<float>()[(plane * 3 + i) * 3 + j];
   Graph graph;
   const Tensor dx = max_pool_gradient(image.shape, graph.input(0, pooled, SourceLocation::current()),
                                       graph.input(1, winner.type(), SourceLocation::current()),

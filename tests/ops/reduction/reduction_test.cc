@@ -40,11 +40,11 @@ class ReductionTest : public ::testing::TestWithParam<ReductionCase> {
   // The plain loop: every element goes to the result with the same kept indices.
   static Array reference(const Array& x, const std::vector<int64_t>& axes, bool keep_dims) {
     std::vector<bool> reduced(static_cast<size_t>(x.shape().rank()), axes.empty());
-    for (int64_t axis : axes) reduced[static_cast<size_t>(x.shape().normalized_axis(axis))] = true;
+    for (int64_t axis : axes) reduced[x.shape().normalized_axis(axis)] = true;
     std::vector<int64_t> kept, dims;
     int64_t count = 1;
     for (int a = 0; a < x.shape().rank(); ++a) {
-      const bool is_reduced = reduced[static_cast<size_t>(a)];
+      const bool is_reduced = reduced[a];
       if (is_reduced) count *= x.shape()[a];
       kept.push_back(is_reduced ? 1 : x.shape()[a]);
       if (!is_reduced || keep_dims) dims.push_back(kept.back());
@@ -54,11 +54,11 @@ class ReductionTest : public ::testing::TestWithParam<ReductionCase> {
     for (int64_t i = 0; i < x.elements(); ++i) {
       int64_t rest = i, to = 0;
       for (int a = x.shape().rank() - 1; a >= 0; --a) {
-        if (!reduced[static_cast<size_t>(a)]) to += rest % x.shape()[a] * strides[static_cast<size_t>(a)];
+        if (!reduced[a]) to += rest % x.shape()[a] * strides[a];
         rest /= x.shape()[a];
       }
-      double& result = results[static_cast<size_t>(to)];
-      result = GetParam().step(result, static_cast<double>(x.values<float>()[static_cast<size_t>(i)]));
+      double& result = results[to];
+      result = GetParam().step(result, static_cast<double>(x.values<float>()[i]));
     }
     Array array(DType::kFloat32, Shape(dims));
     for (size_t i = 0; i < results.size(); ++i)
@@ -121,7 +121,7 @@ TEST_P(ReductionTest, GradientAgreesWithFiniteDifferences) {
       // Distinct values, farther apart than the step, so that the extremes are differentiable.
       Array x(DType::kFloat32, shape);
       for (int64_t i = 0; i < x.elements(); ++i)
-        x.values<float>()[static_cast<size_t>(i)] = 0.1f * static_cast<float>(i * 7 % 25) - 1;
+        x.values<float>()[i] = 0.1f * static_cast<float>(i * 7 % 25) - 1;
       check_gradients(build({.axes = axes, .keep_dims = keep_dims}), {x});
     }
   }
@@ -133,8 +133,7 @@ TEST_P(ReductionTest, PassesNaN) {
   for (const int64_t axis : {0, 1}) {
     const Array y = evaluate_op(build({.axes = {axis}}), {x});
     for (int64_t i = 0; i < 40; ++i)
-      EXPECT_EQ(std::isnan(y.values<float>()[static_cast<size_t>(i)]),
-                i == (axis == 0 ? 700 % 40 : 700 / 40));
+      EXPECT_EQ(std::isnan(y.values<float>()[i]), i == (axis == 0 ? 700 % 40 : 700 / 40));
   }
 }
 

@@ -19,8 +19,7 @@ std::vector<float> reference_concat(const std::vector<Array>& inputs, int axis) 
   for (int64_t o = 0; o < outer; ++o)
     for (const Array& input : inputs) {
       const int64_t part = input.elements() / std::max<int64_t>(outer, 1);
-      for (int64_t i = 0; i < part; ++i)
-        result.push_back(input.values<float>()[static_cast<size_t>(o * part + i)]);
+      for (int64_t i = 0; i < part; ++i) result.push_back(input.values<float>()[o * part + i]);
     }
   return result;
 }
@@ -30,7 +29,7 @@ TEST(Concat, PutsInputsBehindEachOther) {
     std::vector<Array> inputs;
     for (int64_t extent : {3, 1, 0, 4}) {
       std::vector<int64_t> dims{2, 3, 5};
-      dims[static_cast<size_t>(axis)] = extent;
+      dims[axis] = extent;
       inputs.push_back(counting(Shape(dims)));
     }
     for (int64_t named : {axis, axis - 3}) {

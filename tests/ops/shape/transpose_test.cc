@@ -20,8 +20,8 @@ std::vector<T> reference(const Array& x, const std::vector<int64_t>& permutation
   std::vector<int64_t> index(permutation.size(), 0);
   for (int64_t n = 0; n < x.elements(); ++n) {
     int64_t from = 0;
-    for (size_t d = 0; d < index.size(); ++d) from += index[d] * strides[static_cast<size_t>(permutation[d])];
-    result.push_back(x.values<T>()[static_cast<size_t>(from)]);
+    for (size_t d = 0; d < index.size(); ++d) from += index[d] * strides[permutation[d]];
+    result.push_back(x.values<T>()[from]);
     for (size_t d = index.size(); d-- > 0;) {
       if (++index[d] < x.shape()[static_cast<int>(permutation[d])]) break;
       index[d] = 0;

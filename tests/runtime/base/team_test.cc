@@ -18,7 +18,7 @@ TEST(Team, ParallelForVisitsEveryElementOnce) {
     for (int64_t count : {0, 1, 2, 100, 1001}) {
       std::vector<int> visits(static_cast<size_t>(count));
       team.parallel_for(count, 10, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) ++visits[static_cast<size_t>(i)];
+        for (int64_t i = begin; i < end; ++i) ++visits[i];
       });
       for (int v : visits) EXPECT_EQ(v, 1);
     }
@@ -29,7 +29,7 @@ TEST(Team, ParallelForBackwardsVisitsEveryElementOnceAndEachThreadsLastFirst) {
   for (int threads : {1, 2, 3}) {
     std::vector<int> visits(1001);
     Team(threads).parallel_for_backwards(1001, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) ++visits[static_cast<size_t>(i)];
+      for (int64_t i = begin; i < end; ++i) ++visits[i];
     });
     for (int v : visits) EXPECT_EQ(v, 1);
   }
@@ -72,10 +72,10 @@ TEST(Team, CallsAtTheSameTimeHaveDifferentThreads) {
         ++outside;
         return;
       }
-      if (inside[static_cast<size_t>(thread)]++ > 0) ++shared;
+      if (inside[thread]++ > 0) ++shared;
       std::this_thread::yield();
       visited += static_cast<int>(end - begin);
-      --inside[static_cast<size_t>(thread)];
+      --inside[thread];
     });
     EXPECT_EQ(visited, 999);
     EXPECT_EQ(shared, 0);
@@ -100,7 +100,7 @@ TEST(Team, ChunkBordersDoNotDependOnTheNumberOfThreads) {
     auto& seen = borders[threads - 1];
     seen.resize(4);
     Team(threads).parallel_chunks(100, 30, [&](int64_t index, int64_t begin, int64_t end) {
-      seen[static_cast<size_t>(index)] = {begin, end};
+      seen[index] = {begin, end};
     });
   }
   EXPECT_EQ(borders[0], borders[1]);

@@ -37,8 +37,7 @@ TEST(Communicator, KnowsItsHosts) {
   threads.reserve(transports.size());
   for (int rank = 0; rank < 4; ++rank)
     threads.emplace_back([&, rank] {
-      Communicator communicator(std::move(transports[static_cast<size_t>(rank)]),
-                                rank % 2 == 0 ? "even" : "odd");
+      Communicator communicator(std::move(transports[rank]), rank % 2 == 0 ? "even" : "odd");
       EXPECT_EQ(communicator.local_size(), 2);
       EXPECT_EQ(communicator.local_rank(), rank / 2);
       EXPECT_EQ(communicator.host(3), "odd");
@@ -52,8 +51,7 @@ TEST(Communicator, TellsMachinesOfOneNameApart) {
   threads.reserve(transports.size());
   for (int rank = 0; rank < 4; ++rank)
     threads.emplace_back([&, rank] {
-      Communicator communicator(std::move(transports[static_cast<size_t>(rank)]), "ubuntu",
-                                rank < 2 ? "first" : "second");
+      Communicator communicator(std::move(transports[rank]), "ubuntu", rank < 2 ? "first" : "second");
       EXPECT_EQ(communicator.local_size(), 2);
       EXPECT_EQ(communicator.local_rank(), rank % 2);
       EXPECT_EQ(communicator.host(rank), "ubuntu");
@@ -70,8 +68,7 @@ TEST(Communicator, ABarrierOfAMachineWaitsForItsRanksAlone) {
   std::atomic<bool> late_is_here{false};
   for (int rank = 0; rank < 5; ++rank)
     threads.emplace_back([&, rank] {
-      Communicator communicator(std::move(transports[static_cast<size_t>(rank)]),
-                                rank % 2 == 0 ? "first" : "second");
+      Communicator communicator(std::move(transports[rank]), rank % 2 == 0 ? "first" : "second");
       if (rank == 0) {
         while (second_passed.load() < 2) std::this_thread::yield();
         late_is_here = true;
@@ -249,8 +246,7 @@ TEST_P(TreeSums, OverANarrowWireAgreeOnEveryRank) {
   }
   std::vector<std::vector<float>> results(static_cast<size_t>(GetParam().ranks));
   run_ranks(GetParam().ranks, [&](Communicator& communicator) {
-    run_tree_sum(communicator, leaves, elements, WireType::kBFloat16,
-                 &results[static_cast<size_t>(communicator.rank())]);
+    run_tree_sum(communicator, leaves, elements, WireType::kBFloat16, &results[communicator.rank()]);
   });
   for (const auto& result : results) {
     EXPECT_EQ(result, results[0]);
@@ -274,7 +270,7 @@ TEST(Communicator, ManyOperationsAreUnderWayAtOnceInAnyOrder) {
     for (int i = 0; i < kOperations; ++i) {
       // Each rank begins with another one.
       const int k = (i + communicator.rank() * 5) % kOperations;
-      float* data = values[static_cast<size_t>(k)].data();
+      float* data = values[k].data();
       pending.push_back(communicator.start(make_tree_sum({.leaves = 3,
                                                           .elements = 3000,
                                                           .partial_sums = {data},

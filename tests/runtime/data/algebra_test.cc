@@ -138,8 +138,7 @@ TEST_P(Algebra, ZipPutsComponentsSideBySideAndEndsWithTheShortest) {
 TEST_P(Algebra, BufferedShuffleDrawsFromItsWindow) {
   const Numbers shuffled = elements(source(100).shuffle(8), {.seed = 3});
   EXPECT_THAT(shuffled, UnorderedElementsAreArray(range(0, 100)));
-  for (int32_t i = 0; i < 100; ++i)
-    EXPECT_LT(shuffled[static_cast<size_t>(i)], i + 8) << "drawn before it came in";
+  for (int32_t i = 0; i < 100; ++i) EXPECT_LT(shuffled[i], i + 8) << "drawn before it came in";
   EXPECT_NE(shuffled, range(0, 100));
   EXPECT_EQ(elements(source(100).shuffle(1)), range(0, 100));
 }
@@ -150,7 +149,7 @@ TEST(Shuffle, ABufferOfTheWholeDataIsThePermutation) {
   EXPECT_EQ(elements(numbers(1000).shuffle(99999), {.seed = 3}), shuffled);
   EXPECT_NE(elements(numbers(1000).shuffle(1000), {.seed = 4}), shuffled);
   int moved_far = 0;
-  for (int32_t i = 0; i < 1000; ++i) moved_far += std::abs(shuffled[static_cast<size_t>(i)] - i) > 250;
+  for (int32_t i = 0; i < 1000; ++i) moved_far += std::abs(shuffled[i] - i) > 250;
   EXPECT_GT(moved_far, 400);
 }
 

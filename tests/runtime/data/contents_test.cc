@@ -16,8 +16,7 @@ Dataset counting(float first, int64_t changed = -1) {
   Array x(DType::kFloat32, {1000, 3});
   for (int64_t i = 0; i < 1000; ++i)
     for (int64_t c = 0; c < 3; ++c)
-      x.values<float>()[static_cast<size_t>(3 * i + c)] =
-          first + static_cast<float>(i) + (i == changed ? 0.5F : 0);
+      x.values<float>()[3 * i + c] = first + static_cast<float>(i) + (i == changed ? 0.5F : 0);
   return Dataset::from_arrays({x}).shuffle(100).repeat().batch(10);
 }
 

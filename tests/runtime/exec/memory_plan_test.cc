@@ -67,7 +67,7 @@ TEST(MemoryPlan, ManyBlocksArePlannedSoonAndInLittleMemory) {
   std::vector<int64_t> change(kBlocks + 3);
   for (const MemoryBlock& block : blocks) {
     const auto bytes = static_cast<int64_t>((block.bytes + 63) / 64 * 64);
-    change[static_cast<size_t>(block.first_instruction)] += bytes;
+    change[block.first_instruction] += bytes;
     change[static_cast<size_t>(block.last_instruction) + 1] -= bytes;
   }
   int64_t alive = 0, most = 0;
@@ -76,8 +76,8 @@ TEST(MemoryPlan, ManyBlocksArePlannedSoonAndInLittleMemory) {
   // No two that are alive at once share memory: sweep over time, with the places in use by offset.
   std::vector<std::vector<const MemoryBlock*>> begins(kBlocks + 2), ends(kBlocks + 2);
   for (const MemoryBlock& block : blocks) {
-    begins[static_cast<size_t>(block.first_instruction)].push_back(&block);
-    ends[static_cast<size_t>(block.last_instruction)].push_back(&block);
+    begins[block.first_instruction].push_back(&block);
+    ends[block.last_instruction].push_back(&block);
   }
   std::map<int64_t, int64_t> in_use;  // offset, end
   for (size_t step = 0; step < begins.size(); ++step) {

@@ -16,8 +16,7 @@ TEST(ManyOutputsTest, EachOutputKeepsItsValueThroughTheCompiler) {
   const Tensor x = graph.input(0, {DType::kFloat32, {kPieces}}, SourceLocation::current());
   const std::vector<Tensor> pieces = split(square(x), kPieces, 0);
   Array numbers(DType::kFloat32, {kPieces});
-  for (int64_t i = 0; i < kPieces; ++i)
-    numbers.values<float>()[static_cast<size_t>(i)] = static_cast<float>(i);
+  for (int64_t i = 0; i < kPieces; ++i) numbers.values<float>()[i] = static_cast<float>(i);
   const Array result = run_graph(pieces[1] + pieces[256] - pieces[300] + pieces[999], std::vector{numbers});
   EXPECT_EQ(result.item(), 1 + 256 * 256 - 300 * 300 + 999 * 999);
 }

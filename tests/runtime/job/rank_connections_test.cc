@@ -67,21 +67,19 @@ TEST(RankConnections, AreMadeAmongStrangersWithoutDelay) {
   std::vector<int> sockets(3, -1);
   std::vector<std::thread> ranks;
   for (const int rank : {2, 1})
-    ranks.emplace_back([&, rank] {
-      sockets[static_cast<size_t>(rank)] = connect_to_rank_0(listener.invitation, rank, true);
-    });
+    ranks.emplace_back([&, rank] { sockets[rank] = connect_to_rank_0(listener.invitation, rank, true); });
   const auto accepted = accept_ranks(listener, kNames, std::chrono::seconds(60));
   for (std::thread& rank : ranks) rank.join();
   ASSERT_EQ(accepted.size(), 2U);
   for (const int rank : {1, 2}) {  // each is connected to the rank of its place
     char heard = 0;
-    ASSERT_TRUE(write_line(sockets[static_cast<size_t>(rank)], std::to_string(rank)));
+    ASSERT_TRUE(write_line(sockets[rank], std::to_string(rank)));
     ASSERT_EQ(::recv(accepted[static_cast<size_t>(rank) - 1], &heard, 1, 0), 1);
     EXPECT_EQ(heard, '0' + rank);
   }
   for (const int socket : strangers) ::close(socket);
   for (const int socket : accepted) ::close(socket);
-  for (const int rank : {1, 2}) ::close(sockets[static_cast<size_t>(rank)]);
+  for (const int rank : {1, 2}) ::close(sockets[rank]);
 }
 
 TEST(RankConnections, NamesWhoHasNotComeAndRefusesASecondOne) {

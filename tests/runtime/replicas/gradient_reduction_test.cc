@@ -77,7 +77,7 @@ void reduce_as_rank(const Case& c, Communicator& communicator) {
   for (int step = 0; step < 2; ++step) {
     reduction.begin_step();
     lanes.run([&](int lane) {
-      std::vector<float>& block = blocks[static_cast<size_t>(lane)];
+      std::vector<float>& block = blocks[lane];
       for (int64_t nth = 0; nth < placement.replicas_per_lane(); ++nth) {
         block = leaf_values(placement.replicas_of(lane).first + nth, step);
         for (const size_t index : {0, 2, 1}) reduction.add(lane, nth, index, block);
@@ -89,8 +89,7 @@ void reduce_as_rank(const Case& c, Communicator& communicator) {
     const std::vector<float> expected = expected_sum({0, c.replicas}, step);
     for (const BlockPart& part : parts)
       for (int64_t i = part.offset; i < part.offset + part.elements; ++i)
-        ASSERT_EQ(std::bit_cast<uint32_t>(sums[static_cast<size_t>(i)]),
-                  std::bit_cast<uint32_t>(expected[static_cast<size_t>(i)]));
+        ASSERT_EQ(std::bit_cast<uint32_t>(sums[i]), std::bit_cast<uint32_t>(expected[i]));
   }
 }
 
@@ -120,7 +119,7 @@ INSTANTIATE_TEST_SUITE_P(Placements, GradientReductions,
 class LanesThatAreNotAlike : public testing::Test {
  protected:
   LanesThatAreNotAlike() { reduction_.begin_step(); }
-  void add(int lane, size_t index) { reduction_.add(lane, 0, index, blocks_[static_cast<size_t>(lane)]); }
+  void add(int lane, size_t index) { reduction_.add(lane, 0, index, blocks_[lane]); }
 
   Communicator alone_;
   std::vector<std::vector<float>> blocks_ = {std::vector<float>(30, 1), std::vector<float>(30, 2)};
@@ -190,7 +189,7 @@ TEST(LaneThreads, RethrowTheExceptionOfTheLowestLaneAndGoOn) {
   }),
                std::runtime_error);
   std::vector<int> seen(3, 0);
-  lanes.run([&](int lane) { seen[static_cast<size_t>(lane)] = lane + 1; });
+  lanes.run([&](int lane) { seen[lane] = lane + 1; });
   EXPECT_THAT(seen, testing::ElementsAre(1, 2, 3));
 }
 

@@ -51,7 +51,7 @@ class LaneThreadsTest : public testing::Test {
   // The cores of each lane in its body.
   static std::vector<std::vector<int>> cores_of(LaneThreads& lanes) {
     std::vector<std::vector<int>> cores(static_cast<size_t>(lanes.size()));
-    lanes.run([&](int lane) { cores[static_cast<size_t>(lane)] = cores_of_this_thread(); });
+    lanes.run([&](int lane) { cores[lane] = cores_of_this_thread(); });
     return cores;
   }
 

@@ -54,7 +54,7 @@ TEST(SleepingTeams, ComputeAsOthersDo) {
   const SleepingTeams teams;
   std::vector<int> visits(1000);
   Team(3).parallel_for(1000, 10, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) ++visits[static_cast<size_t>(i)];
+    for (int64_t i = begin; i < end; ++i) ++visits[i];
   });
   EXPECT_TRUE(std::ranges::all_of(visits, [](int n) { return n == 1; }));
 }

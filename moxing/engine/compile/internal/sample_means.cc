@@ -28,7 +28,7 @@ class PartsOfGraph {
   }
 
   Part of(const Tensor& tensor) const {
-    const Part part = parts_[static_cast<size_t>(tensor.node()->id)];
+    const Part part = parts_[tensor.node()->id];
     return part == Part::kRows && !has_rows(tensor.shape()) ? Part::kMixed : part;
   }
 

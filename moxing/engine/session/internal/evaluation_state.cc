@@ -81,7 +81,7 @@ void EvaluationState::add(size_t index, int lane, CompiledModel& model, int64_t 
     try {
       metrics::add_batch(model.spec.metrics[m].second, inputs,
                          measure.weights ? instance.fetched(*measure.weights) : Array(), first_sample,
-                         states_[static_cast<size_t>(lane)][m]);
+                         states_[lane][m]);
     } catch (const InvalidArgument& error) {
       throw InvalidArgument(fmt::format("the metric '{}': {}", metrics_[m].first, error.what()));
     }

@@ -72,7 +72,7 @@ void accumulate_filter(const Problem& p, const float* x, const float* dy, float*
   float* gradients = scratch + kPoints * x_stride;
   const StridedImageTiles images = image_tiles(p, x);
   const StridedGradientTiles gradient_tiles{p, dy, p.out_channels, p.out_height, p.out_width, 0, 0};
-  if (first == last) std::memset(sums, 0, static_cast<size_t>(kFilters * p.filter_stride()) * sizeof(float));
+  if (first == last) std::memset(sums, 0, (kFilters * p.filter_stride()) * sizeof(float));
   for (int64_t tile = first; tile < last; tile += chunk) {
     transform_tiles<Writing::kCached>(p, images, {tile, 0, chunk, 0, p.in_channels / kLanes},
                                       {x_stride, p.in_channels, kLanes}, scratch);

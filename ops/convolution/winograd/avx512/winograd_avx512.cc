@@ -120,8 +120,7 @@ void accumulate_filter(const Problem& p, const float* x, const float* dy, float*
                        int64_t last, int64_t chunk, float* scratch) {
   const ImageTiles<Tile, Tile + 1 - R, float> image{p, x};
   const GradientTiles<Tile, Tile + 1 - R, float> gradient{p, dy};
-  if (first == last)
-    std::memset(sums, 0, static_cast<size_t>(p.points() * p.filter_stride()) * sizeof(float));
+  if (first == last) std::memset(sums, 0, (p.points() * p.filter_stride()) * sizeof(float));
   for (int64_t tile = first; tile < last; tile += chunk) {
     Together ahead{image.ahead(tile + chunk, tile + 2 * chunk),
                    gradient.ahead(tile + chunk, tile + 2 * chunk)};

@@ -72,8 +72,7 @@ inline void load_filters(const Filter& filter, int64_t pair, int64_t out, Vector
   for (int t = 0; t < kTaps; ++t) {
     const __m512i two = _mm512_load_si512(twos[t]);
     values[2 * t] = _mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xffff, two, 16));
-    values[2 * t + 1] =
-        _mm512_castsi512_ps(_mm512_and_si512(two, _mm512_set1_epi32(static_cast<int>(0xffff0000))));
+    values[2 * t + 1] = _mm512_castsi512_ps(_mm512_and_si512(two, _mm512_set1_epi32(0xffff0000)));
   }
 }
 

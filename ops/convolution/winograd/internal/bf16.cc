@@ -25,13 +25,12 @@ Problem with_small_tiles(Problem problem) {
 }
 
 size_t chunk_floats(const Problem& p, int64_t chunk) {
-  return static_cast<size_t>(p.points() *
-                             (point_stride(chunk * p.in_channels / 2) + point_stride(chunk * kPanel)));
+  return p.points() * (point_stride(chunk * p.in_channels / 2) + point_stride(chunk * kPanel));
 }
 
 Kernel correlation_kernel(const Node& node, const Problem& problem, int image, int filter, int bias,
                           bool turned, double operations, const Team& team) {
-  const size_t filter_floats = static_cast<size_t>(problem.points() * problem.filter_pair_stride());
+  const size_t filter_floats = problem.points() * problem.filter_pair_stride();
   const int64_t shares = team.size(), share_tiles = (problem.tiles() + shares - 1) / shares;
   const int64_t most =
       std::max(kRowStep, kChunkFloats / (problem.points() * (problem.in_channels / 2 + kPanel)));
@@ -50,8 +49,7 @@ Kernel correlation_kernel(const Node& node, const Problem& problem, int image, i
                           u + filter_floats + static_cast<size_t>(thread) * chunk_floats(problem, chunk));
     });
   });
-  kernel.input_layouts[static_cast<size_t>(image)] =
-      channel_blocked(node.inputs[static_cast<size_t>(image)].type());
+  kernel.input_layouts[image] = channel_blocked(node.inputs[image].type());
   kernel.output_layouts[0] = channel_blocked(node.outputs[0]);
   kernel.scratch_bytes =
       (filter_floats + static_cast<size_t>(shares) * chunk_floats(problem, chunk)) * sizeof(float);

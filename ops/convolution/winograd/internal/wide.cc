@@ -38,9 +38,9 @@ Problem out_channels_of(const Problem& p, int64_t first, int64_t count) {
   return part;
 }
 
-size_t filter_floats(const Problem& p) { return static_cast<size_t>(p.points() * p.filter_stride()); }
+size_t filter_floats(const Problem& p) { return p.points() * p.filter_stride(); }
 size_t tile_floats(const Problem& p, int64_t rows, int64_t channels) {
-  return static_cast<size_t>(p.points() * point_stride(rows * channels));
+  return p.points() * point_stride(rows * channels);
 }
 
 Kernel correlation_kernel(const Node& node, const Problem& problem, int image, int filter, int bias,
@@ -75,8 +75,7 @@ Kernel correlation_kernel(const Node& node, const Problem& problem, int image, i
       }
     }
   });
-  kernel.input_layouts[static_cast<size_t>(image)] =
-      channel_blocked(node.inputs[static_cast<size_t>(image)].type());
+  kernel.input_layouts[image] = channel_blocked(node.inputs[image].type());
   kernel.output_layouts[0] = channel_blocked(node.outputs[0]);
   kernel.scratch_bytes = (filter_floats(largest_part) + tile_floats(problem, rows, problem.in_channels) +
                           tile_floats(problem, rows, part_channels)) *

@@ -42,7 +42,7 @@ class BatchStream : public Stream {
   }
 
   bool next(Leaf* out) override {
-    const size_t arity = static_cast<size_t>(child_->arity());
+    const size_t arity = child_->arity();
     auto payload = std::make_shared<Payload>();
     auto& members = payload->members;
     uint64_t count = 0;
@@ -117,7 +117,7 @@ class BatchEvaluator : public ElementEvaluator {
     rows.clear();
     std::vector<std::byte*> starts;
     for (const auto& component : type().components) {
-      const TensorType actual = with_rows(component, static_cast<int64_t>(count));
+      const TensorType actual = with_rows(component, count);
       rows.emplace_back(actual, execution_->pool.take(actual.bytes()));
       starts.push_back(rows.back().data());
     }
@@ -146,7 +146,7 @@ class BatchEvaluator : public ElementEvaluator {
   }
 
  private:
-  size_t stride() const { return static_cast<size_t>(child_->arity()); }
+  size_t stride() const { return child_->arity(); }
 
   std::pair<const Leaf*, size_t> resolve(const Leaf& batch, Members& scratch) const {
     if (!members_) return {batch.payload->members.data(), batch.payload->members.size() / stride()};
@@ -230,7 +230,7 @@ class BatchNode : public UnaryNode {
 
   Compiled compile(CompileContext& context) const override {
     Compiled below = child()->compile(context);
-    const uint64_t size = static_cast<uint64_t>(size_);
+    const uint64_t size = size_;
     Compiled result;
     result.evaluator = std::make_shared<BatchEvaluator>(element_type(), below.evaluator, below.indexed, size,
                                                         context.execution);
@@ -266,10 +266,7 @@ class BatchNode : public UnaryNode {
   }
 
  private:
-  int64_t batches(int64_t elements) const {
-    return static_cast<int64_t>(
-        batches_of(static_cast<uint64_t>(elements), static_cast<uint64_t>(size_), drop_remainder_));
-  }
+  int64_t batches(int64_t elements) const { return batches_of(elements, size_, drop_remainder_); }
 
   int64_t size_;
   bool drop_remainder_;

@@ -49,7 +49,7 @@ class Slots {
       : charge_(std::move(charge)), state_(new std::atomic<uint8_t>[size]), rows_(size) {
     for (uint64_t i = 0; i < size; ++i) state_[i].store(kEmpty, std::memory_order_relaxed);
     for (const auto& component : type.components)
-      columns_.push_back(Array::uninitialized(stacked(component, static_cast<int64_t>(size))));
+      columns_.push_back(Array::uninitialized(stacked(component, size)));
   }
 
   bool ready(uint64_t slot) const { return state_[slot].load(std::memory_order_acquire) == kReady; }
@@ -92,7 +92,7 @@ class SlotEvaluator : public ElementEvaluator {
   Element make(const Leaf* leaf) const override {
     if (!fill(leaf->index)) return compute(leaf->index);
     Element element;
-    const int64_t slot = static_cast<int64_t>(leaf->index);
+    const int64_t slot = leaf->index;
     for (size_t c = 0; c < type().components.size(); ++c) {
       Array whole = slots_->columns()[c].rows(slot, slot + 1).reshaped(type().components[c].shape);
       element.push_back(type().rows_vary ? whole.rows(0, slots_->rows(leaf->index)) : std::move(whole));
@@ -121,7 +121,7 @@ class SlotEvaluator : public ElementEvaluator {
     for (size_t i = 0; i < count; ++i)
       if (leaves[i * stride].index != leaves->index + i || !slots_->ready(leaves[i * stride].index))
         return false;
-    const int64_t first = static_cast<int64_t>(leaves->index);
+    const int64_t first = leaves->index;
     for (const auto& column : slots_->columns())
       rows->push_back(column.rows(first, first + static_cast<int64_t>(count)));
     return true;
@@ -130,7 +130,7 @@ class SlotEvaluator : public ElementEvaluator {
 
  private:
   std::vector<Leaf> resolved(uint64_t slot) const {
-    std::vector<Leaf> leaves(static_cast<size_t>(child_->arity()));
+    std::vector<Leaf> leaves(child_->arity());
     positions_->resolve(0, slot, 1, leaves.data(), leaves.size());
     return leaves;
   }

@@ -77,7 +77,7 @@ class SelectNode : public UnaryNode {
         description_(std::move(description)) {}
 
   std::string describe() const override { return description_; }
-  int64_t cardinality() const override { return static_cast<int64_t>(positions_->size()); }
+  int64_t cardinality() const override { return positions_->size(); }
   int64_t epoch_size() const override { return cardinality(); }
 
   Compiled compile(CompileContext& context) const override {

@@ -49,7 +49,7 @@ class WindowStream : public Stream {
   }
 
   bool next(Leaf* out) override {
-    const size_t leaves = static_cast<size_t>(arity());
+    const size_t leaves = arity();
     while (!exhausted_ && buffer_.size() / leaves < window_) pull();
     const uint64_t filled = buffer_.size() / leaves;
     if (filled == 0) return false;
@@ -70,7 +70,7 @@ class WindowStream : public Stream {
   void restore(StateReader& state) override {
     reset(state.take());
     const uint64_t emitted = state.take();
-    std::vector<Leaf> leaves(static_cast<size_t>(arity()));
+    std::vector<Leaf> leaves(arity());
     while (emitted_ < emitted) {
       execution_->throw_if_stopped();
       if (!next(leaves.data()))
@@ -82,7 +82,7 @@ class WindowStream : public Stream {
  private:
   void pull() {
     execution_->throw_if_stopped();
-    const size_t leaves = static_cast<size_t>(arity());
+    const size_t leaves = arity();
     buffer_.resize(buffer_.size() + leaves);
     bool got = false;
     try {
@@ -124,7 +124,7 @@ class ShuffleNode : public UnaryNode {
     Compiled compiled = child()->compile(context);
     const uint64_t stage = context.new_stage();
     const uint64_t seed = once_ ? mix_hash(*once_, stable_hash("shuffle_once")) : context.stage_seed(stage);
-    const uint64_t window = static_cast<uint64_t>(buffer_size_);
+    const uint64_t window = buffer_size_;
     if (compiled.indexed && window >= compiled.indexed->size()) {
       compiled.indexed = std::make_shared<PermutedIndexed>(compiled.indexed, seed, once_.has_value());
       return compiled;

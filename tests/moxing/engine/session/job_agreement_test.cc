@@ -19,7 +19,7 @@ std::string warning_of_ranks(const std::vector<std::string>& processors) {
   set_log_level(LogLevel::kWarning);  // whatever tests of this process have set before
   testing::internal::CaptureStderr();
   run_ranks(static_cast<int>(processors.size()), [&](Communicator& communicator) {
-    mention_other_processors(communicator, processors[static_cast<size_t>(communicator.rank())]);
+    mention_other_processors(communicator, processors[communicator.rank()]);
   });
   return testing::internal::GetCapturedStderr();
 }

@@ -32,7 +32,7 @@ std::vector<Array> line_data(int64_t samples = kSamples) {
   RandomStream(3, 4).fill_uniform(x.values<float>(), 0, -1, 1);
   for (int64_t i = 0; i < samples; ++i) {
     const auto row = x.values<float>().subspan(static_cast<size_t>(2 * i), 2);
-    y.values<float>()[static_cast<size_t>(i)] = 2 * row[0] - row[1] + 0.5f;
+    y.values<float>()[i] = 2 * row[0] - row[1] + 0.5f;
   }
   return {x, y};
 }

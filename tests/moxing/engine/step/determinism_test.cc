@@ -13,7 +13,7 @@ Dataset noise_images(ModeKeys mode) {
   constexpr int64_t kSamples = 40;
   Array images(DType::kFloat32, {kSamples, 1, 12, 12}), labels(DType::kInt64, {kSamples});
   RandomStream(5, 6).fill_uniform(images.values<float>(), 0, -1, 1);
-  for (int64_t i = 0; i < kSamples; ++i) labels.values<int64_t>()[static_cast<size_t>(i)] = i % 3;
+  for (int64_t i = 0; i < kSamples; ++i) labels.values<int64_t>()[i] = i % 3;
   auto data = Dataset::from_arrays({images, labels});
   return mode == ModeKeys::TRAIN ? data.shuffle(kSamples).repeat() : data;
 }
