@@ -93,7 +93,8 @@ struct KeepBestOptions {
 std::shared_ptr<Hook> keep_best_hook(const KeepBestOptions& options);
 
 // Before the first step, every variable of all ranks becomes that of `root`. Ranks begin with equal variables
-// anyway; this is for programs that change them by a hook on one rank.
+// anyway; this is for programs that change them by a hook on one rank. Its name is Horovod's.
+// NOLINTNEXTLINE(readability-identifier-naming)
 std::shared_ptr<Hook> BroadcastGlobalVariablesHook(int root = 0);
 
 }  // namespace mox

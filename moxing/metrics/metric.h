@@ -88,8 +88,9 @@ struct Table {
 // What a metric comes to. A number that the data does not define (an area under the curve of one class) is
 // NaN.
 struct Result {
-  Result(double number)
-      : numbers{{"", number}} {}  // NOLINT(google-explicit-constructor): a metric's usual end
+  // NOLINTNEXTLINE(google-explicit-constructor): a metric's usual end
+  Result(double number) : numbers{{"", number}} {}
+  // NOLINTNEXTLINE(google-explicit-constructor)
   Result(std::vector<std::pair<std::string, double>> named, Table shown = {})
       : numbers(std::move(named)), table(std::move(shown)) {}
 

@@ -54,8 +54,9 @@ class Schedule {
  public:
   // Constant. Throws InvalidArgument if it is not finite.
   template <typename Number>
+  // NOLINTNEXTLINE(google-explicit-constructor): a number is a schedule
   requires std::is_arithmetic_v<Number> Schedule(Number value)
-      : Schedule(make_constant(static_cast<double>(value))) {}  // NOLINT: implicit on purpose
+      : Schedule(make_constant(static_cast<double>(value))) {}
 
   // From text: a number ("0.1"), or segments in MoXing's form, separated by commas:
   //   END:VALUE        the value is constant until END
