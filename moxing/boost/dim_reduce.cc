@@ -53,7 +53,7 @@ DimReduce::DimReduce(Basis basis, const SearchOptions& options, Communicator& ra
   identity_ = basis_.identity(ranks_, workers_);
   counts_.accepted.assign(static_cast<size_t>(options.max_search), 0);
   residual_.assign(static_cast<size_t>(whole_tiles(basis_.chunks().columns())), 0.0F);
-  weights_before_ = way_ = inside_ = residual_;
+  weights_before_ = way_ = residual_;
 }
 
 // Chunk by chunk, and the chunks' sums in their order over all ranks.
@@ -121,30 +121,37 @@ DimReduce::Outcome DimReduce::step(const FlatArrays& gradient, double gradient_s
   const std::vector<double>& direction = search_.begin(projected);
 
   const std::vector<float> d(direction.begin(), direction.end()), c(projected.begin(), projected.end());
+  if (options_.on_failed_search == FailedSearch::kStop) residual_before_ = residual_;
   const IndexRange own = basis_.own_columns(), all{0, basis_.chunks().columns()};
-  each_tile(own, [&](int64_t first, int64_t) {
-    basis_.combine((first - own.first) / kTileColumns, d, c, way_.data() + first, inside_.data() + first);
+  const bool is_alone = ranks_.size() == 1;
+  each_tile(own, [&](int64_t first, int64_t count) {
+    go_outside(gradient, scale, d, c, {first, count});
+    if (is_alone) begin_trials(weights, {first, count});
   });
-  share(way_);
-  share(inside_);
+  if (!is_alone) {
+    share(way_);
+    share(residual_);
+    each_tile(all, [&](int64_t first, int64_t count) { begin_trials(weights, {first, count}); });
+  }
 
   Outcome outcome;
   double length = 1;
   outcome.failed = true;
   for (int64_t m = 0; m < options_.max_search; ++m) {
-    if (m > 0) length *= options_.rho;
-    each_tile(all, [&](int64_t first, int64_t count) {
-      if (m == 0) weights.read(first, columns_of(weights_before_, first, count));
-      std::array<float, kTileColumns> trial;
-      const auto by = static_cast<float>(length);
-      const float *w = weights_before_.data() + first, *u = way_.data() + first;
-      for (int64_t j = 0; j < kTileColumns; ++j) trial[static_cast<size_t>(j)] = w[j] + by * u[j];
-      weights.write(first, std::span(trial).first(static_cast<size_t>(count)));
-    });
+    if (m > 0) {
+      length *= options_.rho;
+      each_tile(all, [&](int64_t first, int64_t count) {
+        std::array<float, kTileColumns> trial;
+        const auto by = static_cast<float>(length);
+        const float *w = weights_before_.data() + first, *u = way_.data() + first;
+        for (int64_t j = 0; j < kTileColumns; ++j) trial[j] = w[j] + by * u[j];
+        weights.write(first, std::span(trial).first(static_cast<size_t>(count)));
+      });
+    }
     ++outcome.trials;
     if (loss_of_trial() < loss + options_.sigma * length * search_.slope()) {
       outcome.failed = false;
-      ++counts_.accepted[static_cast<size_t>(m)];
+      ++counts_.accepted[m];
       break;
     }
   }
@@ -157,6 +164,7 @@ DimReduce::Outcome DimReduce::step(const FlatArrays& gradient, double gradient_s
   counts_.failed += outcome.failed ? 1 : 0;
   if (outcome.stop) {
     search_.restore(before);
+    residual_.swap(residual_before_);
     each_tile(all, [&](int64_t first, int64_t count) {
       weights.write(first, columns_of(weights_before_, first, count));
     });
@@ -166,26 +174,47 @@ DimReduce::Outcome DimReduce::step(const FlatArrays& gradient, double gradient_s
     search_.accept(length);
   else
     search_.withdraw();
-  move(gradient, scale, length, weights);
+  leave_trials(length > 0, weights);
   return outcome;
 }
 
-void DimReduce::move(const FlatArrays& gradient, float scale, double length, const FlatArrays& weights) {
-  const auto by = static_cast<float>(length), alpha = static_cast<float>(options_.alpha),
-             gamma = static_cast<float>(options_.gamma);
+// Of one tile: the way and the momentum outside of the subspace, for which P is read once.
+void DimReduce::go_outside(const FlatArrays& gradient, float scale, std::span<const float> direction,
+                           std::span<const float> coordinates, IndexRange tile) {
+  std::array<float, kTileColumns> g, inside;
+  g.fill(0);
+  gradient.read(tile.first, std::span(g).first(static_cast<size_t>(tile.count)));
+  basis_.combine((tile.first - basis_.own_columns().first) / kTileColumns, direction, coordinates,
+                 way_.data() + tile.first, inside.data());
+  const auto gamma = static_cast<float>(options_.gamma);
+  float* r = residual_.data() + tile.first;
+  for (int64_t j = 0; j < kTileColumns; ++j) r[j] = gamma * r[j] + (scale * g[j] - inside[j]);
+}
+
+// Of one tile: the weights are kept, and those of the first trial take their place.
+void DimReduce::begin_trials(const FlatArrays& weights, IndexRange tile) {
+  const std::span<float> before = columns_of(weights_before_, tile.first, tile.count);
+  weights.read(tile.first, before);
+  std::array<float, kTileColumns> trial;
+  const float* u = way_.data() + tile.first;
+  for (int64_t j = 0; j < tile.count; ++j) trial[j] = before[j] + u[j];
+  weights.write(tile.first, std::span(trial).first(before.size()));
+}
+
+// The weights are those of the last trial; they stay if it `counts`, else what was before comes back. Then
+// the step outside of the subspace.
+void DimReduce::leave_trials(bool counts, const FlatArrays& weights) {
+  const auto alpha = static_cast<float>(options_.alpha);
   each_tile({0, basis_.chunks().columns()}, [&](int64_t first, int64_t count) {
-    std::array<float, kTileColumns> g, moved;
-    g.fill(0);
-    gradient.read(first, std::span(g).first(static_cast<size_t>(count)));
-    float* r = residual_.data() + first;
-    const float *w = weights_before_.data() + first, *u = way_.data() + first,
-                *inside = inside_.data() + first;
-    for (size_t j = 0; j < kTileColumns; ++j) {
-      r[j] = gamma * r[j] + (scale * g[j] - inside[j]);
-      moved[j] =
-          (by == 0 ? w[j] : w[j] + by * u[j]) - alpha * r[j];  // where nothing is accepted, u may overflow
-    }
-    weights.write(first, std::span(moved).first(static_cast<size_t>(count)));
+    std::array<float, kTileColumns> moved;
+    const auto own = std::span(moved).first(static_cast<size_t>(count));
+    if (counts)
+      weights.read(first, own);
+    else
+      std::ranges::copy(columns_of(weights_before_, first, count), own.begin());
+    const float* r = residual_.data() + first;
+    for (int64_t j = 0; j < count; ++j) moved[j] -= alpha * r[j];
+    weights.write(first, own);
   });
 }
 

@@ -86,7 +86,10 @@ class DimReduce {
   std::vector<double> coordinates(const FlatArrays& gradient, float scale) const;
   void each_tile(IndexRange columns, FunctionRef<void(int64_t first, int64_t count)> body) const;
   void share(std::vector<float>& columns) const;
-  void move(const FlatArrays& gradient, float scale, double length, const FlatArrays& weights);
+  void go_outside(const FlatArrays& gradient, float scale, std::span<const float> direction,
+                  std::span<const float> coordinates, IndexRange tile);
+  void begin_trials(const FlatArrays& weights, IndexRange tile);
+  void leave_trials(bool counts, const FlatArrays& weights);
 
   Basis basis_;
   SearchOptions options_;
@@ -95,8 +98,10 @@ class DimReduce {
   std::string identity_;
   SubspaceSearch search_;
   Counts counts_;
-  // Of all columns, in whole tiles: r, w before the step, P'd and P'P g.
-  std::vector<float> residual_, weights_before_, way_, inside_;
+  // Of all columns, in whole tiles: r, w before the step, and P'd. A step reads and writes each as seldom as
+  // can be: beside P, of so many rows, they are what it costs.
+  std::vector<float> residual_, weights_before_, way_;
+  std::vector<float> residual_before_;  // with kStop
 };
 
 }  // namespace mox::boost
