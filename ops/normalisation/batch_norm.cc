@@ -1,5 +1,6 @@
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/normalisation/batch_norm_kernel.h"
+#include "ops/normalisation/internal/any_rank.h"
 #include "ops/normalisation/internal/batch_norm_onednn.h"
 #include "ops/normalisation/normalisation.h"
 #include "ops/support/fusable_ops.h"
@@ -55,8 +56,9 @@ const Op& batch_norm_op() {
 
 BatchNormResult batch_norm(const Tensor& x, const Tensor& scale, const Tensor& offset,
                            const NormalisationOptions& options, SourceLocation where) {
-  Node& node = make_node(batch_norm_op(), {x, scale, offset}, {{"epsilon", options.epsilon}}, where);
-  return {node.output(0), node.output(1), node.output(2)};
+  const Tensor image = normalisation::as_image(x, where);
+  Node& node = make_node(batch_norm_op(), {image, scale, offset}, {{"epsilon", options.epsilon}}, where);
+  return {normalisation::in_shape_of(x, node.output(0), where), node.output(1), node.output(2)};
 }
 
 }  // namespace mox

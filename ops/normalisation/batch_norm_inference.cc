@@ -1,4 +1,5 @@
 #include "ops/arithmetic/arithmetic.h"
+#include "ops/normalisation/internal/any_rank.h"
 #include "ops/normalisation/internal/batch_norm_onednn.h"
 #include "ops/normalisation/normalisation.h"
 #include "ops/support/fusable_ops.h"
@@ -52,8 +53,10 @@ const Op& batch_norm_inference_op() {
 Tensor batch_norm_inference(const Tensor& x, const Tensor& scale, const Tensor& offset, const Tensor& mean,
                             const Tensor& variance, const NormalisationOptions& options,
                             SourceLocation where) {
-  return make_tensor(batch_norm_inference_op(), {x, scale, offset, mean, variance},
-                     {{"epsilon", options.epsilon}}, where);
+  const Tensor image = normalisation::as_image(x, where);
+  const Tensor y = make_tensor(batch_norm_inference_op(), {image, scale, offset, mean, variance},
+                               {{"epsilon", options.epsilon}}, where);
+  return normalisation::in_shape_of(x, y, where);
 }
 
 }  // namespace mox

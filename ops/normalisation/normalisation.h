@@ -20,9 +20,9 @@ struct BatchNormResult {
 // Training: y = (x - mean) / sqrt(variance + epsilon) * scale + offset, with mean and variance of this batch,
 // per channel. Keeping moving averages of them is the caller's business.
 //
-// x: float32 [batch, channels, height, width] or [batch, channels]; scale, offset: float32 [channels].
-// The sums over a batch do not depend on the team's size. An empty batch has mean and variance 0. Gradient:
-// batch_norm_gradient, through mean and variance included. Throws InvalidArgument where types do not fit.
+// x: float32 [batch, channels, ...]; scale, offset: float32 [channels]. The sums over a batch do not depend
+// on the team's size. An empty batch has mean and variance 0. Gradient: batch_norm_gradient, through mean and
+// variance included. Throws InvalidArgument where types do not fit.
 // Ioffe & Szegedy, "Batch Normalization" (2015).
 BatchNormResult batch_norm(const Tensor& x, const Tensor& scale, const Tensor& offset,
                            const NormalisationOptions& options = {},
@@ -59,9 +59,9 @@ struct SyncBatchNormResult {
 // batch_norm, within rounding.
 //
 // It is made of elementwise ops and reductions, whose sums do not depend on the team's size, and takes longer
-// than batch_norm. x: float32 [batch, channels, height, width] or [batch, channels]; scale, offset: float32
-// [channels]. Throws InvalidArgument where types do not fit. Gradient: that of the formula, through the
-// statistics of all replicas.
+// than batch_norm. x: float32 [batch, channels, ...]; scale, offset: float32 [channels]. Throws
+// InvalidArgument where types do not fit. Gradient: that of the formula, through the statistics of all
+// replicas.
 SyncBatchNormResult sync_batch_norm(const Tensor& x, const Tensor& scale, const Tensor& offset,
                                     const NormalisationOptions& options = {},
                                     SourceLocation where = SourceLocation::current());

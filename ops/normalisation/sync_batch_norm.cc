@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "ops/arithmetic/arithmetic.h"
+#include "ops/normalisation/internal/any_rank.h"
 #include "ops/normalisation/normalisation.h"
 #include "ops/shape/shape.h"
 #include "runtime/base/error.h"
@@ -15,8 +16,7 @@ void check(const Tensor& x, const Tensor& scale, const Tensor& offset, double ep
                                       to_string(offset)));
   };
   if (!x.defined() || !scale.defined() || !offset.defined()) fail("tensors");
-  if (x.type().dtype != DType::kFloat32 || (x.shape().rank() != 2 && x.shape().rank() != 4))
-    fail("float32 x [batch, channels, height, width] or [batch, channels]");
+  if (x.type().dtype != DType::kFloat32 || (x.shape().rank() < 2)) fail("float32 x [batch, channels, ...]");
   const TensorType per_channel{DType::kFloat32, {x.shape()[1]}};
   if (scale.type() != per_channel || offset.type() != per_channel)
     fail("scale and offset with one float32 number a channel of x");
@@ -25,9 +25,10 @@ void check(const Tensor& x, const Tensor& scale, const Tensor& offset, double ep
 
 }  // namespace
 
-SyncBatchNormResult sync_batch_norm(const Tensor& x, const Tensor& scale, const Tensor& offset,
+SyncBatchNormResult sync_batch_norm(const Tensor& given, const Tensor& scale, const Tensor& offset,
                                     const NormalisationOptions& options, SourceLocation where) {
-  check(x, scale, offset, options.epsilon, where);
+  check(given, scale, offset, options.epsilon, where);
+  const Tensor x = normalisation::as_image(given, where);
   const int64_t channels = x.shape()[1];
   const int64_t own_values = channels > 0 ? x.shape().elements() / channels : 0;
   const Tensor own_count = constant(Array::from<float>({1}, {static_cast<float>(own_values)}), where);
@@ -40,7 +41,8 @@ SyncBatchNormResult sync_batch_norm(const Tensor& x, const Tensor& scale, const 
   const Tensor squares = replica_sum(bias_add_gradient(square(centred, where), where), where);
   result.variance = div(squares, result.values, where);
   const Tensor factor = mul(scale, rsqrt(add(result.variance, options.epsilon, where), where), where);
-  result.y = bias_add(mul(centred, bias_broadcast(factor, x.shape(), where), where), offset, where);
+  const Tensor y = bias_add(mul(centred, bias_broadcast(factor, x.shape(), where), where), offset, where);
+  result.y = normalisation::in_shape_of(given, y, where);
   return result;
 }
 

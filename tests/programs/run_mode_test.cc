@@ -62,8 +62,8 @@ TEST_F(RunMode, ANamedCheckpointWinsWhereNothingIsTrained) {
 
 TEST_F(RunMode, ObjectStoresAreNotTakenForDirectories) {
   for (const char* name : {"ACCESS_KEY_ID", "AWS_ACCESS_KEY_ID"}) ASSERT_EQ(std::getenv(name), nullptr);
-  ::setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent", 1);
-  ::setenv("AWS_CONFIG_FILE", "/nonexistent", 1);
+  ::setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere/at/all", 1);
+  ::setenv("AWS_CONFIG_FILE", "/nowhere/at/all", 1);
   for (const std::string option : {"--train_url=", "--log_dir=", "--data_url=", "--checkpoint_path="}) {
     const int status = option == "--data_url=" ? 1 : 2;  // found out when the data are fetched
     for (const char* path : {"s3://bucket/out", "obs://bucket/out"})

@@ -7,8 +7,7 @@ namespace mox {
 void check_batch_norm(const OpCall& call, std::initializer_list<int> per_channel) {
   const TensorType& x = call.type(0);
   call.require(x.dtype == DType::kFloat32, "a float32 x");
-  call.require(x.shape.rank() == 4 || x.shape.rank() == 2,
-               "x [batch, channels, height, width] or [batch, channels]");
+  call.require(x.shape.rank() == 4 || x.shape.rank() == 2, "x [batch, channels, ...]");
   const TensorType expected{DType::kFloat32, {x.shape[1]}};
   for (const int i : per_channel)
     if (call.type(i) != expected)

@@ -21,7 +21,8 @@ struct Reference {
 Reference reference(const Array& x, const Array& scale, const Array& offset, const Array* mean,
                     const Array* variance) {
   const Shape& shape = x.shape();
-  const int64_t pixels = shape.rank() == 4 ? shape[2] * shape[3] : 1;
+  int64_t pixels = 1;
+  for (int axis = 2; axis < shape.rank(); ++axis) pixels *= shape[axis];
   Reference result{Array(x.type()), Array(scale.type()), Array(scale.type())};
   for (int64_t c = 0; c < shape[1]; ++c) {
     const auto channel = static_cast<size_t>(c);
@@ -133,12 +134,15 @@ INSTANTIATE_TEST_SUITE_P(Shapes, BatchNormTest,
                                          Shape{8, 5}, Shape{33, 24}, Shape{700, 21}, Shape{64, 48},
                                          Shape{1, 3, 1, 1}, Shape{2, 64, 7, 7}, Shape{0, 3, 4, 4},
                                          Shape{0, 3}, Shape{3, 0, 2, 2},
+                                         // Neither rows nor images.
+                                         Shape{4, 5, 7}, Shape{3, 16, 2, 3, 4}, Shape{2, 3, 0},
+                                         Shape{2, 3, 1, 2, 1, 2},
                                          // Shared out by samples.
                                          Shape{9, 32, 24, 24}));
 
 TEST(BatchNorm, GradientMatchesFiniteDifferences) {
-  for (const Shape& shape :
-       {Shape{3, 2, 2, 3}, Shape{6, 3}, Shape{5, 8}, Shape{0, 2, 2, 2}, Shape{2, 20, 2, 2}}) {
+  for (const Shape& shape : {Shape{3, 2, 2, 3}, Shape{6, 3}, Shape{5, 8}, Shape{0, 2, 2, 2},
+                             Shape{2, 20, 2, 2}, Shape{3, 2, 4}, Shape{2, 2, 2, 1, 2}}) {
     SCOPED_TRACE(to_string(shape));
     const Shape channels{shape[1]};
     const std::vector<Array> inputs = {random_array(shape, 1), random_array(channels, 2, 0.5f, 1.5f),
@@ -164,13 +168,13 @@ TEST(BatchNormErrors, SayWhatDoesNotFit) {
     return graph.input(i, {DType::kFloat32, std::move(shape)}, SourceLocation::current());
   };
   const Tensor x = input(0, {2, 3, 4, 4}), three = input(1, {3}), four = input(2, {4}),
-               volume = input(3, {2, 3, 4});
+               vector = input(3, {3});
   auto refused = [](auto call, const char* piece) {
     EXPECT_THAT(call, testing::ThrowsMessage<InvalidArgument>(testing::HasSubstr(piece)));
   };
   refused([&] { batch_norm(x, four, three); }, "float32[3], one number a channel of x, as input 1");
   refused([&] { batch_norm(x, three, four); }, "as input 2");
-  refused([&] { batch_norm(volume, three, three); }, "[batch, channels, height, width]");
+  refused([&] { batch_norm(vector, three, three); }, "[batch, channels, ...]");
   refused([&] { batch_norm(x, three, three, {.epsilon = -1.0}); }, "epsilon of at least 0");
   refused([&] { batch_norm_inference(x, three, three, three, four); }, "as input 4");
 }

@@ -163,7 +163,7 @@ TEST_F(RunTest, CheckpointPathGivesTheVariablesOnly) {
   EXPECT_EQ(run_or_throw(warm).global_step, 1);
   // A checkpoint in log_dir wins over checkpoint_path.
   warm.max_number_of_steps = 2;
-  warm.checkpoint_path = "/nonexistent";
+  warm.checkpoint_path = "/nowhere/at/all";
   EXPECT_EQ(run_or_throw(warm).global_step, 2);
 }
 
