@@ -35,7 +35,7 @@ Array read_tensor(const TensorEntry& entry, uint64_t data_begin, ReadAt read_at,
   Array array;
   try {
     array = Array::uninitialized(entry.type);
-  } catch (const std::bad_alloc&) {
+  } catch (const OutOfMemory&) {
     throw DataError(fmt::format("'{}': tensor '{}' takes {} bytes, which this process cannot get", path,
                                 entry.name, end - begin));
   }

@@ -55,6 +55,13 @@ class FailedPrecondition : public Error {
   using Error::Error;
 };
 
+// Memory that the process cannot get; the text names what it was for, its size, and the option that bounds
+// it.
+class OutOfMemory : public Error {
+ public:
+  using Error::Error;
+};
+
 // A value that must be finite is NaN or infinite (the NaN guard).
 class NumericError : public Error {
  public:

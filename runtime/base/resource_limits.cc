@@ -162,6 +162,11 @@ size_t machine_memory() {
   return pages > 0 && page > 0 ? static_cast<size_t>(pages) * static_cast<size_t>(page) : size_t{4} << 30;
 }
 
+size_t available_memory() {
+  const auto limit = control_group_limits().memory_bytes;
+  return limit ? std::min(*limit, machine_memory()) : machine_memory();
+}
+
 int available_cores() {
   cpu_set_t mask;
   int cores = 1;

@@ -23,6 +23,8 @@ ResourceLimits control_group_limits(const std::string& root = "");
 
 // Bytes of memory that the machine has.
 size_t machine_memory();
+// Bytes of memory that this process may have: the machine's, or the limit of its groups if that is less.
+size_t available_memory();
 
 // The cores that this process may use: its affinity mask, cut by the quota of its groups (1.5 cores are 2
 // threads, one of which waits now and then). At least 1.

@@ -8,6 +8,8 @@
 #include <span>
 #include <utility>
 
+#include "runtime/base/error.h"
+
 namespace mox {
 namespace {
 
@@ -19,7 +21,9 @@ int64_t aligned(const MemoryBlock& block) {
 
 int64_t end_of(int64_t offset, int64_t size) {
   int64_t end = 0;
-  if (__builtin_add_overflow(offset, size, &end)) throw std::bad_alloc();
+  if (__builtin_add_overflow(offset, size, &end))
+    throw OutOfMemory(
+        "the values of a step take more bytes than there are addresses: use a smaller batch_size");
   return end;
 }
 

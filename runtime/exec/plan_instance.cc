@@ -63,7 +63,14 @@ PlanInstance::PlanInstance(std::shared_ptr<const Plan> plan, const Team& team,
   const Plan::Impl& compiled = plan->impl();
   self.plan = plan;
   self.team = &team;
-  self.arena = allocate_aligned(compiled.arena_bytes);
+  try {
+    self.arena = allocate_aligned(compiled.arena_bytes, "what a step computes and keeps");
+  } catch (const OutOfMemory& error) {
+    throw OutOfMemory(
+        fmt::format("{}: use a smaller batch_size, more logical_replicas for the same batch, or "
+                    "recompute=normalisation",
+                    error.what()));
+  }
   for (const std::string& name : compiled.variables) self.variables.push_back(variable(name));
   for (int value : compiled.results) self.results.emplace_back(compiled.values[value].type);
   std::vector<bool> in_parts(compiled.gradients.size());

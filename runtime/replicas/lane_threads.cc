@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 #include <pthread.h>
 
+#include <latch>
+#include <string>
 #include <system_error>
+#include <thread>
+#include <vector>
 
 #include "runtime/base/error.h"
 
@@ -43,6 +47,29 @@ class BoundThread {
   bool is_bound_ = false;
 };
 
+// The OpenMP runtime ends the process with a line of its own where a thread of its pool is refused: so as
+// many are asked for before it begins, and given back.
+void require_team_threads(int lanes, int size) {
+  const int wanted = lanes * (size - 1);
+  std::vector<std::thread> asked;
+  std::latch done(1);
+  std::string refusal;
+  try {
+    while (std::ssize(asked) < wanted) asked.emplace_back([&] { done.wait(); });
+  } catch (const std::system_error& error) {
+    refusal = error.code().message();
+  }
+  done.count_down();
+  const size_t got = asked.size();
+  for (std::thread& thread : asked) thread.join();
+  if (!refusal.empty())
+    throw FailedPrecondition(fmt::format(
+        "{} threads compute beside {}, but the system has refused number {}: {}. Raise the limits on "
+        "processes and memory (ulimit -u, ulimit -v, the control group's pids.max), or set a lower "
+        "value of threads",
+        wanted, lanes == 1 ? "the first" : "those of the devices", got + 1, refusal));
+}
+
 // The team's threads, but not the calling one.
 void bind_others(const Team& team, const cpu_set_t& cores) {
   if (team.size() == 1) return;
@@ -59,6 +86,7 @@ LaneThreads::LaneThreads(int lanes, const Team& team) : team_(team), errors_(lan
   is_bound_ = lanes > 1 && is_known && CPU_COUNT(&allowed_) >= int64_t{lanes} * team.size();
   try {
     for (int lane = 1; lane < lanes; ++lane) start(lane);
+    if (team_.size() > 1) require_team_threads(lanes, team_.size());
     if (!is_bound_) return;
     first_cores_ = cores_of_lane(allowed_, 0, team.size());
     bind_others(team_, first_cores_);

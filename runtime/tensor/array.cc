@@ -8,6 +8,7 @@
 #include <new>
 
 #include "runtime/base/error.h"
+#include "runtime/base/resource_limits.h"
 
 namespace mox {
 
@@ -19,19 +20,36 @@ std::string to_string(const TensorType& type) {
 // strides, and with 4 KiB pages the address translation, which is two-level in a virtual machine, costs more
 // than the arithmetic of the memory-bound ones. Only whole huge pages are asked for, so that no memory beyond
 // the allocation becomes resident.
-std::shared_ptr<std::byte> allocate_aligned(size_t bytes) {
+std::shared_ptr<std::byte> allocate_aligned(size_t bytes, std::string_view purpose) {
+  constexpr size_t kAlwaysAsked = size_t{1} << 30;
   constexpr size_t kAlignment = 64;
   constexpr size_t kHugePage = size_t{2} << 20;
   const size_t alignment = bytes >= kHugePage ? kHugePage : kAlignment;
   const size_t rounded = (std::max<size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+  if (bytes >= kAlwaysAsked && bytes > available_memory())
+    throw OutOfMemory(fmt::format("{} takes {} bytes of memory, and this process may have {}", purpose, bytes,
+                                  available_memory()));
   void* memory = nullptr;
-  if (posix_memalign(&memory, alignment, rounded) != 0) throw std::bad_alloc();
+  if (posix_memalign(&memory, alignment, rounded) != 0)
+    throw OutOfMemory(fmt::format("{} takes {} bytes of memory, which the system refuses", purpose, bytes));
   // A refusal (a kernel without huge pages) leaves ordinary pages: slower, not wrong.
   if (bytes >= kHugePage) madvise(memory, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
   return {static_cast<std::byte*>(memory), [](std::byte* p) { std::free(p); }};
 }
 
-Array::Array(TensorType type) : type_(std::move(type)), data_(allocate_aligned(type_.bytes())) {
+namespace {
+
+std::shared_ptr<std::byte> allocate_for(const TensorType& type) {
+  try {
+    return allocate_aligned(type.bytes());
+  } catch (const OutOfMemory& error) {
+    throw OutOfMemory(fmt::format("{}: {}", to_string(type), error.what()));
+  }
+}
+
+}  // namespace
+
+Array::Array(TensorType type) : type_(std::move(type)), data_(allocate_for(type_)) {
   std::memset(data_.get(), 0, type_.bytes());
 }
 Array::Array(DType dtype, Shape shape) : Array(TensorType{dtype, std::move(shape)}) {}
@@ -39,7 +57,7 @@ Array::Array(TensorType type, std::shared_ptr<std::byte> data)
     : type_(std::move(type)), data_(std::move(data)) {}
 
 Array Array::uninitialized(TensorType type) {
-  auto data = allocate_aligned(type.bytes());
+  auto data = allocate_for(type);
   return {std::move(type), std::move(data)};
 }
 

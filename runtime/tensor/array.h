@@ -27,8 +27,9 @@ struct TensorType {
 std::string to_string(const TensorType& type);  // "float32[32, 784]"
 
 // `bytes` of memory, not initialised, aligned to 64 bytes; from 2 MiB on to a huge page of 2 MiB. Throws
-// std::bad_alloc.
-std::shared_ptr<std::byte> allocate_aligned(size_t bytes);
+// OutOfMemory where the system refuses it, and for more than this process may have in all, which the system
+// would give and then end the process for. `purpose` begins the message.
+std::shared_ptr<std::byte> allocate_aligned(size_t bytes, std::string_view purpose = "an array");
 
 class Array {
  public:

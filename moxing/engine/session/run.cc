@@ -14,6 +14,7 @@
 #include "moxing/file/jobs/run_upload.h"
 #include "moxing/job/facts.h"
 #include "runtime/base/error.h"
+#include "runtime/base/resource_limits.h"
 #include "runtime/job/agreement.h"
 #include "runtime/job/job.h"
 
@@ -67,7 +68,10 @@ int run(const RunSpec& spec) {
     message = error.what();
     status = internal::exit_status_of(error);
   } catch (const std::bad_alloc&) {
-    message = "out of memory; use a smaller batch_size or a machine with more memory";
+    message = fmt::format(
+        "out of memory, of which this process may have {} MiB: batch_size, data_memory_mb, data.cache and "
+        "num_devices decide how much a run takes",
+        available_memory() >> 20);
   } catch (const std::exception& error) {
     message =
         fmt::format("an exception that is not one of moxing's left the program's own code: {}", error.what());

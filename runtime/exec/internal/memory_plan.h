@@ -23,7 +23,7 @@ struct MemoryBlock {
 
 inline constexpr size_t kMostPlacedBySize = 8192;
 
-// Returns the size of the arena. Throws std::bad_alloc for one that cannot be addressed.
+// Returns the size of the arena. Throws OutOfMemory for one that cannot be addressed.
 size_t plan_memory(std::vector<MemoryBlock>& blocks);
 
 }  // namespace mox

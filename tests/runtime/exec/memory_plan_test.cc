@@ -8,6 +8,7 @@
 #include <new>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/base/random.h"
 
 namespace mox {
@@ -102,7 +103,7 @@ TEST(MemoryPlan, AChainNeedsTwoBlocks) {
 
 TEST(MemoryPlan, MoreThanCanBeAddressedIsNotPlanned) {
   std::vector<MemoryBlock> blocks(4, {size_t{1} << 61, 0, 1});
-  EXPECT_THROW(plan_memory(blocks), std::bad_alloc);
+  EXPECT_THROW(plan_memory(blocks), OutOfMemory);
 }
 
 TEST(MemoryPlan, NoBlocksNoArena) {

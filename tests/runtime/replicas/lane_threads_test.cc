@@ -135,7 +135,7 @@ TEST(LaneThreadsDeathTest, ThatCannotBeStartedAreAnError) {
   if (kReservesAddressSpace)
     GTEST_SKIP() << "needs a build without sanitizers, which want more address space than a limit leaves";
   testing::FLAGS_gtest_death_test_style = "threadsafe";
-  const auto start_too_many = [] {
+  const auto start_too_many = [](int lanes, int threads) {
     // Room for the stacks of a few threads.
     pthread_attr_t attributes;
     size_t stack_bytes = 0, pages = 0;
@@ -146,15 +146,17 @@ TEST(LaneThreadsDeathTest, ThatCannotBeStartedAreAnError) {
     const rlimit room = {limit, limit};
     if (setrlimit(RLIMIT_AS, &room) != 0) std::exit(2);
     try {
-      const LaneThreads lanes(64, Team(1));
+      const LaneThreads started(lanes, Team(threads));
     } catch (const FailedPrecondition& error) {
       std::fputs(error.what(), stderr);
       std::exit(0);
     }
     std::exit(3);
   };
-  EXPECT_EXIT(start_too_many(), testing::ExitedWithCode(0),
+  EXPECT_EXIT(start_too_many(64, 1), testing::ExitedWithCode(0),
               "the 64 lanes of a process need a thread each, .*ulimit");
+  EXPECT_EXIT(start_too_many(1, 64), testing::ExitedWithCode(0),
+              "63 threads compute beside the first, .*ulimit.*threads");
 }
 
 class CoresOfARun : public SmallRun {};

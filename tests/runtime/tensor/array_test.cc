@@ -4,8 +4,10 @@
 
 #include <cmath>
 #include <limits>
+#include <string>
 
 #include "runtime/base/error.h"
+#include "runtime/base/resource_limits.h"
 
 namespace mox {
 namespace {
@@ -77,6 +79,18 @@ TEST(ArrayTest, LargeMemoryStartsOnAHugePage) {
     const auto memory = allocate_aligned(bytes);
     EXPECT_EQ(address(memory) % (2 << 20), 0u);
     memory.get()[bytes - 1] = std::byte{1};
+  }
+}
+
+TEST(ArrayTest, ThatDoesNotFitIntoMemoryIsNamedWithItsSize) {
+  const auto elements = static_cast<int64_t>(available_memory());
+  try {
+    const Array array = Array::uninitialized({DType::kFloat32, {elements}});
+    ADD_FAILURE() << "was made";
+  } catch (const OutOfMemory& error) {
+    const std::string said = error.what();
+    EXPECT_NE(said.find("float32[" + std::to_string(elements) + "]"), std::string::npos) << said;
+    EXPECT_NE(said.find(std::to_string(4 * elements) + " bytes of memory"), std::string::npos) << said;
   }
 }
 
