@@ -89,7 +89,8 @@ class Dataset {
 
   // A buffer of at least the size of the data (where that is known and random access works) gives a uniform
   // permutation at no cost in memory. A smaller one works as TensorFlow's: each element is drawn from a
-  // window of `buffer_size`.
+  // window of `buffer_size`, which counts in the memory budget of the pipelines: where it does not fit, the
+  // pipeline throws FailedPrecondition.
   Dataset shuffle(int64_t buffer_size, Where where = Where::current()) const;
 
   // The same, in one order for all passes and all pipelines, of `seed` alone: what take, skip and shard stand

@@ -38,7 +38,8 @@ TEST(DataMemory, OfAllPipelinesOfAProcessIsOneBudget) {
     FAIL() << "640 KiB twice are more than 1 MiB";
   } catch (const FailedPrecondition& error) {
     const std::string text = error.what();
-    EXPECT_NE(text.find("655360 bytes or more beside 655360 bytes of other caches"), std::string::npos)
+    EXPECT_NE(text.find("655360 bytes or more beside 655360 bytes that other operations keep"),
+              std::string::npos)
         << text;
     EXPECT_NE(text.find("1048576 bytes (data_memory_mb is 1 for this machine); raise data_memory_mb"),
               std::string::npos)
@@ -62,6 +63,35 @@ TEST(DataMemory, BatchesOfOnePipelineLeaveLessForThoseOfAnother) {
   const Dataset batches = Dataset::from_arrays({Array(DType::kFloat32, {64, 1024})}).batch(8);
   const Pipeline first(batches, {.threads = 2, .prefetch_batches = 4, .memory_budget = budget});
   EXPECT_EQ(budget->room_for_batches(0), 4 * 8 * 4096U);
+}
+
+// Elements of 4 KiB that a generator makes: they have no places in a file that could be kept instead.
+Dataset made(int count) {
+  return Dataset::from_generator({{DType::kFloat32, {1024}}}, [count]() -> Generator {
+    return [count, i = 0](Element* element) mutable {
+      if (i++ == count) return false;
+      *element = {Array(DType::kFloat32, {1024})};
+      return true;
+    };
+  });
+}
+
+TEST(DataMemory, OfAShuffledBufferCounts) {
+  Pipeline small(made(1000).shuffle(100).batch(8),
+                 {.memory_budget = std::make_shared<MemoryBudget>(size_t{1} << 20)});
+  Batch batch;
+  while (small.next(&batch)) continue;
+  Pipeline large(made(1000).shuffle(500).batch(8),
+                 {.memory_budget = std::make_shared<MemoryBudget>(size_t{1} << 20)});
+  try {
+    large.next(&batch);
+    FAIL() << "500 elements of 4 KiB are more than 1 MiB";
+  } catch (const FailedPrecondition& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("shuffle(500)"), std::string::npos) << text;
+    EXPECT_NE(text.find("its buffer of 500 elements needs"), std::string::npos) << text;
+    EXPECT_NE(text.find("raise memory_budget_bytes, or shuffle before"), std::string::npos) << text;
+  }
 }
 
 }  // namespace

@@ -289,5 +289,21 @@ TEST(BroadcastTo, TakesEveryDtype) {
               ElementsAre(large, large, 2, 2));
 }
 
+// Addends that a partial sum in float32 loses one by one.
+TEST(ReduceSum, IsWithinItsBound) {
+  for (const int64_t size : {int64_t{128}, int64_t{129}, int64_t{100'000}}) {
+    SCOPED_TRACE(size);
+    Array x(DType::kFloat32, {size});
+    double exact = 0;
+    for (int64_t i = 0; i < size; ++i) {
+      const float value = i % 128 == 0 ? 1.0f : 0x1p-25f;
+      x.values<float>()[static_cast<size_t>(i)] = value;
+      exact += static_cast<double>(value);
+    }
+    const Array sum = evaluate_op([](std::span<const Tensor> in) { return reduce_sum(in[0]); }, {x});
+    EXPECT_NEAR(sum.item(), exact, exact * 0x1p-17);
+  }
+}
+
 }  // namespace
 }  // namespace mox

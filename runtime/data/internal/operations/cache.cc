@@ -8,38 +8,15 @@
 #include <map>
 
 #include "runtime/base/error.h"
+#include "runtime/data/internal/charge.h"
 #include "runtime/data/internal/evaluated_stream.h"
 #include "runtime/data/internal/node.h"
 
 namespace mox::data::internal {
 namespace {
 
-// A cache's share of the budget, which lives as long as what it holds, however many pipelines read it.
-class Charge {
- public:
-  Charge(std::shared_ptr<MemoryBudget> budget, std::string label)
-      : budget_(std::move(budget)),
-        share_(budget_, MemoryBudget::Share::Of::kCache),
-        label_(std::move(label)) {}
-
-  void add(size_t bytes) {
-    const size_t all = share_.resize(share_.bytes() + bytes);
-    if (all <= budget_->bytes()) return;
-    const size_t needed = share_.bytes();
-    const std::string others =
-        all > needed ? fmt::format(" beside {} bytes of other caches", all - needed) : "";
-    share_.resize(needed - bytes);
-    throw FailedPrecondition(fmt::format(
-        "{}: the cache needs {} bytes or more{}, but the memory budget of data pipelines is {}; raise {}, or "
-        "cache before what makes the elements large, or do without",
-        label_, needed, others, budget_->describe(), budget_->option()));
-  }
-
- private:
-  std::shared_ptr<MemoryBudget> budget_;
-  MemoryBudget::Share share_;
-  std::string label_;
-};
+constexpr const char *kWhat = "the cache",
+                     *kAdvice = "cache before what makes the elements large, or do without";
 
 // ---- Inputs with positions.
 
@@ -201,7 +178,7 @@ class RecordingStream : public Stream {
     if (auto found = shared_->recordings.find(key_); found != shared_->recordings.end()) {
       finished_ = found->second;
     } else {
-      recorded_.charge = std::make_unique<Charge>(execution_->memory_budget, label);
+      recorded_.charge = std::make_unique<Charge>(execution_->memory_budget, label, kWhat, kAdvice);
     }
   }
 
@@ -305,7 +282,7 @@ class CacheNode : public UnaryNode {
     std::lock_guard lock(shared_->mutex);
     auto& slots = shared_->slots[key];
     if (slots) return slots;
-    auto charge = std::make_unique<Charge>(execution.memory_budget, label());
+    auto charge = std::make_unique<Charge>(execution.memory_budget, label(), kWhat, kAdvice);
     charge->add(bytes);
     slots = std::make_shared<Slots>(type, size, std::move(charge));
     return slots;

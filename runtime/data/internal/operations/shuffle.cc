@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "runtime/base/error.h"
+#include "runtime/data/internal/charge.h"
 #include "runtime/data/internal/node.h"
 
 namespace mox::data::internal {
@@ -38,12 +39,15 @@ class WindowStream : public Stream {
         label_(std::move(label)),
         execution_(std::move(execution)),
         seed_(seed),
-        once_(once) {}
+        once_(once),
+        charge_(execution_->memory_budget, label_, fmt::format("its buffer of {} elements", window_),
+                "shuffle before what makes the elements large, or with a smaller buffer") {}
 
   void reset(uint64_t epoch) override {
     child_->reset(epoch);
     epoch_ = epoch;
     emitted_ = 0;
+    for (const Leaf& leaf : buffer_) charge_.give_back(bytes_of(leaf));
     buffer_.clear();
     exhausted_ = false;
   }
@@ -55,6 +59,7 @@ class WindowStream : public Stream {
     if (filled == 0) return false;
     const uint64_t drawn = RandomStream(seed_, once_ ? 0 : epoch_).below(emitted_++, filled);
     Leaf* slot = &buffer_[drawn * leaves];
+    for (size_t i = 0; i < leaves; ++i) charge_.give_back(bytes_of(slot[i]));
     std::move(slot, slot + leaves, out);
     // The last element takes the free place and the next one of the input comes to the end.
     if (drawn + 1 != filled) std::move(buffer_.end() - static_cast<ptrdiff_t>(leaves), buffer_.end(), slot);
@@ -91,9 +96,14 @@ class WindowStream : public Stream {
       buffer_.resize(buffer_.size() - leaves);
       throw;
     }
-    if (got) return;
-    buffer_.resize(buffer_.size() - leaves);
-    exhausted_ = true;
+    if (!got) {
+      buffer_.resize(buffer_.size() - leaves);
+      exhausted_ = true;
+      return;
+    }
+    size_t bytes = 0;
+    for (size_t i = buffer_.size() - leaves; i < buffer_.size(); ++i) bytes += bytes_of(buffer_[i]);
+    charge_.add(bytes);
   }
 
   std::unique_ptr<Stream> child_;
@@ -102,6 +112,7 @@ class WindowStream : public Stream {
   std::shared_ptr<Execution> execution_;
   uint64_t seed_;
   bool once_;
+  Charge charge_;
   std::vector<Leaf> buffer_;
   uint64_t epoch_ = 0, emitted_ = 0;
   bool exhausted_ = false;

@@ -1,0 +1,43 @@
+#include "runtime/data/internal/charge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/error.h"
+
+namespace mox::data::internal {
+
+Charge::Charge(std::shared_ptr<MemoryBudget> budget, std::string label, std::string what, std::string advice)
+    : budget_(std::move(budget)),
+      share_(budget_, MemoryBudget::Share::Of::kCache),
+      label_(std::move(label)),
+      what_(std::move(what)),
+      advice_(std::move(advice)) {}
+
+void Charge::add(size_t bytes) {
+  const size_t all = share_.resize(share_.bytes() + bytes);
+  if (all <= budget_->bytes()) return;
+  const size_t needed = share_.bytes();
+  const std::string others =
+      all > needed ? fmt::format(" beside {} bytes that other operations keep", all - needed) : "";
+  share_.resize(needed - bytes);
+  throw FailedPrecondition(fmt::format(
+      "{}: {} needs {} bytes or more{}, but the memory budget of data pipelines is {}; raise {}, or {}",
+      label_, what_, needed, others, budget_->describe(), budget_->option(), advice_));
+}
+
+void Charge::give_back(size_t bytes) { share_.resize(share_.bytes() - std::min(bytes, share_.bytes())); }
+
+size_t bytes_of(const Leaf& leaf) {
+  size_t bytes = sizeof(Leaf);
+  if (!leaf.payload) return bytes;
+  bytes += sizeof(Payload);
+  for (const Array& array : leaf.payload->value) bytes += sizeof(Array) + array.bytes();
+  for (const std::string& name : leaf.payload->names) bytes += sizeof name + name.size();
+  for (const Leaf& member : leaf.payload->members) bytes += bytes_of(member);
+  return bytes;
+}
+
+}  // namespace mox::data::internal

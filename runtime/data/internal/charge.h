@@ -1,0 +1,33 @@
+// What an operation of a data set keeps, as its part of the budget of all pipelines.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "runtime/data/internal/leaf.h"
+#include "runtime/data/memory_budget.h"
+
+namespace mox::data::internal {
+
+// Lives as long as what it stands for. One thread at a time.
+class Charge {
+ public:
+  // For messages: `label` names the operation and its place, `what` is what it keeps ("the cache"), `advice`
+  // what one may do instead of raising the budget.
+  Charge(std::shared_ptr<MemoryBudget> budget, std::string label, std::string what, std::string advice);
+
+  // Throws FailedPrecondition, and takes nothing, where the budget of all that is kept would be exceeded.
+  void add(size_t bytes);
+  void give_back(size_t bytes);
+
+ private:
+  std::shared_ptr<MemoryBudget> budget_;
+  MemoryBudget::Share share_;
+  std::string label_, what_, advice_;
+};
+
+// What is kept for a leaf: its place, and its value if it has one.
+size_t bytes_of(const Leaf& leaf);
+
+}  // namespace mox::data::internal
