@@ -88,7 +88,7 @@ TEST(DataMemory, OfAShuffledBufferCounts) {
     FAIL() << "500 elements of 4 KiB are more than 1 MiB";
   } catch (const FailedPrecondition& error) {
     const std::string text = error.what();
-    EXPECT_NE(text.find("shuffle(500)"), std::string::npos) << text;
+    EXPECT_NE(text.find("shuffle (job/data_memory_test.cc:"), std::string::npos) << text;
     EXPECT_NE(text.find("its buffer of 500 elements needs"), std::string::npos) << text;
     EXPECT_NE(text.find("raise memory_budget_bytes, or shuffle before"), std::string::npos) << text;
   }
