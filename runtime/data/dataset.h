@@ -121,6 +121,8 @@ class Dataset {
   // Elements index, index + count, index + 2 count, ...
   Dataset shard(int64_t index, int64_t count, Where where = Where::current()) const;
 
+  // Of a pass; of data with `repeat` below, of all passes. Where no repeat lies between, a shuffle below
+  // take, skip or shard has one order, whatever the seed: what take keeps and what skip leaves never meet.
   Dataset take(int64_t count, Where where = Where::current()) const;
   Dataset skip(int64_t count, Where where = Where::current()) const;
 

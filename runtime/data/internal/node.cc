@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "runtime/base/error.h"
 
 namespace mox::data::internal {
@@ -41,6 +43,10 @@ const Node* Node::selection_that_changes() const {
   for (const auto& child : children())
     if (const Node* found = child->selection_that_changes()) return found;
   return nullptr;
+}
+
+bool Node::order_follows_seed() const {
+  return std::ranges::any_of(children(), [](const NodePtr& child) { return child->order_follows_seed(); });
 }
 
 void Node::append_contents(std::vector<std::string>* lines) const {

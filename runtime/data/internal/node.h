@@ -22,6 +22,7 @@ namespace mox::data::internal {
 struct CompileContext {
   std::shared_ptr<Execution> execution;
   uint64_t stages = 0;
+  bool one_order = false;  // a shuffle gives every pass of every pipeline the same order
 
   // A number for each stage that draws random numbers or caches, in the order of the chain: operations
   // appended above, and those without randomness, do not change it.
@@ -57,6 +58,9 @@ class Node {
   // position from an order that changes: what it keeps then differs from pass to pass.
   virtual bool order_changes() const;
   virtual const Node* selection_that_changes() const;
+
+  // Whether the order of a pass is another with another seed (of a pipeline), so that parts of it are.
+  virtual bool order_follows_seed() const;
 
   // The first element, or one of its type: what a map function is tried on to learn its result's type.
   virtual Element probe() const = 0;

@@ -33,6 +33,38 @@ TEST(Split, PartsShareNothingInAnyPassOrPipeline) {
   EXPECT_EQ(train.cardinality(), 80);
 }
 
+// Two runs with seeds of their own, as of a training and of a later evaluation.
+TEST(Split, TakeAndSkipOfAShuffleShareNothingWhateverTheSeed) {
+  const auto disjoint = [](const Dataset& shuffled) {
+    const auto seen = set_of(all_of(shuffled.take(80), 7));
+    EXPECT_EQ(seen.size(), 80U);
+    const auto held_back = set_of(all_of(shuffled.skip(80), 0));
+    EXPECT_EQ(held_back.size(), 20U);
+    for (const int32_t value : held_back) EXPECT_FALSE(seen.contains(value)) << value;
+    EXPECT_EQ(all_of(shuffled.take(80), 1), all_of(shuffled.take(80), 2));
+    EXPECT_EQ(set_of(all_of(shuffled, 7)).size(), 100U);  // in an order of its own
+    EXPECT_NE(all_of(shuffled, 7), all_of(shuffled, 8));
+  };
+  disjoint(numbers(100).shuffle(100));
+  disjoint(numbers(100).shuffle(100).shuffle(100));
+  disjoint(numbers(100).shuffle(10));  // a window
+  disjoint(numbers(100).shuffle(100).cache());
+  disjoint(numbers(100).filter([](const Element&) { return true; }).shuffle(50));
+  const auto shards = numbers(100).shuffle(100);
+  const auto first = set_of(all_of(shards.shard(0, 2), 3)), second = set_of(all_of(shards.shard(1, 2), 4));
+  for (const int32_t value : second) EXPECT_FALSE(first.contains(value)) << value;
+}
+
+// A number of steps of endless data is no part: each of its passes has an order of its own.
+TEST(Split, TakeOfARepeatedShuffleStaysAsItWas) {
+  const auto data = numbers(20).shuffle(20).repeat().take(40);
+  const Numbers values = all_of(data, 7);
+  EXPECT_NE(Numbers(values.begin(), values.begin() + 20), Numbers(values.begin() + 20, values.end()));
+  EXPECT_NE(all_of(data, 8), values);
+  const auto window = numbers(20).repeat().shuffle(20).take(40);
+  EXPECT_NE(all_of(window, 7), all_of(window, 8));
+}
+
 TEST(Split, OfAStream) {
   const auto data = numbers(40).filter([](const Element&) { return true; });
   EXPECT_THROW(data.split(0.5, 1), InvalidArgument);  // its size is not known

@@ -251,7 +251,10 @@ class CacheNode : public UnaryNode {
 
   Compiled compile(CompileContext& context) const override {
     Compiled below = child()->compile(context);
-    const std::pair<uint64_t, uint64_t> key{context.execution->seed, context.new_stage()};
+    const bool other_order = context.one_order && child()->order_follows_seed();
+    const uint64_t seed = context.execution->seed;
+    const std::pair<uint64_t, uint64_t> key{other_order ? mix_hash(seed, stable_hash("one order")) : seed,
+                                            context.new_stage()};
     Compiled result;
     if (below.indexed) {
       const uint64_t size = below.indexed->size();

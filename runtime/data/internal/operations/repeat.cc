@@ -1,6 +1,8 @@
 // repeat: passes one after another, each with its own epoch number.
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "runtime/base/error.h"
 #include "runtime/data/internal/node.h"
 
@@ -125,8 +127,12 @@ class RepeatNode : public UnaryNode {
     return child()->cardinality() < 0 ? child()->cardinality() : child()->cardinality() * count_;
   }
 
+  bool order_follows_seed() const override { return false; }  // that selections could keep
+
   Compiled compile(CompileContext& context) const override {
+    const bool around = std::exchange(context.one_order, false);  // each pass has an order of its own
     Compiled compiled = child()->compile(context);
+    context.one_order = around;
     const uint64_t count = count_ == Dataset::kInfinite ? kEndless : static_cast<uint64_t>(count_);
     if (compiled.indexed && compiled.indexed->size() > 0) {
       compiled.indexed = std::make_shared<RepeatIndexed>(compiled.indexed, count);

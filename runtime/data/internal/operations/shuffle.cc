@@ -130,18 +130,24 @@ class ShuffleNode : public UnaryNode {
                  : fmt::format("shuffle({})", buffer_size_);
   }
   bool order_changes() const override { return !once_ && buffer_size_ > 1; }
+  // Data without end have no parts that could be kept apart.
+  bool order_follows_seed() const override {
+    return child()->cardinality() != Dataset::kInfinite && (order_changes() || child()->order_follows_seed());
+  }
 
   Compiled compile(CompileContext& context) const override {
     Compiled compiled = child()->compile(context);
     const uint64_t stage = context.new_stage();
-    const uint64_t seed = once_ ? mix_hash(*once_, stable_hash("shuffle_once")) : context.stage_seed(stage);
+    const bool one_order = once_ || context.one_order;
+    const uint64_t seed =
+        one_order ? mix_hash(once_.value_or(0), stable_hash("shuffle_once")) : context.stage_seed(stage);
     const uint64_t window = buffer_size_;
     if (compiled.indexed && window >= compiled.indexed->size()) {
-      compiled.indexed = std::make_shared<PermutedIndexed>(compiled.indexed, seed, once_.has_value());
+      compiled.indexed = std::make_shared<PermutedIndexed>(compiled.indexed, seed, one_order);
       return compiled;
     }
     compiled.stream = std::make_unique<WindowStream>(compiled.take_stream(), window, label(),
-                                                     context.execution, seed, once_.has_value());
+                                                     context.execution, seed, one_order);
     compiled.indexed = nullptr;
     return compiled;
   }
