@@ -74,7 +74,7 @@ LabelledImages read_npz(const std::string& path, int64_t channels) {
 }
 
 LabelledImages read_csv(const ArrayFile& file) {
-  const mox::Array table = mox::data::read_csv(file.path, {.header = file.csv_header});
+  const mox::Array table = mox::data::read_csv(file.path, file.csv);
   const int64_t lines = table.shape()[0], columns = table.shape()[1], pixels = file.csv_image.elements();
   if (columns != pixels + 1)
     throw mox::DataError("'" + file.path + "': a line has " + std::to_string(columns) +

@@ -14,7 +14,7 @@ struct ArrayFile {
   std::string path;  // ends in .npz or .csv
   // What .csv files do not say.
   mox::Shape csv_image = {};  // channels, height, width
-  bool csv_header = false;    // whether the first line names the columns
+  mox::data::CsvOptions csv = {};
   float csv_maximum = 255;    // the value of a pixel that becomes 1
 };
 

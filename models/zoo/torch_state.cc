@@ -24,14 +24,33 @@ Array transposed(const Array& matrix) {
   return result;
 }
 
+// What wrappers put before every name, one around the other.
+std::string_view prefix_of(std::span<const NamedArray> state) {
+  if (state.empty()) return "";
+  std::string_view prefix = std::string_view(state.front().name).substr(0, 0);
+  for (bool grows = true; grows;) {
+    grows = false;
+    for (const std::string_view wrapper : {"module.", "_orig_mod."}) {
+      const std::string longer = std::string(prefix) + std::string(wrapper);
+      if (!std::ranges::all_of(state,
+                               [&](const NamedArray& tensor) { return tensor.name.starts_with(longer); }))
+        continue;
+      prefix = std::string_view(state.front().name).substr(0, longer.size());
+      grows = true;
+    }
+  }
+  return prefix;
+}
+
 }  // namespace
 
 std::vector<ImportedVariable> import_torch_state(std::string_view model, std::span<const NamedArray> state) {
   const std::map<std::string, internal::TorchName> names = internal::torch_names(model);
+  const size_t prefix = prefix_of(state).size();
   std::vector<ImportedVariable> result;
   for (const NamedArray& tensor : state) {
     if (tensor.name.ends_with(".num_batches_tracked")) continue;
-    const auto known = names.find(tensor.name);
+    const auto known = names.find(tensor.name.substr(prefix));
     if (known == names.end())
       throw DataError(
           fmt::format("the state has a tensor '{}' ({}), which {} does not have; is it the state of another "
@@ -52,7 +71,7 @@ std::vector<ImportedVariable> import_torch_state(std::string_view model, std::sp
     std::vector<std::string> missing;
     for (const auto& [name, ignored] : names) {
       bool found = false;
-      for (const NamedArray& tensor : state) found = found || tensor.name == name;
+      for (const NamedArray& tensor : state) found = found || tensor.name.substr(prefix) == name;
       if (!found) missing.push_back(name);
     }
     throw DataError(fmt::format("the state lacks {} of the {} tensors of {}: {}", missing.size(),

@@ -25,7 +25,8 @@ struct ImportedVariable {
 // The variables of the zoo's network `model` that the tensors of a torchvision state are, in the order of
 // `state`.
 // "...num_batches_tracked" is the only entry without a counterpart (the weight of a moving average is fixed
-// here).
+// here). A state saved of a wrapped network (DataParallel, torch.compile), all of whose names begin with
+// "module." or "_orig_mod.", is the same state.
 //
 // Throws InvalidArgument for a model that importable_models does not list, and DataError, naming the tensor,
 // for a tensor that is not float32 or that the network does not have, and for a state that lacks some of the

@@ -97,6 +97,23 @@ TEST(Import, CommandWritesACheckpointAndPrintsTheNames) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(Import, StatesOfWrappedNetworksAreTheSame) {
+  const std::vector<NamedArray> plain = small_state("resnet_v1_18");
+  for (const std::string prefix : {"module.", "_orig_mod.", "module._orig_mod."}) {
+    std::vector<NamedArray> state = plain;
+    for (NamedArray& tensor : state) tensor.name = prefix + tensor.name;
+    const auto expected = import_torch_state("resnet_v1_18", plain),
+               imported = import_torch_state("resnet_v1_18", state);
+    ASSERT_EQ(imported.size(), expected.size());
+    for (size_t i = 0; i < imported.size(); ++i) {
+      EXPECT_EQ(imported[i].torch_name, prefix + expected[i].torch_name);
+      EXPECT_EQ(imported[i].variable.name, expected[i].variable.name);
+    }
+    state.front().name = plain.front().name;  // one without it: another kind of state
+    EXPECT_THROW(import_torch_state("resnet_v1_18", state), DataError);
+  }
+}
+
 TEST(Import, StatesThatDoNotFitAreRefused) {
   std::vector<NamedArray> state = small_state("resnet_v1_18");
   EXPECT_EQ(import_torch_state("resnet_v1_18", state).size(), 102u);

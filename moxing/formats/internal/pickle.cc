@@ -4,53 +4,48 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <optional>
+#include <string_view>
 
+#include "moxing/formats/internal/pickle_input.h"
+#include "moxing/formats/internal/pickle_text.h"
 #include "moxing/formats/internal/pickle_value.h"
 #include "runtime/base/error.h"
 
 namespace mox::data::internal {
 namespace {
 
-class PickleReader {
+class PickleReader : private PickleInput {
  public:
-  PickleReader(std::span<const std::byte> content, const std::string& name)
-      : content_(content), name_(name) {}
+  using PickleInput::PickleInput;
 
   PickledBatch read() {
-    if (byte() != 0x80 || byte() != 2) fail("this is no pickle of protocol 2 (it starts with 80 02)");
+    read_header();
     while (step()) continue;
-    if (at_ != content_.size()) fail("bytes follow the end of the pickle");
+    if (!at_end()) fail("bytes follow the end of the pickle");
     if (stack_.size() != 1) fail("the pickle ends with more or less than one value");
     return batch_of(stack_.back());
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what) const {
-    throw DataError(fmt::format("'{}', offset {}: {}", name_, at_, what));
+  template <typename T>
+  T known(std::optional<T> value, const char* expected) const {
+    if (!value) fail(fmt::format("{} is expected here", expected));
+    return *std::move(value);
+  }
+  uint64_t key_line() { return static_cast<uint64_t>(known(integer_of(line()), "the number of an entry")); }
+  int64_t long_integer(uint64_t size) {
+    if (size > sizeof(int64_t)) fail(fmt::format("a whole number of {} bytes", size));
+    return integer_of_bytes(text(size), true, false);
   }
 
-  uint8_t byte() {
-    if (at_ == content_.size()) fail("the pickle is cut off");
-    return std::to_integer<uint8_t>(content_[at_++]);
-  }
-  uint64_t number(int bytes) {
-    uint64_t value = 0;
-    for (int i = 0; i < bytes; ++i) value |= uint64_t{byte()} << (8 * i);
-    return value;
-  }
-  std::string text(uint64_t size) {
-    if (size > content_.size() - at_)
-      fail(fmt::format("a string of {} bytes does not fit into the {} that are left", size,
-                       content_.size() - at_));
-    std::string result(reinterpret_cast<const char*>(content_.data()) + at_, size);
-    at_ += size;
-    return result;
-  }
-  std::string line() {
-    std::string result;
-    for (char letter; (letter = static_cast<char>(byte())) != '\n';) result += letter;
-    return result;
+  // Protocols 0 and 1 have none, and begin with their dictionary.
+  void read_header() {
+    const uint8_t first = byte();
+    if (first == '(' || first == '}') return back_to_start();
+    if (first != 0x80) fail("this is no pickle (it starts with 80, or with '(' or '}')");
+    if (const uint8_t protocol = byte(); protocol > 5)
+      fail(fmt::format("this is no pickle of protocols 0 to 5: it says {}", protocol));
   }
 
   void push(PickleValue value) {
@@ -104,8 +99,7 @@ class PickleReader {
     stack_.push_back(found->second);
   }
 
-  void push_callable() {
-    const std::string module = line(), name = line();
+  void push_callable(const std::string& module, const std::string& name) {
     const std::string full = module + "." + name;
     if (full == "numpy.core.multiarray._reconstruct" || full == "numpy._core.multiarray._reconstruct")
       push(Callable::kReconstruct);
@@ -115,9 +109,17 @@ class PickleReader {
       push(Callable::kDtype);
     else if (full == "_codecs.encode")
       push(Callable::kEncode);
+    else if (full == "__builtin__.bytes" || full == "builtins.bytes")
+      push(Callable::kBytes);
+    else if (full == "numpy.core.numeric._frombuffer" || full == "numpy._core.numeric._frombuffer")
+      push(Callable::kFromBuffer);
+    else if (full == "numpy.core.multiarray.scalar" || full == "numpy._core.multiarray.scalar")
+      push(Callable::kScalar);
     else
       fail(fmt::format(
-          "the pickle calls '{}'; only NumPy arrays of uint8 are accepted, and nothing is executed", full));
+          "the pickle calls '{}'; only NumPy arrays of whole numbers are accepted, and nothing is "
+          "executed",
+          full));
   }
 
   void reduce() {
@@ -129,66 +131,82 @@ class PickleReader {
       case Callable::kDtype: {
         std::string code;
         if (!arguments.empty()) code = string_of(arguments[0]);
-        if (code != "u1") fail(fmt::format("an array of '{}'; only uint8 ('u1') is accepted", code));
-        push(DtypeValue{});
+        push(dtype_called(code));
+        return;
+      }
+      case Callable::kBytes:  // of no bytes
+        if (!arguments.empty()) fail("bytes are made of something");
+        push(Bytes{});
+        return;
+      case Callable::kFromBuffer: {  // (bytes, dtype, shape, order)
+        if (arguments.size() != 4) fail("an array of a buffer has four parts");
+        push(array_of(arguments[2], arguments[1], string_of(arguments[3]) == "F", arguments[0]));
+        return;
+      }
+      case Callable::kScalar: {  // (dtype, bytes)
+        if (arguments.size() != 2) fail("a number of NumPy has two parts");
+        const DtypeValue dtype = as<DtypeValue>(arguments[0], "a dtype");
+        const std::string& bytes = as<Bytes>(arguments[1], "the bytes of a number").bytes;
+        if (bytes.size() != dtype.size) fail("a number of another size than its dtype");
+        push(integer_of_bytes(bytes, dtype.is_signed, dtype.is_big_endian));
         return;
       }
       case Callable::kEncode:
         if (arguments.size() != 2 || string_of(arguments[1]) != "latin1")
           fail("a string is encoded in another way than latin1");
-        push(Bytes{latin1(as<Text>(arguments[0], "a text").utf8)});
+        push(Bytes{known(latin1_of_utf8(as<Text>(arguments[0], "a text").utf8), "a string of latin1")});
         return;
       case Callable::kArray:
         fail("numpy.ndarray is called, which no pickle of an array does");
     }
   }
 
-  // The state of an array: (version, shape, dtype, is Fortran order, bytes).
-  void build() {
-    const ValueId state = pop();
-    const ValueId target = top();
-    if (std::holds_alternative<DtypeValue>(values_[target]))
-      return;  // byte order and the like: uint8 has none
-    as<ArrayValue>(target, "an array");
-    const auto& parts = as<Sequence>(state, "a tuple").items;
-    if (parts.size() != 5) fail("the state of an array has five parts");
-    if (!std::holds_alternative<DtypeValue>(values_[parts[2]])) fail("an array without its dtype");
-    if (as<int64_t>(parts[3], "a flag") != 0) fail("an array in Fortran's order");
-    ArrayValue array;
-    array.built = true;
-    array.bytes = parts[4];
-    uint64_t count = 1;
-    for (ValueId extent : as<Sequence>(parts[1], "a shape").items) {
+  DtypeValue dtype_called(const std::string& code) const {
+    for (const char size : {'1', '2', '4', '8'})
+      if (code == std::string{'u', size} || code == std::string{'i', size})
+        return {.size = static_cast<size_t>(size - '0'), .is_signed = code[0] == 'i'};
+    fail(fmt::format("an array of '{}'; only whole numbers ('u1', 'i8', ...) are accepted", code));
+  }
+
+  ArrayValue array_of(ValueId shape, ValueId dtype, bool is_fortran, ValueId bytes) {
+    ArrayValue array{.shape = {},
+                     .bytes = bytes,
+                     .dtype = as<DtypeValue>(dtype, "a dtype"),
+                     .is_fortran = is_fortran,
+                     .built = true};
+    uint64_t count = array.dtype.size;
+    for (ValueId extent : as<Sequence>(shape, "a shape").items) {
       const int64_t size = as<int64_t>(extent, "an extent");
       if (size < 0 || __builtin_mul_overflow(count, size, &count))
         fail("the shape of an array is impossible");
       array.shape.push_back(size);
     }
-    if (const size_t given = as<Bytes>(array.bytes, "the bytes of an array").bytes.size(); given != count)
-      fail(fmt::format("an array of {} elements with {} bytes", count, given));
-    values_[target] = std::move(array);
+    if (const size_t given = as<Bytes>(bytes, "the bytes of an array").bytes.size(); given != count)
+      fail(fmt::format("an array of {} bytes with {} bytes", count, given));
+    return array;
+  }
+
+  // The state of an array: (version, shape, dtype, is Fortran order, bytes); of a dtype: (version, byte
+  // order,
+  // ...).
+  void build() {
+    const ValueId state = pop();
+    const ValueId target = top();
+    const auto& parts = as<Sequence>(state, "a tuple").items;
+    if (auto* dtype = std::get_if<DtypeValue>(&values_[target])) {
+      if (parts.size() < 2) fail("the state of a dtype names its byte order");
+      dtype->is_big_endian = string_of(parts[1]) == ">";
+      return;
+    }
+    as<ArrayValue>(target, "an array");
+    if (parts.size() != 5) fail("the state of an array has five parts");
+    values_[target] = array_of(parts[1], parts[2], as<int64_t>(parts[3], "a flag") != 0, parts[4]);
   }
 
   std::string string_of(ValueId id) const {
     if (const auto* text = std::get_if<Text>(&values_[id])) return text->utf8;
     if (const auto* bytes = std::get_if<Bytes>(&values_[id])) return bytes->bytes;
     return "";
-  }
-
-  std::string latin1(const std::string& utf8) const {
-    std::string result;
-    for (size_t i = 0; i < utf8.size(); ++i) {
-      const auto lead = static_cast<uint8_t>(utf8[i]);
-      if (lead < 0x80) {
-        result += utf8[i];
-        continue;
-      }
-      if ((lead != 0xc2 && lead != 0xc3) || i + 1 == utf8.size() ||
-          (static_cast<uint8_t>(utf8[i + 1]) & 0xc0) != 0x80)
-        fail("a string of bytes holds what is not latin1");
-      result += static_cast<char>((lead & 3) << 6 | (static_cast<uint8_t>(utf8[++i]) & 0x3f));
-    }
-    return result;
   }
 
   // Carries out one instruction; false for the last.
@@ -268,8 +286,19 @@ class PickleReader {
       case 'u':
         set_items(pop_to_mark());
         break;
-      case 'c':
-        push_callable();
+      case 'c': {
+        const std::string module = line(), name = line();
+        push_callable(module, name);
+        break;
+      }
+      case 0x93: {
+        const ValueId name = pop(), module = pop();
+        push_callable(string_of(module), string_of(name));
+        break;
+      }
+      default:
+        if (!step_of_other_protocols(code))
+          fail(fmt::format("instruction {:#04x} does not belong to a pickle of CIFAR", code));
         break;
       case 'R':
         reduce();
@@ -277,10 +306,96 @@ class PickleReader {
       case 'b':
         build();
         break;
-      default:
-        fail(fmt::format("instruction {:#04x} does not belong to a pickle of CIFAR", code));
     }
     return true;
+  }
+
+  // What protocol 2 does not write: lines of protocols 0 and 1, sizes and frames of 3 to 5.
+  bool step_of_other_protocols(uint8_t code) {
+    switch (code) {
+      case 'd': {
+        Dictionary dictionary{pop_to_mark()};
+        if (dictionary.items.size() % 2 != 0) fail("a key without a value");
+        push(std::move(dictionary));
+        return true;
+      }
+      case 'l':
+        push(Sequence{pop_to_mark()});
+        return true;
+      case 'I':
+      case 'L':
+        push(known(integer_of(line()), "a whole number"));
+        return true;
+      case 'F':
+        line();
+        push(Nothing{});  // a real number, which nothing asks for
+        return true;
+      case 'G':
+        number(8);
+        push(Nothing{});
+        return true;
+      case 'S':
+        push(Bytes{known(bytes_of_repr(line()), "a string in quotes")});
+        return true;
+      case 'V':
+        push(Text{known(utf8_of_raw_unicode(line()), "a text")});
+        return true;
+      case 'p':
+        remember(key_line());
+        return true;
+      case 'g':
+        recall(key_line());
+        return true;
+      case 0x8a:
+        push(long_integer(number(1)));
+        return true;
+      case 0x8b:
+        push(long_integer(number(4)));
+        return true;
+      case 'C':
+        push(Bytes{text(number(1))});
+        return true;
+      case 'B':
+        push(Bytes{text(number(4))});
+        return true;
+      case 0x8e:  // bytes
+      case 0x96:  // a bytearray
+        push(Bytes{text(number(8))});
+        return true;
+      case 0x8c:
+        push(Text{text(number(1))});
+        return true;
+      case 0x8d:
+        push(Text{text(number(8))});
+        return true;
+      case 0x94:
+        remember(memo_.size());
+        return true;
+      case 0x95:  // a frame, of so many bytes
+        number(8);
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  void take_array(const std::string& key, const ArrayValue& array, PickledBatch* batch) const {
+    const std::string& bytes = std::get<Bytes>(values_[array.bytes]).bytes;
+    const DtypeValue dtype = array.dtype;
+    if (array.shape.size() == 1)
+      for (size_t at = 0; at < bytes.size(); at += dtype.size)
+        batch->lists[key].push_back(integer_of_bytes(std::string_view(bytes).substr(at, dtype.size),
+                                                     dtype.is_signed, dtype.is_big_endian));
+    if (dtype.size != 1 || dtype.is_signed) return;
+    std::string row_major = bytes;
+    if (array.is_fortran && array.shape.size() > 1) {
+      if (array.shape.size() != 2) fail("an array of more than two axes in Fortran's order");
+      const auto rows = static_cast<size_t>(array.shape[0]), columns = static_cast<size_t>(array.shape[1]);
+      for (size_t row = 0; row < rows; ++row)
+        for (size_t column = 0; column < columns; ++column)
+          row_major[row * columns + column] = bytes[column * rows + row];
+    }
+    batch->arrays[key] = {array.shape, std::move(row_major)};
   }
 
   // Only the last value of a key is copied: one value may stand under many keys.
@@ -294,7 +409,7 @@ class PickleReader {
     for (const auto& [key, value] : wanted) {
       if (value == kNone) continue;
       if (const auto* array = std::get_if<ArrayValue>(&values_[value]); array && array->built) {
-        batch.arrays[key] = {array->shape, std::get<Bytes>(values_[array->bytes]).bytes};
+        take_array(key, *array, &batch);
       } else if (const auto* list = std::get_if<Sequence>(&values_[value])) {
         for (ValueId item : list->items) batch.lists[key].push_back(as<int64_t>(item, "a list of integers"));
       }
@@ -304,9 +419,6 @@ class PickleReader {
 
   static constexpr ValueId kNone = ~ValueId{0};
 
-  std::span<const std::byte> content_;
-  const std::string& name_;
-  size_t at_ = 0;
   std::vector<PickleValue> values_;
   std::vector<ValueId> stack_;
   std::map<uint64_t, ValueId> memo_;

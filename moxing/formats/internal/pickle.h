@@ -1,9 +1,9 @@
-// The pickles of CIFAR's Python version, protocol 2, and nothing else: dictionaries, lists, tuples, numbers,
-// strings and NumPy arrays of uint8. A pickle is a program for a stack machine that may call any function;
-// this reader knows the three calls that make an array, carries out none, and refuses every other.
+// The pickles of CIFAR's Python version, and nothing else: dictionaries, lists, tuples, numbers, strings and
+// NumPy arrays of whole numbers. A pickle is a program for a stack machine that may call any function; this
+// reader knows the few calls that make an array, carries out none, and refuses every other.
 //
-// Accepts what Python 2's and Python 3's pickle modules write for this structure, with the memo, and no
-// cycles.
+// Accepts what Python 2's and Python 3's pickle modules and NumPy write for this structure in any of the
+// protocols 0 to 5, with the memo, and no cycles.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct PickledArray {
 };
 
 // The entries "data", "labels" and "fine_labels" of the dictionary, those that are there; others are left
-// out.
+// out. An array of one axis is a list, too.
 struct PickledBatch {
   std::map<std::string, std::vector<int64_t>> lists;
   std::map<std::string, PickledArray> arrays;

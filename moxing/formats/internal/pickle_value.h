@@ -11,7 +11,7 @@ namespace mox::data::internal {
 
 using ValueId = uint32_t;
 
-enum class Callable { kReconstruct, kArray, kDtype, kEncode };
+enum class Callable { kReconstruct, kArray, kDtype, kEncode, kBytes, kFromBuffer, kScalar };
 
 struct Nothing {};
 struct Mark {};
@@ -28,10 +28,15 @@ struct Text {
 struct Bytes {
   std::string bytes;
 };
-struct DtypeValue {};  // of uint8, the only one
+struct DtypeValue {  // of whole numbers
+  size_t size = 1;
+  bool is_signed = false, is_big_endian = false;
+};
 struct ArrayValue {
   std::vector<int64_t> shape;
   ValueId bytes = 0;
+  DtypeValue dtype = {};
+  bool is_fortran = false;  // the first index runs fastest
   bool built = false;
 };
 using PickleValue =

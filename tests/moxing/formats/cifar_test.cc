@@ -3,7 +3,9 @@
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
+#include "moxing/formats/internal/pickle_text.h"
 #include "runtime/base/error.h"
+#include "runtime/base/file.h"
 #include "runtime/data/pipeline.h"
 #include "tests/support/temporary_directory.h"
 
@@ -78,6 +80,45 @@ TEST(CifarPython, ReadsPython2Pickles) {
   EXPECT_THAT(labels_of(batch), ElementsAre(3, 9));
   const CifarBatch expected = parse_cifar_binary(as_bytes(binary_batch({3, 9})), 10, "x");
   EXPECT_TRUE(std::ranges::equal(batch.images.values<uint8_t>(), expected.images.values<uint8_t>()));
+}
+
+// As Python and NumPy write the same samples in each protocol (tests/fixtures/make_cifar_pickles.py).
+TEST(CifarPython, ReadsEveryProtocol) {
+  const CifarBatch expected = parse_cifar_binary(as_bytes(binary_batch({3, 9})), 10, "x");
+  std::vector<std::string> names = {"array_of_labels_2", "array_of_labels_5", "numbers_of_numpy_4",
+                                    "read_only_5"};
+  for (const char protocol : {'0', '1', '2', '3', '4', '5'})
+    for (const char* kind : {"protocol_", "fortran_"}) names.push_back(std::string(kind) + protocol);
+  for (const std::string& name : names) {
+    SCOPED_TRACE(name);
+    const std::string content = read_file(MOX_SOURCE_DIR "/tests/fuzz/corpus/pickle/" + name);
+    const CifarBatch batch = parse_cifar_python(as_bytes(content), 10, name);
+    EXPECT_THAT(labels_of(batch), ElementsAre(3, 9));
+    EXPECT_TRUE(std::ranges::equal(batch.images.values<uint8_t>(), expected.images.values<uint8_t>()));
+    for (size_t length = 0; length < content.size(); length += 61)
+      EXPECT_THROW(parse_cifar_python(as_bytes(content.substr(0, length)), 10, name), DataError) << length;
+  }
+  EXPECT_THAT(message_of<DataError>([] { parse_cifar_python(as_bytes("\x80\6}."), 10, "x"); }),
+              HasSubstr("protocols 0 to 5"));
+  EXPECT_THAT(message_of<DataError>([] { parse_cifar_python(as_bytes("text"), 10, "x"); }),
+              HasSubstr("this is no pickle"));
+}
+
+// Python 2's strings of protocol 0.
+TEST(PickleText, IsDecoded) {
+  using internal::bytes_of_repr, internal::utf8_of_raw_unicode, internal::integer_of;
+  using internal::integer_of_bytes;
+  EXPECT_EQ(bytes_of_repr("'a\\x00\\n\\'\"'"), std::string("a\0\n'\"", 5));
+  for (const char* malformed : {"", "'", "a", "'a", "'a\"", "'\\'", "'\\x0'", "'\\q'"})
+    EXPECT_FALSE(bytes_of_repr(malformed)) << malformed;
+  EXPECT_EQ(utf8_of_raw_unicode("\xe9\\u20ac\\U0001F600\\"), "\u00e9\u20ac\U0001F600\\");
+  EXPECT_FALSE(utf8_of_raw_unicode("\\u20"));
+  EXPECT_FALSE(utf8_of_raw_unicode("\\Uffffffff"));
+  EXPECT_EQ(integer_of("-12L"), -12);
+  for (const char* malformed : {"", "L", "1x", "99999999999999999999"}) EXPECT_FALSE(integer_of(malformed));
+  EXPECT_EQ(integer_of_bytes("\xfe\xff", true, false), -2);
+  EXPECT_EQ(integer_of_bytes("\xfe\xff", false, true), 0xfeff);
+  EXPECT_EQ(integer_of_bytes("", true, false), 0);
 }
 
 TEST(CifarPython, ExecutesNothing) {
