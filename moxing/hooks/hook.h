@@ -95,6 +95,9 @@ class Session {
   // "" if the run keeps nothing. Of the ranks of a job rank 0 alone needs to see it: what writes there does
   // so on rank 0.
   virtual const std::string& log_dir() const = 0;
+  // The checkpoint that the run goes on from, starts from or reads: a directory, or a file of weights. "" for
+  // none.
+  virtual const std::string& checkpoint() const = 0;
   virtual const std::vector<std::string>& log_names() const = 0;  // of ModelSpec::log_info, in order
 
   // Ends the run after this step, in good order. The first reason given is reported.
@@ -122,6 +125,9 @@ class Session {
   // `end` should let through leaves the hook, and is no error.
   virtual Metrics evaluate() = 0;
   virtual bool can_evaluate() const = 0;
+  // Whether evaluations come between steps, not at the end alone: by eval_every_n_steps, _secs or _epochs, or
+  // by a hook that says so (Hook::evaluates).
+  virtual bool evaluates_between_steps() const = 0;
   // Which way the number of that name gets better: what ModelSpec::directions says, the metric itself, or the
   // name. Empty: that is not known.
   virtual std::optional<metrics::Direction> direction(std::string_view metric) const = 0;
@@ -143,6 +149,9 @@ class Hook {
 
   // Whether the hook is called in runs of that mode (run_mode). Evaluations during a training belong to it.
   virtual bool takes_part_in(ModeKeys) const { return true; }
+  // Whether it calls Session::evaluate between steps. What follows evaluations, such as early stopping, is
+  // refused in a run that has none.
+  virtual bool evaluates() const { return false; }
   // Identifies the hook's state in a checkpoint; unique among a run's hooks that have a state.
   virtual std::string name() const { return ""; }
   virtual void begin(ModelBuild&) {}

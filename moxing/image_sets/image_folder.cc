@@ -72,6 +72,14 @@ class FolderImages : public FilesOfImages {
   FolderImages(std::string directory, std::vector<std::string> paths, std::vector<int32_t> labels)
       : FilesOfImages(std::move(directory), std::move(paths)), labels_(std::move(labels)) {}
   TensorType label_type() const override { return {DType::kInt32, Shape{}}; }
+  std::vector<int64_t> class_sizes() const override {
+    std::vector<int64_t> sizes;
+    for (const int32_t label : labels_) {
+      sizes.resize(std::max(sizes.size(), static_cast<size_t>(label) + 1));
+      ++sizes[static_cast<size_t>(label)];
+    }
+    return sizes;
+  }
   std::span<const std::byte> load(int64_t index, LoadBuffer* buffer, std::byte* label) const override {
     std::memcpy(label, &labels_[index], sizeof(int32_t));
     return internal::read_into(locate(index), &buffer->file);

@@ -76,6 +76,10 @@ struct ImageOptions {
   // is counted in its own place as well.
   OnBadSample on_bad_sample = OnBadSample::kError;
   int64_t max_bad_samples = 100;  // kSkip: more than these end the run
+  // kSkip: more than this share of a class ends the run, 0 to 1 (any); of files with one label each. Where
+  // the sizes of classes are known by reading alone (TFRecord), once all samples were met, or 20 bad ones of
+  // the class.
+  double max_bad_share = 0.5;
 
   ImageCache cache = ImageCache::kNone;
   CacheContent cache_content = CacheContent::kDecoded;

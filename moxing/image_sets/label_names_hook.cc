@@ -12,18 +12,37 @@
 namespace mox {
 namespace {
 
-class LabelNamesHook : public TrainingHook {
+class LabelNamesHook : public Hook {
  public:
   explicit LabelNamesHook(std::vector<std::string> names) : names_(std::move(names)) {}
 
   void after_create_session(Session& session) override {
-    if (session.log_dir().empty() || rank() != 0) return;  // rank 0 keeps what the job keeps
+    if (rank() != 0) return;  // rank 0 keeps what the job keeps
+    if (session.mode() == ModeKeys::TRAIN) return keep(session);
+    const std::string list = list_of_run(session);
+    if (!names_.empty() && !list.empty()) require_same(list);
+  }
+
+ private:
+  void keep(const Session& session) const {
+    if (session.log_dir().empty()) return;
     const std::string path = session.log_dir() + "/labels.txt";
     if (session.first_step() > 0 && std::filesystem::exists(path)) require_same(path);
     data::write_label_names(path, names_);
   }
 
- private:
+  // Of the run that the checkpoint comes from; "" if it has none.
+  static std::string list_of_run(const Session& session) {
+    namespace fs = std::filesystem;
+    const fs::path checkpoint = session.checkpoint();
+    // The best state lies a level deeper (log_dir/best/checkpoint-<step>).
+    for (const fs::path& directory : {checkpoint, checkpoint.parent_path(),
+                                      checkpoint.parent_path().parent_path(), fs::path(session.log_dir())})
+      if (const fs::path list = directory / "labels.txt"; !directory.empty() && fs::is_regular_file(list))
+        return list.string();
+    return "";
+  }
+
   void require_same(const std::string& path) const {
     const std::vector<std::string> before = data::read_label_names(path);
     if (before == names_) return;

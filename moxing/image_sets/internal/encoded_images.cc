@@ -12,6 +12,7 @@
 #include "moxing/image/decode.h"
 #include "moxing/image/resample.h"
 #include "moxing/image_sets/internal/kept_images.h"
+#include "moxing/image_sets/internal/skipped_share.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/opened_file.h"
@@ -20,6 +21,14 @@ namespace mox::data::internal {
 namespace {
 
 constexpr int kMostShorter = 1 << 14;
+constexpr int32_t kUnknownClass = -1;
+
+void set_class(std::byte* label, int32_t number) { std::memcpy(label, &number, sizeof number); }
+int32_t class_in(const std::byte* label) {
+  int32_t number = 0;
+  std::memcpy(&number, label, sizeof number);
+  return number;
+}
 
 class AugmentedImages : public RandomAccessSource {
  public:
@@ -29,6 +38,9 @@ class AugmentedImages : public RandomAccessSource {
     const auto& recipe = options_.augmentation;
     signature_ = {{options_.dtype, Shape{recipe.channels, recipe.height, recipe.width}}};
     if (images_->has_labels()) signature_.push_back(images_->label_type());
+    const bool one_class_each = images_->has_labels() && signature_[1] == TensorType{DType::kInt32, Shape{}};
+    if (options_.on_bad_sample == OnBadSample::kSkip && one_class_each)
+      skipped_ = std::make_unique<SkippedShare>(size(), images_->class_sizes(), options_.max_bad_share);
     if (options_.cache == ImageCache::kMemory)
       kept_ = kept_in_memory(size(), options_.cache_bytes);
     else if (options_.cache == ImageCache::kDirectory)
@@ -58,15 +70,17 @@ class AugmentedImages : public RandomAccessSource {
     const Lease worker(*this);
     int64_t at = index;
     for (int64_t attempt = 0;; ++attempt) {
-      std::string reason;
+      std::string reason;  // why it cannot be read
+      bool is_read = false;
       try {
         std::span<std::byte> label;
         if (signature_.size() > 1) label = {components[1], signature_[1].bytes()};
+        if (skipped_) set_class(components[1], kUnknownClass);
         if (options_.dtype == DType::kBFloat16)
           make(at, context, *worker, reinterpret_cast<BFloat16*>(components[0]), label);
         else
           make(at, context, *worker, reinterpret_cast<float*>(components[0]), label);
-        return;
+        is_read = true;
       } catch (const Error& error) {
         if (!about_data(error)) throw;
         if (options_.on_bad_sample == OnBadSample::kError) {
@@ -78,7 +92,12 @@ class AugmentedImages : public RandomAccessSource {
         }
         reason = error.what();
       }
+      if (is_read) {
+        if (skipped_) skipped_->add_good(at, class_in(components[1]));
+        return;
+      }
       options_.bad_samples->add(at, reason, options_.max_bad_samples);
+      if (skipped_) skipped_->add_bad(at, class_in(components[1]), reason);
       at = (at + 1) % size();
       if (attempt >= size()) throw DataError("no sample of the data set can be read; the first: " + reason);
     }
@@ -219,6 +238,7 @@ class AugmentedImages : public RandomAccessSource {
   ImageOptions options_;
   std::vector<TensorType> signature_;
   std::unique_ptr<KeptImages> kept_;
+  std::unique_ptr<SkippedShare> skipped_;  // kSkip, one class each
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Worker>> free_;
 };
@@ -266,6 +286,9 @@ Dataset augmented_images(std::shared_ptr<const EncodedImages> images, const Imag
   if (options.max_bad_samples < 0)
     throw InvalidArgument(
         fmt::format("{}: max_bad_samples must be at least 0, it is {}", place, options.max_bad_samples));
+  if (!(options.max_bad_share >= 0 && options.max_bad_share <= 1))
+    throw InvalidArgument(
+        fmt::format("{}: max_bad_share must be in [0, 1], it is {}", place, options.max_bad_share));
   if (options.cache != ImageCache::kNone && options.cache_content != CacheContent::kBytes &&
       options.augmentation.fast_decode)
     throw InvalidArgument(fmt::format(

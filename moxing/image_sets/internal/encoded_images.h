@@ -29,7 +29,10 @@ class EncodedImages {
     return true;
   }  // else label_type is not asked for, and load gets no label
   virtual TensorType label_type() const = 0;
-  // The image's bytes; writes the label to `label`. Throws DataError, NotFound or IoError, naming the sample.
+  // How many images the classes 0, 1, ... have, where that is known without reading them; else empty.
+  virtual std::vector<int64_t> class_sizes() const { return {}; }
+  // The image's bytes; writes the label to `label`, as soon as it is known. Throws DataError, NotFound or
+  // IoError, naming the sample.
   virtual std::span<const std::byte> load(int64_t index, LoadBuffer* buffer, std::byte* label) const = 0;
   virtual std::string locate(int64_t index) const = 0;
   virtual void will_read(int64_t /*index*/) const {}

@@ -109,6 +109,7 @@ TEST(ImageFolder, SkipsBadSamplesWhenAskedTo) {
   directory.write("set/daisy/z.png", "");
   ImageOptions options = kOptions;
   options.on_bad_sample = OnBadSample::kSkip;
+  options.max_bad_share = 1;
   options.bad_samples = std::make_shared<BadSamples>();
   const ImageClassificationRaw folder(directory.file("set"));
   EXPECT_THAT(labels_of(folder.dataset(options).repeat(2)), ElementsAre(1, 1, 1, 1, 1, 1));

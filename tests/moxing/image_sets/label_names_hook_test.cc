@@ -29,5 +29,33 @@ TEST_F(LabelNamesHook, WritesTheMappingAndRefusesAnother) {
   EXPECT_EQ(read_file(log_dir_ + "/labels.txt"), "0: daisy\n1: rose\n2: tulip\n");
 }
 
+TEST_F(LabelNamesHook, ComparesInEvaluationsAndPredictions) {
+  RunSpec run = spec();
+  run.hooks = {label_names_hook({"daisy", "rose"})};
+  run.model_fn = [](const Inputs& in, ModeKeys mode) {
+    ModelSpec model = constant_slope_model(in, mode);
+    model.output_info = {{"x", in[0]}};
+    return model;
+  };
+  run_or_throw(run);
+  run.output_fn = [](std::span<const OutputBatch>) {};
+  const std::string checkpoint = log_dir_ + "/checkpoint-" + std::to_string(*run.max_number_of_steps);
+  for (const ModeKeys mode : {ModeKeys::EVAL, ModeKeys::PREDICT}) {
+    run.run_mode = mode;
+    run.log_dir = log_dir_;
+    run.checkpoint_path = "";
+    run.hooks = {label_names_hook({"daisy", "rose"})};
+    run_or_throw(run);
+    run.hooks = {label_names_hook({"rose", "daisy"})};
+    EXPECT_THAT(message_of_run<DataError>(run), HasSubstr("label 0: 'daisy' before, 'rose' now"));
+    run.log_dir = "";  // the checkpoint alone
+    run.checkpoint_path = checkpoint;
+    EXPECT_THAT(message_of_run<DataError>(run), HasSubstr("label 0: 'daisy' before, 'rose' now"));
+    run.hooks = {label_names_hook({})};  // data without labels
+    run_or_throw(run);
+    EXPECT_EQ(read_file(log_dir_ + "/labels.txt"), "0: daisy\n1: rose\n");
+  }
+}
+
 }  // namespace
 }  // namespace mox

@@ -34,6 +34,7 @@ class PassSession : public HookedSession, public PassObserver {
   void save_checkpoint() override;
   Metrics evaluate() override;
   bool can_evaluate() const override { return false; }
+  bool evaluates_between_steps() const override { return false; }
   std::vector<std::string> trained_variable_names() const override { return {}; }
   double learning_rate() const override { return 0; }
   double learning_rate_multiplier() const override { return 1; }

@@ -1,0 +1,60 @@
+#include "moxing/image_sets/internal/skipped_share.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "runtime/base/error.h"
+
+namespace mox::data::internal {
+
+SkippedShare::SkippedShare(int64_t samples, std::vector<int64_t> class_sizes, double limit)
+    : samples_(samples), sizes_(std::move(class_sizes)), limit_(limit), met_(static_cast<size_t>(samples)) {}
+
+void SkippedShare::add_good(int64_t index, int64_t number) {
+  if (!sizes_.empty()) return;
+  const std::lock_guard lock(mutex_);
+  if (!is_new(index)) return;
+  ++counts_[number].good;
+  if (number_met_ == samples_) judge_all();
+}
+
+void SkippedShare::add_bad(int64_t index, int64_t number, const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  if (!is_new(index)) return;
+  if (number >= 0) {
+    Count& count = counts_[number];
+    if (count.bad++ == 0) count.first_reason = reason;
+    judge(number);
+  }
+  if (sizes_.empty() && number_met_ == samples_) judge_all();
+}
+
+bool SkippedShare::is_new(int64_t index) {
+  const auto at = static_cast<size_t>(index);
+  if (met_[at]) return false;
+  met_[at] = true;
+  ++number_met_;
+  return true;
+}
+
+void SkippedShare::judge(int64_t number) const {
+  const Count& count = counts_.at(number);
+  const bool is_known = static_cast<size_t>(number) < sizes_.size();
+  if (!is_known && number_met_ < samples_ && count.bad < kTelling) return;
+  const int64_t size = is_known ? sizes_[static_cast<size_t>(number)] : count.good + count.bad;
+  if (static_cast<double>(count.bad) <= limit_ * static_cast<double>(size)) return;
+  throw DataError(fmt::format(
+      "{} of the {} images of class {} that were {} cannot be read, more than the share {:g} that may be "
+      "skipped (max_bad_share, for the image classifier data.max_bad_share): the class would go unlearnt. "
+      "The "
+      "first: {}",
+      count.bad, size, number, is_known ? "found" : "read so far", limit_, count.first_reason));
+}
+
+void SkippedShare::judge_all() const {
+  for (const auto& [number, count] : counts_)
+    if (count.bad > 0) judge(number);
+}
+
+}  // namespace mox::data::internal

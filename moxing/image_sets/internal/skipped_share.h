@@ -1,0 +1,47 @@
+// The share of each class that is skipped because its images cannot be read: above a limit, a network would
+// learn, or be measured on, other classes than the data have.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace mox::data::internal {
+
+// Safe from any thread.
+class SkippedShare {
+ public:
+  // `class_sizes`: of the classes 0, 1, ..., or empty if they are known only by reading. Then a class is
+  // judged when all `samples` have been met, or when kTelling of it are bad.
+  SkippedShare(int64_t samples, std::vector<int64_t> class_sizes, double limit);
+
+  static constexpr int64_t kTelling = 20;
+
+  // Sample `index`, of class `number`, was read. Throws DataError as `add_bad` does.
+  void add_good(int64_t index, int64_t number);
+  // It cannot be read; `number` is negative where the class is not known. Throws DataError when more than the
+  // limit of a class are bad.
+  void add_bad(int64_t index, int64_t number, const std::string& reason);
+
+ private:
+  struct Count {
+    int64_t good = 0, bad = 0;
+    std::string first_reason = {};
+  };
+
+  bool is_new(int64_t index);
+  void judge(int64_t number) const;
+  void judge_all() const;
+
+  std::mutex mutex_;
+  int64_t samples_;
+  std::vector<int64_t> sizes_;
+  double limit_;
+  std::vector<bool> met_;
+  int64_t number_met_ = 0;
+  std::map<int64_t, Count> counts_;
+};
+
+}  // namespace mox::data::internal

@@ -1,0 +1,83 @@
+// on_bad_sample: skip must not swallow a class.
+#include <gmock/gmock-more-matchers.h>
+#include <gtest/gtest.h>
+
+#include "moxing/formats/tf_example.h"
+#include "moxing/formats/tfrecord.h"
+#include "moxing/image_sets/image_folder.h"
+#include "moxing/image_sets/image_records.h"
+#include "runtime/base/error.h"
+#include "runtime/data/pipeline.h"
+#include "tests/moxing/image/images.h"
+#include "tests/support/temporary_directory.h"
+
+namespace mox::data {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+ImageOptions skipping(double max_bad_share = ImageOptions().max_bad_share) {
+  ImageOptions options{.augmentation = {.height = 8, .width = 8}};
+  options.on_bad_sample = OnBadSample::kSkip;
+  options.max_bad_share = max_bad_share;
+  return options;
+}
+
+int64_t samples_of(const Dataset& dataset) {
+  Pipeline pipeline(dataset.batch(4), {});
+  int64_t samples = 0;
+  for (Batch batch; pipeline.next(&batch);) samples += batch.size;
+  return samples;
+}
+
+std::string small_jpeg(uint64_t seed) { return image::encode_jpeg(image::picture(20, 16, seed)); }
+
+// Class a of four files, class b of eight, of which the first are bad.
+Dataset folder_of(const TemporaryDirectory& directory, int bad_in_a, int bad_in_b,
+                  const ImageOptions& options) {
+  for (int i = 0; i < 12; ++i) {
+    const bool in_a = i < 4;
+    const bool bad = in_a ? i < bad_in_a : i - 4 < bad_in_b;
+    directory.write((in_a ? "set/a/" : "set/b/") + std::to_string(i) + ".jpg",
+                    bad ? "no image" : small_jpeg(static_cast<uint64_t>(i)));
+  }
+  return ImageClassificationRaw(directory.file("set")).dataset(options);
+}
+
+TEST(SkippedShare, OfAClassOfAFolder) {
+  const TemporaryDirectory directory;
+  EXPECT_EQ(samples_of(folder_of(directory, 2, 4, skipping()).repeat(2)), 24);  // half of each
+  EXPECT_THAT(message_of<DataError>([&] { samples_of(folder_of(directory, 3, 0, skipping())); }),
+              AllOf(HasSubstr("3 of the 4 images of class 0"), HasSubstr("data.max_bad_share"),
+                    HasSubstr("set/a/0.jpg")));
+  EXPECT_EQ(samples_of(folder_of(directory, 4, 0, skipping(1))), 12);
+  EXPECT_THAT(message_of<DataError>([&] { samples_of(folder_of(directory, 0, 1, skipping(0))); }),
+              HasSubstr("1 of the 8 images of class 1"));
+  EXPECT_THROW(folder_of(directory, 0, 0, skipping(1.5)), InvalidArgument);
+}
+
+// The labels of records are known as they are read: a class is judged after a pass, or 20 bad ones.
+TEST(SkippedShare, OfAClassOfRecords) {
+  const TemporaryDirectory directory;
+  const auto records = [&](int count, int bad) {
+    TfRecordWriter writer(directory.file("r"));
+    for (int i = 0; i < count; ++i) {
+      const std::string encoded =
+          i % 2 == 1 && i / 2 < bad ? "no image" : small_jpeg(static_cast<uint64_t>(i));
+      const std::string bytes = serialize_example({{"image/encoded", std::vector<std::string>{encoded}},
+                                                   {"image/class/label", std::vector<int64_t>{i % 2}}});
+      writer.write(as_bytes(std::string_view(bytes)));
+    }
+    writer.close();
+    return image_classification_tfrecord(directory.file("r"), {.image = skipping(), .num_classes = 2});
+  };
+  EXPECT_EQ(samples_of(records(12, 3).repeat(2)), 24);
+  EXPECT_THAT(message_of<DataError>([&] { samples_of(records(12, 4)); }),
+              HasSubstr("4 of the 6 images of class 1 that were read so far"));
+  EXPECT_THAT(message_of<DataError>([&] { samples_of(records(100, 30).take(60)); }),
+              HasSubstr("20 of the 20 images of class 1 that were read so far"));
+}
+
+}  // namespace
+}  // namespace mox::data
