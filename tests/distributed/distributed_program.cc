@@ -6,11 +6,13 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <stdexcept>
 
 #include "ops/processor/instruction_set.h"
@@ -23,8 +25,18 @@ bool has_fault(const std::string& fault) {
   return mox::flag("fault") == fault && mox::rank() == mox::get_flag<int64_t>("fault_rank");
 }
 
+// The same on all ranks, but that the hundredth sample which the faulty one reads cannot be read.
+mox::Dataset with_an_unreadable_sample(const mox::Dataset& samples) {
+  return samples.map([is_here = mox::rank() == mox::get_flag<int64_t>("fault_rank"),
+                      read = std::make_shared<std::atomic<int>>(0)](const mox::Element& sample) {
+    if (is_here && ++*read == 100) throw mox::DataError("'daisy/17.jpg' is damaged (on_bad_sample)");
+    return sample;
+  });
+}
+
 mox::Dataset of_evaluation(const mox::Dataset& samples) {
   if (has_fault("stop_evaluation")) raise(SIGSTOP);
+  if (mox::flag("fault") == "unreadable_evaluation") return with_an_unreadable_sample(samples);
   if (has_fault("data")) return samples.take(kSamples / 3);
   if (mox::flag("fault") != "filter") return samples;
   const int64_t labels = has_fault("filter") ? 3 : 10;
@@ -45,6 +57,8 @@ mox::Dataset input_fn(mox::ModeKeys mode) {
   const auto samples = mox::Dataset::from_arrays(
       {mox::Array::from<float>({kSamples, 1, 8, 8}, pixels), mox::Array::from<int64_t>({kSamples}, labels)});
   if (mode != mox::ModeKeys::TRAIN) return of_evaluation(samples);
+  if (mox::flag("fault") == "unreadable")
+    return with_an_unreadable_sample(samples.shuffle(kSamples)).repeat();
   return mox::get_flag<bool>("endless") ? samples.shuffle(kSamples).repeat() : samples.shuffle(kSamples);
 }
 

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
+
 #include "moxing/checkpoint/checkpoint.h"
 #include "moxing/engine/session/run.h"
 #include "tests/distributed/job.h"
+#include "tests/moxing/checkpoint/checkpoint_samples.h"
 
 namespace mox {
 namespace {
@@ -41,6 +44,41 @@ TEST_F(Failures, AnExceptionOnOneRankEndsAllWithItsMessage) {
     EXPECT_THAT(result.err, HasSubstr("global step 6"));
     EXPECT_EQ(errors_in(result.err), 1) << result.err;
     expect_all_intact(log_dir_, 1);
+  }
+}
+
+// A sample that one rank cannot read: what all have trained is kept, and the run goes on from there.
+TEST_F(Failures, ASampleThatOneRankCannotReadEndsAllWhenTheirStepsAreSaved) {
+  const Words flags = {"--save_model_steps=0", "--save_model_secs=0", "--max_number_of_steps=30"};
+  const std::string whole = fresh_directory("unreadable_whole");
+  expect_success(run_with("unreadable", 2, 2, flags + Words{"--train_url=" + whole}));
+  for (const int rank : {0, 1}) {
+    std::filesystem::remove_all(log_dir_);
+    const ProcessResult result = run_with("unreadable", 2, rank, flags);
+    EXPECT_FALSE(result.timed_out);
+    EXPECT_EQ(result.status, 1) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("rank " + std::to_string(rank) + " (host "));
+    EXPECT_THAT(result.err, HasSubstr("'daisy/17.jpg' is damaged (on_bad_sample)"));
+    EXPECT_EQ(errors_in(result.err), 1) << result.err;
+    const int64_t kept = load_checkpoint(log_dir_).global_step;
+    EXPECT_GT(kept, 0);
+    EXPECT_LT(kept, 30);
+    expect_success(run_with("unreadable", 2, 2, flags));  // mended
+    EXPECT_EQ(checkpoint_digest(log_dir_), checkpoint_digest(whole));
+  }
+}
+
+TEST_F(Failures, ASampleOfAnEvaluationThatOneRankCannotReadEndsAllWhenTheirStepsAreSaved) {
+  for (const int rank : {0, 1}) {
+    std::filesystem::remove_all(log_dir_);
+    const ProcessResult result = run_with("unreadable_evaluation", 2, rank,
+                                          {"--save_model_steps=0", "--save_model_secs=0",
+                                           "--max_number_of_steps=30", "--eval_every_n_steps=7"});
+    EXPECT_FALSE(result.timed_out);
+    EXPECT_EQ(result.status, 1) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("'daisy/17.jpg' is damaged (on_bad_sample)"));
+    EXPECT_EQ(errors_in(result.err), 1) << result.err;
+    EXPECT_EQ(load_checkpoint(log_dir_).global_step, 7);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "moxing/engine/session/internal/training/failing_together.h"
 #include "moxing/job/facts.h"
 #include "runtime/base/error.h"
 #include "runtime/job/agreement.h"
@@ -43,10 +44,26 @@ Evaluator::Evaluator(const RunSpec& spec, const RunSettings& settings, VariableS
   require_agreement(job(), facts_of_data(dataset_));
 }
 
-Evaluation Evaluator::evaluate(const std::function<bool()>& give_up, PassObserver* observer) {
+Evaluation Evaluator::evaluate(const std::function<bool()>& give_up, PassObserver* observer,
+                               const std::function<void()>& keep) {
+  EvaluationState state(compiler_.for_signature(dataset_.signature()), lanes_.size());
+  std::exception_ptr error;
+  try {
+    evaluate_batches(state, give_up, observer);
+  } catch (const EvaluationGivenUp&) {
+    throw;
+  } catch (...) {
+    if (!keep) throw;
+    error = std::current_exception();
+  }
+  if (keep && any_has_failed(job(), error)) fail_together(job(), error, keep);
+  return state.finish(job(), dataset_.describe());
+}
+
+void Evaluator::evaluate_batches(EvaluationState& state, const std::function<bool()>& give_up,
+                                 PassObserver* observer) {
   using Clock = std::chrono::steady_clock;
   Pipeline pipeline(dataset_, pipeline_options_);
-  EvaluationState state(compiler_.for_signature(dataset_.signature()), lanes_.size());
   const int64_t full_batch = dataset_.signature()[0].shape[0];
   data_seconds_ = compute_seconds_ = 0;
   std::vector<Batch> batches(static_cast<size_t>(lanes_.size()));
@@ -73,7 +90,6 @@ Evaluation Evaluator::evaluate(const std::function<bool()>& give_up, PassObserve
     compute_seconds_ += std::chrono::duration<double>(Clock::now() - ready).count();
     if (observer && taken > 0) goes_on = observer->after_batch(*models[0], batches[0].size);
   }
-  return state.finish(job(), dataset_.describe());
 }
 
 }  // namespace mox::internal

@@ -43,8 +43,11 @@ class Evaluator {
   // of the job call it together and get the same: each computes its share of the batches, and their values
   // are summed in the order of the data. Throws DataError if there are no samples, or if one rank has more
   // batches than another with the same data would have. Throws EvaluationGivenUp as soon as `give_up`, asked
-  // before each batch, says so: for a job of one process. `observer`: with one lane only.
-  Evaluation evaluate(const std::function<bool()>& give_up = {}, PassObserver* observer = nullptr);
+  // before each batch, says so: for a job of one process. `observer`: with one lane only. `keep`, which goes
+  // without an observer, is called on all ranks before the first error, of whichever rank, is thrown and ends
+  // the job.
+  Evaluation evaluate(const std::function<bool()>& give_up = {}, PassObserver* observer = nullptr,
+                      const std::function<void()>& keep = {});
 
   // Of the last call.
   double data_seconds() const { return data_seconds_; }
@@ -55,6 +58,8 @@ class Evaluator {
   const ModelSpec& spec() { return compiler_.for_signature(dataset_.signature()).spec; }
 
  private:
+  void evaluate_batches(EvaluationState& state, const std::function<bool()>& give_up, PassObserver* observer);
+
   Dataset dataset_;
   PipelineOptions pipeline_options_;
   ModelCompiler compiler_;

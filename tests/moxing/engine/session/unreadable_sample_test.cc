@@ -53,5 +53,34 @@ TEST_F(UnreadableSample, TheStepsBeforeItAreSavedWhereAStepHasSeveralBatches) {
   expect_goes_on();
 }
 
+// Of the evaluation at step 4: that step is kept.
+TEST_F(UnreadableSample, OfAnEvaluationLosesNoStep) {
+  const auto logged = [&](const std::string& log_dir) {
+    auto run = of_samples(log_dir, false);
+    run.model_fn = [model_fn = run.model_fn](const Inputs& in, ModeKeys mode) {
+      ModelSpec model = model_fn(in, mode);
+      model.log_info = {{"loss", model.loss}};
+      return model;
+    };
+    return run;
+  };
+  auto s = logged(log_dir_);
+  s.input_fn = [data = s.input_fn](ModeKeys mode) {
+    if (mode == ModeKeys::TRAIN) return data(mode);
+    return counting_data(4).map([](const Element& sample) -> Element {
+      if (sample[0].item() == 2) throw DataError("'daisy/2.jpg' is damaged (on_bad_sample)");
+      return sample;
+    });
+  };
+  s.inter_mode = ModeKeys::EVAL;
+  s.eval_every_n_steps = 4;
+  EXPECT_THAT(message_of_run<DataError>(s), testing::HasSubstr("'daisy/2.jpg' is damaged (on_bad_sample)"));
+  EXPECT_EQ(load_checkpoint(log_dir_).global_step, 4);
+  run_or_throw(logged(log_dir_));  // without evaluations
+  const std::string whole = fresh_directory("unreadable_whole");
+  run_or_throw(logged(whole));
+  EXPECT_EQ(checkpoint_digest(log_dir_), checkpoint_digest(whole));
+}
+
 }  // namespace
 }  // namespace mox

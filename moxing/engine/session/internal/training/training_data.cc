@@ -89,13 +89,12 @@ void TrainingData::open_pipeline(const Start& start) {
 }
 
 void TrainingData::take(size_t wanted, std::vector<Batch>* batches) {
-  is_taking_ = true;
+  are_waiting_ = true;
   pipeline_->mark();
   batches->resize(wanted);
   size_t taken = 0;
   while (taken < wanted && pipeline_->next(&(*batches)[taken])) ++taken;
   batches->resize(taken);
-  is_taking_ = false;
 }
 
 }  // namespace mox::internal

@@ -25,13 +25,14 @@ class TrainingData {
   int64_t last_step() const { return last_step_; }             // the run's; 0: without a limit
 
   // The next batches of this process's replicas, at most `wanted`; at the end of the data fewer, or none.
-  // Throws what the pipeline throws; `cursor` then stays before the first of them.
+  // Throws what the pipeline throws. `cursor` stays before the first of them until a step begins with them.
   void take(size_t wanted, std::vector<Batch>* batches);
+  void begin_step() { are_waiting_ = false; }
   // A step has been done.
   void count_step() { elements_taken_ += step_elements_; }
   // Of input_fn's data: those that all steps have taken.
   int64_t elements_taken() const { return elements_taken_; }
-  std::string cursor() const { return is_taking_ ? pipeline_->marked_cursor() : pipeline_->cursor(); }
+  std::string cursor() const { return are_waiting_ ? pipeline_->marked_cursor() : pipeline_->cursor(); }
 
  private:
   void count_elements(const Start& start, int64_t epoch, int64_t cardinality);
@@ -40,7 +41,7 @@ class TrainingData {
 
   std::optional<Dataset> dataset_;
   std::unique_ptr<Pipeline> pipeline_;
-  bool is_taking_ = false;
+  bool are_waiting_ = false;                        // batches, for their step
   int64_t step_elements_ = 0, elements_taken_ = 0;  // step_elements_: those that a step takes
   double steps_per_epoch_ = 0;
   int64_t last_step_ = 0;

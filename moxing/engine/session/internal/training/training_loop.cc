@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
+#include "moxing/engine/session/internal/training/failing_together.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include "runtime/job/job.h"
@@ -31,30 +33,36 @@ void TrainingLoop::run() {
 }
 
 void TrainingLoop::steps() {
-  if (training_.ranks.size() > 1) agree_on_stopping();
+  take_batches();
+  if (training_.ranks.size() > 1 || unreadable_) agree();
   while (!session_.stop_requested()) {
     set_job_step(session_.global_step() + 1);
     training_.stage_two->begin_if_due(session_.global_step(), training_.start.settings, training_.engine(),
                                       *training_.step);
-    if (!take_batches()) return end_of_data();
+    const auto before = Clock::now();
+    training_.data->begin_step();
+    const bool any = training_.step->begin(batches_);
+    seconds_.data += seconds_between(before, Clock::now());
+    if (!any) return end_of_data();
     step();
     note_step_done();
-    agree_on_stopping();
+    take_batches();
+    agree();
   }
 }
 
-// The batches of this process's replicas; at the end of the data fewer, or none. False if no rank has any.
-bool TrainingLoop::take_batches() {
+// The batches of this process's replicas; at the end of the data fewer, or none. They are taken before the
+// ranks agree, so that one that cannot read its share is known to all while each still has a finished step.
+void TrainingLoop::take_batches() {
+  if (session_.stop_requested()) return;
   const auto before = Clock::now();
+  set_job_step(session_.global_step() + 1);
   try {
     training_.data->take(static_cast<size_t>(training_.start.placement.replicas().size()), &batches_);
   } catch (...) {
-    session_.save_before_failing();
-    throw;
+    unreadable_ = std::current_exception();
   }
-  const bool any = training_.step->begin(batches_);
   seconds_.data += seconds_between(before, Clock::now());
-  return any;
 }
 
 void TrainingLoop::step() {
@@ -92,16 +100,22 @@ void TrainingLoop::end_of_data() {
                             step, last_step));
 }
 
-// A signal, or a hook, may have asked one rank alone; all must end after the same step, or before the first
-// one.
-void TrainingLoop::agree_on_stopping() {
+// A signal, or a hook, may have asked one rank alone, and one may have data that cannot be read; all must end
+// after the same step, or before the first one.
+void TrainingLoop::agree() {
   bool interrupted = session_.received_signal() != 0;
   if (interrupted) session_.request_stop(fmt::format("{} was received", session_.signal_name()));
   session_.set_interrupted(interrupted);
-  if (training_.ranks.size() == 1) return;
-  const auto wishes = training_.ranks.allgather_equal(interrupted                 ? "2"
+  const auto keep = [this] { session_.save_before_failing("the data of the next step cannot be read"); };
+  if (training_.ranks.size() == 1) {
+    if (unreadable_) fail_together(training_.ranks, unreadable_, keep);
+    return;
+  }
+  const auto wishes = training_.ranks.allgather_equal(unreadable_                 ? "3"
+                                                      : interrupted               ? "2"
                                                       : session_.stop_requested() ? "1"
                                                                                   : "0");
+  if (std::ranges::find(wishes, "3") != wishes.end()) fail_together(training_.ranks, unreadable_, keep);
   for (size_t rank = 0; rank < wishes.size(); ++rank) {
     if (wishes[rank] != "0") session_.request_stop(fmt::format("rank {} was asked to stop", rank));
     interrupted |= wishes[rank] == "2";

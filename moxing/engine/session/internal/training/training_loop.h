@@ -29,15 +29,16 @@ class TrainingLoop {
 
  private:
   void steps();
-  bool take_batches();
+  void take_batches();
   void step();
   void end_of_data();
-  void agree_on_stopping();
+  void agree();
   void mention_left_out_step() const;
 
   Training& training_;
   TrainingSession& session_;
-  std::vector<Batch> batches_;  // of the step under way: one for each logical replica of this process
+  std::vector<Batch> batches_;     // of the next step: one for each logical replica of this process
+  std::exception_ptr unreadable_;  // why they could not be taken
   std::vector<std::optional<metrics::Direction>> log_directions_;  // of Session::log_names
   BestValues best_batches_;
   Seconds seconds_;

@@ -128,12 +128,13 @@ SessionState TrainingSession::state() const {
   return state;
 }
 
-void TrainingSession::save_before_failing() {
-  if (!training_.writer || training_.ranks.size() > 1 || saved_step_ == global_step_) return;
+void TrainingSession::save_before_failing(const char* why) {
+  if (!training_.writer) return;
   try {
+    const bool is_saved = saved_step_ == global_step_;
     submit_checkpoint();
-    log_info(fmt::format("the data of the next step cannot be read; step {} is saved before the run ends",
-                         global_step_));
+    if (training_.ranks.size() > 1) training_.writer->wait();
+    if (!is_saved) log_info(fmt::format("{}; step {} is saved before the run ends", why, global_step_));
   } catch (const std::exception& error) {  // the first error is what ends the run
     log_error(fmt::format("step {} could not be saved: {}", global_step_, error.what()));
   }
@@ -180,7 +181,10 @@ Metrics TrainingSession::evaluate() {
   const auto may_leave = [this] {  // what is saved already
     return is_ending() && training_.ranks.size() == 1 && interrupted();
   };
-  last_evaluation_ = training_.evaluator->evaluate(may_leave);
+  last_evaluation_ = training_.evaluator->evaluate(may_leave, nullptr, [this] {
+    // Of a step that is done, of which hooks that come later have not heard.
+    save_before_failing("an evaluation has failed");
+  });
   const Metrics numbers = last_evaluation_.numbers;
   in_after_evaluation_ = true;
   after_evaluation(numbers);

@@ -1,6 +1,7 @@
 // A training as its hooks see it.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -22,9 +23,10 @@ class TrainingSession : public HookedSession {
   void begin_step();  // calls the hooks' before_run
   void count_step(int64_t samples);
   void end_step(const StepResult& result);  // calls their after_run, and saves if one has asked for it
-  // A sample that cannot be read ends the run between two steps: what was trained so far is kept, and the run
-  // goes on from there once the sample is mended. Not in a job, whose other ranks are in a step by then.
-  void save_before_failing();
+  // A sample that cannot be read ends the run between two steps: what was trained so far is kept, `why` is
+  // said, and the run goes on from there once the sample is mended. In a job the rank that saves waits until
+  // that is done.
+  void save_before_failing(const char* why);
   // Sets whether a signal that all ranks know of has asked to end.
   void set_interrupted(bool interrupted) { interrupted_ = interrupted; }
   // Those that the compiled model has gradients of.
@@ -47,6 +49,9 @@ class TrainingSession : public HookedSession {
   void save_checkpoint() override;
   Metrics evaluate() override;
   bool can_evaluate() const override { return training_.start.settings.evaluates; }
+  bool evaluates_between_steps() const override {
+    return can_evaluate() && std::ranges::any_of(hooks(), [](const auto& hook) { return hook->evaluates(); });
+  }
   std::optional<metrics::Direction> direction(std::string_view metric) const override;
   std::vector<std::string> trained_variable_names() const override { return trained_names_; }
   void set_variable(std::string_view name, const Array& value) override;
