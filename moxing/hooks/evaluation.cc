@@ -9,8 +9,10 @@ namespace {
 
 class EvaluationHook : public TrainingHook {
  public:
-  explicit EvaluationHook(const Interval& interval) : clock_(interval, "evaluation", true) {}
+  explicit EvaluationHook(const Interval& interval)
+      : clock_(interval, "evaluation", true), is_regular_(interval.any()) {}
 
+  bool evaluates() const override { return is_regular_; }
   void after_create_session(Session& session) override {
     if (!session.can_evaluate()) throw FailedPrecondition("evaluation_hook needs a run with inter_mode EVAL");
     clock_.start(session);
@@ -35,6 +37,7 @@ class EvaluationHook : public TrainingHook {
   }
 
   IntervalClock clock_;
+  bool is_regular_;
   int64_t evaluated_step_ = -1;
 };
 

@@ -65,8 +65,9 @@ struct MonitorOptions {
   double min_change = 0;
   int64_t patience = 3;  // evaluations without improvement that are waited for; >= 1
 };
-// Requests a stop after `patience` evaluations without improvement. A run that was stopped so and is started
-// again stops at once; with more patience it goes on.
+// Requests a stop after `patience` evaluations without improvement. The state of the best evaluation is kept
+// by keep_best_hook (the options keep_best.*); regular checkpoints are the newest alone. A run that was
+// stopped so and is started again stops at once; with more patience it goes on.
 std::shared_ptr<Hook> early_stopping_hook(const MonitorOptions& options);
 
 // Multiplies the learning rate by `factor` after `patience` evaluations without improvement, down to a

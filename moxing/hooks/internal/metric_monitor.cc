@@ -56,6 +56,12 @@ void MetricMonitor::start(const Session& session, const char* hook) {
   is_restored_ = false;
   counted_step_ = -1;
   direction_ = direction_to_follow(session, hook, options_.metric, options_.larger_is_better);
+  if (!session.evaluates_between_steps())
+    throw FailedPrecondition(fmt::format(
+        "{} follows '{}' over evaluations, but this run evaluates at its end alone: set "
+        "eval_every_n_steps, eval_every_n_secs or eval_every_n_epochs (a hook of the program that "
+        "evaluates says so by Hook::evaluates)",
+        hook, options_.metric));
 }
 
 void MetricMonitor::add(const Metrics& metrics, int64_t step) {

@@ -24,8 +24,8 @@ class MetricMonitor {
 
   // At the start of a run, behind restore_state where a checkpoint has a state: without one, what an earlier
   // run of the same hook left is forgotten. Throws FailedPrecondition, naming the hook, for a run that
-  // evaluates nothing: it would wait for ever; and InvalidArgument if neither the options nor the run know
-  // the direction.
+  // evaluates nothing, or nothing before its end: it would wait for ever; and InvalidArgument if neither the
+  // options nor the run know the direction.
   void start(const Session& session, const char* hook);
 
   // Takes the metric out of an evaluation at `step`; NaN and infinities are no improvement. A

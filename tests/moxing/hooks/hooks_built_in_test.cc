@@ -257,6 +257,31 @@ TEST_F(BuiltInHooks, WhatFollowsEvaluationsIsRefusedWhereThereAreNone) {
   }
 }
 
+// One evaluation at the end could stop nothing.
+TEST_F(BuiltInHooks, WhatFollowsEvaluationsIsRefusedWhereTheyComeAtTheEndAlone) {
+  struct OwnEvaluation : TrainingHook {
+    bool evaluates() const override { return true; }
+    void after_run(Session& session, const StepResult&) override { session.evaluate(); }
+  };
+  for (const auto& hook : {early_stopping_hook({}), plateau_learning_rate_hook({})}) {
+    auto s = spec();
+    s.inter_mode = ModeKeys::EVAL;
+    s.hooks = {hook};
+    EXPECT_THAT(message_of_run<FailedPrecondition>(s),
+                AllOf(HasSubstr("evaluates at its end alone"), HasSubstr("eval_every_n_steps")));
+    s.hooks = {hook, std::make_shared<OwnEvaluation>()};
+    run_or_throw(s);
+    s.hooks = {hook};
+    s.log_dir = fresh_directory("evaluated_by_epochs");
+    s.eval_every_n_epochs = 1;
+    run_or_throw(s);
+  }
+  auto s = spec();
+  s.inter_mode = ModeKeys::EVAL;
+  s.early_stopping = MonitorOptions{};
+  EXPECT_THAT(message_of_run<FailedPrecondition>(s), HasSubstr("evaluates at its end alone"));
+}
+
 TEST_F(BuiltInHooks, StepsBetweenEvaluationsThatNobodyMakesAreMentioned) {
   const ScopedConfiguration configuration({"--threads=1", "--log_level=warning"});
   auto s = spec();
