@@ -37,6 +37,12 @@ install(FILES ${CMAKE_BINARY_DIR}/moxingConfig.cmake ${CMAKE_BINARY_DIR}/moxingC
 # Programs, and what is read. (What each component is as a Debian package: MoxPackage.cmake.)
 set(jobs mnist_softmax fashion_lenet image_classifier cifar_resnet tabular dim_reduce_resnet)
 install(TARGETS mox ${jobs} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
+foreach(program mox ${jobs})  # bash looks for a file of a command's name
+  install(FILES ${CMAKE_BINARY_DIR}/completions/mox RENAME ${program}
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT tools)
+endforeach()
+install(FILES ${CMAKE_BINARY_DIR}/completions/_mox
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT tools)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/moxing COMPONENT tools
         FILES_MATCHING PATTERN "*.yaml" PATTERN zoo EXCLUDE)
 install(FILES ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/moxing COMPONENT documentation)

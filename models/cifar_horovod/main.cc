@@ -96,7 +96,7 @@ int main(int argc, char** argv) try {
       "local_dir", "",
       "A directory of each machine, of this job alone, into which the data are copied before and out "
       "of which the results are copied after the training. Empty: nothing is copied.");
-  mox::init(argc, argv);
+  mox::init(argc, argv, {{"inter_mode", "eval"}, {"batch_size", 100}, {"log_every_n_steps", 10}});
   const int64_t steps = mox::get_flag<int64_t>("num_steps") / mox::size();
   if (steps < 1) throw mox::InvalidArgument("num_steps must be at least the number of processes");
   copy_in(place());
@@ -104,11 +104,8 @@ int main(int argc, char** argv) try {
                                .model_fn = model_fn,
                                .optimizer_fn = mox::distributed(mox::get_optimizer_fn(
                                    "adam", {.learning_rate = 0.0002 * mox::size(), .beta1 = 0.5})),
-                               .inter_mode = mox::ModeKeys::EVAL,
-                               .batch_size = 100,
                                .log_dir = place().train,
                                .max_number_of_steps = steps,
-                               .log_every_n_steps = 10,
                                .hooks = {mox::BroadcastGlobalVariablesHook(0)}});
   if (status == 0 || status == mox::kExitInterrupted) copy_out(place());
   return status;

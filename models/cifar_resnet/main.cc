@@ -36,13 +36,12 @@ mox::ModelSpec model_fn(const mox::Inputs& in, mox::ModeKeys mode) {
 int main(int argc, char** argv) {
   mox::define_flag("model_name", "resnet_v1_20",
                    "The network: resnet_v1_20, resnet_v1_110, cifarnet or another of docs/zoo.md.");
-  mox::init(argc, argv);
-  return mox::run(
-      {.input_fn = input_fn,
-       .model_fn = model_fn,
-       .optimizer_fn = mox::get_optimizer_fn(
-           "momentum", {.learning_rate = "82:0.1,123:0.01,164:0.001", .weight_decay = 1e-4, .momentum = 0.9}),
-       .inter_mode = mox::ModeKeys::EVAL,
-       .batch_size = 128,
-       .log_dir = mox::flag("train_url")});
+  mox::init(argc, argv,
+            {{"inter_mode", "eval"},
+             {"batch_size", 128},
+             {"optimizer.name", "momentum"},
+             {"optimizer.learning_rate", "82:0.1,123:0.01,164:0.001"},
+             {"optimizer.weight_decay", 1e-4},
+             {"optimizer.momentum", 0.9}});
+  return mox::run({.input_fn = input_fn, .model_fn = model_fn, .log_dir = mox::flag("train_url")});
 }

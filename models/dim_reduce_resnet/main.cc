@@ -100,14 +100,13 @@ void define_flags() {
 
 int main(int argc, char** argv) {
   define_flags();
-  mox::init(argc, argv);
+  mox::init(argc, argv, {{"inter_mode", "eval"}, {"optimizer.name", "momentum"}});
   const int64_t size = mox::get_flag<int64_t>("model.image_size");
   const ClassifierData data(mox::flag("model.name"), {.train = size, .eval = size});
   return mox::run(
       {.input_fn = [&](mox::ModeKeys mode) { return data.dataset(mode); },
        .model_fn = [&](const mox::Inputs& in, mox::ModeKeys mode) { return model_fn(in, mode, data); },
        .optimizer_fn = optimizer(),
-       .inter_mode = mox::ModeKeys::EVAL,
        .log_dir = mox::flag("train_url"),
        .hooks = {std::make_shared<dim_reduce_resnet::EpochLines>(),
                  mox::label_names_hook(data.label_names())}});

@@ -36,12 +36,11 @@ mox::ModelSpec model_fn(const mox::Inputs& in, mox::ModeKeys mode) {
 int main(int argc, char** argv) {
   mox::define_flag("dropout", 0.4,
                    "Share of the dense layer's units that are dropped in training, in [0, 1).");
-  mox::init(argc, argv);
-  return mox::run(
-      {.input_fn = input_fn,
-       .model_fn = model_fn,
-       .optimizer_fn = mox::get_optimizer_fn("momentum", {.learning_rate = 0.05, .momentum = 0.9}),
-       .inter_mode = mox::ModeKeys::EVAL,
-       .batch_size = 128,
-       .log_dir = mox::flag("train_url")});
+  mox::init(argc, argv,
+            {{"inter_mode", "eval"},
+             {"batch_size", 128},
+             {"optimizer.name", "momentum"},
+             {"optimizer.learning_rate", 0.05},
+             {"optimizer.momentum", 0.9}});
+  return mox::run({.input_fn = input_fn, .model_fn = model_fn, .log_dir = mox::flag("train_url")});
 }

@@ -15,7 +15,7 @@ struct ArrayFile {
   // What .csv files do not say.
   mox::Shape csv_image = {};  // channels, height, width
   mox::data::CsvOptions csv = {};
-  float csv_maximum = 255;    // the value of a pixel that becomes 1
+  float csv_maximum = 255;  // the value of a pixel that becomes 1
 };
 
 // One more than the largest label. Throws as mox::data::read_npz and read_csv, NotFound and DataError for

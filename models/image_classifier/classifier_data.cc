@@ -2,6 +2,8 @@
 
 #include <models/zoo/zoo.h>
 
+#include <algorithm>
+#include <charconv>
 #include <filesystem>
 
 #include "models/image_classifier/answers.h"
@@ -32,6 +34,47 @@ float non_negative(const std::vector<double>& values, size_t index) {
   return index < values.size() ? static_cast<float>(values[index]) : 0;
 }
 
+// The folder of a split, where it is there; else what is there instead, and the flag that names another.
+std::string folder_of(const std::string& directory, const std::string& split, const std::string& flag) {
+  const fs::path folder = inside(directory, split);
+  if (fs::is_directory(folder) || !fs::is_directory(directory)) return folder.string();
+  std::vector<std::string> found;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory))
+    found.push_back(entry.path().filename().string() + (entry.is_directory() ? "/" : ""));
+  std::sort(found.begin(), found.end());
+  constexpr size_t kShown = 6;
+  std::string names;
+  for (size_t i = 0; i < std::min(found.size(), kShown); ++i) names += (i > 0 ? ", " : "") + found[i];
+  if (found.size() > kShown) names += " and " + std::to_string(found.size() - kShown) + " more";
+  throw mox::NotFound("there is no '" + folder.string() +
+                      "': data_url must hold the splits, as SPLIT/CLASS/IMAGE (" + mox::flag("data.format") +
+                      "), and '" + directory + "' holds " + (found.empty() ? "nothing" : names) + ". " +
+                      flag + " is '" + split + "'; it names the split, and data_url the directory above");
+}
+
+char one_character(const std::string& flag) {
+  const std::string text = mox::flag(flag);
+  if (text == "tab" || text == "\\t") return '\t';
+  if (text.size() != 1)
+    throw mox::ConfigError(flag + " must be one character, or 'tab'; it is '" + text + "'");
+  return text[0];
+}
+
+mox::data::CsvOptions csv_options() {
+  mox::data::CsvOptions options{.delimiter = one_character("data.csv_delimiter"),
+                                .header = mox::get_flag<bool>("data.csv_header"),
+                                .decimal = one_character("data.csv_decimal")};
+  const std::string missing = mox::flag("data.csv_missing");
+  if (missing.empty()) return options;
+  float number = 0;
+  const char* const end = missing.data() + missing.size();
+  const auto [rest, error] = std::from_chars(missing.data(), end, number);
+  if (error != std::errc() || rest != end)
+    throw mox::ConfigError("data.csv_missing must be a number, or empty; it is '" + missing + "'");
+  options.missing = number;
+  return options;
+}
+
 }  // namespace
 
 void define_data_flags() {
@@ -49,12 +92,19 @@ void define_data_flags() {
                    "Classes of tfrecord, npz and csv data. 0: as labels.txt in data_url says, or the labels "
                    "of npz and csv.");
   mox::define_flag("data.csv_header", false, "Whether the first line of csv data names the columns.");
+  mox::define_flag("data.csv_delimiter", ",", "Between the cells of csv data: a character, or tab.");
+  mox::define_flag("data.csv_decimal", ".", "The decimal mark of csv data: . or ,");
+  mox::define_flag("data.csv_missing", "",
+                   "The number that an empty cell of csv data, or one that says NA, stands for. Empty: such "
+                   "cells are refused.");
   mox::define_flag("data.csv_maximum", 255.0, "The value of a pixel in csv data that becomes 1. Above 0.");
   mox::define_flag("data.label_offset", 0, "Subtracted from the labels of tfrecord data.");
   mox::define_flag("data.on_bad_sample", "error",
                    "An image that cannot be read: error ends the run, skip takes the next one, up to "
                    "data.max_bad_samples.");
   mox::define_flag("data.max_bad_samples", 100, "With skip: more bad images than these end the run.");
+  mox::define_flag("data.max_bad_share", 0.5,
+                   "With skip: bad images of more than this share of a class end the run. 1: of any.");
   mox::define_flag("data.cache", "none",
                    "Keep images for later passes: memory (up to data.cache_gigabytes), directory "
                    "(data.cache_directory), or none.");
@@ -155,9 +205,12 @@ void ClassifierData::find_classes_of_data() {
           "checkpoint_path, "
           "where the training has written it");
   } else if (format_ == "image_folder") {
-    label_names_ = mox::data::ImageClassificationRaw(inside(directory_, train_split_)).label_names();
+    label_names_ = mox::data::ImageClassificationRaw(folder_of(directory_, train_split_, "data.train_split"))
+                       .label_names();
   } else if (has_many_labels()) {
-    label_names_ = mox::data::MultilabelClassificationRaw(inside(directory_, train_split_)).label_names();
+    label_names_ =
+        mox::data::MultilabelClassificationRaw(folder_of(directory_, train_split_, "data.train_split"))
+            .label_names();
   } else if (is_array_file(format_)) {
     const auto given = mox::get_flag<int64_t>("data.num_classes");
     const int64_t found = classes_of_arrays(array_file(train_split_));
@@ -184,7 +237,7 @@ ArrayFile ClassifierData::array_file(const std::string& split) const {
     throw mox::InvalidArgument("data.csv_maximum must be above 0, it is " + std::to_string(maximum));
   return {.path = inside(directory_, split + "." + format_),
           .csv_image = mox::Shape{mox::get_model_meta(network_).channels, image_size_, image_size_},
-          .csv_header = mox::get_flag<bool>("data.csv_header"),
+          .csv = csv_options(),
           .csv_maximum = static_cast<float>(maximum)};
 }
 
@@ -199,6 +252,7 @@ mox::data::ImageOptions ClassifierData::image_options(mox::ModeKeys mode) const 
   options.dtype = is_mixed_up(mode) ? mox::DType::kFloat32 : mox::preferred_image_dtype();
   options.on_bad_sample = mox::data::on_bad_sample_from_string(mox::flag("data.on_bad_sample"));
   options.max_bad_samples = mox::get_flag<int64_t>("data.max_bad_samples");
+  options.max_bad_share = mox::get_flag<double>("data.max_bad_share");
   options.cache = mox::data::image_cache_from_string(mox::flag("data.cache"));
   options.cache_content = mox::data::cache_content_from_string(mox::flag("data.cache_content"));
   options.cache_bytes = mox::get_flag<double>("data.cache_gigabytes") * 1e9;
@@ -228,7 +282,9 @@ mox::ImageModel ClassifierData::image_model() const {
 }
 
 mox::Dataset ClassifierData::samples(mox::ModeKeys mode) const {
-  const std::string& split = mode == mox::ModeKeys::TRAIN ? train_split_ : eval_split_;
+  const bool trains = mode == mox::ModeKeys::TRAIN;
+  const std::string& split = trains ? train_split_ : eval_split_;
+  const std::string flag = trains ? "data.train_split" : "data.eval_split";
   if (looks_at_images()) {
     if (!has_files_of_images(format_) && !is_cifar(format_))
       throw mox::InvalidArgument("predict.images is set, but networks trained on data.format " + format_ +
@@ -250,14 +306,15 @@ mox::Dataset ClassifierData::samples(mox::ModeKeys mode) const {
   }
   // One list decides: a class that the folder lacks does not shift the numbers of those that follow it.
   if (!has_many_labels())
-    return mox::data::ImageClassificationRaw(inside(directory_, split), label_names_).dataset(options);
+    return mox::data::ImageClassificationRaw(folder_of(directory_, split, flag), label_names_)
+        .dataset(options);
   const auto same_classes = [&](const auto& folder) {
     if (folder.label_names() != label_names_)
       throw mox::DataError("'" + inside(directory_, split) + "' has other classes than '" +
                            inside(directory_, train_split_) + "': its labels would mean something else");
     return folder.dataset(options);
   };
-  return same_classes(mox::data::MultilabelClassificationRaw(inside(directory_, split)));
+  return same_classes(mox::data::MultilabelClassificationRaw(folder_of(directory_, split, flag)));
 }
 
 mox::Dataset ClassifierData::dataset(mox::ModeKeys mode) const {

@@ -80,7 +80,6 @@ int run(const image_classifier::ClassifierData& data, const std::string& network
        .output_fn =
            mox::flag("run_mode") == "predict" ? image_classifier::print_answers(data.label_names()) : nullptr,
        .starting_variables = image_classifier::pretrained_variables(network),
-       .inter_mode = mox::ModeKeys::EVAL,
        .auto_batch = !data.batches(),
        .log_dir = mox::flag("train_url"),
        .hooks = {mox::label_names_hook(data.label_names()), mox::image_model_hook(data.image_model())}});
@@ -104,7 +103,7 @@ int main(int argc, char** argv) {
   image_classifier::define_prediction_flags();
   image_classifier::define_pretraining_flags();
   image_classifier::define_fine_tuning_flags();
-  mox::init(argc, argv);
+  mox::init(argc, argv, {{"inter_mode", "eval"}});
   const std::string network = mox::flag("model.name");
   const image_classifier::ClassifierData data(network,
                                               {.train = mox::get_flag<int64_t>("model.image_size"),

@@ -27,13 +27,11 @@ mox::ModelSpec model_fn(const mox::Inputs& in, mox::ModeKeys) {
 // SGD at 0.5 makes accuracy jump by three points from step to step, so a longer run lowers the rate from the
 // third epoch to the fifth, linearly (`->`): where it stops is then no matter of luck.
 int main(int argc, char** argv) {
-  mox::init(argc, argv);
-  return mox::run({.input_fn = input_fn,
-                   .model_fn = model_fn,
-                   .optimizer_fn = mox::get_optimizer_fn("sgd", {.learning_rate = "2:0.5,5:0.5->0.05"}),
-                   .run_mode = mox::ModeKeys::TRAIN,
-                   .inter_mode = mox::ModeKeys::EVAL,
-                   .batch_size = 100,
-                   .log_dir = mox::flag("train_url"),
-                   .max_number_of_steps = 1000});
+  mox::init(argc, argv,
+            {{"inter_mode", "eval"},
+             {"batch_size", 100},
+             {"max_number_of_steps", 1000},
+             {"optimizer.name", "sgd"},
+             {"optimizer.learning_rate", "2:0.5,5:0.5->0.05"}});
+  return mox::run({.input_fn = input_fn, .model_fn = model_fn, .log_dir = mox::flag("train_url")});
 }

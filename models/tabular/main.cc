@@ -72,7 +72,8 @@ int main(int argc, char** argv) {
   mox::define_flag("metrics.per_class", false,
                    "Whether an evaluation shows precision, recall and F1 of each class.");
   tabular::define_data_flags();
-  mox::init(argc, argv);
+  mox::init(argc, argv,
+            {{"inter_mode", "eval"}, {"optimizer.name", "adam"}, {"optimizer.learning_rate", 0.001}});
   const tabular::TabularData data;
   const mox::TableSchema& schema = data.schema();
   const bool has_classes = schema.task() == mox::TableTask::kClassification;
@@ -83,8 +84,6 @@ int main(int argc, char** argv) {
                        [&](const mox::Inputs& in, mox::ModeKeys mode) {
                          return has_classes ? classification(in, mode, schema) : regression(in, mode, schema);
                        },
-                   .optimizer_fn = mox::get_optimizer_fn("adam", {.learning_rate = 0.001}),
-                   .inter_mode = mox::ModeKeys::EVAL,
                    .log_dir = mox::flag("train_url"),
                    .hooks = std::move(hooks)});
 }

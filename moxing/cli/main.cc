@@ -2,17 +2,21 @@
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <cstdio>
 #include <exception>
+#include <memory>
 
 #include "moxing/cli/internal/command.h"
+#include "moxing/cli/internal/help_formatter.h"
+#include "runtime/base/version.h"
 
 int main(int argc, char** argv) {
   CLI::App app(
       "mox: inspects what moxing runs leave on disk, converts data, and launches jobs of several processes",
       "mox");
+  app.formatter(std::make_shared<mox::cli::HelpFormatter>());  // of the commands below, too
+  app.set_version_flag("--version", fmt::format("mox (moxing {})", mox::version()),
+                       "Print the version and exit");
   // One --help that shows everything below, also of nested subcommands.
   app.set_help_flag();
   app.set_help_all_flag("-h,--help", "Print this help and exit");
@@ -24,6 +28,7 @@ int main(int argc, char** argv) {
   mox::cli::add_file(app);
   mox::cli::add_forecast(app);
   mox::cli::add_help(app);
+  mox::cli::add_completion(app);
   int exit_status = 0;
   mox::cli::add_launch(app, &exit_status);
 

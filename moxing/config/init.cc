@@ -56,29 +56,62 @@ void occupy_standard_streams() {
       ::open("/dev/null", O_RDWR);  // takes the lowest number
 }
 
-// What the data_url names in an object store comes to this machine before the program asks for it.
+// What the data_url names in an object store comes to this machine before the program asks for it. A value
+// that is refused, and data that are not there, end the program like any refused value; a store that does not
+// answer does so with the status of a failed job, which may be started again.
 void fetch_or_exit() {
   try {
     internal::use_store_options();
     internal::fetch_data();
   } catch (const Error& failure) {
-    if (internal::job().size() > 1) internal::fail_job(failure.what());
+    const int status = internal::exit_status_of(failure);
+    if (internal::job().size() > 1) internal::fail_job(failure.what(), status);
     fmt::print(stderr, "error: {}\n", failure.what());
-    std::exit(EXIT_FAILURE);
+    std::exit(status);
+  }
+}
+
+void store_defaults(const ProgramDefaults& defaults, internal::ConfigStore* store) {
+  for (const auto& [name, value] : defaults) {
+    internal::Setting& setting = store->at(name);
+    if (setting.option.command_line_only || !setting.declared_at.empty())
+      throw InvalidArgument(fmt::format(
+          "mox::init: '{}' takes no default here: it is {}", name,
+          setting.declared_at.empty() ? "for the command line only" : "a flag of the program (define_flag)"));
+    if (setting.has_program_default)
+      throw InvalidArgument(fmt::format("mox::init gives '{}' two defaults; keep one of the two.", name));
+    internal::store_program_default(&setting, value);
+  }
+}
+
+void read_configuration(const internal::CommandLine& command_line, internal::ConfigStore* store) {
+  for (const auto& [name, path] : command_line.values) {
+    if (name == "config" && !path.empty())
+      internal::read_yaml(internal::expanded(path, "command line", name), store);
+  }
+  internal::store_command_line(command_line, store);
+}
+
+// Help is there for a configuration that cannot be used, too.
+std::string help_with(const std::string& program, const internal::CommandLine& command_line,
+                      internal::ConfigStore store) {
+  try {
+    internal::ConfigStore configured = store;
+    read_configuration(command_line, &configured);
+    return internal::help_text(program, configured);
+  } catch (const ConfigError& failure) {
+    return internal::help_text(program, store) + fmt::format("\nNot shown above: {}\n", failure.what());
   }
 }
 
 // Works on a copy, so that a refused configuration leaves nothing behind.
 std::optional<std::string> configured(const InitOptions& options, internal::ConfigState* state) {
   internal::ConfigStore store = state->store;
+  store_defaults(options.defaults, &store);
   const internal::CommandLine command_line = internal::split_command_line(options.arguments, store);
-  if (command_line.help) return internal::help_text(options.program, store);
+  if (command_line.help) return help_with(options.program, command_line, store);
   if (command_line.version) return fmt::format("{} (moxing {})\n", options.program, version());
-  for (const auto& [name, path] : command_line.values) {
-    if (name == "config" && !path.empty())
-      internal::read_yaml(internal::expanded(path, "command line", name), &store);
-  }
-  internal::store_command_line(command_line, &store);
+  read_configuration(command_line, &store);
   set_log_level(level_named(std::get<std::string>(store.at("log_level").value())));
   state->store = std::move(store);
   state->configured = true;
@@ -97,10 +130,10 @@ std::optional<std::string> configure(const InitOptions& options) {
   return text;
 }
 
-void init(int argc, const char* const* argv) {
+void init(int argc, const char* const* argv, const ProgramDefaults& defaults) {
   occupy_standard_streams();
   std::set_terminate(report_and_exit);
-  InitOptions options;
+  InitOptions options{.program = "", .arguments = {}, .defaults = defaults};
   if (argc > 0) {
     const std::string path = argv[0];
     options.program = path.substr(path.rfind('/') + 1);
@@ -109,9 +142,9 @@ void init(int argc, const char* const* argv) {
   std::optional<std::string> text;
   try {
     text = configure(options);
-  } catch (const ConfigError& failure) {
+  } catch (const Error& failure) {
     fmt::print(stderr, "error: {}\n", failure.what());
-    std::exit(internal::kValueRefused);
+    std::exit(internal::exit_status_of(failure));
   }
   if (text) {
     fmt::print("{}", *text);

@@ -3,7 +3,7 @@
 //
 // A value comes from the first of these that has one:
 //   set_flag (the program, after init)  >  command line  >  YAML file (--config)  >  code (the run spec: its
-//   RunSpec::options, its fields)  >  default.
+//   RunSpec::options, its fields; what the program gives mox::init)  >  default.
 // Every value knows where it comes from, so that a run can print what it really uses and why.
 //
 // Threads: all functions may be called from any thread.
@@ -67,8 +67,8 @@ T resolve(std::string_view name, const std::optional<T>& from_code);
 template <typename T>
 std::optional<T> resolve_optional(std::string_view name, const std::optional<T>& from_code);
 
-// Where the value of an option comes from: "default", "code", "RunSpec::options", "run.yaml:12", "command
-// line" or "set_flag". Throws as resolve does.
+// Where the value of an option comes from: "default", "mox::init", "code", "RunSpec::options", "run.yaml:12",
+// "command line" or "set_flag". Throws as resolve does.
 std::string option_origin(std::string_view name);
 
 // What a run spec says of any options (RunSpec::options), in place of what an earlier one has said: it counts

@@ -17,7 +17,7 @@ constexpr double kLearningRate = 0.01;  // where neither the program nor the con
 
 bool is_configured(const std::string& option) {
   const std::string origin = option_origin(option);
-  return origin != "default" && origin != "code";
+  return origin != "default" && origin != "code" && origin != "mox::init";
 }
 
 // The options optimizer.* that a YAML file, a flag or set_flag has given.
@@ -43,11 +43,11 @@ std::optional<NumberOrString> to_option(const Schedule& schedule) {
   return *text;
 }
 
-// What the program's optimizer says of an option, unless the program says it in RunSpec::options, too: that
-// counts.
+// What the program's optimizer says of an option, unless the program says it by name, too: that counts.
 template <typename T>
-std::optional<T> unless_in_spec(const std::string& name, std::optional<T> value) {
-  return option_origin(name) == "RunSpec::options" ? std::nullopt : value;
+std::optional<T> unless_by_name(const std::string& name, std::optional<T> value) {
+  const std::string origin = option_origin(name);
+  return origin == "RunSpec::options" || origin == "mox::init" ? std::nullopt : value;
 }
 
 OptimizerFn with_configured_options(const OptimizerFn& from_code) {
@@ -63,7 +63,7 @@ OptimizerFn with_configured_options(const OptimizerFn& from_code) {
     return from_code;
   }
   const std::string name = resolve<std::string>(
-      "optimizer.name", unless_in_spec<std::string>("optimizer.name", built_in ? built_in->name : "sgd"));
+      "optimizer.name", unless_by_name<std::string>("optimizer.name", built_in ? built_in->name : "sgd"));
   OptimizerOptions options;
   if (built_in) {
     options = built_in->options;
@@ -81,12 +81,12 @@ OptimizerFn with_configured_options(const OptimizerFn& from_code) {
     rate_of_code =
         to_option(options.learning_rate);  // none: what the configuration cannot express is not shown in it
   if (const auto rate = resolve_optional<NumberOrString>(
-          "optimizer.learning_rate", unless_in_spec("optimizer.learning_rate", rate_of_code)))
+          "optimizer.learning_rate", unless_by_name("optimizer.learning_rate", rate_of_code)))
     options.learning_rate = to_schedule(*rate);
   options.weight_decay = resolve<double>(
-      "optimizer.weight_decay", unless_in_spec<double>("optimizer.weight_decay", options.weight_decay));
+      "optimizer.weight_decay", unless_by_name<double>("optimizer.weight_decay", options.weight_decay));
   const auto take = [&]<typename T>(const char* name, std::optional<T>* option) {
-    if (const auto value = resolve_optional<T>(name, unless_in_spec(name, *option))) *option = value;
+    if (const auto value = resolve_optional<T>(name, unless_by_name(name, *option))) *option = value;
   };
   take("optimizer.momentum", &options.momentum);
   take("optimizer.nesterov", &options.nesterov);

@@ -91,6 +91,30 @@ TEST_F(Configuration, ValuesThatARunRefusesEndWithTheStatusOfOptions) {
   expect_refused({"fashion_lenet", data, "--optimizer.learning_rate=0.1->"}, "0.1->");
   expect_refused({"fashion_lenet", data, "--log_dir=gs://bucket/out"}, "gs://bucket/out");
   expect_refused({"fashion_lenet", "--data_url=/nowhere"}, "/nowhere");
+  for (const char* url : {"gs://bucket/data", "s3://", "s3:/bucket/data"})
+    expect_refused({"fashion_lenet", std::string("--data_url=") + url}, url);
+}
+
+// What the programs take where nothing else is said.
+TEST_F(Configuration, HelpShowsTheDefaultsOfEachProgram) {
+  const auto shows = [](const std::string& program, const std::string& flag, const std::string& value) {
+    const std::string help = run_process({program, "--help"}).out;
+    const size_t begin = help.find("\n  --" + flag);
+    ASSERT_NE(begin, std::string::npos) << program << " " << flag;
+    std::string entry = help.substr(begin, help.find("\n  --", begin + 1) - begin);
+    for (size_t at; (at = entry.find("\n      ")) != std::string::npos;) entry.replace(at, 7, " ");
+    EXPECT_THAT(entry, HasSubstr("Default: " + value + ".")) << program;
+  };
+  for (const char* program : {"fashion_lenet", "mnist_softmax", "cifar_resnet", "image_classifier", "tabular",
+                              "dim_reduce_resnet", "cifar_horovod"})
+    shows(program, "inter_mode=", "eval");
+  shows("fashion_lenet", "batch_size=", "128");
+  shows("fashion_lenet", "optimizer.name=", "momentum");
+  shows("fashion_lenet", "optimizer.learning_rate=", "0.05");
+  shows("mnist_softmax", "max_number_of_steps=", "1000");
+  shows("cifar_resnet", "optimizer.learning_rate=", "82:0.1,123:0.01,164:0.001");
+  shows("tabular", "optimizer.name=", "adam");
+  shows("cifar_horovod", "batch_size=", "100");
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ void add_checkpoint_digest(CLI::App& checkpoint);
 void add_checkpoint_list(CLI::App& checkpoint);
 void add_checkpoint_show(CLI::App& checkpoint);
 void add_checkpoint_verify(CLI::App& checkpoint);
+void add_completion(CLI::App& mox);
 void add_help(CLI::App& mox);
 void add_import(CLI::App& mox);
 void add_export_torch(CLI::App& mox);

@@ -4,31 +4,14 @@
 
 #include <algorithm>
 
+#include "moxing/console/wrapped_text.h"
+
 namespace mox::internal {
 namespace {
 
-constexpr size_t kWidth = 100;  // columns of --help
-
-std::string wrapped(std::string_view text, size_t indent) {
-  std::string lines(indent, ' ');
-  size_t column = indent;
-  while (!text.empty()) {
-    const std::string_view word = text.substr(0, text.find(' '));
-    text.remove_prefix(std::min(word.size() + 1, text.size()));
-    if (column > indent && column + 1 + word.size() > kWidth) {
-      lines += "\n" + std::string(indent, ' ');
-      column = indent;
-    }
-    if (column > indent) lines += ' ', ++column;
-    lines += word;
-    column += word.size();
-  }
-  return lines + "\n";
-}
-
-std::string default_text(const Option& option) {
-  if (std::holds_alternative<std::monostate>(option.default_value)) return "none";
-  const std::string text = to_text(option.default_value);
+std::string text_of(const OptionValue& value) {
+  if (std::holds_alternative<std::monostate>(value)) return "none";
+  const std::string text = to_text(value);
   return text.empty() ? "empty" : text;
 }
 
@@ -55,24 +38,28 @@ std::string cell(std::string text) {  // a bar would end the cell of a Markdown 
 }  // namespace
 
 std::string help_text(const std::string& program, const ConfigStore& store) {
+  const size_t width = text_width();
   std::string text = fmt::format("Usage: {} [--flag=value ...]\n\n", program);
   text += wrapped(
       "Every flag is also a key of the YAML file that --config names (a dot in a name is one level of "
       "nesting). The command line overrides the file, the file the program, the program the default.",
-      0);
+      0, width);
   const std::vector<Option> options = options_of(store);
   for (const std::string& group : groups_of(options)) {
     text += fmt::format("\n{}\n", group);
-    for (const Option& option : options) {
+    for (const Setting& setting : store.settings()) {
+      const Option& option = setting.option;
       if (option.group != group) continue;
       text += option.type == OptionType::kBool
                   ? fmt::format("  --{0}, --no-{0}\n", option.name)
                   : fmt::format("  --{}=<{}>\n", option.name, type_name(option.type));
       const std::string range = range_text(option);
-      text +=
-          wrapped(fmt::format("{}{}{}{} Default: {}.", option.help, range.empty() ? "" : " Accepted: ", range,
-                              range.empty() ? "" : ".", default_text(option)),
-                  6);
+      const std::string given =
+          setting.written ? fmt::format(" Here: {} ({}).", text_of(*setting.written), setting.written_at)
+                          : "";
+      text += wrapped(fmt::format("{}{}{}{} Default: {}.{}", option.help, range.empty() ? "" : " Accepted: ",
+                                  range, range.empty() ? "" : ".", text_of(option.default_value), given),
+                      6, width);
     }
   }
   text +=
@@ -154,10 +141,11 @@ std::string configuration_reference() {
     for (const Option& option : built_in_options()) {
       if (option.group != group) continue;
       const std::string range = internal::range_text(option);
-      text += fmt::format("| `{}` | {} | {} | {}{}{} |\n", option.name, internal::type_name(option.type),
-                          internal::cell(internal::default_text(option)), internal::cell(option.help),
-                          range.empty() ? "" : " Accepted: " + internal::cell(range) + ".",
-                          option.command_line_only ? " Command line only." : "");
+      text +=
+          fmt::format("| `{}` | {} | {} | {}{}{} |\n", option.name, internal::type_name(option.type),
+                      internal::cell(internal::text_of(option.default_value)), internal::cell(option.help),
+                      range.empty() ? "" : " Accepted: " + internal::cell(range) + ".",
+                      option.command_line_only ? " Command line only." : "");
     }
   }
   return text;

@@ -54,7 +54,7 @@ std::string Setting::origin() const {
   if (written) return written_at;
   if (spec) return "RunSpec::options";
   if (code) return "code";
-  return "default";
+  return has_program_default ? "mox::init" : "default";
 }
 
 ConfigStore::ConfigStore() {
@@ -127,6 +127,11 @@ std::vector<std::string> ConfigStore::keys_of(std::string_view section) const {
     if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
   }
   return keys;
+}
+
+void store_program_default(Setting* setting, OptionValue value) {
+  setting->option.default_value = checked(setting->option, std::move(value), "mox::init");
+  setting->has_program_default = true;
 }
 
 void store_code(Setting* setting, std::optional<OptionValue> value) {

@@ -18,6 +18,7 @@ namespace mox::internal {
 struct Setting {
   Option option;
   std::string declared_at{};             // of a user's flag: "main.cc:12"; empty for a built-in option
+  bool has_program_default = false;      // the program has given mox::init a default of its own
   std::optional<OptionValue> code{};     // said by the run spec
   std::optional<OptionValue> spec{};     // said by the run spec's `options`
   std::optional<OptionValue> written{};  // in the YAML file or on the command line
@@ -49,6 +50,9 @@ class ConfigStore {
   std::vector<Setting> settings_;
   std::map<std::string, size_t, std::less<>> index_;
 };
+
+// Checks and stores a program's default in the place of the framework's.
+void store_program_default(Setting* setting, OptionValue value);
 
 // Checks and stores what a run spec or set_flag gives; the type must fit (InvalidArgument).
 void store_code(Setting* setting, std::optional<OptionValue> value);

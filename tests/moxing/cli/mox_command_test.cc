@@ -55,6 +55,28 @@ TEST_F(MoxCommand, HelpExplainsNames) {
   expect_refused("help a_name_that_nothing_has", "docs/reference lists them");
 }
 
+TEST_F(MoxCommand, SaysItsVersion) {
+  const Result result = run_mox("--version");
+  EXPECT_EQ(result.status, 0);
+  EXPECT_THAT(result.out, testing::MatchesRegex("mox \\(moxing [0-9]+\\.[0-9]+\\.[0-9]+\\)\n"));
+}
+
+TEST_F(MoxCommand, HelpKeepsToTheWidth) {
+  for (const int width : {40, 80, 100}) {
+    ::setenv("COLUMNS", std::to_string(width).c_str(), 1);
+    for (const char* arguments : {"--help", "launch --help", "help convert", "help"}) {
+      const std::string help = run_mox(arguments).out;
+      EXPECT_THAT(help, HasSubstr("--"));
+      for (size_t start = 0; start < help.size(); start = help.find('\n', start) + 1)
+        EXPECT_LE(help.find('\n', start) - start, static_cast<size_t>(width)) << help.substr(start, 120);
+    }
+  }
+  ::unsetenv("COLUMNS");
+  const std::string help = run_mox("--help").out;  // into a file
+  for (size_t start = 0; start < help.size(); start = help.find('\n', start) + 1)
+    EXPECT_LE(help.find('\n', start) - start, 80U) << help.substr(start, 120);
+}
+
 TEST_F(MoxCommand, HelpShowsEverySubcommand) {
   for (const char* flag : {"--help", "-h"}) {
     const Result result = run_mox(flag);

@@ -217,6 +217,7 @@ TEST(Flags, AreSafeFromManyThreads) {
 
 TEST(Flags, HelpListsEveryOptionByGroup) {
   ScopedConfiguration scope;
+  ::setenv("COLUMNS", "100", 1);
   define_flag("hidden_units", 128, "Units of the hidden layer.");
   const std::string help = configure({.program = "lenet", .arguments = {"--seed=1", "--help"}}).value();
   EXPECT_THAT(help, HasSubstr("Usage: lenet [--flag=value ...]\n"));
@@ -233,9 +234,50 @@ TEST(Flags, HelpListsEveryOptionByGroup) {
   for (size_t start = 0; start < help.size(); start = help.find('\n', start) + 1) {
     EXPECT_LE(help.find('\n', start) - start, 100u) << help.substr(start, 120);
   }
+  ::unsetenv("COLUMNS");
   EXPECT_THROW(flag("seed"), FailedPrecondition);
   EXPECT_THAT(configure({.program = "lenet", .arguments = {"--version"}}).value(),
               MatchesRegex("lenet \\(moxing [0-9]+\\.[0-9]+\\.[0-9]+\\)\n"));
+}
+
+// What the program says counts, and shows; what the command line says shows beside it.
+TEST(Flags, HelpShowsTheDefaultsOfTheProgram) {
+  ScopedConfiguration scope;
+  const ProgramDefaults defaults = {
+      {"batch_size", 128}, {"inter_mode", "eval"}, {"optimizer.learning_rate", "2:0.5,5:0.05"}};
+  const auto line_of = [](const std::string& help, const std::string& flag) {
+    const size_t begin = help.find("--" + flag + "=");
+    std::string entry = help.substr(begin, help.find("\n  --", begin) - begin);
+    for (size_t at; (at = entry.find("\n      ")) != std::string::npos;) entry.replace(at, 7, " ");
+    return entry;
+  };
+  const std::string help =
+      configure({.program = "lenet", .arguments = {"--batch_size=7", "--help"}, .defaults = defaults})
+          .value();
+  EXPECT_THAT(line_of(help, "batch_size"), HasSubstr("Default: 128. Here: 7 (command line)."));
+  EXPECT_THAT(line_of(help, "inter_mode"), HasSubstr("Default: eval."));
+  EXPECT_THAT(line_of(help, "optimizer.learning_rate"), HasSubstr("Default: 2:0.5,5:0.05."));
+  EXPECT_THAT(configure({.program = "lenet", .arguments = {"--batch_size=0", "--help"}}).value(),
+              AllOf(HasSubstr("Default: 32."), HasSubstr("Not shown above: command line: ")));
+
+  configure({.program = "lenet", .arguments = {"--seed=1"}, .defaults = defaults});
+  EXPECT_EQ(resolve<int64_t>("batch_size", std::nullopt), 128);
+  EXPECT_EQ(option_origin("batch_size"), "mox::init");
+  EXPECT_EQ(resolve<int64_t>("batch_size", 64), 64) << "the run spec is nearer to the run";
+}
+
+TEST(Flags, DefaultsOfTheProgramAreChecked) {
+  const auto refused = [](const ProgramDefaults& defaults) {
+    ScopedConfiguration scope;
+    define_flag("hidden_units", 128, "Units of the hidden layer.");
+    return message_of<Error>([&] { configure({.program = "lenet", .arguments = {}, .defaults = defaults}); });
+  };
+  EXPECT_THAT(refused({{"batch_sise", 3}}), HasSubstr("'batch_size'"));
+  EXPECT_THAT(refused({{"batch_size", "many"}}), HasSubstr("mox::init gives it a value of type text"));
+  EXPECT_THAT(refused({{"batch_size", 0}}), HasSubstr("mox::init"));
+  EXPECT_THAT(refused({{"batch_size", 1}, {"batch_size", 2}}), HasSubstr("two defaults"));
+  EXPECT_THAT(refused({{"hidden_units", 3}}), HasSubstr("define_flag"));
+  EXPECT_THAT(refused({{"config", "x.yaml"}}), HasSubstr("command line only"));
 }
 
 TEST(InitDeathTest, EndsTheProcessWithTheDocumentedStatus) {
