@@ -1,3 +1,4 @@
+// Objects of a store, as its client names them.
 #pragma once
 
 #include "moxing/file/internal/url.h"

@@ -1,3 +1,4 @@
+// Random matrices that keep lengths.
 #pragma once
 
 #include <cstdint>
