@@ -1,4 +1,5 @@
 // The pre-set jobs on small data, as processes: what somebody who writes no C++ sees.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -236,6 +237,22 @@ TEST_F(ImageClassifier, TrainsOnLinesOfNumbers) {
                {"train.csv", "3073 numbers", "2353", "model.image_size"});
   expect_error(run_process(job(csv + Words{"--data.num_classes=1"})), {"train.csv", "label 1", "0 to 0"});
   expect_error(run_process(job(csv + Words{"--data.csv_maximum=0"})), {"data.csv_maximum"}, 2);
+  // As spreadsheets of many countries write it.
+  for (const char* split : {"train", "test"}) {
+    std::string lines = read_file(folder_ + "/" + split + ".csv");
+    std::replace(lines.begin(), lines.end(), ',', ';');
+    lines.replace(lines.find("\n0;") + 3, lines.find(';', lines.find("\n0;") + 3) - lines.find("\n0;") - 3,
+                  "12,5");
+    lines.replace(lines.find("\n1;") + 3, lines.find(';', lines.find("\n1;") + 3) - lines.find("\n1;") - 3,
+                  "NA");
+    write(std::string(split) + ".csv", lines);
+  }
+  const Words dialect{"--data.csv_delimiter=;", "--data.csv_decimal=,"};
+  expect_error(run_process(job(csv + dialect)), {"train.csv", "NA"});
+  expect_success(run_process(job(csv + dialect + Words{"--data.csv_missing=0", "--max_epochs=1"})));
+  expect_error(run_process(job(csv + Words{"--data.csv_delimiter=;;"})), {"data.csv_delimiter"}, 2);
+  expect_error(run_process(job(csv + Words{"--data.csv_missing=none"})), {"data.csv_missing"}, 2);
+  fs::remove_all(log_dir_);
   for (const char* label : {"0.5", "-1", "16777218"}) {
     write("train.csv", std::string(label) + ",1\n");
     expect_error(run_process(job({"--data.format=csv", "--model.name=lenet", "--model.image_size=1"})),
@@ -293,6 +310,12 @@ TEST_F(ImageClassifier, SaysWhatIsWrongWithItsData) {
   expect_error(run_process(job({"--data.format=zip"})), {"data.format", "'zip'", "image_folder"}, 2);
   expect_error(run_process(job({"--data_url=" + folder_ + "/none"})), {"none/train"}, 2);
   expect_error(run_process(job({"--model.name=resnet_v1_19"})), {"resnet_v1_19", "resnet_v1_18"}, 2);
+  // Another directory than that of the splits.
+  expect_error(run_process(job({"--data_url=" + folder_ + "/train"})),
+               {"train/train", "SPLIT/CLASS/IMAGE", "dark/, light/", "data.train_split is 'train'"}, 2);
+  expect_error(run_process(job({"--data.eval_split=test"})),
+               {"/test'", "train/, validation/", "data.eval_split is 'test'"}, 2);
+  fs::remove_all(log_dir_);
   write("train/dark/1.jpg", "no image");
   expect_error(run_process(job({})), {"train/dark/1.jpg"});
   fs::remove_all(log_dir_);
@@ -310,6 +333,13 @@ TEST_F(ImageClassifier, CountsBadImages) {
   for (int i = 1; i < 12; i += 2) write("train/dark/" + std::to_string(i) + ".jpg", "");
   expect_error(run_process(job({"--data.on_bad_sample=skip", "--data.max_bad_samples=5"})),
                {"limit of 5", "train/dark"});
+  // A class may not be swallowed.
+  expect_success(run_process(job({"--data.on_bad_sample=skip"})));  // half of it
+  write("train/dark/13.jpg", "");
+  fs::remove_all(log_dir_);
+  expect_error(run_process(job({"--data.on_bad_sample=skip"})),
+               {"7 of the 12 images of class 0", "data.max_bad_share", "train/dark"});
+  expect_success(run_process(job({"--data.on_bad_sample=skip", "--data.max_bad_share=1"})));
 }
 
 class CifarResnet : public ImageClassifier {};
