@@ -15,7 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where this machine reads and writes: data_url and train_url may be on a slow disk that all machines share.
+// Where this machine reads and writes: data_url and train_url may be on a slow disk that all machines share,
+// or in an object store.
 struct Place {
   std::string data, train;
   bool is_copy = false;
@@ -26,26 +27,22 @@ Place place() {
   return {(local / "data").string(), (local / "train").string(), true};
 }
 
-void copy(const std::string& from, const std::string& to) {
-  fs::create_directories(to);
-  fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::overwrite_existing);
-}
-
 // By one process a machine, while the others wait. What an earlier job has left there is not mixed with it.
 void copy_in(const Place& place) {
   if (!place.is_copy) return;
   mox::mpi_local_sync_barrier([&] {
-    fs::remove_all(place.data);
-    fs::remove_all(place.train);
-    copy(mox::flag("data_url"), place.data);
+    for (const std::string& directory : {place.data, place.train})
+      if (mox::file::exists(directory)) mox::file::remove(directory, true);
+    mox::file::copy_parallel(mox::flag("data_url"), place.data);
     // Of an earlier start, to go on from.
-    if (fs::exists(mox::flag("train_url"))) copy(mox::flag("train_url"), place.train);
+    if (mox::file::exists(mox::flag("train_url")))
+      mox::file::copy_parallel(mox::flag("train_url"), place.train);
   });
 }
 
 // Rank 0 has written what there is.
 void copy_out(const Place& place) {
-  if (place.is_copy && mox::rank() == 0) copy(place.train, mox::flag("train_url"));
+  if (place.is_copy && mox::rank() == 0) mox::file::copy_parallel(place.train, mox::flag("train_url"));
   mox::barrier();
 }
 

@@ -123,6 +123,20 @@ void print_report(const Wanted& wanted, const file::CopyReport& report, double s
   }
 }
 
+void run_move(const Wanted& wanted) {
+  const Clock::time_point begin = Clock::now();
+  const StopOnSignal stop;
+  file::CopyReport report;
+  {
+    const ProgressLine line(!wanted.quiet && !wanted.json);
+    file::CopyOptions options{.threads = wanted.threads,
+                              .on_progress = [&](const file::CopyProgress& now) { line(now); }};
+    options.stop = stop.token();
+    report = file::rename(wanted.from, wanted.to, options);
+  }
+  print_report(wanted, report, seconds_since_begin(begin), 0);
+}
+
 void run_copy(const Wanted& wanted, bool synchronises) {
   const Clock::time_point begin = Clock::now();
   const StopOnSignal stop;
@@ -195,9 +209,8 @@ void add_file_copies(CLI::App& file) {
   auto moved = std::make_shared<Wanted>();
   CLI::App* mv = file.add_subcommand(
       "mv", "Give a file or a directory another name or place; the source goes after the check");
-  mv->add_option("FROM", moved->from, "A file or a directory")->required();
-  mv->add_option("TO", moved->to, "Its new name")->required();
-  mv->callback([moved] { file::rename(moved->from, moved->to); });
+  add_common(*mv, *moved);
+  mv->callback([moved] { run_move(*moved); });
 }
 
 }  // namespace mox::cli

@@ -219,7 +219,9 @@ SyncReport sync(const std::string& from, const std::string& to, bool remove_othe
   return report;
 }
 
-void rename(const std::string& from, const std::string& to) {
+void rename(const std::string& from, const std::string& to) { rename(from, to, {}); }
+
+CopyReport rename(const std::string& from, const std::string& to, const CopyOptions& given) {
   const Url source = parse_url(from), target = parse_url(to);
   const auto found = store_of(source).stat(source);
   if (!found) throw NotFound(fmt::format("no file and no directory '{}'", from));
@@ -227,20 +229,32 @@ void rename(const std::string& from, const std::string& to) {
   if (there && (found->is_directory || there->is_directory))
     throw FailedPrecondition(fmt::format("rename: the name '{}' is taken", to));
   if (!source.remote && !target.remote) {
+    CopyReport report{.files = 1, .bytes = found->length, .same_files = 1};
+    if (found->is_directory) {
+      report = {};
+      for (const DirectoryEntry& entry : store_of(source).list(source, true)) {
+        report.files += !entry.stat.is_directory;
+        report.directories += entry.stat.is_directory;
+        report.bytes += entry.stat.length;
+      }
+      report.same_files = report.files;
+    }
     std::error_code error;
     std::filesystem::rename(source.path, target.path, error);
-    if (!error) return;
+    if (!error) return report;
     if (error != std::errc::cross_device_link)
       throw IoError(fmt::format("cannot rename '{}' to '{}': {}", from, to, error.message()));
   }
-  const CopyOptions options{.durable = true};
+  CopyOptions options = given;
+  options.durable = true;
   if (!found->is_directory) {
-    copy_one(source, target, *found, options);
+    const CopyReport report = copy_one(source, target, *found, options);
     const auto after = store_of(source).stat(source);
     if (!after || after->length != found->length || after->mtime != found->mtime ||
         after->etag != found->etag)
       throw IoError(fmt::format("'{}' has changed while it was copied to '{}'; both stay", from, to));
-    return store_of(source).remove_file(source);
+    store_of(source).remove_file(source);
+    return report;
   }
   const auto names_and_times = [&] {
     std::map<std::string, std::pair<int64_t, std::chrono::system_clock::time_point>> entries;
@@ -251,10 +265,11 @@ void rename(const std::string& from, const std::string& to) {
     return entries;
   };
   const auto before = names_and_times();
-  copy_parallel(from, to, options);
+  const CopyReport report = copy_parallel(from, to, options);
   if (names_and_times() != before)
     throw IoError(fmt::format("'{}' has changed while it was copied to '{}'; both stay", from, to));
   store_of(source).remove_tree(source);
+  return report;
 }
 
 }  // namespace mox::file

@@ -66,6 +66,9 @@ CopyReport copy(const std::string& from, const std::string& to, const CopyOption
 // missing files.
 CopyReport copy_parallel(const std::string& from, const std::string& to, const CopyOptions& options = {});
 
+// `rename` (file.h) with the options of a copy, for what has to be copied; it is durable in any case.
+CopyReport rename(const std::string& from, const std::string& to, const CopyOptions& options);
+
 // copy_parallel, and with `remove_others` removes from `to` what `from` does not have, after everything has
 // been copied.
 struct SyncReport {

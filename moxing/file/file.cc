@@ -21,7 +21,7 @@ Store& store_of(const Url& url) { return url.remote ? object_store() : local_sto
 
 }  // namespace internal
 
-bool is_remote(std::string_view url) { return parse_url(url).remote; }
+bool is_remote(std::string_view url) { return !url.empty() && parse_url(url).remote; }
 
 std::string local_path(std::string_view url) {
   const Url place = parse_url(url);

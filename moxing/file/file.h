@@ -34,7 +34,8 @@
 
 namespace mox::file {
 
-// Whether a name is that of an object in a store. Throws InvalidArgument for a malformed name.
+// Whether a name is that of an object in a store; an empty one is not. Throws InvalidArgument for a malformed
+// name.
 bool is_remote(std::string_view url);
 
 // The path of a local name: "file:///data" is "/data". Throws InvalidArgument for a remote one.

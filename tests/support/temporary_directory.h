@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "tests/support/kept_files.h"
 #include "tests/support/message_of.h"
 
 namespace mox {
@@ -24,7 +25,9 @@ class TemporaryDirectory {
     std::filesystem::remove_all(path_);
     std::filesystem::create_directories(path_);
   }
-  ~TemporaryDirectory() { std::filesystem::remove_all(path_); }
+  ~TemporaryDirectory() {
+    if (!keeps_test_files()) std::filesystem::remove_all(path_);
+  }
   TemporaryDirectory(const TemporaryDirectory&) = delete;
   TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
 

@@ -110,6 +110,10 @@ std::string PartFile::read(int64_t offset, int64_t length) const {
 
 void PartFile::clear() {
   recorded_.clear();
+  // Not where there is nothing: ext4 writes a file that was once emptied to the disk when it is closed, which
+  // costs small files half of their time and large ones more.
+  struct stat status {};
+  if (::fstat(file_.get(), &status) == 0 && status.st_size == 0) return;
   if (::ftruncate(file_.get(), 0) != 0) throw_system("write", part_path_, errno);
 }
 

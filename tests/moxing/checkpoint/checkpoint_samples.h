@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "moxing/checkpoint/checkpoint.h"
+#include "tests/support/kept_files.h"
 
 namespace mox {
 
@@ -17,6 +18,7 @@ inline std::string fresh_directory(const std::string& name) {
   struct Used {
     std::vector<std::filesystem::path> paths;
     ~Used() {
+      if (keeps_test_files()) return;
       std::error_code ignored;
       for (const auto& path : paths) std::filesystem::remove_all(path, ignored);
     }

@@ -206,5 +206,11 @@ TEST(LinksTest, AreFilesForRemoval) {
   EXPECT_THROW(list_directory(directory.path(), {.recursive = true}), IoError);
 }
 
+TEST(NamesTest, AnEmptyOneIsLocal) {
+  EXPECT_FALSE(is_remote(""));
+  EXPECT_TRUE(is_remote("s3://bucket/x"));
+  EXPECT_THROW(is_remote("s3:/bucket/x"), InvalidArgument);
+}
+
 }  // namespace
 }  // namespace mox::file

@@ -4,6 +4,9 @@
 #include <cstdlib>
 #include <string>
 
+#include "moxing/file/file.h"
+#include "tests/moxing/checkpoint/checkpoint_samples.h"
+#include "tests/support/kept_files.h"
 #include "tests/support/object_store/fault_proxy.h"
 #include "tests/support/object_store/s3_server.h"
 
@@ -19,6 +22,7 @@ class StoreOfPrograms {
     ::setenv("S3_REGION", "us-east-1", 1);
   }
   ~StoreOfPrograms() {
+    if (keeps_test_files()) keep_objects();
     for (const char* name : {"ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "S3_ENDPOINT", "S3_REGION"})
       ::unsetenv(name);
   }
@@ -26,6 +30,15 @@ class StoreOfPrograms {
   const testing_store::Keys keys;
   testing_store::S3Server server;
   testing_store::FaultProxy proxy;
+
+ private:
+  void keep_objects() const {
+    const std::string directory = fresh_directory("objects_" + std::to_string(server.port()));
+    int number = 0;
+    for (const std::string& key : server.keys("bucket"))
+      file::write(directory + "/" + std::to_string(number++) + "-" + key.substr(key.rfind('/') + 1),
+                  *server.content("bucket", key));
+  }
 };
 
 }  // namespace mox

@@ -58,12 +58,24 @@ class S3Server::Http {
     }
     const Answer answer = store_.answer(arrived);
     for (const auto& [name, value] : answer.headers) response.set_header(name, value);
+    if (answer.content && answer.content->empty()) {
+      response.set_content("", "application/octet-stream");
+      return;
+    }
     if (answer.content) {
       if (answer.status != 200) response.status = answer.status;  // else the library says 200 or 206
-      response.set_content(*answer.content, "application/octet-stream");
+      // Of a range no more is touched than the range: objects may be large.
+      response.set_content_provider(
+          answer.content->size(), "application/octet-stream",
+          [content = answer.content](size_t offset, size_t length, httplib::DataSink& sink) {
+            constexpr size_t kPiece = 1 << 20;
+            return sink.write(content->data() + offset, std::min(length, kPiece));
+          });
       return;
     }
     response.status = answer.status;
+    // The library would cut the range that was asked for out of the refusal's own text.
+    if (answer.status >= 300) const_cast<httplib::Request&>(request).ranges.clear();
     if (!answer.body.empty()) response.set_content(answer.body, "application/xml");
   }
 
@@ -87,7 +99,8 @@ void S3Server::make_bucket(const std::string& bucket) {
 
 void S3Server::put(const std::string& bucket, const std::string& key, std::string content) {
   const std::lock_guard lock(mutex_);
-  buckets_[bucket][key] = made_of(std::move(content), {});
+  const std::string md5 = md5_of(content);
+  buckets_[bucket][key] = made_of(std::move(content), md5, {});
 }
 
 std::vector<std::string> S3Server::keys(const std::string& bucket) const {
@@ -151,12 +164,19 @@ Answer S3Server::refusal(int status, const std::string& code, const std::string&
   return answer;
 }
 
-S3Server::Object S3Server::made_of(std::string content, const Call& call) const {
+Parameters S3Server::metadata_of(const Call& call) {
+  Parameters metadata;
+  for (const auto& [name, value] : call.request.headers)
+    if (name.starts_with("x-amz-meta-")) metadata.emplace_back(name, value);
+  return metadata;
+}
+
+S3Server::Object S3Server::made_of(std::string content, const std::string& md5, const Call& call) const {
   Object object;
-  object.etag = hex_of(md5_of(content));
+  object.etag = hex_of(md5);
   object.content = std::make_shared<const std::string>(std::move(content));
   object.mtime = std::time(nullptr) + options_.clock_skew_s;
-  object.part_size = call.header("x-amz-meta-mox-part-size");
+  object.metadata = metadata_of(call);
   return object;
 }
 
@@ -179,7 +199,8 @@ Answer S3Server::answer(const ArrivedRequest& request) {
   const std::string trouble =
       signature_trouble(request, keys, now);  // outside of the lock: it reads the body
   const std::string md5 = call.header("content-md5");
-  const bool body_differs = !md5.empty() && md5 != base64_of(md5_of(request.body));
+  call.body_md5 = md5_of(request.body);
+  const bool body_differs = !md5.empty() && md5 != base64_of(call.body_md5);
   const std::lock_guard lock(mutex_);
   ++requests_;
   Answer answer = !trouble.empty()                  ? refusal(403, trouble, "as the tests' store sees it")
@@ -226,7 +247,7 @@ Answer S3Server::get_object(const Call& call) {
   if (!wanted.empty() && wanted != object.etag) return refusal(412, "PreconditionFailed");
   Answer answer{.content = object.content};
   answer.headers = {{"ETag", in_quotes(object.etag)}, {"Last-Modified", http_time(object.mtime)}};
-  if (!object.part_size.empty()) answer.headers.emplace_back("x-amz-meta-mox-part-size", object.part_size);
+  answer.headers.insert(answer.headers.end(), object.metadata.begin(), object.metadata.end());
   if (object.appendable) {
     answer.headers.emplace_back("x-obs-object-type", "Appendable");
     answer.headers.emplace_back("x-obs-next-append-position", std::to_string(object.content->size()));
@@ -241,7 +262,7 @@ Answer S3Server::get_object(const Call& call) {
 
 Answer S3Server::put_object(const Call& call) {
   count("PutObject", static_cast<int64_t>(call.request.body.size()));
-  Object object = made_of(std::string(call.request.body), call);
+  Object object = made_of(std::string(call.request.body), call.body_md5, call);
   Answer answer;
   answer.headers = {{"ETag", in_quotes(object.etag)}};
   buckets_[call.bucket][call.key] = std::move(object);
@@ -256,7 +277,9 @@ Answer S3Server::append_object(const Call& call) {
   if (found != objects.end() && !found->second.appendable) return refusal(409, "ObjectNotAppendable");
   if (get(call.query, "position") != std::to_string(before.size()))
     return refusal(409, "PositionNotEqualToLength");
-  Object object = made_of(before + std::string(call.request.body), call);
+  std::string whole = before + std::string(call.request.body);
+  const std::string md5 = md5_of(whole);
+  Object object = made_of(std::move(whole), md5, call);
   object.appendable = true;
   objects[call.key] = std::move(object);
   return {};
@@ -277,7 +300,9 @@ Answer S3Server::copy_object(const Call& call, Upload* upload) {
   size_t first = 0, last = 0;
   if (std::sscanf(call.header("x-amz-copy-source-range").c_str(), "bytes=%zu-%zu", &first, &last) == 2)
     content = content.substr(first, last - first + 1);
-  Object object = made_of(std::move(content), call);
+  const std::string md5 = md5_of(content);
+  Object object = made_of(std::move(content), md5, call);
+  object.metadata = found->second.metadata;
   Answer answer;
   const std::string name = upload ? "CopyPartResult" : "CopyObjectResult";
   answer.body = "<" + name + ">" + element("ETag", in_quotes(object.etag)) + "</" + name + ">";

@@ -57,12 +57,13 @@ class S3Server {
     std::shared_ptr<const std::string> content;
     std::string etag;
     std::time_t mtime = 0;
-    std::string part_size;  // x-amz-meta-mox-part-size
+    Parameters metadata;  // x-amz-meta-*
     int64_t first_part = 0;
     bool appendable = false;
   };
   struct Upload {
-    std::string bucket, key, part_size;
+    std::string bucket, key;
+    Parameters metadata;
     std::time_t initiated = 0;
     std::map<int, Object> parts;
   };
@@ -70,6 +71,7 @@ class S3Server {
     ArrivedRequest request{};
     Parameters query{};
     std::string bucket{}, key{};
+    std::string body_md5{};  // 16 bytes
     std::string header(const std::string& name) const;
   };
   class Http;
@@ -88,7 +90,9 @@ class S3Server {
   Answer upload_call(const Call& call);
   Answer complete(const Call& call);
   void count(const std::string& operation, int64_t bytes = 0);
-  Object made_of(std::string content, const Call& call) const;
+  static Parameters metadata_of(const Call& call);
+  // `md5` of the content, 16 bytes.
+  Object made_of(std::string content, const std::string& md5, const Call& call) const;
 
   mutable std::mutex mutex_;
   Options options_;

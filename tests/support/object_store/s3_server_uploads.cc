@@ -12,11 +12,7 @@ Answer S3Server::upload_call(const Call& call) {
   if (method == "POST" && has(call.query, "uploads")) {
     count("CreateMultipartUpload");
     const std::string id = fmt::format("upload{:06}", next_id_++);
-    uploads_[id] = {call.bucket,
-                    call.key,
-                    call.header("x-amz-meta-mox-part-size"),
-                    std::time(nullptr) + options_.clock_skew_s,
-                    {}};
+    uploads_[id] = {call.bucket, call.key, metadata_of(call), std::time(nullptr) + options_.clock_skew_s, {}};
     return {.body = "<InitiateMultipartUploadResult>" + element("UploadId", id) +
                     "</InitiateMultipartUploadResult>"};
   }
@@ -34,7 +30,7 @@ Answer S3Server::upload_call(const Call& call) {
   if (method != "PUT" || number < 1 || number > 10'000) return refusal(400, "InvalidArgument");
   if (!call.header("x-amz-copy-source").empty()) return copy_object(call, &found->second);
   count("UploadPart", static_cast<int64_t>(call.request.body.size()));
-  Object part = made_of(std::string(call.request.body), call);
+  Object part = made_of(std::string(call.request.body), call.body_md5, call);
   Answer answer;
   answer.headers = {{"ETag", '"' + part.etag + '"'}};
   found->second.parts[number] = std::move(part);
@@ -67,9 +63,9 @@ Answer S3Server::complete(const Call& call) {
     md5s += bytes_of_hex(part->second.etag);
   }
   if (!count_of_parts) return refusal(400, "MalformedXML");
-  Object object = made_of(std::move(content), call);
-  object.etag = fmt::format("{}-{}", hex_of(md5_of(md5s)), count_of_parts);
-  object.part_size = upload.part_size;
+  Object object = made_of(std::move(content), md5_of(md5s), call);
+  object.etag += fmt::format("-{}", count_of_parts);
+  object.metadata = upload.metadata;
   object.first_part = first_part;
   const std::string etag = object.etag;
   buckets_[call.bucket][call.key] = std::move(object);
