@@ -7,7 +7,7 @@ install(TARGETS ${libraries} EXPORT moxing ARCHIVE DESTINATION ${CMAKE_INSTALL_L
 install(EXPORT moxing NAMESPACE moxing:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/moxing FILE moxingTargets.cmake)
 # What is left out, and what programs included before the rooms: it goes on to where its subject is now.
 file(STRINGS ${PROJECT_SOURCE_DIR}/cmake/headers_not_installed.txt not_installed REGEX "^[^#]")
-set(exclusions PATTERN "internal" EXCLUDE PATTERN "avx512" EXCLUDE)
+set(exclusions PATTERN "internal" EXCLUDE PATTERN "lanes" EXCLUDE)
 foreach(header ${not_installed})
   list(APPEND exclusions PATTERN "${header}" EXCLUDE)
 endforeach()

@@ -28,7 +28,7 @@ set(MOX_AVX512_OPTIONS -mavx512f -mavx512bw $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-
 
 function(mox_library name)
   cmake_parse_arguments(ARG "OPTIMISED_LITTLE" "" "PUBLIC;PRIVATE;ALONE;COMPILE_OPTIONS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS *.cc internal/*.cc internal/*/*.cc avx512/*.cc)
+  file(GLOB sources CONFIGURE_DEPENDS *.cc internal/*.cc internal/*/*.cc lanes/*.cc)
   set_property(GLOBAL APPEND PROPERTY MOX_LIBRARIES ${name})
   if(NOT sources)  # a name for several rooms
     add_library(${name} INTERFACE)

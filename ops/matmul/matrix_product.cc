@@ -7,6 +7,7 @@
 #include "ops/matmul/internal/narrow_matmul.h"
 #include "ops/matmul/internal/outer_product.h"
 #include "ops/matmul/internal/split_matmul.h"
+#include "ops/processor/processor.h"
 
 namespace mox {
 namespace {
@@ -111,7 +112,7 @@ Kernel split_kernel(const Node& node, const Product& product, int64_t m, bool ha
                       has_bias ? arguments.input<float>(2) : nullptr, arguments.output<float>(0)},
                      reinterpret_cast<float*>(arguments.scratch), arguments.team);
       },
-      "split:avx512_core");
+      processor().lanes >= 16 ? "split:avx512_core" : "split:avx2");
   kernel.scratch_bytes = split_matmul_scratch(m, n);
   return kernel;
 }

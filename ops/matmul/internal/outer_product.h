@@ -18,7 +18,7 @@ struct OuterProduct {
   const float* b = nullptr;
 };
 
-// Whether it can run (AVX-512, n a multiple of 16) and gains: a result of 1 MiB or more, a batch of 512 or
+// Whether it can run (n in whole vectors) and gains: a result of 1 MiB or more, a batch of 512 or
 // less.
 bool outer_product_pays(int64_t m, int64_t k, int64_t n);
 
@@ -32,6 +32,8 @@ namespace outer_product {
 inline constexpr int64_t kPanelRows = 12;
 // panel[rows][n] = rows [first, first + rows) of the product; rows <= kPanelRows. Meanwhile `parts` is told
 // to expect `next_rows` that follow, a few elements at a time.
+void compute_panel_avx2(const OuterProduct& product, int64_t first, int64_t rows, float* panel,
+                        int64_t next_rows, const PartListener& parts);
 void compute_panel_avx512(const OuterProduct& product, int64_t first, int64_t rows, float* panel,
                           int64_t next_rows, const PartListener& parts);
 

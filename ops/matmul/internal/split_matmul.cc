@@ -7,17 +7,18 @@ namespace mox {
 using split_matmul_detail::kParts;
 
 bool split_matmul_pays(int64_t m, int64_t k, int64_t n, const Team& team) {
-  return processor().lanes >= 16 && n % 16 == 0 && m >= 1 && m <= 128 && k >= 64 * kParts &&
-         k * n >= 1024 * 1024 && team.size() <= kParts;
+  return n % processor().lanes == 0 && m >= 1 && m <= 128 && k >= 64 * kParts && k * n >= 1024 * 1024 &&
+         team.size() <= kParts;
 }
 
 size_t split_matmul_scratch(int64_t m, int64_t n) { return (kParts * m * n) * sizeof(float); }
 
 void split_matmul(const SplitMatmul& p, float* scratch, const Team& team) {
+  const auto sum_terms =
+      processor().lanes >= 16 ? split_matmul_detail::sum_terms_avx512 : split_matmul_detail::sum_terms_avx2;
   team.parallel_for(kParts, 1, [&](int64_t first, int64_t last) {
     for (int64_t part = first; part < last; ++part)
-      split_matmul_detail::sum_terms_avx512(p, p.k * part / kParts, p.k * (part + 1) / kParts,
-                                            scratch + part * p.m * p.n);
+      sum_terms(p, p.k * part / kParts, p.k * (part + 1) / kParts, scratch + part * p.m * p.n);
   });
   team.parallel_for(p.m, 4, [&](int64_t first, int64_t last) {
     for (int64_t row = first; row < last; ++row) {

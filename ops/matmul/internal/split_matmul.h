@@ -20,7 +20,7 @@ struct SplitMatmul {
   float* y = nullptr;
 };
 
-// Whether it can run (AVX-512, n a multiple of 16) and is faster than a general product: b of 4 MiB or more,
+// Whether it can run (n in whole vectors) and is faster than a general product: b of 4 MiB or more,
 // a team of at most kParts.
 bool split_matmul_pays(int64_t m, int64_t k, int64_t n, const Team& team);
 
@@ -32,6 +32,7 @@ namespace split_matmul_detail {
 
 inline constexpr int64_t kParts = 8;
 // y = the sum over terms [first, last), without the bias.
+void sum_terms_avx2(const SplitMatmul& product, int64_t first, int64_t last, float* y);
 void sum_terms_avx512(const SplitMatmul& product, int64_t first, int64_t last, float* y);
 
 }  // namespace split_matmul_detail

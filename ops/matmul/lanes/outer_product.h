@@ -1,16 +1,20 @@
-// Compiled with AVX-512 switched on; called only where the processor has it.
-#include <immintrin.h>
+// The kernel of outer_product.h (ops/processor/lanes.h).
+#pragma once
 
 #include "ops/matmul/internal/outer_product.h"
+#include "ops/processor/lanes.h"
 
-namespace mox::outer_product {
+namespace mox::outer_product::inline MOX_LANES {
 namespace {
 
-using Vector = __m512;
-constexpr int64_t kLanes = 16;
+using namespace lanes;
+
+// The columns of a tile: with six rows, 24 sums in 32 registers or twelve in 16.
+constexpr int kWidest = kRegisters >= 32 ? 4 : 2;
+constexpr int64_t kColumns = kWidest * kLanes;
 
 // Loops over sums are unrolled by pragma where they fill and store them: left to the end, GCC keeps the sums
-// on the stack. panel[Rows][16 * Vectors] = sum over k of a[i][row] * b[i][...].
+// on the stack. panel[Rows][kLanes * Vectors] = sum over k of a[i][row] * b[i][...].
 template <int Rows, int Vectors>
 inline void compute_tile(const float* a, int64_t a_row, const float* b, int64_t b_row, int64_t k,
                          float* panel) {
@@ -18,19 +22,19 @@ inline void compute_tile(const float* a, int64_t a_row, const float* b, int64_t 
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) sum[r][v] = _mm512_setzero_ps();
+    for (int v = 0; v < Vectors; ++v) sum[r][v] = zero();
   for (int64_t i = 0; i < k; ++i, a += a_row, b += b_row) {
     Vector line[Vectors];
-    for (int v = 0; v < Vectors; ++v) line[v] = _mm512_loadu_ps(b + v * kLanes);
+    for (int v = 0; v < Vectors; ++v) line[v] = load(b + v * kLanes);
     for (int r = 0; r < Rows; ++r) {
-      const Vector scalar = _mm512_set1_ps(a[r]);
-      for (int v = 0; v < Vectors; ++v) sum[r][v] = _mm512_fmadd_ps(scalar, line[v], sum[r][v]);
+      const Vector scalar = splat(a[r]);
+      for (int v = 0; v < Vectors; ++v) sum[r][v] = multiply_add(scalar, line[v], sum[r][v]);
     }
   }
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) _mm512_storeu_ps(panel + r * b_row + v * kLanes, sum[r][v]);
+    for (int v = 0; v < Vectors; ++v) store(panel + r * b_row + v * kLanes, sum[r][v]);
 }
 
 // All rows of a panel for one tile of columns, which stays in the first-level cache meanwhile.
@@ -43,18 +47,17 @@ void compute_columns(const OuterProduct& p, int64_t first, int64_t rows, int64_t
     compute_tile<1, Vectors>(p.a + first + row, p.m, p.b + column, p.n, p.k, panel + row * p.n + column);
 }
 
-}  // namespace
-
-void compute_panel_avx512(const OuterProduct& p, int64_t first, int64_t rows, float* panel, int64_t next_rows,
-                          const PartListener& parts) {
+void compute_panel(const OuterProduct& p, int64_t first, int64_t rows, float* panel, int64_t next_rows,
+                   const PartListener& parts) {
   const int64_t next = (first + rows) * p.n;
   int64_t column = 0;
-  for (; column + 4 * kLanes <= p.n; column += 4 * kLanes) {
-    if (next_rows > 0) parts.expect(next + column * next_rows, 4 * kLanes * next_rows);
-    compute_columns<4>(p, first, rows, column, panel);
+  for (; column + kColumns <= p.n; column += kColumns) {
+    if (next_rows > 0) parts.expect(next + column * next_rows, kColumns * next_rows);
+    compute_columns<kWidest>(p, first, rows, column, panel);
   }
   if (column < p.n && next_rows > 0) parts.expect(next + column * next_rows, (p.n - column) * next_rows);
   for (; column < p.n; column += kLanes) compute_columns<1>(p, first, rows, column, panel);
 }
 
-}  // namespace mox::outer_product
+}  // namespace
+}  // namespace mox::outer_product::inline MOX_LANES
