@@ -22,13 +22,13 @@ struct Blocks {
   std::optional<Conversion> from_plain, to_plain;
 };
 
-std::vector<Blocks> blocks_of(DType dtype) {
+std::vector<Blocks> blocks_of(DType dtype, int64_t block) {
   constexpr int kOut = 0, kIn = 1;  // dimensions
   if (dtype == DType::kFloat32)
-    return {{true, {{kIn, 16}, {kOut, 16}}, Conversion::kFloatToInOut, Conversion::kFloatFromInOut},
-            {true, {{kOut, 16}, {kIn, 16}}, Conversion::kFloatToOutIn, std::nullopt},
-            {false, {{kOut, 16}, {kIn, 16}}, Conversion::kFloatToOutIn, std::nullopt}};
-  if (dtype == DType::kBFloat16)
+    return {{true, {{kIn, block}, {kOut, block}}, Conversion::kFloatToInOut, Conversion::kFloatFromInOut},
+            {true, {{kOut, block}, {kIn, block}}, Conversion::kFloatToOutIn, std::nullopt},
+            {false, {{kOut, block}, {kIn, block}}, Conversion::kFloatToOutIn, std::nullopt}};
+  if (dtype == DType::kBFloat16 && block == 16)
     return {{true, {{kIn, 8}, {kOut, 16}, {kIn, 2}}, Conversion::kBFloat16ToInOut, std::nullopt},
             {true, {{kOut, 8}, {kIn, 16}, {kOut, 2}}, Conversion::kBFloat16ToOutIn, std::nullopt},
             {false, {{kOut, 8}, {kIn, 16}, {kOut, 2}}, Conversion::kBFloat16ToOutIn, std::nullopt}};
@@ -37,13 +37,13 @@ std::vector<Blocks> blocks_of(DType dtype) {
 
 Layout layout_of(const TensorType& type, const Filter& filter, const std::vector<Layout::Block>& inner) {
   const Shape& shape = type.shape;
-  const int64_t tap = kBlock * kBlock;
+  const int64_t tap = filter.block * filter.block;
   return Layout::blocked(type, {shape[0], shape[1], shape[2], shape[3]},
                          {filter.out_stride(), filter.in_stride(), shape[3] * tap, tap}, inner);
 }
 
-bool takes(const Shape& shape) {
-  return shape.rank() == 4 && shape.elements() > 0 && shape[0] % kBlock == 0 && shape[1] % kBlock == 0 &&
+bool takes(const Shape& shape, int64_t block) {
+  return shape.rank() == 4 && shape.elements() > 0 && shape[0] % block == 0 && shape[1] % block == 0 &&
          shape[2] * shape[3] <= kMaxTaps;
 }
 
@@ -52,12 +52,16 @@ Kernel kernel_of(const TensorType& type, const Layout& from, const Layout& to, c
   Kernel kernel;
   kernel.input_layouts = {from};
   kernel.output_layouts = {to};
-  kernel.implementation = "filter_blocks:avx512_core";
+  const bool is_wide = filter.block >= 16;
+  kernel.implementation = is_wide ? "filter_blocks:avx512_core" : "filter_blocks:avx2";
   const int64_t strips = filter.out_blocks() * filter.strips();
   const int64_t grain = 1 + kBytesPerThread * strips / static_cast<int64_t>(type.bytes());
-  const ConvertStrips cached = converter_avx512(conversion, Writing::kCached);
+  const auto converter = type.dtype == DType::kBFloat16 ? pair_converter_avx512
+                         : is_wide                      ? float_converter_avx512
+                                                        : float_converter_avx2;
+  const ConvertStrips cached = converter(conversion, Writing::kCached);
   const ConvertStrips large =
-      type.bytes() >= kStreamedBytes ? converter_avx512(conversion, Writing::kStreamed) : cached;
+      type.bytes() >= kStreamedBytes ? converter(conversion, Writing::kStreamed) : cached;
   kernel.instantiate = [filter, strips, grain, cached, large]() -> KernelFunction {
     return [=](const KernelArguments& run) {
       const bool is_aligned = reinterpret_cast<uintptr_t>(run.outputs[0]) % 64 == 0;
@@ -75,9 +79,11 @@ Kernel kernel_of(const TensorType& type, const Layout& from, const Layout& to, c
 
 std::optional<Kernel> filter_conversion_kernel(const TensorType& type, const Layout& from, const Layout& to) {
   using namespace filter_conversion;
-  if (processor().lanes < 16 || !takes(type.shape)) return std::nullopt;
-  for (const Blocks& blocks : blocks_of(type.dtype)) {
-    const Filter filter{type.shape[0], type.shape[1], type.shape[2] * type.shape[3], blocks.is_out_outermost};
+  const int64_t block = processor().lanes;
+  if (!takes(type.shape, block)) return std::nullopt;
+  for (const Blocks& blocks : blocks_of(type.dtype, block)) {
+    const Filter filter{type.shape[0], type.shape[1], type.shape[2] * type.shape[3], blocks.is_out_outermost,
+                        block};
     const Layout layout = layout_of(type, filter, blocks.inner);
     if (from.is_plain() && to == layout && blocks.from_plain)
       return kernel_of(type, from, to, filter, *blocks.from_plain);

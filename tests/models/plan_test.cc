@@ -114,7 +114,7 @@ TEST(ZooPlan, NorBetweenThoseOfASmallResNet) {
             19);
   for (const char* fused : {"batch_norm_activation_of_moments", "batch_norm_gradient_of_sums",
                             "conv2d_of_normalised", "conv2d_normalised_gradients"})
-    EXPECT_EQ(count[fused] > 0, processor().lanes >= 16) << fused;
+    EXPECT_GT(count[fused], 0) << fused;
   for (const char* unfused : {"batch_norm", "batch_norm_gradient", "add", "relu"})
     EXPECT_EQ(count[unfused], 0) << unfused;
 }

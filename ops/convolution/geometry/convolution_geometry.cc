@@ -12,12 +12,11 @@ int64_t even_chunk(int64_t tiles, int64_t most, int64_t step) {
   return (share + step - 1) / step * step;
 }
 
-Layout channel_blocked(const TensorType& type) {
-  constexpr int64_t kBlock = 16;
+Layout channel_blocked(const TensorType& type, int64_t block) {
   const Shape& s = type.shape;
   const int64_t pixels = s[2] * s[3];
-  return Layout::blocked(type, {s[0], s[1], s[2], s[3]},
-                         {s[1] * pixels, pixels * kBlock, s[3] * kBlock, kBlock}, {{1, kBlock}});
+  return Layout::blocked(type, {s[0], s[1], s[2], s[3]}, {s[1] * pixels, pixels * block, s[3] * block, block},
+                         {{1, block}});
 }
 
 }  // namespace mox

@@ -19,7 +19,7 @@ struct ConvolutionGeometry {
 // Parts of `tiles`, each a multiple of `step`: as few even ones as can be with about `most` in each.
 int64_t even_chunk(int64_t tiles, int64_t most, int64_t step);
 
-// The layout [batch][channels / 16][height][width][16] of an image.
-Layout channel_blocked(const TensorType& image);
+// The layout [batch][channels / block][height][width][block] of an image.
+Layout channel_blocked(const TensorType& image, int64_t block);
 
 }  // namespace mox

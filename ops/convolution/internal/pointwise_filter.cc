@@ -12,11 +12,9 @@
 namespace mox {
 namespace {
 
-using pointwise_filter::kLanes;
 using pointwise_filter::kMostIn;
 using pointwise_filter::kMostOut;
 using pointwise_filter::kMostTerms;
-using pointwise_filter::kPanelBlocks;
 using pointwise_filter::kScratchFloats;
 using pointwise_filter::Problem;
 using pointwise_filter::Task;
@@ -29,11 +27,13 @@ constexpr int64_t kMostPositions = 1024, kMostPositionsInBFloat16 = 4096;
 // So many for a team to share evenly: where the filter has fewer blocks, sums are cut into parts, whatever
 // the team.
 constexpr int64_t kFewestTasks = 8;
+constexpr int64_t kStep = 16;  // elements that are added up at a time; filters have multiples of it
 
 int64_t positions_per_term(const ConvolutionGeometry& g) { return g.x.dtype == DType::kBFloat16 ? 2 : 1; }
 
 Problem problem_of(const ConvolutionGeometry& g) {
-  Problem p = {.batch = g.x.shape[0],
+  Problem p = {.lanes = processor().lanes,
+               .batch = g.x.shape[0],
                .in_channels = g.x.shape[1],
                .out_channels = g.y.shape[1],
                .in_height = g.x.shape[2],
@@ -55,8 +55,9 @@ struct GradientPlan {
 
   explicit GradientPlan(const ConvolutionGeometry& geometry) : problem(problem_of(geometry)) {
     const int64_t out = problem.out_channels, in = problem.in_channels, chunks = problem.chunks();
-    const int64_t outs = even_chunk(out, kMostOut, kLanes);
-    const int64_t ins = even_chunk(in, kMostIn, kPanelBlocks * kLanes);
+    const int64_t outs = even_chunk(out, kMostOut, problem.lanes);
+    const int64_t ins =
+        even_chunk(in, kMostIn, pointwise_filter::panel_blocks(problem.lanes) * problem.lanes);
     const int64_t blocks = ((out + outs - 1) / outs) * ((in + ins - 1) / ins);
     parts = std::min(chunks, (kFewestTasks + blocks - 1) / blocks);
     for (int64_t part = 0; part < parts; ++part)
@@ -70,7 +71,9 @@ struct GradientPlan {
 
 void run(const Problem& p, const float* x, const float* dy, std::span<const Task> tasks, float* dw,
          float* scratch) {
-  pointwise_filter::run_tasks_avx512(p, x, dy, tasks, dw, scratch);
+  const auto run_tasks =
+      p.lanes >= 16 ? pointwise_filter::run_tasks_avx512 : pointwise_filter::run_tasks_avx2;
+  run_tasks(p, x, dy, tasks, dw, scratch);
 }
 void run(const Problem& p, const BFloat16* x, const BFloat16* dy, std::span<const Task> tasks, float* dw,
          float* scratch) {
@@ -92,14 +95,14 @@ void compute_gradient(const GradientPlan& plan, int64_t shares, const KernelArgu
     }
   });
   if (plan.parts == 1) return;
-  args.team.parallel_for(plan.filter_floats() / kLanes, 64, [&](int64_t first, int64_t last) {
-    for (int64_t i = first * kLanes; i < last * kLanes; i += kLanes) {
-      float sums[kLanes];
-      std::copy_n(partial + i, kLanes, sums);
+  args.team.parallel_for(plan.filter_floats() / kStep, 64, [&](int64_t first, int64_t last) {
+    for (int64_t i = first * kStep; i < last * kStep; i += kStep) {
+      float sums[kStep];
+      std::copy_n(partial + i, kStep, sums);
       for (int64_t part = 1; part < plan.parts; ++part)
-        for (int64_t lane = 0; lane < kLanes; ++lane)
+        for (int64_t lane = 0; lane < kStep; ++lane)
           sums[lane] += partial[part * plan.filter_floats() + i + lane];
-      std::copy_n(sums, kLanes, dw + i);
+      std::copy_n(sums, kStep, dw + i);
     }
   });
 }
@@ -109,13 +112,12 @@ void compute_gradient(const GradientPlan& plan, int64_t shares, const KernelArgu
 bool pointwise_filter_pays(const ConvolutionGeometry& g) {
   const bool is_low = g.x.dtype == DType::kBFloat16;
   if (g.y.dtype != g.x.dtype) return false;
-  if (processor().lanes < kLanes) return false;
   if (is_low && (!processor().bfloat16_products || processor().tiles)) return false;
   if (g.groups != 1 || g.x.shape.elements() == 0 || g.y.shape.elements() == 0) return false;
   if (g.w.shape[2] != 1 || g.w.shape[3] != 1) return false;
   for (const WindowAxis& axis : g.window)
     if (axis.before != 0 || axis.after != 0) return false;
-  if (g.x.shape[1] % kLanes != 0 || g.y.shape[1] % kLanes != 0) return false;
+  if (g.x.shape[1] % processor().lanes != 0 || g.y.shape[1] % processor().lanes != 0) return false;
   if (g.w.shape.elements() < kSmallestFilter) return false;
   const bool has_gaps = g.window[0].stride > 1 || g.window[1].stride > 1;
   const int64_t positions = g.y.shape[0] * g.y.shape[2] * g.y.shape[3];
@@ -130,8 +132,11 @@ Kernel pointwise_filter_kernel(const Node& node, const ConvolutionGeometry& geom
       node,
       [plan, shares, run = is_low ? compute_gradient<BFloat16> : compute_gradient<float>](
           const KernelArguments& args) { run(plan, shares, args); },
-      is_low ? "pointwise:avx512_core_bf16" : "pointwise:avx512_core");
-  kernel.input_layouts = {channel_blocked(geometry.x), channel_blocked(geometry.y)};
+      is_low                     ? "pointwise:avx512_core_bf16"
+      : plan.problem.lanes >= 16 ? "pointwise:avx512_core"
+                                 : "pointwise:avx2");
+  kernel.input_layouts = {channel_blocked(geometry.x, plan.problem.lanes),
+                          channel_blocked(geometry.y, plan.problem.lanes)};
   const int64_t partial = plan.parts == 1 ? 0 : plan.parts * plan.filter_floats();
   kernel.scratch_bytes = (shares * kScratchFloats + partial) * sizeof(float);
   kernel.floating_point_operations = geometry.floating_point_operations();

@@ -11,13 +11,13 @@
 
 namespace mox {
 
-// Whether this gradient can be computed so, and gains: AVX-512, for bfloat16 images with its instructions but
+// Whether this gradient can be computed so, and gains: for bfloat16 images with its instructions but
 // without those for tiles (AMX), whose products have several times the rate; a window of one pixel and one
-// group; no padding; channels in whole blocks of 16; a large filter; few positions, or strides.
+// group; no padding; channels in whole vectors; a large filter; few positions, or strides.
 bool pointwise_filter_pays(const ConvolutionGeometry& geometry);
 
-// Of node inputs x and dy; only where pointwise_filter_pays. Images are blocked by 16 channels, the gradient
-// is plain. Bitwise independent of the team.
+// Of node inputs x and dy; only where pointwise_filter_pays. Images are blocked by a vector of channels, the
+// gradient is plain. Bitwise independent of the team.
 Kernel pointwise_filter_kernel(const Node& node, const ConvolutionGeometry& geometry, const Team& team);
 
 }  // namespace mox

@@ -49,7 +49,7 @@ class NormalisedGradients {
         epsilons_(epsilons),
         groups_of_sums_(groups_of_sums),
         groups_of_results_(groups_of_results),
-        kernels_(winograd::kernels_avx512(forward_.tile, forward_.window)) {}
+        kernels_(winograd::kernels_of(forward_)) {}
 
   size_t scratch_bytes(const Team& team) const {
     return static_cast<size_t>(ChannelNumbers::kRows * channels() + (1 + kFilterParts) * filter_floats() +
@@ -177,21 +177,21 @@ class NormalisedGradients {
   void differentiate(const Problem& images, const KernelArguments& args, const ChannelNumbers& numbers,
                      int64_t at, float* dy) const {
     winograd::for_each_plane(images, [&](int64_t channel, int64_t value) {
-      normalisation::kFloatAvx512[0].differentiate({.pixels = pixels(),
-                                                    .width = winograd::kLanes,
-                                                    .x = inputs_.y.of<float>(args) + at + value,
-                                                    .dy = inputs_.dz.of<float>(args) + at + value,
-                                                    .dy_more = nullptr,
-                                                    .y = nullptr,
-                                                    .dz = nullptr,
-                                                    .dx = dy + value,
-                                                    .mean = inputs_.mean.of<float>(args) + channel,
-                                                    .factor = numbers.factor + channel,
-                                                    .offset = numbers.zeros + channel,
-                                                    .mean_dz = numbers.mean_dz + channel,
-                                                    .slope = numbers.slope + channel,
-                                                    .activation = {},
-                                                    .mask = normalisation::MaskSource::kNone});
+      winograd::loops_of(images).differentiate({.pixels = pixels(),
+                                                .width = images.lanes,
+                                                .x = inputs_.y.of<float>(args) + at + value,
+                                                .dy = inputs_.dz.of<float>(args) + at + value,
+                                                .dy_more = nullptr,
+                                                .y = nullptr,
+                                                .dz = nullptr,
+                                                .dx = dy + value,
+                                                .mean = inputs_.mean.of<float>(args) + channel,
+                                                .factor = numbers.factor + channel,
+                                                .offset = numbers.zeros + channel,
+                                                .mean_dz = numbers.mean_dz + channel,
+                                                .slope = numbers.slope + channel,
+                                                .activation = {},
+                                                .mask = normalisation::MaskSource::kNone});
     });
   }
 
@@ -212,15 +212,16 @@ Kernel winograd_normalised_gradients_kernel(const Node& node, const ConvolutionG
   const NormalisedGradients run(geometry, inputs, epsilons,
                                 unpack<NormalisedGradientInputs>(node).sums.shape()[0],
                                 node.outputs[1].shape[0]);
+  const Problem problem = winograd::forward_problem(geometry);
   Kernel kernel = plain_kernel(node, run);
   for (const InputPosition input : {inputs.dz, inputs.y, inputs.x, inputs.more, inputs.image})
-    input.set_layout(kernel, channel_blocked(geometry.x));
-  kernel.output_layouts[0] = channel_blocked(geometry.x);
+    input.set_layout(kernel, blocked_layout(problem, geometry.x));
+  kernel.output_layouts[0] = blocked_layout(problem, geometry.x);
   // A group's images are read before they are written, and by the same thread.
   inputs.dz.lend_to(kernel, 0);
   inputs.more.lend_to(kernel, 0);
   kernel.scratch_bytes = run.scratch_bytes(team);
-  kernel.implementation = "winograd6x6_by_images:avx512_core";
+  kernel.implementation = implementation_of(problem, "_by_images");
   kernel.floating_point_operations =
       2 * geometry.floating_point_operations() + 10.0 * static_cast<double>(geometry.x.shape.elements());
   return kernel;

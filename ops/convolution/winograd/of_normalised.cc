@@ -28,7 +28,7 @@ class OfNormalised {
         epsilon_(epsilon),
         inputs_(inputs),
         has_image_(has_image),
-        kernels_(winograd::kernels_avx512(problem_.tile, problem_.window)) {}
+        kernels_(winograd::kernels_of(problem_)) {}
 
   size_t scratch_bytes(const Team& team) const {
     return static_cast<size_t>(channels() + filter_floats() + int64_t{team.size()} * thread_floats()) *
@@ -113,7 +113,8 @@ Kernel winograd_of_normalised_kernel(const Node& node, const ConvolutionGeometry
   const bool has_image = node.outputs.size() > 2;
   const OfNormalised run(geometry, epsilon, inputs, has_image);
   Kernel kernel = plain_kernel(node, run);
-  const Layout layout = channel_blocked(geometry.x);
+  const Problem problem = winograd::forward_problem(geometry);
+  const Layout layout = blocked_layout(problem, geometry.x);
   inputs.x.set_layout(kernel, layout);
   inputs.residual.set_layout(kernel, layout);
   kernel.output_layouts[0] = layout;
@@ -122,7 +123,7 @@ Kernel winograd_of_normalised_kernel(const Node& node, const ConvolutionGeometry
   inputs.x.lend_to(kernel, 0);
   inputs.residual.lend_to(kernel, 0);
   kernel.scratch_bytes = run.scratch_bytes(team);
-  kernel.implementation = "winograd6x6_by_images:avx512_core";
+  kernel.implementation = implementation_of(problem, "_by_images");
   kernel.floating_point_operations =
       geometry.floating_point_operations() +
       (inputs.residual.given() ? 4.0 : 3.0) * static_cast<double>(geometry.x.shape.elements());

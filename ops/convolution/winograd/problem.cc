@@ -1,8 +1,11 @@
 #include "ops/convolution/winograd/problem.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "ops/processor/last_level_cache.h"
+#include "ops/processor/processor.h"
 
 namespace mox::winograd {
 namespace {
@@ -20,7 +23,8 @@ int best_tile(Problem p) {
 }  // namespace
 
 Problem forward_problem(const ConvolutionGeometry& g) {
-  Problem p = {.batch = g.x.shape[0],
+  Problem p = {.lanes = processor().lanes,
+               .batch = g.x.shape[0],
                .in_channels = g.x.shape[1],
                .out_channels = g.y.shape[1],
                .in_height = g.x.shape[2],
@@ -49,6 +53,22 @@ Problem input_gradient_problem(const ConvolutionGeometry& g) {
   p.tile = 6;
   p.tile = best_tile(p);
   return p;
+}
+
+const Kernels& kernels_of(const Problem& p) {
+  const bool is_wide = p.lanes >= 16;
+  if (p.step == Step::kOne) return (is_wide ? kernels_avx512 : kernels_avx2)(p.tile, p.window);
+  return (is_wide ? strided_kernels_avx512 : strided_kernels_avx2)(p.step, p.before_y);
+}
+
+const WideKernels& wide_kernels_of(const Problem& p) {
+  return p.lanes >= 16 ? wide_kernels_avx512() : wide_kernels_avx2();
+}
+
+Layout blocked_layout(const Problem& p, const TensorType& image) { return channel_blocked(image, p.lanes); }
+
+std::string implementation_of(const Problem& p, std::string_view form) {
+  return fmt::format("winograd{0}x{0}{1}:{2}", p.tile, form, p.lanes >= 16 ? "avx512_core" : "avx2");
 }
 
 bool is_streamed(int64_t floats, const float* image) {

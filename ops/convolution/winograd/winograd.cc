@@ -1,7 +1,5 @@
 #include "ops/convolution/winograd/winograd.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -19,7 +17,6 @@ using winograd::Epilogue;
 using winograd::forward_problem;
 using winograd::input_gradient_problem;
 using winograd::Kernels;
-using winograd::kLanes;
 using winograd::Problem;
 
 // What the transformed filter and tiles may take: most of an L2 cache of 1 MiB.
@@ -27,10 +24,6 @@ constexpr int64_t kCacheFloats = 220 * 1024;
 constexpr int64_t kFilterParts = 8;  // partial sums of a filter gradient, whatever the team
 constexpr int64_t kFewestTiles = 64;
 
-const Kernels& kernels_of(const Problem& p) {
-  return p.step == winograd::Step::kOne ? winograd::kernels_avx512(p.tile, p.window)
-                                        : winograd::strided_kernels_avx512(p.step, p.before_y);
-}
 size_t filter_floats(const Problem& p) { return p.filter_points() * p.filter_stride(); }
 size_t chunk_floats(const Problem& p, int64_t chunk) {
   using winograd::point_stride;
@@ -48,8 +41,7 @@ int64_t chunks_of(const Problem& p) {
   return (p.tiles() + chunk - 1) / chunk;
 }
 std::string implementation_of(const Problem& p) {
-  return fmt::format("winograd{0}x{0}{1}:avx512_core", p.tile,
-                     p.step == winograd::Step::kOne ? "" : "_strided");
+  return winograd::implementation_of(p, p.step == winograd::Step::kOne ? "" : "_strided");
 }
 // What the outputs go through, from the kernel's arguments and as many floats as there are out-channels.
 using MakeEpilogue = std::function<Epilogue(const KernelArguments& args, float* per_channel)>;
@@ -57,7 +49,7 @@ using MakeEpilogue = std::function<Epilogue(const KernelArguments& args, float* 
 Kernel correlation_kernel(const Node& node, const Problem& problem, int image, int filter, int bias,
                           bool turned, double operations, const Team& team,
                           const MakeEpilogue& make_epilogue = nullptr) {
-  const Kernels& kernels = kernels_of(problem);
+  const Kernels& kernels = winograd::kernels_of(problem);
   const int64_t chunk = chunk_of(problem);
   Kernel kernel = plain_kernel(node, [=, &kernels](const KernelArguments& args) {
     float* per_channel = reinterpret_cast<float*>(args.scratch);
@@ -74,8 +66,8 @@ Kernel correlation_kernel(const Node& node, const Problem& problem, int image, i
           u + filter_floats(problem) + static_cast<size_t>(thread) * chunk_floats(problem, chunk));
     });
   });
-  kernel.input_layouts[image] = channel_blocked(node.inputs[image].type());
-  kernel.output_layouts[0] = channel_blocked(node.outputs[0]);
+  kernel.input_layouts[image] = blocked_layout(problem, node.inputs[image].type());
+  kernel.output_layouts[0] = blocked_layout(problem, node.outputs[0]);
   kernel.scratch_bytes = (static_cast<size_t>(problem.out_channels) + filter_floats(problem) +
                           static_cast<size_t>(team.size()) * chunk_floats(problem, chunk)) *
                          sizeof(float);
@@ -106,13 +98,12 @@ bool winograd_pays(const ConvolutionGeometry& g) {
   const bool is_low = g.x.dtype == DType::kBFloat16;
   // Tiles multiply several times as many in a second: more than Winograd's method saves.
   if (is_low && (!processor().bfloat16_products || processor().tiles)) return false;
-  if (processor().lanes < kLanes) return false;
   if (g.groups != 1 || g.x.shape.elements() == 0 || g.y.shape.elements() == 0) return false;
   const int64_t window = g.w.shape[2];
   if (is_low && window != 3) return false;
   if (g.w.shape[3] != window || (window != 3 && window != 5)) return false;
   const int64_t in = g.x.shape[1], out = g.y.shape[1];
-  if (in % kLanes != 0 || out % kLanes != 0) return false;
+  if (in % processor().lanes != 0 || out % processor().lanes != 0) return false;
   if (g.window[0].stride != 1) return strided_pays(g);
   for (const WindowAxis& axis : g.window)
     if (axis.stride != 1 || axis.dilation != 1 || axis.before >= window || axis.after >= window) return false;
@@ -150,10 +141,10 @@ Kernel winograd_relu_gradient_kernel(const Node& node, const ConvolutionGeometry
   MOX_ASSERT(node.outputs[1].shape[0] == winograd_relu_gradient_groups(geometry),
              "the node was made for the groups of these kernels");
   const auto inputs = positions<ReluGradientInputs>(node);
+  const Problem problem = input_gradient_problem(geometry);
   Kernel kernel = correlation_kernel(
-      node, input_gradient_problem(geometry), inputs.dy.index, inputs.filter.index, -1, true,
-      geometry.floating_point_operations(), team,
-      [inputs, epsilon, channels = geometry.x.shape[1]](const KernelArguments& args, float* factors) {
+      node, problem, inputs.dy.index, inputs.filter.index, -1, true, geometry.floating_point_operations(),
+      team, [inputs, epsilon, channels = geometry.x.shape[1]](const KernelArguments& args, float* factors) {
         const auto* scale = inputs.scale.of<float>(args);
         const auto* variance = inputs.variance.of<float>(args);
         for (int64_t c = 0; c < channels; ++c)
@@ -167,7 +158,7 @@ Kernel winograd_relu_gradient_kernel(const Node& node, const ConvolutionGeometry
                                      .sums = args.output<float>(1)}};
       });
   for (const InputPosition input : {inputs.x, inputs.more, inputs.result})
-    input.set_layout(kernel, channel_blocked(geometry.x));
+    input.set_layout(kernel, blocked_layout(problem, geometry.x));
   // A pixel of what is added is read just before it is written, and by the same thread.
   inputs.more.lend_to(kernel, 0);
   return kernel;
@@ -190,7 +181,7 @@ Kernel winograd_filter_gradient_kernel(const Node& node, const ConvolutionGeomet
     return winograd_wide_filter_gradient_kernel(node, geometry);
   const Problem problem = forward_problem(geometry);
   const int64_t chunk = chunk_of(problem);
-  const Kernels& kernels = kernels_of(problem);
+  const Kernels& kernels = winograd::kernels_of(problem);
   Kernel kernel = plain_kernel(node, [=, &kernels](const KernelArguments& args) {
     float* sums = reinterpret_cast<float*>(args.scratch);
     float* chunks_memory = sums + kFilterParts * filter_floats(problem);
@@ -208,7 +199,7 @@ Kernel winograd_filter_gradient_kernel(const Node& node, const ConvolutionGeomet
       kernels.finish_filter(problem, sums, kFilterParts, args.output<float>(0), first, last);
     });
   });
-  kernel.input_layouts = {channel_blocked(geometry.x), channel_blocked(geometry.y)};
+  kernel.input_layouts = {blocked_layout(problem, geometry.x), blocked_layout(problem, geometry.y)};
   kernel.scratch_bytes = (kFilterParts * filter_floats(problem) +
                           static_cast<size_t>(team.size()) * chunk_floats(problem, chunk)) *
                          sizeof(float);

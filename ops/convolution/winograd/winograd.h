@@ -14,11 +14,11 @@
 
 namespace mox {
 
-// Whether this convolution can run so, and is large enough to gain from it: AVX-512, for bfloat16 with its
+// Whether this convolution can run so, and is large enough to gain from it: for bfloat16 with its
 // instructions but without those for tiles (AMX), whose direct sums have several times the rate; one group; a
 // window of 3 x 3, or in float32 of 5 x 5 with few enough channels for the transformed filter to stay in the
 // cache; stride 1, or in float32 of 3 x 3 with no more than 128 x 128 channels 2, with the same padding of 0
-// or 1 before rows and columns; no dilation; channels in whole blocks of 16; enough tiles.
+// or 1 before rows and columns; no dilation; channels in whole vectors; enough tiles.
 bool winograd_pays(const ConvolutionGeometry& geometry);
 
 // As onednn::forward_kernel and its siblings; only where winograd_pays. Bitwise independent of the team.

@@ -21,6 +21,10 @@ struct FilterBlocks {
   bool is_out_outermost;
   std::vector<Layout::Block> inner;
   bool both_directions;
+
+  int64_t block() const {  // channels
+    return dtype == DType::kBFloat16 ? 16 : inner[0].size;
+  }
 };
 
 const std::vector<FilterBlocks>& all_filter_blocks() {
@@ -29,6 +33,9 @@ const std::vector<FilterBlocks>& all_filter_blocks() {
       {DType::kFloat32, true, {{i, 16}, {o, 16}}, true},
       {DType::kFloat32, true, {{o, 16}, {i, 16}}, false},
       {DType::kFloat32, false, {{o, 16}, {i, 16}}, false},
+      {DType::kFloat32, true, {{i, 8}, {o, 8}}, true},
+      {DType::kFloat32, true, {{o, 8}, {i, 8}}, false},
+      {DType::kFloat32, false, {{o, 8}, {i, 8}}, false},
       {DType::kBFloat16, true, {{i, 8}, {o, 16}, {i, 2}}, false},
       {DType::kBFloat16, true, {{o, 8}, {i, 16}, {o, 2}}, false},
       {DType::kBFloat16, false, {{o, 8}, {i, 16}, {o, 2}}, false},
@@ -38,11 +45,12 @@ const std::vector<FilterBlocks>& all_filter_blocks() {
 
 // Channels are padded to whole blocks.
 Layout blocked_filter(const FilterBlocks& blocks, const Shape& shape) {
-  const int64_t out = (shape[0] + 15) / 16, in = (shape[1] + 15) / 16, block = 256 * shape[2] * shape[3];
+  const int64_t side = blocks.block(), out = (shape[0] + side - 1) / side, in = (shape[1] + side - 1) / side;
+  const int64_t tap = side * side, block = tap * shape[2] * shape[3];
   const int64_t out_stride = blocks.is_out_outermost ? in * block : block;
   const int64_t in_stride = blocks.is_out_outermost ? block : out * block;
-  return Layout::blocked({blocks.dtype, shape}, {out * 16, in * 16, shape[2], shape[3]},
-                         {out_stride, in_stride, 256 * shape[3], 256}, blocks.inner);
+  return Layout::blocked({blocks.dtype, shape}, {out * side, in * side, shape[2], shape[3]},
+                         {out_stride, in_stride, tap * shape[3], tap}, blocks.inner);
 }
 
 // In elements, of the element [out, in, y, x].
@@ -113,16 +121,17 @@ void expect_conversions_of(const FilterBlocks& blocks, const Shape& shape) {
   const TensorType type{blocks.dtype, shape};
   const Layout plain = Layout::plain(type), layout = blocked_filter(blocks, shape);
   SCOPED_TRACE(to_string(type) + " " + layout.to_string());
-  const bool fits = shape[0] % 16 == 0 && shape[1] % 16 == 0 && shape[2] * shape[3] <= 49;
-  const bool is_ours = fits && processor().lanes >= 16;
+  const int64_t block = blocks.block();
+  const bool fits = shape[0] % block == 0 && shape[1] % block == 0 && shape[2] * shape[3] <= 49;
+  const bool is_ours = fits && processor().lanes == block;
+  const char* ours = block == 16 ? "filter_blocks:avx512_core" : "filter_blocks:avx2";
   const std::vector<std::byte> in_plain = any_bytes(type.bytes()),
                                expected = in_blocks(type, layout, in_plain);
   const Team team(3);
   const Kernel to_blocks = convert_layout(type, plain, layout, team);
   const Kernel to_plain = convert_layout(type, layout, plain, team);
-  EXPECT_EQ(to_blocks.implementation == "filter_blocks:avx512_core", is_ours) << to_blocks.implementation;
-  EXPECT_EQ(to_plain.implementation == "filter_blocks:avx512_core", is_ours && blocks.both_directions)
-      << to_plain.implementation;
+  EXPECT_EQ(to_blocks.implementation == ours, is_ours) << to_blocks.implementation;
+  EXPECT_EQ(to_plain.implementation == ours, is_ours && blocks.both_directions) << to_plain.implementation;
   for (const auto& [threads, offset] : {std::pair<int, size_t>{1, 0}, {3, 0}, {2, size_of(type.dtype)}}) {
     EXPECT_TRUE(convert_bytes(to_blocks, in_plain, threads, offset) == expected) << threads << " threads";
     EXPECT_TRUE(convert_bytes(to_plain, expected, threads, offset) == in_plain)
@@ -156,7 +165,6 @@ TEST(FilterConversion, LeavesOtherFiltersToOneDnn) {
 
 // The layouts are those that oneDNN's convolutions ask for.
 TEST(FilterConversion, StandsInTheirPlans) {
-  if (processor().lanes < 16) GTEST_SKIP() << "needs AVX-512";
   const auto plan_of = [](int64_t window, Precision precision) {
     Graph graph;
     const GraphScope scope(graph);
@@ -183,6 +191,14 @@ TEST(FilterConversion, StandsInTheirPlans) {
   };
   using ::testing::HasSubstr;
   const std::string one = plan_of(1, Precision::kFloat32), nine = plan_of(3, Precision::kFloat32);
+  if (processor().lanes < 16) {
+    for (const std::string& plan : {one, nine}) {
+      EXPECT_THAT(plan, HasSubstr("filter_blocks:avx2 (plain -> ABcd8b8a)"));
+      EXPECT_THAT(plan, HasSubstr("filter_blocks:avx2 (ABcd8b8a -> plain)"));
+      EXPECT_THAT(plan, HasSubstr("filter_blocks:avx2 (plain -> ABcd8a8b)"));
+    }
+    return;
+  }
   for (const std::string& plan : {one, nine}) {
     EXPECT_THAT(plan, HasSubstr("filter_blocks:avx512_core (plain -> ABcd16b16a)"));
     EXPECT_THAT(plan, HasSubstr("filter_blocks:avx512_core (ABcd16b16a -> plain)"));

@@ -7,7 +7,6 @@
 #include "ops/fusion/default_rules.h"
 #include "ops/normalisation/normalisation.h"
 #include "ops/ops.h"
-#include "ops/processor/processor.h"
 #include "tests/ops/fusion/convolution_epilogue_testing.h"
 
 namespace mox::test {
@@ -77,7 +76,6 @@ std::vector<TensorType> types_of(const ImageCase& c) {
 }
 
 TEST(ConvolutionGradientSums, AreTakenWhereTheKernelsGiveThem) {
-  if (processor().lanes < 16) GTEST_SKIP() << "needs AVX-512";
   const auto takes = [](const ImageCase& c, const BuildMany& build, const RuleOptions& rules = {}) {
     const std::string plan = plan_text(build, types_of(c), rules);
     const bool convolution = plan.find(" conv2d_input_gradient_sums ") != std::string::npos,

@@ -6,7 +6,6 @@
 
 #include "ops/normalisation/normalisation.h"
 #include "ops/ops.h"
-#include "ops/processor/processor.h"
 #include "tests/ops/fusion/convolution_epilogue_testing.h"
 
 namespace mox::test {
@@ -82,7 +81,6 @@ bool is_fused(const ImageCase& c, const BuildMany& build, const RuleOptions& rul
 }
 
 TEST(ConvolutionNormalisedGradients, AreTakenWhereTheKernelFits) {
-  if (processor().lanes < 16) GTEST_SKIP() << "needs AVX-512";
   for (const ImageCase& c : middle_cases())
     for (const MiddleUnit& unit : middle_units()) {
       const auto build = [&](Inputs in) { return two_units_with_gradients(in, c, unit); };

@@ -6,7 +6,6 @@
 
 #include "ops/normalisation/normalisation.h"
 #include "ops/ops.h"
-#include "ops/processor/processor.h"
 #include "tests/ops/fusion/convolution_epilogue_testing.h"
 
 namespace mox::test {
@@ -80,7 +79,6 @@ bool has_op(const std::string& plan, const std::string& op) {
 }
 
 TEST(ConvolutionOfNormalised, StandsWhereTheKernelFits) {
-  if (processor().lanes < 16) GTEST_SKIP() << "needs AVX-512";
   for (const ImageCase& c : chain_cases())
     for (const Chain& chain : chains()) {
       const auto build = [&](Inputs in) { return chain_with_gradients(in, c, chain); };
@@ -99,7 +97,6 @@ TEST(ConvolutionOfNormalised, StandsWhereTheKernelFits) {
 // What normalises the convolution's result, and whether something reads the normalised image before the
 // convolution does.
 TEST(ConvolutionOfNormalised, NeedsTheFirstReaderAndAnotherNormalisation) {
-  if (processor().lanes < 16) GTEST_SKIP() << "needs AVX-512";
   const ImageCase c = chain_cases()[0];
   const auto forward = [&](Inputs in, bool is_read_before, bool is_normalised) -> std::vector<Tensor> {
     const Tensor z = relu(batch_norm(conv2d(in[0], in[3], c.options()), in[1], in[2]).y);

@@ -49,8 +49,8 @@ Kernel correlation_kernel(const Node& node, const Problem& problem, int image, i
                           u + filter_floats + static_cast<size_t>(thread) * chunk_floats(problem, chunk));
     });
   });
-  kernel.input_layouts[image] = channel_blocked(node.inputs[image].type());
-  kernel.output_layouts[0] = channel_blocked(node.outputs[0]);
+  kernel.input_layouts[image] = blocked_layout(problem, node.inputs[image].type());
+  kernel.output_layouts[0] = blocked_layout(problem, node.outputs[0]);
   kernel.scratch_bytes =
       (filter_floats + static_cast<size_t>(shares) * chunk_floats(problem, chunk)) * sizeof(float);
   kernel.implementation = kImplementation;

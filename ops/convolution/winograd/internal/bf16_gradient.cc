@@ -135,7 +135,7 @@ Kernel winograd_bf16_filter_gradient_kernel(const Node& node, const ConvolutionG
     sum(plan, {args.input<BFloat16>(0), args.input<BFloat16>(1)}, reinterpret_cast<float*>(args.scratch),
         args.output<float>(0), args.team);
   });
-  kernel.input_layouts = {channel_blocked(geometry.x), channel_blocked(geometry.y)};
+  kernel.input_layouts = {blocked_layout(plan.problem, geometry.x), blocked_layout(plan.problem, geometry.y)};
   kernel.scratch_bytes =
       static_cast<size_t>(plan.parts * (plan.part_floats() + plan.image_floats() + plan.gradient_floats())) *
       sizeof(float);

@@ -1,5 +1,5 @@
-// Batch normalisation of the few images that Winograd's convolutions work on at a time
-// (winograd_image_groups.h), in blocks of 16 channels: needs AVX-512.
+// Batch normalisation of the few images that Winograd's convolutions work on at a time (image_groups.h), in
+// their blocks of channels.
 #pragma once
 
 #include <immintrin.h>
@@ -16,21 +16,26 @@ struct Normalisation {
   const float *mean, *factor, *offset;
 };
 
-// take(first channel, first value) for each plane of 16 channels of p's images.
+// The loops over a plane of one block of channels.
+inline const normalisation::Loops<float>& loops_of(const Problem& p) {
+  return p.lanes >= 16 ? normalisation::kFloatAvx512[0] : normalisation::kFloatAvx2[0];
+}
+
+// take(first channel, first value) for each plane of a block of channels of p's images.
 template <typename Take>
 void for_each_plane(const Problem& p, const Take& take) {
-  const int64_t blocks = p.in_channels / kLanes, pixels = p.in_height * p.in_width;
+  const int64_t blocks = p.in_channels / p.lanes, pixels = p.in_height * p.in_width;
   for (int64_t plane = 0; plane < p.batch * blocks; ++plane)
-    take(plane % blocks * kLanes, plane * pixels * kLanes);
+    take(plane % blocks * p.lanes, plane * pixels * p.lanes);
 }
 
 // y = relu of p's normalised images; the residual may be null.
 inline void normalise(const Problem& p, const float* x, const float* residual,
                       const Normalisation& normalisation, float* y) {
   for_each_plane(p, [&](int64_t channel, int64_t value) {
-    normalisation::kFloatAvx512[0].normalise(
+    loops_of(p).normalise(
         {.pixels = p.in_height * p.in_width,
-         .width = kLanes,
+         .width = p.lanes,
          .x = x + value,
          .residual = residual ? residual + value : nullptr,
          .y = y + value,

@@ -20,10 +20,10 @@ struct MemoryRange {
 // How often correlate_images and accumulate_images fetch: for each point, and for each tile and block of
 // channels that they transform.
 inline int64_t fetches_of_correlation(const Problem& p, int64_t chunk) {
-  return (p.tiles() + chunk - 1) / chunk * (p.points() + chunk * p.in_channels / kLanes);
+  return (p.tiles() + chunk - 1) / chunk * (p.points() + chunk * p.in_channels / p.lanes);
 }
 inline int64_t fetches_of_accumulation(const Problem& p, int64_t chunk) {
-  return (p.tiles() + chunk - 1) / chunk * (p.points() + chunk * (p.in_channels + p.out_channels) / kLanes);
+  return (p.tiles() + chunk - 1) / chunk * (p.points() + chunk * (p.in_channels + p.out_channels) / p.lanes);
 }
 
 // Ranges of memory, brought into the core's L2 cache in `shares` shares: memory has nothing to do while

@@ -10,7 +10,8 @@
 // and for T = 8 also 1/2, -1/2. Lavin & Gray, "Fast Algorithms for Convolutional Neural Networks" (CVPR
 // 2016).
 //
-// Images are channel-blocked, [batch][channels / 16][height][width][16]; filters plain, [out][in][R][R].
+// Images are channel-blocked, [batch][channels / lanes][height][width][lanes], with the lanes of the
+// processor's vectors; filters plain, [out][in][R][R].
 #pragma once
 
 #include <cstdint>
@@ -19,14 +20,13 @@
 
 namespace mox::winograd {
 
-inline constexpr int64_t kLanes = 16;  // channels of a block
 // in x out channels up to which the transformed filter, 36 times as large, is kept in a core's cache.
 inline constexpr int64_t kLargestFilter = 128 * 128;
 
 // Floats between the matrices of two points, for matrices of `floats`. One cache line more than the matrix: a
 // transform writes to all points in turn, and at a distance of a power of two all its lines would fall into
 // one set of the cache.
-constexpr int64_t point_stride(int64_t floats) { return floats + kLanes; }
+constexpr int64_t point_stride(int64_t floats) { return floats + 16; }
 
 // Whether an image of so many floats is written around the caches: if it takes more than an eighth of the
 // last-level cache (last_level_cache.h), the next operator finds little of it there, and writing it that way
@@ -36,11 +36,12 @@ constexpr int64_t point_stride(int64_t floats) { return floats + kLanes; }
 bool is_streamed(int64_t floats, const float* image);
 
 // By how many pixels of the image the window moves from an output to the next: half a pixel is the gradient
-// of the image of a convolution with strides of 2 (winograd_strided_transforms.h).
+// of the image of a convolution with strides of 2 (lanes/strided_transforms.h).
 enum class Step { kOne, kTwo, kHalf };
 
-// The correlation of an image with a filter. Both channel counts are multiples of 16.
+// The correlation of an image with a filter. Both channel counts are multiples of the lanes.
 struct Problem {
+  int64_t lanes = 16;  // of a vector, and channels of a block
   int64_t batch = 0, in_channels = 0, out_channels = 0;
   int64_t in_height = 0, in_width = 0, out_height = 0, out_width = 0;
   // rows and columns of padding before the image, with a step of kHalf before the outputs
@@ -93,7 +94,7 @@ struct Epilogue {
   ReluGradient gradient = {};  // unless its sums are null
 };
 
-class RangesAhead;  // winograd_ranges_ahead.h
+class RangesAhead;  // ranges_ahead.h
 
 // Implementations for one instruction set. `first` and `last` are tiles, counted through the batch; `chunk`
 // is how many are worked on at a time, a multiple of 12.
@@ -129,15 +130,20 @@ struct Kernels {
                             RangesAhead& ahead, int64_t chunk, float* scratch);
 };
 
-const Kernels& kernels_avx512(int tile, int window);  // of a Problem's `tile` and `window`
+// Of a Problem's `tile` and `window`.
+const Kernels& kernels_avx2(int tile, int window);
+const Kernels& kernels_avx512(int tile, int window);
 // Of a Problem with a step of kTwo or kHalf, and that many (0 or 1) rows and columns of padding before the
 // larger image. Transformed filters and sums have filter_points() matrices.
+const Kernels& strided_kernels_avx2(Step step, int64_t before);
 const Kernels& strided_kernels_avx512(Step step, int64_t before);
+// Those of a problem's lanes.
+const Kernels& kernels_of(const Problem& problem);
 
 // For filters that are too large to stay in a core's cache: the stages one by one, each for all tiles of a
 // large chunk, so that the transformed filter is read once a chunk, point by point, and a point's tiles stay
-// in the cache meanwhile. The matrices of the points are blocked, [columns / 16][rows][16]. A stage is cut
-// into ranges [first, last) of what it says; its results do not depend on the cut.
+// in the cache meanwhile. The matrices of the points are blocked, [columns / lanes][rows][lanes]. A stage is
+// cut into ranges [first, last) of what it says; its results do not depend on the cut.
 struct TileChunk {
   int64_t first_tile = 0;
   // tiles, a multiple of 6 for multiply and of 16 for accumulate_filter; rows past the last tile of the
@@ -167,14 +173,17 @@ struct WideKernels {
   void (*finish_filter)(const Problem&, const float* sums, float* filters, int64_t first, int64_t last);
 };
 
-const WideKernels& wide_kernels_avx512();  // of windows of 3 and tiles of 6
+// Of windows of 3 and tiles of 6.
+const WideKernels& wide_kernels_avx2();
+const WideKernels& wide_kernels_avx512();
+const WideKernels& wide_kernels_of(const Problem& problem);
 
 // Out-channels of which PairKernels make the products of a chunk at a time.
 inline constexpr int64_t kPanel = 64;
 
 // Products of bfloat16 numbers, added up in float32: images, filters and what the transforms make of them are
 // rounded to bfloat16. Two terms of a sum, in- or out-channels that are neighbours, lie in the place of one
-// float: a pair. The gradient of the filter is in winograd_bf16_gradient.h.
+// float: a pair. The gradient of the filter is in bf16_gradient.h.
 struct PairKernels {
   // filters [out][in][R][R] -> u: [points][out / kPanel][in / 2][kPanel or what is left of out] pairs (points
   // filter_pair_stride() apart), for pairs of in-channels; the turned filter as in Kernels.

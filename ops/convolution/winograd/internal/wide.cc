@@ -13,7 +13,6 @@ using winograd::Problem;
 using winograd::TileChunk;
 using winograd::WideKernels;
 
-constexpr const char* kImplementation = "winograd6x6_wide:avx512_core";
 constexpr int64_t kRowStep = 6,
                   kTermStep = 16;  // by how many the products take tiles: as rows, as terms of a sum
 constexpr int64_t kPointFloats =
@@ -45,7 +44,7 @@ size_t tile_floats(const Problem& p, int64_t rows, int64_t channels) {
 
 Kernel correlation_kernel(const Node& node, const Problem& problem, int image, int filter, int bias,
                           bool turned, double operations) {
-  const WideKernels& kernels = winograd::wide_kernels_avx512();
+  const WideKernels& kernels = winograd::wide_kernels_of(problem);
   const int64_t rows = rows_of(problem, kRowStep), part_channels = part_of(problem, rows);
   const Problem largest_part = out_channels_of(problem, 0, part_channels);
   Kernel kernel = plain_kernel(node, [=, &kernels](const KernelArguments& args) {
@@ -75,12 +74,12 @@ Kernel correlation_kernel(const Node& node, const Problem& problem, int image, i
       }
     }
   });
-  kernel.input_layouts[image] = channel_blocked(node.inputs[image].type());
-  kernel.output_layouts[0] = channel_blocked(node.outputs[0]);
+  kernel.input_layouts[image] = blocked_layout(problem, node.inputs[image].type());
+  kernel.output_layouts[0] = blocked_layout(problem, node.outputs[0]);
   kernel.scratch_bytes = (filter_floats(largest_part) + tile_floats(problem, rows, problem.in_channels) +
                           tile_floats(problem, rows, part_channels)) *
                          sizeof(float);
-  kernel.implementation = kImplementation;
+  kernel.implementation = implementation_of(problem, "_wide");
   kernel.floating_point_operations = operations;
   return kernel;
 }
@@ -100,7 +99,7 @@ Kernel winograd_wide_input_gradient_kernel(const Node& node, const ConvolutionGe
 
 Kernel winograd_wide_filter_gradient_kernel(const Node& node, const ConvolutionGeometry& geometry) {
   const Problem problem = forward_problem(geometry);
-  const WideKernels& kernels = winograd::wide_kernels_avx512();
+  const WideKernels& kernels = winograd::wide_kernels_of(problem);
   const int64_t rows = rows_of(problem, kTermStep), part_channels = part_of(problem, rows);
   const Problem largest_part = out_channels_of(problem, 0, part_channels);
   Kernel kernel = plain_kernel(node, [=, &kernels](const KernelArguments& args) {
@@ -129,11 +128,11 @@ Kernel winograd_wide_filter_gradient_kernel(const Node& node, const ConvolutionG
       }
     }
   });
-  kernel.input_layouts = {channel_blocked(geometry.x), channel_blocked(geometry.y)};
+  kernel.input_layouts = {blocked_layout(problem, geometry.x), blocked_layout(problem, geometry.y)};
   kernel.scratch_bytes = (filter_floats(largest_part) + tile_floats(problem, rows, problem.in_channels) +
                           tile_floats(problem, rows, part_channels)) *
                          sizeof(float);
-  kernel.implementation = kImplementation;
+  kernel.implementation = implementation_of(problem, "_wide");
   kernel.floating_point_operations = geometry.floating_point_operations();
   return kernel;
 }

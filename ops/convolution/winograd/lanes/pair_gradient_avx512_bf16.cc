@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "ops/convolution/winograd/avx512/products.h"
-#include "ops/convolution/winograd/avx512/transforms.h"
 #include "ops/convolution/winograd/internal/bf16_gradient.h"
+#include "ops/convolution/winograd/lanes/products.h"
+#include "ops/convolution/winograd/lanes/transforms.h"
 
 namespace mox::winograd {
 namespace {
@@ -97,7 +97,7 @@ void transform_columns(const Image& image, const BFloat16* block, int64_t top, i
   for (int64_t j = first; j < last; ++j) {
     Vector pixels[kSide];
 #pragma GCC unroll 4
-    for (int i = 0; i < kSide; ++i) pixels[i] = load_channels(mask[i], line[i] + j * kLanes);
+    for (int i = 0; i < kSide; ++i) pixels[i] = load_where(mask[i], line[i] + j * kLanes);
     Square::transform_column(pixels, values + j * Square::kValues);
     if (j % 2 == 0) {  // a cache line holds two pixels
       _mm_prefetch(next + j * kLanes, _MM_HINT_T0);

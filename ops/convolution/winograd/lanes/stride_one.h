@@ -1,14 +1,14 @@
-// Compiled with AVX-512 switched on; called only where the processor has it.
-#include <immintrin.h>
+// Kernels for a step of one pixel (ops/processor/lanes.h).
+#pragma once
 
 #include <algorithm>
 #include <cstring>
 
-#include "ops/convolution/winograd/avx512/products.h"
-#include "ops/convolution/winograd/avx512/stages.h"
 #include "ops/convolution/winograd/internal/ranges_ahead.h"
+#include "ops/convolution/winograd/lanes/products.h"
+#include "ops/convolution/winograd/lanes/stages.h"
 
-namespace mox::winograd {
+namespace mox::winograd::inline MOX_LANES {
 namespace {
 
 // Plain matrices, as the products here want them: u [in][out], sums [out][in].
@@ -23,6 +23,11 @@ template <typename Tiles>
 struct WhileFetching : Tiles {
   RangesAhead& ahead;
 
+  void load(const TilePosition& at, int64_t b, Vector* d) const {
+    ahead.fetch();
+    Tiles::load(at, b, d);
+  }
+
   template <Writing kWriting>
   void transform(const TilePosition& at, int64_t b, float* to, int64_t stride) const {
     ahead.fetch();
@@ -34,7 +39,7 @@ struct WhileFetching : Tiles {
 template <typename Tiles, typename Ahead>
 void transform_chunk(const Problem& p, const Tiles& tiles, const Part& part, const Strides& strides,
                      float* out, Ahead& ahead) {
-  if constexpr (std::is_same_v<Ahead, RangesAhead> && Tiles::kStaysInRegisters)
+  if constexpr (std::is_same_v<Ahead, RangesAhead>)
     transform_tiles<Writing::kCached>(p, WhileFetching<Tiles>{tiles, ahead}, part, strides, out);
   else
     transform_tiles<Writing::kCached>(p, tiles, part, strides, out);
@@ -152,11 +157,10 @@ constexpr Kernels kKernels{
     correlate_images<Tile, R>,
     accumulate_images<Tile, R>};
 
-}  // namespace
-
-const Kernels& kernels_avx512(int tile, int window) {
+const Kernels& kernels(int tile, int window) {
   if (tile == 8) return kKernels<8, 5>;
   return window == 3 ? kKernels<6, 3> : kKernels<6, 5>;
 }
 
-}  // namespace mox::winograd
+}  // namespace
+}  // namespace mox::winograd::inline MOX_LANES

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ops/convolution/winograd/avx512/products.h"
-#include "ops/convolution/winograd/avx512/stages.h"
+#include "ops/convolution/winograd/lanes/products.h"
+#include "ops/convolution/winograd/lanes/stages.h"
 
 namespace mox::winograd {
 namespace {

@@ -1,5 +1,4 @@
-// The transforms of Winograd's minimal filtering on vectors of 16 channels, for the winograd_*avx512.cc
-// alone: needs AVX-512.
+// The transforms of Winograd's minimal filtering on vectors of channels (ops/processor/lanes.h).
 //
 // B^T's row of a finite point a_i holds the coefficients of the product of (x - a_j) over the other finite
 // points, that of infinity those of the product over all of them; A's column is 1, a_i, a_i^2, ...; G's row
@@ -7,17 +6,14 @@
 // and with it G's.
 #pragma once
 
-#include <immintrin.h>
-
 #include <cstdint>
 
 #include "ops/convolution/winograd/internal/tiles.h"
+#include "ops/processor/lanes.h"
 
-namespace mox::winograd {
+namespace mox::winograd::inline MOX_LANES {
 
-using Vector = __m512;
-
-inline Vector splat(float value) { return _mm512_set1_ps(value); }
+using namespace lanes;
 
 constexpr float power(float base, int exponent) {
   float result = 1;
@@ -61,8 +57,8 @@ inline void combine_products(const Vector* m, int stride, Vector* result, int re
     Vector total = n % 2 == 0 ? sum[0] : difference[0];  // the first pair is 1, -1
 #pragma GCC unroll 8
     for (int i = 1; i < kPairs; ++i)
-      total = _mm512_fmadd_ps(splat(power(Points<Tile>::at[1 + 2 * i], n)),
-                              n % 2 == 0 ? sum[i] : difference[i], total);
+      total = multiply_add(splat(power(Points<Tile>::at[1 + 2 * i], n)), n % 2 == 0 ? sum[i] : difference[i],
+                           total);
     if (n == 0) total = total + m[0];
     if (n == N - 1) total = total + m[(Tile - 1) * stride];
     result[n * result_stride] = total;
@@ -85,20 +81,20 @@ inline void transform_line<6>(Vector* d, int stride) {
   const Vector four = splat(4), five = splat(5), two = splat(2);
   const Vector d0 = d[0], d1 = d[stride], d2 = d[2 * stride], d3 = d[3 * stride], d4 = d[4 * stride],
                d5 = d[5 * stride];
-  const Vector even = _mm512_fnmadd_ps(four, d2, d4), odd = _mm512_fnmadd_ps(four, d1, d3);
+  const Vector even = subtract_product(four, d2, d4), odd = subtract_product(four, d1, d3);
   const Vector far = d4 - d2, near = two * (d3 - d1);
-  d[0] = _mm512_fmadd_ps(four, d0, _mm512_fnmadd_ps(five, d2, d4));
+  d[0] = multiply_add(four, d0, subtract_product(five, d2, d4));
   d[stride] = even + odd;
   d[2 * stride] = even - odd;
   d[3 * stride] = far + near;
   d[4 * stride] = far - near;
-  d[5 * stride] = _mm512_fmadd_ps(four, d1, _mm512_fnmadd_ps(five, d3, d5));
+  d[5 * stride] = multiply_add(four, d1, subtract_product(five, d3, d5));
 }
 // Its first three results of the first five values, and its last three of the last five.
 inline void transform_first_half(const Vector* d, Vector* result) {
   const Vector four = splat(4);
-  const Vector even = _mm512_fnmadd_ps(four, d[2], d[4]), odd = _mm512_fnmadd_ps(four, d[1], d[3]);
-  result[0] = _mm512_fmadd_ps(four, d[0], _mm512_fnmadd_ps(splat(5), d[2], d[4]));
+  const Vector even = subtract_product(four, d[2], d[4]), odd = subtract_product(four, d[1], d[3]);
+  result[0] = multiply_add(four, d[0], subtract_product(splat(5), d[2], d[4]));
   result[1] = even + odd;
   result[2] = even - odd;
 }
@@ -106,35 +102,27 @@ inline void transform_second_half(const Vector* d, Vector* result) {
   const Vector far = d[3] - d[1], near = splat(2) * (d[2] - d[0]);
   result[0] = far + near;
   result[1] = far - near;
-  result[2] = _mm512_fmadd_ps(splat(4), d[0], _mm512_fnmadd_ps(splat(5), d[2], d[4]));
+  result[2] = multiply_add(splat(4), d[0], subtract_product(splat(5), d[2], d[4]));
 }
 template <>
 inline void transform_line<8>(Vector* d, int stride) {
   const Vector d0 = d[0], d1 = d[stride], d2 = d[2 * stride], d3 = d[3 * stride];
   const Vector d4 = d[4 * stride], d5 = d[5 * stride], d6 = d[6 * stride], d7 = d[7 * stride];
   const Vector edge = splat(5.25f), one = splat(-4.25f);
-  d[0] = _mm512_fmadd_ps(edge, d4 - d2, d0 - d6);
-  d[7 * stride] = _mm512_fmadd_ps(edge, d3 - d5, d7 - d1);
-  const Vector even1 = _mm512_fmadd_ps(one, d4, d2 + d6), odd1 = _mm512_fmadd_ps(one, d3, d1 + d5);
+  d[0] = multiply_add(edge, d4 - d2, d0 - d6);
+  d[7 * stride] = multiply_add(edge, d3 - d5, d7 - d1);
+  const Vector even1 = multiply_add(one, d4, d2 + d6), odd1 = multiply_add(one, d3, d1 + d5);
   d[stride] = even1 + odd1;
   d[2 * stride] = even1 - odd1;
   const Vector middle = splat(-2.5f) * d3;
-  const Vector even2 = _mm512_fmadd_ps(splat(0.25f), d2, _mm512_fmadd_ps(splat(-1.25f), d4, d6));
-  const Vector odd2 = _mm512_fmadd_ps(splat(0.5f), d1, _mm512_fmadd_ps(splat(2), d5, middle));
+  const Vector even2 = multiply_add(splat(0.25f), d2, multiply_add(splat(-1.25f), d4, d6));
+  const Vector odd2 = multiply_add(splat(0.5f), d1, multiply_add(splat(2), d5, middle));
   d[3 * stride] = even2 + odd2;
   d[4 * stride] = even2 - odd2;
-  const Vector even3 = _mm512_fmadd_ps(splat(4), d2, _mm512_fmadd_ps(splat(-5), d4, d6));
-  const Vector odd3 = _mm512_fmadd_ps(splat(2), d1, _mm512_fmadd_ps(splat(0.5f), d5, middle));
+  const Vector even3 = multiply_add(splat(4), d2, multiply_add(splat(-5), d4, d6));
+  const Vector odd3 = multiply_add(splat(2), d1, multiply_add(splat(0.5f), d5, middle));
   d[5 * stride] = even3 + odd3;
   d[6 * stride] = even3 - odd3;
-}
-
-// 16 channels of a pixel, or zeros where the mask is 0.
-inline Vector load_channels(__mmask16 mask, const float* at) { return _mm512_maskz_loadu_ps(mask, at); }
-inline Vector load_channels(__mmask16 mask, const BFloat16* at) {
-  const __m256i upper_halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
-  return _mm512_castsi512_ps(
-      _mm512_maskz_slli_epi32(mask, _mm512_maskz_cvtepu16_epi32(mask, upper_halves), 16));
 }
 
 // take(j, line) for each column of a square of one channel block; line: its Side pixels, zeros outside of the
@@ -147,7 +135,7 @@ inline void for_each_column(const Element* block, int64_t height, int64_t width,
     for (int j = 0; j < Side; ++j) {
       Vector line[Side];
 #pragma GCC unroll 8
-      for (int i = 0; i < Side; ++i) line[i] = load_channels(0xffff, corner + (i * width + j) * kLanes);
+      for (int i = 0; i < Side; ++i) line[i] = load(corner + (i * width + j) * kLanes);
       take(j, line);
     }
     return;
@@ -156,18 +144,17 @@ inline void for_each_column(const Element* block, int64_t height, int64_t width,
     return value < 0 ? 0 : value >= limit ? limit - 1 : value;
   };
   const Element* row[Side];
-  __mmask16 mask[Side];
+  Mask mask[Side];
   for (int i = 0; i < Side; ++i) {
     row[i] = block + clamp(top + i, height) * width * kLanes;
-    mask[i] = top + i >= 0 && top + i < height ? 0xffff : 0;
+    mask[i] = top + i >= 0 && top + i < height ? kEverywhere : kNowhere;
   }
   for (int j = 0; j < Side; ++j) {
     const int64_t offset = clamp(left + j, width) * kLanes;
-    const __mmask16 there = left + j >= 0 && left + j < width ? 0xffff : 0;
+    const Mask there = left + j >= 0 && left + j < width ? kEverywhere : kNowhere;
     Vector line[Side];
 #pragma GCC unroll 8
-    for (int i = 0; i < Side; ++i)
-      line[i] = load_channels(static_cast<__mmask16>(mask[i] & there), row[i] + offset);
+    for (int i = 0; i < Side; ++i) line[i] = load_where(both(mask[i], there), row[i] + offset);
     take(j, line);
   }
 }
@@ -195,7 +182,7 @@ inline void expand_line(const Vector* d, int stride, Vector* result, int result_
 #pragma GCC unroll 8
     for (int n = 2; n < N; ++n) {
       Vector& sum = n % 2 == 0 ? even : odd;
-      sum = _mm512_fmadd_ps(splat(P::scale[i] * power(P::at[i], n)), d[n * stride], sum);
+      sum = multiply_add(splat(P::scale[i] * power(P::at[i], n)), d[n * stride], sum);
     }
     result[i * result_stride] = even + odd;
     result[(i + 1) * result_stride] = even - odd;
@@ -230,11 +217,11 @@ inline void contract(const float* products, int64_t stride, Vector* result) {
   for (int j = 0; j < Tile; ++j) {
     Vector column[Tile];
 #pragma GCC unroll 8
-    for (int i = 0; i < Tile; ++i) column[i] = _mm512_loadu_ps(products + (i * Tile + j) * stride);
+    for (int i = 0; i < Tile; ++i) column[i] = load(products + (i * Tile + j) * stride);
     combine_products<Tile, N>(column, 1, rows + j, Tile);
   }
 #pragma GCC unroll 8
   for (int i = 0; i < N; ++i) combine_products<Tile, N>(rows + i * Tile, 1, result + i * N, 1);
 }
 
-}  // namespace mox::winograd
+}  // namespace mox::winograd::inline MOX_LANES

@@ -1,16 +1,17 @@
-// Reading ahead for Winograd's convolutions, for the winograd_*avx512.cc alone.
+// Reading ahead for Winograd's convolutions (ops/processor/lanes.h).
 #pragma once
-
-#include <immintrin.h>
 
 #include <algorithm>
 #include <cstdint>
 
 #include "ops/convolution/winograd/internal/tiles.h"
+#include "ops/processor/lanes.h"
 
-namespace mox::winograd {
+namespace mox::winograd::inline MOX_LANES {
 
-// An image as winograd_tiles.h lays it out.
+using namespace lanes;
+
+// An image as tiles.h lays it out.
 template <typename Element>
 struct BlockedImage {
   const Element* values;
@@ -93,4 +94,4 @@ class PixelsAhead {
   const Element *at_ = nullptr, *end_ = nullptr;
 };
 
-}  // namespace mox::winograd
+}  // namespace mox::winograd::inline MOX_LANES

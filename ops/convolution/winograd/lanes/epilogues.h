@@ -1,17 +1,14 @@
-// What Winograd's convolutions do with their outputs before they store them, for the winograd_*avx512.cc
-// alone: needs AVX-512.
+// What Winograd's convolutions do with their outputs before they store them (ops/processor/lanes.h).
 #pragma once
-
-#include <immintrin.h>
 
 #include <algorithm>
 #include <array>
 
-#include "ops/convolution/winograd/avx512/transforms.h"
-#include "ops/convolution/winograd/internal/pixels_ahead.h"
 #include "ops/convolution/winograd/internal/tiles.h"
+#include "ops/convolution/winograd/lanes/pixels_ahead.h"
+#include "ops/convolution/winograd/lanes/transforms.h"
 
-namespace mox::winograd {
+namespace mox::winograd::inline MOX_LANES {
 
 // Outputs of one tile and block of channels: pixels [0, rows) x [0, columns) of what the transform made.
 struct OutputPlace {
@@ -37,10 +34,10 @@ class Moments {
   void apply(const OutputPlace& place, const Vector* results) {
     float* at = rows_ + place.block * kLanes;
     const bool is_first = pixels_ == 0;
-    const Vector pivot = is_first ? results[0] : _mm512_loadu_ps(at);
-    Vector sum = is_first ? _mm512_setzero_ps() : _mm512_loadu_ps(at + channels_);
-    Vector squares = is_first ? _mm512_setzero_ps() : _mm512_loadu_ps(at + 2 * channels_);
-    if (is_first) _mm512_storeu_ps(at, pivot);
+    const Vector pivot = is_first ? results[0] : load(at);
+    Vector sum = is_first ? zero() : load(at + channels_);
+    Vector squares = is_first ? zero() : load(at + 2 * channels_);
+    if (is_first) store(at, pivot);
     if (place.rows == M && place.columns == M) {
       add_rows<M>(results, pivot, &sum, &squares);
     } else {
@@ -48,11 +45,11 @@ class Moments {
         for (int64_t j = 0; j < place.columns; ++j) {
           const Vector distance = results[i * M + j] - pivot;
           sum = sum + distance;
-          squares = _mm512_fmadd_ps(distance, distance, squares);
+          squares = multiply_add(distance, distance, squares);
         }
     }
-    _mm512_storeu_ps(at + channels_, sum);
-    _mm512_storeu_ps(at + 2 * channels_, squares);
+    store(at + channels_, sum);
+    store(at + 2 * channels_, squares);
   }
   // That all blocks of a tile of so many pixels are there.
   void advance(int64_t pixels) { pixels_ += pixels; }
@@ -60,12 +57,12 @@ class Moments {
   void finish() {
     const Vector pixels = splat(static_cast<float>(pixels_));
     for (float* at = rows_; at < rows_ + channels_; at += kLanes) {
-      const Vector sum = _mm512_loadu_ps(at + channels_), mean = sum / pixels;
-      const Vector squares = _mm512_fnmadd_ps(sum, mean, _mm512_loadu_ps(at + 2 * channels_));
-      _mm512_storeu_ps(at + channels_, _mm512_loadu_ps(at) + mean);
+      const Vector sum = load(at + channels_), mean = sum / pixels;
+      const Vector squares = subtract_product(sum, mean, load(at + 2 * channels_));
+      store(at + channels_, load(at) + mean);
       // Rounding may leave a little less than nothing. NaN stays.
-      _mm512_storeu_ps(at + 2 * channels_, _mm512_maskz_max_ps(0xffff, _mm512_setzero_ps(), squares));
-      _mm512_storeu_ps(at, pixels);
+      store(at + 2 * channels_, maximum(zero(), squares));
+      store(at, pixels);
     }
   }
 
@@ -85,7 +82,7 @@ class Moments {
       for (int i = 0; i < M; ++i) {
         const Vector distance = results[i * M + j] - pivot;
         sums[i] = sums[i] + distance;
-        products[i] = _mm512_fmadd_ps(distance, distance, products[i]);
+        products[i] = multiply_add(distance, distance, products[i]);
       }
 #pragma GCC unroll 8
     for (int i = 1; i < M; ++i) {
@@ -121,20 +118,18 @@ class GradientSums {
   template <int M, bool kHasResult, bool kHasMore>
   void apply(const OutputPlace& place, Vector* results) {
     const int64_t channel = place.block * kLanes;
-    const Vector mean = _mm512_loadu_ps(gradient_.mean + channel),
-                 factor = _mm512_loadu_ps(gradient_.factor + channel),
-                 offset = _mm512_loadu_ps(gradient_.offset + channel);
-    Vector sum = _mm512_loadu_ps(sums_ + channel), product = _mm512_loadu_ps(sums_ + channels_ + channel);
+    const Vector mean = load(gradient_.mean + channel), factor = load(gradient_.factor + channel),
+                 offset = load(gradient_.offset + channel);
+    Vector sum = load(sums_ + channel), product = load(sums_ + channels_ + channel);
     const auto take = [&](int64_t i, int64_t j) {
       const int64_t at = place.corner + i * place.line + j * kLanes;
-      const Vector distance = _mm512_loadu_ps(gradient_.x + at) - mean;
+      const Vector distance = load(gradient_.x + at) - mean;
       Vector dz = results[i * M + j];
-      if constexpr (kHasMore) dz = dz + _mm512_loadu_ps(gradient_.more + at);
-      const Vector given =
-          kHasResult ? _mm512_loadu_ps(gradient_.result + at) : _mm512_fmadd_ps(distance, factor, offset);
-      dz = _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(given, _mm512_setzero_ps(), _CMP_GT_OQ), dz);
+      if constexpr (kHasMore) dz = dz + load(gradient_.more + at);
+      const Vector given = kHasResult ? load(gradient_.result + at) : multiply_add(distance, factor, offset);
+      dz = where_positive(given, dz);
       sum = sum + dz;
-      product = _mm512_fmadd_ps(dz, distance, product);
+      product = multiply_add(dz, distance, product);
       results[i * M + j] = dz;
     };
     if (place.rows == M && place.columns == M) {
@@ -146,8 +141,8 @@ class GradientSums {
       for (int64_t i = 0; i < place.rows; ++i)
         for (int64_t j = 0; j < place.columns; ++j) take(i, j);
     }
-    _mm512_storeu_ps(sums_ + channel, sum);
-    _mm512_storeu_ps(sums_ + channels_ + channel, product);
+    store(sums_ + channel, sum);
+    store(sums_ + channels_ + channel, product);
   }
 
   ReluGradient gradient_;
@@ -174,4 +169,4 @@ class EpilogueAhead {
   std::array<PixelsAhead<float>, 3> images_;
 };
 
-}  // namespace mox::winograd
+}  // namespace mox::winograd::inline MOX_LANES

@@ -1,24 +1,26 @@
-// The loops of pointwise_filter_tasks.h, for pointwise_filter_avx512.cc and pointwise_filter_bf16_avx512.cc
-// alone: needs AVX-512.
+// The loops of pointwise_filter_tasks.h (ops/processor/lanes.h).
 //
-// Terms are packed chunk by chunk into panels in the core's L2 cache, dy as panels [terms][16 outs] and x as
-// panels [terms][64 ins]; then blocks of 4 x 64 sums in registers run over the terms of a chunk. Products
-// fill the processor's units for products and leave the others idle, so the next chunk is packed between
-// them, a few terms at a time, and what will be packed is fetched from memory before.
+// Terms are packed chunk by chunk into panels in the core's L2 cache, dy as panels [terms][a vector of outs]
+// and x as panels [terms][kPanelBlocks vectors of ins]; then blocks of sums in registers, four rows of a
+// panel of x, run over the terms of a chunk. Products fill the processor's units for products and leave the
+// others idle, so the next chunk is packed between them, a few terms at a time, and what will be packed is
+// fetched from memory before.
 //
 // `Terms` says what a term is: its Element, kPositions (how many positions a term has), add_product(sums, a,
-// b), and pack(lines, to), which makes 16 terms from 16 channels of kPositions positions.
+// b), and pack(lines, to), which makes a vector of terms from as many channels of kPositions positions.
 #pragma once
-
-#include <immintrin.h>
 
 #include <algorithm>
 
 #include "ops/convolution/internal/pointwise_filter_tasks.h"
+#include "ops/processor/lanes.h"
 
-namespace mox::pointwise_filter {
+namespace mox::pointwise_filter::inline MOX_LANES {
 
-using Vector = __m512;
+using namespace lanes;
+
+// Blocks of channels in a panel of packed x: with four rows of dy, 16 sums in 32 registers or eight in 16.
+inline constexpr int64_t kPanelBlocks = panel_blocks(kLanes);
 
 inline constexpr int64_t kSlice = 4;          // terms that are packed at a time
 inline constexpr int64_t kFetchedSlices = 8;  // that are on their way from memory
@@ -176,7 +178,7 @@ inline void multiply_block(const float* a, const float* b, const Sums& sums, int
   for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v)
-      sum[r][v] = sums.begin ? _mm512_setzero_ps() : _mm512_loadu_ps(from + r * sums.from_row + v * kLanes);
+      sum[r][v] = sums.begin ? zero() : load(from + r * sums.from_row + v * kLanes);
   float* to = sums.to + row * sums.to_row + column;
   for (int r = 0; r < Rows; ++r)
     for (int v = 0; v < Vectors; ++v) __builtin_prefetch(to + r * sums.to_row + v * kLanes, 1);
@@ -185,9 +187,9 @@ inline void multiply_block(const float* a, const float* b, const Sums& sums, int
     for (const int64_t end = std::min(terms, i + kTermsAtATime); i < end;
          ++i, a += kLanes, b += Vectors * kLanes) {
       Vector line[Vectors];
-      for (int v = 0; v < Vectors; ++v) line[v] = _mm512_load_ps(b + v * kLanes);
+      for (int v = 0; v < Vectors; ++v) line[v] = load(b + v * kLanes);
       for (int r = 0; r < Rows; ++r) {
-        const Vector scalar = _mm512_set1_ps(a[r]);
+        const Vector scalar = splat(a[r]);
         for (int v = 0; v < Vectors; ++v) sum[r][v] = Terms::add_product(sum[r][v], scalar, line[v]);
       }
     }
@@ -195,7 +197,7 @@ inline void multiply_block(const float* a, const float* b, const Sums& sums, int
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) _mm512_storeu_ps(to + r * sums.to_row + v * kLanes, sum[r][v]);
+    for (int v = 0; v < Vectors; ++v) store(to + r * sums.to_row + v * kLanes, sum[r][v]);
 }
 
 // The sums of one panel of x, `Vectors` blocks of channels.
@@ -212,11 +214,16 @@ void multiply(const float* panels, const Sums& sums, const Task& task, int64_t t
   const float* b = panels + task.outs * kMostTerms;
   for (int64_t column = 0; column < task.ins; column += kPanelBlocks * kLanes) {
     const int64_t vectors = std::min(kPanelBlocks, (task.ins - column) / kLanes);
-    const auto panel = vectors == 4   ? multiply_panel<Terms, 4, 4>
-                       : vectors == 3 ? multiply_panel<Terms, 4, 3>
-                       : vectors == 2 ? multiply_panel<Terms, 8, 2>
-                                      : multiply_panel<Terms, 16, 1>;
-    panel(panels, b + column * kMostTerms, sums, task.outs, column, terms, packer);
+    const auto multiply_by = [&](auto panel) {
+      panel(panels, b + column * kMostTerms, sums, task.outs, column, terms, packer);
+    };
+    if constexpr (kRegisters >= 32)
+      multiply_by(vectors == 4   ? multiply_panel<Terms, 4, 4>
+                  : vectors == 3 ? multiply_panel<Terms, 4, 3>
+                  : vectors == 2 ? multiply_panel<Terms, 8, 2>
+                                 : multiply_panel<Terms, 16, 1>);
+    else
+      multiply_by(vectors == 2 ? multiply_panel<Terms, 4, 2> : multiply_panel<Terms, 8, 1>);
   }
 }
 
@@ -252,4 +259,12 @@ void run_tasks(const Problem& p, const typename Terms::Element* x, const typenam
   }
 }
 
-}  // namespace mox::pointwise_filter
+// One number of float32 is a term.
+struct Singles {
+  using Element = float;
+  static constexpr int64_t kPositions = 1;
+  static Vector add_product(Vector sum, Vector a, Vector b) { return multiply_add(a, b, sum); }
+  static void pack(const float* line, const float*, float* to) { store(to, load(line)); }
+};
+
+}  // namespace mox::pointwise_filter::inline MOX_LANES

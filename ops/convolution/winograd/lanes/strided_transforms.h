@@ -1,5 +1,5 @@
-// Winograd's minimal filtering for windows of 3 x 3 and strides of 2, on vectors of 16 channels, for
-// winograd_strided_avx512.cc alone: needs AVX-512.
+// Winograd's minimal filtering for windows of 3 x 3 and strides of 2, on vectors of channels
+// (ops/processor/lanes.h).
 //
 // In a line, outputs y_k = x_2k w_0 + x_2k+1 w_1 + x_2k+2 w_2 are the sum of a correlation of the even pixels
 // with the two taps w_0, w_2, which minimal filtering does with 5 products for 4 outputs, and one of the odd
@@ -8,12 +8,12 @@
 // filter: of 81 points only 36 have one of their own. The gradient of the image reads 5 pixels of dy and
 // makes 8 (4 of each kind) from the same points and filters turned around; that of the filter reads 9 pixels
 // of x and 4 of dy, and points that share a filter share a sum. Points of a line: 0, 1, -1, 2, infinity (as
-// in winograd_transforms.h), then the 4 odd pixels.
+// in transforms.h), then the 4 odd pixels.
 #pragma once
 
-#include "ops/convolution/winograd/avx512/stages.h"
+#include "ops/convolution/winograd/lanes/stages.h"
 
-namespace mox::winograd {
+namespace mox::winograd::inline MOX_LANES {
 
 inline constexpr int kStridedPoints = 9, kStridedFilters = 6, kStridedOutputs = 4;  // of a line
 
@@ -23,11 +23,11 @@ constexpr int strided_filter(int point) { return point < 5 ? point : 5; }
 // B^T of 5 values.
 inline void transform_five(const Vector (&d)[5], Vector* result) {
   const Vector two = splat(2), near = d[3] - d[1];
-  result[0] = _mm512_fmadd_ps(two, d[0] - d[2], near);
+  result[0] = multiply_add(two, d[0] - d[2], near);
   result[1] = near - (d[1] + d[2]);
-  result[2] = _mm512_fmadd_ps(splat(3), d[1] - d[2], near);
+  result[2] = multiply_add(splat(3), d[1] - d[2], near);
   result[3] = near;
-  result[4] = _mm512_fnmadd_ps(two, near, d[4] - d[2]);
+  result[4] = subtract_product(two, near, d[4] - d[2]);
 }
 
 // G of 2 values, and of 4.
@@ -36,7 +36,7 @@ inline void expand_two(Vector g0, Vector g1, Vector* result) {
   result[0] = half * g0;
   result[1] = -half * (g0 + g1);
   result[2] = sixth * (g1 - g0);
-  result[3] = sixth * _mm512_fmadd_ps(splat(2), g1, g0);
+  result[3] = sixth * multiply_add(splat(2), g1, g0);
   result[4] = g1;
 }
 inline void expand_four(const Vector (&g)[4], Vector* result) {
@@ -44,8 +44,8 @@ inline void expand_four(const Vector (&g)[4], Vector* result) {
   result[0] = splat(0.5f) * g[0];
   result[1] = splat(-0.5f) * (even + odd);
   result[2] = splat(1.0f / 6) * (odd - even);
-  const Vector far = _mm512_fmadd_ps(splat(8), g[3], _mm512_fmadd_ps(splat(4), g[2], g[0]));
-  result[3] = splat(1.0f / 6) * _mm512_fmadd_ps(splat(2), g[1], far);
+  const Vector far = multiply_add(splat(8), g[3], multiply_add(splat(4), g[2], g[0]));
+  result[3] = splat(1.0f / 6) * multiply_add(splat(2), g[1], far);
   result[4] = g[3];
 }
 
@@ -53,13 +53,13 @@ inline void expand_four(const Vector (&g)[4], Vector* result) {
 inline void contract_to_four(const Vector* m, Vector* result) {
   const Vector sum = m[1] + m[2], difference = m[1] - m[2];
   result[0] = (m[0] + m[3]) + sum;
-  result[1] = _mm512_fmadd_ps(splat(2), m[3], difference);
-  result[2] = _mm512_fmadd_ps(splat(4), m[3], sum);
-  result[3] = _mm512_fmadd_ps(splat(8), m[3], difference) + m[4];
+  result[1] = multiply_add(splat(2), m[3], difference);
+  result[2] = multiply_add(splat(4), m[3], sum);
+  result[3] = multiply_add(splat(8), m[3], difference) + m[4];
 }
 inline void contract_to_two(const Vector* m, Vector* result) {
   result[0] = (m[0] + m[3]) + (m[1] + m[2]);
-  result[1] = _mm512_fmadd_ps(splat(2), m[3], m[1] - m[2]) + m[4];
+  result[1] = multiply_add(splat(2), m[3], m[1] - m[2]) + m[4];
 }
 
 // Pixels of the image to the points of a line.
@@ -162,7 +162,7 @@ struct StridedContraction {
     for (int j = 0; j < Points; ++j) {
       Vector column[Points], results[Side];
 #pragma GCC unroll 16
-      for (int i = 0; i < Points; ++i) column[i] = _mm512_loadu_ps(products + (i * Points + j) * stride);
+      for (int i = 0; i < Points; ++i) column[i] = load(products + (i * Points + j) * stride);
       Line(column, results);
 #pragma GCC unroll 16
       for (int i = 0; i < Side; ++i) rows[i * Points + j] = results[i];
@@ -202,4 +202,4 @@ template <int Before>
 using StridedImageOutputs = StridedContraction<kStridedPoints, 8, strided_image_results<Before>>;
 using StridedFilterOutputs = StridedContraction<kStridedFilters, 3, strided_filter_results>;
 
-}  // namespace mox::winograd
+}  // namespace mox::winograd::inline MOX_LANES

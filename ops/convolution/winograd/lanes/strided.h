@@ -1,11 +1,13 @@
-// Compiled with AVX-512 switched on; called only where the processor has it.
+// Kernels for steps of two pixels and of half a pixel (ops/processor/lanes.h).
+#pragma once
+
 #include <algorithm>
 #include <cstring>
 
-#include "ops/convolution/winograd/avx512/products.h"
-#include "ops/convolution/winograd/avx512/strided_transforms.h"
+#include "ops/convolution/winograd/lanes/products.h"
+#include "ops/convolution/winograd/lanes/strided_transforms.h"
 
-namespace mox::winograd {
+namespace mox::winograd::inline MOX_LANES {
 namespace {
 
 constexpr int kPoints = kStridedPoints * kStridedPoints, kFilters = kStridedFilters * kStridedFilters;
@@ -108,11 +110,10 @@ constexpr Kernels kKernels{
     nullptr,
     nullptr};
 
-}  // namespace
-
-const Kernels& strided_kernels_avx512(Step step, int64_t before) {
+const Kernels& strided_kernels(Step step, int64_t before) {
   if (step == Step::kTwo) return kKernels<correlate>;
   return before == 0 ? kKernels<correlate_gradient<0>> : kKernels<correlate_gradient<1>>;
 }
 
-}  // namespace mox::winograd
+}  // namespace
+}  // namespace mox::winograd::inline MOX_LANES

@@ -1,20 +1,20 @@
-// The stages of Winograd's convolutions beside the matrix products, for the winograd_*avx512.cc alone: needs
-// AVX-512. Images and filters are those of winograd_tiles.h; the matrices of the points lie as `Strides`
-// says.
+// The stages of Winograd's convolutions beside the matrix products (ops/processor/lanes.h). Images and
+// filters are those of tiles.h; the matrices of the points lie as `Strides` says.
 #pragma once
 
 #include <algorithm>
 #include <type_traits>
 
-#include "ops/convolution/winograd/avx512/epilogues.h"
-#include "ops/convolution/winograd/avx512/taps.h"
-#include "ops/convolution/winograd/avx512/transforms.h"
-#include "ops/convolution/winograd/internal/pixels_ahead.h"
 #include "ops/convolution/winograd/internal/tiles.h"
+#include "ops/convolution/winograd/lanes/epilogues.h"
+#include "ops/convolution/winograd/lanes/pixels_ahead.h"
+#include "ops/convolution/winograd/lanes/taps.h"
+#include "ops/convolution/winograd/lanes/transforms.h"
 
-namespace mox::winograd {
+namespace mox::winograd::inline MOX_LANES {
 
-// Floats from one point's matrix to the next, from row to row, and from one block of 16 columns to the next.
+// Floats from one point's matrix to the next, from row to row, and from one block of kLanes columns to the
+// next.
 struct Strides {
   int64_t point, row, block;
 };
@@ -25,9 +25,9 @@ enum class Writing { kCached, kStreamed };
 template <Writing kWriting>
 inline void write(float* to, Vector value) {
   if constexpr (kWriting == Writing::kStreamed)
-    _mm512_stream_ps(to, value);
+    stream(to, value);
   else
-    _mm512_storeu_ps(to, value);
+    store(to, value);
 }
 
 #ifdef __AVX512BF16__
@@ -38,9 +38,12 @@ inline void write(BFloat16* to, Vector value) {
 }
 #endif
 
+// For what is written one vector here and one there: half a line would go to memory by itself.
+inline constexpr Writing kScattered = kFillsLine ? Writing::kStreamed : Writing::kCached;
+
 template <Writing kWriting>
 inline void finish() {
-  if constexpr (kWriting == Writing::kStreamed) _mm_sfence();
+  if constexpr (kWriting == Writing::kStreamed) finish_streams();
 }
 
 // The place of a tile, moved from one to the next without divisions.
@@ -80,7 +83,7 @@ struct Part {
 template <int Side>
 struct TilePixels {
   const float* rows[Side];
-  __mmask16 columns[Side];
+  Mask columns[Side];
 
   TilePixels(const float* block, int64_t height, int64_t width, int64_t top, int64_t left) {
     alignas(64) static constexpr float kZeros[Side * kLanes] = {};
@@ -88,7 +91,7 @@ struct TilePixels {
     for (int i = 0; i < Side; ++i) {
       const bool is_there = static_cast<uint64_t>(top + i) < static_cast<uint64_t>(height);
       rows[i] = is_there ? block + ((top + i) * width + left) * kLanes : kZeros;
-      columns[i] = static_cast<uint64_t>(left + i) < static_cast<uint64_t>(width) ? 0xffff : 0;
+      columns[i] = static_cast<uint64_t>(left + i) < static_cast<uint64_t>(width) ? kEverywhere : kNowhere;
     }
   }
 };
@@ -96,14 +99,14 @@ struct TilePixels {
 // Three rows of points of a tile of 6 x 6 pixels, of five rows of them, in registers from the first to the
 // last: the whole tile would not fit into them. Inlined, GCC makes it slower.
 template <Writing kWriting, void (*Half)(const Vector*, Vector*)>
-[[gnu::noinline]] void transform_half(const float* const* rows, const __mmask16* columns, float* to,
+[[gnu::noinline]] void transform_half(const float* const* rows, const Mask* columns, float* to,
                                       int64_t stride) {
   Vector d[3][6];
 #pragma GCC unroll 8
   for (int j = 0; j < 6; ++j) {
     Vector line[5], results[3];
 #pragma GCC unroll 8
-    for (int i = 0; i < 5; ++i) line[i] = _mm512_maskz_loadu_ps(columns[j], rows[i] + j * kLanes);
+    for (int i = 0; i < 5; ++i) line[i] = load_where(columns[j], rows[i] + j * kLanes);
     Half(line, results);
 #pragma GCC unroll 4
     for (int i = 0; i < 3; ++i) d[i][j] = results[i];
@@ -118,14 +121,14 @@ template <Writing kWriting, void (*Half)(const Vector*, Vector*)>
 
 // G dy G^T of a square of 4 x 4 pixels, likewise.
 template <Writing kWriting>
-[[gnu::noinline]] void transform_gradient_square(const float* const* rows, const __mmask16* columns,
-                                                 float* to, int64_t stride) {
+[[gnu::noinline]] void transform_gradient_square(const float* const* rows, const Mask* columns, float* to,
+                                                 int64_t stride) {
   Vector d[6][4];
 #pragma GCC unroll 8
   for (int j = 0; j < 4; ++j) {
     Vector line[4], results[6];
 #pragma GCC unroll 8
-    for (int i = 0; i < 4; ++i) line[i] = _mm512_maskz_loadu_ps(columns[j], rows[i] + j * kLanes);
+    for (int i = 0; i < 4; ++i) line[i] = load_where(columns[j], rows[i] + j * kLanes);
     expand_line<6, 4>(line, 1, results, 1);
 #pragma GCC unroll 8
     for (int i = 0; i < 6; ++i) d[i][j] = results[i];
@@ -143,7 +146,7 @@ template <Writing kWriting>
 template <int Tile, int M, typename Element>
 struct ImageTiles {
   static constexpr int kValues = Tile * Tile;
-  static constexpr bool kStaysInRegisters = Tile == 6 && std::is_same_v<Element, float>;
+  static constexpr bool kStaysInRegisters = Tile == 6 && std::is_same_v<Element, float> && kRegisters >= 32;
   const Problem& p;
   const Element* x;
 
@@ -189,7 +192,8 @@ struct ImageTiles {
 template <int Tile, int M, typename Element>
 struct GradientTiles {
   static constexpr int kValues = Tile * M;
-  static constexpr bool kStaysInRegisters = Tile == 6 && M == 4 && std::is_same_v<Element, float>;
+  static constexpr bool kStaysInRegisters =
+      Tile == 6 && M == 4 && std::is_same_v<Element, float> && kRegisters >= 32;
   const Problem& p;
   const Element* dy;
 
@@ -241,8 +245,7 @@ void transform_tiles(const Problem& p, const Tiles& tiles, const Part& part, con
   for (int64_t t = there; t < part.last; ++t)
     for (int64_t b = part.first_block; b < part.last_block; ++b)
       for (int point = 0; point < p.points(); ++point)
-        write<kWriting>(out + t * strides.row + b * strides.block + point * strides.point,
-                        _mm512_setzero_ps());
+        write<kWriting>(out + t * strides.row + b * strides.block + point * strides.point, zero());
   finish<kWriting>();
 }
 
@@ -267,7 +270,7 @@ struct Contraction {
 };
 
 // The outputs of the products, of which the first belong to the part's first block, plus bias[out] unless
-// null, after an epilogue (winograd_epilogues.h).
+// null, after an epilogue (epilogues.h).
 template <Writing kWriting, typename Contracts, typename Element, typename Applied>
 void store_outputs(const Problem& p, const float* products, const Part& part, const Strides& strides,
                    const float* bias, Element* y, Applied& epilogue) {
@@ -284,7 +287,7 @@ void store_outputs(const Problem& p, const float* products, const Part& part, co
                        result);
       const int64_t first_pixel = (at.image * blocks + b) * pixels + at.row * M * p.out_width + at.column * M;
       epilogue.template apply<M>({b, rows, columns, first_pixel * kLanes, p.out_width * kLanes}, result);
-      const Vector offset = bias ? _mm512_loadu_ps(bias + b * kLanes) : _mm512_setzero_ps();
+      const Vector offset = bias ? load(bias + b * kLanes) : zero();
       Element* corner = y + first_pixel * kLanes;
       if (rows == M && columns == M) {
 #pragma GCC unroll 8
@@ -315,7 +318,7 @@ void store_image(const Problem& p, const float* products, const Part& part, cons
                  const float* bias, float* y, bool streams, const Epilogue& epilogue = {},
                  int64_t group = 0) {
   const auto store = [&](auto& applied) {
-    if (streams)
+    if (streams && (kFillsLine || p.out_width % 2 == 0))
       store_outputs<Writing::kStreamed, Contracts>(p, products, part, strides, bias, y, applied);
     else
       store_outputs<Writing::kCached, Contracts>(p, products, part, strides, bias, y, applied);
@@ -333,8 +336,8 @@ void store_image(const Problem& p, const float* products, const Part& part, cons
   }
 }
 
-// u of 16 out-channels at a time: its rows are in-channels, of which [first, last) are made. `taps(in, out,
-// g)` finds their R x R.
+// u of a vector of out-channels at a time: its rows are in-channels, of which [first, last) are made.
+// `taps(in, out, g)` finds their R x R.
 template <Writing kWriting, typename Expands, typename Taps>
 void transform_taps(const Problem& p, const Strides& strides, float* u, int64_t first, int64_t last,
                     const Taps& taps) {
@@ -386,9 +389,9 @@ void finish_filter(const Problem& p, const float* sums, int64_t parts, const Str
       alignas(64) float total[kPoints][kLanes];
       for (int point = 0; point < kPoints; ++point) {
         const float* at = sums + point * strides.point + out * strides.row + in / kLanes * strides.block;
-        Vector sum = _mm512_loadu_ps(at);
-        for (int64_t part = 1; part < parts; ++part) sum = sum + _mm512_loadu_ps(at + part * part_size);
-        _mm512_store_ps(total[point], sum);
+        Vector sum = load(at);
+        for (int64_t part = 1; part < parts; ++part) sum = sum + load(at + part * part_size);
+        store(total[point], sum);
       }
       Vector result[R * R];
       Contracts::apply(total[0], kLanes, result);
@@ -402,4 +405,4 @@ void finish_filter(const Problem& p, const float* sums, int64_t parts, const Str
   finish_filter<Contraction<Tile, R>>(p, sums, parts, strides, filters, first, last);
 }
 
-}  // namespace mox::winograd
+}  // namespace mox::winograd::inline MOX_LANES

@@ -1,6 +1,6 @@
 // Compiled with AVX-512 and its instructions for bfloat16 switched on; called only where the processor has
 // them.
-#include "ops/convolution/internal/pointwise_filter_loops.h"
+#include "ops/convolution/lanes/pointwise_filter.h"
 
 namespace mox::pointwise_filter {
 namespace {
