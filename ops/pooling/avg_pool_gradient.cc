@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 
+#include <string_view>
+
 #include "ops/pooling/internal/pooling.h"
 #include "ops/pooling/pooling.h"
 #include "ops/processor/processor.h"
+#include "ops/support/channel_view.h"
 #include "runtime/graph/graph.h"
 
 namespace mox {
@@ -34,6 +37,34 @@ bool makes_channels_last(const Node& node) {
   return is_read && is_rounded;
 }
 
+// One window of the whole image.
+bool covers_the_image(const Attributes& attributes, const TensorType& x) {
+  for (const WindowAxis& axis : pooling_window(attributes, x))
+    if (axis.output != 1 || axis.size != axis.input || axis.before != 0) return false;
+  return true;
+}
+
+// Each pixel of an image in `layout`, float32, takes its share of the one that the image was averaged to.
+Kernel sharing_kernel(const Node& node, const TensorType& x, const Layout& layout, const ChannelView& view) {
+  constexpr int64_t kFloatsPerThread = 1 << 14;
+  const int64_t grain = 1 + kFloatsPerThread / (view.inner * view.width);
+  Kernel kernel = plain_kernel(node, [view, grain](const KernelArguments& arguments) {
+    const auto pixels = static_cast<float>(view.inner);
+    const float* dy = arguments.input<float>(0);
+    float* dx = arguments.output<float>(0);
+    arguments.team.parallel_for(view.outer * view.blocks, grain, [&](int64_t first, int64_t last) {
+      for (int64_t plane = first; plane < last; ++plane) {
+        float* to = dx + plane * view.inner * view.width;
+        for (int64_t pixel = 0; pixel < view.inner; ++pixel, to += view.width)
+          for (int64_t c = 0; c < view.width; ++c) to[c] = dy[plane * view.width + c] / pixels;
+      }
+    });
+  });
+  kernel.output_layouts[0] = layout;
+  kernel.floating_point_operations = static_cast<double>(x.shape.elements());
+  return kernel;
+}
+
 // The image takes the layout of dy. oneDNN wants the forward description for that, which has the layout of x.
 Kernel compile_avg_pool_gradient(const KernelRequest& request) {
   const Node& node = request.node;
@@ -48,6 +79,13 @@ Kernel compile_avg_pool_gradient(const KernelRequest& request) {
   const auto forward = onednn::describe_pooling(node.attributes, x, y, x_descriptor, algorithm,
                                                 dnnl::prop_kind::forward_training);
   const auto description = onednn::describe_pooling_gradient(node.attributes, x, forward, algorithm);
+  // It has no kernel of its own but its reference for blocks of 8 channels.
+  if (x.dtype == DType::kFloat32 && std::string_view(description.impl_info_str()).starts_with("ref") &&
+      covers_the_image(node.attributes, x)) {
+    const Layout layout = onednn::layout_of(x, description.diff_src_desc());
+    const auto view = channel_view(x, layout);
+    if (view && view->padded_channels() == x.shape[1]) return sharing_kernel(node, x, layout, *view);
+  }
   return onednn::primitive_kernel(
       node, description,
       {onednn::primitive_input(DNNL_ARG_DIFF_DST, 0, description.diff_dst_desc()),

@@ -15,9 +15,5 @@ inline bool has_small_window(const Attributes& attributes) {
 inline TensorType winner_type(const Attributes& attributes, const Shape& y) {
   return {has_small_window(attributes) ? DType::kUInt8 : DType::kInt32, y};
 }
-inline WindowGeometry pooling_window(const Attributes& attributes, const TensorType& x) {
-  const auto& window = attributes.get<std::vector<int64_t>>("window");
-  return resolve_window(attributes, {x.shape[2], x.shape[3]}, {window[0], window[1]});
-}
 
 }  // namespace mox

@@ -13,6 +13,12 @@ Pool2dOptions pooling_options(const Attributes& attributes);
 // The type of y. Throws InvalidArgument where image and options do not fit.
 TensorType check_pooling(const OpCall& call, const TensorType& x);
 
+// The windows of a node, over an image `x`.
+inline WindowGeometry pooling_window(const Attributes& attributes, const TensorType& x) {
+  const auto& window = attributes.get<std::vector<int64_t>>("window");
+  return resolve_window(attributes, {x.shape[2], x.shape[3]}, {window[0], window[1]});
+}
+
 // The options that make one window of the whole image. Throws InvalidArgument, naming `op`, if `x` is no
 // image.
 Pool2dOptions whole_image(const Tensor& x, std::string_view op, SourceLocation where);

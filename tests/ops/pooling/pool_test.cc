@@ -188,6 +188,20 @@ TEST(GlobalPool, TakesTheWholeImage) {
   expect_near(run_node(global_max_pool(image), {x}), Array::from<float>({1, 2, 1, 1}, {6, -1}), 0);
 }
 
+// Of images whose channels fill blocks of 8 and of 16, and do not.
+TEST(GlobalPool, SharesItsGradientOut) {
+  for (const int64_t channels : {3, 8, 32, 40}) {
+    const Array dy = random_array({2, channels, 1, 1}, 1);
+    Array expected(DType::kFloat32, {2, channels, 3, 4});
+    for (int64_t i = 0; i < expected.elements(); ++i)
+      expected.values<float>()[i] = dy.values<float>()[i / 12] / 12;
+    Graph graph;
+    const Tensor dx = avg_pool_gradient(
+        expected.shape(), graph.input(0, dy.type(), SourceLocation::current()), {.window = {3, 4}});
+    for (const int threads : {1, 3}) expect_near(run_node(dx, {dy}, {}, threads), expected, 1e-6);
+  }
+}
+
 TEST(Pool, GradientMatchesFiniteDifferences) {
   const Pool2dOptions overlapping{.window = {3, 2}, .strides = {2, 1}, .padding = Padding::kSame};
   const Pool2dOptions counted{.window = {3, 3}, .padding = Padding::of(1), .count_include_pad = true};
