@@ -1,0 +1,54 @@
+// What docs/determinism.md promises of processors without AVX-512: a run that is limited to AVX2 on any
+// machine has the bits that a processor with AVX2 alone makes, whatever its caches. The other processors are
+// emulated (qemu-user), with other caches than this machine's: 4 MiB and 16 MiB with Intel's leaves, 512 KiB
+// and 32 MiB with AMD's.
+#include <filesystem>
+
+#include "tests/programs/training.h"
+
+namespace mox {
+namespace {
+
+constexpr const char* kEmulator = "/usr/bin/qemu-x86_64";
+
+struct Network {
+  const char* name;
+  const char* program;
+  Words flags;
+};
+
+void PrintTo(const Network& network, std::ostream* stream) { *stream << network.name; }
+
+Words classifier(const std::string& network) {
+  return {"--data.format=mnist", "--model.name=" + network, "--model.image_size=32"};
+}
+
+class EmulatedProcessor : public TrainingTest, public testing::WithParamInterface<Network> {
+ protected:
+  // The digest of 20 steps by `launcher`.
+  std::string digest_of(const std::string& name, const Words& launcher) {
+    const std::string log_dir = fresh(name);
+    const std::string path = std::string(MOX_BINARY_DIR) + "/bin/" + GetParam().program;
+    Process process(launcher + training(path, log_dir, 20, GetParam().flags + Words{"--threads=1"}));
+    expect_success(process.wait(800));
+    return run_process({"mox", "checkpoint", "digest", log_dir}).out;
+  }
+};
+
+TEST_P(EmulatedProcessor, HasTheBitsOfALimitedRun) {
+  if (!std::filesystem::exists(kEmulator)) GTEST_SKIP() << "needs qemu-x86_64";
+  const std::string limited = digest_of("limited", {"/usr/bin/env", "ONEDNN_MAX_CPU_ISA=AVX2"});
+  EXPECT_FALSE(limited.empty());
+  for (const char* processor : {"Haswell", "EPYC-Milan"})
+    EXPECT_EQ(digest_of(processor, {kEmulator, "-cpu", processor}), limited) << processor;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Networks, EmulatedProcessor,
+    testing::Values(Network{"lenet", "fashion_lenet", {}},
+                    Network{"resnet_v1_20", "image_classifier", classifier("resnet_v1_20")},
+                    Network{"mobilenet_v2", "image_classifier", classifier("mobilenet_v2")}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace mox
