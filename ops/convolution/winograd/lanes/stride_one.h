@@ -39,7 +39,7 @@ struct WhileFetching : Tiles {
 template <typename Tiles, typename Ahead>
 void transform_chunk(const Problem& p, const Tiles& tiles, const Part& part, const Strides& strides,
                      float* out, Ahead& ahead) {
-  if constexpr (std::is_same_v<Ahead, RangesAhead>)
+  if constexpr (std::is_same_v<Ahead, RangesAhead> && (Tiles::kStaysInRegisters || kRegisters < 32))
     transform_tiles<Writing::kCached>(p, WhileFetching<Tiles>{tiles, ahead}, part, strides, out);
   else
     transform_tiles<Writing::kCached>(p, tiles, part, strides, out);
