@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <stdexcept>
 
@@ -72,9 +73,15 @@ mox::ModelSpec model_fn(const mox::Inputs& in, mox::ModeKeys mode) {
   auto logits = mox::layers::dense(x, 10, {.name = "logits"});
   auto loss = mox::reduce_mean(mox::sparse_softmax_cross_entropy(logits, labels));
   if (mode == mox::ModeKeys::PREDICT) return {.output_info = {{"logits", logits}}};
+  mox::NamedTensors log_info{{"loss", loss}, {"accuracy", mox::accuracy(logits, labels)}};
+  if (const auto best = mox::get_flag<int64_t>("best_step"); best > 0) {
+    const auto steps = mox::get_variable("steps", {}, mox::zeros(), {.trainable = false});
+    if (mode == mox::ModeKeys::TRAIN) mox::update_after_step(steps, steps + 1.0F);
+    log_info.emplace_back("distance", mox::abs(steps - static_cast<float>(best)));
+  }
   return {
       .loss = loss,
-      .log_info = {{"loss", loss}, {"accuracy", mox::accuracy(logits, labels)}},
+      .log_info = std::move(log_info),
       .metrics = {{"accuracy", mox::metrics::accuracy(logits, labels)},
                   {"auc", mox::metrics::roc_auc(logits, labels)},
                   {"calibration", mox::metrics::expected_calibration_error(mox::softmax(logits), labels)}}};
@@ -139,6 +146,31 @@ class OtherVariablesHook : public mox::Hook {
   }
 };
 
+// Says on each rank which of the evaluated states the run ends with.
+class EndStateHook : public mox::Hook {
+ public:
+  void after_evaluation(mox::Session& session, const mox::Metrics&) override {
+    // The step first seen with a state: what keep_best restores is evaluated again, at the run's end.
+    evaluated_.emplace(digest(session), session.global_step());
+  }
+  void end(mox::Session& session) override {
+    const auto found = evaluated_.find(digest(session));
+    std::printf("rank %d ends with the state of step %ld, %s\n", mox::rank(),
+                found == evaluated_.end() ? -1 : found->second, digest(session).c_str());
+    std::fflush(stdout);
+  }
+
+ private:
+  static std::string digest(const mox::Session& session) {
+    std::vector<mox::NamedArray> variables;
+    for (const std::string& name : session.variable_names())
+      variables.push_back({name, session.variable(name)});
+    return mox::arrays_digest(variables);
+  }
+
+  std::map<std::string, int64_t> evaluated_;
+};
+
 bool has_loaded_mpi() {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);)
@@ -192,6 +224,9 @@ int main(int argc, char** argv) {
   mox::define_flag("endless", true, "Whether the training data repeat.");
   mox::define_flag("print_predictions", false, "Whether output_fn prints what it gets.");
   mox::define_flag("wide", false, "Whether the network has a wide layer, too.");
+  mox::define_flag("best_step", int64_t{0},
+                   "Whether evaluations measure the distance from this step, and each rank says with the "
+                   "state of which step it ends.");
   mox::define_flag("normalised", false, "Whether the optimizer is one that needs whole gradients.");
   mox::init(argc, argv);
   if (mox::flag("fault") == "functions") return functions_work() ? 0 : 3;
@@ -219,6 +254,7 @@ int main(int argc, char** argv) {
   mox::OptimizerFn optimizer_fn = mox::get_optimizer_fn("momentum", {.learning_rate = 0.05, .momentum = 0.9});
   if (mox::get_flag<bool>("normalised")) optimizer_fn = [] { return std::make_unique<NormalisedGradient>(); };
   std::vector<std::shared_ptr<mox::Hook>> hooks = {std::make_shared<FaultHook>()};
+  if (mox::get_flag<int64_t>("best_step") > 0) hooks.push_back(std::make_shared<EndStateHook>());
   const bool horovod = mox::flag("fault") == "horovod";
   if (horovod || mox::flag("fault") == "variables") hooks.push_back(std::make_shared<OtherVariablesHook>());
   if (horovod) {
