@@ -40,12 +40,21 @@ std::vector<Option> options_of_compute() {
        .group = "Compute",
        .help = "The loss is multiplied by this number for the backward pass, and the gradients are divided "
                "by it; a step whose "
-               "gradients are not finite is left out. dynamic: a number that grows until gradients overflow, "
+               "gradients are not finite is left out (drop_overflow_update). dynamic: a number that grows "
+               "until gradients overflow, "
                "and shrinks when "
                "they do. 1: off.",
        .allowed = {"dynamic"},
        .minimum = 1,
        .maximum = 1 << 24},
+      {.name = "drop_overflow_update",
+       .type = OptionType::kBool,
+       .default_value = true,
+       .group = "Compute",
+       .help =
+           "Whether a step whose gradients are not finite is left out, where loss_scale is a number above "
+           "1. false: they are not looked at, every update is applied, and a loss that is not finite "
+           "after it ends the run."},
       {.name = "recompute",
        .type = OptionType::kString,
        .default_value = "auto",

@@ -28,8 +28,9 @@ bool chunk_is_finite(std::span<const float> values) {
 
 }  // namespace
 
-LossScale::LossScale(const NumberOrString& setting, const LossScaleState& state)
-    : is_dynamic_(is_dynamic(setting)), state_(state) {
+LossScale::LossScale(const NumberOrString& setting, const LossScaleState& state, bool drops_overflow)
+    : is_dynamic_(is_dynamic(setting)), drops_overflow_(drops_overflow), state_(state) {
+  MOX_ASSERT(drops_overflow || !is_dynamic_, "a dynamic scale follows the steps that are left out");
   if (!is_dynamic_) {
     state_ = {.skipped_steps = state.skipped_steps};
     set_scale(std::get<double>(setting));

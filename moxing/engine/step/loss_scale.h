@@ -1,7 +1,8 @@
 // Loss scaling: the loss is multiplied by a number before its gradients are taken, and the gradients are
 // divided by it before they are used, so that those that are too small for a short format do not vanish on
 // their way. A step whose gradients are not finite is left out, as if it had not been: no variable, slot or
-// moving average changes.
+// moving average changes. A fixed scale may be told not to look (drop_overflow_update: false): then every
+// update is applied, and what is not finite shows in the loss of the next step.
 //
 // A dynamic scale begins at 2^15, halves (not below 1) after a step that is left out, and doubles (not beyond
 // 2^24) after 2000 steps in a row that are not. Micikevicius et al., "Mixed Precision Training" (ICLR 2018),
@@ -34,11 +35,14 @@ class LossScale {
   static constexpr int64_t kMostSkippedInARow = 30;
 
   LossScale() : LossScale(1.0, {}) {}
-  // `setting`: the value of the option loss_scale, a number in [1, kLargest] (1: none) or "dynamic".
-  LossScale(const NumberOrString& setting, const LossScaleState& state);
+  // `setting`: the value of the option loss_scale, a number in [1, kLargest] (1: none) or "dynamic", which
+  // needs `drops_overflow`.
+  LossScale(const NumberOrString& setting, const LossScaleState& state, bool drops_overflow = true);
 
   // False for a scale of 1: nothing is multiplied, checked or left out.
   bool is_on() const { return is_dynamic_ || scale_ != 1; }
+  // Whether gradients are looked at, to leave out a step.
+  bool may_leave_out() const { return is_on() && drops_overflow_; }
   double scale() const { return scale_; }
   // The same as a scalar float32, which follows the scale; the memory stays where it is.
   const Array& variable() const { return variable_; }
@@ -52,7 +56,7 @@ class LossScale {
  private:
   void set_scale(double scale);
 
-  bool is_dynamic_;
+  bool is_dynamic_, drops_overflow_;
   double scale_ = 1;
   Array variable_ = Array::scalar(1.0f);
   LossScaleState state_;

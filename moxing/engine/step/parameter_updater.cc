@@ -106,7 +106,7 @@ void ParameterUpdater::expect_part(size_t number, int64_t first, int64_t count) 
 std::optional<double> ParameterUpdater::common_scale(std::span<const std::span<const float>> gradients,
                                                      double gradient_scale) {
   double scale = gradient_scale / loss_scale_.scale();
-  if (loss_scale_.is_on()) {
+  if (loss_scale_.may_leave_out()) {
     const bool finite =
         std::ranges::all_of(gradients, [&](const auto& gradient) { return are_finite(gradient, team_); });
     if (!loss_scale_.accepts(finite)) return std::nullopt;

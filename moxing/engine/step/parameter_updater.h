@@ -40,7 +40,7 @@ class ParameterUpdater {
   bool needs_all_gradients() const { return optimizer_->global_norm_limit() || loss_scale_.is_on(); }
   // True if a step may turn out to be one that is left out: nothing may be changed before `common_scale` has
   // answered.
-  bool may_leave_out() const { return loss_scale_.is_on(); }
+  bool may_leave_out() const { return loss_scale_.may_leave_out(); }
 
   // Begins the update of a step; `left_out` of those before it were none (LossScale::skipped_steps).
   void begin_step(const StepMoment& moment, int64_t left_out);

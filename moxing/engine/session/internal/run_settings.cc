@@ -169,6 +169,12 @@ RunSettings resolve_settings(const RunSpec& spec) {
                 .recomputed = recomputed_normalisations(resolve<std::string>("recompute", std::nullopt)),
                 .direct_convolutions = resolve<std::string>("conv_algorithm", std::nullopt) == "direct"}};
   settings.loss_scale = resolve<NumberOrString>("loss_scale", std::nullopt);
+  settings.drop_overflow_update = resolve<bool>("drop_overflow_update", std::nullopt);
+  if (!settings.drop_overflow_update && std::holds_alternative<std::string>(settings.loss_scale))
+    throw ConfigError(
+        "drop_overflow_update is false, but loss_scale is dynamic: the scale follows the steps whose "
+        "gradients "
+        "overflow, which are left out. Give loss_scale a number, or leave drop_overflow_update at true");
   settings.normalises_frozen = resolve<std::string>("frozen_batch_norm", std::nullopt) == "training";
   settings.print_plan = resolve<bool>("print_plan", std::nullopt);
 

@@ -49,6 +49,7 @@ struct RunSettings {
   std::shared_ptr<MemoryBudget> data_memory;  // of all pipelines of the run
   Arithmetic arithmetic;  // conv_algorithm, precision, recompute: what is wanted, until settle_arithmetic
   NumberOrString loss_scale = 1.0;
+  bool drop_overflow_update = true;
   bool normalises_frozen = false;  // frozen_batch_norm: training
   bool print_plan = false;
   OptimizerFn optimizer_fn;

@@ -29,6 +29,14 @@ TEST(LossScale, AFixedOneStays) {
   EXPECT_EQ(scale.skipped_steps(), 1);
 }
 
+TEST(LossScale, AFixedOneMayBeToldNotToLook) {
+  const LossScale scale(128.0, {}, false);
+  EXPECT_TRUE(scale.is_on());
+  EXPECT_FALSE(scale.may_leave_out());
+  EXPECT_TRUE(LossScale(128.0, {}).may_leave_out());
+  EXPECT_FALSE(LossScale(1.0, {}).may_leave_out());
+}
+
 TEST(LossScale, ADynamicOneHalvesAndDoubles) {
   LossScale scale(std::string("dynamic"), {});
   const Array variable = scale.variable();
@@ -180,6 +188,53 @@ TEST_F(LossScaleRun, AFixedScaleThatIsTooLargeEndsTheRun) {
   EXPECT_THAT(message_of_run<NumericError>(steep_spec(100)), HasSubstr("loss scale 4096"));
 }
 
+// The gradient of "w" is 1, and in the step after global step 2 so large that 1024 times it overflows.
+ModelSpec model_with_a_spike(const Inputs& in, ModeKeys) {
+  const Tensor w = get_variable("w", {}, zeros());
+  const Tensor slope = get_variable("slope", {}, ones(), {.trainable = false});
+  return {.loss = w * slope + reduce_sum(in[0]) * 0.0f, .log_info = {{"loss", w + 0.0f}}};
+}
+
+RunSpec with_a_spike(RunSpec spec) {
+  spec.model_fn = model_with_a_spike;
+  spec.optimizer_fn = get_optimizer_fn("sgd", {.learning_rate = 1});
+  spec.max_number_of_steps = 6;
+  auto hook = std::make_shared<CallbackHook>();
+  hook->on_before = [](Session& session) {
+    session.set_variable("slope", Array::scalar(session.global_step() == 2 ? 1e36f : 1.0f));
+  };
+  spec.hooks = {hook};
+  return spec;
+}
+
+TEST_F(LossScaleRun, AFixedScaleDropsTheUpdateThatOverflows) {
+  const ScopedConfiguration configuration(flags({"--loss_scale=1024"}));
+  run_or_throw(with_a_spike(spec()));
+  EXPECT_EQ(saved("w").item(), -5);
+}
+
+TEST_F(LossScaleRun, OrAppliesItWhichEndsTheRun) {
+  for (const char* clipping : {"0", "1e30"})
+    for (const char* scheme : {"replicated_host", "replicated", "parameter_server"}) {
+      const ScopedConfiguration configuration(
+          {"--threads=2", "--num_devices=2", "--logical_replicas=2", "--log_level=error", "--loss_scale=1024",
+           "--drop_overflow_update=false", std::string("--clip_gradient_norm=") + clipping,
+           std::string("--variable_update=") + scheme});
+      RunSpec spec = with_a_spike(this->spec());
+      spec.log_dir = fresh_directory("loss_scale");
+      EXPECT_THAT(message_of_run<NumericError>(spec), HasSubstr("at global step 4")) << scheme;
+      spec = with_a_spike(this->spec());
+      spec.log_dir = fresh_directory("loss_scale");
+      spec.max_number_of_steps = 3;
+      EXPECT_THAT(message_of_run<NumericError>(spec), HasSubstr("is not finite")) << "nothing of it is saved";
+    }
+}
+
+TEST_F(LossScaleRun, ADynamicScaleNeedsToLook) {
+  const ScopedConfiguration configuration(flags({"--loss_scale=dynamic", "--drop_overflow_update=false"}));
+  EXPECT_THAT(message_of_run<ConfigError>(spec()), HasSubstr("drop_overflow_update is false"));
+}
+
 TEST_F(LossScaleRun, ValuesOutOfRangeAreRefused) {
   for (const char* value : {"0.5", "1e9", "static"}) {
     try {
@@ -214,6 +269,23 @@ TEST_F(LossScaleRun, APowerOfTwoGivesTheSameBits) {
     }
   EXPECT_NE(digests[0], digests[1]);
   for (size_t i = 2; i < digests.size(); ++i) EXPECT_EQ(digests[i], digests[i % 2]);
+}
+
+TEST_F(LossScaleRun, WhereNothingOverflowsDroppingChangesNoBit) {
+  std::vector<std::string> digests;
+  for (const char* drops : {"true", "false"})
+    for (const char* scheme : {"replicated_host", "replicated", "parameter_server"}) {
+      RunSpec spec = this->spec();
+      spec.log_dir = fresh_directory("loss_scale");
+      spec.model_fn = small_network;
+      spec.optimizer_fn = get_optimizer_fn("momentum", {.learning_rate = 0.1});
+      const ScopedConfiguration configuration(
+          {"--threads=2", "--num_devices=2", "--logical_replicas=2", "--log_level=error", "--loss_scale=1000",
+           std::string("--drop_overflow_update=") + drops, std::string("--variable_update=") + scheme});
+      run_or_throw(spec);
+      digests.push_back(checkpoint_digest(*spec.log_dir));
+    }
+  for (const std::string& digest : digests) EXPECT_EQ(digest, digests[0]);
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ BucketOptions bucket_options(const RunSettings& settings, const Placement& place
   options.bucket_elements = elements(settings.bucket_mb);
   options.wire = settings.bfloat16_on_the_wire ? WireType::kBFloat16 : WireType::kFloat32;
   // With loss scaling every rank looks at the sums, to know whether the step counts.
-  const bool all_look = LossScale(settings.loss_scale, {}).is_on();
+  const bool all_look = LossScale(settings.loss_scale, {}, settings.drop_overflow_update).may_leave_out();
   if (settings.update_scheme == UpdateScheme::kParameterServer && !all_look) options.root = 0;
   return options;
 }

@@ -31,7 +31,9 @@ std::unique_ptr<VariableUpdate> make_update(Training& training) {
           require_same_optimizer(start.restored.optimizer, *optimizer, start.point.path);
         return std::make_unique<ParameterUpdater>(
             std::move(optimizer), std::move(variable), slots, training.team,
-            of_process ? LossScale(start.settings.loss_scale, start.restored.loss_scale) : LossScale());
+            of_process ? LossScale(start.settings.loss_scale, start.restored.loss_scale,
+                                   start.settings.drop_overflow_update)
+                       : LossScale());
       });
 }
 
