@@ -26,10 +26,12 @@ std::optional<SnapshotHookOptions> resolve_snapshots(const std::optional<Snapsho
   const FieldResolver<Options> value(from_code);
   const Options options{.every_n_epochs = value("snapshots.every_n_epochs", &Options::every_n_epochs),
                         .every_n_steps = value("snapshots.every_n_steps", &Options::every_n_steps),
+                        .every_n_secs = value("snapshots.every_n_secs", &Options::every_n_secs),
                         .from_epoch = value("snapshots.from_epoch", &Options::from_epoch),
                         .keep = value("snapshots.keep", &Options::keep),
                         .directory = value("snapshots.directory", &Options::directory)};
-  if (options.every_n_epochs == 0 && options.every_n_steps == 0) return std::nullopt;
+  if (options.every_n_epochs == 0 && options.every_n_steps == 0 && options.every_n_secs == 0)
+    return std::nullopt;
   return options;
 }
 

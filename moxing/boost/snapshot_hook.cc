@@ -18,18 +18,20 @@
 namespace mox {
 namespace {
 
-// Whether a snapshot follows step `step`.
+// Whether a snapshot follows step `step`, where the clock has no say.
 bool is_due(const SnapshotHookOptions& options, int64_t step, double steps_per_epoch) {
   if (options.until_step > 0 && step > options.until_step) return false;
   const auto passes = [&](int64_t steps) { return completed_epochs(steps, steps_per_epoch); };
   if (options.from_epoch > 0 && passes(step) < options.from_epoch) return false;
+  if (options.every_n_secs > 0) return true;
   if (options.every_n_steps > 0) return step % options.every_n_steps == 0;
   return passes(step) / options.every_n_epochs > passes(step - 1) / options.every_n_epochs;
 }
 
 class SnapshotHook : public TrainingHook {
  public:
-  explicit SnapshotHook(const SnapshotHookOptions& options) : options_(options) {}
+  explicit SnapshotHook(const SnapshotHookOptions& options)
+      : options_(options), clock_({.seconds = static_cast<double>(options.every_n_secs)}, "snapshots") {}
 
   std::string name() const override { return "snapshots"; }
 
@@ -39,7 +41,8 @@ class SnapshotHook : public TrainingHook {
       throw FailedPrecondition(
           "snapshots.every_n_epochs or snapshots.from_epoch is set, but the size of an epoch of input_fn's "
           "data is "
-          "not known; use snapshots.every_n_steps");
+          "not known; use snapshots.every_n_steps or snapshots.every_n_secs");
+    clock_.start(session);
     if (rank() != 0) return;
     directory_ = options_.directory;
     if (directory_.empty()) {
@@ -63,6 +66,7 @@ class SnapshotHook : public TrainingHook {
 
   void after_run(Session& session, const StepResult&) override {
     if (rank() != 0 || !is_due(options_, session.global_step(), session.steps_per_epoch())) return;
+    if (options_.every_n_secs > 0 && !clock_.is_due(session)) return;
     std::vector<NamedArray> variables;
     for (const std::string& name : session.trained_variable_names())
       variables.push_back({name, session.variable(name)});
@@ -101,6 +105,7 @@ class SnapshotHook : public TrainingHook {
   }
 
   const SnapshotHookOptions options_;
+  IntervalClock clock_;  // of seconds; rank 0 alone asks it
   std::string directory_;
   std::string run_;  // tells this run's snapshots from those of others
 };
@@ -108,11 +113,12 @@ class SnapshotHook : public TrainingHook {
 }  // namespace
 
 std::shared_ptr<Hook> snapshot_hook(const SnapshotHookOptions& options) {
-  if ((options.every_n_epochs > 0) == (options.every_n_steps > 0) || options.every_n_epochs < 0 ||
-      options.every_n_steps < 0)
-    throw InvalidArgument(
-        fmt::format("snapshots: set every_n_epochs or every_n_steps, one of the two; got {} and {}",
-                    options.every_n_epochs, options.every_n_steps));
+  const auto intervals = {options.every_n_epochs, options.every_n_steps, options.every_n_secs};
+  const auto is_set = [](int64_t interval) { return interval > 0; };
+  if (std::ranges::min(intervals) < 0 || std::ranges::count_if(intervals, is_set) != 1)
+    throw InvalidArgument(fmt::format(
+        "snapshots: set every_n_epochs, every_n_steps or every_n_secs, one of the three; got {}, {} and {}",
+        options.every_n_epochs, options.every_n_steps, options.every_n_secs));
   if (options.from_epoch < 0 || options.keep < 0 || options.until_step < 0)
     throw InvalidArgument(
         fmt::format("snapshots: from_epoch {} and keep {} must be >= 0", options.from_epoch, options.keep));
@@ -120,6 +126,7 @@ std::shared_ptr<Hook> snapshot_hook(const SnapshotHookOptions& options) {
 }
 
 int64_t count_snapshots(const SnapshotHookOptions& options, int64_t steps, double steps_per_epoch) {
+  if (options.every_n_secs > 0) return -1;
   int64_t count = 0;
   for (int64_t step = 1; step <= steps; ++step) count += is_due(options, step, steps_per_epoch);
   return options.keep > 0 ? std::min(count, options.keep) : count;

@@ -11,9 +11,9 @@
 namespace mox {
 
 struct SnapshotHookOptions {
-  // One of the two is more than 0: after every n passes over the training data, or every n steps, by global
-  // step.
-  int64_t every_n_epochs = 0, every_n_steps = 0;
+  // One of the three is more than 0: after every n passes over the training data, or every n steps, by global
+  // step, or with the first step that ends n seconds or more after the last snapshot (or the run's begin).
+  int64_t every_n_epochs = 0, every_n_steps = 0, every_n_secs = 0;
   int64_t from_epoch = 0;      // none before so many passes are done; of a data set of known size
   int64_t keep = 0;            // the newest; 0: all
   std::string directory = "";  // "": <log_dir>/snapshots
@@ -29,7 +29,7 @@ struct SnapshotHookOptions {
 // if the system refuses to write.
 std::shared_ptr<Hook> snapshot_hook(const SnapshotHookOptions& options);
 
-// How many snapshots a run has on disk after `steps` steps.
+// How many snapshots a run has on disk after `steps` steps. By seconds that is not known before: -1.
 int64_t count_snapshots(const SnapshotHookOptions& options, int64_t steps, double steps_per_epoch);
 
 }  // namespace mox

@@ -100,7 +100,7 @@ SnapshotSet::SnapshotSet(const std::string& directory, const WeightLayout& expec
   if (files_.empty())
     throw NotFound(
         fmt::format("there are no snapshots (snapshot-<step>.safetensors) in '{}'; a run writes them with "
-                    "snapshots.every_n_epochs or snapshots.every_n_steps",
+                    "snapshots.every_n_epochs, snapshots.every_n_steps or snapshots.every_n_secs",
                     directory));
   for (const SafetensorsReader& file : files_) {
     const WeightLayout found = layout_of(file);

@@ -81,9 +81,9 @@ void StageTwo::prepare(WeightLayout layout, const Start& start) {
                     basis_path_));
   const int64_t needed = options_.n_components + 1;
   if (options_.weight_load_dir.empty()) {
-    // Better here than after stage 1.
+    // Better here than after stage 1, if that is known.
     const int64_t expected = count_snapshots(*place_.snapshots, first_step_, start.steps_per_epoch);
-    if (expected < needed)
+    if (expected >= 0 && expected < needed)
       throw FailedPrecondition(fmt::format(
           "stage 1 will have written {} snapshots when it ends after step {}, and {} components need at "
           "least {}: "

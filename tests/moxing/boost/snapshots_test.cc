@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <thread>
 
 #include "moxing/boost/snapshot_hook.h"
 #include "moxing/checkpoint/checkpoint.h"
@@ -23,6 +25,7 @@ using boost::SnapshotFile;
 using boost::SnapshotSet;
 using boost::write_snapshot;
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -139,6 +142,23 @@ TEST_F(SnapshotHookTest, ByEpochsFromAnEpochOnKeepsTheNewest) {
   EXPECT_THAT(steps(), ElementsAre(40, 50));
 }
 
+TEST_F(SnapshotHookTest, BySecondsThatHavePassed) {
+  RunSpec run = with({.every_n_secs = 1}, 7);
+  auto slow = std::make_shared<CallbackHook>();
+  slow->on_before = [](Session& session) {
+    if (session.global_step() == 3) std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  };
+  run.hooks.insert(run.hooks.begin(), slow);
+  run_or_throw(run);
+  EXPECT_THAT(steps(), Contains(4));
+  EXPECT_THAT(steps(), ::testing::SizeIs(::testing::Lt(7)));
+  EXPECT_EQ(count_snapshots({.every_n_secs = 1}, 100, 5), -1) << "that is not known before";
+  run = with({.every_n_secs = 1000000}, 7);
+  run.log_dir = fresh_directory("seldom");
+  run_or_throw(run);
+  EXPECT_THAT(steps_in(*run.log_dir + "/snapshots"), ElementsAre());
+}
+
 TEST_F(SnapshotHookTest, EndsWhenItIsToldTo) {
   run_or_throw(with({.every_n_steps = 2, .until_step = 4}, 8));
   EXPECT_THAT(steps(), ElementsAre(2, 4));
@@ -171,6 +191,7 @@ TEST_F(SnapshotHookTest, WhatCannotBeIsRefusedAtOnce) {
   EXPECT_THROW((snapshot_hook(SnapshotHookOptions{})), InvalidArgument);
   EXPECT_THROW((snapshot_hook(SnapshotHookOptions{.every_n_epochs = 1, .every_n_steps = 1})),
                InvalidArgument);
+  EXPECT_THROW((snapshot_hook(SnapshotHookOptions{.every_n_steps = 1, .every_n_secs = 1})), InvalidArgument);
   EXPECT_THROW((snapshot_hook(SnapshotHookOptions{.every_n_steps = 1, .keep = -1})), InvalidArgument);
   RunSpec nowhere = with({.every_n_steps = 1}, 4);
   nowhere.log_dir = "";
