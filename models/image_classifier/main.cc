@@ -7,6 +7,7 @@
 #include <moxing/moxing.h>
 
 #include "models/image_classifier/answers.h"
+#include "models/image_classifier/class_weights.h"
 #include "models/image_classifier/classifier_data.h"
 #include "models/image_classifier/fine_tuning.h"
 #include "models/image_classifier/pretraining.h"
@@ -15,12 +16,24 @@ namespace {
 
 constexpr int64_t kTop = 5;
 
-mox::Tensor loss_of(const mox::Tensor& logits, const mox::Tensor& labels, bool training) {
+// Each class counts `weights` (image_classifier::class_weights).
+mox::Tensor loss_of(const mox::Tensor& logits, const mox::Tensor& labels, bool training,
+                    const std::vector<double>& weights) {
   const mox::CrossEntropyOptions options{.label_smoothing =
                                              training ? mox::get_flag<double>("label_smoothing") : 0};
-  if (labels.shape().rank() == 2)
-    return mox::reduce_mean(mox::softmax_cross_entropy(logits, labels, options));
-  return mox::reduce_mean(mox::sparse_softmax_cross_entropy(logits, labels, options));
+  mox::Tensor losses = labels.shape().rank() == 2
+                           ? mox::softmax_cross_entropy(logits, labels, options)
+                           : mox::sparse_softmax_cross_entropy(logits, labels, options);
+  if (!weights.empty()) losses = losses * image_classifier::sample_weights(labels, weights);
+  return mox::reduce_mean(losses);
+}
+
+// The share of samples whose class is among the `k` that score highest.
+mox::Tensor share_of_right(const mox::Tensor& logits, const mox::Tensor& classes, int64_t k,
+                           const std::vector<double>& weights) {
+  const mox::Tensor right = mox::cast(mox::in_top_k(logits, classes, k), mox::DType::kFloat32);
+  if (weights.empty()) return mox::reduce_mean(right);
+  return mox::weighted_mean(right, image_classifier::sample_weights(classes, weights));
 }
 
 // What run_mode predict computes, of data with labels or without.
@@ -40,13 +53,17 @@ mox::ModelSpec with_many_labels(const mox::NetworkOutput& output, const mox::Ten
 }
 
 mox::metrics::NamedMetrics metrics_of(const mox::Tensor& logits, const mox::Tensor& classes,
-                                      const std::vector<std::string>& label_names) {
-  mox::metrics::NamedMetrics metrics{{"accuracy", mox::metrics::accuracy(logits, classes)}};
+                                      const std::vector<std::string>& label_names,
+                                      const std::vector<double>& weights) {
+  mox::metrics::NamedMetrics metrics{
+      {"accuracy", mox::metrics::accuracy(logits, classes, {.class_weights = weights})}};
   if (logits.shape()[1] > kTop)
-    metrics.emplace_back("accuracy_top_5", mox::metrics::top_k_accuracy(logits, classes, kTop));
+    metrics.emplace_back("accuracy_top_5",
+                         mox::metrics::top_k_accuracy(logits, classes, kTop, {.class_weights = weights}));
   if (mox::get_flag<bool>("metrics.per_class"))
-    metrics.emplace_back("classes",
-                         mox::metrics::per_class_table(logits, classes, {.class_names = label_names}));
+    metrics.emplace_back(
+        "classes", mox::metrics::per_class_table(logits, classes,
+                                                 {.class_weights = weights, .class_names = label_names}));
   return metrics;
 }
 
@@ -61,15 +78,18 @@ mox::ModelSpec build_model(const mox::Inputs& in, mox::ModeKeys mode, const std:
   if (data.has_many_labels()) return with_many_labels(output, labels);
   // Of a mixture, the larger part counts.
   const mox::Tensor classes = labels.shape().rank() == 2 ? mox::argmax(labels) : labels;
-  mox::Tensor loss = loss_of(output.logits, labels, mode == mox::ModeKeys::TRAIN);
-  mox::NamedTensors log_info{{"loss", loss}, {"accuracy", mox::accuracy(output.logits, classes)}};
+  const std::vector<double> weights =
+      image_classifier::class_weights(data.label_names(), data.has_many_labels());
+  mox::Tensor loss = loss_of(output.logits, labels, mode == mox::ModeKeys::TRAIN, weights);
+  mox::NamedTensors log_info{
+      {"loss", loss},
+      {"accuracy", weights.empty() ? mox::accuracy(output.logits, classes)
+                                   : share_of_right(output.logits, classes, 1, weights)}};
   if (data.num_classes() > kTop)
-    log_info.emplace_back(
-        "accuracy_top_5",
-        mox::reduce_mean(mox::cast(mox::in_top_k(output.logits, classes, kTop), mox::DType::kFloat32)));
+    log_info.emplace_back("accuracy_top_5", share_of_right(output.logits, classes, kTop, weights));
   return {.loss = loss,
           .log_info = std::move(log_info),
-          .metrics = metrics_of(output.logits, classes, data.label_names())};
+          .metrics = metrics_of(output.logits, classes, data.label_names(), weights)};
 }
 
 int run(const image_classifier::ClassifierData& data, const std::string& network) {
@@ -99,6 +119,7 @@ int main(int argc, char** argv) {
                    "Share of each label that is spread over all classes in training, in [0, 1).");
   mox::define_flag("metrics.per_class", false,
                    "Whether an evaluation shows precision, recall and F1 of each class.");
+  image_classifier::define_class_weight_flags();
   image_classifier::define_data_flags();
   image_classifier::define_prediction_flags();
   image_classifier::define_pretraining_flags();
@@ -108,6 +129,7 @@ int main(int argc, char** argv) {
   const image_classifier::ClassifierData data(network,
                                               {.train = mox::get_flag<int64_t>("model.image_size"),
                                                .eval = mox::get_flag<int64_t>("model.eval_image_size")});
+  image_classifier::class_weights(data.label_names(), data.has_many_labels());  // mistakes, before all else
   if (const int64_t size = image_classifier::pretraining_image_size(); size > 0) {
     const auto small = data.with_image_size("pretraining.image_size", size);
     if (const int status = image_classifier::pretrain([&] { return run(small, network); }); status != 0)

@@ -1,4 +1,6 @@
 // The pre-set jobs on small data, as processes: what somebody who writes no C++ sees.
+#include "tests/programs/image_classifier_test.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -6,46 +8,13 @@
 
 #include "ops/fusion/default_rules.h"
 #include "runtime/base/file.h"
-#include "tests/moxing/image/images.h"
-#include "tests/programs/training.h"
 
 namespace mox {
 namespace {
 
 using testing::HasSubstr;
 namespace fs = std::filesystem;
-
-class ImageClassifier : public TrainingTest {
- protected:
-  void write(const std::string& name, const std::string& content) const {
-    const fs::path path = fs::path(folder_) / name;
-    fs::create_directories(path.parent_path());
-    std::ofstream(path, std::ios::binary) << content;
-  }
-  // Two classes that differ in brightness.
-  void write_images() const {
-    for (int i = 0; i < 24; ++i)
-      for (const char* split : {"train", "validation"}) {
-        image::Bitmap picture =
-            image::picture(40, 40, static_cast<uint64_t>(i) + (split[0] == 't' ? 0 : 100));
-        for (uint8_t& value : picture.pixels)
-          value = static_cast<uint8_t>(i % 2 ? value / 4 : 255 - value / 4);
-        write(std::string(split) + "/" + (i % 2 ? "dark/" : "light/") + std::to_string(i) + ".jpg",
-              image::encode_jpeg(picture));
-      }
-  }
-  // At a rate of 0.01 these images, whose mean is far from 0, are learnt in two steps, and momentum then
-  // carries the weights to where the loss grows without bound in about half of all trainings, here as in
-  // PyTorch with the same network.
-  Words job(const Words& flags) const {
-    return Words{"image_classifier",      "--data_url=" + folder_,     "--train_url=" + log_dir_,
-                 "--model.name=cifarnet", "--model.image_size=32",     "--batch_size=8",
-                 "--max_epochs=10",       "--optimizer.name=momentum", "--optimizer.learning_rate=0.001",
-                 "--log_level=warning"} +
-           flags;
-  }
-  const std::string folder_ = fresh("images");
-};
+using ImageClassifier = ImageClassifierTest;
 
 TEST_F(ImageClassifier, TrainsFromFlagsAloneAndWritesItsLabels) {
   write_images();
@@ -191,6 +160,8 @@ TEST_F(ImageClassifier, TrainsOnManyLabels) {
   expect_success(result);
   EXPECT_THAT(result.out, testing::AnyOf(HasSubstr("test accuracy: 0.9"), HasSubstr("test accuracy: 1")));
   EXPECT_EQ(read_file(log_dir_ + "/labels.txt"), "0: dark\n1: red\n");
+  expect_error(run_process(job({"--data.format=multilabel_folder", "--class_weights=red=2"})),
+               {"class_weights", "has no class of its own"}, 2);
   expect_error(run_process(job({"--data.format=multilabel_folder", "--augmentation.mix_up=0.2"})), {"mix_up"},
                2);
 }
@@ -363,55 +334,6 @@ TEST_F(CifarResnet, TrainsOnFilesMadeFromFashionMnist) {
   expect_success(narrow);
   EXPECT_THAT(narrow.out, HasSubstr("bfloat16[20, 16, 32, 32]"));
   EXPECT_EQ(image_casts_in(narrow.out, 32), 0) << narrow.out;
-}
-
-TEST_F(ImageClassifier, FineTunesACheckpointForOtherClasses) {
-  write_images();
-  expect_success(run_process(job({})));
-  const Checkpoint before = load_checkpoint(log_dir_);
-  for (const char* split : {"train", "validation"})
-    for (int i = 0; i < 8; ++i)  // 32 images: four steps an epoch
-      write(std::string(split) + "/red/" + std::to_string(i) + ".jpg",
-            image::encode_jpeg(image::picture(40, 40, static_cast<uint64_t>(i))));
-  const std::string tuned = fresh("fine_tuned");
-  const auto tune = [&](const Words& flags) {
-    return run_process(
-        job(Words{"--train_url=" + tuned, "--model.pretrained=" + log_dir_, "--seed=2", "--log_level=info"} +
-            flags));
-  };
-  const auto value = [](const Checkpoint& checkpoint, const std::string& name) {
-    for (const NamedArray& variable : checkpoint.variables)
-      if (variable.name == name) {
-        const auto values = variable.value.values<float>();
-        return std::vector<float>(values.begin(), values.end());
-      }
-    ADD_FAILURE() << name;
-    return std::vector<float>();
-  };
-  // One epoch of the last layer alone.
-  const ProcessResult frozen = tune({"--max_epochs=1", "--model.freeze_epochs=1"});
-  expect_success(frozen);
-  EXPECT_THAT(frozen.err, HasSubstr("freeze: 8 of 10 variables are not trained"));
-  const Checkpoint first = load_checkpoint(tuned);
-  EXPECT_EQ(value(first, "cifarnet/conv1/kernel"), value(before, "cifarnet/conv1/kernel"));
-  EXPECT_EQ(value(first, "cifarnet/logits/bias").size(), 3u);
-  // The same run goes on with all of them; what is frozen is over.
-  const ProcessResult whole = tune({"--max_epochs=2", "--model.freeze_epochs=1"});
-  expect_success(whole);
-  EXPECT_THAT(whole.err, testing::Not(HasSubstr("freeze: ")));
-  const Checkpoint second = load_checkpoint(tuned);
-  EXPECT_EQ(second.global_step, 2 * first.global_step);
-  EXPECT_NE(value(second, "cifarnet/conv1/kernel"), value(before, "cifarnet/conv1/kernel"));
-  // In one start it is the same, bit for bit.
-  const std::string digest = checkpoint_digest(tuned);
-  fs::remove_all(tuned);
-  expect_success(tune({"--max_epochs=2", "--model.freeze_epochs=1"}));
-  EXPECT_EQ(checkpoint_digest(tuned), digest);
-  expect_error(tune({"--checkpoint_path=" + log_dir_}), {"model.pretrained", "checkpoint_path"}, 2);
-  fs::remove_all(tuned);
-  expect_error(tune({"--model.name=lenet"}), {"no variables of the network lenet"});
-  expect_error(tune({"--model.pretrained=", "--model.freeze_epochs=1"}), {"learnt nothing would be frozen"},
-               2);
 }
 
 }  // namespace

@@ -1,0 +1,24 @@
+// How much samples of each class count, in the loss and in the metrics of the pre-set job.
+#pragma once
+
+#include <moxing/moxing.h>
+
+#include <string>
+#include <vector>
+
+namespace image_classifier {
+
+// Declares the option class_weights. Call before mox::init.
+void define_class_weight_flags();
+
+// One weight a class, in the order of `label_names`: 1 for a class that the option does not name; empty where
+// it names none. Throws InvalidArgument for a class that does not exist or comes twice, for a weight that is
+// no number, below 0 or not finite, if no class counts, and with `has_many_labels`, where there is no class
+// that a sample is of.
+std::vector<double> class_weights(const std::vector<std::string>& label_names, bool has_many_labels);
+
+// The weight of each sample: float32 [batch]. `labels`: whole numbers [batch], or shares of the classes,
+// float32 [batch, classes], of which the weight is the mean.
+mox::Tensor sample_weights(const mox::Tensor& labels, const std::vector<double>& weights);
+
+}  // namespace image_classifier
