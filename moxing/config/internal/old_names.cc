@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+
+#include "runtime/base/nearest_name.h"
 
 namespace mox::internal {
 namespace {
@@ -102,7 +105,128 @@ constexpr OldName kOldNames[] = {
     {"use_gpu", kNone, kCpu},
 };
 
+struct OldValue {
+  // A value of one option, or of all whose names end so ("*.mode") and that have the value `ours`.
+  std::string_view option, theirs, ours, what_differs;  // as in OldName
+};
+
+constexpr std::string_view kShortFormat = "the short format here";
+constexpr std::string_view kSumsTogether =
+    "gradients are summed over all processes in each of the forms, which differ in where the variables are";
+
+// Small letters; underscores for dashes.
+constexpr OldValue kOldValues[] = {
+    {"run_mode", "evaluate", "eval", kNone},
+    {"run_mode", "evaluation", "eval", kNone},
+    {"run_mode", "test", "eval", kNone},
+    {"run_mode", "validate", "eval", kNone},
+    {"run_mode", "val", "eval", kNone},
+    {"run_mode", "fit", "train", kNone},
+    {"run_mode", "training", "train", kNone},
+    {"run_mode", "infer", "predict", kNone},
+    {"run_mode", "inference", "predict", kNone},
+    {"run_mode", "train_and_evaluate", "train", "with inter_mode: eval"},
+    {"run_mode", "train_and_eval", "train", "with inter_mode: eval"},
+    {"run_mode", "export", kNone,
+     "programs read checkpoints (docs/predict.md), and 'mox export-torch' writes one for PyTorch"},
+    {"inter_mode", "evaluate", "eval", kNone},
+    {"inter_mode", "evaluation", "eval", kNone},
+    {"inter_mode", "false", "none", kNone},
+    {"inter_mode", "true", "eval", kNone},
+    {"precision", "fp16", "bf16", kShortFormat},
+    {"precision", "float16", "bf16", kShortFormat},
+    {"precision", "half", "bf16", kShortFormat},
+    {"precision", "16", "bf16", kShortFormat},
+    {"precision", "amp", "bf16", kShortFormat},
+    {"precision", "mixed", "bf16", kShortFormat},
+    {"precision", "mixed_float16", "bf16", kShortFormat},
+    {"precision", "mixed_bfloat16", "bf16", kNone},
+    {"precision", "bfloat16", "bf16", kNone},
+    {"precision", "float32", "fp32", kNone},
+    {"precision", "float", "fp32", kNone},
+    {"precision", "32", "fp32", kNone},
+    {"precision", "fp64", kNone, "no format here is longer than fp32"},
+    {"precision", "float64", kNone, "no format here is longer than fp32"},
+    {"precision", "double", kNone, "no format here is longer than fp32"},
+    {"loss_scale", "auto", "dynamic", kNone},
+    {"loss_scale", "static", "1024", "the fixed number itself"},
+    {"loss_scale", "fixed", "1024", "the fixed number itself"},
+    {"threads", "all", "0", kNone},
+    {"num_devices", "all", "auto", kNone},
+    {"variable_update", "distributed_replicated", "replicated", kSumsTogether},
+    {"variable_update", "distributed_all_reduce", "replicated", kSumsTogether},
+    {"variable_update", "collective_all_reduce", "replicated", kSumsTogether},
+    {"variable_update", "horovod", "replicated", kSumsTogether},
+    {"variable_update", "ps", "parameter_server", kNone},
+    {"variable_update", "independent", kNone, "all replicas train one model"},
+    {"wire_dtype", "fp16", "bfloat16", kShortFormat},
+    {"wire_dtype", "float16", "bfloat16", kShortFormat},
+    {"wire_dtype", "bf16", "bfloat16", kNone},
+    {"wire_dtype", "fp32", "float32", kNone},
+    {"dim_reduce.basis_dtype", "fp16", "bfloat16", kShortFormat},
+    {"dim_reduce.basis_dtype", "float16", "bfloat16", kShortFormat},
+    {"dim_reduce.basis_dtype", "bf16", "bfloat16", kNone},
+    {"dim_reduce.basis_dtype", "fp32", "float32", kNone},
+    {"boost.mode", "auto", "manual", "with boost.dim_reduce: true or false"},
+    {"scale_learning_rate", "true", "linear", kNone},
+    {"scale_learning_rate", "false", "none", kNone},
+    {"log_level", "warn", "warning", kNone},
+    {"log_level", "verbose", "debug", kNone},
+    {"log_level", "trace", "debug", kNone},
+    {"log_level", "fatal", "error", kNone},
+    {"log_level", "critical", "error", kNone},
+    {"on_shape_mismatch", "ignore", "initialise", kNone},
+    {"on_shape_mismatch", "skip", "initialise", kNone},
+    {"on_shape_mismatch", "initialize", "initialise", kNone},
+    {"on_shape_mismatch", "error", "refuse", kNone},
+    {"recompute", "true", "auto", kNone},
+    {"recompute", "false", "none", kNone},
+    {"recompute", "normalization", "normalisation", kNone},
+    {"frozen_batch_norm", "eval", "inference", kNone},
+    {"frozen_batch_norm", "train", "training", kNone},
+    {"*.mode", "maximize", "max", kNone},
+    {"*.mode", "maximise", "max", kNone},
+    {"*.mode", "higher", "max", kNone},
+    {"*.mode", "minimize", "min", kNone},
+    {"*.mode", "minimise", "min", kNone},
+    {"*.mode", "lower", "min", kNone},
+    {"optimizer.name", "gd", "sgd", kNone},
+    {"optimizer.name", "gradient_descent", "sgd", kNone},
+    {"optimizer.name", "sgd_momentum", "momentum", kNone},
+    {"optimizer.name", "nesterov", "momentum", "with optimizer.nesterov: true"},
+    {"optimizer.name", "adam_w", "adamw", kNone},
+    {"optimizer.name", "adam_weight_decay", "adamw", kNone},
+};
+
+std::string in_small_letters(std::string_view text) {
+  std::string result(text);
+  for (char& letter : result)
+    letter = letter == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  return result;
+}
+
+std::string named_here(std::string_view name, std::string_view what_differs) {
+  return fmt::format("here it is '{}'{}{}", name, what_differs.empty() ? "" : ": ", what_differs);
+}
+
 }  // namespace
+
+std::string old_value_text(std::string_view option, std::string_view value,
+                           const std::vector<std::string>& allowed) {
+  const std::string plain = in_small_letters(value);
+  if (std::ranges::find(allowed, plain) != allowed.end()) return named_here(plain, kNone);
+  for (const OldValue& old : kOldValues) {
+    const bool is_of_option =
+        old.option.starts_with('*')
+            ? option.ends_with(old.option.substr(1)) && std::ranges::find(allowed, old.ours) != allowed.end()
+            : option == old.option;
+    if (!is_of_option || old.theirs != plain) continue;
+    if (old.ours.empty()) return fmt::format("there is none such: {}", old.what_differs);
+    return named_here(old.ours, old.what_differs);
+  }
+  const std::string nearest = nearest_name(plain, allowed);
+  return nearest.empty() ? "" : fmt::format("the nearest is '{}'", nearest);
+}
 
 std::string old_name_text(std::string_view kind, std::string_view prefix, std::string_view name) {
   std::string plain(name.substr(name.rfind('.') + 1));  // all of it, if there is no dot
@@ -110,8 +234,7 @@ std::string old_name_text(std::string_view kind, std::string_view prefix, std::s
   for (const OldName& old : kOldNames) {
     if (old.theirs != plain) continue;
     if (old.ours.empty()) return fmt::format("no {} is needed for it: {}", kind, old.what_differs);
-    return fmt::format("here it is '{}{}'{}{}", prefix, old.ours, old.what_differs.empty() ? "" : ": ",
-                       old.what_differs);
+    return named_here(fmt::format("{}{}", prefix, old.ours), old.what_differs);
   }
   return "";
 }

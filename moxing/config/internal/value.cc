@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "moxing/config/internal/expansion.h"
+#include "moxing/config/internal/old_names.h"
 #include "runtime/base/error.h"
 
 namespace mox::internal {
@@ -206,8 +207,9 @@ void check_value(const Option& option, const OptionValue& value, const std::stri
   const auto* text = std::get_if<std::string>(&value);
   if (text && !option.allowed.empty() &&
       std::find(option.allowed.begin(), option.allowed.end(), *text) == option.allowed.end()) {
-    throw ConfigError(
-        fmt::format("{}: {} must be {}, got '{}'.", where, option.name, range_text(option), *text));
+    const std::string hint = old_value_text(option.name, *text, option.allowed);
+    throw ConfigError(fmt::format("{}: {} must be {}, got '{}'{}{}.", where, option.name, range_text(option),
+                                  *text, hint.empty() ? "" : "; ", hint));
   }
 }
 
