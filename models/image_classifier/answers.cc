@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <numeric>
 
+#include "runtime/base/file.h"
+
 namespace image_classifier {
 namespace {
 
@@ -48,7 +50,7 @@ std::vector<std::string> label_names_of_run() {
   // The best state lies a level deeper (log_dir/best/checkpoint-<step>).
   for (const fs::path& directory :
        {checkpoint, checkpoint.parent_path(), checkpoint.parent_path().parent_path(), fs::path(log_dir)})
-    if (!directory.empty() && fs::exists(directory / "labels.txt"))
+    if (!directory.empty() && mox::is_there(directory / "labels.txt"))
       return mox::data::read_label_names((directory / "labels.txt").string());
   return {};
 }

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "models/image_classifier/answers.h"
+#include "runtime/base/file.h"
 
 namespace image_classifier {
 namespace {
@@ -37,7 +38,7 @@ float non_negative(const std::vector<double>& values, size_t index) {
 // The folder of a split, where it is there; else what is there instead, and the flag that names another.
 std::string folder_of(const std::string& directory, const std::string& split, const std::string& flag) {
   const fs::path folder = inside(directory, split);
-  if (fs::is_directory(folder) || !fs::is_directory(directory)) return folder.string();
+  if (mox::is_there_as_directory(folder) || !mox::is_there_as_directory(directory)) return folder.string();
   std::vector<std::string> found;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory))
     found.push_back(entry.path().filename().string() + (entry.is_directory() ? "/" : ""));
@@ -218,10 +219,10 @@ void ClassifierData::find_classes_of_data() {
   } else if (format_ == "tfrecord") {
     const std::string list = inside(directory_, "labels.txt");
     num_classes_ = mox::get_flag<int64_t>("data.num_classes");
-    if (num_classes_ == 0 && !fs::exists(list))
+    if (num_classes_ == 0 && !mox::is_there(list))
       throw mox::InvalidArgument("data.num_classes is 0 and there is no '" + list +
                                  "': the number of classes is not known");
-    label_names_ = fs::exists(list) ? mox::data::read_label_names(list) : numbers(num_classes_);
+    label_names_ = mox::is_there(list) ? mox::data::read_label_names(list) : numbers(num_classes_);
     if (num_classes_ != 0 && num_classes_ != std::ssize(label_names_))
       throw mox::InvalidArgument("data.num_classes is " + std::to_string(num_classes_) + ", but '" + list +
                                  "' has " + std::to_string(label_names_.size()) + " classes");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/image_classifier/temporary_flags.h"
+#include "runtime/base/file.h"
 
 namespace image_classifier {
 namespace {
@@ -25,7 +26,7 @@ std::vector<mox::NamedArray> variables_of_file(const std::string& path, const st
 }
 
 mox::StartingVariables without_head(const std::string& path, const std::string& network) {
-  const bool is_file = std::filesystem::is_regular_file(path);
+  const bool is_file = mox::is_there_as_file(path);
   mox::StartingVariables result{.origin = path};
   std::vector<mox::NamedArray> all =
       is_file ? variables_of_file(path, network) : mox::load_trained(path, &result.origin).variables;

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <utility>
 
+#include "moxing/json/bounded_json.h"
 #include "runtime/base/c_numbers.h"
 #include "runtime/base/file.h"
 
@@ -54,15 +55,17 @@ std::shared_ptr<Hook> image_model_hook(ImageModel model) {
 
 ImageModel read_image_model(const std::string& run) {
   fs::path path = fs::path(run) / kFile;
-  if (!fs::exists(path)) path = fs::path(run).parent_path() / kFile;
-  if (!fs::exists(path)) path = fs::path(run).parent_path().parent_path() / kFile;  // of log_dir/best
-  if (!fs::exists(path))
+  if (!is_there(path)) path = fs::path(run).parent_path() / kFile;
+  if (!is_there(path)) path = fs::path(run).parent_path().parent_path() / kFile;  // of log_dir/best
+  if (!is_there(path))
     throw NotFound(fmt::format(
         "there is no '{}' in '{}' or above it: it is what image_classifier writes beside its checkpoints",
         kFile, run));
   try {
     const CNumbers numbers;
-    const auto json = nlohmann::json::parse(read_file(path.string()));
+    const std::string text = read_file(path.string());
+    require_bounded_json(text, path.string());
+    const auto json = nlohmann::json::parse(text);
     return {.network = json.at("network"),
             .image_size = json.at("image_size"),
             .recipe = json.at("recipe"),

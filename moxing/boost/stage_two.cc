@@ -12,6 +12,7 @@
 #include "moxing/boost/principal_components.h"
 #include "runtime/base/c_numbers.h"
 #include "runtime/base/error.h"
+#include "runtime/base/file.h"
 #include "runtime/base/log.h"
 
 namespace mox::boost {
@@ -71,7 +72,7 @@ void StageTwo::prepare(WeightLayout layout, const Start& start) {
         "stage 1 as "
         "checkpoint_path; or let one run do both, with dim_reduce.from_epoch");
   }
-  if (may_read_basis() && std::filesystem::exists(basis_path_)) return;
+  if (may_read_basis() && is_there(basis_path_)) return;
   if (snapshots_path_.empty())
     throw FailedPrecondition(
         fmt::format("there is no basis '{}', and no snapshots that it could be computed from: set "

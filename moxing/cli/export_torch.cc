@@ -12,6 +12,7 @@
 #include "moxing/checkpoint/safetensors.h"
 #include "moxing/cli/internal/command.h"
 #include "runtime/base/error.h"
+#include "runtime/base/file.h"
 
 namespace mox::cli {
 
@@ -35,7 +36,7 @@ void add_export_torch(CLI::App& mox) {
   command->add_option("FILE", arguments->file, "The state, a .safetensors file that does not exist yet")
       ->required();
   command->callback([arguments] {
-    if (std::filesystem::exists(arguments->file))
+    if (is_there(arguments->file))
       throw FailedPrecondition(fmt::format("'{}' exists already; choose another name", arguments->file));
     std::string path;
     const Checkpoint checkpoint = load_trained(arguments->checkpoint, &path);

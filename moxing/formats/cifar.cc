@@ -166,7 +166,7 @@ CifarBatch read_cifar(const std::string& directory, int classes, std::string_vie
     for (const fs::path& folder : {fs::path(directory), fs::path(directory) / version.folder}) {
       tried +=
           fmt::format("{}'{}'", tried.empty() ? "" : ", ", (folder / (names[0] + version.suffix)).string());
-      if (!fs::exists(folder / (names[0] + version.suffix))) continue;
+      if (!is_there(folder / (names[0] + version.suffix))) continue;
       std::vector<CifarBatch> parts;
       size_t samples = 0;
       for (const std::string& name : names) {

@@ -221,14 +221,18 @@ std::map<std::string, Array> arrays_of(std::span<const std::byte> content, const
                                        const std::vector<std::string>* names) {
   std::map<std::string, Array> arrays;
   std::string there;
-  for (const internal::ZipMember& member : internal::read_zip(content, name)) {
-    if (!member.name.ends_with(".npy") || member.name.starts_with("__MACOSX/")) continue;
-    const std::string key = member.name.substr(0, member.name.size() - 4);
+  const auto key_of = [](const std::string& member) { return member.substr(0, member.size() - 4); };
+  const auto is_wanted = [&](const std::string& member) {
+    if (!member.ends_with(".npy") || member.starts_with("__MACOSX/")) return false;
+    const std::string key = key_of(member);
     there += (there.empty() ? "" : ", ") + key;
-    if (names && std::find(names->begin(), names->end(), key) == names->end()) continue;
-    if (!arrays.emplace(key, parse_npy(member.content, name + ":" + member.name)).second)
-      throw DataError(fmt::format("'{}': there are two arrays '{}'", name, key));
-  }
+    return !names || std::find(names->begin(), names->end(), key) != names->end();
+  };
+  internal::read_zip(
+      content, name, is_wanted, [&](const std::string& member, std::span<const std::byte> bytes) {
+        if (!arrays.emplace(key_of(member), parse_npy(bytes, name + ":" + member)).second)
+          throw DataError(fmt::format("'{}': there are two arrays '{}'", name, key_of(member)));
+      });
   for (size_t i = 0; names && i < names->size(); ++i)
     if (!arrays.contains((*names)[i]))
       throw NotFound(fmt::format("'{}' has no array '{}'; it has {}", name, (*names)[i],

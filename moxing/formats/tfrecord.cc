@@ -155,6 +155,7 @@ std::shared_ptr<const TfRecordFiles> TfRecordFiles::open(const std::vector<std::
     const std::string cache = index_path(path, options);
     std::optional<std::vector<uint64_t>> offsets;
     if (options.cache_index) offsets = internal::load_index(cache, identity);
+    files->kept_indexes_.push_back(offsets ? cache : "");
     if (!offsets) {
       refuse_compressed(file.get(), path, identity.bytes);
       offsets = internal::walk_records(
@@ -205,7 +206,16 @@ std::span<const std::byte> TfRecordFiles::read(int64_t index, RecordBuffer* buff
   } else {
     read_at(descriptors_[at.file], path, at.begin, framed);
   }
-  return internal::verified_record(framed, path, at.begin);
+  try {
+    return internal::verified_record(framed, path, at.begin);
+  } catch (const DataError& error) {
+    const std::string& kept = kept_indexes_[at.file];
+    if (kept.empty()) throw;
+    throw DataError(
+        fmt::format("{}. Where records begin was read from '{}': if the file is whole, remove that, and "
+                    "it is made anew",
+                    error.what(), kept));
+  }
 }
 
 void TfRecordFiles::will_read(int64_t index) const {

@@ -98,6 +98,7 @@ class TfRecordFiles {
   std::vector<std::string> paths_;
   std::vector<int> descriptors_;                // of each file, if there are few; else opened for each read
   std::vector<std::vector<uint64_t>> offsets_;  // of each file: the records' begins and the last one's end
+  std::vector<std::string> kept_indexes_;  // of each file: where its offsets were read from; or empty
   std::vector<uint64_t> first_;                 // of each file: its first record's index; then the total
   uint64_t bytes_ = 0;
 };

@@ -10,6 +10,7 @@
 #include "moxing/image_sets/image_folder.h"
 #include "moxing/image_sets/image_records.h"
 #include "runtime/base/error.h"
+#include "runtime/base/file.h"
 
 namespace mox {
 namespace {
@@ -30,7 +31,8 @@ Dataset photographs(std::string_view split, const std::string& directory, const 
                     SourceLocation where) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::path(directory) / split;
-  if (fs::is_directory(folder)) return data::ImageClassificationRaw(folder.string()).dataset(options, where);
+  if (is_there_as_directory(folder))
+    return data::ImageClassificationRaw(folder.string()).dataset(options, where);
   const std::string pattern = folder.string() + "-*";
   try {
     return data::image_classification_tfrecord(pattern, {.image = options}, where);

@@ -59,7 +59,7 @@ std::vector<std::string> images_of_list(const std::string& list) {
     if (line.ends_with('\r')) line.pop_back();
     if (line.empty()) continue;
     const fs::path path = fs::path(line).is_absolute() ? fs::path(line) : fs::path(list).parent_path() / line;
-    if (!fs::exists(path))
+    if (!is_there(path))
       throw NotFound(fmt::format("'{}', line {}: there is no file '{}'", list, number, path.string()));
     paths.push_back(path.string());
   }
@@ -69,9 +69,9 @@ std::vector<std::string> images_of_list(const std::string& list) {
 }  // namespace
 
 std::vector<std::string> list_image_files(const std::string& path) {
-  if (!fs::exists(path)) throw NotFound(fmt::format("there is no file or directory '{}'", path));
+  if (!is_there(path)) throw NotFound(fmt::format("there is no file or directory '{}'", path));
   std::vector<std::string> paths;
-  if (fs::is_directory(path)) {
+  if (is_there_as_directory(path)) {
     int64_t left_out = 0;
     append_images_below(path, paths, left_out);
     if (left_out > 0)

@@ -11,6 +11,7 @@
 #include "moxing/image_sets/internal/directory.h"
 #include "moxing/image_sets/internal/encoded_images.h"
 #include "runtime/base/error.h"
+#include "runtime/base/file.h"
 #include "runtime/base/log.h"
 
 namespace mox::data {
@@ -219,7 +220,7 @@ void ImageClassificationRaw::list_classes(std::vector<std::string> others, bool 
     const std::string& name = label_names_[label];
     std::string within = name;
     internal::Listing listing;
-    if (!may_lack || std::filesystem::is_directory(inside(directory_, name)))
+    if (!may_lack || is_there_as_directory(inside(directory_, name)))
       listing = list_directory(inside(directory_, name));
     if (listing.images.empty() && listing.directories == std::vector<std::string>{"images"}) {
       within = inside(name, "images");  // as Tiny ImageNet has it
@@ -274,7 +275,7 @@ MultilabelClassificationRaw::MultilabelClassificationRaw(std::string directory)
   std::vector<std::vector<std::string>> names;
   for (const std::string& file : expected) names.push_back(lines_of(inside(labels, file)));
   const std::string list = inside(directory_, kLabelsFile);
-  const bool listed = std::filesystem::exists(list);
+  const bool listed = is_there(list);
   if (listed) {
     label_names_ = read_label_names(list);
   } else {

@@ -108,7 +108,7 @@ Dataset image_classification_tfrecord(const std::string& patterns, const ImageRe
   const auto paths = match_files(patterns);
   int64_t classes = options.num_classes;
   const auto names = std::filesystem::path(paths.front()).parent_path() / "labels.txt";
-  if (classes == 0 && std::filesystem::exists(names))
+  if (classes == 0 && is_there(names))
     classes = static_cast<int64_t>(read_label_names(names.string()).size());
   auto images = std::make_shared<RecordImages>(TfRecordFiles::open(paths, options.records),
                                                options.label_offset, classes);
@@ -141,8 +141,7 @@ std::vector<std::string> convert_image_folder(const ImageClassificationRaw& fold
   const auto parent = std::filesystem::path(prefix).parent_path();
   if (!parent.empty()) make_directories(parent.string());
   const std::string list = (parent / "labels.txt").string();
-  const std::vector<std::string> names =
-      std::filesystem::exists(list) ? read_label_names(list) : folder.label_names();
+  const std::vector<std::string> names = is_there(list) ? read_label_names(list) : folder.label_names();
   const std::vector<int64_t> labels = numbers_in(names, folder, list);
   const Permutation order(static_cast<uint64_t>(total), options.seed, stable_hash("convert"));
   std::vector<std::string> paths;

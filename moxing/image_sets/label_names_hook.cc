@@ -8,6 +8,7 @@
 #include "moxing/image_sets/image_options.h"
 #include "moxing/job/distributed.h"
 #include "runtime/base/error.h"
+#include "runtime/base/file.h"
 
 namespace mox {
 namespace {
@@ -27,7 +28,7 @@ class LabelNamesHook : public Hook {
   void keep(const Session& session) const {
     if (session.log_dir().empty()) return;
     const std::string path = session.log_dir() + "/labels.txt";
-    if (session.first_step() > 0 && std::filesystem::exists(path)) require_same(path);
+    if (session.first_step() > 0 && is_there(path)) require_same(path);
     data::write_label_names(path, names_);
   }
 
@@ -38,7 +39,7 @@ class LabelNamesHook : public Hook {
     // The best state lies a level deeper (log_dir/best/checkpoint-<step>).
     for (const fs::path& directory : {checkpoint, checkpoint.parent_path(),
                                       checkpoint.parent_path().parent_path(), fs::path(session.log_dir())})
-      if (const fs::path list = directory / "labels.txt"; !directory.empty() && fs::is_regular_file(list))
+      if (const fs::path list = directory / "labels.txt"; !directory.empty() && is_there_as_file(list))
         return list.string();
     return "";
   }

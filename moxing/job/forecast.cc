@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
+#include "moxing/json/bounded_json.h"
 #include "runtime/base/c_numbers.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -91,7 +92,9 @@ void check_link(int nodes, const ForecastLink& link) {
 
 StepProfile read_step_profile(const std::string& path) {
   const CNumbers numbers;
-  const auto json = nlohmann::json::parse(read_file(path), nullptr, false);
+  const std::string text = read_file(path);
+  require_bounded_json(text, path);
+  const auto json = nlohmann::json::parse(text, nullptr, false);
   const auto refuse = [&](const std::string& what) -> void {
     throw DataError(
         fmt::format("'{}' is no profile of steps as the option step_profile writes it: {}", path, what));

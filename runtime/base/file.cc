@@ -8,6 +8,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -16,6 +18,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/opened_file.h"
+#include "runtime/base/resource_limits.h"
 
 namespace mox {
 namespace {
@@ -51,23 +54,61 @@ std::string in_hexadecimal(std::span<const unsigned char> bytes) {
 
 }  // namespace
 
+bool is_there(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  return status.type() != std::filesystem::file_type::not_found;
+}
+
+bool is_there_as_directory(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
+}
+
+bool is_there_as_file(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error);
+}
+
+namespace {
+
+constexpr size_t kAlwaysRead = 64 << 20;
+
+// A file may be larger than what its disk holds of it, by holes.
+void require_memory(size_t bytes, const std::string& path) {
+  const size_t most = std::min(machine_memory(), control_group_limits().memory_bytes.value_or(SIZE_MAX));
+  if (bytes > most)
+    throw IoError(
+        fmt::format("'{}' has {} bytes, more than the {} bytes of memory that this process may have: "
+                    "it is not read",
+                    path, bytes, most));
+}
+
+}  // namespace
+
 std::string read_file(const std::string& path) {
   const FileDescriptor file = open_regular_file(path);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) throw_io("stat", path, errno);
-  std::string content(static_cast<size_t>(status.st_size), '\0');
-  size_t filled = 0;
-  for (;;) {
-    if (filled == content.size()) content.resize(content.size() + 65536);  // grew since
-    const ssize_t got = ::read(file.get(), content.data() + filled, content.size() - filled);
-    if (got < 0) {
-      if (errno == EINTR) continue;
-      throw_io("read", path, errno);
+  const auto bytes = static_cast<size_t>(status.st_size);
+  if (bytes > kAlwaysRead) require_memory(bytes, path);
+  std::string content(bytes, '\0');
+  const auto read_into = [&](std::span<char> out) {
+    for (size_t filled = 0; filled < out.size();) {
+      const ssize_t got = ::read(file.get(), out.data() + filled, out.size() - filled);
+      if (got < 0 && errno != EINTR) throw_io("read", path, errno);
+      if (got == 0) return filled;
+      filled += static_cast<size_t>(std::max<ssize_t>(got, 0));
     }
-    if (got == 0) break;
-    filled += static_cast<size_t>(got);
+    return out.size();
+  };
+  content.resize(read_into(content));
+  // It may have grown since; without asking for more memory where it has not.
+  for (std::array<char, 4096> more; content.size() >= bytes;) {
+    const size_t got = read_into(more);
+    content.append(more.data(), got);
+    if (got < more.size()) break;
   }
-  content.resize(filled);
   return content;
 }
 

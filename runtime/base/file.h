@@ -3,11 +3,20 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace mox {
+
+// Whether there is something under this name. What may not be looked at, or is a link to itself, counts:
+// opening it says what is wrong. (std::filesystem's functions of these names throw exceptions of their own
+// for it.)
+bool is_there(const std::filesystem::path& path);
+// Whether it is a directory, a regular file, or a link to one.
+bool is_there_as_directory(const std::filesystem::path& path);
+bool is_there_as_file(const std::filesystem::path& path);
 
 // The content of a file. Throws NotFound if it does not exist, IoError if it cannot be read.
 std::string read_file(const std::string& path);

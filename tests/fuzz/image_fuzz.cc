@@ -1,9 +1,27 @@
-// Any bytes are an image that a recipe makes a sample of, or a DataError.
+// Any bytes are an image that a recipe makes a sample of, or a DataError. An image is larger than its file:
+// it takes its decoded size and 16 MiB at most.
 #include <cstdint>
 #include <vector>
 
 #include "moxing/image/augmentation.h"
+#include "moxing/image/decode.h"
 #include "runtime/base/error.h"
+#include "tests/fuzz/heap_peak.h"
+
+namespace mox::fuzz {
+
+size_t allowed_heap(const unsigned char* data, size_t size) {
+  size_t pixels = 0;
+  try {
+    image::Decoder decoder({.pixels = 1 << 20});
+    decoder.open(std::as_bytes(std::span(data, size)), "input");
+    pixels = static_cast<size_t>(decoder.width()) * static_cast<size_t>(decoder.height());
+  } catch (const DataError&) {
+  }
+  return size + 3 * pixels + (16 << 20);
+}
+
+}  // namespace mox::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const mox::image::DecodeLimits limits{.pixels = 1 << 20};

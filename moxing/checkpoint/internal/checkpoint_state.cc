@@ -6,6 +6,7 @@
 
 #include "moxing/checkpoint/internal/checksum_text.h"
 #include "moxing/checkpoint/internal/json_layout.h"
+#include "moxing/json/bounded_json.h"
 #include "runtime/base/c_numbers.h"
 #include "runtime/base/error.h"
 
@@ -15,7 +16,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kVersion = 1;
-constexpr int kMaxDepth = 100;  // the JSON library writes nested values recursively
+constexpr size_t kMostEntries = 4096;  // of the state: one for each part of a run that keeps something
+constexpr int kMaxDepth = 100;         // the JSON library writes nested values recursively
 // The file begins with these, the checksum's digits between them; the checksum covers all that follows.
 constexpr std::string_view kBeforeChecksum = "{\n  \"crc32\": \"";
 constexpr std::string_view kBehindChecksum = "\",\n";
@@ -84,6 +86,9 @@ std::string encode_state(const CheckpointState& state) {
   std::string sealed = body.dump(2).substr(2);  // without "{\n"
   sealed.resize(sealed.size() - 2);             // without "\n}"
   std::string members;
+  if (state.state.size() > kMostEntries)
+    throw InvalidArgument(fmt::format("the state of a checkpoint has {} entries; at most {} can be saved",
+                                      state.state.size(), kMostEntries));
   for (const auto& [key, value] : state.state) {
     require_lossless(key, value);
     try {
@@ -108,6 +113,7 @@ CheckpointState decode_state(std::string_view text, const std::string& path) {
     throw DataError(fmt::format("'{}' is damaged: its checksum is {}, but it says '{}'", path,
                                 checksum_text(crc32_of(sealed)), digits));
   const std::string json = "{" + std::string(sealed);
+  require_bounded_json(json, path);
   const CNumbers numbers;
   LosslessJson checker(kMaxDepth + 2);
   if (!Json::sax_parse(json, &checker))
@@ -132,8 +138,11 @@ CheckpointState decode_state(std::string_view text, const std::string& path) {
     const std::string values =
         has_state ? compact(std::string_view(json).substr(state_begin + kBeforeState.size())) : "";
     if (!values.starts_with('{')) throw DataError(fmt::format("'{}' cannot be read: it has no state", path));
-    for (const auto& [key, value] : members_of(values))
-      state.state[Json::parse(key).get<std::string>()] = value;
+    const auto members = members_of(values);
+    if (members.size() > kMostEntries)
+      throw DataError(fmt::format("'{}' has {} entries in its state; at most {} are read", path,
+                                  members.size(), kMostEntries));
+    for (const auto& [key, value] : members) state.state[Json::parse(key).get<std::string>()] = value;
     return state;
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("'{}' cannot be read: {}", path, error.what()));

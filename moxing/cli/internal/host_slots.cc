@@ -15,7 +15,8 @@
 namespace mox::cli {
 namespace {
 
-constexpr int kMostSlots = 1'000'000;
+constexpr int kMostSlots = 1'000'000;  // of all hosts together
+constexpr size_t kMostHosts = 16'384;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 std::optional<int> number_in(std::string_view text) {
@@ -116,21 +117,25 @@ bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host == "0:0:0:0:0:0:0:1";
 }
 
-std::vector<HostSlots> read_hosts(const std::string& path) {
-  std::string text = read_file(path);
+std::vector<HostSlots> read_hosts(const std::string& path) { return parse_hosts(read_file(path), path); }
+
+std::vector<HostSlots> parse_hosts(std::string text, const std::string& path) {
   if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   std::istringstream lines(text);
   std::vector<HostSlots> hosts;
-  int number = 0;
+  int number = 0, total = 0;
   for (std::string line; std::getline(lines, line);) {
     const HostSlots entry = read_line(line.substr(0, line.find('#')), fmt::format("{}:{}", path, ++number));
     if (entry.host.empty()) continue;
     const auto known = std::ranges::find(hosts, entry.host, &HostSlots::host);
-    if (known == hosts.end()) {
+    if ((total += entry.slots) > kMostSlots)
+      throw DataError(fmt::format("{}:{}: a job has at most {} ranks", path, number, kMostSlots));
+    if (known != hosts.end()) {
+      known->slots += entry.slots;
+    } else if (hosts.size() == kMostHosts) {
+      throw DataError(fmt::format("{}:{}: a job has at most {} hosts", path, number, kMostHosts));
+    } else {
       hosts.push_back(entry);
-    } else if (known->slots += entry.slots; known->slots > kMostSlots) {
-      throw DataError(
-          fmt::format("{}:{}: '{}' has more than {} slots", path, number, entry.host, kMostSlots));
     }
   }
   if (hosts.empty()) throw DataError(fmt::format("'{}' names no hosts", path));

@@ -18,11 +18,15 @@ struct HostSlots {
 // for a table that is not complete, contradicts itself, or names no hosts (version 2.0); IoError if it cannot
 // be read.
 std::vector<HostSlots> read_rank_table(const std::string& path);
+// The same of a text; `path` is for messages.
+std::vector<HostSlots> parse_rank_table(const std::string& text, const std::string& path);
 
 // One host a line, with the ranks that it takes, as Open MPI, MPICH and schedulers write them: "10.0.0.1
 // slots=4 max_slots=8", "a:4", "a 4 all.q UNDEFINED" (Grid Engine); 1 where nothing is said. A host that is
-// repeated (PBS_NODEFILE) takes all of it. "#" begins a comment. Throws as read_rank_table does.
+// repeated (PBS_NODEFILE) takes all of it. "#" begins a comment. Throws as read_rank_table does, and for
+// more than 16,384 hosts or 1,000,000 ranks.
 std::vector<HostSlots> read_hosts(const std::string& path);
+std::vector<HostSlots> parse_hosts(std::string text, const std::string& path);
 
 int total_slots(const std::vector<HostSlots>& hosts);
 

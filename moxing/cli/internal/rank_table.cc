@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "moxing/cli/internal/host_slots.h"
+#include "moxing/json/bounded_json.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 
@@ -73,7 +74,11 @@ std::vector<HostSlots> in_order_of_ranks(const std::map<int, size_t>& server_of,
 }  // namespace
 
 std::vector<HostSlots> read_rank_table(const std::string& path) {
-  const std::string text = read_file(path);
+  return parse_rank_table(read_file(path), path);
+}
+
+std::vector<HostSlots> parse_rank_table(const std::string& text, const std::string& path) {
+  require_bounded_json(text, path);
   std::vector<std::string> servers;
   std::map<int, size_t> server_of;
   try {

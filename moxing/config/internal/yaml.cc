@@ -1,12 +1,14 @@
 #include "moxing/config/internal/yaml.h"
 
 #include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
+#include <sstream>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -21,6 +23,8 @@ namespace {
 
 // A configuration is written by hand; a larger file is a data file named by mistake.
 constexpr std::uintmax_t kLargestFile = 4 << 20;
+
+constexpr int kMostValues = 20'000;
 
 // Maps that `<<` brings in, those inside of others included: an alias may hold itself.
 constexpr int kMostMerged = 1000;
@@ -53,6 +57,40 @@ std::string read_configuration_file(const std::string& path) {
   }
 }
 
+// Counts what a text holds before it is kept, for each value takes some hundred bytes.
+class ValueCounter : public YAML::EventHandler {
+ public:
+  explicit ValueCounter(const std::string& path) : path_(path) {}
+
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { count(mark); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { count(mark); }
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t, const std::string&) override {
+    count(mark);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {
+    count(mark);
+  }
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {
+    count(mark);
+  }
+  void OnMapEnd() override {}
+
+ private:
+  void count(const YAML::Mark& mark) {
+    if (++values_ > kMostValues)
+      throw ConfigError(fmt::format(
+          "{}:{}: the file holds more than {} values, which is no configuration; name a YAML file.", path_,
+          mark.line + 1, kMostValues));
+  }
+  const std::string& path_;
+  int values_ = 0;
+};
+
 class YamlReader {
  public:
   YamlReader(std::string path, ConfigStore* store) : path_(std::move(path)), store_(store) {}
@@ -63,6 +101,7 @@ class YamlReader {
     // line break, and swallows the keys below it. A comment behind the last line makes it see the mistake.
     content += content.ends_with('\n') ? "#" : "\n#";
     try {
+      count_values(content);
       const std::vector<YAML::Node> documents = YAML::LoadAll(content);
       if (documents.size() > 1) {
         throw ConfigError(fmt::format("{}: the file holds {} YAML documents (separated by ---); keep one.",
@@ -84,6 +123,13 @@ class YamlReader {
   }
 
  private:
+  void count_values(const std::string& content) const {
+    std::istringstream stream(content);
+    YAML::Parser parser(stream);
+    ValueCounter counter(path_);
+    while (parser.HandleNextDocument(counter)) continue;
+  }
+
   std::string at(const YAML::Mark& mark) const {
     return mark.is_null() ? path_ : fmt::format("{}:{}", path_, mark.line + 1);
   }

@@ -132,7 +132,7 @@ void PartFile::discard() {
 
 void require_free_disk(const std::string& path, int64_t bytes) {
   std::filesystem::path place = std::filesystem::absolute(path);
-  while (place.has_relative_path() && !std::filesystem::exists(place)) place = place.parent_path();
+  while (place.has_relative_path() && !is_there(place)) place = place.parent_path();
   struct statvfs status {};
   if (::statvfs(place.c_str(), &status) != 0) return;  // it will say so itself
   const auto free = static_cast<int64_t>(status.f_bavail) * static_cast<int64_t>(status.f_frsize);

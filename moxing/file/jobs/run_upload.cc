@@ -16,6 +16,7 @@
 #include "moxing/file/file.h"
 #include "moxing/file/jobs/internal/place.h"
 #include "runtime/base/error.h"
+#include "runtime/base/file.h"
 #include "runtime/base/log.h"
 
 namespace mox::file {
@@ -175,7 +176,7 @@ class RunUpload::Implementation {
       uploaded_[step] = seen;
     } catch (const Error&) {
       // The run has deleted it meanwhile: it has a newer one.
-      if (fs::exists(from + "/" + manifest)) throw;
+      if (is_there(from + "/" + manifest)) throw;
       uploaded_[step] = seen;  // what has arrived goes with the next look
     }
   }
@@ -196,9 +197,9 @@ class RunUpload::Implementation {
         copy(from, to);
       files_[name] = seen;
     } catch (const Error&) {
-      const bool changed = !fs::exists(from) || Seen{file::stat(from).length, file::stat(from).mtime} != seen;
+      const bool changed = !is_there(from) || Seen{file::stat(from).length, file::stat(from).mtime} != seen;
       if (!changed) throw;
-      if (seen.length <= kMostInMemory && fs::exists(from)) throw;
+      if (seen.length <= kMostInMemory && is_there(from)) throw;
     }
   }
 

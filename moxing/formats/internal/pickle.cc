@@ -48,7 +48,16 @@ class PickleReader : private PickleInput {
       fail(fmt::format("this is no pickle of protocols 0 to 5: it says {}", protocol));
   }
 
+  // A value takes some sixty bytes, and one byte of a pickle can make one: the images, which are one value
+  // each, are what such a file is large by.
+  void require_room(size_t count) const {
+    constexpr size_t kAlways = 4096, kBytesOfValue = 16;
+    if (count >= kAlways + size() / kBytesOfValue)
+      fail(fmt::format("the pickle has more than {} values in {} bytes, which no batch of images has", count,
+                       size()));
+  }
   void push(PickleValue value) {
+    require_room(values_.size());
     values_.push_back(std::move(value));
     stack_.push_back(static_cast<ValueId>(values_.size() - 1));
   }
@@ -92,7 +101,10 @@ class PickleReader : private PickleInput {
     push(std::move(tuple));
   }
 
-  void remember(uint64_t key) { memo_[key] = top(); }
+  void remember(uint64_t key) {
+    require_room(memo_.size());
+    memo_[key] = top();
+  }
   void recall(uint64_t key) {
     const auto found = memo_.find(key);
     if (found == memo_.end()) fail(fmt::format("the memo has no entry {}", key));

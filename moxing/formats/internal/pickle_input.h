@@ -45,6 +45,7 @@ class PickleInput {
   }
   void back_to_start() { at_ = 0; }
   bool at_end() const { return at_ == content_.size(); }
+  size_t size() const { return content_.size(); }
 
  private:
   std::span<const std::byte> content_;

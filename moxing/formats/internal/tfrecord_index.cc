@@ -7,6 +7,7 @@
 #include "moxing/formats/tfrecord.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/input_file.h"
 
 namespace mox::data::internal {
 namespace {
@@ -93,6 +94,9 @@ std::span<const std::byte> verified_record(std::span<const std::byte> framed, co
 std::optional<std::vector<uint64_t>> load_index(const std::string& path, const FileIdentity& identity) {
   std::string content;
   try {
+    // No file has more records than frames fit into it: what is larger belongs to no file of this size.
+    const uint64_t most = sizeof(IndexHeader) + (identity.bytes / kFrameBytes + 1) * sizeof(uint64_t);
+    if (const InputFile file(path); file.bytes() > most) return std::nullopt;
     content = read_file(path);
   } catch (const Error&) {
     return std::nullopt;

@@ -20,11 +20,11 @@ class ZipReader {
  public:
   ZipReader(std::span<const std::byte> archive, const std::string& path) : archive_(archive), path_(path) {}
 
-  std::vector<ZipMember> read() {
+  void read(FunctionRef<bool(const std::string&)> wanted,
+            FunctionRef<void(const std::string&, std::span<const std::byte>)> each) const {
     const size_t end = find_end();
     const size_t entries = number(end + 10, 2);
     size_t at = number(end + 16, 4);
-    std::vector<ZipMember> members;
     // Members may not lie on top of each other: then what is unpacked is bounded by the archive's size.
     uint64_t packed_total = 0;
     for (size_t i = 0; i < entries; ++i) {
@@ -33,12 +33,11 @@ class ZipReader {
       const size_t name_bytes = number(at + 28, 2);
       const size_t next = at + kEntryBytes + name_bytes + number(at + 30, 2) + number(at + 32, 2);
       require(at, next - at);
-      members.push_back({text(at + kEntryBytes, name_bytes), member(at)});
       packed_total += number(at + 20, 4);
       if (packed_total > archive_.size()) fail(at, "the members overlap");
+      if (const std::string name = text(at + kEntryBytes, name_bytes); wanted(name)) each(name, member(at));
       at = next;
     }
-    return members;
   }
 
  private:
@@ -119,8 +118,10 @@ class ZipReader {
 
 }  // namespace
 
-std::vector<ZipMember> read_zip(std::span<const std::byte> archive, const std::string& path) {
-  return ZipReader(archive, path).read();
+void read_zip(std::span<const std::byte> archive, const std::string& path,
+              FunctionRef<bool(const std::string& name)> wanted,
+              FunctionRef<void(const std::string& name, std::span<const std::byte> content)> each) {
+  ZipReader(archive, path).read(wanted, each);
 }
 
 }  // namespace mox::data::internal

@@ -4,16 +4,16 @@
 #include <cstddef>
 #include <span>
 #include <string>
-#include <vector>
+
+#include "runtime/base/function_ref.h"
 
 namespace mox::data::internal {
 
-struct ZipMember {
-  std::string name;
-  std::vector<std::byte> content;
-};
-
-// All members, in the directory's order. Throws DataError.
-std::vector<ZipMember> read_zip(std::span<const std::byte> archive, const std::string& path);
+// Calls `each` for the members that are `wanted` by their names, in the directory's order and one at a time;
+// `content` is valid during the call. What is not wanted is not unpacked, and may be anything. Throws
+// DataError.
+void read_zip(std::span<const std::byte> archive, const std::string& path,
+              FunctionRef<bool(const std::string& name)> wanted,
+              FunctionRef<void(const std::string& name, std::span<const std::byte> content)> each);
 
 }  // namespace mox::data::internal

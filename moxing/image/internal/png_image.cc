@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <png.h>
 
+#include <algorithm>
 #include <csetjmp>
 #include <cstring>
 #include <string_view>
@@ -12,6 +13,8 @@
 
 namespace mox::image::internal {
 namespace {
+
+constexpr int kColours = 3;
 
 // deflate packs at most 1032 bytes into one.
 constexpr uint64_t kMostInflation = 1032;
@@ -64,13 +67,13 @@ class PngDecoder : public FormatDecoder {
       png_set_strip_16(png_);
       png_set_strip_alpha(png_);
       png_set_gray_to_rgb(png_);
-      png_set_filler(png_, 0, PNG_FILLER_AFTER);
       passes = png_set_interlace_handling(png_);
+      if (passes == 1) png_set_filler(png_, 0, PNG_FILLER_AFTER);
       png_read_update_info(png_, info_);
     });
-    MOX_ASSERT(png_get_rowbytes(png_, info_) == static_cast<size_t>(width()) * kPixelBytes,
-               "libpng gives four bytes for each pixel");
-    const size_t stride = static_cast<size_t>(width()) * kPixelBytes;
+    const size_t stride =
+        static_cast<size_t>(width()) * static_cast<size_t>(passes == 1 ? kPixelBytes : kColours);
+    MOX_ASSERT(png_get_rowbytes(png_, info_) == stride, "libpng gives so many bytes for each pixel");
     if (passes == 1)
       decode_rows(box, stride, sink);
     else
@@ -86,17 +89,25 @@ class PngDecoder : public FormatDecoder {
     }
   }
 
-  // Each pass refines all rows, so that all must be kept.
+  // Each pass refines all rows, so that all must be kept: three bytes a pixel, and only meanwhile.
   void decode_interlaced(const Box& box, size_t stride, int passes, RowSink sink) {
     const int rows = height();
-    pixels_.assign(stride * static_cast<size_t>(rows), 0);
+    std::vector<uint8_t> all(stride * static_cast<size_t>(rows));
     for (int pass = 0; pass < passes; ++pass) {
       for (int y = 0; y < rows; ++y)
-        guarded([&] { png_read_row(png_, pixels_.data() + stride * static_cast<size_t>(y), nullptr); });
+        guarded([&] { png_read_row(png_, all.data() + stride * static_cast<size_t>(y), nullptr); });
     }
-    for (int y = 0; y < box.height; ++y)
-      sink(y, pixels_.data() + stride * static_cast<size_t>(box.y + y) +
-                  static_cast<size_t>(box.x) * kPixelBytes);
+    pixels_.resize(static_cast<size_t>(box.width) * kPixelBytes);
+    for (int y = 0; y < box.height; ++y) {
+      const uint8_t* from =
+          all.data() + stride * static_cast<size_t>(box.y + y) + static_cast<size_t>(box.x * kColours);
+      uint8_t* to = pixels_.data();
+      for (int x = 0; x < box.width; ++x, from += kColours, to += kPixelBytes) {
+        std::copy_n(from, kColours, to);
+        to[kColours] = 0;
+      }
+      sink(y, pixels_.data());
+    }
   }
 
   static PngDecoder* self(png_structp png) { return static_cast<PngDecoder*>(png_get_error_ptr(png)); }

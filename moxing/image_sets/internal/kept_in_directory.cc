@@ -214,7 +214,7 @@ class KeptInDirectory : public KeptImages {
 
   void load_manifest() {
     const std::string name = path("manifest.txt");
-    if (!fs::exists(name)) return;
+    if (!is_there(name)) return;
     struct stat status {};
     if (::fstat(file_, &status) != 0)
       throw IoError(fmt::format("cannot look at '{}': {}", path("images.bin"), std::strerror(errno)));

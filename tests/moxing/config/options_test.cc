@@ -188,6 +188,13 @@ TEST(Options, AFileThatCannotBeReadIsRefused) {
   EXPECT_THAT(refusal({"--config=" + large.path()}), HasSubstr("is larger than 4 MiB"));
 }
 
+TEST(Options, AFileOfTooManyValuesIsRefused) {
+  std::string lists = "layers: [";
+  for (int i = 0; i < 20'000; ++i) lists += "[],";
+  const TemporaryFile bomb("seed: 1\n" + lists + "]\n");
+  EXPECT_THAT(refusal({"--config=" + bomb.path()}), HasSubstr(":2: the file holds more than 20000 values"));
+}
+
 TEST(Options, DeepNestingIsRefused) {
   for (const char* opening : {"[", "{a: ", "- "}) {
     std::string content = "data_url:\n  ";

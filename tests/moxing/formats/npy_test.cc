@@ -111,6 +111,19 @@ TEST(Npz, GivesSamples) {
               HasSubstr("no array 'images'; it has a, b"));
 }
 
+// "b" is damaged: it would not unpack.
+TEST(NpzTest, AnArrayNobodyAskedForIsNotUnpacked) {
+  std::string archive = read_file(MOX_SOURCE_DIR "/tests/fixtures/arrays.npz");
+  const size_t member = archive.find("b.npy");
+  ASSERT_NE(member, archive.npos);
+  std::fill_n(archive.begin() + static_cast<ptrdiff_t>(member) + 30, 20, '\x55');
+  const TemporaryDirectory directory;
+  const std::string path = directory.write("damaged_member.npz", archive);
+  EXPECT_THROW(read_npz(path), DataError);
+  EXPECT_THROW(read_npz(path, {"b"}), DataError);
+  EXPECT_EQ(read_npz(path, {"a"}).at("a").shape(), Shape({2, 3}));
+}
+
 TEST(Npz, RefusesDamage) {
   const std::string good = read_file(MOX_SOURCE_DIR "/tests/fixtures/arrays.npz");
   for (size_t length = 0; length < good.size(); ++length)

@@ -112,6 +112,32 @@ TEST(TfRecordIndex, SurvivesDamage) {
   EXPECT_EQ(read_file(path + ".mox-index"), good);
 }
 
+// One record where there are two, under a checksum that is right.
+TEST(TfRecordIndex, ThatIsForgedIsNamed) {
+  TemporaryDirectory directory;
+  const std::string path = write_records(directory, "f", {"one", "two"});
+  TfRecordFiles::open({path});
+  std::string index = read_file(path + ".mox-index");
+  constexpr size_t kChecked = 12, kOffsets = 32, kHeader = 40;
+  index.erase(kHeader + sizeof(uint64_t), sizeof(uint64_t));
+  index[kOffsets] = 2;
+  const uint32_t checksum = crc32c(as_bytes(index).subspan(kChecked));
+  std::memcpy(index.data() + 8, &checksum, sizeof checksum);
+  directory.write("f.mox-index", index);
+  const auto files = TfRecordFiles::open({path});
+  ASSERT_EQ(files->size(), 1);  // it was taken
+  EXPECT_THAT(message_of<DataError>([&] { read_all(*files); }),
+              HasSubstr("f.mox-index': if the file is whole"));
+}
+
+TEST(TfRecordIndex, WithHolesIsNotRead) {
+  TemporaryDirectory directory;
+  const std::string path = write_records(directory, "h", {"one", "two"});
+  directory.write("h.mox-index", "MOXTFIX1");
+  std::filesystem::resize_file(directory.file("h.mox-index"), uint64_t{1} << 40);
+  EXPECT_THAT(read_all(*TfRecordFiles::open({path})), ElementsAre("one", "two"));
+}
+
 TEST(TfRecord, TellsEveryFlippedBit) {
   TemporaryDirectory directory;
   const std::string path = write_records(directory, "f", {"one", "three"});

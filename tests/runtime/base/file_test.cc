@@ -7,6 +7,8 @@
 #include <fstream>
 #include <string>
 
+#include "runtime/base/error.h"
+#include "runtime/base/resource_limits.h"
 #include "tests/support/temporary_directory.h"
 
 namespace mox {
@@ -26,6 +28,40 @@ TEST(WriteFileAtomically, PassesOverTheTemporaryFilesOfOthers) {
   EXPECT_EQ(read_file(path), "whole");
   for (int i = 0; i < kLeftBehind; ++i) EXPECT_EQ(read_file(temporary(i)), "half") << i;
   EXPECT_FALSE(std::filesystem::exists(temporary(kLeftBehind)));
+}
+
+TEST(ReadFile, OfHolesLargerThanMemoryIsRefused) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path() + "/holes";
+  std::ofstream(path) << "a";
+  std::filesystem::resize_file(path, machine_memory() + 1);
+  try {
+    read_file(path);
+    ADD_FAILURE() << "was read";
+  } catch (const IoError& error) {
+    EXPECT_NE(std::string(error.what()).find("/holes' has "), std::string::npos) << error.what();
+  }
+}
+
+TEST(IsThere, AnswersForLinksThatLeadNowhere) {
+  const TemporaryDirectory directory;
+  const std::string file = directory.write("file", "a"), loop = directory.file("loop"),
+                    lost = directory.file("lost");
+  std::filesystem::create_symlink(loop, loop);
+  std::filesystem::create_symlink(directory.file("nothing"), lost);
+  EXPECT_TRUE(is_there(file));
+  EXPECT_TRUE(is_there_as_file(file));
+  EXPECT_TRUE(is_there(directory.path()));
+  EXPECT_TRUE(is_there_as_directory(directory.path()));
+  EXPECT_TRUE(is_there(loop));
+  EXPECT_FALSE(is_there_as_file(loop));
+  EXPECT_FALSE(is_there_as_directory(loop));
+  EXPECT_FALSE(is_there(lost));
+  EXPECT_FALSE(is_there(file + "/below"));
+}
+
+TEST(ReadFile, TakesFilesWithoutASize) {
+  EXPECT_NE(read_file("/proc/self/status").find("VmPeak"), std::string::npos);
 }
 
 }  // namespace

@@ -1,0 +1,14 @@
+// JSON from files that others may have written: how much memory reading it takes, before it is read.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace mox {
+
+// Throws DataError, with `name` in the text, if the values of `text` would take more memory than 16 times the
+// text and 1 MiB, as a list of so many empty lists does. What a program writes by itself stays far below. A
+// text that is no JSON passes: the parser says what is wrong with it. Takes no memory by itself.
+void require_bounded_json(std::string_view text, const std::string& name);
+
+}  // namespace mox

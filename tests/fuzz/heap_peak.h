@@ -1,0 +1,19 @@
+// How much memory a piece of a program takes from the heap at its height.
+#pragma once
+
+#include <cstddef>
+
+namespace mox::fuzz {
+
+// From now on the peak is counted from what is held at this moment; all threads count.
+void restart_heap_peak();
+
+// The largest number of bytes held at one time since then, beyond what was held at that moment.
+size_t heap_peak();
+
+// How many bytes the heap may take for an input of `size` bytes: 16 times the input, and 1 MiB for what a
+// reader takes at any size (tables, buffers). A target whose values are larger than their file by nature
+// (compressed images) has a definition of its own, which takes the place of this one.
+size_t allowed_heap(const unsigned char* data, size_t size);
+
+}  // namespace mox::fuzz

@@ -1,0 +1,45 @@
+#include "moxing/json/bounded_json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "runtime/base/error.h"
+
+namespace mox {
+namespace {
+
+std::string repeated(const std::string& item, int times) {
+  std::string text = "[" + item;
+  for (int i = 1; i < times; ++i) text += "," + item;
+  return text + "]";
+}
+
+TEST(BoundedJson, TakesWhatProgramsWrite) {
+  require_bounded_json(R"({"step": 12, "files": {"model": {"bytes": 1}}, "rates": [0.1, 0.2]})", "a.json");
+  require_bounded_json(repeated("0.12345678901234567", 50'000), "a.json");
+  require_bounded_json(repeated(R"({"rank_id": "12", "device_id": "3", "device_ip": "10.0.0.1"})", 20'000),
+                       "a.json");
+  require_bounded_json('"' + std::string(10 << 20, 'a') + '"', "a.json");
+}
+
+TEST(BoundedJson, RefusesWhatGrowsWithoutBound) {
+  for (const char* item : {"[]", "{}", "1", R"({"":1})", "\"\""}) {
+    SCOPED_TRACE(item);
+    require_bounded_json(repeated(item, 1000), "small.json");
+    try {
+      require_bounded_json(repeated(item, 200'000), "large.json");
+      ADD_FAILURE() << "was taken";
+    } catch (const DataError& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr("'large.json' is not read"));
+    }
+  }
+}
+
+TEST(BoundedJson, LeavesWhatIsNoJsonToTheParser) {
+  for (const char* text : {"", "{", "[1,", "\"\\x\"", "nul"}) require_bounded_json(text, "a.json");
+}
+
+}  // namespace
+}  // namespace mox

@@ -1,0 +1,259 @@
+// Directories that others may write to: whatever they have put there before, and change meanwhile, what a run
+// writes and reads there touches no file outside, and waits for nothing that does not come.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "moxing/checkpoint/checkpoint.h"
+#include "moxing/engine/session/internal/run_lock.h"
+#include "moxing/formats/idx_dataset.h"
+#include "moxing/formats/tfrecord.h"
+#include "moxing/hooks/internal/metrics_log.h"
+#include "moxing/image_sets/internal/kept_images.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/base/random.h"
+#include "tests/support/temporary_directory.h"
+
+namespace mox {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kLayouts = 200;          // MOX_HOSTILE_LAYOUTS=10000 for more
+constexpr unsigned kMostSeconds = 60;  // of one layout, on a busy machine
+
+// What a run, a cache and a data set call their files.
+const std::vector<std::string> kNames = {".lock",
+                                         "metrics.jsonl",
+                                         "configuration.yaml",
+                                         "results.json",
+                                         "checkpoint-1",
+                                         "checkpoint-1/state.json",
+                                         "checkpoint-1/variables.safetensors",
+                                         "checkpoint-1.saving",
+                                         "checkpoint-1.saving/state.json",
+                                         "checkpoint-1.deleting",
+                                         "checkpoint-1.previous",
+                                         "checkpoint-2",
+                                         "checkpoint-2.saving",
+                                         "best",
+                                         "cache",
+                                         "cache/copy-1",
+                                         "cache/copy-1/images.bin",
+                                         "cache/copy-1/manifest.txt",
+                                         "cache/copy-1/.lock",
+                                         "records",
+                                         "records.mox-index",
+                                         "images.idx"};
+
+// One layout, drawn from a seed: `inside` is the directory that others may write to.
+class Layout {
+ public:
+  Layout(fs::path top, uint64_t seed) : top_(std::move(top)), random_(seed, stable_hash("hostile layout")) {
+    fs::remove_all(top_);
+    fs::create_directories(inside());
+    fs::create_directories(outside() / "folder");
+    for (const char* name : {"secret", "folder/deep"}) std::ofstream(outside() / name) << "untouched";
+    const uint64_t entries = 1 + draw(6);
+    for (uint64_t i = 0; i < entries; ++i) put(kNames[draw(kNames.size())], draw(kKinds));
+  }
+  ~Layout() {
+    std::error_code error;
+    fs::remove_all(top_, error);
+  }
+  Layout(const Layout&) = delete;
+  Layout& operator=(const Layout&) = delete;
+
+  fs::path inside() const { return top_ / "inside"; }
+  fs::path outside() const { return top_ / "outside"; }
+  const std::string& text() const { return text_; }
+
+  // Every name outside, with what it is and holds.
+  std::map<std::string, std::string> seen() const {
+    std::map<std::string, std::string> all;
+    for (const auto& entry : fs::recursive_directory_iterator(outside())) {
+      std::string content = entry.is_regular_file() ? "" : "folder";
+      if (entry.is_regular_file()) {
+        std::ifstream file(entry.path(), std::ios::binary);
+        content.assign(std::istreambuf_iterator<char>(file), {});
+      }
+      struct stat status {};
+      ::lstat(entry.path().c_str(), &status);
+      all[entry.path().string()] =
+          content + " " + std::to_string(status.st_mode) + " " + std::to_string(status.st_uid);
+    }
+    return all;
+  }
+
+  // What a second process does until it is ended.
+  [[noreturn]] void meddle() {
+    for (;;) {
+      put(kNames[draw(kNames.size())], draw(kKinds));
+      ::usleep(static_cast<useconds_t>(draw(400)));
+    }
+  }
+
+ private:
+  static constexpr uint64_t kKinds = 12;
+  uint64_t draw(uint64_t bound) { return random_.below(position_++, bound); }
+
+  void put(const std::string& name, uint64_t kind) {
+    const fs::path at = inside() / name;
+    std::error_code error;
+    // Not through a link of our own: then it would be us who touch what is outside.
+    const fs::path parent = fs::weakly_canonical(inside(), error) / fs::path(name).parent_path() / "";
+    if (fs::weakly_canonical(at.parent_path(), error) / "" != parent) return;
+    fs::create_directories(at.parent_path(), error);
+    fs::remove_all(at, error);
+    text_ += " " + name + ":" + std::to_string(kind);
+    switch (kind) {
+      case 0:
+        fs::create_symlink(outside() / "secret", at, error);
+        break;
+      case 1:
+        fs::create_directory_symlink(outside() / "folder", at, error);
+        break;
+      case 2:
+        fs::create_symlink(outside() / "new", at, error);  // of a file that a writer would make
+        break;
+      case 3:
+        fs::create_symlink(at, at, error);  // of itself
+        break;
+      case 4:
+        ::mkfifo(at.c_str(), 0666);
+        break;
+      case 5: {
+        const int server = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        sockaddr_un address{};
+        address.sun_family = AF_UNIX;
+        at.string().copy(address.sun_path, sizeof address.sun_path - 1);
+        if (server >= 0) {
+          (void)::bind(server, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+          ::close(server);
+        }
+        break;
+      }
+      case 6:
+        ::mknod(at.c_str(), S_IFCHR | 0666, makedev(1, 5));  // /dev/zero, which never ends
+        break;
+      case 7:
+        fs::create_directory(at, error);
+        break;
+      case 8:
+        std::ofstream(at, std::ios::binary) << std::string(draw(100), static_cast<char>(draw(256)));
+        break;
+      case 9:
+        fs::create_hard_link(outside() / "secret", at, error);
+        break;
+      case 10:
+        std::ofstream(at) << "of another user";
+        (void)::chown(at.c_str(), 65534, 65534);
+        fs::permissions(at, fs::perms::none, error);
+        break;
+      default:
+        fs::create_symlink("/proc/self/mem", at, error);
+    }
+  }
+
+  fs::path top_;
+  RandomStream random_;
+  uint64_t position_ = 0;
+  std::string text_;
+};
+
+template <typename Work>
+void refused_or_done(const Work& work) {
+  try {
+    work();
+  } catch (const Error&) {
+  }
+}
+
+// What a run does in its directories, one thing after the other, whether or not those before it were refused.
+void use(const fs::path& directory) {
+  const std::string log_dir = directory.string();
+  refused_or_done([&] { const internal::RunLock lock(log_dir); });
+  refused_or_done([&] { prepare_checkpoint_directory(log_dir); });
+  Checkpoint checkpoint;
+  checkpoint.variables.push_back({"w", Array(DType::kFloat32, {4})});
+  for (checkpoint.global_step = 1; checkpoint.global_step <= 2; ++checkpoint.global_step)
+    refused_or_done([&] { save_checkpoint(log_dir, checkpoint, {.keep_last = 1}); });
+  refused_or_done([&] { load_latest_checkpoint(log_dir); });
+  refused_or_done([&] {
+    internal::MetricsLog log;
+    log.open(log_dir + "/metrics.jsonl", 0);
+    log.write({{"step", 1}});
+  });
+  for (const char* name : {"/configuration.yaml", "/results.json"})
+    refused_or_done([&] { write_file_atomically(log_dir + name, "written"); });
+  refused_or_done([&] {
+    const auto kept =
+        data::internal::kept_in_directory(2, {.directory = log_dir + "/cache", .identity = "images"});
+    data::internal::KeptImage image;
+    image.encoded = {1, 2, 3};
+    kept->keep(0, image, {});
+    std::vector<uint8_t> scratch;
+    kept->find(0, [](int, int) { return image::Box{}; }, &scratch, {});
+  });
+  refused_or_done([&] { data::TfRecordFiles::open({log_dir + "/records"}); });
+  refused_or_done([&] { data::read_idx(log_dir + "/images.idx"); });
+}
+
+pid_t forked(const auto& work) {
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+  ::close(STDERR_FILENO);  // warnings by the thousand
+  ::alarm(kMostSeconds);
+  try {
+    work();
+  } catch (const std::exception& error) {
+    std::printf("%s\n", error.what());  // none of the framework's own
+    std::fflush(stdout);
+    ::_exit(3);
+  }
+  ::_exit(0);
+}
+
+TEST(HostileLayouts, TouchNothingOutsideAndEnd) {
+  const char* asked = std::getenv("MOX_HOSTILE_LAYOUTS");
+  const int layouts = asked ? std::atoi(asked) : kLayouts;
+  const TemporaryDirectory directory;
+  for (int seed = 0; seed < layouts; ++seed) {
+    Layout layout(fs::path(directory.path()) / "layout", static_cast<uint64_t>(seed));
+    SCOPED_TRACE("seed " + std::to_string(seed) + ":" + layout.text());
+    const auto before = layout.seen();
+    // In every second layout somebody goes on meddling.
+    const pid_t stranger = seed % 2 == 0 ? -1 : forked([&] { layout.meddle(); });
+    const pid_t run = forked([&] { use(layout.inside()); });
+    int status = 0;
+    ASSERT_EQ(::waitpid(run, &status, 0), run);
+    if (stranger > 0) {
+      ::kill(stranger, SIGKILL);
+      ::waitpid(stranger, nullptr, 0);
+    }
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        << (WIFSIGNALED(status) ? "ended by signal " + std::to_string(WTERMSIG(status))
+                                : "status " + std::to_string(WEXITSTATUS(status)));
+    EXPECT_EQ(layout.seen(), before);
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace mox
