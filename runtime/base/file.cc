@@ -76,7 +76,7 @@ constexpr size_t kAlwaysRead = 64 << 20;
 
 // A file may be larger than what its disk holds of it, by holes.
 void require_memory(size_t bytes, const std::string& path) {
-  const size_t most = std::min(machine_memory(), control_group_limits().memory_bytes.value_or(SIZE_MAX));
+  const size_t most = available_memory();
   if (bytes > most)
     throw IoError(
         fmt::format("'{}' has {} bytes, more than the {} bytes of memory that this process may have: "
