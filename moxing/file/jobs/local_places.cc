@@ -88,7 +88,7 @@ void fill(const std::string& url, const std::string& place, const Source& source
 // Its steps that are complete in the store and not here come here; what other files it has, if `with_files`.
 void fetch_checkpoint(const std::string& url, const std::string& directory, int64_t step) {
   const std::string name = fmt::format("checkpoint-{}", step), place = directory + "/" + name;
-  if (is_there(place)) return;
+  if (mox::is_there(place)) return;
   const std::string saving = place + ".saving";
   CopyOptions options = internal::logged_copy(fmt::format("fetching '{}/{}'", url, name));
   options.durable = true;

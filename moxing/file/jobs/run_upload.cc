@@ -176,7 +176,7 @@ class RunUpload::Implementation {
       uploaded_[step] = seen;
     } catch (const Error&) {
       // The run has deleted it meanwhile: it has a newer one.
-      if (is_there(from + "/" + manifest)) throw;
+      if (mox::is_there(from + "/" + manifest)) throw;
       uploaded_[step] = seen;  // what has arrived goes with the next look
     }
   }
@@ -197,9 +197,9 @@ class RunUpload::Implementation {
         copy(from, to);
       files_[name] = seen;
     } catch (const Error&) {
-      const bool changed = !is_there(from) || Seen{file::stat(from).length, file::stat(from).mtime} != seen;
+      const bool changed = !mox::is_there(from) || Seen{file::stat(from).length, file::stat(from).mtime} != seen;
       if (!changed) throw;
-      if (seen.length <= kMostInMemory && is_there(from)) throw;
+      if (seen.length <= kMostInMemory && mox::is_there(from)) throw;
     }
   }
 
