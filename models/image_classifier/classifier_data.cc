@@ -106,9 +106,11 @@ void define_data_flags() {
   mox::define_flag("data.max_bad_samples", 100, "With skip: more bad images than these end the run.");
   mox::define_flag("data.max_bad_share", 0.5,
                    "With skip: bad images of more than this share of a class end the run. 1: of any.");
-  mox::define_flag("data.cache", "none",
-                   "Keep images for later passes: memory (up to data.cache_gigabytes), directory "
-                   "(data.cache_directory), or none.");
+  mox::define_flag(
+      "data.cache", "none",
+      "Keep images for later passes: memory (up to data.cache_gigabytes), directory "
+      "(data.cache_directory), or none. With a data_url in an object store, images and records are "
+      "read there, and directory copies the data set to this machine first.");
   mox::define_flag("data.cache_content", "decoded",
                    "What is kept: decoded (pixels), resized (pixels of images made small, ready for "
                    "augmentation: fastest, with slightly "
@@ -146,6 +148,9 @@ ClassifierData::ClassifierData(std::string network, ImageSizes sizes)
         "'; it must be image_folder, multilabel_folder, tfrecord, npz, csv, cifar10, cifar100 or mnist");
   if (directory_.empty() && !looks_at_images())
     throw mox::InvalidArgument("data_url is not set: it says where the images are");
+  // Those formats are read whole.
+  if (is_cifar(format_) || is_mnist(format_) || format_ == "npz")
+    if (mox::file::is_remote(directory_)) directory_ = mox::local_data_url();
   if (eval_split_.empty()) eval_split_ = has_files_of_images(format_) ? "validation" : "test";
   if (is_cifar(format_) && image_size_ == 0) image_size_ = 32;
   if ((has_files_of_images(format_) || format_ == "csv") && image_size_ == 0)
@@ -219,10 +224,10 @@ void ClassifierData::find_classes_of_data() {
   } else if (format_ == "tfrecord") {
     const std::string list = inside(directory_, "labels.txt");
     num_classes_ = mox::get_flag<int64_t>("data.num_classes");
-    if (num_classes_ == 0 && !mox::is_there(list))
+    if (num_classes_ == 0 && !mox::file::exists(list))
       throw mox::InvalidArgument("data.num_classes is 0 and there is no '" + list +
                                  "': the number of classes is not known");
-    label_names_ = mox::is_there(list) ? mox::data::read_label_names(list) : numbers(num_classes_);
+    label_names_ = mox::file::exists(list) ? mox::data::read_label_names(list) : numbers(num_classes_);
     if (num_classes_ != 0 && num_classes_ != std::ssize(label_names_))
       throw mox::InvalidArgument("data.num_classes is " + std::to_string(num_classes_) + ", but '" + list +
                                  "' has " + std::to_string(label_names_.size()) + " classes");

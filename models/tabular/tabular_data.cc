@@ -21,6 +21,9 @@ char one_character(const std::string& flag) {
 
 mox::data::CsvTable read_table(const std::string& flag) {
   const std::string name = mox::flag(flag);
+  const std::string cache = mox::flag("data.cache");
+  if (cache != "none" && cache != "directory")
+    throw mox::ConfigError("data.cache must be none or directory; it is '" + cache + "'");
   if (name.empty()) throw mox::ConfigError("run_mode " + mox::flag("run_mode") + " needs --" + flag);
   const fs::path path = fs::path(mox::flag("data_url")) / name;  // `name` itself, where it begins with '/'
   return mox::data::read_csv_table(path.string(), one_character("data.delimiter"));
@@ -76,6 +79,9 @@ void require_same_part(const mox::TableSchema& schema, const std::string& name) 
 }  // namespace
 
 void define_data_flags() {
+  mox::define_flag("data.cache", "none",
+                   "With a data_url in an object store: none (tables are read there) or directory (it is "
+                   "copied to this machine first).");
   mox::define_flag("data.train_file", "train.csv", "The table to learn from, in data_url.");
   mox::define_flag(
       "data.eval_file", "",

@@ -118,6 +118,11 @@ void set_flag(std::string_view name, const T& value) {
   internal::set_flag(name, internal::to_option_value(value));
 }
 
+// data_url on this machine: what it names in an object store is copied here first, by one process of a
+// machine, and found by the others and by later runs. For programs with a flag data.cache: others have the
+// local path in the flag itself (docs/files.md). Throws what moxing/file/file.h says.
+std::string local_data_url();
+
 // Takes back what set_flag has said, if it has: the other sources count again. NotFound for a name that is
 // not declared.
 void reset_flag(std::string_view name);

@@ -33,11 +33,27 @@ std::string local_places() { return file::places_directory(flag("file.local_dire
 
 void fetch_data() {
   const std::string url = flag("data_url");
-  if (url.empty()) return;
-  const std::string local = file::local_data(url, local_places());
-  if (local == url) return;
+  if (!file::is_remote(url) && !url.starts_with("file:")) return;
+  bool has_cache = false;
   with_configured("fetch_data",
-                  [&](ConfigStore* store) { store->at("data_url").local = OptionValue(local); });
+                  [&](ConfigStore* store) { has_cache = store->find("data.cache") != nullptr; });
+  const bool streams = has_cache && flag("data.cache") != "directory";
+  if (streams && file::is_remote(url)) return;
+  const std::string local = local_data_url();
+  if (local == url) return;
+  with_configured("fetch_data", [&](ConfigStore* store) {
+    store->at("data_url").local = OptionValue(local);
+    // The copy is the cache, unless images are to be kept in another form elsewhere.
+    const Setting* kept = store->find("data.cache_directory");
+    if (has_cache && !streams && kept && kept->value() == OptionValue(std::string()))
+      store->at("data.cache").local = OptionValue(std::string("none"));
+  });
 }
 
 }  // namespace mox::internal
+
+namespace mox {
+
+std::string local_data_url() { return file::local_data(flag("data_url"), internal::local_places()); }
+
+}  // namespace mox

@@ -9,7 +9,8 @@ namespace mox::internal {
 void use_store_options();
 
 // Copies what data_url names in a store to this machine (moxing/file/jobs/local_places.h); from here on the
-// flag reads as the local path. Does nothing for a local data_url. Throws what file.h says.
+// flag reads as the local path. Does nothing for a local data_url, nor in a program that has the flag
+// data.cache where that is not "directory": it reads the store itself. Throws what file.h says.
 void fetch_data();
 
 // The directory of local places, as file.local_directory says.

@@ -9,7 +9,6 @@
 
 #include "moxing/formats/internal/csv_text.h"
 #include "runtime/base/error.h"
-#include "runtime/base/file.h"
 
 namespace mox::data {
 namespace {
@@ -161,7 +160,7 @@ Array parse_csv(std::string_view content, const CsvOptions& options, const std::
 }
 
 int64_t csv_column(const std::string& path, std::string_view wanted, const CsvOptions& options) {
-  const std::string text = read_file(path);
+  const std::string text = internal::csv_content(path);
   std::string_view content = without_mark(text, path), line;
   while (!content.empty() && without_spaces(line).empty()) line = take_line(&content);
   std::string there;
@@ -181,7 +180,7 @@ int64_t csv_column(const std::string& path, std::string_view wanted, const CsvOp
 }
 
 Array read_csv(const std::string& path, const CsvOptions& options) {
-  return parse_csv(read_file(path), options, path);
+  return parse_csv(internal::csv_content(path), options, path);
 }
 
 namespace {

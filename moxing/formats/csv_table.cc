@@ -170,7 +170,7 @@ CsvTable parse_csv_table(std::string text, char delimiter, const std::string& na
 }
 
 CsvTable read_csv_table(const std::string& path, char delimiter) {
-  return parse_csv_table(read_file(path), delimiter, path);
+  return parse_csv_table(internal::csv_content(path), delimiter, path);
 }
 
 std::optional<double> parse_number(std::string_view cell, char decimal) {

@@ -12,6 +12,9 @@
 #include <cstring>
 #include <filesystem>
 
+#include "moxing/file/file.h"
+#include "moxing/file/jobs/local_places.h"
+#include "moxing/file/streams/streamed_file.h"
 #include "moxing/formats/internal/shard_names.h"
 #include "moxing/formats/internal/tfrecord_index.h"
 #include "runtime/base/error.h"
@@ -56,12 +59,39 @@ FileIdentity identity_of(int descriptor, const std::string& path) {
           int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
 }
 
+// A file of records on this machine, or an object of a store.
+struct OpenedRecords {
+  FileDescriptor descriptor;
+  std::shared_ptr<const file::StreamedFile> object;
+  FileIdentity identity;
+
+  void read(const std::string& path, uint64_t offset, std::span<std::byte> out) const {
+    if (object)
+      object->read(static_cast<int64_t>(offset), out);
+    else
+      read_at(descriptor.get(), path, offset, out);
+  }
+};
+
+OpenedRecords open_records(const std::string& path) {
+  OpenedRecords opened;
+  if (file::is_remote(path)) {
+    opened.object = file::StreamedFile::open(path);
+    opened.identity = {static_cast<uint64_t>(opened.object->size()),
+                       static_cast<int64_t>(stable_hash(opened.object->version()))};
+  } else {
+    opened.descriptor = open_regular_file(path);
+    opened.identity = identity_of(opened.descriptor.get(), path);
+  }
+  return opened;
+}
+
 // What would be told to be damaged.
-void refuse_compressed(int descriptor, const std::string& path, uint64_t bytes) {
+void refuse_compressed(const OpenedRecords& file, const std::string& path) {
   constexpr size_t kLengthBytes = 8;
   std::byte head[kLengthBytes + sizeof(uint32_t)];
-  if (bytes < sizeof head) return;
-  read_at(descriptor, path, 0, head);
+  if (file.identity.bytes < sizeof head) return;
+  file.read(path, 0, head);
   uint32_t given = 0;
   std::memcpy(&given, head + kLengthBytes, sizeof given);
   if (masked_crc32c(std::span(head).first(kLengthBytes)) == given) return;  // a record
@@ -79,9 +109,13 @@ void refuse_compressed(int descriptor, const std::string& path, uint64_t bytes) 
 }
 
 std::string index_path(const std::string& path, const TfRecordOptions& options) {
-  if (options.index_directory.empty()) return path + ".mox-index";
-  const std::filesystem::path absolute = std::filesystem::absolute(path).lexically_normal();
-  return (std::filesystem::path(options.index_directory) /
+  const bool remote = file::is_remote(path);
+  std::string directory = options.index_directory;
+  if (remote && directory.empty()) directory = file::places_directory("") + "/index";
+  if (directory.empty()) return path + ".mox-index";
+  const std::filesystem::path absolute =
+      remote ? std::filesystem::path(path) : std::filesystem::absolute(path).lexically_normal();
+  return (std::filesystem::path(directory) /
           fmt::format("{}-{:016x}.mox-index", absolute.filename().string(), stable_hash(absolute.string())))
       .string();
 }
@@ -105,6 +139,17 @@ class Progress {
 
 }  // namespace
 
+namespace {
+
+std::vector<std::string> match_objects(const std::string& pattern) {
+  std::vector<std::string> matched = file::glob(pattern);
+  if (matched.empty()) throw NotFound(fmt::format("no file matches '{}'", pattern));
+  std::erase_if(matched, [](const std::string& path) { return path.ends_with(".mox-index"); });
+  return internal::choose_shards(pattern, std::move(matched));
+}
+
+}  // namespace
+
 std::vector<std::string> match_files(const std::string& patterns) {
   std::vector<std::string> paths;
   for (size_t begin = 0; begin <= patterns.size();) {
@@ -113,6 +158,11 @@ std::vector<std::string> match_files(const std::string& patterns) {
     begin = end + 1;
     if (pattern.empty())
       throw InvalidArgument(fmt::format("the file pattern '{}' has an empty part", patterns));
+    if (file::is_remote(pattern)) {
+      std::vector<std::string> found = match_objects(pattern);
+      paths.insert(paths.end(), found.begin(), found.end());
+      continue;
+    }
     glob_t found{};
     const int status = ::glob(pattern.c_str(), 0, nullptr, &found);
     std::vector<std::string> matched;
@@ -147,21 +197,22 @@ std::shared_ptr<const TfRecordFiles> TfRecordFiles::open(const std::vector<std::
   files->first_ = {0};
   Progress progress(paths.size());
   bool said_unwritable = false;
-  if (options.cache_index && !options.index_directory.empty()) make_directories(options.index_directory);
   for (size_t i = 0; i < paths.size(); ++i) {
     const std::string& path = paths[i];
-    FileDescriptor file = open_regular_file(path);
-    const FileIdentity identity = identity_of(file.get(), path);
+    OpenedRecords file = open_records(path);
+    const FileIdentity identity = file.identity;
     const std::string cache = index_path(path, options);
     std::optional<std::vector<uint64_t>> offsets;
     if (options.cache_index) offsets = internal::load_index(cache, identity);
     files->kept_indexes_.push_back(offsets ? cache : "");
     if (!offsets) {
-      refuse_compressed(file.get(), path, identity.bytes);
+      refuse_compressed(file, path);
       offsets = internal::walk_records(
-          [&](uint64_t offset, std::span<std::byte> out) { read_at(file.get(), path, offset, out); },
-          identity.bytes, path, [&](uint64_t offset) { progress.report(i, offset, identity.bytes); });
+          [&](uint64_t offset, std::span<std::byte> out) { file.read(path, offset, out); }, identity.bytes,
+          path, [&](uint64_t offset) { progress.report(i, offset, identity.bytes); });
       if (options.cache_index) try {
+          if (const auto parent = std::filesystem::path(cache).parent_path(); !parent.empty())
+            make_directories(parent.string());
           internal::save_index(cache, identity, *offsets);
         } catch (const IoError& error) {
           if (!std::exchange(said_unwritable, true))
@@ -174,7 +225,9 @@ std::shared_ptr<const TfRecordFiles> TfRecordFiles::open(const std::vector<std::
     files->bytes_ += identity.bytes;
     files->first_.push_back(files->first_.back() + offsets->size() - 1);
     files->offsets_.push_back(std::move(*offsets));
-    if (paths.size() <= kMostDescriptors) files->descriptors_.push_back(file.release());
+    files->objects_.push_back(std::move(file.object));
+    // Of an object none, which is -1.
+    if (paths.size() <= kMostDescriptors) files->descriptors_.push_back(file.descriptor.release());
   }
   if (files->size() == 0)
     throw DataError(fmt::format("'{}'{} has no records: {} bytes", paths.front(),
@@ -184,7 +237,8 @@ std::shared_ptr<const TfRecordFiles> TfRecordFiles::open(const std::vector<std::
 }
 
 TfRecordFiles::~TfRecordFiles() {
-  for (int descriptor : descriptors_) ::close(descriptor);
+  for (int descriptor : descriptors_)
+    if (descriptor >= 0) ::close(descriptor);
 }
 
 TfRecordFiles::Place TfRecordFiles::place(int64_t index) const {
@@ -200,7 +254,9 @@ std::span<const std::byte> TfRecordFiles::read(int64_t index, RecordBuffer* buff
   const Place at = place(index);
   const std::string& path = paths_[at.file];
   const auto framed = buffer->take(at.end - at.begin);
-  if (descriptors_.empty()) {
+  if (const auto& object = objects_[at.file]) {
+    object->read(static_cast<int64_t>(at.begin), framed);
+  } else if (descriptors_.empty()) {
     const FileDescriptor file = open_regular_file(path);
     read_at(file.get(), path, at.begin, framed);
   } else {
@@ -219,8 +275,10 @@ std::span<const std::byte> TfRecordFiles::read(int64_t index, RecordBuffer* buff
 }
 
 void TfRecordFiles::will_read(int64_t index) const {
-  if (descriptors_.empty()) return;
   const Place at = place(index);
+  if (const auto& object = objects_[at.file])
+    return object->will_read(static_cast<int64_t>(at.begin), static_cast<int64_t>(at.end - at.begin));
+  if (descriptors_.empty()) return;
   ::posix_fadvise(descriptors_[at.file], at.begin, at.end - at.begin, POSIX_FADV_WILLNEED);
 }
 

@@ -8,6 +8,10 @@
 // over the lengths (no data is read), and cached in a file; a cached index that is damaged, or belongs to
 // another size or modification time of the records file, is made anew. Opening a large set says what it does
 // and how far it is.
+//
+// Paths may name objects of a store (s3://BUCKET/KEY). Records are read by ranges, those that are announced
+// or follow each other ahead of their use (moxing/file/streams/streamed_file.h); the walk passes over the
+// whole object once, and its index is kept on this machine.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +25,9 @@
 
 namespace mox {
 class NewFile;
+}
+namespace mox::file {
+class StreamedFile;
 }
 
 namespace mox::data {
@@ -38,7 +45,7 @@ struct TfRecordOptions {
   bool cache_index = true;
 
   // Where the index goes, under a name made of the records file's name and its path; empty: beside the
-  // records file as NAME.mox-index.
+  // records file as NAME.mox-index, and of an object of a store where data sets of stores are kept.
   std::string index_directory = {};
 };
 
@@ -96,9 +103,10 @@ class TfRecordFiles {
   Place place(int64_t index) const;
 
   std::vector<std::string> paths_;
-  std::vector<int> descriptors_;                // of each file, if there are few; else opened for each read
+  std::vector<int> descriptors_;  // of each file, if there are few; else opened for each read
+  std::vector<std::shared_ptr<const file::StreamedFile>> objects_;  // of each path that names one
   std::vector<std::vector<uint64_t>> offsets_;  // of each file: the records' begins and the last one's end
-  std::vector<std::string> kept_indexes_;  // of each file: where its offsets were read from; or empty
+  std::vector<std::string> kept_indexes_;       // of each file: where its offsets were read from; or empty
   std::vector<uint64_t> first_;                 // of each file: its first record's index; then the total
   uint64_t bytes_ = 0;
 };

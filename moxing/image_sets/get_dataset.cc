@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "moxing/file/file.h"
 #include "moxing/formats/cifar.h"
 #include "moxing/formats/idx_dataset.h"
 #include "moxing/image_sets/image_folder.h"
@@ -31,7 +32,7 @@ Dataset photographs(std::string_view split, const std::string& directory, const 
                     SourceLocation where) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::path(directory) / split;
-  if (is_there_as_directory(folder))
+  if (file::is_directory(folder.string()))
     return data::ImageClassificationRaw(folder.string()).dataset(options, where);
   const std::string pattern = folder.string() + "-*";
   try {

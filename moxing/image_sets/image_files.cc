@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "moxing/file/file.h"
 #include "moxing/image_sets/internal/directory.h"
 #include "moxing/image_sets/internal/encoded_images.h"
 #include "runtime/base/error.h"
@@ -20,6 +21,7 @@ class UnlabelledImages : public internal::EncodedImages {
  public:
   explicit UnlabelledImages(std::vector<std::string> paths) : paths_(std::move(paths)) {}
   int64_t size() const override { return paths_.size(); }
+  void will_read(int64_t index) const override { internal::will_read_into(locate(index)); }
   bool has_labels() const override { return false; }
   TensorType label_type() const override { return {}; }
   std::span<const std::byte> load(int64_t index, internal::LoadBuffer* buffer, std::byte*) const override {
@@ -52,14 +54,15 @@ void append_images_below(const std::string& directory, std::vector<std::string>&
 
 std::vector<std::string> images_of_list(const std::string& list) {
   std::vector<std::string> paths;
-  std::istringstream lines(read_file(list));
+  std::istringstream lines(file::is_remote(list) ? file::read(list) : read_file(list));
   int64_t number = 0;
   for (std::string line; std::getline(lines, line);) {
     ++number;
     if (line.ends_with('\r')) line.pop_back();
     if (line.empty()) continue;
-    const fs::path path = fs::path(line).is_absolute() ? fs::path(line) : fs::path(list).parent_path() / line;
-    if (!is_there(path))
+    const bool is_whole = fs::path(line).is_absolute() || file::is_remote(line);
+    const fs::path path = is_whole ? fs::path(line) : fs::path(list).parent_path() / line;
+    if (!file::exists(path.string()))
       throw NotFound(fmt::format("'{}', line {}: there is no file '{}'", list, number, path.string()));
     paths.push_back(path.string());
   }
@@ -69,9 +72,9 @@ std::vector<std::string> images_of_list(const std::string& list) {
 }  // namespace
 
 std::vector<std::string> list_image_files(const std::string& path) {
-  if (!is_there(path)) throw NotFound(fmt::format("there is no file or directory '{}'", path));
+  if (!file::exists(path)) throw NotFound(fmt::format("there is no file or directory '{}'", path));
   std::vector<std::string> paths;
-  if (is_there_as_directory(path)) {
+  if (file::is_directory(path)) {
     int64_t left_out = 0;
     append_images_below(path, paths, left_out);
     if (left_out > 0)

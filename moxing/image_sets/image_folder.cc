@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "moxing/file/file.h"
 #include "moxing/image_sets/internal/directory.h"
 #include "moxing/image_sets/internal/encoded_images.h"
 #include "runtime/base/error.h"
@@ -54,6 +55,7 @@ class FilesOfImages : public EncodedImages {
       : directory_(std::move(directory)), paths_(std::move(paths)) {}
   int64_t size() const override { return paths_.size(); }
   std::string locate(int64_t index) const override { return inside(directory_, paths_[index]); }
+  void will_read(int64_t index) const override { internal::will_read_into(locate(index)); }
   std::string identity() const override {
     std::vector<std::string> paths;
     for (int64_t i = 0; i < size(); ++i) paths.push_back(locate(i));
@@ -220,7 +222,7 @@ void ImageClassificationRaw::list_classes(std::vector<std::string> others, bool 
     const std::string& name = label_names_[label];
     std::string within = name;
     internal::Listing listing;
-    if (!may_lack || is_there_as_directory(inside(directory_, name)))
+    if (!may_lack || file::is_directory(inside(directory_, name)))
       listing = list_directory(inside(directory_, name));
     if (listing.images.empty() && listing.directories == std::vector<std::string>{"images"}) {
       within = inside(name, "images");  // as Tiny ImageNet has it
@@ -275,7 +277,7 @@ MultilabelClassificationRaw::MultilabelClassificationRaw(std::string directory)
   std::vector<std::vector<std::string>> names;
   for (const std::string& file : expected) names.push_back(lines_of(inside(labels, file)));
   const std::string list = inside(directory_, kLabelsFile);
-  const bool listed = is_there(list);
+  const bool listed = file::exists(list);
   if (listed) {
     label_names_ = read_label_names(list);
   } else {

@@ -7,6 +7,7 @@
 #include <map>
 #include <unordered_set>
 
+#include "moxing/file/file.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
@@ -95,7 +96,7 @@ std::vector<std::string> parse_label_names(std::string_view content, const std::
 }
 
 std::vector<std::string> read_label_names(const std::string& path) {
-  return parse_label_names(read_file(path), path);
+  return parse_label_names(file::is_remote(path) ? file::read(path) : read_file(path), path);
 }
 
 void write_label_names(const std::string& path, const std::vector<std::string>& names) {

@@ -8,6 +8,8 @@
 #include <limits>
 #include <unordered_map>
 
+#include "moxing/config/remote_places.h"
+#include "moxing/file/file.h"
 #include "moxing/formats/tf_example.h"
 #include "moxing/image/decode.h"
 #include "moxing/image_sets/internal/directory.h"
@@ -108,10 +110,13 @@ Dataset image_classification_tfrecord(const std::string& patterns, const ImageRe
   const auto paths = match_files(patterns);
   int64_t classes = options.num_classes;
   const auto names = std::filesystem::path(paths.front()).parent_path() / "labels.txt";
-  if (classes == 0 && is_there(names))
+  if (classes == 0 && file::exists(names.string()))
     classes = static_cast<int64_t>(read_label_names(names.string()).size());
-  auto images = std::make_shared<RecordImages>(TfRecordFiles::open(paths, options.records),
-                                               options.label_offset, classes);
+  TfRecordOptions records = options.records;
+  if (file::is_remote(paths.front()) && records.index_directory.empty())
+    records.index_directory = mox::internal::local_places() + "/index";
+  auto images =
+      std::make_shared<RecordImages>(TfRecordFiles::open(paths, records), options.label_offset, classes);
   return internal::augmented_images(std::move(images), options.image, "image_classification_tfrecord", where);
 }
 

@@ -15,9 +15,8 @@ std::vector<Option> options_of_files() {
        .type = OptionType::kString,
        .default_value = "",
        .group = "Files",
-       .help = "Where the data set is: a file or a directory, here or in an object store (s3://BUCKET/KEY), "
-               "which is "
-               "copied to this machine."},
+       .help = "Where the data set is: a file or a directory, here or in an object store (s3://BUCKET/KEY): "
+               "then it is copied to this machine, or read there by programs with the flag data.cache."},
       {.name = "train_url",
        .type = OptionType::kString,
        .default_value = "",

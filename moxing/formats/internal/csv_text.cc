@@ -2,9 +2,15 @@
 
 #include <fmt/format.h>
 
+#include "moxing/file/file.h"
 #include "runtime/base/error.h"
+#include "runtime/base/file.h"
 
 namespace mox::data::internal {
+
+std::string csv_content(const std::string& path) {
+  return file::is_remote(path) ? file::read(path) : read_file(path);
+}
 
 std::string_view without_spaces(std::string_view text) {
   while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);

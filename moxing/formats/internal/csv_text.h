@@ -6,6 +6,10 @@
 
 namespace mox::data::internal {
 
+// What `path` holds: a file of this machine, or an object of a store (which many ranged requests bring).
+// Throws NotFound and IoError.
+std::string csv_content(const std::string& path);
+
 // Without spaces and tabs around it.
 std::string_view without_spaces(std::string_view text);
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <span>
 
+#include "moxing/file/file.h"
 #include "runtime/base/error.h"
 
 namespace mox::data::internal {
@@ -23,8 +24,31 @@ bool called_image(const std::filesystem::path& path) {
 
 }  // namespace
 
+namespace {
+
+void sort(Listing& listing) {
+  for (auto* names : {&listing.directories, &listing.images, &listing.others})
+    std::sort(names->begin(), names->end());
+}
+
+Listing list_objects(const std::string& url) {
+  Listing listing;
+  for (const file::DirectoryEntry& entry : file::scan_dir(url)) {
+    if (entry.name.starts_with('.')) continue;
+    if (entry.stat.is_directory)
+      listing.directories.push_back(entry.name);
+    else
+      (called_image(entry.name) ? listing.images : listing.others).push_back(entry.name);
+  }
+  sort(listing);
+  return listing;
+}
+
+}  // namespace
+
 Listing list_directory(const std::string& path) {
   namespace fs = std::filesystem;
+  if (file::is_remote(path)) return list_objects(path);
   const auto fail = [&path](const std::error_code& error) {
     const std::string text = fmt::format("the directory '{}' cannot be read: {}", path, error.message());
     if (error == std::errc::no_such_file_or_directory) throw NotFound(text);
@@ -46,8 +70,7 @@ Listing list_directory(const std::string& path) {
     else
       listing.others.push_back(name);
   }
-  for (auto* names : {&listing.directories, &listing.images, &listing.others})
-    std::sort(names->begin(), names->end());
+  sort(listing);
   return listing;
 }
 

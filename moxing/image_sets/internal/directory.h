@@ -10,7 +10,7 @@ struct Listing {
   std::vector<std::string> directories, images, others;  // names, sorted; hidden ones are left out
 };
 
-// Throws NotFound or IoError.
+// Of a directory of this machine or of a store. Throws NotFound or IoError.
 Listing list_directory(const std::string& path);
 
 // "a, b, c and 4 more"

@@ -9,6 +9,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "moxing/file/file.h"
+#include "moxing/file/s3/store_error.h"
+#include "moxing/file/streams/streamed_file.h"
 #include "moxing/image/decode.h"
 #include "moxing/image/resample.h"
 #include "moxing/image_sets/internal/kept_images.h"
@@ -53,7 +56,9 @@ class AugmentedImages : public RandomAccessSource {
   int64_t size() const override { return images_->size(); }
   const std::vector<TensorType>& signature() const override { return signature_; }
   std::string name(int64_t index) const override { return images_->locate(index); }
-  void will_read(int64_t index) const override { images_->will_read(index); }
+  void will_read(int64_t index) const override {
+    if (!kept_ || !kept_->keeps(index)) images_->will_read(index);
+  }
   // Of the encoded image: nothing need be decoded, and another precision has the same.
   uint32_t content_checksum(int64_t index) const override {
     LoadBuffer buffer;
@@ -229,7 +234,9 @@ class AugmentedImages : public RandomAccessSource {
     std::unique_ptr<Worker> worker_;
   };
 
+  // A store that cannot be reached says nothing about the sample.
   static bool about_data(const Error& error) {
+    if (dynamic_cast<const file::s3::StoreError*>(&error)) return false;
     return dynamic_cast<const DataError*>(&error) || dynamic_cast<const IoError*>(&error) ||
            dynamic_cast<const NotFound*>(&error);
   }
@@ -251,7 +258,17 @@ class AugmentedImages : public RandomAccessSource {
 
 }  // namespace
 
+void will_read_into(const std::string& path) {
+  if (file::is_remote(path)) file::will_read_streamed(path);
+}
+
 std::span<const std::byte> read_into(const std::string& path, RecordBuffer* buffer) {
+  if (file::is_remote(path)) {
+    const auto content = file::read_streamed(path);
+    const auto bytes = buffer->take(content->size());
+    std::memcpy(bytes.data(), content->data(), content->size());
+    return bytes;
+  }
   const FileDescriptor file = open_regular_file(path);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) fail("look at", path);
@@ -270,6 +287,11 @@ std::span<const std::byte> read_into(const std::string& path, RecordBuffer* buff
 uint32_t files_checksum(const std::vector<std::string>& paths) {
   uint32_t sum = 0;
   for (const std::string& path : paths) {
+    if (file::is_remote(path)) {
+      const file::Stat stat = file::stat(path);
+      sum = crc32c(std::as_bytes(std::span(stat.etag)), sum);
+      continue;
+    }
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0) fail("look at", path);
     const int64_t facts[] = {status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};

@@ -56,6 +56,9 @@ class KeptImages {
   virtual std::optional<FoundImage> find(int64_t index, NeededPixels needed, std::vector<uint8_t>* scratch,
                                          std::span<std::byte> label) = 0;
 
+  // Whether `find` would most likely find it.
+  virtual bool keeps(int64_t index) = 0;
+
   // Whether `keep` would take an image of so many bytes.
   virtual bool has_room(uint64_t bytes) = 0;
   virtual void keep(int64_t index, const KeptImage& image, std::span<const std::byte> label) = 0;

@@ -119,6 +119,11 @@ class KeptInDirectory : public KeptImages {
     return std::nullopt;
   }
 
+  bool keeps(int64_t index) override {
+    const std::lock_guard lock(mutex_);
+    return entries_[static_cast<size_t>(index)].has_value();
+  }
+
   bool has_room(uint64_t) override {
     const std::lock_guard lock(mutex_);
     return keeping_;

@@ -27,6 +27,11 @@ class KeptInMemory : public KeptImages {
     return entry.image;  // stays until the end
   }
 
+  bool keeps(int64_t index) override {
+    const std::lock_guard lock(mutex_);
+    return entries_[static_cast<size_t>(index)].state == State::kThere;
+  }
+
   bool has_room(uint64_t bytes) override {
     const std::lock_guard lock(mutex_);
     return bytes <= limit_ - used_;

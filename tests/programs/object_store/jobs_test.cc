@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 
 #include "runtime/base/file.h"
 #include "tests/distributed/job.h"
+#include "tests/moxing/image/images.h"
 #include "tests/programs/object_store/store_of_programs.h"
 #include "tests/programs/training.h"
 
@@ -105,6 +107,64 @@ TEST_F(StoredJob, GoesOnAfterKill9OnAnEmptiedDisk) {
   const std::string run = fetched();
   EXPECT_TRUE(latest_content(run) == latest_content(log_dir_));
   EXPECT_EQ(metrics_without_times(run), metrics_without_times(log_dir_));
+}
+
+// Photographs that are read where they lie, through resets, by two ranks; and nothing of them stays on the
+// disk.
+TEST_F(StoredJob, StreamedPhotographsTrainAsLocalOnesAndGoOnAfterKill9) {
+  const std::string photographs = fresh("photographs");
+  for (int i = 0; i < 40; ++i)
+    for (const char* split : {"train", "validation"}) {
+      const std::string name =
+          std::string(split) + (i % 2 ? "/dark/" : "/light/") + std::to_string(i) + ".jpg";
+      image::Bitmap picture = image::picture(48, 40, static_cast<uint64_t>(i) + (split[0] == 't' ? 0 : 100));
+      for (uint8_t& value : picture.pixels) value = static_cast<uint8_t>(i % 2 ? value / 4 : 255 - value / 4);
+      const std::string content = image::encode_jpeg(picture);
+      file::write(photographs + "/" + name, content);
+      store_.server.put("bucket", "photographs/" + name, content);
+    }
+  const auto job = [&](const std::string& data, const std::string& run) {
+    return job_of(2, {"image_classifier", "--data_url=" + data, "--train_url=" + run, "--model.name=cifarnet",
+                      "--model.image_size=32", "--batch_size=4", "--max_number_of_steps=300",
+                      "--save_model_steps=20", "--save_model_secs=0", "--log_every_n_steps=0",
+                      "--optimizer.name=momentum", "--optimizer.learning_rate=0.001", "--threads=1",
+                      "--data_memory_mb=64", "--file.local_directory=" + local_});
+  };
+  expect_success(run_process(job(photographs, log_dir_)));
+  std::atomic<int64_t> faults{0};
+  store_.proxy.set_plan([&](const std::string& operation, int64_t number) -> testing_store::Happening {
+    if (operation != "GetObject" || number % 5 != 2) return {};
+    ++faults;
+    return {testing_store::Fault::kResetInAnswer, 0.7};
+  });
+  const Words command = job("s3://bucket/photographs", "s3://bucket/run");
+  {
+    Process running(command);
+    ASSERT_TRUE(running.wait_until([&] {
+      const std::vector<std::string> keys = store_.server.keys("bucket");
+      return std::ranges::any_of(keys, [](const std::string& key) { return key.ends_with("/state.json"); });
+    }));
+    running.send(SIGKILL);
+    running.wait();
+    wait_until_free();
+  }
+  EXPECT_FALSE(fs::exists(local_ + "/data"));
+  fs::remove_all(local_);
+  const ProcessResult result = run_process(command);
+  expect_success(result);
+  EXPECT_GT(faults.load(), 10);
+  EXPECT_FALSE(fs::exists(local_ + "/data"));
+  const std::string run = fetched();
+  EXPECT_TRUE(latest_content(run) == latest_content(log_dir_));
+  EXPECT_EQ(metrics_without_times(run), metrics_without_times(log_dir_));
+  expect_no_secret(run);
+  expect_no_secret(local_);
+  EXPECT_EQ((result.out + result.err).find(store_.keys.secret), std::string::npos);
+  // The other way: a copy on this machine, and the same weights.
+  const std::string copied = fresh("copied");
+  expect_success(run_process(job("s3://bucket/photographs", copied) + Words{"--data.cache=directory"}));
+  EXPECT_TRUE(fs::exists(local_ + "/data"));
+  EXPECT_TRUE(latest_content(copied) == latest_content(log_dir_));
 }
 
 TEST_F(StoredJob, ALostStoreIsSaidAndCaughtUpWith) {

@@ -12,6 +12,7 @@
 #include "moxing/config/remote_places.h"
 #include "moxing/file/file.h"
 #include "moxing/file/jobs/local_places.h"
+#include "moxing/file/streams/streamed_file.h"
 #include "moxing/job/data_memory.h"
 #include "moxing/optimizers/optimizer_options.h"
 #include "runtime/base/error.h"
@@ -188,6 +189,14 @@ RunSettings resolve_settings(const RunSpec& spec) {
   if (settings.data_threads == 0) settings.data_threads = PipelineOptions::kAutomatic;
   settings.data_memory =
       data_memory_of_rank(resolve<int64_t>("data_memory_mb", std::nullopt), machine_memory_of_job());
+  // What is read in a store where it is lies in memory for a while: of the same budget.
+  if (file::is_remote(resolve<std::string>("data_url", std::nullopt))) {
+    const size_t of_streams = settings.data_memory->bytes() / 4;
+    settings.stream_memory =
+        std::make_shared<MemoryBudget::Share>(settings.data_memory, MemoryBudget::Share::Of::kBatches);
+    settings.stream_memory->resize(of_streams);
+    file::set_stream_memory(static_cast<int64_t>(of_streams));
+  }
 
   settings.devices =
       whole_number("num_devices", resolve<NumberOrString>("num_devices", std::nullopt), kAutomaticDevices);

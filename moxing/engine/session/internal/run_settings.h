@@ -44,9 +44,10 @@ struct RunSettings {
   std::optional<DimReduceOptions> dim_reduce;    // stage 2 is off
   uint64_t seed = 0;
   int threads = 1, prefetch_batches = 2;
-  bool threads_are_automatic = false;         // choose_threads takes some of `threads`
-  int data_threads = 1;                       // or PipelineOptions::kAutomatic
-  std::shared_ptr<MemoryBudget> data_memory;  // of all pipelines of the run
+  bool threads_are_automatic = false;                  // choose_threads takes some of `threads`
+  int data_threads = 1;                                // or PipelineOptions::kAutomatic
+  std::shared_ptr<MemoryBudget> data_memory;           // of all pipelines of the run
+  std::shared_ptr<MemoryBudget::Share> stream_memory;  // of it, what streams from a store have
   Arithmetic arithmetic;  // conv_algorithm, precision, recompute: what is wanted, until settle_arithmetic
   NumberOrString loss_scale = 1.0;
   bool drop_overflow_update = true;

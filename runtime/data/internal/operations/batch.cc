@@ -160,7 +160,7 @@ class BatchEvaluator : public ElementEvaluator {
   void write_rows(const Leaf* leaves, size_t count, std::span<std::byte* const> starts) const {
     if (execution_->split_samples.load(std::memory_order_relaxed))
       return write_rows_split(leaves, count, starts);
-    constexpr size_t kAhead = 4;
+    constexpr size_t kAhead = 32;  // requests at a time to a store that is far away
     std::vector<std::byte*> destinations(starts.begin(), starts.end());
     for (size_t i = 0; i < std::min(kAhead, count); ++i) child_->will_read(leaves + i * stride());
     for (size_t i = 0; i < count; ++i) {
@@ -175,6 +175,7 @@ class BatchEvaluator : public ElementEvaluator {
     std::mutex mutex;
     std::exception_ptr error;
     size_t failed = SIZE_MAX;
+    for (size_t i = 0; i < count; ++i) child_->will_read(leaves + i * stride());
     for_each_sample(count, [&](size_t i) {
       if (execution_->stop.load(std::memory_order_relaxed)) return;
       try {
