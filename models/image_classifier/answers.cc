@@ -48,8 +48,9 @@ std::vector<std::string> label_names_of_run() {
   const std::string log_dir = mox::flag("log_dir").empty() ? mox::flag("train_url") : mox::flag("log_dir");
   const fs::path checkpoint = mox::flag("checkpoint_path");
   // The best state lies a level deeper (log_dir/best/checkpoint-<step>).
-  for (const fs::path& directory :
-       {checkpoint, checkpoint.parent_path(), checkpoint.parent_path().parent_path(), fs::path(log_dir)})
+  const bool is_best = checkpoint.parent_path().filename() == "best";
+  const fs::path above_best = is_best ? checkpoint.parent_path().parent_path() : fs::path();
+  for (const fs::path& directory : {checkpoint, checkpoint.parent_path(), above_best, fs::path(log_dir)})
     if (!directory.empty() && mox::is_there(directory / "labels.txt"))
       return mox::data::read_label_names((directory / "labels.txt").string());
   return {};

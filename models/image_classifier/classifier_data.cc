@@ -40,8 +40,11 @@ std::string folder_of(const std::string& directory, const std::string& split, co
   const fs::path folder = inside(directory, split);
   if (mox::is_there_as_directory(folder) || !mox::is_there_as_directory(directory)) return folder.string();
   std::vector<std::string> found;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory))
-    found.push_back(entry.path().filename().string() + (entry.is_directory() ? "/" : ""));
+  std::error_code unreadable;
+  for (auto entry = fs::directory_iterator(directory, unreadable);
+       !unreadable && entry != fs::directory_iterator(); entry.increment(unreadable))
+    found.push_back(entry->path().filename().string() +
+                    (mox::is_there_as_directory(entry->path()) ? "/" : ""));
   std::sort(found.begin(), found.end());
   constexpr size_t kShown = 6;
   std::string names;

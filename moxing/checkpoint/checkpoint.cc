@@ -166,6 +166,18 @@ std::optional<Checkpoint> load_found(FunctionRef<std::optional<std::string>()> f
   }
 }
 
+// Into the new directory `saving`, whatever has its name by then.
+void write_files(const std::string& saving, const Checkpoint& checkpoint, CheckpointState state) {
+  const HeldDirectory held(saving);
+  try {
+    state.files[kVariablesFile] = write_safetensors(held.file(kVariablesFile), checkpoint.variables);
+    state.files[kOptimizerFile] = write_safetensors(held.file(kOptimizerFile), checkpoint.optimizer_slots);
+    write_file_atomically(held.file(kStateFile), internal::encode_state(state));
+  } catch (const IoError& error) {
+    throw IoError(held.named(error.what()));
+  }
+}
+
 }  // namespace
 
 std::string save_checkpoint(const std::string& log_dir, const Checkpoint& checkpoint,
@@ -176,32 +188,29 @@ std::string save_checkpoint(const std::string& log_dir, const Checkpoint& checkp
                     "given are {}, {} and {}",
                     checkpoint.global_step, retention.keep_last, retention.keep_every_steps));
   CheckpointState state{.global_step = checkpoint.global_step, .files = {}, .state = checkpoint.state};
-  std::string path = log_dir + "/" + internal::checkpoint_name(state.global_step);
-  const std::string saving = log_dir + "/" + internal::saving_name(state.global_step);
+  std::string path = log_dir + "/" + internal::checkpoint_name(checkpoint.global_step);
+  const std::string saving = log_dir + "/" + internal::saving_name(checkpoint.global_step);
   try {
     make_directories(log_dir);
     const internal::DirectoryLock lock(log_dir);
     internal::remove_leftovers(log_dir);
     try {
       make_fresh_directory(saving);
-      state.files[kVariablesFile] = write_safetensors(saving + "/" + kVariablesFile, checkpoint.variables);
-      state.files[kOptimizerFile] =
-          write_safetensors(saving + "/" + kOptimizerFile, checkpoint.optimizer_slots);
-      write_file_atomically(saving + "/" + kStateFile, internal::encode_state(state));
+      write_files(saving, checkpoint, std::move(state));
       sync_directory(saving);
-      internal::publish_checkpoint(log_dir, state.global_step);
+      internal::publish_checkpoint(log_dir, checkpoint.global_step);
     } catch (...) {
       std::error_code ignored;
       fs::remove_all(saving, ignored);
       throw;
     }
-    delete_old(log_dir, state.global_step, retention);
+    delete_old(log_dir, checkpoint.global_step, retention);
   } catch (const IoError& error) {
     throw IoError(
         fmt::format("the checkpoint of step {} could not be saved in '{}': {}. The checkpoints that were "
                     "there are untouched; make room or make the directory writable, and run again to go on "
                     "from the latest.",
-                    state.global_step, log_dir, error.what()));
+                    checkpoint.global_step, log_dir, error.what()));
   }
   return path;
 }

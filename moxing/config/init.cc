@@ -142,6 +142,8 @@ void init(int argc, const char* const* argv, const ProgramDefaults& defaults) {
   std::optional<std::string> text;
   try {
     text = configure(options);
+  } catch (const FailedPrecondition&) {
+    throw;  // a second call
   } catch (const Error& failure) {
     fmt::print(stderr, "error: {}\n", failure.what());
     std::exit(internal::exit_status_of(failure));

@@ -79,6 +79,10 @@ std::string wrapped_lines(std::string_view lines, size_t width) {
     // The first column is too wide, or there is none and the text begins far to the right: it goes below, to
     // the left.
     const size_t start = line.find_first_not_of(' ');
+    if (start == line.npos) {  // nothing but blanks
+      result += '\n';
+      continue;
+    }
     const std::string_view name = line.substr(0, line.find_last_not_of(' ', column - 1) + 1);
     const bool has_name = column > start;
     if (has_name && name.size() <= width) {

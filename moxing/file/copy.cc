@@ -221,6 +221,26 @@ SyncReport sync(const std::string& from, const std::string& to, bool remove_othe
 
 void rename(const std::string& from, const std::string& to) { rename(from, to, {}); }
 
+namespace {
+
+// What a directory holds that has another name now. One that may not be looked into has been renamed all the
+// same.
+CopyReport moved_report(const Url& directory) {
+  CopyReport report;
+  try {
+    for (const DirectoryEntry& entry : store_of(directory).list(directory, true)) {
+      report.files += !entry.stat.is_directory;
+      report.directories += entry.stat.is_directory;
+      report.bytes += entry.stat.length;
+    }
+  } catch (const Error&) {
+  }
+  report.same_files = report.files;
+  return report;
+}
+
+}  // namespace
+
 CopyReport rename(const std::string& from, const std::string& to, const CopyOptions& given) {
   const Url source = parse_url(from), target = parse_url(to);
   const auto found = store_of(source).stat(source);
@@ -229,19 +249,10 @@ CopyReport rename(const std::string& from, const std::string& to, const CopyOpti
   if (there && (found->is_directory || there->is_directory))
     throw FailedPrecondition(fmt::format("rename: the name '{}' is taken", to));
   if (!source.remote && !target.remote) {
-    CopyReport report{.files = 1, .bytes = found->length, .same_files = 1};
-    if (found->is_directory) {
-      report = {};
-      for (const DirectoryEntry& entry : store_of(source).list(source, true)) {
-        report.files += !entry.stat.is_directory;
-        report.directories += entry.stat.is_directory;
-        report.bytes += entry.stat.length;
-      }
-      report.same_files = report.files;
-    }
     std::error_code error;
     std::filesystem::rename(source.path, target.path, error);
-    if (!error) return report;
+    if (!error && !found->is_directory) return {.files = 1, .bytes = found->length, .same_files = 1};
+    if (!error) return moved_report(target);
     if (error != std::errc::cross_device_link)
       throw IoError(fmt::format("cannot rename '{}' to '{}': {}", from, to, error.message()));
   }

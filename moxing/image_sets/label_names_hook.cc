@@ -37,8 +37,10 @@ class LabelNamesHook : public Hook {
     namespace fs = std::filesystem;
     const fs::path checkpoint = session.checkpoint();
     // The best state lies a level deeper (log_dir/best/checkpoint-<step>).
-    for (const fs::path& directory : {checkpoint, checkpoint.parent_path(),
-                                      checkpoint.parent_path().parent_path(), fs::path(session.log_dir())})
+    const bool is_best = checkpoint.parent_path().filename() == "best";
+    const fs::path above_best = is_best ? checkpoint.parent_path().parent_path() : fs::path();
+    for (const fs::path& directory :
+         {checkpoint, checkpoint.parent_path(), above_best, fs::path(session.log_dir())})
       if (const fs::path list = directory / "labels.txt"; !directory.empty() && is_there_as_file(list))
         return list.string();
     return "";

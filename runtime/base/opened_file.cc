@@ -91,4 +91,28 @@ void append_to(const FileDescriptor& file, const std::string& path, std::string_
   }
 }
 
+HeldDirectory::HeldDirectory(std::string path)
+    : path_(std::move(path)),
+      directory_(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)) {
+  if (directory_.get() < 0) {
+    const int reason = errno;
+    struct stat status {};
+    if (::lstat(path_.c_str(), &status) == 0 && S_ISLNK(status.st_mode))
+      throw IoError(
+          fmt::format("'{}' is a link, which is not followed where files are written; remove it", path_));
+    throw IoError(fmt::format("cannot open the directory '{}': {}", path_, std::strerror(reason)));
+  }
+  held_ = fmt::format("/proc/self/fd/{}", directory_.get());
+  if (::access(held_.c_str(), F_OK) != 0) held_ = path_;  // a system without /proc
+}
+
+std::string HeldDirectory::file(std::string_view name) const { return fmt::format("{}/{}", held_, name); }
+
+std::string HeldDirectory::named(std::string message) const {
+  if (held_ == path_) return message;
+  for (size_t at = 0; (at = message.find(held_ + "/", at)) != message.npos; at += path_.size())
+    message.replace(at, held_.size(), path_);
+  return message;
+}
+
 }  // namespace mox

@@ -37,4 +37,21 @@ FileDescriptor open_kept_file(const std::string& path, unsigned mode = 0644);
 // Adds to the end of a kept file; `path` is for messages. Throws IoError.
 void append_to(const FileDescriptor& file, const std::string& path, std::string_view text);
 
+// A directory that files are written to, held by itself: what somebody puts into its place meanwhile (a link
+// to another directory) is not what is written to.
+class HeldDirectory {
+ public:
+  // Throws IoError if `path` is a link, or no directory.
+  explicit HeldDirectory(std::string path);
+
+  // A path of the file `name` in it, for as long as this object lives.
+  std::string file(std::string_view name) const;
+  // A message about such a path, with the directory's own name in its place.
+  std::string named(std::string message) const;
+
+ private:
+  std::string path_, held_;  // held_: where the system shows what is held; path_ where it does not
+  FileDescriptor directory_;
+};
+
 }  // namespace mox

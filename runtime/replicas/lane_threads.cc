@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include <latch>
+#include <new>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -55,9 +56,12 @@ void require_team_threads(int lanes, int size) {
   std::latch done(1);
   std::string refusal;
   try {
+    asked.reserve(static_cast<size_t>(wanted));
     while (std::ssize(asked) < wanted) asked.emplace_back([&] { done.wait(); });
   } catch (const std::system_error& error) {
     refusal = error.code().message();
+  } catch (const std::bad_alloc&) {
+    refusal = "there is no memory for it";
   }
   done.count_down();
   const size_t got = asked.size();

@@ -31,7 +31,12 @@ size_t heap_peak() { return static_cast<size_t>(std::max<int64_t>(0, peak - begi
 
 }  // namespace mox::fuzz
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define MOX_HAS_ITS_OWN_MALLOC 1
+#endif
+#endif
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(MOX_HAS_ITS_OWN_MALLOC)
 // NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier): the C library's names
 extern "C" {
 

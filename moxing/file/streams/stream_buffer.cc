@@ -1,6 +1,9 @@
 #include "moxing/file/streams/internal/stream_buffer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "runtime/base/error.h"
@@ -61,6 +64,13 @@ StreamBuffer::Bytes StreamBuffer::take(const std::string& key, const std::functi
 }
 
 void StreamBuffer::add(Request request, bool first) {
+  if (threads_.size() < kRequestsAtATime) try {
+      threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
+    } catch (const std::system_error& error) {
+      if (threads_.empty())
+        throw FailedPrecondition(fmt::format(
+            "the system lets this process have no thread to fetch objects with: {}", error.code().message()));
+    }
   const int64_t each = request.bytes / static_cast<int64_t>(request.keys.size());
   for (const std::string& key : request.keys) {
     Piece& piece = pieces_[key];
@@ -73,8 +83,6 @@ void StreamBuffer::add(Request request, bool first) {
     requests_.push_front(std::move(request));
   else
     requests_.push_back(std::move(request));
-  if (threads_.size() < kRequestsAtATime)
-    threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
   requested_.notify_one();
 }
 

@@ -131,7 +131,7 @@ void StreamedFile::read(int64_t offset, std::span<std::byte> out) const {
   const int64_t first = offset / kBlock, last = (end - 1) / kBlock;
   const int64_t before = place_->last_block.exchange(last);
   if (first == before || first == before + 1)
-    place_->forward.fetch_add(first == before ? 0 : 1);
+    place_->forward.fetch_add(last > before ? 1 : 0);  // a read may begin in the block that it leaves
   else
     place_->forward.store(0), place_->announced.store(0);
   if (last > first) announce(first, last + 1);

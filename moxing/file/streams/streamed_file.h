@@ -39,7 +39,9 @@ class StreamedFile {
   const std::unique_ptr<Place> place_;
 };
 
-// An object of at most 256 MiB, whole, compared with its MD5 where the store gives one.
+// An object of at most 256 MiB, whole, compared with its MD5 where the store gives one. It is what is there
+// when it is fetched: of an object that is replaced while data sets read it, passes may see the one or the
+// other.
 std::shared_ptr<const std::string> read_streamed(const std::string& url);
 void will_read_streamed(const std::string& url);
 

@@ -400,7 +400,7 @@ class PickleReader : private PickleInput {
                                                      dtype.is_signed, dtype.is_big_endian));
     if (dtype.size != 1 || dtype.is_signed) return;
     std::string row_major = bytes;
-    if (array.is_fortran && array.shape.size() > 1) {
+    if (array.is_fortran && array.shape.size() > 1 && !bytes.empty()) {
       if (array.shape.size() != 2) fail("an array of more than two axes in Fortran's order");
       const auto rows = static_cast<size_t>(array.shape[0]), columns = static_cast<size_t>(array.shape[1]);
       for (size_t row = 0; row < rows; ++row)

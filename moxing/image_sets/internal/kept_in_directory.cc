@@ -70,8 +70,8 @@ class KeptInDirectory : public KeptImages {
   ~KeptInDirectory() override {
     if (options_.remove_on_finish) {
       std::error_code ignored;  // somebody else may have removed them already
-      fs::remove(path("manifest.txt"), ignored);
-      fs::remove(path("images.bin"), ignored);
+      fs::remove(inside("manifest.txt"), ignored);
+      fs::remove(inside("images.bin"), ignored);
       fs::remove(copy_, ignored);
       fs::remove(options_.directory, ignored);  // if nothing else is in it
     } else if (changed_) {
@@ -175,7 +175,8 @@ class KeptInDirectory : public KeptImages {
     if (now && now->offset == entry.offset) verified_[index] = true;
   }
 
-  std::string path(const char* name) const { return (fs::path(copy_) / name).string(); }
+  std::string path(const char* name) const { return (fs::path(copy_) / name).string(); }  // for messages
+  std::string inside(const char* name) const { return held_->file(name); }
 
   // The first copy that no other process (or data set of this one) uses: it stays locked as long as the file
   // is open.
@@ -183,7 +184,12 @@ class KeptInDirectory : public KeptImages {
     for (int number = 1; number <= kMostCopies; ++number) {
       copy_ = (fs::path(options_.directory) / fmt::format("copy-{}", number)).string();
       make_directories(copy_);
-      file_ = open_kept_file(path("images.bin")).release();
+      held_.emplace(copy_);
+      try {
+        file_ = open_kept_file(inside("images.bin")).release();
+      } catch (const IoError& error) {
+        throw IoError(held_->named(error.what()));
+      }
       if (::flock(file_, LOCK_EX | LOCK_NB) == 0) {
         if (number > 1)
           log_info(fmt::format("the cache '{}' is in use; this process keeps a copy of its own, '{}'",
@@ -210,15 +216,15 @@ class KeptInDirectory : public KeptImages {
   void save_manifest() {
     try {
       if (::fsync(file_) != 0) throw IoError(std::strerror(errno));
-      write_file_atomically(path("manifest.txt"), manifest_text(options_.identity, entries_));
+      write_file_atomically(inside("manifest.txt"), manifest_text(options_.identity, entries_));
     } catch (const Error& error) {
-      log_warning(
-          fmt::format("the cache '{}' cannot be completed and will be made anew: {}", copy_, error.what()));
+      log_warning(fmt::format("the cache '{}' cannot be completed and will be made anew: {}", copy_,
+                              held_->named(error.what())));
     }
   }
 
   void load_manifest() {
-    const std::string name = path("manifest.txt");
+    const std::string name = inside("manifest.txt");
     if (!is_there(name)) return;
     struct stat status {};
     if (::fstat(file_, &status) != 0)
@@ -232,6 +238,7 @@ class KeptInDirectory : public KeptImages {
 
   const KeptDirectory options_;
   std::string copy_;
+  std::optional<HeldDirectory> held_;
   int file_ = -1;
   std::mutex mutex_;
   KeptEntries entries_;

@@ -23,6 +23,7 @@ struct CompileContext {
   std::shared_ptr<Execution> execution;
   uint64_t stages = 0;
   bool one_order = false;  // a shuffle gives every pass of every pipeline the same order
+  uint64_t part = 0;       // of a zip or an interleave, whose shuffles must not give all the same order
 
   // A number for each stage that draws random numbers or caches, in the order of the chain: operations
   // appended above, and those without randomness, do not change it.

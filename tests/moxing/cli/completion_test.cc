@@ -63,7 +63,7 @@ TEST(BashCompletion, KnowsCommandsAndOptions) {
 TEST(BashCompletion, KnowsTheOptionsOfPrograms) {
   EXPECT_THAT(completed_by_bash("_mox_program", {"fashion_lenet", "--batch_s"}),
               ElementsAre("--batch_size="));
-  EXPECT_THAT(completed_by_bash("_mox_program", {"fashion_lenet", "--drop"}), ElementsAre("--dropout="));
+  EXPECT_THAT(completed_by_bash("_mox_program", {"fashion_lenet", "--dropo"}), ElementsAre("--dropout="));
   EXPECT_THAT(completed_by_bash("_mox_program", {"fashion_lenet", "x"}), IsEmpty());
 }
 
@@ -92,7 +92,7 @@ Words completed_by_zsh(const Words& words) {
 }
 
 TEST(ZshCompletion, KnowsCommandsAndOptions) {
-  if (std::system("command -v zsh >/dev/null") != 0) GTEST_SKIP() << "zsh is not installed";
+  if (std::system("command -v zsh >/dev/null") != 0) GTEST_SKIP() << "needs zsh";
   EXPECT_THAT(completed_by_zsh({"mox", ""}), Contains("checkpoint:Inspect checkpoints"));
   EXPECT_THAT(completed_by_zsh({"mox", "checkpoint", ""}), Contains(testing::StartsWith("verify:")));
   EXPECT_THAT(completed_by_zsh({"mox", "convert", "--s"}), Contains("--shards:Number of files (default 1)"));

@@ -37,5 +37,9 @@ TEST(WrappedText, TheEnvironmentNamesTheWidth) {
   for (const char* nonsense : {"", "x", "-3", "50x"}) EXPECT_EQ(width_with(nonsense), without) << nonsense;
 }
 
+TEST(WrappedLines, OfBlanksAloneAreEmpty) {
+  EXPECT_EQ(wrapped_lines(std::string(50, ' ') + "\nnext", 20), "\nnext\n");
+}
+
 }  // namespace
 }  // namespace mox

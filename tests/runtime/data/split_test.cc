@@ -56,6 +56,15 @@ TEST(Split, TakeAndSkipOfAShuffleShareNothingWhateverTheSeed) {
 }
 
 // A number of steps of endless data is no part: each of its passes has an order of its own.
+// Else the elements of two parts would always meet the same partners.
+TEST(Split, TakeOfAZipOfShufflesPairsThemAtRandom) {
+  Pipeline pipeline(Dataset::zip({numbers(100).shuffle(100), numbers(100).shuffle(100)}).take(80).batch(80),
+                    {});
+  Batch batch;
+  ASSERT_TRUE(pipeline.next(&batch));
+  EXPECT_NE(data_testing::rows_of(batch, 0), data_testing::rows_of(batch, 1));
+}
+
 TEST(Split, TakeOfARepeatedShuffleStaysAsItWas) {
   const auto data = numbers(20).shuffle(20).repeat().take(40);
   const Numbers values = all_of(data, 7);

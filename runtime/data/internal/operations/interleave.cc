@@ -167,11 +167,16 @@ class InterleaveNode : public Node {
   Compiled compile(CompileContext& context) const override {
     std::vector<std::unique_ptr<Stream>> streams;
     std::vector<std::shared_ptr<const ElementEvaluator>> evaluators;
+    const uint64_t outer = context.part;
+    uint64_t number = 0;
     for (const auto& input : inputs_) {
+      if (number > 0) context.part = mix_hash(outer, number);
+      ++number;
       Compiled compiled = input->compile(context);
       evaluators.push_back(compiled.evaluator);
       streams.push_back(compiled.take_stream());
     }
+    context.part = outer;
     const auto places = std::min(static_cast<size_t>(cycle_), streams.size());
     return {.indexed = nullptr,
             .stream =

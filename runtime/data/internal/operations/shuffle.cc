@@ -139,8 +139,8 @@ class ShuffleNode : public UnaryNode {
     Compiled compiled = child()->compile(context);
     const uint64_t stage = context.new_stage();
     const bool one_order = once_ || context.one_order;
-    const uint64_t seed =
-        one_order ? mix_hash(once_.value_or(0), stable_hash("shuffle_once")) : context.stage_seed(stage);
+    const uint64_t seed = one_order ? mix_hash(once_.value_or(context.part), stable_hash("shuffle_once"))
+                                    : context.stage_seed(stage);
     const uint64_t window = buffer_size_;
     if (compiled.indexed && window >= compiled.indexed->size()) {
       compiled.indexed = std::make_shared<PermutedIndexed>(compiled.indexed, seed, one_order);

@@ -191,10 +191,13 @@ class ZipNode : public Node {
   Compiled compile(CompileContext& context) const override {
     std::vector<Compiled> compiled;
     std::vector<std::shared_ptr<const ElementEvaluator>> evaluators;
-    for (const auto& part : parts_) {
-      compiled.push_back(part->compile(context));
+    const uint64_t outer = context.part;
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      if (i > 0) context.part = mix_hash(outer, i);
+      compiled.push_back(parts_[i]->compile(context));
       evaluators.push_back(compiled.back().evaluator);
     }
+    context.part = outer;
     Compiled result;
     result.evaluator = std::make_shared<ZipEvaluator>(std::move(evaluators));
     if (std::all_of(compiled.begin(), compiled.end(),
