@@ -28,11 +28,13 @@
 #include "ops/processor/lanes_avx2.h"
 #endif
 
-namespace mox::lanes::inline MOX_LANES {
+namespace mox::lanes {
+inline namespace MOX_LANES {
 
 // Of a cache line: whether one vector fills it. Halves of lines do not go around the caches well.
 inline constexpr bool kFillsLine = kLanes * sizeof(float) == 64;
 
 inline void finish_streams() { _mm_sfence(); }
 
-}  // namespace mox::lanes::inline MOX_LANES
+}  // namespace MOX_LANES
+}  // namespace mox::lanes

@@ -7,7 +7,8 @@
 
 #define MOX_LANES avx2
 
-namespace mox::lanes::inline MOX_LANES {
+namespace mox::lanes {
+inline namespace MOX_LANES {
 
 using Vector = __m256;
 struct Mask {
@@ -72,4 +73,5 @@ inline void transpose(const Vector* rows, Vector* columns) {
   }
 }
 
-}  // namespace mox::lanes::inline MOX_LANES
+}  // namespace MOX_LANES
+}  // namespace mox::lanes

@@ -13,7 +13,8 @@
 #define MOX_LANES avx512
 #endif
 
-namespace mox::lanes::inline MOX_LANES {
+namespace mox::lanes {
+inline namespace MOX_LANES {
 
 using Vector = __m512;
 using Mask = __mmask16;
@@ -92,4 +93,5 @@ inline void transpose(const Vector* rows, Vector* columns) {
   }
 }
 
-}  // namespace mox::lanes::inline MOX_LANES
+}  // namespace MOX_LANES
+}  // namespace mox::lanes

@@ -197,7 +197,8 @@ class RunUpload::Implementation {
         copy(from, to);
       files_[name] = seen;
     } catch (const Error&) {
-      const bool changed = !mox::is_there(from) || Seen{file::stat(from).length, file::stat(from).mtime} != seen;
+      const bool changed =
+          !mox::is_there(from) || Seen{file::stat(from).length, file::stat(from).mtime} != seen;
       if (!changed) throw;
       if (seen.length <= kMostInMemory && mox::is_there(from)) throw;
     }

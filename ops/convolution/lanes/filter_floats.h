@@ -3,7 +3,8 @@
 
 #include "ops/convolution/lanes/filter_tiles.h"
 
-namespace mox::filter_conversion::inline MOX_LANES {
+namespace mox::filter_conversion {
+inline namespace MOX_LANES {
 namespace {
 
 // lines[c] = column c of kLanes rows; columns is a multiple of kLanes.
@@ -101,4 +102,5 @@ ConvertStrips float_converter(Conversion conversion, Writing writing) {
 }
 
 }  // namespace
-}  // namespace mox::filter_conversion::inline MOX_LANES
+}  // namespace MOX_LANES
+}  // namespace mox::filter_conversion

@@ -11,7 +11,8 @@
 #include "ops/convolution/filter_conversion.h"
 #include "ops/processor/lanes.h"
 
-namespace mox::filter_conversion::inline MOX_LANES {
+namespace mox::filter_conversion {
+inline namespace MOX_LANES {
 
 using namespace lanes;
 
@@ -72,4 +73,5 @@ inline void for_each_tile(const Filter& f, int64_t first, int64_t last, const Bo
   if constexpr (kWriting == Writing::kStreamed) finish_streams();
 }
 
-}  // namespace mox::filter_conversion::inline MOX_LANES
+}  // namespace MOX_LANES
+}  // namespace mox::filter_conversion

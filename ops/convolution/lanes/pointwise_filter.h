@@ -15,7 +15,8 @@
 #include "ops/convolution/internal/pointwise_filter_tasks.h"
 #include "ops/processor/lanes.h"
 
-namespace mox::pointwise_filter::inline MOX_LANES {
+namespace mox::pointwise_filter {
+inline namespace MOX_LANES {
 
 using namespace lanes;
 
@@ -267,4 +268,5 @@ struct Singles {
   static void pack(const float* line, const float*, float* to) { store(to, load(line)); }
 };
 
-}  // namespace mox::pointwise_filter::inline MOX_LANES
+}  // namespace MOX_LANES
+}  // namespace mox::pointwise_filter

@@ -4,7 +4,8 @@
 #include "ops/matmul/internal/outer_product.h"
 #include "ops/processor/lanes.h"
 
-namespace mox::outer_product::inline MOX_LANES {
+namespace mox::outer_product {
+inline namespace MOX_LANES {
 namespace {
 
 using namespace lanes;
@@ -60,4 +61,5 @@ void compute_panel(const OuterProduct& p, int64_t first, int64_t rows, float* pa
 }
 
 }  // namespace
-}  // namespace mox::outer_product::inline MOX_LANES
+}  // namespace MOX_LANES
+}  // namespace mox::outer_product

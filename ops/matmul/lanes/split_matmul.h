@@ -6,7 +6,8 @@
 #include "ops/matmul/internal/split_matmul.h"
 #include "ops/processor/lanes.h"
 
-namespace mox::split_matmul_detail::inline MOX_LANES {
+namespace mox::split_matmul_detail {
+inline namespace MOX_LANES {
 namespace {
 
 using namespace lanes;
@@ -84,4 +85,5 @@ void sum_terms(const SplitMatmul& p, int64_t first, int64_t last, float* y) {
 }
 
 }  // namespace
-}  // namespace mox::split_matmul_detail::inline MOX_LANES
+}  // namespace MOX_LANES
+}  // namespace mox::split_matmul_detail

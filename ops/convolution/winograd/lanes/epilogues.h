@@ -8,7 +8,8 @@
 #include "ops/convolution/winograd/lanes/pixels_ahead.h"
 #include "ops/convolution/winograd/lanes/transforms.h"
 
-namespace mox::winograd::inline MOX_LANES {
+namespace mox::winograd {
+inline namespace MOX_LANES {
 
 // Outputs of one tile and block of channels: pixels [0, rows) x [0, columns) of what the transform made.
 struct OutputPlace {
@@ -169,4 +170,5 @@ class EpilogueAhead {
   std::array<PixelsAhead<float>, 3> images_;
 };
 
-}  // namespace mox::winograd::inline MOX_LANES
+}  // namespace MOX_LANES
+}  // namespace mox::winograd

@@ -7,7 +7,8 @@
 #include "ops/convolution/winograd/internal/tiles.h"
 #include "ops/processor/lanes.h"
 
-namespace mox::winograd::inline MOX_LANES {
+namespace mox::winograd {
+inline namespace MOX_LANES {
 
 using namespace lanes;
 
@@ -94,4 +95,5 @@ class PixelsAhead {
   const Element *at_ = nullptr, *end_ = nullptr;
 };
 
-}  // namespace mox::winograd::inline MOX_LANES
+}  // namespace MOX_LANES
+}  // namespace mox::winograd

@@ -6,7 +6,8 @@
 
 #include "ops/convolution/winograd/lanes/transforms.h"
 
-namespace mox::winograd::inline MOX_LANES {
+namespace mox::winograd {
+inline namespace MOX_LANES {
 
 // What a term of a sum is: a number, or two bfloat16 numbers in the place of one, the first in its lower
 // half, whose products are added up in float32.
@@ -232,4 +233,5 @@ inline void accumulate_tiles(const float* a, const float* b, float* c, int64_t r
   multiply<Singles, TilesAre::kTerms>(a, rows, b, columns, c, columns, rows, columns, k, accumulate);
 }
 
-}  // namespace mox::winograd::inline MOX_LANES
+}  // namespace MOX_LANES
+}  // namespace mox::winograd

@@ -11,7 +11,8 @@
 #include "ops/convolution/winograd/lanes/taps.h"
 #include "ops/convolution/winograd/lanes/transforms.h"
 
-namespace mox::winograd::inline MOX_LANES {
+namespace mox::winograd {
+inline namespace MOX_LANES {
 
 // Floats from one point's matrix to the next, from row to row, and from one block of kLanes columns to the
 // next.
@@ -405,4 +406,5 @@ void finish_filter(const Problem& p, const float* sums, int64_t parts, const Str
   finish_filter<Contraction<Tile, R>>(p, sums, parts, strides, filters, first, last);
 }
 
-}  // namespace mox::winograd::inline MOX_LANES
+}  // namespace MOX_LANES
+}  // namespace mox::winograd

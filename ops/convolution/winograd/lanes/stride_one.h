@@ -8,7 +8,8 @@
 #include "ops/convolution/winograd/lanes/products.h"
 #include "ops/convolution/winograd/lanes/stages.h"
 
-namespace mox::winograd::inline MOX_LANES {
+namespace mox::winograd {
+inline namespace MOX_LANES {
 namespace {
 
 // Plain matrices, as the products here want them: u [in][out], sums [out][in].
@@ -163,4 +164,5 @@ const Kernels& kernels(int tile, int window) {
 }
 
 }  // namespace
-}  // namespace mox::winograd::inline MOX_LANES
+}  // namespace MOX_LANES
+}  // namespace mox::winograd

@@ -7,7 +7,8 @@
 #include "ops/convolution/winograd/lanes/products.h"
 #include "ops/convolution/winograd/lanes/strided_transforms.h"
 
-namespace mox::winograd::inline MOX_LANES {
+namespace mox::winograd {
+inline namespace MOX_LANES {
 namespace {
 
 constexpr int kPoints = kStridedPoints * kStridedPoints, kFilters = kStridedFilters * kStridedFilters;
@@ -116,4 +117,5 @@ const Kernels& strided_kernels(Step step, int64_t before) {
 }
 
 }  // namespace
-}  // namespace mox::winograd::inline MOX_LANES
+}  // namespace MOX_LANES
+}  // namespace mox::winograd

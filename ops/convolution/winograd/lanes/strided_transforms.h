@@ -13,7 +13,8 @@
 
 #include "ops/convolution/winograd/lanes/stages.h"
 
-namespace mox::winograd::inline MOX_LANES {
+namespace mox::winograd {
+inline namespace MOX_LANES {
 
 inline constexpr int kStridedPoints = 9, kStridedFilters = 6, kStridedOutputs = 4;  // of a line
 
@@ -202,4 +203,5 @@ template <int Before>
 using StridedImageOutputs = StridedContraction<kStridedPoints, 8, strided_image_results<Before>>;
 using StridedFilterOutputs = StridedContraction<kStridedFilters, 3, strided_filter_results>;
 
-}  // namespace mox::winograd::inline MOX_LANES
+}  // namespace MOX_LANES
+}  // namespace mox::winograd

@@ -8,7 +8,8 @@
 
 #include "ops/convolution/winograd/lanes/transforms.h"
 
-namespace mox::winograd::inline MOX_LANES {
+namespace mox::winograd {
+inline namespace MOX_LANES {
 
 // Taps are transposed a vector of them at a time; fewer than half of one are moved by themselves.
 template <int kTaps>
@@ -62,4 +63,5 @@ void store_taps(const Vector* taps, float* at, int64_t distance) {
   }
 }
 
-}  // namespace mox::winograd::inline MOX_LANES
+}  // namespace MOX_LANES
+}  // namespace mox::winograd

@@ -11,7 +11,8 @@
 #include "ops/convolution/winograd/internal/tiles.h"
 #include "ops/processor/lanes.h"
 
-namespace mox::winograd::inline MOX_LANES {
+namespace mox::winograd {
+inline namespace MOX_LANES {
 
 using namespace lanes;
 
@@ -224,4 +225,5 @@ inline void contract(const float* products, int64_t stride, Vector* result) {
   for (int i = 0; i < N; ++i) combine_products<Tile, N>(rows + i * Tile, 1, result + i * N, 1);
 }
 
-}  // namespace mox::winograd::inline MOX_LANES
+}  // namespace MOX_LANES
+}  // namespace mox::winograd

@@ -5,7 +5,8 @@
 
 #include "ops/convolution/winograd/lanes/stages.h"
 
-namespace mox::winograd::inline MOX_LANES {
+namespace mox::winograd {
+inline namespace MOX_LANES {
 namespace {
 
 constexpr int kTile = 6, kWindow = 3, kOutputs = 4;
@@ -156,4 +157,5 @@ constexpr WideKernels kKernels{
     }};
 
 }  // namespace
-}  // namespace mox::winograd::inline MOX_LANES
+}  // namespace MOX_LANES
+}  // namespace mox::winograd
