@@ -27,6 +27,7 @@
 #include "moxing/image_sets/internal/kept_images.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/opened_file.h"
 #include "runtime/base/random.h"
 #include "tests/support/temporary_directory.h"
 
@@ -113,12 +114,17 @@ class Layout {
   uint64_t draw(uint64_t bound) { return random_.below(position_++, bound); }
 
   void put(const std::string& name, uint64_t kind) {
-    const fs::path at = inside() / name;
     std::error_code error;
-    // Not through a link of our own: then it would be us who touch what is outside.
-    const fs::path parent = fs::weakly_canonical(inside(), error) / fs::path(name).parent_path() / "";
-    if (fs::weakly_canonical(at.parent_path(), error) / "" != parent) return;
-    fs::create_directories(at.parent_path(), error);
+    // Below a directory that is held: else a run that renames one meanwhile, or a link of our own, could make
+    // it us who touch what is outside.
+    const fs::path parent = fs::path(name).parent_path();
+    const FileDescriptor top(::open(inside().c_str(), O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+    if (!parent.empty()) ::mkdirat(top.get(), parent.c_str(), 0755);
+    const FileDescriptor held(
+        parent.empty() ? ::dup(top.get())
+                       : ::openat(top.get(), parent.c_str(), O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+    if (held.get() < 0) return;
+    const fs::path at = fs::path("/proc/self/fd/" + std::to_string(held.get())) / fs::path(name).filename();
     fs::remove_all(at, error);
     text_ += " " + name + ":" + std::to_string(kind);
     switch (kind) {
@@ -132,7 +138,7 @@ class Layout {
         fs::create_symlink(outside() / "new", at, error);  // of a file that a writer would make
         break;
       case 3:
-        fs::create_symlink(at, at, error);  // of itself
+        fs::create_symlink(at.filename(), at, error);  // of itself
         break;
       case 4:
         ::mkfifo(at.c_str(), 0666);
@@ -155,19 +161,24 @@ class Layout {
         fs::create_directory(at, error);
         break;
       case 8:
-        std::ofstream(at, std::ios::binary) << std::string(draw(100), static_cast<char>(draw(256)));
+        write_new(at, std::string(draw(100), static_cast<char>(draw(256))));
         break;
       case 9:
         fs::create_hard_link(outside() / "secret", at, error);
         break;
       case 10:
-        std::ofstream(at) << "of another user";
-        if (::chown(at.c_str(), 65534, 65534) != 0) break;
-        fs::permissions(at, fs::perms::none, error);
+        write_new(at, "of another user");
+        if (::lchown(at.c_str(), 65534, 65534) != 0) break;
+        fs::permissions(at, fs::perms::none, fs::perm_options::replace | fs::perm_options::nofollow, error);
         break;
       default:
         fs::create_symlink("/proc/self/mem", at, error);
     }
+  }
+
+  static void write_new(const fs::path& at, const std::string& content) {
+    const FileDescriptor file(::open(at.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+    if (file.get() >= 0 && ::write(file.get(), content.data(), content.size()) < 0) std::perror("write");
   }
 
   fs::path top_;
