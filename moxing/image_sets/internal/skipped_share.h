@@ -1,5 +1,9 @@
 // The share of each class that is skipped because its images cannot be read: above a limit, a network would
 // learn, or be measured on, other classes than the data have.
+//
+// Each process counts what it has met itself, against the size of the whole class: of R ranks each meets
+// about a part in R of the bad ones in a pass, so that a share above the limit is found after more passes, or
+// not at all.
 #pragma once
 
 #include <cstdint>
