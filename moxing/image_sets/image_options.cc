@@ -36,11 +36,19 @@ OnBadSample on_bad_sample_from_string(std::string_view name) {
 }
 
 void BadSamples::add(int64_t index, const std::string& reason, int64_t limit) {
+  count_one(index, reason, limit, true);
+}
+
+void BadSamples::add_of_another_rank(int64_t index, const std::string& reason, int64_t limit) {
+  count_one(index, reason, limit, false);
+}
+
+void BadSamples::count_one(int64_t index, const std::string& reason, int64_t limit, bool logs) {
   constexpr size_t kMostReasons = 1000, kShown = 5;
   const std::lock_guard lock(mutex_);
   if (!indices_.insert(index).second) return;
   if (reasons_.size() < kMostReasons) reasons_.push_back(reason);
-  log_warning(fmt::format("sample {} is skipped ({} so far): {}", index, indices_.size(), reason));
+  if (logs) log_warning(fmt::format("sample {} is skipped ({} so far): {}", index, indices_.size(), reason));
   if (std::ssize(indices_) <= limit) return;
   const std::span shown(reasons_.data(), std::min(kShown, reasons_.size()));
   throw DataError(

@@ -22,16 +22,21 @@ enum class OnBadSample {
 // "error" or "skip"; throws InvalidArgument for another name.
 OnBadSample on_bad_sample_from_string(std::string_view name);
 
-// The samples that were skipped. Safe from any thread.
+// The samples that were skipped; in a job of several ranks by any of them, since they tell each other between
+// steps, and at the end of an evaluation. Safe from any thread.
 class BadSamples {
  public:
   // Counts sample `index`, once however often it is met. Throws DataError, listing some, when more than
   // `limit` are counted.
   void add(int64_t index, const std::string& reason, int64_t limit);
+  // The same for one that another rank has met, and logged.
+  void add_of_another_rank(int64_t index, const std::string& reason, int64_t limit);
   int64_t count() const;
   std::vector<std::string> reasons() const;  // in order of discovery; at most the first thousand
 
  private:
+  void count_one(int64_t index, const std::string& reason, int64_t limit, bool logs);
+
   mutable std::mutex mutex_;
   std::set<int64_t> indices_;
   std::vector<std::string> reasons_;
@@ -75,10 +80,11 @@ struct ImageOptions {
   // With kSkip, a position always holds the same sample, so that order and resuming stay exact; a substitute
   // is counted in its own place as well.
   OnBadSample on_bad_sample = OnBadSample::kError;
-  int64_t max_bad_samples = 100;  // kSkip: more than these end the run
+  int64_t max_bad_samples = 100;  // kSkip: more than these, of all ranks, end the run
   // kSkip: more than this share of a class ends the run, 0 to 1 (any); of files with one label each. Where
   // the sizes of classes are known by reading alone (TFRecord), once all samples were met, or 20 bad ones of
-  // the class.
+  // the class. In a job of several ranks what all have read counts: they tell each other between steps, and
+  // at the end of an evaluation or prediction, and end together.
   double max_bad_share = 0.5;
 
   ImageCache cache = ImageCache::kNone;

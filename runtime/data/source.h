@@ -6,6 +6,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/base/random.h"
@@ -55,6 +56,14 @@ class RandomAccessSource {
   virtual bool view(int64_t /*first*/, int64_t /*count*/, std::vector<Array>* /*rows*/) const {
     return false;
   }
+
+  // What reading has shown about samples that a job of several ranks counts together, such as those that
+  // cannot be read: what is new since the last call, "" if nothing is. Text for add_findings of the same
+  // source in the other ranks.
+  virtual std::string take_findings() const { return ""; }
+  // What another rank's source has taken. Throws what `read` throws where the counts of all ranks are above a
+  // limit, and DataError for what the same source cannot have found.
+  virtual void add_findings(std::string_view /*findings*/) const {}
 
   // Kind and content in a line, without directories ("idx 60000 x uint8[28, 28], crc 1a2b3c4d"): part of a
   // cursor's fingerprint, so two sources of different content should differ here where that is cheap to know.

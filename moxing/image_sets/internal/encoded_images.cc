@@ -15,6 +15,7 @@
 #include "moxing/image/decode.h"
 #include "moxing/image/resample.h"
 #include "moxing/image_sets/internal/kept_images.h"
+#include "moxing/image_sets/internal/sample_findings.h"
 #include "moxing/image_sets/internal/skipped_share.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -98,13 +99,30 @@ class AugmentedImages : public RandomAccessSource {
         reason = error.what();
       }
       if (is_read) {
-        if (skipped_) skipped_->add_good(at, class_in(components[1]));
+        if (!skipped_) return;
+        const int32_t number = class_in(components[1]);
+        if (skipped_->add_good(at, number)) findings_.add_good(at, number);
         return;
       }
+      const int32_t number = skipped_ ? class_in(components[1]) : kUnknownClass;
+      findings_.add_bad(at, number, reason);
       options_.bad_samples->add(at, reason, options_.max_bad_samples);
-      if (skipped_) skipped_->add_bad(at, class_in(components[1]), reason);
+      if (skipped_) skipped_->add_bad(at, number, reason);
       at = (at + 1) % size();
       if (attempt >= size()) throw DataError("no sample of the data set can be read; the first: " + reason);
+    }
+  }
+
+  std::string take_findings() const override { return findings_.take(); }
+  void add_findings(std::string_view text) const override {
+    for (const SampleFinding& finding : findings_from_text(text, size())) {
+      if (finding.is_good) {
+        if (skipped_) skipped_->add_good(finding.index, finding.number);
+        continue;
+      }
+      findings_.note_bad_elsewhere(finding.index);
+      options_.bad_samples->add_of_another_rank(finding.index, finding.reason, options_.max_bad_samples);
+      if (skipped_) skipped_->add_bad(finding.index, finding.number, finding.reason);
     }
   }
 
@@ -246,6 +264,7 @@ class AugmentedImages : public RandomAccessSource {
   std::vector<TensorType> signature_;
   std::unique_ptr<KeptImages> kept_;
   std::unique_ptr<SkippedShare> skipped_;  // kSkip, one class each
+  mutable SampleFindings findings_;        // for the other ranks
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Worker>> free_;
 };

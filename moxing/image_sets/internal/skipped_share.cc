@@ -11,12 +11,13 @@ namespace mox::data::internal {
 SkippedShare::SkippedShare(int64_t samples, std::vector<int64_t> class_sizes, double limit)
     : samples_(samples), sizes_(std::move(class_sizes)), limit_(limit), met_(static_cast<size_t>(samples)) {}
 
-void SkippedShare::add_good(int64_t index, int64_t number) {
-  if (!sizes_.empty()) return;
+bool SkippedShare::add_good(int64_t index, int64_t number) {
+  if (!sizes_.empty()) return false;
   const std::lock_guard lock(mutex_);
-  if (!is_new(index)) return;
+  if (!is_new(index)) return false;
   ++counts_[number].good;
   if (number_met_ == samples_) judge_all();
+  return true;
 }
 
 void SkippedShare::add_bad(int64_t index, int64_t number, const std::string& reason) {

@@ -1,9 +1,7 @@
 // The share of each class that is skipped because its images cannot be read: above a limit, a network would
 // learn, or be measured on, other classes than the data have.
 //
-// Each process counts what it has met itself, against the size of the whole class: of R ranks each meets
-// about a part in R of the bad ones in a pass, so that a share above the limit is found after more passes, or
-// not at all.
+// The samples of all ranks count: what others have met comes through RandomAccessSource::add_findings.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +21,9 @@ class SkippedShare {
 
   static constexpr int64_t kTelling = 20;
 
-  // Sample `index`, of class `number`, was read. Throws DataError as `add_bad` does.
-  void add_good(int64_t index, int64_t number);
+  // Sample `index`, of class `number`, was read. Throws DataError as `add_bad` does. Whether this is news: it
+  // counts, and was not met before.
+  bool add_good(int64_t index, int64_t number);
   // It cannot be read; `number` is negative where the class is not known. Throws DataError when more than the
   // limit of a class are bad.
   void add_bad(int64_t index, int64_t number, const std::string& reason);

@@ -53,6 +53,10 @@ void Node::append_contents(std::vector<std::string>* lines) const {
   for (const NodePtr& child : children()) child->append_contents(lines);
 }
 
+void Node::append_sources(std::vector<const RandomAccessSource*>* sources) const {
+  for (const NodePtr& child : children()) child->append_sources(sources);
+}
+
 int64_t Node::requested_prefetch() const {
   int64_t most = 0;
   for (const auto& child : children()) most = std::max(most, child->requested_prefetch());

@@ -77,6 +77,9 @@ class Node {
   // What content_sample gives.
   virtual void append_contents(std::vector<std::string>* lines) const;
 
+  // The random-access sources below, in the order of the operations; one that occurs twice comes twice.
+  virtual void append_sources(std::vector<const RandomAccessSource*>* sources) const;
+
   // How many elements `prefetch` asks to keep ready, counted in this node's elements.
   virtual int64_t requested_prefetch() const;
 

@@ -150,6 +150,10 @@ class SourceNode : public Node {
                   contents_.begin() + static_cast<std::ptrdiff_t>(std::min(room, contents_.size())));
   }
 
+  void append_sources(std::vector<const RandomAccessSource*>* sources) const override {
+    sources->push_back(source_.get());
+  }
+
   Element probe() const override {
     Element element = zero_element(signature());
     if (source_->size() == 0) return element;

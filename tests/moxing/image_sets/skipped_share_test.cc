@@ -7,6 +7,7 @@
 #include "moxing/image_sets/image_folder.h"
 #include "moxing/image_sets/image_records.h"
 #include "runtime/base/error.h"
+#include "runtime/data/findings.h"
 #include "runtime/data/pipeline.h"
 #include "tests/moxing/image/images.h"
 #include "tests/support/temporary_directory.h"
@@ -57,26 +58,70 @@ TEST(SkippedShare, OfAClassOfAFolder) {
   EXPECT_THROW(folder_of(directory, 0, 0, skipping(1.5)), InvalidArgument);
 }
 
+// `bad` of class 1, which has every other record, cannot be read.
+Dataset records_in(const TemporaryDirectory& directory, int count, int bad) {
+  TfRecordWriter writer(directory.file("r"));
+  for (int i = 0; i < count; ++i) {
+    const std::string encoded = i % 2 == 1 && i / 2 < bad ? "no image" : small_jpeg(static_cast<uint64_t>(i));
+    const std::string bytes = serialize_example({{"image/encoded", std::vector<std::string>{encoded}},
+                                                 {"image/class/label", std::vector<int64_t>{i % 2}}});
+    writer.write(as_bytes(std::string_view(bytes)));
+  }
+  writer.close();
+  return image_classification_tfrecord(directory.file("r"), {.image = skipping(), .num_classes = 2});
+}
+
 // The labels of records are known as they are read: a class is judged after a pass, or 20 bad ones.
 TEST(SkippedShare, OfAClassOfRecords) {
   const TemporaryDirectory directory;
-  const auto records = [&](int count, int bad) {
-    TfRecordWriter writer(directory.file("r"));
-    for (int i = 0; i < count; ++i) {
-      const std::string encoded =
-          i % 2 == 1 && i / 2 < bad ? "no image" : small_jpeg(static_cast<uint64_t>(i));
-      const std::string bytes = serialize_example({{"image/encoded", std::vector<std::string>{encoded}},
-                                                   {"image/class/label", std::vector<int64_t>{i % 2}}});
-      writer.write(as_bytes(std::string_view(bytes)));
-    }
-    writer.close();
-    return image_classification_tfrecord(directory.file("r"), {.image = skipping(), .num_classes = 2});
-  };
+  const auto records = [&](int count, int bad) { return records_in(directory, count, bad); };
   EXPECT_EQ(samples_of(records(12, 3).repeat(2)), 24);
   EXPECT_THAT(message_of<DataError>([&] { samples_of(records(12, 4)); }),
               HasSubstr("4 of the 6 images of class 1 that were read so far"));
   EXPECT_THAT(message_of<DataError>([&] { samples_of(records(100, 30).take(60)); }),
               HasSubstr("20 of the 20 images of class 1 that were read so far"));
+}
+
+// Two ranks, neither of which meets enough of them by itself.
+TEST(SkippedShare, OfWhatAnotherRankHasRead) {
+  const TemporaryDirectory directory;
+  ImageOptions options = skipping(0.4);
+  options.bad_samples = std::make_shared<BadSamples>();
+  folder_of(directory, 0, 0, options);
+  for (const char* name : {"set/a/0.jpg", "set/a/2.jpg"}) directory.write(name, "no image");
+  const ImageClassificationRaw folder(directory.file("set"));
+  const Dataset one = folder.dataset(options), other = folder.dataset(skipping(0.4));
+  EXPECT_EQ(take_findings(one), "");
+  samples_of(one.take(1));
+  samples_of(other.skip(2));
+  const std::string found = take_findings(one), found_by_other = take_findings(other);
+  EXPECT_EQ(take_findings(one), "");  // told once
+  EXPECT_EQ(options.bad_samples->count(), 1);
+  for (const auto& [dataset, findings] : {std::pair(one, found_by_other), {other, found}})
+    EXPECT_THAT(message_of<DataError>([&] { add_findings(dataset, findings); }),
+                HasSubstr("2 of the 4 images of class 0"));
+  EXPECT_EQ(options.bad_samples->count(), 2);
+  EXPECT_EQ(take_findings(one), "");  // what others have told is not told on
+  options.max_bad_samples = 1;
+  options.bad_samples = nullptr;
+  const Dataset strict = folder.dataset(options);
+  samples_of(strict.take(1));
+  EXPECT_THAT(message_of<DataError>([&] { add_findings(strict, found_by_other); }),
+              HasSubstr("2 samples cannot be read, more than the limit of 1"));
+  for (const char* text : {"nonsense", "0 4:", "1 3:abc", "0 3:abc", "0 8:12 0 0 0:", "0 9:0 0 0 90:x"})
+    EXPECT_THROW(add_findings(one, text), DataError) << text;
+}
+
+// The sizes of classes come from the samples that all have read.
+TEST(SkippedShare, OfRecordsThatOtherRanksHaveRead) {
+  const TemporaryDirectory directory;
+  const Dataset one = records_in(directory, 12, 4), other = records_in(directory, 12, 4);
+  samples_of(one.take(4));
+  samples_of(other.skip(4));
+  const std::string found = take_findings(one), found_by_other = take_findings(other);
+  for (const auto& [dataset, findings] : {std::pair(one, found_by_other), {other, found}})
+    EXPECT_THAT(message_of<DataError>([&] { add_findings(dataset, findings); }),
+                HasSubstr("4 of the 6 images of class 1 that were read so far"));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "moxing/engine/session/internal/training/failing_together.h"
 #include "moxing/job/facts.h"
 #include "runtime/base/error.h"
+#include "runtime/data/findings.h"
 #include "runtime/job/agreement.h"
 #include "runtime/job/job.h"
 
@@ -57,7 +58,21 @@ Evaluation Evaluator::evaluate(const std::function<bool()>& give_up, PassObserve
     error = std::current_exception();
   }
   if (keep && any_has_failed(job(), error)) fail_together(job(), error, keep);
+  share_samples_read(keep);
   return state.finish(job(), dataset_.describe());
+}
+
+// Of samples that cannot be read those of all ranks count.
+void Evaluator::share_samples_read(const std::function<void()>& keep) const {
+  if (job().size() == 1) return;
+  std::exception_ptr error;
+  try {
+    share_findings(job(), dataset_, take_findings(dataset_));
+  } catch (const DataError&) {
+    if (!keep) throw;
+    error = std::current_exception();
+  }
+  if (keep && any_has_failed(job(), error)) fail_together(job(), error, keep);
 }
 
 void Evaluator::evaluate_batches(EvaluationState& state, const std::function<bool()>& give_up,

@@ -58,6 +58,7 @@ class Evaluator {
   const ModelSpec& spec() { return compiler_.for_signature(dataset_.signature()).spec; }
 
  private:
+  void share_samples_read(const std::function<void()>& keep) const;
   void evaluate_batches(EvaluationState& state, const std::function<bool()>& give_up, PassObserver* observer);
 
   Dataset dataset_;

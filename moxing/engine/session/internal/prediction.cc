@@ -7,11 +7,13 @@
 #include "moxing/engine/session/internal/output_hook.h"
 #include "moxing/engine/session/internal/pass_session.h"
 #include "moxing/engine/session/internal/results_file.h"
+#include "moxing/engine/session/internal/training/failing_together.h"
 #include "moxing/engine/session/session_state.h"
 #include "moxing/job/facts.h"
 #include "moxing/prediction/predictions_file.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
+#include "runtime/data/findings.h"
 #include "runtime/job/agreement.h"
 #include "runtime/job/job.h"
 #include "runtime/replicas/lane_threads.h"
@@ -185,6 +187,7 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Conso
       }
       goes_on &= gathering.add_round(std::move(outputs));
     } while (goes_on);
+    share_findings(job(), dataset, take_findings(dataset));
     receiver.finish();
   });
   if (gathering.samples() == 0)

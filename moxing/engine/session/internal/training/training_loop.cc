@@ -8,6 +8,7 @@
 #include "moxing/engine/session/internal/training/failing_together.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
+#include "runtime/data/findings.h"
 #include "runtime/job/job.h"
 
 namespace mox::internal {
@@ -111,16 +112,32 @@ void TrainingLoop::agree() {
     if (unreadable_) fail_together(training_.ranks, unreadable_, keep);
     return;
   }
-  const auto wishes = training_.ranks.allgather_equal(unreadable_                 ? "3"
-                                                      : interrupted               ? "2"
-                                                      : session_.stop_requested() ? "1"
-                                                                                  : "0");
-  if (std::ranges::find(wishes, "3") != wishes.end()) fail_together(training_.ranks, unreadable_, keep);
-  for (size_t rank = 0; rank < wishes.size(); ++rank) {
-    if (wishes[rank] != "0") session_.request_stop(fmt::format("rank {} was asked to stop", rank));
-    interrupted |= wishes[rank] == "2";
+  const std::string found = take_findings(training_.data->dataset());
+  const char wish = unreadable_ ? '3' : interrupted ? '2' : session_.stop_requested() ? '1' : '0';
+  const auto said = training_.ranks.allgather_equal(std::string{wish, found.empty() ? '0' : '1'});
+  const auto any = [&](size_t place, char wanted) {
+    return std::ranges::any_of(said, [&](const std::string& rank) { return rank[place] == wanted; });
+  };
+  if (any(0, '3')) fail_together(training_.ranks, unreadable_, keep);
+  if (any(1, '1')) share(found);
+  for (size_t rank = 0; rank < said.size(); ++rank) {
+    if (said[rank][0] != '0') session_.request_stop(fmt::format("rank {} was asked to stop", rank));
+    interrupted |= said[rank][0] == '2';
   }
   session_.set_interrupted(interrupted);
+}
+
+// Samples that cannot be read are counted over the ranks.
+void TrainingLoop::share(const std::string& found) {
+  std::exception_ptr error;
+  try {
+    share_findings(training_.ranks, training_.data->dataset(), found);
+  } catch (const DataError&) {
+    error = std::current_exception();
+  }
+  if (any_has_failed(training_.ranks, error))
+    fail_together(training_.ranks, error,
+                  [this] { session_.save_before_failing("too many samples cannot be read"); });
 }
 
 void TrainingLoop::mention_left_out_step() const {

@@ -33,6 +33,7 @@ class TrainingLoop {
   void step();
   void end_of_data();
   void agree();
+  void share(const std::string& found);
   void mention_left_out_step() const;
 
   Training& training_;
