@@ -5,7 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <climits>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
@@ -38,6 +41,31 @@ struct stat status_of(const FileDescriptor& file, const std::string& path) {
   return status;
 }
 
+// The system counts a name off before it is gone. To look for a name that nobody has looked for yet waits
+// until whoever changes the directory is through.
+void wait_for_changes_under_way(const std::string& path) {
+  static std::atomic<uint64_t> number{0};
+  struct stat status {};
+  [[maybe_unused]] const int found =
+      ::lstat(fmt::format("{}.{}-{}", path, ::getpid(), ++number).c_str(), &status);
+}
+
+// Whether the name by which the file was opened has been taken away since. A name that is gone does not come
+// back: another file of that name, or the same one, is another name.
+bool has_lost_its_name(const FileDescriptor& file, const std::string& path) {
+  constexpr std::string_view kGone = " (deleted)";
+  char name[PATH_MAX + kGone.size()];
+  const ssize_t length = ::readlink(fmt::format("/proc/self/fd/{}", file.get()).c_str(), name, sizeof name);
+  if (length > 0) return std::string_view(name, static_cast<size_t>(length)).ends_with(kGone);
+  // A system without /proc: by what has the name now.
+  struct stat opened {
+  }, there{};
+  return ::fstat(file.get(), &opened) != 0 || ::lstat(path.c_str(), &there) != 0 ||
+         there.st_dev != opened.st_dev || there.st_ino != opened.st_ino;
+}
+
+constexpr int kMostReplaced = 10;  // while it was opened
+
 }  // namespace
 
 FileDescriptor::~FileDescriptor() {
@@ -66,18 +94,28 @@ FileDescriptor open_regular_file(const std::string& path) {
 }
 
 FileDescriptor open_kept_file(const std::string& path, unsigned mode) {
-  FileDescriptor file(
-      ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, mode));
-  if (file.get() < 0) {
-    if (errno == ELOOP)
-      throw IoError(
-          fmt::format("'{}' is a link, which is not followed where files are written; remove it", path));
-    throw IoError(fmt::format("cannot create '{}': {}", path, std::strerror(errno)));
-  }
-  if (status_of(file, path).st_nlink > 1)
+  for (int attempt = 0; attempt < kMostReplaced; ++attempt) {
+    FileDescriptor file(
+        ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, mode));
+    if (file.get() < 0) {
+      if (errno == ELOOP)
+        throw IoError(
+            fmt::format("'{}' is a link, which is not followed where files are written; remove it", path));
+      throw IoError(fmt::format("cannot create '{}': {}", path, std::strerror(errno)));
+    }
+    // In this order: of a file that has one name, and whose name by which it was opened is there afterwards,
+    // that is the one. Another's file would have had two while it had ours.
+    const bool has_one_name = status_of(file, path).st_nlink <= 1;
+    wait_for_changes_under_way(path);
+    if (has_lost_its_name(file, path)) continue;
+    if (has_one_name) return file;
     throw IoError(fmt::format(
         "'{}' has a second name in some other place, whose file would be changed too; remove it", path));
-  return file;
+  }
+  throw IoError(
+      fmt::format("'{}' is replaced by somebody again and again while it is opened; choose a directory that "
+                  "others may not write to",
+                  path));
 }
 
 void append_to(const FileDescriptor& file, const std::string& path, std::string_view text) {

@@ -6,8 +6,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <string>
 
@@ -61,6 +64,28 @@ TEST_F(OpenedFileTest, DataMayBeLinksButNothingIsWrittenThroughOne) {
   EXPECT_NE(message_of<IoError>([&] { open_kept_file(in("second_name")); }).find("a second name"),
             std::string::npos);
   EXPECT_EQ(read_file(in("elsewhere")), "kept");
+}
+
+// Somebody gives another's file the kept one's name, and takes it away again: the open file has one name
+// then, which is the other's.
+TEST_F(OpenedFileTest, AFileThatHadTheNameForAMomentIsNotWrittenTo) {
+  write_file_atomically(in("secret"), "untouched");
+  const pid_t stranger = ::fork();
+  ASSERT_GE(stranger, 0);
+  if (stranger == 0)
+    for (;;) {
+      ::unlink(in("log").c_str());
+      if (::link(in("secret").c_str(), in("log").c_str()) != 0 && errno != EEXIST) ::_exit(1);
+    }
+  for (int i = 0; i < 4000; ++i) {
+    try {
+      append_to(open_kept_file(in("log")), in("log"), "written");
+    } catch (const IoError&) {
+    }
+  }
+  ::kill(stranger, SIGKILL);
+  ::waitpid(stranger, nullptr, 0);
+  EXPECT_EQ(read_file(in("secret")), "untouched");
 }
 
 TEST_F(OpenedFileTest, AKeptFileIsMadeOrGoneOnWith) {
