@@ -141,10 +141,16 @@ class Progress {
 
 namespace {
 
+// An index beside the files, or one that another process is writing (write_file_atomically), is no file of
+// records, even where the pattern ends with a star.
+bool is_index(const std::string& path) {
+  return path.ends_with(".mox-index") || path.find(".mox-index.tmp.") != std::string::npos;
+}
+
 std::vector<std::string> match_objects(const std::string& pattern) {
   std::vector<std::string> matched = file::glob(pattern);
   if (matched.empty()) throw NotFound(fmt::format("no file matches '{}'", pattern));
-  std::erase_if(matched, [](const std::string& path) { return path.ends_with(".mox-index"); });
+  std::erase_if(matched, is_index);
   return internal::choose_shards(pattern, std::move(matched));
 }
 
@@ -170,8 +176,7 @@ std::vector<std::string> match_files(const std::string& patterns) {
     ::globfree(&found);
     if (status == GLOB_NOMATCH) throw NotFound(fmt::format("no file matches '{}'", pattern));
     if (status != 0) throw IoError(fmt::format("the files of '{}' cannot be listed", pattern));
-    // An index beside the files is no file of records, even where the pattern ends with a star.
-    std::erase_if(matched, [](const std::string& path) { return path.ends_with(".mox-index"); });
+    std::erase_if(matched, is_index);
     matched = internal::choose_shards(pattern, std::move(matched));
     paths.insert(paths.end(), matched.begin(), matched.end());
   }
