@@ -46,9 +46,10 @@ void BadSamples::add_of_another_rank(int64_t index, const std::string& reason, i
 void BadSamples::count_one(int64_t index, const std::string& reason, int64_t limit, bool logs) {
   constexpr size_t kMostReasons = 1000, kShown = 5;
   const std::lock_guard lock(mutex_);
-  if (!indices_.insert(index).second) return;
-  if (reasons_.size() < kMostReasons) reasons_.push_back(reason);
-  if (logs) log_warning(fmt::format("sample {} is skipped ({} so far): {}", index, indices_.size(), reason));
+  const bool is_news = indices_.insert(index).second;
+  if (is_news && reasons_.size() < kMostReasons) reasons_.push_back(reason);
+  if (is_news && logs)
+    log_warning(fmt::format("sample {} is skipped ({} so far): {}", index, indices_.size(), reason));
   if (std::ssize(indices_) <= limit) return;
   const std::span shown(reasons_.data(), std::min(kShown, reasons_.size()));
   throw DataError(

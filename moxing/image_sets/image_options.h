@@ -27,7 +27,7 @@ OnBadSample on_bad_sample_from_string(std::string_view name);
 class BadSamples {
  public:
   // Counts sample `index`, once however often it is met. Throws DataError, listing some, when more than
-  // `limit` are counted.
+  // `limit` are counted, then for each that is met again, too.
   void add(int64_t index, const std::string& reason, int64_t limit);
   // The same for one that another rank has met, and logged.
   void add_of_another_rank(int64_t index, const std::string& reason, int64_t limit);

@@ -22,10 +22,10 @@ bool SkippedShare::add_good(int64_t index, int64_t number) {
 
 void SkippedShare::add_bad(int64_t index, int64_t number, const std::string& reason) {
   const std::lock_guard lock(mutex_);
-  if (!is_new(index)) return;
+  const bool is_news = is_new(index);
   if (number >= 0) {
     Count& count = counts_[number];
-    if (count.bad++ == 0) count.first_reason = reason;
+    if (is_news && count.bad++ == 0) count.first_reason = reason;
     judge(number);
   }
   if (sizes_.empty() && number_met_ == samples_) judge_all();

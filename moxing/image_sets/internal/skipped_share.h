@@ -25,7 +25,8 @@ class SkippedShare {
   // counts, and was not met before.
   bool add_good(int64_t index, int64_t number);
   // It cannot be read; `number` is negative where the class is not known. Throws DataError when more than the
-  // limit of a class are bad.
+  // limit of a class are bad, then for each that is met again, too: the first error may be that of a batch
+  // which was read ahead and is never asked for.
   void add_bad(int64_t index, int64_t number, const std::string& reason);
 
  private:

@@ -58,6 +58,19 @@ TEST(SkippedShare, OfAClassOfAFolder) {
   EXPECT_THROW(folder_of(directory, 0, 0, skipping(1.5)), InvalidArgument);
 }
 
+// The first error may go with a batch that was read ahead and that nobody asks for.
+TEST(SkippedShare, IsAnErrorForEverySampleThatIsMetAgain) {
+  const TemporaryDirectory directory;
+  const Dataset folder = folder_of(directory, 3, 0, skipping());
+  for (int pass = 0; pass < 2; ++pass)
+    EXPECT_THAT(message_of<DataError>([&] { samples_of(folder.take(4)); }),
+                HasSubstr("3 of the 4 images of class 0"));
+  BadSamples samples;
+  samples.add(7, "cut", 1);
+  for (int pass = 0; pass < 2; ++pass) EXPECT_THROW(samples.add(8, "cut", 1), DataError);
+  EXPECT_EQ(samples.count(), 2);
+}
+
 // `bad` of class 1, which has every other record, cannot be read.
 Dataset records_in(const TemporaryDirectory& directory, int count, int bad) {
   TfRecordWriter writer(directory.file("r"));
