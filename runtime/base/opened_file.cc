@@ -58,8 +58,7 @@ bool has_lost_its_name(const FileDescriptor& file, const std::string& path) {
   const ssize_t length = ::readlink(fmt::format("/proc/self/fd/{}", file.get()).c_str(), name, sizeof name);
   if (length > 0) return std::string_view(name, static_cast<size_t>(length)).ends_with(kGone);
   // A system without /proc: by what has the name now.
-  struct stat opened {
-  }, there{};
+  struct stat opened = {}, there = {};
   return ::fstat(file.get(), &opened) != 0 || ::lstat(path.c_str(), &there) != 0 ||
          there.st_dev != opened.st_dev || there.st_ino != opened.st_ino;
 }

@@ -5,8 +5,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <span>
 
 #include "moxing/checkpoint/checkpoint.h"
+#include "moxing/formats/tf_example.h"
+#include "moxing/formats/tfrecord.h"
 #include "tests/distributed/job.h"
 #include "tests/moxing/image/images.h"
 
@@ -34,6 +37,26 @@ class SkippedOnRanks : public TrainingTest, public testing::WithParamInterface<i
     const std::filesystem::path path = std::filesystem::path(folder_) / name;
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path, std::ios::binary) << content;
+  }
+
+  // 40 records of two classes by turns. Of `bad_split`, those of class 0 that rank 0 takes cannot be read:
+  // the ranks take the batches by turns, so that these are half of the class with two ranks, a quarter with
+  // four.
+  void write_records(const std::string& bad_split) const {
+    for (const std::string split : {"train", "validation"}) {
+      std::filesystem::create_directories(folder_);
+      data::TfRecordWriter writer(folder_ + "/" + split + "-00000-of-00001");
+      for (int i = 0; i < kOfAClass; ++i) {
+        const bool is_bad = split == bad_split && i % 2 == 0 && i % 8 < 8 / GetParam();
+        const std::string image = image::encode_jpeg(image::picture(32, 32, static_cast<uint64_t>(i)));
+        const std::string bytes =
+            data::serialize_example({{"image/encoded", std::vector<std::string>{is_bad ? "no image" : image}},
+                                     {"image/class/label", std::vector<int64_t>{i % 2}}});
+        writer.write(std::as_bytes(std::span(bytes)));
+      }
+      writer.close();
+    }
+    write("labels.txt", "0: a\n1: b\n");
   }
 
   // One pass over the 80 images.
@@ -88,6 +111,28 @@ TEST_P(SkippedOnRanks, OfEvaluationsAreThoseOfAll) {
   EXPECT_EQ(load_checkpoint(log_dir_).global_step, 5);
   expect_one_error(run({"--data.max_bad_share=0.45", "--run_mode=eval"}), "of the 40 images of class 0");
   expect_success(run({"--run_mode=eval"}));
+}
+
+// The others have met no bad one: that their good ones count, too, is known to them at the very end alone.
+TEST_P(SkippedOnRanks, OfRecordsThatOneRankAloneMeets) {
+  write_records("validation");
+  const Words records{"--data.format=tfrecord"};
+  expect_success(run(records + Words{"--max_number_of_steps=5"}));
+  const std::string of_class = std::to_string(20 / GetParam()) + " of the 20 images of class 0";
+  expect_one_error(run(records + Words{"--run_mode=eval", "--data.max_bad_share=0.2"}), of_class);
+  expect_success(run(records + Words{"--run_mode=eval", "--data.max_bad_share=0.55"}));
+}
+
+TEST_P(SkippedOnRanks, OfPredictionsAreThoseOfAll) {
+  write_images("validation");
+  expect_success(run({}));
+  const std::string file = fresh("predictions") + ".csv";
+  const Words predict{"--run_mode=predict", "--predictions=" + file};
+  expect_one_error(run(predict + Words{"--data.max_bad_samples=15"}),
+                   " samples cannot be read, more than the limit of 15");
+  EXPECT_FALSE(std::filesystem::exists(file));
+  expect_success(run(predict));
+  EXPECT_TRUE(std::filesystem::exists(file));
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, SkippedOnRanks, testing::Values(2, 4), testing::PrintToStringParamName());

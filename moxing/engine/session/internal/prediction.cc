@@ -7,7 +7,7 @@
 #include "moxing/engine/session/internal/output_hook.h"
 #include "moxing/engine/session/internal/pass_session.h"
 #include "moxing/engine/session/internal/results_file.h"
-#include "moxing/engine/session/internal/training/failing_together.h"
+#include "moxing/engine/session/internal/shared_findings.h"
 #include "moxing/engine/session/session_state.h"
 #include "moxing/job/facts.h"
 #include "moxing/prediction/predictions_file.h"

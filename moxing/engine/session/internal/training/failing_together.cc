@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "runtime/base/error.h"
-#include "runtime/data/findings.h"
 
 namespace mox::internal {
 
@@ -19,13 +18,6 @@ void fail_together(Communicator& ranks, const std::exception_ptr& own, FunctionR
   if (own) std::rethrow_exception(own);
   ranks.allgather_equal("over");  // in which those that have failed take no part
   throw FailedPrecondition("another rank has failed and has not ended the job");
-}
-
-void share_findings(Communicator& ranks, const Dataset& dataset, const std::string& own) {
-  if (ranks.size() == 1) return;
-  const auto all = ranks.allgather(own);
-  for (int rank = 0; rank < ranks.size(); ++rank)
-    if (rank != ranks.rank()) add_findings(dataset, all[static_cast<size_t>(rank)]);
 }
 
 }  // namespace mox::internal

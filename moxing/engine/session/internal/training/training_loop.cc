@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "moxing/engine/session/internal/shared_findings.h"
 #include "moxing/engine/session/internal/training/failing_together.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
