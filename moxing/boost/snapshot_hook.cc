@@ -115,7 +115,7 @@ class SnapshotHook : public TrainingHook {
 std::shared_ptr<Hook> snapshot_hook(const SnapshotHookOptions& options) {
   const auto intervals = {options.every_n_epochs, options.every_n_steps, options.every_n_secs};
   const auto is_set = [](int64_t interval) { return interval > 0; };
-  if (std::ranges::min(intervals) < 0 || std::ranges::count_if(intervals, is_set) != 1)
+  if (std::min(intervals) < 0 || std::ranges::count_if(intervals, is_set) != 1)
     throw InvalidArgument(fmt::format(
         "snapshots: set every_n_epochs, every_n_steps or every_n_secs, one of the three; got {}, {} and {}",
         options.every_n_epochs, options.every_n_steps, options.every_n_secs));
