@@ -8,6 +8,7 @@
 #include "moxing/file/file.h"
 #include "moxing/image_sets/internal/directory.h"
 #include "moxing/image_sets/internal/encoded_images.h"
+#include "moxing/image_sets/internal/set_files.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
@@ -19,29 +20,29 @@ namespace fs = std::filesystem;
 
 class UnlabelledImages : public internal::EncodedImages {
  public:
-  explicit UnlabelledImages(std::vector<std::string> paths) : paths_(std::move(paths)) {}
-  int64_t size() const override { return paths_.size(); }
-  void will_read(int64_t index) const override { internal::will_read_into(locate(index)); }
+  explicit UnlabelledImages(std::vector<std::string> paths) : files_("", std::move(paths)) {}
+  int64_t size() const override { return files_.size(); }
+  void will_read(int64_t index) const override { files_.will_read(index); }
   bool has_labels() const override { return false; }
   TensorType label_type() const override { return {}; }
   std::span<const std::byte> load(int64_t index, internal::LoadBuffer* buffer, std::byte*) const override {
-    return internal::read_into(locate(index), &buffer->file);
+    return files_.read(index, &buffer->file);
   }
-  std::string locate(int64_t index) const override { return paths_[index]; }
+  std::string locate(int64_t index) const override { return files_.path(index); }
   std::string describe() const override {
     uint32_t sum = 0;
-    for (const std::string& path : paths_) {
+    for (const std::string& path : files_.names()) {
       const std::string name = fs::path(path).filename().string();
       sum = crc32(std::as_bytes(std::span(name)), sum);
     }
-    return fmt::format("image files({}, names {:08x})", paths_.size(), sum);
+    return fmt::format("image files({}, names {:08x})", size(), sum);
   }
   std::string identity() const override {
-    return fmt::format("{}, files {:08x}", describe(), internal::files_checksum(paths_));
+    return fmt::format("{}, files {:08x}", describe(), files_.checksum());
   }
 
  private:
-  std::vector<std::string> paths_;
+  const internal::SetFiles files_;
 };
 
 void append_images_below(const std::string& directory, std::vector<std::string>& paths, int64_t& left_out) {

@@ -11,6 +11,7 @@
 #include "moxing/file/file.h"
 #include "moxing/image_sets/internal/directory.h"
 #include "moxing/image_sets/internal/encoded_images.h"
+#include "moxing/image_sets/internal/set_files.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
@@ -21,6 +22,7 @@ namespace {
 using internal::EncodedImages;
 using internal::list_directory;
 using internal::LoadBuffer;
+using internal::SetFiles;
 using internal::some_of;
 
 constexpr const char* kLabelsFile = "labels.txt";
@@ -51,29 +53,25 @@ std::vector<std::string> only_in(const std::vector<std::string>& some,
 // Images that are files of one directory.
 class FilesOfImages : public EncodedImages {
  public:
-  FilesOfImages(std::string directory, std::vector<std::string> paths)
-      : directory_(std::move(directory)), paths_(std::move(paths)) {}
-  int64_t size() const override { return paths_.size(); }
-  std::string locate(int64_t index) const override { return inside(directory_, paths_[index]); }
-  void will_read(int64_t index) const override { internal::will_read_into(locate(index)); }
+  explicit FilesOfImages(std::unique_ptr<const SetFiles> files) : files_(std::move(files)) {}
+  int64_t size() const override { return files_->size(); }
+  std::string locate(int64_t index) const override { return files_->path(index); }
+  void will_read(int64_t index) const override { files_->will_read(index); }
   std::string identity() const override {
-    std::vector<std::string> paths;
-    for (int64_t i = 0; i < size(); ++i) paths.push_back(locate(i));
-    return fmt::format("{}, files {:08x}", describe(), internal::files_checksum(paths));
+    return fmt::format("{}, files {:08x}", describe(), files_->checksum());
   }
 
  protected:
-  const std::vector<std::string>& paths() const { return paths_; }  // from the directory
+  const SetFiles& files() const { return *files_; }
 
  private:
-  std::string directory_;
-  std::vector<std::string> paths_;
+  const std::unique_ptr<const SetFiles> files_;
 };
 
 class FolderImages : public FilesOfImages {
  public:
-  FolderImages(std::string directory, std::vector<std::string> paths, std::vector<int32_t> labels)
-      : FilesOfImages(std::move(directory), std::move(paths)), labels_(std::move(labels)) {}
+  FolderImages(std::unique_ptr<const SetFiles> files, std::vector<int32_t> labels)
+      : FilesOfImages(std::move(files)), labels_(std::move(labels)) {}
   TensorType label_type() const override { return {DType::kInt32, Shape{}}; }
   std::vector<int64_t> class_sizes() const override {
     std::vector<int64_t> sizes;
@@ -85,12 +83,12 @@ class FolderImages : public FilesOfImages {
   }
   std::span<const std::byte> load(int64_t index, LoadBuffer* buffer, std::byte* label) const override {
     std::memcpy(label, &labels_[index], sizeof(int32_t));
-    return internal::read_into(locate(index), &buffer->file);
+    return files().read(index, &buffer->file);
   }
   std::string describe() const override {
     uint32_t sum = 0;
     for (size_t i = 0; i < labels_.size(); ++i)
-      sum = checksum(paths()[i], sum ^ static_cast<uint32_t>(labels_[i]));
+      sum = checksum(files().names()[i], sum ^ static_cast<uint32_t>(labels_[i]));
     return fmt::format("image folder({} files, names {:08x})", labels_.size(), sum);
   }
 
@@ -100,22 +98,20 @@ class FolderImages : public FilesOfImages {
 
 class MultilabelImages : public FilesOfImages {
  public:
-  MultilabelImages(std::string directory, std::vector<std::string> paths,
-                   std::vector<std::vector<int32_t>> labels, size_t classes)
-      : FilesOfImages(std::move(directory), std::move(paths)),
-        labels_(std::move(labels)),
-        classes_(classes) {}
+  MultilabelImages(std::unique_ptr<const SetFiles> files, std::vector<std::vector<int32_t>> labels,
+                   size_t classes)
+      : FilesOfImages(std::move(files)), labels_(std::move(labels)), classes_(classes) {}
   TensorType label_type() const override { return {DType::kFloat32, Shape{static_cast<int64_t>(classes_)}}; }
   std::span<const std::byte> load(int64_t index, LoadBuffer* buffer, std::byte* label) const override {
     auto* values = reinterpret_cast<float*>(label);
     std::fill_n(values, classes_, 0.0f);
     for (int32_t present : labels_[index]) values[present] = 1;
-    return internal::read_into(locate(index), &buffer->file);
+    return files().read(index, &buffer->file);
   }
   std::string describe() const override {
     uint32_t sum = 0;
     for (size_t i = 0; i < labels_.size(); ++i)
-      sum = checksum(fmt::format("{} {}", paths()[i], fmt::join(labels_[i], " ")), sum);
+      sum = checksum(fmt::format("{} {}", files().names()[i], fmt::join(labels_[i], " ")), sum);
     return fmt::format("multilabel folder({} files, names {:08x})", labels_.size(), sum);
   }
 
@@ -124,9 +120,9 @@ class MultilabelImages : public FilesOfImages {
   size_t classes_;
 };
 
-std::vector<std::string> lines_of(const std::string& path) {
-  LoadBuffer buffer;
-  const auto bytes = internal::read_into(path, &buffer.file);
+std::vector<std::string> lines_of(const SetFiles& files, int64_t index) {
+  RecordBuffer buffer;
+  const auto bytes = files.read(index, &buffer);
   const std::string_view content(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   std::vector<std::string> lines;
   for (size_t begin = 0; begin < content.size();) {
@@ -234,6 +230,7 @@ void ImageClassificationRaw::list_classes(std::vector<std::string> others, bool 
     if (listing.images.empty()) lacking.push_back(name);
     for (const std::string& file : listing.images)
       files_.push_back({inside(within, file), static_cast<int32_t>(label)});
+    etags_.insert(etags_.end(), listing.image_etags.begin(), listing.image_etags.end());
     for (const auto* names : {&listing.directories, &listing.others})
       for (const std::string& other : *names) others.push_back(inside(within, other));
   }
@@ -252,8 +249,9 @@ Dataset ImageClassificationRaw::dataset(const ImageOptions& options, SourceLocat
     labels.push_back(file.label);
   }
   return internal::augmented_images(
-      std::make_shared<FolderImages>(directory_, std::move(paths), std::move(labels)), options,
-      "ImageClassificationRaw", where);
+      std::make_shared<FolderImages>(std::make_unique<SetFiles>(directory_, std::move(paths), etags_),
+                                     std::move(labels)),
+      options, "ImageClassificationRaw", where);
 }
 
 MultilabelClassificationRaw::MultilabelClassificationRaw(std::string directory)
@@ -262,6 +260,7 @@ MultilabelClassificationRaw::MultilabelClassificationRaw(std::string directory)
   const internal::Listing image_listing = list_directory(images);
   const internal::Listing label_listing = list_directory(labels);
   if (image_listing.images.empty()) throw DataError(fmt::format("there are no images in '{}'", images));
+  etags_ = image_listing.image_etags;
   warn_of(images, image_listing.others);
   std::vector<std::string> expected;
   for (const std::string& name : image_listing.images) expected.push_back(name + ".txt");
@@ -275,7 +274,9 @@ MultilabelClassificationRaw::MultilabelClassificationRaw(std::string directory)
                     excess.empty() ? "none" : some_of(excess)));
 
   std::vector<std::vector<std::string>> names;
-  for (const std::string& file : expected) names.push_back(lines_of(inside(labels, file)));
+  const SetFiles label_files(labels, expected);
+  for (int64_t i = 0; i < label_files.size(); ++i) label_files.will_read(i);
+  for (int64_t i = 0; i < label_files.size(); ++i) names.push_back(lines_of(label_files, i));
   const std::string list = inside(directory_, kLabelsFile);
   const bool listed = file::exists(list);
   if (listed) {
@@ -307,8 +308,9 @@ MultilabelClassificationRaw::MultilabelClassificationRaw(std::string directory)
 
 Dataset MultilabelClassificationRaw::dataset(const ImageOptions& options, SourceLocation where) const {
   return internal::augmented_images(
-      std::make_shared<MultilabelImages>(directory_, paths_, labels_, label_names_.size()), options,
-      "MultilabelClassificationRaw", where);
+      std::make_shared<MultilabelImages>(std::make_unique<SetFiles>(directory_, paths_, etags_), labels_,
+                                         label_names_.size()),
+      options, "MultilabelClassificationRaw", where);
 }
 
 }  // namespace mox::data

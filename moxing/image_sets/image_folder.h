@@ -51,6 +51,7 @@ class ImageClassificationRaw {
   std::string directory_;
   std::vector<std::string> label_names_;
   std::vector<ImageFile> files_;
+  std::vector<std::string> etags_;  // of each, of the listing; empty where they are not objects of a store
 };
 
 // An image may have any number of labels, whose names are the lines of a text file of its own:
@@ -75,6 +76,7 @@ class MultilabelClassificationRaw {
   std::string directory_;
   std::vector<std::string> label_names_;
   std::vector<std::string> paths_;            // from the directory
+  std::vector<std::string> etags_;            // as above
   std::vector<std::vector<int32_t>> labels_;  // of each image
 };
 

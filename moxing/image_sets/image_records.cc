@@ -14,6 +14,7 @@
 #include "moxing/image/decode.h"
 #include "moxing/image_sets/internal/directory.h"
 #include "moxing/image_sets/internal/encoded_images.h"
+#include "moxing/image_sets/internal/set_files.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/random.h"

@@ -128,10 +128,9 @@ void begin_ranged(const std::shared_ptr<CopyRun>& run, const CopyItem& item, int
           job->run->arrived(job->info.size, false,
                             job->checks() || job->run->options.verify == Verify::kSize);
         } catch (const s3::StoreError& refused) {
-          if (refused.status() == 412) job->file.discard();  // what is there is of another object
-          job->run->missing(job->item.name, refused.status() == 412
-                                                ? fmt::format("it has changed while it was read")
-                                                : std::string(refused.what()));
+          // What is there is of another object.
+          if (refused.status() == s3::kChangedStatus) job->file.discard();
+          job->run->missing(job->item.name, refused.what());
         } catch (...) {
           job->run->missing(job->item.name, text_of(std::current_exception()));
         }

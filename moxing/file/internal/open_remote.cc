@@ -72,17 +72,12 @@ class ReadObject : public OpenBytes {
     const int64_t offset = index * kRange, length = std::min(kRange, info_.size - offset);
     if (length == info_.size) {  // compared with its MD5
       s3::ObjectInfo now;
-      std::string content = client_->get(object_, length, &now, stop_.get_token());
+      std::string content = client_->get(object_, kSingleRequest, &now, stop_.get_token());
       if (now.etag != info_.etag || static_cast<int64_t>(content.size()) != length)
-        throw IoError(fmt::format("'{}' has changed while it was read", object_.shown()));
+        throw s3::changed_object(object_.shown(), info_.etag, now.etag);
       return content;
     }
-    try {
-      return client_->get_range(object_, offset, length, info_.etag, stop_.get_token());
-    } catch (const s3::StoreError& error) {
-      if (error.status() != 412) throw;
-      throw IoError(fmt::format("'{}' has changed while it was read", object_.shown()));
-    }
+    return client_->get_range(object_, offset, length, info_.etag, stop_.get_token());
   }
 
   const std::shared_ptr<s3::Client> client_;

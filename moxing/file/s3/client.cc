@@ -52,6 +52,16 @@ std::string etag_of_parts(const std::vector<std::string>& md5s) {
   return fmt::format("{}-{}", hex(md5(all)), md5s.size());
 }
 
+StoreError changed_object(const std::string& shown, const std::string& before, const std::string& now) {
+  return StoreError(
+      fmt::format(
+          "'{}' has changed while it was read: its ETag was {} and is {} now. What was read before is "
+          "of the former content: begin again (a training: from its last checkpoint), and replace "
+          "objects only while nothing reads them",
+          shown, before, now),
+      kChangedStatus, "PreconditionFailed");
+}
+
 bool is_md5(const std::string& etag) { return etag.size() == 32 && from_hex(etag).size() == 16; }
 
 Client::Client(const StoreOptions& options)
@@ -110,19 +120,38 @@ std::string Client::get_range(const ObjectName& object, int64_t offset, int64_t 
   call.headers = {{"range", fmt::format("bytes={}-{}", offset, offset + length - 1)}};
   if (!etag.empty()) call.headers.emplace_back("if-match", '"' + etag + '"');
   call.most_bytes = length;
-  HttpResponse response = send(call, stop);
-  const std::string range = response.header("content-range");
-  const bool whole = response.status == 200 && offset == 0;  // a store may ignore a range that is everything
-  if (static_cast<int64_t>(response.body.size()) != length ||
-      (!whole && (response.status != 206 ||
-                  !range.starts_with(fmt::format("bytes {}-{}/", offset, offset + length - 1)))))
-    throw DataError(
-        fmt::format("asked for bytes {} to {} of '{}', the store has sent {} bytes, status {}, '{}'", offset,
-                    offset + length - 1, object.shown(), response.body.size(), response.status, range));
-  if (!etag.empty() && !response.header("etag").empty() && without_quotes(response.header("etag")) != etag)
-    throw StoreError(fmt::format("'{}' has changed while it was read", object.shown()), 412,
-                     "PreconditionFailed");
-  return std::move(response.body);
+  // Says it if the object is another one now.
+  const auto require_unchanged = [&] {
+    const auto now = head(object, stop);
+    if (!now) throw NotFound(fmt::format("'{}' was removed while it was read", object.shown()));
+    if (now->etag != etag) throw changed_object(object.shown(), etag, now->etag);
+  };
+  for (int reading = 1;; ++reading) {
+    HttpResponse response;
+    try {
+      response = send(call, stop);
+    } catch (const StoreError& error) {
+      // 416 by a store that does not hear the condition: it has become shorter.
+      if (!etag.empty() && (error.status() == kChangedStatus || error.status() == 416)) require_unchanged();
+      throw;
+    }
+    const std::string range = response.header("content-range"),
+                      arrived = without_quotes(response.header("etag"));
+    const bool whole =
+        response.status == 200 && offset == 0;  // a store may ignore a range that is everything
+    const bool of_another = !etag.empty() && !arrived.empty() && arrived != etag;
+    if (of_another) require_unchanged();
+    if (static_cast<int64_t>(response.body.size()) != length ||
+        (!whole && (response.status != 206 ||
+                    !range.starts_with(fmt::format("bytes {}-{}/", offset, offset + length - 1)))))
+      throw DataError(fmt::format(
+          "asked for bytes {} to {} of '{}', the store has sent {} bytes, status {}, '{}'", offset,
+          offset + length - 1, object.shown(), response.body.size(), response.status, range));
+    if (!of_another) return std::move(response.body);
+    if (reading == kMostReadings)
+      throw DataError(fmt::format("'{}' has arrived {} times with the ETag {}, and has {}", object.shown(),
+                                  reading, arrived, etag));
+  }
 }
 
 std::string Client::put(const ObjectName& object, std::string_view body, const std::string& md5,

@@ -62,7 +62,7 @@ class Client {
   // The whole object, which must not be longer than `most_bytes`; checked against an ETag that is an MD5.
   std::string get(const ObjectName& object, int64_t most_bytes, ObjectInfo* info = nullptr,
                   std::stop_token stop = {});
-  // `length` > 0 bytes; a StoreError of status 412 if the object no longer has this ETag ("" for any).
+  // `length` > 0 bytes; changed_object (store_error.h) if the object no longer has this ETag ("" for any).
   std::string get_range(const ObjectName& object, int64_t offset, int64_t length, const std::string& etag,
                         std::stop_token stop = {});
 

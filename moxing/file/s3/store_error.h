@@ -21,6 +21,12 @@ class StoreError : public IoError {
   std::string code_;
 };
 
+// The status of a StoreError about an object that is not the one that was opened any more.
+inline constexpr int kChangedStatus = 412;
+
+// An object had the ETag `before` when it was first looked at, and has `now`. `shown` names it.
+StoreError changed_object(const std::string& shown, const std::string& before, const std::string& now);
+
 // A transfer was ended because its caller wants no more of it.
 class Cancelled : public IoError {
  public:

@@ -8,7 +8,6 @@
 
 #include "moxing/file/internal/object_name.h"
 #include "moxing/file/internal/url.h"
-#include "moxing/file/s3/store_error.h"
 #include "moxing/file/store_client.h"
 #include "moxing/file/streams/internal/stream_buffer.h"
 #include "runtime/base/error.h"
@@ -26,30 +25,7 @@ constexpr int64_t kBlocksOfRequest = 8, kBlocksAhead = 64;
 // So many reads one after another go forward.
 constexpr int kForward = 3;
 
-constexpr int64_t kMostWhole = int64_t{256} << 20;
-
 s3::ObjectName object_of(const std::string& url) { return internal::object_name(internal::parse_url(url)); }
-
-[[noreturn]] void changed(const std::string& url) {
-  throw IoError(fmt::format("'{}' has changed while it was read", url));
-}
-
-// The size of whole objects to come is not known before; those that came tell.
-std::atomic<int64_t>& size_of_whole() {
-  static std::atomic<int64_t> size{256 << 10};
-  return size;
-}
-
-StreamBuffer::Request request_of_whole(const std::string& url) {
-  return {.keys = {url}, .bytes = size_of_whole().load(), .fetch = [url](std::stop_token stop) {
-            std::string content = store_client()->get(object_of(url), kMostWhole, nullptr, std::move(stop));
-            const auto size = static_cast<int64_t>(content.size());
-            size_of_whole().store((7 * size_of_whole().load() + size) / 8 + 1);
-            std::vector<std::string> contents;
-            contents.push_back(std::move(content));
-            return contents;
-          }};
-}
 
 }  // namespace
 
@@ -69,14 +45,7 @@ struct StreamedFile::Place {
     request.bytes = length;
     request.fetch = [url = url, version = version, offset, length,
                      count = end - first](std::stop_token stop) {
-      std::string bytes;
-      try {
-        bytes = store_client()->get_range(object_of(url), offset, length, version, std::move(stop));
-      } catch (const s3::StoreError& error) {
-        // 416 by a store that does not hear the condition: it has become shorter.
-        if (error.status() == 412 || error.status() == 416) changed(url);
-        throw;
-      }
+      std::string bytes = store_client()->get_range(object_of(url), offset, length, version, std::move(stop));
       std::vector<std::string> blocks;
       if (count == 1)
         blocks.push_back(std::move(bytes));
@@ -153,15 +122,6 @@ void StreamedFile::read(int64_t offset, std::span<std::byte> out) const {
     std::memcpy(out.data() + (block * kBlock + skipped - offset), bytes->data() + skipped,
                 static_cast<size_t>(count));
   }
-}
-
-std::shared_ptr<const std::string> read_streamed(const std::string& url) {
-  return StreamBuffer::of_process().take(url, [&] { return request_of_whole(url); });
-}
-
-void will_read_streamed(const std::string& url) {
-  StreamBuffer& buffer = StreamBuffer::of_process();
-  if (!buffer.has(url)) buffer.announce(request_of_whole(url));
 }
 
 void set_stream_memory(int64_t bytes) { StreamBuffer::of_process().set_limit(bytes); }

@@ -3,10 +3,12 @@
 //
 // What is asked for, and what will_read announces, is fetched by many requests at a time into memory of this
 // process, which has one limit. What is not needed soon leaves it when room is needed, the longest unused
-// first. Announcements that find no room are forgotten; what is asked for always finds some.
+// first. Announcements that find no room are forgotten; what is asked for always finds some. Small objects,
+// each read whole, are streamed_objects.h's.
 //
 // Requests are repeated as s3/client.h says. Content is what was there when it was opened: an object that
-// changes meanwhile is an IoError, as is a store that cannot be reached; an object that has gone is NotFound.
+// changes meanwhile is an IoError that names both ETags, as is a store that cannot be reached; an object that
+// has gone is NotFound.
 // Threads: any.
 #pragma once
 
@@ -38,12 +40,6 @@ class StreamedFile {
 
   const std::unique_ptr<Place> place_;
 };
-
-// An object of at most 256 MiB, whole, compared with its MD5 where the store gives one. It is what is there
-// when it is fetched: of an object that is replaced while data sets read it, passes may see the one or the
-// other.
-std::shared_ptr<const std::string> read_streamed(const std::string& url);
-void will_read_streamed(const std::string& url);
 
 // The limit of what is in memory (default 256 MiB).
 void set_stream_memory(int64_t bytes);

@@ -33,14 +33,17 @@ void sort(Listing& listing) {
 
 Listing list_objects(const std::string& url) {
   Listing listing;
-  for (const file::DirectoryEntry& entry : file::scan_dir(url)) {
+  for (const file::DirectoryEntry& entry : file::scan_dir(url)) {  // sorted
     if (entry.name.starts_with('.')) continue;
-    if (entry.stat.is_directory)
+    if (entry.stat.is_directory) {
       listing.directories.push_back(entry.name);
-    else
-      (called_image(entry.name) ? listing.images : listing.others).push_back(entry.name);
+    } else if (called_image(entry.name)) {
+      listing.images.push_back(entry.name);
+      listing.image_etags.push_back(entry.stat.etag);
+    } else {
+      listing.others.push_back(entry.name);
+    }
   }
-  sort(listing);
   return listing;
 }
 

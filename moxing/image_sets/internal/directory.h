@@ -8,6 +8,7 @@ namespace mox::data::internal {
 
 struct Listing {
   std::vector<std::string> directories, images, others;  // names, sorted; hidden ones are left out
+  std::vector<std::string> image_etags;                  // of `images`, in a store; else empty
 };
 
 // Of a directory of this machine or of a store. Throws NotFound or IoError.

@@ -1,17 +1,12 @@
 #include "moxing/image_sets/internal/encoded_images.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstring>
 
-#include "moxing/file/file.h"
 #include "moxing/file/s3/store_error.h"
-#include "moxing/file/streams/streamed_file.h"
 #include "moxing/image/decode.h"
 #include "moxing/image/resample.h"
 #include "moxing/image_sets/internal/kept_images.h"
@@ -19,7 +14,6 @@
 #include "moxing/image_sets/internal/skipped_share.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
-#include "runtime/base/opened_file.h"
 
 namespace mox::data::internal {
 namespace {
@@ -269,55 +263,7 @@ class AugmentedImages : public RandomAccessSource {
   mutable std::vector<std::unique_ptr<Worker>> free_;
 };
 
-[[noreturn]] void fail(const char* what, const std::string& path) {
-  const std::string text = fmt::format("cannot {} '{}': {}", what, path, std::strerror(errno));
-  if (errno == ENOENT) throw NotFound(text);
-  throw IoError(text);
-}
-
 }  // namespace
-
-void will_read_into(const std::string& path) {
-  if (file::is_remote(path)) file::will_read_streamed(path);
-}
-
-std::span<const std::byte> read_into(const std::string& path, RecordBuffer* buffer) {
-  if (file::is_remote(path)) {
-    const auto content = file::read_streamed(path);
-    const auto bytes = buffer->take(content->size());
-    std::memcpy(bytes.data(), content->data(), content->size());
-    return bytes;
-  }
-  const FileDescriptor file = open_regular_file(path);
-  struct stat status {};
-  if (::fstat(file.get(), &status) != 0) fail("look at", path);
-  const auto bytes = buffer->take(static_cast<size_t>(status.st_size));
-  size_t filled = 0;
-  while (filled < bytes.size()) {
-    const ssize_t got = ::read(file.get(), bytes.data() + filled, bytes.size() - filled);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail("read", path);
-    if (got == 0) break;  // shorter than it was a moment ago
-    filled += static_cast<size_t>(got);
-  }
-  return bytes.first(filled);
-}
-
-uint32_t files_checksum(const std::vector<std::string>& paths) {
-  uint32_t sum = 0;
-  for (const std::string& path : paths) {
-    if (file::is_remote(path)) {
-      const file::Stat stat = file::stat(path);
-      sum = crc32c(std::as_bytes(std::span(stat.etag)), sum);
-      continue;
-    }
-    struct stat status {};
-    if (::stat(path.c_str(), &status) != 0) fail("look at", path);
-    const int64_t facts[] = {status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
-    sum = crc32c(std::as_bytes(std::span(facts)), sum);
-  }
-  return sum;
-}
 
 Dataset augmented_images(std::shared_ptr<const EncodedImages> images, const ImageOptions& options,
                          const std::string& function, SourceLocation where) {

@@ -41,15 +41,6 @@ class EncodedImages {
   virtual std::string identity() const = 0;
 };
 
-// A checksum over the sizes and times of modification of files. Throws NotFound or IoError.
-uint32_t files_checksum(const std::vector<std::string>& paths);
-
-// The bytes of a file, or of an object of a store, read at once. Throws NotFound or IoError.
-std::span<const std::byte> read_into(const std::string& path, RecordBuffer* buffer);
-
-// A hint that an object of a store is read so soon; does nothing for a file.
-void will_read_into(const std::string& path);
-
 // Elements {image, label}: options.dtype[channels, height, width] and images->label_type(); {image} alone of
 // images without labels. `where` is the user's call.
 Dataset augmented_images(std::shared_ptr<const EncodedImages> images, const ImageOptions& options,

@@ -1,5 +1,6 @@
 // Data sets that are read where they lie in an object store: the bits of the local ones, in the same order,
 // whatever happens on the way.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -13,6 +14,7 @@
 #include "runtime/data/pipeline.h"
 #include "tests/moxing/file/store_fixture.h"
 #include "tests/moxing/image/images.h"
+#include "tests/support/message_of.h"
 #include "tests/support/temporary_directory.h"
 
 namespace mox::data {
@@ -62,6 +64,44 @@ TEST_F(StreamedSets, ImageFolders) {
   EXPECT_TRUE(bits(local.dataset(options_)) == bits(remote.dataset(options_)));
   EXPECT_GT(store_.proxy.faults_made(), 5);
   EXPECT_EQ(list_image_files("s3://bucket/set/train").size(), 40u);
+}
+
+// One photograph is replaced between two passes, or a pass and the listing: no pass has a mix of both.
+TEST_F(StreamedSets, AnImageThatIsReplacedIsAnErrorThatNothingPassesOver) {
+  file::set_stream_memory(1);
+  ImageOptions skipping = options_;
+  skipping.on_bad_sample = OnBadSample::kSkip;
+  for (const ImageOptions& options : {options_, skipping}) {
+    file::copy_parallel(directory_.file("set/train"), "s3://bucket/set/train", {.skip_same = false});
+    const ImageClassificationRaw remote("s3://bucket/set/train");
+    const Dataset dataset = remote.dataset(options);
+    bits(dataset);
+    file::write("s3://bucket/set/train/rose/1.jpg",
+                image::encode_jpeg(image::picture(160, 120, uint64_t{1000})));
+    EXPECT_THAT(message_of<IoError>([&] { bits(dataset); }),
+                testing::AllOf(testing::HasSubstr("'s3://bucket/set/train/rose/1.jpg' has changed"),
+                               testing::HasSubstr("ETag")));
+    EXPECT_THROW(bits(remote.dataset(options)), IoError);
+    bits(ImageClassificationRaw("s3://bucket/set/train").dataset(options));
+  }
+  const auto paths = list_image_files("s3://bucket/set/train");
+  const Dataset files = image_files(paths, options_);
+  bits(files);
+  file::write(paths[3], image::encode_jpeg(image::picture(160, 120, uint64_t{1001})));
+  EXPECT_THROW(bits(files), IoError);
+  file::set_stream_memory(int64_t{256} << 20);
+}
+
+TEST_F(StreamedSets, ARecordFileThatIsReplacedIsAnErrorThatNothingPassesOver) {
+  file::set_stream_memory(1);
+  ImageRecordOptions options{.image = options_, .records = {.index_directory = directory_.file("index")}};
+  options.image.on_bad_sample = OnBadSample::kSkip;
+  const Dataset dataset = image_classification_tfrecord("s3://bucket/set/records/train-*", options);
+  bits(dataset);
+  file::copy(directory_.file("set/records/train-00001-of-00003"),
+             "s3://bucket/set/records/train-00000-of-00003");
+  EXPECT_THAT(message_of<IoError>([&] { bits(dataset); }), testing::HasSubstr("has changed"));
+  file::set_stream_memory(int64_t{256} << 20);
 }
 
 TEST_F(StreamedSets, ImageFoldersWithoutRoomInMemory) {

@@ -146,6 +146,15 @@ void S3Server::set_keys(Keys keys) {
   options_.keys = std::move(keys);
 }
 
+void S3Server::set_hears_conditions(bool hears) {
+  const std::lock_guard lock(mutex_);
+  options_.hears_conditions = hears;
+}
+void S3Server::set_lists_other_etags(bool another) {
+  const std::lock_guard lock(mutex_);
+  options_.lists_other_etags = another;
+}
+
 void S3Server::count(const std::string& operation, int64_t bytes) {
   ++counts_[operation];
   received_ += bytes;
@@ -244,7 +253,11 @@ Answer S3Server::get_object(const Call& call) {
   if (found == objects.end()) return refusal(404, "NoSuchKey");
   const Object& object = found->second;
   const std::string wanted = unquoted(call.header("if-match"));
-  if (!wanted.empty() && wanted != object.etag) return refusal(412, "PreconditionFailed");
+  if (options_.hears_conditions && !wanted.empty() && wanted != object.etag)
+    return refusal(412, "PreconditionFailed");
+  size_t first = 0;
+  if (std::sscanf(call.header("range").c_str(), "bytes=%zu-", &first) == 1 && first >= object.content->size())
+    return refusal(416, "InvalidRange");
   Answer answer{.content = object.content};
   answer.headers = {{"ETag", in_quotes(object.etag)}, {"Last-Modified", http_time(object.mtime)}};
   answer.headers.insert(answer.headers.end(), object.metadata.begin(), object.metadata.end());

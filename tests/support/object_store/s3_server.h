@@ -31,6 +31,7 @@ class S3Server {
     bool refuses_anything = false;
     int64_t smallest_part = 5 << 20;
     int port = 0;
+    bool hears_conditions = true, lists_other_etags = false;
   };
   explicit S3Server(Options options);
   S3Server() : S3Server(Options{}) {}
@@ -51,6 +52,8 @@ class S3Server {
 
   void set_page(int page);
   void set_keys(Keys keys);
+  void set_hears_conditions(bool hears);     // If-Match of a GET or HEAD; a store may ignore it
+  void set_lists_other_etags(bool another);  // than it sends objects with, as of parts some stores do
 
  private:
   struct Object {

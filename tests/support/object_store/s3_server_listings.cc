@@ -56,7 +56,8 @@ Answer S3Server::list_objects(const Call& call) {
       content += "<CommonPrefixes>" + element("Prefix", shown(name)) + "</CommonPrefixes>";
     else
       content += "<Contents>" + element("Key", shown(name)) +
-                 element("LastModified", iso_time(object.mtime)) + element("ETag", '"' + object.etag + '"') +
+                 element("LastModified", iso_time(object.mtime)) +
+                 element("ETag", '"' + (options_.lists_other_etags ? "0" + object.etag : object.etag) + '"') +
                  element("Size", std::to_string(object.content->size())) + "</Contents>";
   }
   std::string head = element("Name", call.bucket) + element("Prefix", shown(prefix)) +

@@ -141,6 +141,7 @@ void Transfer::conclude(CURLcode how) {
 }
 
 bool Transfer::worth_repeating() const {
+  if (too_long) return false;
   switch (result) {
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:

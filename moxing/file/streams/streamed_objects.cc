@@ -1,0 +1,99 @@
+#include "moxing/file/streams/streamed_objects.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <mutex>
+
+#include "moxing/file/internal/object_name.h"
+#include "moxing/file/internal/url.h"
+#include "moxing/file/s3/store_error.h"
+#include "moxing/file/store_client.h"
+#include "moxing/file/streams/internal/stream_buffer.h"
+
+namespace mox::file {
+namespace {
+
+using internal::StreamBuffer;
+
+constexpr int64_t kMostWhole = int64_t{256} << 20;
+
+// The size of objects to come is not known before; those that came tell.
+std::atomic<int64_t>& expected_size() {
+  static std::atomic<int64_t> size{256 << 10};
+  return size;
+}
+
+int64_t next_set() {
+  static std::atomic<int64_t> number{0};
+  return number++;
+}
+
+std::string listed_etag(const s3::ObjectName& object, const std::stop_token& stop) {
+  const s3::Listing listing = store_client()->list_some(object.bucket, object.key, "", 1, stop);
+  return listing.objects.empty() || listing.objects[0].key != object.key ? "" : listing.objects[0].etag;
+}
+
+}  // namespace
+
+struct StreamedObjects::Versions {
+  explicit Versions(std::vector<std::string> listed)
+      : etags(std::move(listed)), is_listed(etags.size(), true) {}
+
+  // Among all that lies in the memory of the process.
+  std::string key(int64_t index) const { return fmt::format("{} of set {}", index, set); }
+
+  static StreamBuffer::Request request(const std::shared_ptr<Versions>& self, int64_t index,
+                                       const std::string& url) {
+    return {.keys = {self->key(index)},
+            .bytes = expected_size().load(),
+            .fetch = [self, index, url](std::stop_token stop) {
+              const s3::ObjectName object = internal::object_name(internal::parse_url(url));
+              s3::ObjectInfo info;
+              std::string content = store_client()->get(object, kMostWhole, &info, stop);
+              self->require_known(static_cast<size_t>(index), object, info.etag, stop);
+              const auto size = static_cast<int64_t>(content.size());
+              expected_size().store((7 * expected_size().load() + size) / 8 + 1);
+              std::vector<std::string> contents;
+              contents.push_back(std::move(content));
+              return contents;
+            }};
+  }
+
+  // Throws if `arrived` is not the ETag that the object had; notes it if none is known.
+  void require_known(size_t index, const s3::ObjectName& object, const std::string& arrived,
+                     const std::stop_token& stop) {
+    std::unique_lock lock(mutex);
+    const std::string known = etags[index];
+    if (known == arrived) return;
+    if (!known.empty()) {
+      if (!is_listed[index]) throw s3::changed_object(object.shown(), known, arrived);
+      // Some stores list an object that was uploaded in parts with another ETag than they send it with.
+      lock.unlock();
+      if (listed_etag(object, stop) != known) throw s3::changed_object(object.shown(), known, arrived);
+      lock.lock();
+    }
+    etags[index] = arrived;
+    is_listed[index] = false;
+  }
+
+  const int64_t set = next_set();
+  std::mutex mutex;  // of what follows
+  std::vector<std::string> etags;
+  std::vector<bool> is_listed;
+};
+
+StreamedObjects::StreamedObjects(std::vector<std::string> etags)
+    : versions_(std::make_shared<Versions>(std::move(etags))) {}
+
+std::shared_ptr<const std::string> StreamedObjects::read(int64_t index, const std::string& url) const {
+  return StreamBuffer::of_process().take(versions_->key(index),
+                                         [&] { return Versions::request(versions_, index, url); });
+}
+
+void StreamedObjects::will_read(int64_t index, const std::string& url) const {
+  StreamBuffer& buffer = StreamBuffer::of_process();
+  if (!buffer.has(versions_->key(index))) buffer.announce(Versions::request(versions_, index, url));
+}
+
+}  // namespace mox::file
