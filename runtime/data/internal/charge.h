@@ -19,6 +19,8 @@ class Charge {
 
   // Throws FailedPrecondition, and takes nothing, where the budget of all that is kept would be exceeded.
   void add(size_t bytes);
+  // The same, with false in place of the exception.
+  bool try_to_add(size_t bytes);
   void give_back(size_t bytes);
 
  private:

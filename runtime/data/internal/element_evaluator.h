@@ -72,6 +72,31 @@ class ValueEvaluator : public ElementEvaluator {
   }
 };
 
+// Leaves that carry their value, or stand for what another evaluator makes of them (Payload::is_replaceable).
+class ReplaceableValueEvaluator : public ElementEvaluator {
+ public:
+  // `source` has an arity of 1.
+  ReplaceableValueEvaluator(ElementType type, std::shared_ptr<const ElementEvaluator> source)
+      : ElementEvaluator(type, 1), held_(std::move(type)), source_(std::move(source)) {}
+  Element make(const Leaf* leaves) const override { return of(leaves).make(leaves); }
+  void write(const Leaf* leaves, std::span<std::byte* const> destinations) const override {
+    of(leaves).write(leaves, destinations);
+  }
+  void append_names(const Leaf* leaves, std::vector<std::string>* names) const override {
+    of(leaves).append_names(leaves, names);
+  }
+  void will_read(const Leaf* leaves) const override { of(leaves).will_read(leaves); }
+
+ private:
+  const ElementEvaluator& of(const Leaf* leaves) const {
+    if (leaves[0].payload) return held_;
+    return *source_;
+  }
+
+  ValueEvaluator held_;
+  std::shared_ptr<const ElementEvaluator> source_;
+};
+
 // Throws InvalidArgument unless `element` has the type, saying who (`producer`) gave what and where it should
 // differ.
 void check_element(const ElementType& type, const Element& element, const std::string& producer);

@@ -16,14 +16,16 @@ constexpr size_t kChunk = 64;
 
 EvaluatedStream::EvaluatedStream(std::unique_ptr<Stream> child,
                                  std::shared_ptr<const ElementEvaluator> evaluator, Predicate predicate,
-                                 std::string label, std::shared_ptr<Execution> execution, uint64_t patience)
+                                 std::string label, std::shared_ptr<Execution> execution, uint64_t patience,
+                                 bool is_replaceable)
     : Stream(1),
       child_(std::move(child)),
       evaluator_(std::move(evaluator)),
       predicate_(std::move(predicate)),
       label_(std::move(label)),
       execution_(std::move(execution)),
-      patience_(patience) {}
+      patience_(patience),
+      is_replaceable_(is_replaceable) {}
 
 void EvaluatedStream::reset(uint64_t epoch) {
   child_->reset(epoch);
@@ -116,6 +118,7 @@ void EvaluatedStream::judge(const Leaf* leaves, Outcome* outcome) const {
     } catch (...) {
       rethrow_with_sample(label_, outcome->leaf);
     }
+    payload->is_replaceable = is_replaceable_ && !leaves->payload;
     if (outcome->keep) outcome->leaf.payload = std::move(payload);
   } catch (...) {
     outcome->error = std::current_exception();

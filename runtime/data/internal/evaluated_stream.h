@@ -18,10 +18,11 @@ class EvaluatedStream : public Stream {
   using Predicate = std::function<bool(const Element&)>;
 
   // A null `predicate` keeps all. More than `patience` refusals in a row throw FailedPrecondition: the search
-  // through endless data must end.
+  // through endless data must end. `is_replaceable`: who reads the leaves can make what they carry again,
+  // from those of the input that carry nothing.
   EvaluatedStream(std::unique_ptr<Stream> child, std::shared_ptr<const ElementEvaluator> evaluator,
                   Predicate predicate, std::string label, std::shared_ptr<Execution> execution,
-                  uint64_t patience);
+                  uint64_t patience, bool is_replaceable = false);
 
   void reset(uint64_t epoch) override;
   bool next(Leaf* out) override;
@@ -44,6 +45,7 @@ class EvaluatedStream : public Stream {
   std::string label_;
   std::shared_ptr<Execution> execution_;
   uint64_t patience_;
+  bool is_replaceable_;
   std::vector<Leaf> leaves_;
   std::vector<Outcome> outcomes_;
   size_t used_ = 0;

@@ -97,6 +97,36 @@ TEST(Memory, TheBudgetBoundsBatchesInFlightAndCaches) {
       {"cache", "memory_budget_bytes"});
 }
 
+// What a filter keeps can be read again: the window then holds places, and the order and the bits stay.
+TEST(Memory, AShuffleOverTheBudgetHoldsPlacesOfWhatCanBeReadAgain) {
+  const auto wide = [](const Dataset& dataset) {
+    return dataset.map([](const Element& e) -> Element {
+      Array row(DType::kInt32, Shape{256});
+      row.values<int32_t>()[0] = value_of(e);
+      return {row};
+    });
+  };
+  const auto is_odd = [](const Element& e) { return value_of(e) % 2 == 1; };
+  const auto shuffled = [&](const Dataset& dataset) {
+    return wide(dataset).filter(is_odd).shuffle(300).batch(4);
+  };
+  const Dataset dataset = shuffled(numbers(1000));
+  const Batches expected = run(dataset, {.seed = 5});
+  ASSERT_EQ(expected.size(), 125u);
+  // 300 rows of a kibibyte are more than the budget, 300 places are not.
+  const PipelineOptions little{.seed = 5, .memory_budget_bytes = 100 << 10};
+  EXPECT_EQ(run(dataset, little), expected);
+  const auto batched = [&](const PipelineOptions& options) {
+    return run(wide(numbers(1000)).filter(is_odd).batch(2).shuffle(150), options);
+  };
+  EXPECT_EQ(batched(little), batched({.seed = 5}));
+  // A generator has no places.
+  expect_throws<FailedPrecondition>([&] { run(shuffled(generated(1000)), little); },
+                                    {"shuffle", "its buffer of 300 elements", "memory_budget_bytes"});
+  expect_throws<FailedPrecondition>([&] { run(dataset, {.seed = 5, .memory_budget_bytes = 8 << 10}); },
+                                    {"shuffle", "its buffer of 300 elements", "memory_budget_bytes"});
+}
+
 TEST(Memory, ProducersWaitForTheConsumer) {
   auto made = std::make_shared<std::atomic<int>>(0);
   const Dataset dataset = numbers(1000).map(kScalar, [made](const SampleContext&, const Element& e) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <span>
 
 #include "runtime/base/error.h"
 #include "runtime/data/internal/charge.h"
@@ -29,6 +30,19 @@ class PermutedIndexed : public Indexed {
   bool once_;
 };
 
+// The leaf without what can be made again of it.
+Leaf without_replaceable(const Leaf& leaf) {
+  if (!leaf.payload) return leaf;
+  if (leaf.payload->is_replaceable) return {leaf.index, leaf.epoch, nullptr};
+  if (leaf.payload->members.empty()) return leaf;
+  auto payload = std::make_shared<Payload>(*leaf.payload);
+  for (Leaf& member : payload->members) member = without_replaceable(member);
+  return {leaf.index, leaf.epoch, std::move(payload)};
+}
+
+// A window of leaves. Where the elements that they carry are more than the memory budget allows, those that
+// can be made again are let go: the window then holds the places of samples, and each that is drawn is read a
+// second time, with the same bits.
 class WindowStream : public Stream {
  public:
   WindowStream(std::unique_ptr<Stream> child, uint64_t window, std::string label,
@@ -101,9 +115,23 @@ class WindowStream : public Stream {
       exhausted_ = true;
       return;
     }
+    const std::span<Leaf> pulled = std::span(buffer_).last(leaves);
+    if (!holds_places_ && charge_.try_to_add(bytes_of_all(pulled))) return;
+    if (!holds_places_) {
+      holds_places_ = true;
+      const std::span<Leaf> before = std::span(buffer_).first(buffer_.size() - leaves);
+      charge_.give_back(bytes_of_all(before));
+      for (Leaf& leaf : before) leaf = without_replaceable(leaf);
+      charge_.add(bytes_of_all(before));
+    }
+    for (Leaf& leaf : pulled) leaf = without_replaceable(leaf);
+    charge_.add(bytes_of_all(pulled));
+  }
+
+  static size_t bytes_of_all(std::span<const Leaf> leaves) {
     size_t bytes = 0;
-    for (size_t i = buffer_.size() - leaves; i < buffer_.size(); ++i) bytes += bytes_of(buffer_[i]);
-    charge_.add(bytes);
+    for (const Leaf& leaf : leaves) bytes += bytes_of(leaf);
+    return bytes;
   }
 
   std::unique_ptr<Stream> child_;
@@ -116,6 +144,7 @@ class WindowStream : public Stream {
   std::vector<Leaf> buffer_;
   uint64_t epoch_ = 0, emitted_ = 0;
   bool exhausted_ = false;
+  bool holds_places_ = false;  // of what can be made again
 };
 
 class ShuffleNode : public UnaryNode {
