@@ -25,12 +25,13 @@ std::string Node::label() const {
 
 std::vector<std::string> Node::stages() const {
   std::vector<std::string> result;
-  for (const auto& child : children()) {
-    auto below = child->stages();
-    result.insert(result.end(), below.begin(), below.end());
-  }
-  result.push_back(describe());
+  append_stages(&result);
   return result;
+}
+
+void Node::append_stages(std::vector<std::string>* stages) const {
+  for (const auto& child : children()) child->append_stages(stages);
+  stages->push_back(describe());
 }
 
 bool Node::order_changes() const {

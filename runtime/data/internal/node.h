@@ -72,7 +72,8 @@ class Node {
 
   // The whole tree, this node last: {"from_arrays(...)", "shuffle(60000)", "batch(100)"}. What a saved
   // position relies on.
-  virtual std::vector<std::string> stages() const;
+  std::vector<std::string> stages() const;
+  virtual void append_stages(std::vector<std::string>* stages) const;
 
   // What content_sample gives.
   virtual void append_contents(std::vector<std::string>* lines) const;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <mutex>
 
 #include "runtime/base/error.h"
 #include "runtime/data/internal/node.h"
@@ -122,12 +123,16 @@ class MapNode : public UnaryNode {
     return compiled;
   }
 
+  // A small element is kept: each map of a long chain asks for that of the one below.
   Element probe() const override {
-    try {
-      return function_(SampleContext{}, child()->probe());
-    } catch (...) {
-      rethrow_with_sample(label() + ", tried to learn its result's type", Leaf{});
-    }
+    const std::lock_guard lock(probing_);
+    if (!probed_.empty()) return probed_;
+    constexpr size_t kMostKept = size_t{16} << 10;
+    Element element = probe_anew();
+    size_t bytes = 0;
+    for (const Array& array : element) bytes += array.defined() ? array.bytes() : 0;
+    if (bytes <= kMostKept) probed_ = element;
+    return element;
   }
 
  protected:
@@ -147,9 +152,19 @@ class MapNode : public UnaryNode {
   }
 
  private:
+  Element probe_anew() const {
+    try {
+      return function_(SampleContext{}, child()->probe());
+    } catch (...) {
+      rethrow_with_sample(label() + ", tried to learn its result's type", Leaf{});
+    }
+  }
+
   std::vector<TensorType> types_;
   bool infer_;
   MapFunction function_;
+  mutable std::mutex probing_;
+  mutable Element probed_;
 };
 
 class MapIntoNode : public UnaryNode {

@@ -17,8 +17,8 @@ class PrefetchNode : public UnaryNode {
   }
 
   std::string describe() const override { return fmt::format("prefetch({})", count_); }
-  std::vector<std::string> stages() const override {
-    return child()->stages();
+  void append_stages(std::vector<std::string>* stages) const override {
+    child()->append_stages(stages);
   }  // no part of a position's meaning
   int64_t requested_prefetch() const override { return std::max(count_, child()->requested_prefetch()); }
   Compiled compile(CompileContext& context) const override { return child()->compile(context); }
