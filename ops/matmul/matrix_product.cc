@@ -166,7 +166,7 @@ Kernel matrix_product_kernel(const Node& node, bool has_bias, const Team& team) 
   const bool is_narrow = is_plain && !(product.transpose_a && product.transpose_b) &&
                          is_narrow_matmul(product.a.columns, product.b.columns);
   const bool is_split = is_plain && !is_narrow && !product.transpose_a && !product.transpose_b &&
-                        split_matmul_pays(y.shape[0], product.a.columns, product.b.columns, team);
+                        split_matmul_pays(y.shape[0], product.a.columns, product.b.columns);
   Kernel kernel = is_narrow  ? narrow_kernel(node, product, y.shape[0], has_bias)
                   : is_split ? split_kernel(node, product, y.shape[0], has_bias)
                              : primitive_product(node, product, a, b, y, has_bias);

@@ -7,6 +7,7 @@
 
 #include "ops/processor/instruction_set.h"
 #include "runtime/base/error.h"
+#include "runtime/graph/thread_dependence.h"
 
 namespace mox::onednn {
 namespace {
@@ -64,6 +65,21 @@ void drop_idle_block(Strided* s) {
 Layout opaque_layout(const dnnl::memory::desc& descriptor) {
   return Layout::opaque(descriptor.get_size(), kOpaquePrefix + description_text(descriptor),
                         std::make_shared<dnnl::memory::desc>(descriptor));
+}
+
+// Whether a primitive may cut a sum by the number of threads. oneDNN promises nothing about that: what is
+// free of it was tried on the shapes of the zoo, and follows from what is summed (docs/determinism.md). Where
+// nothing is known, as of matrix products, it may.
+bool may_cut_sums_by_threads(const dnnl::primitive_desc_base& description) {
+  using Kind = dnnl::primitive::kind;
+  const Kind kind = description.get_kind();
+  if (kind == Kind::convolution) {
+    const bool sums_over_batch = description.query_md(dnnl::query::diff_weights_md).get_size() > 0;
+    const std::string_view implementation = description.impl_info_str();
+    return sums_over_batch || !(implementation.starts_with("jit") || implementation.starts_with("brg"));
+  }
+  // Moved elements, sums over a window, and, by statistics that are given, one element after the other.
+  return kind != Kind::reorder && kind != kPoolingKind && kind != Kind::batch_normalization;
 }
 
 // The state of one primitive on one device.
@@ -211,6 +227,7 @@ Kernel primitive_kernel(const std::vector<TensorType>& inputs, const std::vector
   const dnnl::memory::desc scratchpad = description.scratchpad_desc();
   kernel.scratch_bytes = scratchpad.get_size();
   kernel.implementation = description.impl_info_str();
+  if (may_cut_sums_by_threads(description)) mark_bits_by_threads(kernel);
   // The description is shared with every instance: handles of oneDNN count their references.
   kernel.instantiate = [description, arguments = std::move(arguments), scratchpad]() -> KernelFunction {
     auto instance = std::make_shared<PrimitiveInstance>(description.get(), arguments, scratchpad);

@@ -58,9 +58,11 @@ typename Primitive::primitive_desc describe_gradient(const Forward& forward, con
 #if DNNL_VERSION_MAJOR >= 3
 using PoolingForward = dnnl::pooling_forward;
 using PoolingBackward = dnnl::pooling_backward;
+constexpr dnnl::primitive::kind kPoolingKind = dnnl::primitive::kind::pooling;
 #else
 using PoolingForward = dnnl::pooling_v2_forward;
 using PoolingBackward = dnnl::pooling_v2_backward;
+constexpr dnnl::primitive::kind kPoolingKind = dnnl::primitive::kind::pooling_v2;
 #endif
 
 // Whether the gradient of a convolution with strides, left to itself, chooses another layout of the images

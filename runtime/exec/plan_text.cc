@@ -6,6 +6,7 @@
 
 #include "runtime/base/random.h"
 #include "runtime/exec/internal/plan_impl.h"
+#include "runtime/exec/thread_dependence.h"
 
 namespace mox {
 namespace {
@@ -40,6 +41,16 @@ std::string memory_text(const Plan::Impl& plan) {
   line("constants", s.constant_bytes);
   line("results", s.result_bytes);
   return text;
+}
+
+std::string thread_text(const Plan& plan) {
+  const ThreadDependence dependence = thread_dependence_of(plan);
+  if (dependence.is_none()) return "bits: the same with any number of threads\n";
+  const double all = plan.statistics().floating_point_operations;
+  return fmt::format(
+      "bits: others with another number of threads, by the {} instruction(s) marked * ({:.2g} % of the "
+      "FLOP)\n",
+      dependence.instructions, all > 0 ? 100 * dependence.floating_point_operations / all : 0);
 }
 
 }  // namespace
@@ -79,7 +90,7 @@ std::string Plan::describe() const {
   text +=
       fmt::format("{} instructions ({} layout conversions), {:.2f} GFLOP, compiled in {:.0f} ms\n",
                   s.instructions, s.conversions, s.floating_point_operations / 1e9, s.compile_seconds * 1e3);
-  return text + memory_text(*impl_);
+  return text + thread_text(*this) + memory_text(*impl_);
 }
 
 uint64_t Plan::fingerprint() const {

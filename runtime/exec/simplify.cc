@@ -15,8 +15,11 @@ constexpr size_t kLargestMadeBytes = size_t{16} << 10;
 
 bool is_constant(const Tensor& tensor) { return tensor.node()->op->kind == Op::Kind::kConstant; }
 
+// On one thread: a constant has the same bits whatever the team of the plan, in which nothing would say so.
 std::optional<std::vector<Array>> run_on_constants(const Node& node, const RewriteView& view,
-                                                   const CompileOptions& options, const Team& team) {
+                                                   const CompileOptions& options) {
+  const Team team(1);
+  const EnteredTeam entered(team);
   std::vector<Array> inputs;
   std::vector<Layout> plain;
   for (const Tensor& input : node.inputs) {
@@ -76,8 +79,8 @@ std::string identity_of(const Node& node, const RewriteView& view) {
 
 }  // namespace
 
-RewriteRule fold_constants(const CompileOptions& options, const Team& team) {
-  return [&options, &team](const Node& node, const RewriteView& view) -> std::optional<std::vector<Tensor>> {
+RewriteRule fold_constants(const CompileOptions& options) {
+  return [&options](const Node& node, const RewriteView& view) -> std::optional<std::vector<Tensor>> {
     if (node.op->kind != Op::Kind::kCompute || !node.op->compile) return std::nullopt;
     size_t bytes = 0;
     for (const TensorType& type : node.outputs) bytes += type.bytes();
@@ -85,7 +88,7 @@ RewriteRule fold_constants(const CompileOptions& options, const Team& team) {
     if (!std::all_of(node.inputs.begin(), node.inputs.end(),
                      [&](auto& t) { return is_constant(view.mapped(t)); }))
       return std::nullopt;
-    auto values = run_on_constants(node, view, options, team);
+    auto values = run_on_constants(node, view, options);
     if (!values) return std::nullopt;
     std::vector<Tensor> results;
     for (Array& value : *values) results.push_back(view.target().constant(std::move(value), node.where));

@@ -68,19 +68,20 @@ void multiply_columns(const SplitMatmul& p, int64_t term, int64_t depth, int64_t
     multiply_tile<1, Vectors>(a + row * p.k, p.k, b, p.n, y + row * p.n + column, depth, accumulate);
 }
 
-void sum_terms(const SplitMatmul& p, int64_t first, int64_t last, float* y) {
-  for (int64_t term = first; term < last; term += kDepth) {
-    const int64_t depth = std::min(kDepth, last - term);
-    int64_t column = 0;
-    for (; column + kColumns <= p.n; column += kColumns) {
-      const bool in_these_rows = column + 2 * kColumns <= p.n;
-      const NextTile next =
-          in_these_rows ? NextTile{p.b + term * p.n + column + kColumns, p.n, depth}
-                        : NextTile{p.b + (term + depth) * p.n, p.n, std::min(kDepth, last - term - depth)};
-      multiply_columns<kWidest>(p, term, depth, column, term > first, next, y);
+void sum_terms(const SplitMatmul& p, Range terms, Range columns, float* y) {
+  for (int64_t term = terms.first; term < terms.last; term += kDepth) {
+    const int64_t depth = std::min(kDepth, terms.last - term);
+    const bool goes_on = term > terms.first;
+    int64_t column = columns.first;
+    for (; column + kColumns <= columns.last; column += kColumns) {
+      const bool in_these_rows = column + 2 * kColumns <= columns.last;
+      const NextTile next = in_these_rows ? NextTile{p.b + term * p.n + column + kColumns, p.n, depth}
+                                          : NextTile{p.b + (term + depth) * p.n + columns.first, p.n,
+                                                     std::min(kDepth, terms.last - term - depth)};
+      multiply_columns<kWidest>(p, term, depth, column, goes_on, next, y);
     }
-    for (; column < p.n; column += kLanes)
-      multiply_columns<1>(p, term, depth, column, term > first, NextTile{nullptr, 0, 0}, y);
+    for (; column < columns.last; column += kLanes)
+      multiply_columns<1>(p, term, depth, column, goes_on, NextTile{nullptr, 0, 0}, y);
   }
 }
 

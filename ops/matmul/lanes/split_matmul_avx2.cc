@@ -3,8 +3,8 @@
 
 namespace mox::split_matmul_detail {
 
-void sum_terms_avx2(const SplitMatmul& product, int64_t first, int64_t last, float* y) {
-  sum_terms(product, first, last, y);
+void sum_terms_avx2(const SplitMatmul& product, Range terms, Range columns, float* y) {
+  sum_terms(product, terms, columns, y);
 }
 
 }  // namespace mox::split_matmul_detail

@@ -6,8 +6,8 @@
 
 namespace mox {
 
-// A node whose inputs are all constants becomes a constant (computed now, on `team`).
-RewriteRule fold_constants(const CompileOptions& options, const Team& team);
+// A node whose inputs are all constants becomes a constant (computed now, on one thread).
+RewriteRule fold_constants(const CompileOptions& options);
 
 // A node equal to an earlier one (op, inputs, attributes) is replaced by it. Random nodes never are.
 RewriteRule share_equal_nodes();

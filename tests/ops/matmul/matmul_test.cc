@@ -10,6 +10,8 @@
 #include "ops/processor/processor.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
+#include "runtime/exec/evaluate.h"
+#include "runtime/graph/thread_dependence.h"
 #include "tests/ops/kernel_testing.h"
 #include "tests/support/gradient_check.h"
 
@@ -185,6 +187,39 @@ TEST(MatmulErrors, SayWhatDoesNotFit) {
   expect_refused({f, {3}}, {f, {3, 5}}, "rank 2 or more");
   expect_refused({f, {2, 2, 3}}, {f, {3, 3, 5}}, "batch axes");
   expect_refused({DType::kInt32, {2, 3}}, {DType::kInt32, {3, 5}}, "float32");
+}
+
+// A product of constants is computed when the plan is compiled, where no mark could say that its bits depend
+// on the number of threads.
+TEST(FoldedProduct, HasTheSameBitsForEveryTeam) {
+  const Array a = random_array({4, 40000}, 1), b = random_array({40000, 16}, 2);
+  Graph graph;
+  GraphScope scope(graph);
+  const auto here = SourceLocation::current();
+  const Tensor y = matmul(graph.constant(a, here), graph.constant(b, here));
+  const Array alone = mox::evaluate(std::span(&y, 1), {}, {.threads = 1})[0];
+  for (const int threads : {2, 3, 7}) {
+    const Array shared = mox::evaluate(std::span(&y, 1), {}, {.threads = threads})[0];
+    EXPECT_TRUE(std::ranges::equal(alone.as_bytes(), shared.as_bytes())) << threads << " threads";
+  }
+}
+
+// More threads than the sums have parts: the columns are cut as well.
+TEST(SplitMatmul, HasTheSameKernelAndBitsForEveryTeam) {
+  const Array a = random_array({33, 2048}, 1), b = random_array({2048, 1040}, 2);
+  Graph graph;
+  const Tensor y = matmul(graph.input(0, a.type(), SourceLocation::current()),
+                          graph.input(1, b.type(), SourceLocation::current()));
+  Kernel kernel;
+  const Array alone = run_node(y, {a, b}, {}, 1, &kernel);
+  EXPECT_TRUE(kernel.implementation.starts_with("split:")) << kernel.implementation;
+  const std::string implementation = kernel.implementation;
+  EXPECT_FALSE(has_bits_by_threads(kernel));
+  for (const int threads : {2, 8, 9, 20}) {
+    const Array shared = run_node(y, {a, b}, {}, threads, &kernel);
+    EXPECT_EQ(kernel.implementation, implementation) << threads << " threads";
+    EXPECT_TRUE(std::ranges::equal(alone.as_bytes(), shared.as_bytes())) << threads << " threads";
+  }
 }
 
 }  // namespace

@@ -42,13 +42,6 @@ void restore_variables(Start& start) {
       start.store.require_restored(path);
       log_info(fmt::format("continuing from '{}' at global step {}", path, restored.global_step));
       mention_processor_of(path, restored.processor, computed_by());
-      // Some kernels cut their sums by the number of threads, so the last bits depend on it.
-      if (const int threads = start.placement.threads_per_replica;
-          restored.threads != threads && start.placement.logical_replicas == 1)
-        log_warning(fmt::format(
-            "'{}' was computed by {} thread(s) and is continued by {}: the result is as good, but not bit "
-            "for bit that of an uninterrupted run; --threads={} makes it so",
-            path, restored.threads, threads, restored.threads));
       break;
     case StartingPoint::Kind::kWarmStart:
       start.store.restore(start.point.checkpoint.variables);

@@ -73,6 +73,33 @@ TEST_F(PrintPlanTest, ColumnsStandUnderTheirHeadings) {
   EXPECT_GT(steps, 5);
 }
 
+// The lines of instructions of this op.
+std::vector<std::string> instructions_of(const std::string& plan, const std::string& op) {
+  std::vector<std::string> result;
+  std::istringstream lines(plan);
+  for (std::string line; std::getline(lines, line) && !line.starts_with("fusions");)
+    if (line.find(" " + op + " ") != std::string::npos) result.push_back(line);
+  return result;
+}
+
+TEST_F(PrintPlanTest, MarksInstructionsWhoseBitsDependOnTheNumberOfThreads) {
+  const std::string plan = plan_of(images(ModeKeys::TRAIN));
+  EXPECT_THAT(instructions_of(plan, "conv2d_filter_gradient"), testing::ElementsAre(HasSubstr(" * ")));
+  EXPECT_THAT(instructions_of(plan, "conv2d"), testing::Each(Not(HasSubstr(" * "))));
+  EXPECT_THAT(plan, AllOf(HasSubstr("bits: others with another number of threads, by the "),
+                          HasSubstr(" instruction(s) marked * (")));
+}
+
+TEST_F(PrintPlanTest, SaysWhereNoBitDependsOnTheNumberOfThreads) {
+  auto narrow = images(ModeKeys::TRAIN);
+  narrow.model_fn = [](const Inputs& in, ModeKeys) {
+    const Tensor loss = reduce_mean(square(layers::dense(flatten(in[0]), 4)));
+    return ModelSpec{.loss = loss, .log_info = {{"loss", loss}}};
+  };
+  const std::string plan = plan_of(narrow);
+  EXPECT_THAT(plan, AllOf(HasSubstr("bits: the same with any number of threads"), Not(HasSubstr(" * "))));
+}
+
 TEST_F(PrintPlanTest, LeavesARunAsItIs) {
   run_or_throw(spec());
   const std::string digest = checkpoint_digest(log_dir_);

@@ -30,17 +30,26 @@ ModelSpec convolutions(const Inputs& in, ModeKeys mode) {
   return {.loss = loss, .log_info = {{"loss", loss}, {"accuracy", accuracy(logits, y)}}};
 }
 
-// Trains 20 steps and returns the digest of the checkpoint.
-std::string digest(const std::vector<std::string>& flags) {
-  const std::string log_dir = fresh_directory("determinism");
+// Of products with few columns alone, which are our own kernels'.
+ModelSpec narrow_layers(const Inputs& in, ModeKeys) {
+  auto [x, y] = in.take<2>();
+  const Tensor h = layers::dense(flatten(x), 10, {.activation = relu});
+  const Tensor loss = reduce_mean(sparse_softmax_cross_entropy(layers::dense(h, 3), y));
+  return {.loss = loss, .log_info = {{"loss", loss}}};
+}
+
+// Trains 20 steps (in log_dir, if it is given) and returns the digest of the checkpoint.
+std::string digest(const std::vector<std::string>& flags, const ModelFn& model_fn = convolutions,
+                   int64_t steps = 20, std::string log_dir = "") {
+  if (log_dir.empty()) log_dir = fresh_directory("determinism");
   std::vector<std::string> arguments{"--log_level=error", "--log_every_n_steps=0", "--log_dir", log_dir};
   arguments.insert(arguments.end(), flags.begin(), flags.end());
   const ScopedConfiguration configuration(arguments);
   run_or_throw({.input_fn = noise_images,
-                .model_fn = convolutions,
+                .model_fn = model_fn,
                 .optimizer_fn = get_optimizer_fn("momentum", {.learning_rate = 0.05}),
                 .batch_size = 16,  // 40 samples: batches cross the borders of epochs
-                .max_number_of_steps = 20});
+                .max_number_of_steps = steps});
   return checkpoint_digest(log_dir);
 }
 
@@ -56,6 +65,29 @@ TEST(DeterminismTest, AnotherSeedGivesOtherBits) {
 TEST(DeterminismTest, TheDataPipelineDoesNotChangeTheBits) {
   const std::string expected = digest({"--threads=1", "--data_threads=1"});
   EXPECT_EQ(digest({"--threads=1", "--data_threads=3", "--prefetch_batches=7"}), expected);
+}
+
+TEST(DeterminismTest, APlanWithoutMarksGivesTheSameBitsWithAnyNumberOfThreads) {
+  testing::internal::CaptureStderr();
+  const std::string expected = digest({"--threads=1", "--log_level=info"}, narrow_layers);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("threads is free"));
+  for (const char* threads : {"--threads=2", "--threads=3", "--threads=9"})
+    EXPECT_EQ(digest({threads}, narrow_layers), expected) << threads;
+}
+
+TEST(DeterminismTest, ThreadsAreNotSaidToBeFreeWhereAnInstructionDependsOnThem) {
+  testing::internal::CaptureStderr();
+  digest({"--threads=1", "--log_level=info"});
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::Not(testing::HasSubstr("threads is free")));
+}
+
+TEST(DeterminismTest, AnotherNumberOfThreadsIsNoWarningWhereItChangesNoBit) {
+  const std::string log_dir = fresh_directory("determinism_continued");
+  digest({"--threads=1"}, narrow_layers, 10, log_dir);
+  testing::internal::CaptureStderr();
+  const std::string continued = digest({"--threads=2", "--log_level=info"}, narrow_layers, 20, log_dir);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::Not(testing::HasSubstr("uninterrupted")));
+  EXPECT_EQ(continued, digest({"--threads=1"}, narrow_layers));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
+#include "runtime/exec/thread_dependence.h"
 #include "runtime/job/network_probe.h"
 
 namespace mox::internal {
@@ -31,6 +32,21 @@ std::string describe_memory(const Training& training, const CompiledModel& model
       mebibytes(plan.arena_bytes), mebibytes(plan.gradient_bytes), mebibytes(plan.result_bytes),
       lanes > 1 ? fmt::format(" (these in each of {} lanes)", lanes) : "", mebibytes(variables),
       mebibytes(slots), mebibytes(plan.constant_bytes));
+}
+
+// Whether the number of threads decides any bit of the weights.
+void mention_threads(const Training& training, const CompiledModel& model) {
+  if (thread_dependence_of(*model.plan).is_none()) {
+    log_info("threads is free: each instruction of the plan gives the same bits with any number of threads");
+    return;
+  }
+  const Start& start = training.start;
+  const int before = start.restored.threads, now = start.placement.threads_per_replica;
+  if (start.is_continued() && before != now && start.placement.logical_replicas == 1)
+    log_warning(
+        fmt::format("'{}' was computed by {} thread(s) and is continued by {}: the result is as good, but "
+                    "not bit for bit that of an uninterrupted run; --threads={} makes it so",
+                    start.point.path, before, now, before));
 }
 
 }  // namespace
@@ -56,6 +72,7 @@ void describe_training(const Training& training, const CompiledModel& model) {
   log_info(fmt::format("optimizer {}; {} threads; {} instructions in the plan; {}",
                        training.update->updater().optimizer().description(), training.team.size(),
                        model.plan->statistics().instructions, describe_memory(training, model)));
+  mention_threads(training, model);
 }
 
 void require_place_of_profile(const std::string& path) {

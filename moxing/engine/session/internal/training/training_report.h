@@ -10,7 +10,8 @@ namespace mox::internal {
 // Of settings that do nothing in this training.
 void mention_idle_settings(const Training& training);
 
-// Placement, optimizer, plan and memory.
+// Placement, optimizer, plan and memory; and whether its bits depend on the number of threads, with a warning
+// where it goes on with another one.
 void describe_training(const Training& training, const CompiledModel& model);
 
 // Throws IoError if the file of step_profile cannot be written: better before the training than after it.
