@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "bench/harness/threads_flag.h"
 #include "bench/json_line.h"
 #include "moxing/moxing.h"
 #include "ops/fusion/default_rules.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
-#include "runtime/base/resource_limits.h"
 #include "runtime/base/team.h"
 #include "runtime/exec/plan_instance.h"
 
@@ -147,8 +147,7 @@ int main(int argc, char** argv) {
   mox::init(argc, argv);
   try {
     const std::string wanted = ',' + mox::flag("ops") + ',';
-    const int threads = mox::get_flag<int>("threads");
-    const mox::Team team(threads > 0 ? threads : mox::available_cores());
+    const mox::Team team(bench::threads_flag());
     const mox::EnteredTeam entered(team);
     for (const Case& of : cases()) {
       if (wanted != ",," && wanted.find(fmt::format(",{},", op_of(of))) == std::string::npos) continue;

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "bench/harness/threads_flag.h"
 #include "bench/json_line.h"
 #include "bench/output_to_error.h"
 #include "bench/small_cases.h"
@@ -15,7 +16,6 @@
 #include "bench/step_rate_hook.h"
 #include "moxing/moxing.h"
 #include "runtime/base/log.h"
-#include "runtime/base/resource_limits.h"
 #include "runtime/base/team.h"
 
 namespace {
@@ -34,11 +34,11 @@ mox::Dataset training_data(const bench::SmallCase& of) {
 }
 
 int profile(const bench::SmallCase& of, int64_t batch_size, int64_t steps) {
-  const auto threads = mox::get_flag<int>("threads"), data_threads = mox::get_flag<int>("data_threads");
+  const auto data_threads = mox::get_flag<int>("data_threads");
   const bench::ProfileOptions options{.batch_size = batch_size,
                                       .warm_up_steps = steps / 10 + 1,
                                       .steps = steps,
-                                      .threads = threads > 0 ? threads : mox::available_cores(),
+                                      .threads = bench::threads_flag(),
                                       .data_threads = data_threads > 0 ? data_threads : 1,
                                       .seed = mox::get_flag<uint64_t>("seed")};
   fmt::print("{}",

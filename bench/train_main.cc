@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "bench/harness/threads_flag.h"
 #include "bench/json_line.h"
 #include "bench/output_to_error.h"
 #include "bench/step_categories.h"
@@ -76,12 +77,11 @@ void report(const Case& of, const std::string& metric, double value, const std::
 }
 
 void profile(const Case& of, const mox::ModelMeta& meta) {
-  const auto threads = mox::get_flag<int>("threads");
   const bench::ProfileOptions options{
       .batch_size = of.batch_size,
       .warm_up_steps = of.warm_up_steps,
       .steps = of.steps,
-      .threads = threads > 0 ? threads : mox::available_cores(),
+      .threads = bench::threads_flag(),
       .data_threads = 0,
       .rules = {.precision = of.precision == "bf16" ? mox::Precision::kBFloat16 : mox::Precision::kFloat32,
                 .recomputed = mox::recomputed_normalisations(mox::flag("recompute")),
