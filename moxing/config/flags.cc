@@ -6,16 +6,19 @@
 
 #include "moxing/config/internal/option_listing.h"
 #include "moxing/config/state.h"
+#include "moxing/config/uncaught.h"
 #include "runtime/base/error.h"
 
 namespace mox {
 namespace {
 
-OptionValue value_of(std::string_view function, std::string_view name) {
+// `shown`: what a message may show of it.
+OptionValue value_of(std::string_view function, std::string_view name, std::string* shown = nullptr) {
   OptionValue value;
   internal::with_configured(function, [&](internal::ConfigStore* store) {
     const internal::Setting& setting = store->at(name);
     value = setting.local && !setting.set ? *setting.local : setting.value();
+    if (shown) *shown = internal::shown_value(setting.option, value);
   });
   return value;
 }
@@ -23,16 +26,17 @@ OptionValue value_of(std::string_view function, std::string_view name) {
 // The alternative T of a flag's value, or InvalidArgument.
 template <typename T>
 T read(std::string_view name) {
-  OptionValue value = internal::to_stored(
-      std::is_same_v<T, double> ? OptionType::kNumber : OptionType::kString, value_of("get_flag", name));
+  std::string shown;
+  OptionValue value =
+      internal::to_stored(std::is_same_v<T, double> ? OptionType::kNumber : OptionType::kString,
+                          value_of("get_flag", name, &shown));
   if (T* held = std::get_if<T>(&value)) return std::move(*held);
   if (std::holds_alternative<std::monostate>(value)) {
     throw InvalidArgument(fmt::format("get_flag: the flag '{}' has no value.", name));
   }
-  throw InvalidArgument(
-      fmt::format("get_flag: the flag '{}' is of type {} (its value is '{}') and was read as {}.", name,
-                  internal::type_name(internal::type_of(value)), internal::to_text(value),
-                  internal::type_name(internal::type_of(T{}))));
+  throw InvalidArgument(fmt::format(
+      "get_flag: the flag '{}' is of type {} (its value is '{}') and was read as {}.", name,
+      internal::type_name(internal::type_of(value)), shown, internal::type_name(internal::type_of(T{}))));
 }
 
 template <typename T>
@@ -72,7 +76,8 @@ std::optional<OptionValue> stored(const std::optional<T>& from_code) {
 namespace internal {
 
 void define_flag(std::string_view name, OptionValue default_value, std::string_view help,
-                 SourceLocation where) {
+                 SourceLocation where, bool secret) {
+  report_uncaught_exceptions();
   with_config([&](ConfigState* state) {
     if (state->configured) {
       throw FailedPrecondition(
@@ -85,7 +90,8 @@ void define_flag(std::string_view name, OptionValue default_value, std::string_v
                          .type = type,
                          .default_value = std::move(default_value),
                          .group = "Flags of this program",
-                         .help = std::string(help)},
+                         .help = std::string(help),
+                         .secret = secret},
                         where);
   });
 }
@@ -116,6 +122,10 @@ std::vector<std::string> flag_as_string_list(std::string_view name) {
 }
 
 }  // namespace internal
+
+void define_secret_flag(std::string_view name, std::string_view help, SourceLocation where) {
+  internal::define_flag(name, std::string(), help, where, true);
+}
 
 void reset_flag(std::string_view name) {
   internal::with_configured("reset_flag", [&](internal::ConfigStore* store) { store->at(name).set.reset(); });

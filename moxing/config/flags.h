@@ -53,7 +53,7 @@ OptionValue to_option_value(const T& value) {
 }
 
 void define_flag(std::string_view name, OptionValue default_value, std::string_view help,
-                 SourceLocation where);
+                 SourceLocation where, bool secret = false);
 void set_flag(std::string_view name, OptionValue value);
 
 // Typed reads; each throws InvalidArgument if the flag has another type (an integer may be read as a number).
@@ -70,13 +70,22 @@ std::vector<std::string> flag_as_string_list(std::string_view name);
 // Declares a flag, before mox::init. Its type is that of the default: bool, an integer (kept as int64_t),
 // floating point (double), text (std::string), or a std::vector of integers, floating point or std::string.
 // The name is made of lower-case letters, digits, underscores and dots (dots nest in YAML). Throws
-// InvalidArgument for a name that is malformed or taken (with the place of the first definition),
-// FailedPrecondition after mox::init.
+// InvalidArgument for a name that is malformed or taken, by moxing or by another definition, whose place it
+// says, FailedPrecondition after mox::init. Nobody need catch these: from the first definition on, be it of a
+// variable that is made before main, what nobody catches ends the process as a refused configuration does.
 template <typename T>
 void define_flag(std::string_view name, const T& default_value, std::string_view help,
                  SourceLocation where = SourceLocation::current()) {
   internal::define_flag(name, internal::to_option_value(default_value), help, where);
 }
+
+// Declares a flag for a text that nobody else is to see, a password or a key: its value never goes into
+// configuration.yaml, --help, messages or what ranks compare; get_flag and flag give it. Without a value it
+// is
+// "". A command line is seen by every user of the machine: better `api_key: ${API_KEY}` in the YAML, with the
+// secret in the environment. Throws as define_flag does.
+void define_secret_flag(std::string_view name, std::string_view help,
+                        SourceLocation where = SourceLocation::current());
 
 // The value of a flag as text, whatever its type: "128", "true", "0.5", "a,b"; "" for an option without a
 // value.

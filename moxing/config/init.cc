@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <utility>
 
 #include "moxing/config/internal/command_line.h"
@@ -17,6 +16,7 @@
 #include "moxing/config/options.h"
 #include "moxing/config/remote_places.h"
 #include "moxing/config/state.h"
+#include "moxing/config/uncaught.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include "runtime/job/job.h"
@@ -28,24 +28,6 @@ LogLevel level_named(const std::string& name) {
   if (name == "debug") return LogLevel::kDebug;
   if (name == "warning") return LogLevel::kWarning;
   return name == "error" ? LogLevel::kError : LogLevel::kInfo;
-}
-
-// An exception that leaves main, thrown outside of mox::run, is reported in one paragraph like one inside of
-// it.
-[[noreturn]] void report_and_exit() {
-  if (const std::exception_ptr thrown = std::current_exception()) {
-    try {
-      std::rethrow_exception(thrown);
-    } catch (const std::exception& error) {
-      std::fflush(stdout);
-      const int status = internal::exit_status_of(error);
-      if (internal::job().size() > 1) internal::fail_job(error.what(), status);
-      fmt::print(stderr, "error: {}\n", error.what());
-      std::_Exit(status);
-    } catch (...) {
-    }
-  }
-  std::abort();
 }
 
 // A program that was started with a closed standard stream would get its number for the next file that it
@@ -87,7 +69,7 @@ void store_defaults(const ProgramDefaults& defaults, internal::ConfigStore* stor
 void read_configuration(const internal::CommandLine& command_line, internal::ConfigStore* store) {
   for (const auto& [name, path] : command_line.values) {
     if (name == "config" && !path.empty())
-      internal::read_yaml(internal::expanded(path, "command line", name), store);
+      internal::read_yaml(internal::expanded(path, "command line", name, path), store);
   }
   internal::store_command_line(command_line, store);
 }
@@ -132,7 +114,7 @@ std::optional<std::string> configure(const InitOptions& options) {
 
 void init(int argc, const char* const* argv, const ProgramDefaults& defaults) {
   occupy_standard_streams();
-  std::set_terminate(report_and_exit);
+  internal::report_uncaught_exceptions();
   InitOptions options{.program = "", .arguments = {}, .defaults = defaults};
   if (argc > 0) {
     const std::string path = argv[0];

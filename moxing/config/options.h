@@ -49,6 +49,7 @@ struct Option {
   // as a section of keys.
   std::vector<std::string> fields{};
   bool command_line_only = false;  // makes no sense inside a YAML file
+  bool secret = false;             // text that is never shown or written (define_secret_flag)
 };
 
 // The options of the framework, in the order in which they are documented. To add one, add a row to the table
@@ -79,6 +80,9 @@ void store_spec_options(const std::vector<std::pair<std::string, OptionValue>>& 
 
 // Every option with its value and origin, as YAML that --config accepts:
 //   batch_size: 100  # run.yaml:3
+// Of a secret only a comment says that it was given, and of an address not who asks: "http://***@host/",
+// which
+// --config refuses until that is put in again.
 // Throws FailedPrecondition before mox::init.
 std::string effective_configuration();
 

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "moxing/config/uncaught.h"
 #include "runtime/base/error.h"
 
 namespace mox::internal {
@@ -36,6 +37,7 @@ void with_config(const std::function<void(ConfigState*)>& use) {
 void with_configured(std::string_view function, const std::function<void(ConfigStore*)>& use) {
   with_config([&](ConfigState* state) {
     if (!state->configured) {
+      report_uncaught_exceptions();
       throw FailedPrecondition(
           fmt::format("{} was called before mox::init: call mox::init(argc, argv) first in main, after the "
                       "define_flag calls.",

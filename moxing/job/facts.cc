@@ -34,6 +34,7 @@ JobFacts facts_of_configuration() {
   for (std::string line; std::getline(lines, line);) {
     line = line.substr(0, line.find("  # "));  // where the value comes from
     line.erase(line.find_last_not_of(' ') + 1);
+    if (const size_t text = line.find_first_not_of(' '); text == line.npos || line[text] == '#') continue;
     const std::string key = line.substr(0, line.find(':'));
     if (std::ranges::find(kLocalOptions, key) == kLocalOptions.end())
       facts.emplace_back("configuration", line);

@@ -53,7 +53,7 @@ TEST_F(Configuration, MalformedAndMissingFilesAreRefused) {
 }
 
 TEST_F(Configuration, FlagsAreRefusedWithTheNearest) {
-  expect_flag_refused("--batch-size=3", {"unknown flag '--batch-size=3'", "--batch_size"});
+  expect_flag_refused("--batch-size=3", {"unknown flag '--batch-size'", "--batch_size"});
   expect_flag_refused("--max_number_of_step=3", {"--max_number_of_steps"});
   expect_flag_refused("--batch_size=many", {"batch_size expects", "many"});
   expect_flag_refused("--batch_size", {"needs a value"});

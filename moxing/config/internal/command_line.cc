@@ -7,6 +7,7 @@
 #include <map>
 
 #include "moxing/config/internal/nearest.h"
+#include "moxing/file/masked_address.h"
 #include "runtime/base/error.h"
 
 namespace mox::internal {
@@ -18,11 +19,13 @@ std::string_view flag_name(std::string_view argument) {
   return argument.substr(0, argument.find('='));
 }
 
-[[noreturn]] void throw_unknown(const std::string& argument, const ConfigStore& store) {
+// Without the value, which may be a secret's: of a flag whose name is mistyped, or a secret's second word.
+[[noreturn]] void throw_unknown(const std::string& whole, const ConfigStore& store, bool gives_secret) {
+  const std::string argument = whole.substr(0, whole.find('='));
   if (!argument.starts_with('-')) {
     throw ConfigError(fmt::format(
         "command line: '{}' belongs to no flag; write --flag=value (a bool takes its value after '=' only).",
-        argument));
+        gives_secret ? file::kMask : argument));
   }
   std::string_view name = flag_name(argument);
   if (name.starts_with("no-")) name.remove_prefix(3);
@@ -88,8 +91,12 @@ CommandLine split_command_line(const std::vector<std::string>& arguments, const 
     throw ConfigError(fmt::format("command line: {}.", failure.what()));
   }
   CommandLine result{.help = help->count() > 0, .version = version->count() > 0, .values = {}};
-  if (const std::vector<std::string> unknown = app.remaining(); !unknown.empty())
-    throw_unknown(unknown[0], store);
+  if (const std::vector<std::string> unknown = app.remaining(); !unknown.empty()) {
+    const bool gives_secret = std::ranges::any_of(store.settings(), [&](const Setting& setting) {
+      return setting.option.secret && app.count("--" + setting.option.name) > 0;
+    });
+    throw_unknown(unknown[0], store, gives_secret);
+  }
   for (const auto& [name, option] : options) {
     if (option->count() > 0) result.values.emplace_back(name, option->results().back());
   }

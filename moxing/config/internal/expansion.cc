@@ -28,12 +28,12 @@ bool is_first_name(std::string_view text) {
 }
 
 struct Place {
-  const std::string& text;
   const std::string& where;
   const std::string& option;
+  const std::string& shown;
 
   [[noreturn]] void fail(std::string_view reason) const {
-    throw ConfigError(fmt::format("{}: {} is '{}', but {}.", where, option, text, reason));
+    throw ConfigError(fmt::format("{}: {} is '{}', but {}.", where, option, shown, reason));
   }
 
   std::string variable(const std::string& name) const {
@@ -46,8 +46,9 @@ struct Place {
 
 }  // namespace
 
-std::string expanded(const std::string& text, const std::string& where, const std::string& option) {
-  const Place place{text, where, option};
+std::string expanded(const std::string& text, const std::string& where, const std::string& option,
+                     const std::string& shown) {
+  const Place place{where, option, shown};
   std::string result;
   std::string_view rest = text;
   if (rest.starts_with('~')) {
@@ -58,7 +59,7 @@ std::string expanded(const std::string& text, const std::string& where, const st
       place.fail(
           fmt::format("only ~ itself is known, the home directory of the one who runs the program; "
                       "write the path out (or ./{} for a path of that name)",
-                      text));
+                      shown));
     }
   } else if (rest.starts_with("$$") && is_first_name(rest.substr(2))) {
     result = "$";

@@ -9,10 +9,9 @@
 namespace mox::internal {
 namespace {
 
-std::string text_of(const OptionValue& value) {
+std::string text_of(const Option& option, const OptionValue& value) {
   if (std::holds_alternative<std::monostate>(value)) return "none";
-  const std::string text = to_text(value);
-  return text.empty() ? "empty" : text;
+  return to_text(value).empty() ? "empty" : shown_value(option, value);
 }
 
 // Groups in the order of their first option.
@@ -55,11 +54,13 @@ std::string help_text(const std::string& program, const ConfigStore& store) {
                   : fmt::format("  --{}=<{}>\n", option.name, type_name(option.type));
       const std::string range = range_text(option);
       const std::string given =
-          setting.written ? fmt::format(" Here: {} ({}).", text_of(*setting.written), setting.written_at)
-                          : "";
-      text += wrapped(fmt::format("{}{}{}{} Default: {}.{}", option.help, range.empty() ? "" : " Accepted: ",
-                                  range, range.empty() ? "" : ".", text_of(option.default_value), given),
-                      6, width);
+          setting.written
+              ? fmt::format(" Here: {} ({}).", text_of(option, *setting.written), setting.written_at)
+              : "";
+      text += wrapped(
+          fmt::format("{}{}{}{} Default: {}.{}", option.help, range.empty() ? "" : " Accepted: ", range,
+                      range.empty() ? "" : ".", text_of(option, option.default_value), given),
+          6, width);
     }
   }
   text +=
@@ -72,7 +73,8 @@ std::string effective_yaml(const ConfigStore& store) {
   std::vector<const Setting*> settings;
   for (const Setting& setting : store.settings()) {
     const bool has_value = !std::holds_alternative<std::monostate>(setting.value());
-    if (has_value && !setting.option.command_line_only) settings.push_back(&setting);
+    const bool says_nothing = setting.option.secret && to_text(setting.value()).empty();
+    if (has_value && !says_nothing && !setting.option.command_line_only) settings.push_back(&setting);
   }
   std::string text;
   std::vector<std::string> open;  // the sections around the last line
@@ -99,8 +101,10 @@ std::string effective_yaml(const ConfigStore& store) {
       text += fmt::format("{}{}:\n", std::string(2 * level, ' '), sections[level]);
     }
     open.resize(sections.size());
-    const std::string line =
-        fmt::format("{}{}: {}", std::string(2 * sections.size(), ' '), key, to_yaml(setting->value()));
+    const std::string indent(2 * sections.size(), ' ');
+    const std::string line = setting->option.secret
+                                 ? fmt::format("{}# {}: a secret, given but not written here", indent, key)
+                                 : fmt::format("{}{}: {}", indent, key, to_yaml(setting->value()));
     text += fmt::format("{:<{}}  # {}\n", line, kCommentColumn, setting->origin());
   }
   return text;
@@ -124,7 +128,9 @@ std::string configuration_reference() {
       "the program,\n"
       "then the default; of a flag that is given twice the last counts. `set_flag` overrides them all. A "
       "program's own\n"
-      "flags (`mox::define_flag`) follow the same rules and show up in `--help`.\n\n"
+      "flags (`mox::define_flag`) follow the same rules and show up in `--help`; of those that are secret "
+      "(`mox::define_secret_flag`)\n"
+      "and of `user:password@` in an address nothing is shown or written.\n\n"
       "In a text `~` at the beginning is the home directory and `${NAME}` an environment variable (`$${` is "
       "the "
       "text\n"
@@ -141,11 +147,11 @@ std::string configuration_reference() {
     for (const Option& option : built_in_options()) {
       if (option.group != group) continue;
       const std::string range = internal::range_text(option);
-      text +=
-          fmt::format("| `{}` | {} | {} | {}{}{} |\n", option.name, internal::type_name(option.type),
-                      internal::cell(internal::text_of(option.default_value)), internal::cell(option.help),
-                      range.empty() ? "" : " Accepted: " + internal::cell(range) + ".",
-                      option.command_line_only ? " Command line only." : "");
+      text += fmt::format("| `{}` | {} | {} | {}{}{} |\n", option.name, internal::type_name(option.type),
+                          internal::cell(internal::text_of(option, option.default_value)),
+                          internal::cell(option.help),
+                          range.empty() ? "" : " Accepted: " + internal::cell(range) + ".",
+                          option.command_line_only ? " Command line only." : "");
     }
   }
   return text;

@@ -23,18 +23,23 @@ bool is_well_formed(std::string_view name) {
   return before != '.';
 }
 
+std::string_view first_sentence(std::string_view text) { return text.substr(0, text.find(". ")); }
+
 // `value` as the option stores it, or InvalidArgument.
 OptionValue checked(const Option& option, OptionValue value, const std::string& where) {
   value = to_stored(option.type, std::move(value));
   if (!holds_type(option.type, value)) {
     throw InvalidArgument(fmt::format("'{}' is an option of type {}; {} gives it a value of type {} ('{}').",
                                       option.name, type_name(option.type), where, type_name(type_of(value)),
-                                      to_text(value)));
+                                      shown_value(option, value)));
   }
+  const auto expand = [&](std::string& text) {
+    text = expanded(text, where, option.name, shown_text(option, text));
+  };
   if (auto* text = std::get_if<std::string>(&value); text && option.type == OptionType::kString)
-    *text = expanded(*text, where, option.name);
+    expand(*text);
   if (auto* texts = std::get_if<std::vector<std::string>>(&value))
-    for (std::string& text : *texts) text = expanded(text, where, option.name);
+    for (std::string& text : *texts) expand(text);
   check_value(option, value, where);
   return value;
 }
@@ -74,18 +79,21 @@ void ConfigStore::define(Option option, SourceLocation where) {
                     place, option.name));
   }
   if (const Setting* taken = find(option.name)) {
-    throw InvalidArgument(
-        fmt::format("define_flag at {}: the flag '{}' is already defined {}; choose another name.", place,
-                    option.name, taken->declared_at.empty() ? "by moxing" : "at " + taken->declared_at));
-  }
-  bool below_a_flag = false;
-  for (size_t dot = option.name.find('.'); dot != std::string::npos; dot = option.name.find('.', dot + 1)) {
-    below_a_flag = below_a_flag || find(std::string_view(option.name).substr(0, dot)) != nullptr;
-  }
-  if (below_a_flag || is_section(option.name)) {
     throw InvalidArgument(fmt::format(
-        "define_flag at {}: '{}' would be a value and a section of keys at once; choose another name.", place,
-        option.name));
+        "define_flag at {}: the flag '{}' of this program is already defined {}; {}.", place, option.name,
+        taken->declared_at.empty()
+            ? fmt::format("by moxing as an option of its own (\"{}\")", first_sentence(taken->option.help))
+            : "at " + taken->declared_at,
+        taken->declared_at.empty()
+            ? "choose another name, or leave this definition out and read moxing's value with mox::get_flag"
+            : "choose another name"));
+  }
+  if (const Setting* other = section_or_value_beside(option.name)) {
+    throw InvalidArgument(fmt::format(
+        "define_flag at {}: with the flag '{}' of this program and '{}', which is defined {}, one name "
+        "would be a value and a section of keys at once; choose another name.",
+        place, option.name, other->option.name,
+        other->declared_at.empty() ? "by moxing" : "at " + other->declared_at));
   }
   option.default_value = checked(option, std::move(option.default_value), "define_flag at " + place);
   index_.emplace(option.name, settings_.size());
@@ -103,6 +111,15 @@ Setting& ConfigStore::at(std::string_view name) {
       fmt::format("there is no flag '{}'; {}. Flags of your own are declared with mox::define_flag "
                   "before mox::init.",
                   name, nearest_option_text("flag", "", name, names())));
+}
+
+const Setting* ConfigStore::section_or_value_beside(std::string_view name) const {
+  for (size_t dot = name.find('.'); dot != std::string_view::npos; dot = name.find('.', dot + 1))
+    if (const auto above = index_.find(name.substr(0, dot)); above != index_.end())
+      return &settings_[above->second];
+  const std::string prefix = std::string(name) + ".";
+  const auto below = index_.lower_bound(prefix);
+  return below != index_.end() && below->first.starts_with(prefix) ? &settings_[below->second] : nullptr;
 }
 
 bool ConfigStore::is_section(std::string_view name) const {

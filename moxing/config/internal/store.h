@@ -47,6 +47,9 @@ class ConfigStore {
   std::vector<Setting>& settings() { return settings_; }
 
  private:
+  // A setting that cannot be there together with one of this name: its key would be the other's section.
+  const Setting* section_or_value_beside(std::string_view name) const;
+
   std::vector<Setting> settings_;
   std::map<std::string, size_t, std::less<>> index_;
 };

@@ -10,6 +10,7 @@
 
 #include "moxing/config/internal/expansion.h"
 #include "moxing/config/internal/old_names.h"
+#include "moxing/file/masked_address.h"
 #include "runtime/base/error.h"
 
 namespace mox::internal {
@@ -18,7 +19,7 @@ namespace {
 using Kind = WrittenValue::Kind;
 
 // How a value is shown in a message: what kind of thing it is, and its text, cut if it is long.
-std::string shown(const WrittenValue& written) {
+std::string shown(const Option& option, const WrittenValue& written) {
   constexpr size_t kLongest = 80;
   switch (written.kind) {
     case Kind::kNothing:
@@ -30,15 +31,15 @@ std::string shown(const WrittenValue& written) {
     case Kind::kScalar:
       break;
   }
-  const std::string text =
-      written.text.size() > kLongest ? written.text.substr(0, kLongest) + "..." : written.text;
+  std::string text = shown_text(option, written.text);
+  if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
   return fmt::format("{}'{}'", written.quoted ? "the text " : "", text);
 }
 
 [[noreturn]] void throw_wrong_type(const Option& option, std::string_view expected,
                                    const WrittenValue& written) {
-  throw ConfigError(
-      fmt::format("{}: {} expects {}, got {}.", written.where, option.name, expected, shown(written)));
+  throw ConfigError(fmt::format("{}: {} expects {}, got {}.", written.where, option.name, expected,
+                                shown(option, written)));
 }
 
 // The whole of `text` as a number, or nothing. "+5" is taken as 5.
@@ -56,8 +57,8 @@ int64_t parse_integer(const Option& option, const WrittenValue& written) {
     throw_wrong_type(option, expectation(OptionType::kInteger), written);
   const std::errc error = read_number(written.text, &number);
   if (error == std::errc::result_out_of_range) {
-    throw ConfigError(
-        fmt::format("{}: {} must fit in 64 bits, got {}.", written.where, option.name, shown(written)));
+    throw ConfigError(fmt::format("{}: {} must fit in 64 bits, got {}.", written.where, option.name,
+                                  shown(option, written)));
   }
   if (error != std::errc()) throw_wrong_type(option, expectation(OptionType::kInteger), written);
   return number;
@@ -101,7 +102,7 @@ std::string words_of(const Option& option, const WrittenValue& section) {
 std::string parse_string(const Option& option, const WrittenValue& written) {
   if (written.kind == Kind::kMap && !option.fields.empty()) return words_of(option, written);
   if (written.kind != Kind::kScalar) throw_wrong_type(option, expectation(OptionType::kString), written);
-  return expanded(written.text, written.where, option.name);
+  return expanded(written.text, written.where, option.name, shown_text(option, written.text));
 }
 
 template <typename Element>
@@ -141,12 +142,25 @@ OptionValue parse_typed(const Option& option, const WrittenValue& written) {
   return false;
 }
 
+// What was masked as it was written down is no address any more.
+void require_unmasked(const Option& option, const std::string& text, const std::string& where) {
+  if (option.secret || !file::is_masked_address(text)) return;
+  throw ConfigError(
+      fmt::format("{}: {} is '{}', where the name and the password before the @ were left out as "
+                  "it was written down; give the whole address.",
+                  where, option.name, file::masked_address(text)));
+}
+
 std::string number_text(double number) { return fmt::format("{}", number); }
 
 std::string quoted_yaml(const std::string& text) {
   YAML::Emitter emitter;
   emitter << YAML::DoubleQuoted << text;
   return emitter.c_str();
+}
+
+std::string masked_yaml(const std::string& text) {
+  return quoted_yaml(unexpanded(file::masked_address(text)));
 }
 
 template <typename Element, typename Format>
@@ -204,12 +218,15 @@ void check_value(const Option& option, const OptionValue& value, const std::stri
     }
     check_number(*number);
   }
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&value))
+    for (const std::string& one : *texts) require_unmasked(option, one, where);
   const auto* text = std::get_if<std::string>(&value);
+  if (text) require_unmasked(option, *text, where);
   if (text && !option.allowed.empty() &&
       std::find(option.allowed.begin(), option.allowed.end(), *text) == option.allowed.end()) {
     const std::string hint = old_value_text(option.name, *text, option.allowed);
     throw ConfigError(fmt::format("{}: {} must be {}, got '{}'{}{}.", where, option.name, range_text(option),
-                                  *text, hint.empty() ? "" : "; ", hint));
+                                  shown_text(option, *text), hint.empty() ? "" : "; ", hint));
   }
 }
 
@@ -280,6 +297,14 @@ std::string_view expectation(OptionType type) {
   return "";
 }
 
+std::string shown_text(const Option& option, std::string_view text) {
+  return option.secret ? std::string(file::kMask) : file::masked_address(text);
+}
+
+std::string shown_value(const Option& option, const OptionValue& value) {
+  return shown_text(option, to_text(value));
+}
+
 std::string to_text(const OptionValue& value) {
   return std::visit(
       Overloaded{
@@ -298,14 +323,10 @@ std::string to_text(const OptionValue& value) {
 std::string to_yaml(const OptionValue& value) {
   return std::visit(
       Overloaded{
-          [](const std::string& text) { return quoted_yaml(unexpanded(text)); },
+          [](const std::string& text) { return masked_yaml(text); },
           [](const std::vector<int64_t>& list) { return fmt::format("[{}]", fmt::join(list, ", ")); },
           [](const std::vector<double>& list) { return "[" + join(list, ", ", number_text) + "]"; },
-          [](const std::vector<std::string>& list) {
-            return "[" +
-                   join(list, ", ", [](const std::string& text) { return quoted_yaml(unexpanded(text)); }) +
-                   "]";
-          },
+          [](const std::vector<std::string>& list) { return "[" + join(list, ", ", masked_yaml) + "]"; },
           [&](const auto&) { return to_text(value); },
       },
       value);

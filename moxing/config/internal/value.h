@@ -41,8 +41,13 @@ OptionType type_of(const OptionValue& value);   // the plain type of an alternat
 std::string_view type_name(OptionType type);    // "integer", "list of numbers", ...
 std::string_view expectation(OptionType type);  // "an integer (digits only)", ...
 
+// What a message may show of a text or a value: of a secret nothing, of an address not who asks.
+std::string shown_text(const Option& option, std::string_view text);
+std::string shown_value(const Option& option, const OptionValue& value);
+
 std::string to_text(const OptionValue& value);  // as on the command line: 128, true, a,b
-std::string to_yaml(const OptionValue& value);  // as in a YAML file: 128, true, "text", ["a", "b"]
+// As in a YAML file: 128, true, "text", ["a", "b"]; addresses are masked.
+std::string to_yaml(const OptionValue& value);
 std::string range_text(
     const Option& option);  // "at least 1", "0 to 4096", "train, eval or predict"; "" without limits
 

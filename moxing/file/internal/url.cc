@@ -4,6 +4,7 @@
 
 #include <cctype>
 
+#include "moxing/file/masked_address.h"
 #include "runtime/base/error.h"
 
 namespace mox::file::internal {
@@ -28,7 +29,7 @@ void require_bucket(const std::string& bucket, std::string_view text) {
   if (!good)
     throw InvalidArgument(fmt::format(
         "'{}' names no bucket: expected s3://BUCKET/KEY with a bucket of letters, digits, '.', '-' and '_'",
-        text));
+        masked_address(text)));
 }
 
 Url parse_remote(std::string_view text, std::string scheme, std::string_view rest) {
@@ -62,13 +63,14 @@ Url parse_url(std::string_view text) {
   }
   if (store) return parse_remote(text, scheme, rest.substr(2));
   if (scheme != "file")
-    throw InvalidArgument(fmt::format(
-        "'{}': there is no '{}://' here; expected a path, file://, s3:// or obs://", text, scheme));
+    throw InvalidArgument(
+        fmt::format("'{}': there is no '{}://' here; expected a path, file://, s3:// or obs://",
+                    masked_address(text), scheme));
   std::string_view path = rest.substr(2);
   if (path.starts_with("localhost/")) path.remove_prefix(std::string_view("localhost").size());
   if (!path.starts_with('/'))
     throw InvalidArgument(
-        fmt::format("'{}' names a file of another host; a local one is file:///PATH", text));
+        fmt::format("'{}' names a file of another host; a local one is file:///PATH", masked_address(text)));
   return {.remote = false, .scheme = {}, .bucket = {}, .path = std::string(path)};
 }
 

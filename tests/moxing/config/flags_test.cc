@@ -71,13 +71,13 @@ TEST(Flags, AnEmptyValueIsTheEmptyText) {
 TEST(Flags, BadCommandLinesAreRefused) {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{"--bach_size=3"},
-       "command line: unknown flag '--bach_size=3'; the nearest known flag is '--batch_size' (--help lists "
+       "command line: unknown flag '--bach_size'; the nearest known flag is '--batch_size' (--help lists "
        "all)."},
       {{"--seed=1", "--bach_size", "3"},
        "command line: unknown flag '--bach_size'; the nearest known flag is '--batch_size' (--help lists "
        "all)."},
       {{"-seed=1"},
-       "command line: unknown flag '-seed=1'; the nearest known flag is '--seed' (--help lists all)."},
+       "command line: unknown flag '-seed'; the nearest known flag is '--seed' (--help lists all)."},
       {{"--no-seed"},
        "command line: unknown flag '--no-seed'; the nearest known flag is '--seed' (--help lists all)."},
       {{"train"},
@@ -147,9 +147,11 @@ TEST(Flags, BadDefinitionsAreRefused) {
     EXPECT_THROW(define_flag(name, 1, "Help."), InvalidArgument) << name;
   }
   define_flag("units", 1, "Help.");
-  EXPECT_THAT(message_of<InvalidArgument>([] { define_flag("units", 2, "Help."); }),
-              MatchesRegex("define_flag at .*flags_test.cc:[0-9]+: the flag 'units' is already defined at "
-                           ".*flags_test.cc:[0-9]+; choose another name."));
+  EXPECT_THAT(
+      message_of<InvalidArgument>([] { define_flag("units", 2, "Help."); }),
+      MatchesRegex("define_flag at .*flags_test.cc:[0-9]+: the flag 'units' of this program is already "
+                   "defined at "
+                   ".*flags_test.cc:[0-9]+; choose another name."));
   EXPECT_THAT(message_of<InvalidArgument>([] { define_flag("batch_size", 2, "Help."); }),
               HasSubstr("already defined by moxing"));
   EXPECT_THAT(message_of<InvalidArgument>([] { define_flag("optimizer", 2, "Help."); }),
@@ -284,7 +286,7 @@ TEST(InitDeathTest, EndsTheProcessWithTheDocumentedStatus) {
   const char* refused[] = {"/usr/bin/lenet", "--bach_size=3", nullptr};
   EXPECT_EXIT(
       init(2, refused), ::testing::ExitedWithCode(2),
-      "^error: command line: unknown flag '--bach_size=3'; the nearest known flag is '--batch_size' .*\n$");
+      "^error: command line: unknown flag '--bach_size'; the nearest known flag is '--batch_size' .*\n$");
   const char* help[] = {"lenet", "--help", nullptr};
   EXPECT_EXIT(init(2, help), ::testing::ExitedWithCode(0), "^$");
   const char* version[] = {"lenet", "--version", nullptr};

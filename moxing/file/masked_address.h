@@ -1,0 +1,20 @@
+// Addresses as they may be shown: in messages, on the terminal, in files that a run keeps.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace mox::file {
+
+// What stands for a secret wherever one would be shown.
+inline constexpr std::string_view kMask = "***";
+
+// `text` with the mask in place of what an address tells its host about who asks: "http://user:word@host/a"
+// and "http://key@host/a" become "http://***@host/a", "user:word@host" becomes "***@host"; several addresses
+// in one text are each masked. Any other text is unchanged.
+std::string masked_address(std::string_view text);
+
+// Whether an address in `text` was masked: it no longer says who asks.
+bool is_masked_address(std::string_view text);
+
+}  // namespace mox::file
