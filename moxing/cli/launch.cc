@@ -19,6 +19,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "moxing/cli/internal/command.h"
@@ -252,6 +253,19 @@ void require_program(const std::string& program, const std::vector<HostSlots>& h
   throw NotFound(fmt::format("there is no program '{}', neither here nor on the PATH", program));
 }
 
+// mpirun starts nothing as root unless it is told to, which is the launcher's doing here.
+void say_that_root_is_allowed() {
+  const auto is_set = [](const char* name) {
+    const char* value = std::getenv(name);
+    return value && std::string_view(value) == "1";
+  };
+  if (::geteuid() != 0 || (is_set("OMPI_ALLOW_RUN_AS_ROOT") && is_set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")))
+    return;
+  fmt::print(stderr,
+             "mox launch: the job runs as root, so mpirun is given --allow-run-as-root; better start it as a "
+             "user (OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 say that root is meant)\n");
+}
+
 int launch(const LaunchArguments& arguments) {
   std::vector<HostSlots> hosts;
   if (!arguments.rank_table.empty()) hosts = read_rank_table(arguments.rank_table);
@@ -267,6 +281,7 @@ int launch(const LaunchArguments& arguments) {
     return kProgramNotStarted;
   }
   catch_signals();
+  say_that_root_is_allowed();
   int ranks = wanted;
   for (int attempt = 0;; ++attempt) {
     std::optional<HostFile> file;

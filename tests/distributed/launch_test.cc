@@ -2,6 +2,7 @@
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
@@ -49,6 +50,25 @@ TEST_F(Launch, StartsAsManyRanksAsAreAskedFor) {
   const ProcessResult result = run_process(launch({"-n", "2"}, {"distributed_program", "--fault=functions"}));
   expect_success(result);
   EXPECT_THAT(result.out, HasSubstr("ranks: 2"));
+}
+
+// mpirun starts nothing as root of its own accord, and says why it should not.
+TEST_F(Launch, SaysOnceThatItAllowsRoot) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  // A program that fails at once is started twice.
+  const Words command = {MOX_BINARY_DIR "/bin/mox", "launch", "-n", "2",
+                         "--max-restarts",          "1",      "--", "/bin/false"};
+  const auto said_with = [&](const Words& environment) {
+    const ProcessResult result = run_process(Words{"/usr/bin/env"} + environment + command);
+    EXPECT_THAT(result.err, HasSubstr("restart 1 of 1"));
+    size_t times = 0;
+    for (size_t at = 0; (at = result.err.find("--allow-run-as-root", at)) != std::string::npos; ++at) ++times;
+    return times;
+  };
+  const Words unset = {"-u", "OMPI_ALLOW_RUN_AS_ROOT", "-u", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"};
+  EXPECT_EQ(said_with(unset), 1u);
+  EXPECT_EQ(said_with(unset + Words{"OMPI_ALLOW_RUN_AS_ROOT=1"}), 1u);
+  EXPECT_EQ(said_with({"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}), 0u);
 }
 
 TEST_F(Launch, ReadsTheRankTableOfHccl) {
