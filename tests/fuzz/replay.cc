@@ -1,5 +1,6 @@
 // The main function of a fuzz target outside of libFuzzer: runs it on each file of the folders that are
-// given, and fails where an input took more memory than allowed_heap says. Ends with the largest peaks.
+// given, and fails where an input took more memory than allowed_heap says. Ends with the largest peaks, and a
+// line for the table of tests/fuzz/memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +22,28 @@ struct Peak {
   std::string name;
   size_t size = 0, bytes = 0, allowed = 0;
   double ratio() const { return static_cast<double>(bytes) / static_cast<double>(std::max<size_t>(size, 1)); }
+  double share() const { return static_cast<double>(bytes) / static_cast<double>(allowed); }
 };
+
+// The ratio says something of inputs that are larger than what a reader takes at any size.
+constexpr size_t kSmall = 16 << 10;
+
+// "memory: INPUTS RATIO NAME-OR-- BYTES SHARE": the worst ratio of inputs that are not small, and which it
+// is; the largest peak of small ones; the worst share of what is allowed.
+void print_summary(const std::vector<Peak>& peaks) {
+  const Peak* worst = nullptr;
+  size_t bytes_of_small = 0;
+  double share = 0;
+  for (const Peak& peak : peaks) {
+    if (peak.size < kSmall)
+      bytes_of_small = std::max(bytes_of_small, peak.bytes);
+    else if (!worst || peak.ratio() > worst->ratio())
+      worst = &peak;
+    share = std::max(share, peak.share());
+  }
+  fmt::print("memory: {} {:.1f} {} {} {:.3f}\n", peaks.size(), worst ? worst->ratio() : 0.0,
+             worst ? worst->name : "-", bytes_of_small, share);
+}
 
 Peak peak_of(const std::filesystem::path& path) {
   const std::string content = mox::read_file(path.string());
@@ -55,6 +77,7 @@ int main(int argc, char** argv) try {
     if (peak.bytes > peak.allowed)
       fmt::print("TOO MUCH: {} takes {} bytes of the heap for {}; {} are allowed\n", peak.name, peak.bytes,
                  peak.size, peak.allowed);
+  print_summary(peaks);
   return !peaks.empty() && is_within ? 0 : 1;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());
