@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstring>
 #include <map>
-#include <optional>
 #include <set>
 
 #include "runtime/base/error.h"
@@ -45,6 +44,37 @@ class StepBuilder {
     for (const auto& node : graph.nodes()) add_node(*node);
   }
 
+  // Puts the copies that `keep` has made behind what they copy; instructions count anew from here on.
+  void place_copies() {
+    if (copies_.empty()) return;
+    // Of those behind one instruction the one that was made last comes first.
+    std::ranges::reverse(copies_);
+    std::ranges::stable_sort(copies_, {}, &Copy::position);
+    std::vector<int> moved;  // where instructions of before are now
+    std::vector<PlanInstruction> instructions;
+    auto copy = copies_.begin();
+    for (size_t i = 0; i <= plan_.instructions.size(); ++i) {
+      for (; copy != copies_.end() && copy->position == static_cast<int>(i); ++copy) {
+        copy->position = static_cast<int>(instructions.size());
+        instructions.push_back(std::move(copy->instruction));
+      }
+      if (i == plan_.instructions.size()) break;
+      moved.push_back(static_cast<int>(instructions.size()));
+      instructions.push_back(std::move(plan_.instructions[i]));
+    }
+    plan_.instructions = std::move(instructions);
+    for (PlanValue& value : plan_.values)
+      for (int* instruction : {&value.first_instruction, &value.last_instruction})
+        if (*instruction >= 0 && *instruction != kAfterTheRun) *instruction = moved[*instruction];
+    for (const Copy& placed : copies_) {
+      const PlanInstruction& instruction = plan_.instructions[placed.position];
+      PlanValue& from = at(plan_.root(instruction.inputs[0]));
+      from.last_instruction = std::max(from.last_instruction, placed.position);
+      at(instruction.outputs[0]).first_instruction = placed.position;
+    }
+    copies_.clear();
+  }
+
   // The value of `tensor` in plain layout, with memory of its own that survives the run as `storage`.
   int keep(const Tensor& tensor, Storage storage) {
     int version =
@@ -58,8 +88,10 @@ class StepBuilder {
       // Right behind the instruction that computes the value: what waits for the copy need not wait for the
       // plan's end.
       const int written = at(value).first_instruction;
-      add_instruction("copy", tensor.name(), "", copy_kernel(tensor.type()), {value}, {copy},
-                      written >= 0 ? std::optional(written + 1) : std::nullopt);
+      if (written >= 0)
+        copies_.push_back({written + 1, copy_of(tensor, value, copy)});
+      else
+        append(copy_of(tensor, value, copy));
       version = value = copy;
     }
     at(value).storage = storage;
@@ -84,42 +116,46 @@ class StepBuilder {
     return static_cast<int>(plan_.values.size()) - 1;
   }
 
-  // The instructions from `position` on come one later.
-  void make_room(int position) {
-    for (PlanValue& value : plan_.values) {
-      if (value.first_instruction >= position) ++value.first_instruction;
-      if (value.last_instruction >= position && value.last_instruction != kAfterTheRun)
-        ++value.last_instruction;
-    }
+  static PlanInstruction copy_of(const Tensor& tensor, int from, int to) {
+    PlanInstruction result;
+    result.op = "copy";
+    result.name = tensor.name();
+    result.kernel = copy_kernel(tensor.type());
+    result.inputs = {from};
+    result.outputs = {to};
+    return result;
   }
 
-  // At `position` of the plan, or at its end.
   void add_instruction(std::string op, std::string name, std::string attributes, Kernel kernel,
-                       std::vector<int> inputs, std::vector<int> outputs, std::optional<int> position = {}) {
-    const int instruction = position.value_or(plan_.instructions.size());
-    if (position) make_room(instruction);
-    for (int input : inputs) {
-      PlanValue& value = at(plan_.root(input));
-      value.last_instruction = std::max(value.last_instruction, instruction);
-    }
+                       std::vector<int> inputs, std::vector<int> outputs) {
     PlanInstruction result;
-    if (kernel.scratch_bytes > 0) {
+    if (kernel.scratch_bytes > 0)
       result.scratch =
           new_value(name + "/scratch", {DType::kUInt8, Shape{static_cast<int64_t>(kernel.scratch_bytes)}},
                     Layout::opaque(kernel.scratch_bytes, "scratch", nullptr));
-      at(result.scratch).first_instruction = at(result.scratch).last_instruction = instruction;
-    }
-    for (int output : outputs) {
-      at(output).first_instruction = instruction;
-      at(output).last_instruction = std::max(at(output).last_instruction, instruction);
-    }
     result.op = std::move(op);
     result.name = std::move(name);
     result.attributes = std::move(attributes);
     result.kernel = std::move(kernel);
     result.inputs = std::move(inputs);
     result.outputs = std::move(outputs);
-    plan_.instructions.insert(plan_.instructions.begin() + instruction, std::move(result));
+    append(std::move(result));
+  }
+
+  // At the end of the plan.
+  void append(PlanInstruction added) {
+    const auto instruction = static_cast<int>(plan_.instructions.size());
+    for (const int input : added.inputs) {
+      PlanValue& value = at(plan_.root(input));
+      value.last_instruction = std::max(value.last_instruction, instruction);
+    }
+    if (added.scratch >= 0)
+      at(added.scratch).first_instruction = at(added.scratch).last_instruction = instruction;
+    for (const int output : added.outputs) {
+      at(output).first_instruction = instruction;
+      at(output).last_instruction = std::max(at(output).last_instruction, instruction);
+    }
+    plan_.instructions.push_back(std::move(added));
   }
 
   // The value of `tensor` in `layout`, converted if it does not exist in it yet.
@@ -215,7 +251,7 @@ class StepBuilder {
       versions_[key(output)] = {outputs.back()};
     }
     if (kernel.alias >= 0) {
-      at(outputs[0]).alias_of = inputs[kernel.alias];
+      at(outputs[0]).alias_of = plan_.root(inputs[kernel.alias]);
     } else {
       add_instruction(std::string(node.op->name), node.name, to_string(node.attributes), std::move(kernel),
                       std::move(inputs), outputs);
@@ -231,6 +267,11 @@ class StepBuilder {
   const Team& team_;
   std::map<Key, std::vector<int>> versions_;  // the first is the one the producer made
   std::set<Key> wanted_plain_;
+  struct Copy {
+    int position;  // in front of this instruction
+    PlanInstruction instruction;
+  };
+  std::vector<Copy> copies_;
 };
 
 }  // namespace
@@ -267,6 +308,7 @@ std::shared_ptr<const Plan> Plan::compile(const Graph& graph, const PlanRequest&
     const int value = builder.keep(outputs[next++], Storage::kResult);
     impl->updates.push_back({graph.spec(update.variable).name, impl->values[value].index});
   }
+  builder.place_copies();
   schedule_gradient_events(*impl, gradient_variables);
   impl->gradients_in_parts = options.gradients_in_parts;
   if (options.gradients_in_parts) {

@@ -27,15 +27,21 @@ int64_t end_of(int64_t offset, int64_t size) {
   return end;
 }
 
-// At the lowest offset that is free among `placed`, which are sorted by offset.
-int64_t lowest_free(const std::vector<const MemoryBlock*>& placed, const MemoryBlock& block) {
+// Blocks that have a place, by where it begins; side by side in memory, as each new one looks at them all.
+struct Placed {
+  int64_t offset, end;
+  int first_instruction, last_instruction;
+};
+
+// The lowest offset that is free among `placed`.
+int64_t lowest_free(const std::vector<Placed>& placed, const MemoryBlock& block) {
+  const int64_t size = aligned(block);
   int64_t offset = 0;
-  for (const MemoryBlock* other : placed) {
-    if (other->last_instruction < block.first_instruction ||
-        other->first_instruction > block.last_instruction)
+  for (const Placed& other : placed) {
+    if (other.last_instruction < block.first_instruction || other.first_instruction > block.last_instruction)
       continue;
-    if (other->offset - offset >= aligned(block)) break;
-    offset = std::max(offset, other->offset + aligned(*other));
+    if (other.offset - offset >= size) break;
+    offset = std::max(offset, other.end);
   }
   return offset;
 }
@@ -77,16 +83,16 @@ size_t plan_memory(std::vector<MemoryBlock>& blocks) {
                    [&](size_t a, size_t b) { return blocks[a].bytes > blocks[b].bytes; });
   const std::span<size_t> all(by_size);
   const size_t large = std::min(all.size(), kMostPlacedBySize);
-  std::vector<const MemoryBlock*> placed;  // by offset
+  std::vector<Placed> placed;
+  placed.reserve(large);
   int64_t arena = 0;
   for (const size_t index : all.first(large)) {
     MemoryBlock& block = blocks[index];
     block.offset = lowest_free(placed, block);
-    arena = std::max(arena, end_of(block.offset, aligned(block)));
-    placed.insert(
-        std::upper_bound(placed.begin(), placed.end(), &block,
-                         [](const MemoryBlock* a, const MemoryBlock* b) { return a->offset < b->offset; }),
-        &block);
+    const int64_t end = end_of(block.offset, aligned(block));
+    arena = std::max(arena, end);
+    placed.insert(std::ranges::upper_bound(placed, block.offset, {}, &Placed::offset),
+                  {block.offset, end, block.first_instruction, block.last_instruction});
   }
   return static_cast<size_t>(place_by_time(blocks, all.subspan(large), arena));
 }

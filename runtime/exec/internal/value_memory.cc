@@ -107,10 +107,14 @@ void schedule_gradient_events(Plan::Impl& plan, const std::vector<std::string>& 
 }
 
 void hand_over_in_parts(Plan::Impl& plan, const std::vector<std::string>& gradient_variables) {
+  std::vector<int> gradients_in(plan.values.size(), 0);  // by the value that owns the memory
+  for (const int gradient : plan.gradients) ++gradients_in[plan.root(gradient)];
+  std::vector<bool> is_read(plan.values.size(), false);
+  for (const PlanInstruction& instruction : plan.instructions)
+    for (const int input : instruction.inputs) is_read[plan.root(input)] = true;
   for (GradientEvent& event : plan.gradient_events) {
     const int value = plan.root(plan.gradients[event.gradient]);
     PlanInstruction& instruction = plan.instructions[plan.values[value].first_instruction];
-    const auto reads = [&](int input) { return plan.root(input) == value; };
     // The instruction that computes the gradient may be the last that reads the variable: it would read what
     // is updated meanwhile.
     const auto is_variable = [&](int input) {
@@ -120,11 +124,7 @@ void hand_over_in_parts(Plan::Impl& plan, const std::vector<std::string>& gradie
     };
     if (!instruction.kernel.instantiate_in_parts || instruction.outputs != std::vector<int>{value} ||
         event.instruction != plan.values[value].first_instruction ||
-        std::ranges::any_of(instruction.inputs, is_variable) ||
-        std::ranges::count(plan.gradients, value, [&](int gradient) { return plan.root(gradient); }) != 1 ||
-        std::ranges::any_of(plan.instructions, [&](const PlanInstruction& other) {
-          return std::ranges::any_of(other.inputs, reads);
-        }))
+        std::ranges::any_of(instruction.inputs, is_variable) || gradients_in[value] != 1 || is_read[value])
       continue;
     event.in_parts = true;
     instruction.gradient_in_parts = static_cast<int>(event.gradient);
