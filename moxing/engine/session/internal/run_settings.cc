@@ -126,6 +126,104 @@ int default_threads() {
   return threads;
 }
 
+void resolve_data(const RunSpec& spec, RunSettings* settings) {
+  settings->batch_size = resolve<int64_t>("batch_size", spec.batch_size);
+  settings->eval_batch_size = resolve<int64_t>("eval_batch_size", spec.eval_batch_size);
+  if (settings->eval_batch_size == 0) settings->eval_batch_size = settings->batch_size;
+  settings->auto_batch = resolve<bool>("auto_batch", spec.auto_batch);
+  settings->prefetch_batches = static_cast<int>(resolve<int64_t>("prefetch_batches", std::nullopt));
+  settings->data_threads = static_cast<int>(resolve<int64_t>("data_threads", std::nullopt));
+  if (settings->data_threads == 0) settings->data_threads = PipelineOptions::kAutomatic;
+  settings->data_memory =
+      data_memory_of_rank(resolve<int64_t>("data_memory_mb", std::nullopt), machine_memory_of_job());
+  // What is read in a store where it is lies in memory for a while: of the same budget.
+  if (file::is_remote(resolve<std::string>("data_url", std::nullopt))) {
+    const size_t of_streams = settings->data_memory->bytes() / 4;
+    settings->stream_memory =
+        std::make_shared<MemoryBudget::Share>(settings->data_memory, MemoryBudget::Share::Of::kBatches);
+    settings->stream_memory->resize(of_streams);
+    file::set_stream_memory(static_cast<int64_t>(of_streams));
+  }
+}
+
+// Where the run begins, and what it keeps.
+void resolve_checkpoints(const RunSpec& spec, RunSettings* settings) {
+  settings->log_dir = resolve_log_dir(spec.log_dir);
+  settings->checkpoint_path = resolve<std::string>("checkpoint_path", spec.checkpoint_path);
+  settle_places(*settings);
+  settings->restore = resolve_restore(spec);
+  settings->starting_variables = spec.starting_variables;
+  settings->keep_checkpoints = resolve<int64_t>("keep_checkpoints", std::nullopt);
+  settings->keep_checkpoint_every_n_steps = resolve<int64_t>("keep_checkpoint_every_n_steps", std::nullopt);
+  settings->selection = resolve_selection(
+      {.keep_best = spec.keep_best, .early_stopping = spec.early_stopping, .plateau = spec.plateau});
+  settings->snapshots = resolve_snapshots(spec.snapshots);
+}
+
+// What is computed, with which numbers.
+void resolve_arithmetic(const RunSpec& spec, RunSettings* settings) {
+  settings->freeze = {"freeze", resolve<std::vector<std::string>>("freeze", spec.freeze)};
+  settings->normalises_frozen = resolve<std::string>("frozen_batch_norm", std::nullopt) == "training";
+  settings->dim_reduce = resolve_dim_reduce(spec.boost_level, spec.boost, spec.dim_reduce);
+  settings->seed = static_cast<uint64_t>(resolve<int64_t>("seed", spec.seed));
+  settings->arithmetic.rules = {
+      .precision = resolve<std::string>("precision", std::nullopt) == "bf16" ? Precision::kBFloat16
+                                                                             : Precision::kFloat32,
+      .recomputed = recomputed_normalisations(resolve<std::string>("recompute", std::nullopt)),
+      .direct_convolutions = resolve<std::string>("conv_algorithm", std::nullopt) == "direct"};
+  settings->loss_scale = resolve<NumberOrString>("loss_scale", std::nullopt);
+  settings->drop_overflow_update = resolve<bool>("drop_overflow_update", std::nullopt);
+  if (!settings->drop_overflow_update && std::holds_alternative<std::string>(settings->loss_scale))
+    throw ConfigError(
+        "drop_overflow_update is false, but loss_scale is dynamic: the scale follows the steps whose "
+        "gradients overflow, which are left out. Give loss_scale a number, or leave drop_overflow_update "
+        "at true");
+}
+
+// Which cores of this process compute.
+void resolve_cores(RunSettings* settings) {
+  const NumberOrString threads = resolve<NumberOrString>("threads", std::nullopt);
+  settings->threads_are_automatic =
+      std::holds_alternative<std::string>(threads) && settings->run_mode == ModeKeys::TRAIN;
+  settings->threads = whole_number("threads", threads, 0);
+  settings->arithmetic.team_follows_work = settings->threads == 0 && !settings->threads_are_automatic;
+  if (settings->threads == 0) settings->threads = default_threads();
+  settings->devices =
+      whole_number("num_devices", resolve<NumberOrString>("num_devices", std::nullopt), kAutomaticDevices);
+  if (settings->threads_are_automatic && settings->devices == kAutomaticDevices)
+    throw InvalidArgument(
+        "threads and num_devices are both auto: give one of them, and the other one is measured");
+  settings->threads_per_device = static_cast<int>(resolve<int64_t>("threads_per_device", std::nullopt));
+}
+
+// How replicas and ranks make one step.
+void resolve_distribution(RunSettings* settings) {
+  settings->logical_replicas = resolve<int64_t>("logical_replicas", std::nullopt);
+  settings->allow_inexact = resolve<bool>("allow_inexact", std::nullopt);
+  settings->sync_batch_norm = resolve<bool>("sync_batch_norm", std::nullopt);
+  settings->scale_learning_rate = resolve<std::string>("scale_learning_rate", std::nullopt);
+  settings->first_bucket_mb = resolve<double>("first_bucket_mb", std::nullopt);
+  settings->bucket_mb = resolve<double>("bucket_mb", std::nullopt);
+  settings->update_scheme = update_scheme_from_string(resolve<std::string>("variable_update", std::nullopt));
+  settings->bfloat16_on_the_wire = resolve<std::string>("wire_dtype", std::nullopt) == "bfloat16";
+  settings->stall_warning_s = resolve<double>("stall_warning_s", std::nullopt);
+  settings->stall_abort_s = resolve<double>("stall_abort_s", std::nullopt);
+}
+
+void resolve_predictions(const RunSpec& spec, RunSettings* settings) {
+  settings->predict_steps = resolve<int64_t>("predict_steps", spec.predict_steps);
+  settings->predictions = resolve<std::string>("predictions", spec.predictions);
+  settings->gather_predictions = resolve<bool>("gather_predictions", std::nullopt);
+  if (settings->run_mode == ModeKeys::PREDICT && !spec.output_fn && settings->predictions.empty())
+    throw InvalidArgument(
+        "run: there is no output_fn and predictions is not set, so nothing would receive what the model "
+        "computes; name a file with --predictions=FILE.csv, .jsonl or .npz");
+  if (!settings->predictions.empty() && !settings->gather_predictions)
+    throw InvalidArgument(
+        "predictions names one file, for which rank 0 gathers those of all ranks: gather_predictions cannot "
+        "be false with it");
+}
+
 }  // namespace
 
 RunSettings resolve_settings(const RunSpec& spec) {
@@ -139,94 +237,19 @@ RunSettings resolve_settings(const RunSpec& spec) {
     throw InvalidArgument(
         fmt::format("run: inter_mode can be EVAL (or not set), got {}", to_string(*spec.inter_mode)));
   settings.evaluates = resolve<std::string>("inter_mode", name_of(spec.inter_mode)) == "eval";
-  settings.batch_size = resolve<int64_t>("batch_size", spec.batch_size);
-  settings.eval_batch_size = resolve<int64_t>("eval_batch_size", spec.eval_batch_size);
-  if (settings.eval_batch_size == 0) settings.eval_batch_size = settings.batch_size;
-  settings.auto_batch = resolve<bool>("auto_batch", spec.auto_batch);
-  settings.log_dir = resolve_log_dir(spec.log_dir);
-  settings.checkpoint_path = resolve<std::string>("checkpoint_path", spec.checkpoint_path);
-  settle_places(settings);
-  settings.restore = resolve_restore(spec);
-  settings.starting_variables = spec.starting_variables;
-  settings.freeze = {"freeze", resolve<std::vector<std::string>>("freeze", spec.freeze)};
   settings.max_number_of_steps = resolve<int64_t>("max_number_of_steps", spec.max_number_of_steps);
   settings.max_epochs = resolve<int64_t>("max_epochs", spec.max_epochs);
-  resolve_intervals(spec, &settings);
-  settings.keep_checkpoints = resolve<int64_t>("keep_checkpoints", std::nullopt);
-  settings.keep_checkpoint_every_n_steps = resolve<int64_t>("keep_checkpoint_every_n_steps", std::nullopt);
-  settings.selection = resolve_selection(
-      {.keep_best = spec.keep_best, .early_stopping = spec.early_stopping, .plateau = spec.plateau});
   settings.eval_steps = resolve<int64_t>("eval_steps", spec.eval_steps);
-  settings.predict_steps = resolve<int64_t>("predict_steps", spec.predict_steps);
-  settings.predictions = resolve<std::string>("predictions", spec.predictions);
-  settings.gather_predictions = resolve<bool>("gather_predictions", std::nullopt);
-  settings.snapshots = resolve_snapshots(spec.snapshots);
-  settings.dim_reduce = resolve_dim_reduce(spec.boost_level, spec.boost, spec.dim_reduce);
-  settings.seed = static_cast<uint64_t>(resolve<int64_t>("seed", spec.seed));
-  settings.prefetch_batches = static_cast<int>(resolve<int64_t>("prefetch_batches", std::nullopt));
-  settings.arithmetic = {
-      .rules = {.precision = resolve<std::string>("precision", std::nullopt) == "bf16" ? Precision::kBFloat16
-                                                                                       : Precision::kFloat32,
-                .recomputed = recomputed_normalisations(resolve<std::string>("recompute", std::nullopt)),
-                .direct_convolutions = resolve<std::string>("conv_algorithm", std::nullopt) == "direct"}};
-  settings.loss_scale = resolve<NumberOrString>("loss_scale", std::nullopt);
-  settings.drop_overflow_update = resolve<bool>("drop_overflow_update", std::nullopt);
-  if (!settings.drop_overflow_update && std::holds_alternative<std::string>(settings.loss_scale))
-    throw ConfigError(
-        "drop_overflow_update is false, but loss_scale is dynamic: the scale follows the steps whose "
-        "gradients "
-        "overflow, which are left out. Give loss_scale a number, or leave drop_overflow_update at true");
-  settings.normalises_frozen = resolve<std::string>("frozen_batch_norm", std::nullopt) == "training";
   settings.print_plan = resolve<bool>("print_plan", std::nullopt);
-
-  const NumberOrString threads = resolve<NumberOrString>("threads", std::nullopt);
-  settings.threads_are_automatic =
-      std::holds_alternative<std::string>(threads) && settings.run_mode == ModeKeys::TRAIN;
-  settings.threads = whole_number("threads", threads, 0);
-  settings.arithmetic.team_follows_work = settings.threads == 0 && !settings.threads_are_automatic;
-  if (settings.threads == 0) settings.threads = default_threads();
-  settings.data_threads = static_cast<int>(resolve<int64_t>("data_threads", std::nullopt));
-  if (settings.data_threads == 0) settings.data_threads = PipelineOptions::kAutomatic;
-  settings.data_memory =
-      data_memory_of_rank(resolve<int64_t>("data_memory_mb", std::nullopt), machine_memory_of_job());
-  // What is read in a store where it is lies in memory for a while: of the same budget.
-  if (file::is_remote(resolve<std::string>("data_url", std::nullopt))) {
-    const size_t of_streams = settings.data_memory->bytes() / 4;
-    settings.stream_memory =
-        std::make_shared<MemoryBudget::Share>(settings.data_memory, MemoryBudget::Share::Of::kBatches);
-    settings.stream_memory->resize(of_streams);
-    file::set_stream_memory(static_cast<int64_t>(of_streams));
-  }
-
-  settings.devices =
-      whole_number("num_devices", resolve<NumberOrString>("num_devices", std::nullopt), kAutomaticDevices);
-  if (settings.threads_are_automatic && settings.devices == kAutomaticDevices)
-    throw InvalidArgument(
-        "threads and num_devices are both auto: give one of them, and the other one is measured");
-  settings.threads_per_device = static_cast<int>(resolve<int64_t>("threads_per_device", std::nullopt));
-  settings.logical_replicas = resolve<int64_t>("logical_replicas", std::nullopt);
-  settings.allow_inexact = resolve<bool>("allow_inexact", std::nullopt);
-  settings.sync_batch_norm = resolve<bool>("sync_batch_norm", std::nullopt);
-  settings.scale_learning_rate = resolve<std::string>("scale_learning_rate", std::nullopt);
-  settings.first_bucket_mb = resolve<double>("first_bucket_mb", std::nullopt);
-  settings.bucket_mb = resolve<double>("bucket_mb", std::nullopt);
-  settings.update_scheme = update_scheme_from_string(resolve<std::string>("variable_update", std::nullopt));
   settings.step_profile = resolve<std::string>("step_profile", std::nullopt);
-  settings.bfloat16_on_the_wire = resolve<std::string>("wire_dtype", std::nullopt) == "bfloat16";
-  settings.stall_warning_s = resolve<double>("stall_warning_s", std::nullopt);
-  settings.stall_abort_s = resolve<double>("stall_abort_s", std::nullopt);
-
+  resolve_checkpoints(spec, &settings);
+  resolve_intervals(spec, &settings);
+  resolve_arithmetic(spec, &settings);
+  resolve_cores(&settings);
+  resolve_data(spec, &settings);
+  resolve_distribution(&settings);
   if (settings.run_mode == ModeKeys::TRAIN) settings.optimizer_fn = configured_optimizer(spec.optimizer_fn);
-  if (settings.run_mode == ModeKeys::PREDICT && !spec.output_fn && settings.predictions.empty())
-    throw InvalidArgument(
-        "run: there is no output_fn and predictions is not set, so nothing would receive what the model "
-        "computes; "
-        "name a file with --predictions=FILE.csv, .jsonl or .npz");
-  if (!settings.predictions.empty() && !settings.gather_predictions)
-    throw InvalidArgument(
-        "predictions names one file, for which rank 0 gathers those of all ranks: gather_predictions cannot "
-        "be "
-        "false with it");
+  resolve_predictions(spec, &settings);
   return settings;
 }
 
