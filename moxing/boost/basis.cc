@@ -11,6 +11,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/random.h"
+#include "runtime/comm/allgather_values.h"
 
 namespace mox::boost {
 namespace {
@@ -156,16 +157,10 @@ std::string Basis::identity(Communicator& ranks, const Workers& workers) const {
                count = static_cast<size_t>((chunk.count + kTileColumns - 1) / kTileColumns);
     own[i] = crc32(bytes.subspan(first * tile_bytes, count * tile_bytes));
   });
-  const std::string_view text(reinterpret_cast<const char*>(own.data()), own.size() * sizeof(uint32_t));
   uint64_t hash = mix_hash(static_cast<uint64_t>(components_), static_cast<uint64_t>(chunks_.columns()));
   hash = mix_hash(hash, static_cast<uint64_t>(dtype()));
-  const auto all = ranks.size() == 1 ? std::vector<std::string>{std::string(text)} : ranks.allgather(text);
-  for (const std::string& theirs : all)
-    for (size_t at = 0; at + sizeof(uint32_t) <= theirs.size(); at += sizeof(uint32_t)) {
-      uint32_t sum = 0;
-      std::memcpy(&sum, theirs.data() + at, sizeof sum);
-      hash = mix_hash(hash, sum);
-    }
+  for (const std::vector<uint32_t>& theirs : allgather_values(ranks, own))
+    for (const uint32_t sum : theirs) hash = mix_hash(hash, sum);
   return fmt::format("{:016x}", hash);
 }
 

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/c_numbers.h"
 #include "runtime/base/error.h"
+#include "runtime/comm/allgather_values.h"
 
 namespace mox::boost {
 namespace {
@@ -72,17 +72,10 @@ std::vector<double> DimReduce::coordinates(const FlatArrays& gradient, float sca
       basis_.add_products((first - basis_.own_columns().first) / kTileColumns, g.data(), sums);
     }
   });
-  const std::string_view bytes(reinterpret_cast<const char*>(own.data()), own.size() * sizeof(double));
-  const auto all =
-      ranks_.size() == 1 ? std::vector<std::string>{std::string(bytes)} : ranks_.allgather(bytes);
   std::vector<double> result(k, 0.0);
-  for (const std::string& theirs : all)
-    for (size_t at = 0; at < theirs.size(); at += k * sizeof(double))
-      for (size_t i = 0; i < k; ++i) {
-        double sum = 0;
-        std::memcpy(&sum, theirs.data() + at + i * sizeof(double), sizeof sum);
-        result[i] += sum;
-      }
+  for (const std::vector<double>& theirs : allgather_values(ranks_, own))
+    for (size_t at = 0; at < theirs.size(); at += k)
+      for (size_t i = 0; i < k; ++i) result[i] += theirs[at + i];
   return result;
 }
 

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "runtime/base/error.h"
+#include "runtime/comm/allgather_values.h"
 
 namespace mox::boost {
 namespace {
@@ -114,14 +115,10 @@ Matrix gram_matrix(const ColumnSource& source, const Basis& basis, Communicator&
     blocks.give_back(std::move(block));
     std::memcpy(own.data() + static_cast<size_t>(index) * entries, sum.data(), entries * sizeof(double));
   });
-  const std::string_view bytes(reinterpret_cast<const char*>(own.data()), own.size() * sizeof(double));
-  const auto all = ranks.size() == 1 ? std::vector<std::string>{std::string(bytes)} : ranks.allgather(bytes);
-  Matrix gram = Matrix::Zero(n, n), chunk(n, n);
-  for (const std::string& theirs : all)
-    for (size_t at = 0; at < theirs.size(); at += entries * sizeof(double)) {
-      std::memcpy(chunk.data(), theirs.data() + at, entries * sizeof(double));
-      gram += chunk;
-    }
+  Matrix gram = Matrix::Zero(n, n);
+  for (const std::vector<double>& theirs : allgather_values(ranks, own))
+    for (size_t at = 0; at < theirs.size(); at += entries)
+      gram += Eigen::Map<const Matrix>(theirs.data() + at, n, n);
   return gram;
 }
 

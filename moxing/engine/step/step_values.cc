@@ -1,7 +1,8 @@
 #include "moxing/engine/step/step_values.h"
 
 #include <algorithm>
-#include <cstring>
+
+#include "runtime/comm/allgather_values.h"
 
 namespace mox::internal {
 
@@ -57,13 +58,9 @@ std::vector<double> StepValues::means_over_samples(const std::vector<std::vector
     entry[0] = static_cast<double>(batches_[local].size);
     std::ranges::copy(numbers[local], entry.begin() + 1);
   }
-  const auto bytes = std::as_bytes(std::span(own));
   std::vector<double> sums(count, 0.0);
   double samples = 0;
-  for (const std::string& text :
-       ranks.allgather_equal({reinterpret_cast<const char*>(bytes.data()), bytes.size()})) {
-    std::vector<double> theirs(own.size());
-    std::memcpy(theirs.data(), text.data(), text.size());
+  for (const std::vector<double>& theirs : allgather_values(ranks, own)) {
     for (size_t local = 0; local < numbers.size(); ++local) {
       const double weight = theirs[local * entries];
       if (weight == 0) continue;  // there are no numbers

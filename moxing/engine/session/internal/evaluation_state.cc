@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <span>
 
 #include "runtime/base/error.h"
+#include "runtime/comm/allgather_values.h"
 
 namespace mox::internal {
 namespace {
@@ -97,22 +98,20 @@ Evaluation EvaluationState::finish(Communicator& ranks, const std::string& data)
 
 void EvaluationState::add_means(Communicator& ranks, const std::string& data, Evaluation& evaluation) const {
   const size_t record = values_.means.size() + 1;
-  const auto bytes = std::as_bytes(std::span(records_));
-  const auto all = ranks.allgather({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const std::vector<std::vector<double>> all = allgather_values(ranks, records_);
   std::vector<double> sums(values_.means.size());
   // Rank r has computed the batches r, r + ranks, ...
   size_t batches = 0;
-  for (const std::string& of_rank : all) batches += of_rank.size() / (record * sizeof(double));
-  std::vector<double> values(record);
+  for (const std::vector<double>& of_rank : all) batches += of_rank.size() / record;
   for (size_t batch = 0; batch < batches; ++batch) {
-    const std::string& of_rank = all[batch % all.size()];
-    const size_t position = batch / all.size() * record * sizeof(double);
+    const std::vector<double>& of_rank = all[batch % all.size()];
+    const size_t position = batch / all.size() * record;
     if (position >= of_rank.size())
       throw DataError(fmt::format(
           "rank {} (host {}) has come to the end of the data of input_fn(eval) before other ranks ({} "
           "batches in all, without its number {}); all ranks need the same data, in the same order",
           batch % all.size(), ranks.host(static_cast<int>(batch % all.size())), batches, batch));
-    std::memcpy(values.data(), of_rank.data() + position, record * sizeof(double));
+    const std::span<const double> values = std::span(of_rank).subspan(position, record);
     evaluation.samples += static_cast<int64_t>(values[0]);
     for (size_t i = 0; i < sums.size(); ++i) sums[i] += values[i + 1] * values[0];
   }

@@ -15,6 +15,7 @@
 #include "moxing/model/variable_store.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
+#include "runtime/comm/allgather_values.h"
 #include "runtime/replicas/lane_threads.h"
 
 namespace mox::internal {
@@ -72,15 +73,9 @@ double sum_over_ranks(Communicator& ranks, double value) {
 // Those of `own` that are possible on every rank: ranks may have different numbers of cores, and all try the
 // same together.
 std::vector<int> possible_everywhere(Communicator& ranks, const std::vector<int>& own) {
-  if (ranks.size() == 1) return own;
   std::vector<int> result = own;
-  const auto bytes = std::as_bytes(std::span(own));
-  for (const std::string& text :
-       ranks.allgather({reinterpret_cast<const char*>(bytes.data()), bytes.size()})) {
-    std::vector<int> theirs(text.size() / sizeof(int));
-    if (!theirs.empty()) std::memcpy(theirs.data(), text.data(), text.size());
+  for (const std::vector<int>& theirs : allgather_values(ranks, own))
     std::erase_if(result, [&](int devices) { return std::ranges::find(theirs, devices) == theirs.end(); });
-  }
   return result;
 }
 
