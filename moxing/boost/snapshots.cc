@@ -67,7 +67,7 @@ void require_same_files(const std::vector<SafetensorsReader>& files, const std::
 std::string write_snapshot(const std::string& directory, int64_t step, std::span<const NamedArray> variables,
                            const SnapshotWriting& writing) {
   make_directories(directory);
-  const std::string path = fmt::format("{}/{}{}{}", directory, kPrefix, step, kSuffix);
+  std::string path = fmt::format("{}/{}{}{}", directory, kPrefix, step, kSuffix);
   write_safetensors(path, variables, {{"step", std::to_string(step)}, {"run", writing.run}});
   if (writing.keep <= 0) return path;
   const std::vector<SnapshotFile> all = list_snapshots(directory);

@@ -80,8 +80,8 @@ Kernel narrow_kernel(const Node& node, const Product& product, int64_t m, bool h
 
 // Weights stay plain: oneDNN's matmul packs what it needs while it runs, and a blocked copy of the weights
 // would cost a pass over them every step (measured at 32 x 3136 x 1024: half of the product's time).
-Kernel primitive_product(const Node& node, const Product& product, TensorType a, const TensorType& b,
-                         TensorType y, bool has_bias) {
+Kernel primitive_product(const Node& node, const Product& product, const TensorType& a, const TensorType& b,
+                         const TensorType& y, bool has_bias) {
   using onednn::primitive_input;
   const int rank = y.shape.rank();
   const dnnl::memory::desc left = factor_descriptor(a, product.transpose_a, rank);

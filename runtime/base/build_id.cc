@@ -25,7 +25,7 @@ std::string build_id_in_notes(std::span<const unsigned char> notes, size_t align
     const size_t end = content + header.n_descsz;
     if (end > notes.size()) break;
     const std::string_view name(reinterpret_cast<const char*>(notes.data()) + sizeof header, header.n_namesz);
-    if (header.n_type == NT_GNU_BUILD_ID && name == std::string_view("GNU", 4)) {
+    if (header.n_type == NT_GNU_BUILD_ID && name == std::string_view("GNU\0", 4)) {
       std::string text;
       for (const unsigned char byte : notes.subspan(content, header.n_descsz))
         text += fmt::format("{:02x}", byte);
@@ -40,8 +40,9 @@ std::string build_id_in_notes(std::span<const unsigned char> notes, size_t align
 std::string build_id_in(const dl_phdr_info& object) {
   for (const ElfW(Phdr) & header : std::span(object.dlpi_phdr, object.dlpi_phnum)) {
     if (header.p_type != PT_NOTE) continue;
+    // The dynamic linker gives addresses as numbers.  NOLINTNEXTLINE(performance-no-int-to-ptr)
     const auto* notes = reinterpret_cast<const unsigned char*>(object.dlpi_addr + header.p_vaddr);
-    const std::string id = build_id_in_notes({notes, header.p_memsz}, header.p_align == 8 ? 8 : 4);
+    std::string id = build_id_in_notes({notes, header.p_memsz}, header.p_align == 8 ? 8 : 4);
     if (!id.empty()) return id;
   }
   return "";

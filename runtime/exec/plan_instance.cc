@@ -61,7 +61,7 @@ PlanInstance::PlanInstance(std::shared_ptr<const Plan> plan, const Team& team,
     : impl_(std::make_unique<Impl>()) {
   Impl& self = *impl_;
   const Plan::Impl& compiled = plan->impl();
-  self.plan = plan;
+  self.plan = std::move(plan);
   self.team = &team;
   try {
     self.arena = allocate_aligned(compiled.arena_bytes, "what a step computes and keeps");

@@ -46,7 +46,7 @@ RunResult run_or_throw(const RunSpec& spec) {
     std::optional<file::RunUpload> upload;
     if (!settings.remote_log_dir.empty() && !settings.print_plan && internal::job().rank() == 0)
       upload.emplace(settings.log_dir, settings.remote_log_dir);
-    const RunResult result = internal::run_training(spec, settings, console);
+    RunResult result = internal::run_training(spec, settings, console);
     if (upload) upload->finish();
     return result;
   }

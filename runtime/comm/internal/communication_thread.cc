@@ -70,7 +70,7 @@ void Communicator::Thread::add(std::shared_ptr<Pending> pending) {
   wake_.notify_one();
 }
 
-void Communicator::Thread::run(std::shared_ptr<Pending> pending) {
+void Communicator::Thread::run(const std::shared_ptr<Pending>& pending) {
   {
     std::lock_guard lock(mutex_);
     blocked_.push_back(pending.get());

@@ -57,7 +57,7 @@ class Communicator::Thread {
   // Starts the operation.
   void add(std::shared_ptr<Pending> pending);
   // Starts the operation and waits for it; the thread need not even wake.
-  void run(std::shared_ptr<Pending> pending);
+  void run(const std::shared_ptr<Pending>& pending);
   // Returns when the operation is finished; rethrows its error.
   void wait(Pending& pending);
 

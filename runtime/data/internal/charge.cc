@@ -41,7 +41,7 @@ size_t bytes_of(const Leaf& leaf) {
   if (!leaf.payload) return bytes;
   bytes += sizeof(Payload);
   for (const Array& array : leaf.payload->value) bytes += sizeof(Array) + array.bytes();
-  for (const std::string& name : leaf.payload->names) bytes += sizeof name + name.size();
+  for (const std::string& name : leaf.payload->names) bytes += sizeof(std::string) + name.size();
   for (const Leaf& member : leaf.payload->members) bytes += bytes_of(member);
   return bytes;
 }

@@ -185,7 +185,7 @@ Metrics TrainingSession::evaluate() {
     // Of a step that is done, of which hooks that come later have not heard.
     save_before_failing("an evaluation has failed");
   });
-  const Metrics numbers = last_evaluation_.numbers;
+  Metrics numbers = last_evaluation_.numbers;
   in_after_evaluation_ = true;
   after_evaluation(numbers);
   in_after_evaluation_ = false;
