@@ -222,22 +222,22 @@ ModelSpec normalised_model(const Inputs& in, ModeKeys mode) {
 
 class BothStages : public FixtureRun {
  protected:
-  // An epoch has 20 steps of 32 samples; stage 1 lasts for two and writes ten snapshots.
+  // An epoch has 8 steps of 32 samples; stage 1 lasts for five and writes ten snapshots.
   RunSpec spec(const std::string& log_dir, int64_t batch = 32) {
     return {.input_fn =
                 [this](ModeKeys mode) {
                   auto data = Dataset::from_arrays({fixture_.at("x"), fixture_.at("y")});
-                  return mode == ModeKeys::TRAIN ? data.shuffle(640).repeat() : data;
+                  return mode == ModeKeys::TRAIN ? data.shuffle(256).repeat() : data;
                 },
             .model_fn = normalised_model,
             .optimizer_fn = get_optimizer_fn("momentum", {.learning_rate = 0.05}),
             .inter_mode = ModeKeys::EVAL,
             .batch_size = batch,
             .log_dir = directory_.file(log_dir),
-            .max_epochs = 4,
+            .max_epochs = 10,
             .snapshots = SnapshotHookOptions{.every_n_steps = 4},
             .boost = BoostOptions{.dim_reduce = true},
-            .dim_reduce = DimReduceOptions{.from_epoch = 2, .n_components = 6}};
+            .dim_reduce = DimReduceOptions{.from_epoch = 5, .n_components = 6}};
   }
 };
 
@@ -255,7 +255,7 @@ TEST_F(BothStages, InOneRunAndTheSameInTwo) {
   // Stage 1 alone, with the optimizer; its last checkpoint is gone on from in the same data.
   RunSpec first = spec("two");
   first.boost.reset();
-  first.max_epochs = 2;
+  first.max_epochs = 5;
   run_or_throw(first);
   RunSpec second = spec("two");
   second.snapshots.reset();
@@ -299,7 +299,7 @@ TEST_F(BothStages, TrialsChangeNoMovingAverageAndDrawTheStepsDropout) {
     run.dim_reduce->sigma = 0.999999;  // more than a step of this length brings: nearly all trials fail
     run.dim_reduce->max_search = trials;
     run.dim_reduce->rho = 0.999999;
-    run.max_epochs = 3;
+    run.max_epochs = 8;
     run_or_throw(run);
     return variables_in(directory_.file(name));
   };
