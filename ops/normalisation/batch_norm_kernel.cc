@@ -112,7 +112,7 @@ struct Forward {
     const auto statistics = [&](int64_t group, int64_t block) {
       float* partial = image.partial(arguments.scratch, group, block);
       run.statistics(x + image.offset(group, block), image.pixels, image.width, partial,
-                     partial + image.width);
+                     partial + image.width, partial + 2 * image.width);
     };
     const auto set_constants = [&](const Slice& slice) {
       constants.set(slice, options.epsilon, inputs.scale.of<float>(arguments),

@@ -56,8 +56,9 @@ struct GradientPlane {
 
 template <typename T>
 struct Loops {
-  // The plane's mean, and the sum of the squared distances from it.
-  void (*statistics)(const T* x, int64_t pixels, int64_t width, float* mean, float* squares);
+  // The plane's mean, and the sum of the squared distances from it. The mean is `mean` + `rest`: one float32
+  // holds too little of it where it is large beside the deviation.
+  void (*statistics)(const T* x, int64_t pixels, int64_t width, float* mean, float* rest, float* squares);
   void (*normalise)(const ForwardPlane<T>& plane);
   // The sums of dz and of dz * (x - mean); writes dz if wanted.
   void (*reduce)(const GradientPlane<T>& plane, float* sum_dz, float* sum_dz_x);

@@ -9,14 +9,14 @@ void combine_statistics(const Image& image, std::byte* scratch, const Slice& sli
   double means[Slice::kWidest] = {}, squares[Slice::kWidest] = {};
   for (int64_t group = 0; group < image.groups; ++group) {
     const float* partial = image.partial(scratch, group, slice.block) + slice.first;
-    for (int64_t c = 0; c < width; ++c) means[c] += partial[c];
+    for (int64_t c = 0; c < width; ++c) means[c] += static_cast<double>(partial[c]) + partial[row + c];
   }
   for (double& m : means) m /= groups;
   for (int64_t group = 0; group < image.groups; ++group) {
     const float* partial = image.partial(scratch, group, slice.block) + slice.first;
     for (int64_t c = 0; c < width; ++c) {
-      const double distance = partial[c] - means[c];
-      squares[c] += partial[row + c] + pixels * distance * distance;
+      const double distance = partial[c] - means[c] + partial[row + c];
+      squares[c] += partial[2 * row + c] + pixels * distance * distance;
     }
   }
   for (int64_t c = 0; c < slice.channels; ++c) {

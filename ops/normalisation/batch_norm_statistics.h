@@ -9,7 +9,7 @@
 
 namespace mox::normalisation {
 
-// Those of a slice from the means and sums of squared distances of the planes, which lie in scratch memory.
+// Those of a slice from what Loops::statistics gave of the planes, which lies in scratch memory.
 void combine_statistics(const Image& image, std::byte* scratch, const Slice& slice, float* mean,
                         float* variance);
 

@@ -53,9 +53,9 @@ struct SyncBatchNormResult {
   Tensor values;    // [1]: how many values of a channel there are in all replicas
 };
 
-// batch_norm (batch_norm.h), as if the batches of all replicas were one: two exchanges forward (replica_sum
-// of the sums, then of the squared distances from the common mean, so nothing is lost where the mean is
-// large) and two backward, each of about [channels] numbers. Where there is one replica the result is that of
+// batch_norm, as if the batches of all replicas were one: two exchanges forward (replica_sum of the sums,
+// then of the distances from their mean and of the squared ones, so nothing is lost where the mean is large)
+// and one backward, each of up to 2 [channels] numbers. Where there is one replica the result is that of
 // batch_norm, within rounding.
 //
 // It is made of elementwise ops and reductions, whose sums do not depend on the team's size, and takes longer

@@ -36,12 +36,24 @@ SyncBatchNormResult sync_batch_norm(const Tensor& given, const Tensor& scale, co
 
   SyncBatchNormResult result;
   result.values = stop_gradient(slice(sums, {channels}, {1}, where), where);
-  result.mean = div(slice(sums, {0}, {channels}, where), result.values, where);
-  const Tensor centred = sub(x, bias_broadcast(result.mean, x.shape(), where), where);
-  const Tensor squares = replica_sum(bias_add_gradient(square(centred, where), where), where);
-  result.variance = div(squares, result.values, where);
+  // Rounded, so a constant that the values are counted from; how far the mean is from it comes with the
+  // squares.
+  const Tensor center = stop_gradient(div(slice(sums, {0}, {channels}, where), result.values, where), where);
+  const Tensor centred = sub(x, bias_broadcast(center, x.shape(), where), where);
+  const Tensor moments =
+      div(replica_sum(
+              concat({bias_add_gradient(centred, where), bias_add_gradient(square(centred, where), where)}, 0,
+                     where),
+              where),
+          result.values, where);
+  const Tensor distance = slice(moments, {0}, {channels}, where);
+  result.mean = add(center, distance, where);
+  // Rounding may leave a little less than nothing.
+  result.variance = maximum(
+      sub(slice(moments, {channels}, {channels}, where), square(distance, where), where), 0.0F, where);
   const Tensor factor = mul(scale, rsqrt(add(result.variance, options.epsilon, where), where), where);
-  const Tensor y = bias_add(mul(centred, bias_broadcast(factor, x.shape(), where), where), offset, where);
+  const Tensor shift = sub(offset, mul(distance, factor, where), where);
+  const Tensor y = bias_add(mul(centred, bias_broadcast(factor, x.shape(), where), where), shift, where);
   result.y = normalisation::in_shape_of(given, y, where);
   return result;
 }

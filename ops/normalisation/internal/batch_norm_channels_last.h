@@ -18,8 +18,10 @@ struct PixelLoops {
   static constexpr int kLanes = Simd::kLanes,
                        kTogether = 4;  // pixels whose sum is added to that of the others
 
-  static void statistics(const T* x, int64_t pixels, int64_t width, float* mean, float* squares) {
+  static void statistics(const T* x, int64_t pixels, int64_t width, float* mean, float* rest,
+                         float* squares) {
     std::fill_n(mean, width, 0.0f);
+    std::fill_n(rest, width, 0.0f);
     std::fill_n(squares, width, 0.0f);
     for_some_pixels(pixels, width, [&]<int kPixels>(int64_t c, int64_t first) {
       Vector sum = Simd::load(x + first);
@@ -31,13 +33,17 @@ struct PixelLoops {
       Simd::store(mean + c, Simd::multiply(Simd::load(mean + c), share));
     for_some_pixels(pixels, width, [&]<int kPixels>(int64_t c, int64_t first) {
       const Vector center = Simd::load(mean + c);
-      Vector sum = Simd::load(squares + c);
+      Vector sum = Simd::load(rest + c), products = Simd::load(squares + c);
       for (int p = 0; p < kPixels; ++p) {
         const Vector d = Simd::subtract(Simd::load(x + first + p * width), center);
-        sum = Simd::multiply_add(d, d, sum);
+        sum = Simd::add(sum, d);
+        products = Simd::multiply_add(d, d, products);
       }
-      Simd::store(squares + c, sum);
+      Simd::store(rest + c, sum);
+      Simd::store(squares + c, products);
     });
+    for (int64_t c = 0; c < width; c += kLanes)
+      Math::store_statistics(Simd::load(rest + c), Simd::load(squares + c), share, rest + c, squares + c);
   }
 
   static void normalise(const ForwardPlane<T>& plane) {

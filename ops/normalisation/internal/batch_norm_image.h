@@ -35,10 +35,10 @@ struct Image {
   // Whether threads take groups, as in convolutions, and not blocks of channels.
   bool goes_by_groups() const;
 
-  // Two numbers a channel of each plane, [2][width], at the beginning of scratch memory.
-  size_t partial_bytes() const { return (2 * groups * padded_channels()) * sizeof(float); }
+  // Up to three numbers a channel of each plane, [3][width], at the beginning of scratch memory.
+  size_t partial_bytes() const { return (3 * groups * padded_channels()) * sizeof(float); }
   float* partial(std::byte* scratch, int64_t group, int64_t block) const {
-    return reinterpret_cast<float*>(scratch) + 2 * (block * groups + group) * width;
+    return reinterpret_cast<float*>(scratch) + 3 * (block * groups + group) * width;
   }
 };
 

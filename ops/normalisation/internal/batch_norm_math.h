@@ -14,6 +14,16 @@ struct VectorMath {
     return Simd::multiply_add(Simd::subtract(x, mean), factor, offset);
   }
 
+  // From the sums of distances from a center, and of their squares: how far the mean is from the center, and
+  // the sum of squared distances from the mean itself. `share` is one over the number of distances.
+  static void store_statistics(Vector sum, Vector squares, Vector share, float* rest, float* mean_squares) {
+    const Vector distance = Simd::multiply(sum, share);
+    Simd::store(rest, distance);
+    // Rounding may leave a little less than nothing. NaN stays.
+    const Vector away = Simd::multiply(sum, distance);
+    Simd::store(mean_squares, Simd::maximum(Simd::zero(), Simd::subtract(squares, away)));
+  }
+
   // body.operator()<kHasResidual, kClips>()
   template <typename Body>
   static void with_options(const ForwardPlane<T>& plane, Body body) {

@@ -16,17 +16,11 @@ struct Planes {
   using Channel = typename Math::Channel;
   static constexpr int kLanes = Simd::kLanes, kWidth = kVectors * kLanes;
 
-  static void statistics(const T* x, int64_t pixels, int64_t, float* mean, float* squares) {
+  static void statistics(const T* x, int64_t pixels, int64_t, float* mean, float* rest, float* squares) {
     constexpr int kSums = 4;  // independent, to hide the latency of an addition
     Vector sums[kSums][kVectors], center[kVectors];
-    const auto start = [&] {
-      for (auto& row : sums)
-        for (Vector& sum : row) sum = Simd::zero();
-    };
-    const auto total = [&](int v) {
-      return Simd::add(Simd::add(sums[0][v], sums[1][v]), Simd::add(sums[2][v], sums[3][v]));
-    };
-    start();
+    for (auto& row : sums)
+      for (Vector& sum : row) sum = Simd::zero();
     int64_t p = 0;
     for (; p + kSums <= pixels; p += kSums)
       for (int s = 0; s < kSums; ++s)
@@ -35,21 +29,33 @@ struct Planes {
     for (; p < pixels; ++p)
       for (int v = 0; v < kVectors; ++v)
         sums[0][v] = Simd::add(sums[0][v], Simd::load(x + p * kWidth + v * kLanes));
+    const Vector share = Simd::broadcast(1.0f / static_cast<float>(pixels));
     for (int v = 0; v < kVectors; ++v) {
-      center[v] = Simd::multiply(total(v), Simd::broadcast(1.0f / static_cast<float>(pixels)));
+      const Vector sum = Simd::add(Simd::add(sums[0][v], sums[1][v]), Simd::add(sums[2][v], sums[3][v]));
+      center[v] = Simd::multiply(sum, share);
       Simd::store(mean + v * kLanes, center[v]);
     }
-    start();
-    const auto add_square = [&](int s, int v, int64_t pixel) {
+    constexpr int kPairs = 4 / kVectors;  // so that they and the centers stay in 16 registers
+    Vector distances[kPairs][kVectors], products[kPairs][kVectors];
+    for (int s = 0; s < kPairs; ++s)
+      for (int v = 0; v < kVectors; ++v) distances[s][v] = products[s][v] = Simd::zero();
+    const auto add_distance = [&](int s, int v, int64_t pixel) {
       const Vector d = Simd::subtract(Simd::load(x + pixel * kWidth + v * kLanes), center[v]);
-      sums[s][v] = Simd::multiply_add(d, d, sums[s][v]);
+      distances[s][v] = Simd::add(distances[s][v], d);
+      products[s][v] = Simd::multiply_add(d, d, products[s][v]);
     };
-    for (p = 0; p + kSums <= pixels; p += kSums)
-      for (int s = 0; s < kSums; ++s)
-        for (int v = 0; v < kVectors; ++v) add_square(s, v, p + s);
+    for (p = 0; p + kPairs <= pixels; p += kPairs)
+      for (int s = 0; s < kPairs; ++s)
+        for (int v = 0; v < kVectors; ++v) add_distance(s, v, p + s);
     for (; p < pixels; ++p)
-      for (int v = 0; v < kVectors; ++v) add_square(0, v, p);
-    for (int v = 0; v < kVectors; ++v) Simd::store(squares + v * kLanes, total(v));
+      for (int v = 0; v < kVectors; ++v) add_distance(0, v, p);
+    for (int v = 0; v < kVectors; ++v) {
+      for (int s = 1; s < kPairs; ++s) {
+        distances[0][v] = Simd::add(distances[0][v], distances[s][v]);
+        products[0][v] = Simd::add(products[0][v], products[s][v]);
+      }
+      Math::store_statistics(distances[0][v], products[0][v], share, rest + v * kLanes, squares + v * kLanes);
+    }
   }
 
   static void normalise(const ForwardPlane<T>& plane) {

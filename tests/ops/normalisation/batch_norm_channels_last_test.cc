@@ -269,9 +269,9 @@ void expect_loops_of_avx2(const normalisation::Loops<T>& last, const normalisati
   const Array mean = random_array({kWidth}, 4), factor = random_array({kWidth}, 5, 0.5f, 1.5f),
               offset = random_array({kWidth}, 6), slope = random_array({kWidth}, 7);
   const auto run = [&](const normalisation::Loops<T>& loops) {
-    Array y = image(8), dz = image(8), dx = image(8), sums = random_array({4, kWidth}, 9);
+    Array y = image(8), dz = image(8), dx = image(8), sums = random_array({5, kWidth}, 9);
     float* const sum = sums.values<float>().data();
-    loops.statistics(x.values<T>().data(), kPixels, kWidth, sum, sum + kWidth);
+    loops.statistics(x.values<T>().data(), kPixels, kWidth, sum, sum + kWidth, sum + 2 * kWidth);
     loops.normalise({.pixels = kPixels,
                      .width = kWidth,
                      .x = x.values<T>().data(),
@@ -296,7 +296,7 @@ void expect_loops_of_avx2(const normalisation::Loops<T>& last, const normalisati
                                                 .slope = slope.values<float>().data(),
                                                 .activation = kClip,
                                                 .mask = normalisation::MaskSource::kNormalised};
-    loops.reduce(plane, sum + 2 * kWidth, sum + 3 * kWidth);
+    loops.reduce(plane, sum + 3 * kWidth, sum + 4 * kWidth);
     loops.differentiate(plane);
     return std::vector<Array>{y, dz, dx, sums};
   };
