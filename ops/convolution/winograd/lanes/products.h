@@ -39,7 +39,7 @@ inline void multiply_block(const float* a, int64_t a_stride, const float* b, int
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) sum[r][v] = adds ? load(c + r * c_row + v * kLanes) : zero();
+    for (int v = 0; v < Vectors; ++v) sum[r][v] = zero();
   for (int64_t i = 0; i < k; ++i, a += a_k, b += b_k) {
     Vector line[Vectors];
     for (int v = 0; v < Vectors; ++v) line[v] = load(b + v * kLanes);
@@ -51,7 +51,10 @@ inline void multiply_block(const float* a, int64_t a_stride, const float* b, int
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) store(c + r * c_row + v * kLanes, sum[r][v]);
+    for (int v = 0; v < Vectors; ++v) {
+      float* to = c + r * c_row + v * kLanes;
+      store(to, adds ? load(to) + sum[r][v] : sum[r][v]);
+    }
 }
 
 template <typename Terms, TilesAre kTiles, int Rows, int Vectors>
@@ -200,8 +203,7 @@ void accumulate_dense(const float* a, const float* b, float* c, int64_t k, bool 
 #pragma GCC unroll 16
       for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 4
-        for (int v = 0; v < kVectors; ++v)
-          sum[r][v] = accumulate ? load(to + r * Columns + v * kLanes) : zero();
+        for (int v = 0; v < kVectors; ++v) sum[r][v] = zero();
       const float *scalars = a + row, *lines = b + n;
 #pragma GCC unroll 2
       for (int64_t i = 0; i < k; ++i, scalars += Rows, lines += Columns) {
@@ -217,7 +219,10 @@ void accumulate_dense(const float* a, const float* b, float* c, int64_t k, bool 
 #pragma GCC unroll 16
       for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 4
-        for (int v = 0; v < kVectors; ++v) store(to + r * Columns + v * kLanes, sum[r][v]);
+        for (int v = 0; v < kVectors; ++v) {
+          float* at = to + r * Columns + v * kLanes;
+          store(at, accumulate ? load(at) + sum[r][v] : sum[r][v]);
+        }
     }
 }
 

@@ -22,8 +22,9 @@ Strides blocked(int64_t rows, int64_t columns) {
 }
 
 // Loops over sums are unrolled by pragma where they fill and store them: left to the end, GCC keeps the sums
-// on the stack. c[Rows][Vectors blocks] (+)= a x b over `blocks` times kLanes terms. An element of a: row r,
-// term k of block i is at a[i * a_block + k * a_term + r * a_row].
+// on the stack. c[Rows][Vectors blocks] (+)= a x b over `blocks` times kLanes terms, which are summed by
+// themselves first: the error of a sum grows with the root of how many there are in a row. An element of a:
+// row r, term k of block i is at a[i * a_block + k * a_term + r * a_row].
 template <int Rows, int Vectors>
 inline void multiply_block(const float* a, int64_t a_row, int64_t a_term, int64_t a_block, const float* b,
                            int64_t b_column, float* c, int64_t c_column, int64_t blocks, bool accumulate) {
@@ -31,7 +32,7 @@ inline void multiply_block(const float* a, int64_t a_row, int64_t a_term, int64_
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) sum[r][v] = accumulate ? load(c + v * c_column + r * kLanes) : zero();
+    for (int v = 0; v < Vectors; ++v) sum[r][v] = zero();
   for (int64_t i = 0; i < blocks; ++i, a += a_block) {
     const float* at = a;
     for (int64_t k = 0; k < kLanes; ++k, at += a_term, b += kLanes) {
@@ -46,7 +47,10 @@ inline void multiply_block(const float* a, int64_t a_row, int64_t a_term, int64_
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) store(c + v * c_column + r * kLanes, sum[r][v]);
+    for (int v = 0; v < Vectors; ++v) {
+      float* to = c + v * c_column + r * kLanes;
+      store(to, accumulate ? load(to) + sum[r][v] : sum[r][v]);
+    }
 }
 
 // The left matrix of a product as multiply_block reads it.

@@ -110,6 +110,9 @@ INSTANTIATE_TEST_SUITE_P(
         // Filters beyond a core's cache: one chunk of tiles, and several.
         WinogradCase{4, 144, 128, 14, 17, 3, Padding::kSame},
         WinogradCase{8, 192, 224, 27, 30, 3, Padding::of(2, 0, 1, 2)},
+        // Long sums, of channels and of pixels: their rounding must not grow with the root of their length.
+        WinogradCase{2, 512, 512, 28, 28, 3, Padding::kSame},
+        WinogradCase{16, 128, 128, 56, 56, 3, Padding::kSame},
         // Whole vectors of 8 lanes alone: blocks of one, three, five and seven of them.
         WinogradCase{16, 8, 24, 14, 13, 3, Padding::kSame},
         WinogradCase{12, 40, 8, 15, 18, 5, Padding::kSame},
