@@ -5,6 +5,7 @@
 #include "runtime/base/error.h"
 #include "runtime/data/content_sample.h"
 #include "runtime/data/pipeline.h"
+#include "runtime/data/shared_content.h"
 #include "tests/support/message_of.h"
 
 namespace mox {
@@ -68,6 +69,70 @@ TEST(ContentSample, AMarkedPositionIsWhereItWasSet) {
   ASSERT_TRUE(pipeline.next(&batch));
   EXPECT_EQ(pipeline.marked_cursor(), after_one);
   EXPECT_NE(pipeline.cursor(), after_one);
+}
+
+Dataset rows(int64_t count, float first) {
+  Array x(DType::kFloat32, {count, 2});
+  for (int64_t i = 0; i < 2 * count; ++i) x.values<float>()[i] = first + static_cast<float>(i);
+  return Dataset::from_arrays({x});
+}
+
+// A source that names its samples, as files are.
+class NamedRows : public RandomAccessSource {
+ public:
+  NamedRows(std::string folder, std::vector<int> numbers)
+      : folder_(std::move(folder)), numbers_(std::move(numbers)) {}
+  int64_t size() const override { return std::ssize(numbers_); }
+  const std::vector<TensorType>& signature() const override { return signature_; }
+  void read(int64_t index, const SampleContext&, std::span<std::byte* const> components) const override {
+    *reinterpret_cast<int32_t*>(components[0]) = numbers_[static_cast<size_t>(index)];
+  }
+  std::string name(int64_t index) const override {
+    return folder_ + "/daisy/" + std::to_string(numbers_[static_cast<size_t>(index)] % 1000) + ".jpg";
+  }
+  std::string describe() const override { return "named rows"; }
+
+ private:
+  std::string folder_;
+  std::vector<int> numbers_;
+  std::vector<TensorType> signature_{{DType::kInt32, Shape{}}};
+};
+
+Dataset named(const std::string& folder, std::vector<int> numbers) {
+  return Dataset::from_source(std::make_shared<NamedRows>(folder, std::move(numbers)));
+}
+
+TEST(SharedContent, FindsDataThatAreTheTrainings) {
+  const auto shared = shared_content(rows(100, 0).shuffle(9).repeat(), rows(100, 0));
+  ASSERT_TRUE(shared);
+  EXPECT_GE(shared->same, 10U);
+  EXPECT_EQ(shared->same, shared->looked_at);
+  EXPECT_FALSE(shared_content(rows(100, 0), rows(100, 1)));
+  EXPECT_FALSE(shared_content(rows(100, 0), rows(50, 0)));  // which rows they are is not known
+  // Parts of one source may be different ones, unless one of the two is all of it.
+  EXPECT_FALSE(shared_content(rows(100, 0).take(80), rows(100, 0).skip(80)));
+  EXPECT_TRUE(shared_content(rows(100, 0).take(80), rows(100, 0)));
+  EXPECT_TRUE(shared_content(rows(100, 0).repeat(), rows(100, 0).skip(80)));
+  // By what a checkpoint knows.
+  EXPECT_TRUE(shared_content(contents_of_cursor(cursor_after_a_batch(rows(100, 0).batch(10))), rows(100, 0)));
+  EXPECT_FALSE(
+      shared_content(contents_of_cursor(cursor_after_a_batch(rows(100, 0).batch(10))), rows(100, 3)));
+  EXPECT_FALSE(shared_content(contents_of_cursor(cursor_after_a_batch(rows(100, 0).batch(10))),
+                              rows(100, 0).skip(80)));
+  EXPECT_TRUE(contents_of_cursor("").empty());
+}
+
+TEST(SharedContent, FindsSomeOfTheTrainingsSamplesByTheirNames) {
+  const Dataset training = named("a/train", {5, 6, 7, 8, 9});
+  const auto shared = shared_content(training.repeat(), named("a/validation", {7, 9}));
+  ASSERT_TRUE(shared);
+  EXPECT_EQ(shared->same, 2U);
+  EXPECT_EQ(shared->name, "a/validation/daisy/7.jpg");
+  EXPECT_EQ(shared->trained_name, "a/train/daisy/7.jpg");
+  EXPECT_FALSE(shared_content(training, named("a/validation", {10, 11})));
+  EXPECT_FALSE(shared_content(training, named("a/validation", {1007, 1009})));  // the same names alone
+  EXPECT_FALSE(shared_content(training, named("a/validation", {7, 10, 11})));   // fewer than half
+  EXPECT_FALSE(shared_content(training.take(2), named("a/validation", {7, 9})));
 }
 
 }  // namespace

@@ -15,7 +15,8 @@
 
 namespace mox::internal {
 
-Dataset one_epoch(const RunSpec& spec, const RunSettings& settings, ModeKeys mode, int64_t steps) {
+Dataset one_epoch(const RunSpec& spec, const RunSettings& settings, ModeKeys mode, int64_t steps,
+                  std::optional<Dataset>* samples) {
   Dataset dataset = spec.input_fn(mode);
   if (dataset.cardinality() == Dataset::kInfinite) {
     const int64_t epoch = dataset.epoch_size();
@@ -26,13 +27,14 @@ Dataset one_epoch(const RunSpec& spec, const RunSettings& settings, ModeKeys mod
                       to_string(mode), to_string(mode)));
     if (epoch >= 0) dataset = dataset.take(epoch);
   }
+  if (settings.auto_batch && samples) *samples = dataset;
   if (settings.auto_batch) dataset = dataset.batch(settings.eval_batch_size);
   return steps > 0 ? dataset.take(steps) : dataset;
 }
 
 Evaluator::Evaluator(const RunSpec& spec, const RunSettings& settings, VariableStore& store, const Team& team,
                      LaneThreads& lanes, std::function<void(ModelBuild&, const ModelSpec&)> begin)
-    : dataset_(one_epoch(spec, settings, ModeKeys::EVAL, settings.eval_steps)),
+    : dataset_(one_epoch(spec, settings, ModeKeys::EVAL, settings.eval_steps, &samples_)),
       pipeline_options_{.seed = settings.seed,
                         .threads = settings.data_threads,
                         .prefetch_batches = std::max(settings.prefetch_batches, lanes.size()),

@@ -55,12 +55,15 @@ class Evaluator {
 
   ModelCompiler& compiler() { return compiler_; }
   const Dataset& dataset() const { return dataset_; }
+  // What input_fn gave, cut to one epoch, if it gave samples and not batches.
+  const std::optional<Dataset>& samples() const { return samples_; }
   const ModelSpec& spec() { return compiler_.for_signature(dataset_.signature()).spec; }
 
  private:
   void share_samples_read(const std::function<void()>& keep) const;
   void evaluate_batches(EvaluationState& state, const std::function<bool()>& give_up, PassObserver* observer);
 
+  std::optional<Dataset> samples_;
   Dataset dataset_;
   PipelineOptions pipeline_options_;
   ModelCompiler compiler_;
@@ -69,7 +72,8 @@ class Evaluator {
 };
 
 // `input_fn(mode)`, cut to one epoch if it repeats without end, batched if auto_batch says so, and cut to the
-// first `steps` batches (0: all).
-Dataset one_epoch(const RunSpec& spec, const RunSettings& settings, ModeKeys mode, int64_t steps);
+// first `steps` batches (0: all). Sets `*samples` to what is batched, if that is not done by input_fn.
+Dataset one_epoch(const RunSpec& spec, const RunSettings& settings, ModeKeys mode, int64_t steps,
+                  std::optional<Dataset>* samples = nullptr);
 
 }  // namespace mox::internal

@@ -8,12 +8,14 @@
 #include "moxing/engine/session/internal/pass_session.h"
 #include "moxing/engine/session/internal/results_file.h"
 #include "moxing/engine/session/internal/shared_findings.h"
+#include "moxing/engine/session/internal/trained_data.h"
 #include "moxing/engine/session/session_state.h"
 #include "moxing/job/facts.h"
 #include "moxing/prediction/predictions_file.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include "runtime/data/findings.h"
+#include "runtime/data/shared_content.h"
 #include "runtime/job/agreement.h"
 #include "runtime/job/job.h"
 #include "runtime/replicas/lane_threads.h"
@@ -130,6 +132,9 @@ RunResult run_evaluation(const RunSpec& spec, const RunSettings& settings, Conso
     console.print(evaluator.compiler().for_signature(evaluator.dataset().signature()).plan->describe());
     return {.stop_reason = "print_plan"};
   }
+  if (evaluator.samples())
+    warn_of_trained_data(contents_of_cursor(start.restored.data_cursor), start.point.path,
+                         *evaluator.samples());
   Evaluation evaluation;
   session.run(evaluator.dataset(), [&] {
     evaluation = evaluator.evaluate({}, &session);

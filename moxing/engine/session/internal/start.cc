@@ -89,6 +89,11 @@ Start start_pass(const RunSettings& settings) {
   start.restored.global_step = start.point.checkpoint.global_step;
   start.store.restore(start.point.checkpoint.variables);
   start.store.require_restored(start.point.path);
+  try {
+    start.restored.data_cursor = from_checkpoint_state(start.point.checkpoint, start.point.path).data_cursor;
+  } catch (const DataError&) {
+    // Variables alone will do, without what the training knew.
+  }
   start.point.checkpoint = {};
   log_info(fmt::format("variables from '{}' (global step {})", start.point.path, start.restored.global_step));
   return start;

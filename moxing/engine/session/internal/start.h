@@ -15,7 +15,8 @@ struct Start {
   RunSettings settings;           // settled: arithmetic, num_devices and seed are what the run has
   std::unique_ptr<RunLock> lock;  // of log_dir; none if the run saves nothing
   StartingPoint point;
-  SessionState restored;           // of a training that is continued; else as it begins
+  // Of a training that is continued, else as it begins; of a pass global_step and data_cursor alone.
+  SessionState restored;
   Placement placement;             // of a training
   VariableStore store{0};          // holds what was restored
   double learning_rate_scale = 1;  // scale_learning_rate

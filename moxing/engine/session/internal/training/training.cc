@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "moxing/config/options.h"
+#include "moxing/engine/session/internal/trained_data.h"
 #include "moxing/engine/session/internal/training/distribution_settings.h"
 #include "moxing/engine/session/internal/training/training_loop.h"
 #include "moxing/engine/session/internal/training/training_report.h"
@@ -108,9 +109,11 @@ void prepare(Training& training, CompiledModel& model) {
         settings.log_dir, CheckpointRetention{.keep_last = settings.keep_checkpoints,
                                               .keep_every_steps = settings.keep_checkpoint_every_n_steps});
   mention_idle_settings(training);
-  if (settings.evaluates)
-    training.evaluator =
-        std::make_unique<Evaluator>(training.spec, settings, start.store, training.team, *training.lanes);
+  if (!settings.evaluates) return;
+  training.evaluator =
+      std::make_unique<Evaluator>(training.spec, settings, start.store, training.team, *training.lanes);
+  if (training.data->samples() && training.evaluator->samples())
+    warn_of_trained_data(*training.data->samples(), *training.evaluator->samples());
 }
 
 bool is_finished_already(const Training& training) {

@@ -15,6 +15,7 @@ TrainingData::TrainingData(const RunSpec& spec, const Start& start) {
   const int64_t epoch = dataset.epoch_size();
   count_elements(start, epoch, dataset.cardinality());
   if (settings.max_epochs > 0) find_last_step(start, epoch);
+  if (settings.auto_batch) samples_ = dataset;
   dataset_ = settings.auto_batch ? dataset.batch(settings.batch_size) : dataset;
   open_pipeline(start);
   if (settings.max_number_of_steps > 0)

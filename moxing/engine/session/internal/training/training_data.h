@@ -19,6 +19,8 @@ class TrainingData {
   TrainingData(const RunSpec& spec, const Start& start);
 
   const Dataset& dataset() const { return *dataset_; }
+  // What input_fn gave, if it gave samples and not batches.
+  const std::optional<Dataset>& samples() const { return samples_; }
   // Samples of a batch that is not short.
   int64_t full_batch() const { return dataset_->signature()[0].shape[0]; }
   double steps_per_epoch() const { return steps_per_epoch_; }  // 0: not known
@@ -39,7 +41,7 @@ class TrainingData {
   void find_last_step(const Start& start, int64_t epoch);
   void open_pipeline(const Start& start);
 
-  std::optional<Dataset> dataset_;
+  std::optional<Dataset> dataset_, samples_;
   std::unique_ptr<Pipeline> pipeline_;
   bool are_waiting_ = false;                        // batches, for their step
   int64_t step_elements_ = 0, elements_taken_ = 0;  // step_elements_: those that a step takes
