@@ -117,7 +117,7 @@ std::string delimiter_advice(const std::vector<std::string>& columns, char delim
   if (columns.size() != 1) return "";
   for (const auto& [other, words] : {std::pair{';', "';'"}, {'\t', "a tab"}, {',', "','"}})
     if (other != delimiter && columns[0].find(other) != std::string::npos)
-      return fmt::format("; the delimiter seems to be {}", words);
+      return fmt::format("; the delimiter seems to be {}: say so (delimiter)", words);
   return "";
 }
 
@@ -127,9 +127,10 @@ size_t CsvTable::column(std::string_view name) const {
   const auto found = std::find(columns().begin(), columns().end(), name);
   if (found != columns().end()) return static_cast<size_t>(found - columns().begin());
   const std::string nearest = mox::internal::nearest_name(name, columns());
-  throw NotFound(fmt::format("'{}' has no column '{}'{}; it has {}", path(), name,
+  throw NotFound(fmt::format("'{}' has no column '{}'{}; it has {}{}", path(), name,
                              nearest.empty() ? "" : fmt::format(": is '{}' meant?", nearest),
-                             mox::internal::first_names(columns())));
+                             mox::internal::first_names(columns()),
+                             delimiter_advice(columns(), content_->delimiter)));
 }
 
 bool CsvTable::has_column(std::string_view name) const {
@@ -145,9 +146,12 @@ CsvTable parse_csv_table(std::string text, char delimiter, const std::string& na
     throw InvalidArgument("csv: the delimiter must not be a quote, a space or the end of a line");
   auto content = std::make_shared<CsvTable::Content>();
   content->path = name;
+  content->delimiter = delimiter;
   content->text = std::move(text);
   content->checksum = crc32(std::as_bytes(std::span(content->text)));
-  const size_t mark = content->text.size() - internal::without_mark(content->text, name).size();
+  const std::string_view unmarked = internal::without_mark(content->text, name);
+  internal::require_utf8(unmarked, name);
+  const size_t mark = content->text.size() - unmarked.size();
   char* const begin = content->text.data();
   CsvCells cells(begin + mark, begin + content->text.size(), delimiter, name);
 

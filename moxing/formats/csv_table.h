@@ -19,7 +19,8 @@ class CsvTable {
   const std::string& path() const { return content_->path; }
   uint32_t checksum() const { return content_->checksum; }  // CRC-32 of the text
 
-  // The place of the column of that name. Throws NotFound, naming the nearest and those there are.
+  // The place of the column of that name. Throws NotFound, naming the nearest and those there are, and
+  // another delimiter that the file seems to have.
   size_t column(std::string_view name) const;
   bool has_column(std::string_view name) const;
 
@@ -39,6 +40,7 @@ class CsvTable {
   struct Content {
     std::string path, text;
     uint32_t checksum = 0;
+    char delimiter = ',';
     std::vector<std::string> columns;
     std::vector<std::string_view> cells;  // row by row, of `text`
     std::vector<int64_t> lines;

@@ -104,7 +104,7 @@ class HeaderParser {
     if (stored.starts_with('O')) fail("this is an array of Python objects: a pickle, which is not read");
     fail(fmt::format(
         "values of type '{}' have no dtype here; expected f4, f2, i1, i2, i4, i8, u1, u2, u4 or b1 (in "
-        "Python: array.astype('float32'))",
+        "Python: array.astype('float32'), or labels.astype('int64') for the numbers of classes)",
         code));
   }
   void order() {
@@ -216,10 +216,12 @@ Array converted(const NpyHeader& header, size_t value_bytes, std::span<const std
   return result;
 }
 
-// The arrays of an archive, or those of `names`, if given.
-std::map<std::string, Array> arrays_of(std::span<const std::byte> content, const std::string& name,
-                                       const std::vector<std::string>* names) {
-  std::map<std::string, Array> arrays;
+// What `parse` makes of the arrays of an archive, or of those of `names`, if given.
+template <typename T>
+std::map<std::string, T> members_of(std::span<const std::byte> content, const std::string& name,
+                                    const std::vector<std::string>* names,
+                                    T (*parse)(std::span<const std::byte>, const std::string&)) {
+  std::map<std::string, T> members;
   std::string there;
   const auto key_of = [](const std::string& member) { return member.substr(0, member.size() - 4); };
   const auto is_wanted = [&](const std::string& member) {
@@ -230,14 +232,14 @@ std::map<std::string, Array> arrays_of(std::span<const std::byte> content, const
   };
   internal::read_zip(
       content, name, is_wanted, [&](const std::string& member, std::span<const std::byte> bytes) {
-        if (!arrays.emplace(key_of(member), parse_npy(bytes, name + ":" + member)).second)
+        if (!members.emplace(key_of(member), parse(bytes, name + ":" + member)).second)
           throw DataError(fmt::format("'{}': there are two arrays '{}'", name, key_of(member)));
       });
   for (size_t i = 0; names && i < names->size(); ++i)
-    if (!arrays.contains((*names)[i]))
+    if (!members.contains((*names)[i]))
       throw NotFound(fmt::format("'{}' has no array '{}'; it has {}", name, (*names)[i],
                                  there.empty() ? "none" : there));
-  return arrays;
+  return members;
 }
 
 Dataset rows_of(std::vector<Array> arrays, const std::vector<std::string>& names, SourceLocation where) {
@@ -314,7 +316,7 @@ Array parse_npy(std::span<const std::byte> content, const std::string& name) {
 }
 
 std::map<std::string, Array> parse_npz(std::span<const std::byte> content, const std::string& name) {
-  return arrays_of(content, name, nullptr);
+  return members_of(content, name, nullptr, parse_npy);
 }
 
 Array read_npy(const std::string& path) {
@@ -329,7 +331,13 @@ std::map<std::string, Array> read_npz(const std::string& path) {
 
 std::map<std::string, Array> read_npz(const std::string& path, const std::vector<std::string>& names) {
   const std::string content = read_file(path);
-  return arrays_of(bytes_of(content), path, &names);
+  return members_of(bytes_of(content), path, &names, parse_npy);
+}
+
+std::map<std::string, NpyHeader> read_npz_headers(const std::string& path,
+                                                  const std::vector<std::string>& names) {
+  const std::string content = read_file(path);
+  return members_of(bytes_of(content), path, &names, parse_npy_header);
 }
 
 Dataset npy(const std::vector<std::string>& paths, SourceLocation where) {

@@ -43,6 +43,9 @@ struct NpyHeader {
 };
 // From the file's first bytes, of which 64 KiB are always enough. Throws DataError as parse_npy does.
 NpyHeader parse_npy_header(std::span<const std::byte> first_bytes, const std::string& name);
+// Of arrays of an archive, by their names: what is stored. Throws as read_npz.
+std::map<std::string, NpyHeader> read_npz_headers(const std::string& path,
+                                                  const std::vector<std::string>& names);
 // The bytes in front of the values of a file of version 1: their number is a multiple of 64. Throws
 // InvalidArgument for a type that NumPy does not have.
 std::string make_npy_header(const TensorType& type);

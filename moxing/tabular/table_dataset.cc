@@ -136,18 +136,30 @@ Array read_targets(const TableSchema& schema, const CsvTable& table, std::span<c
   std::map<std::string_view, int32_t> places;
   for (const std::string& name : schema.class_names())
     places.emplace(name, static_cast<int32_t>(places.size()));
+  // Of classes that are numbers a number is meant, however it is spelt.
+  std::map<double, int32_t> numbers;
+  for (const auto& [name, place] : places)
+    if (const auto number = data::parse_number(name, schema.decimal())) numbers.emplace(*number, place);
+  if (numbers.size() != places.size()) numbers.clear();
+  const auto class_of = [&](std::string_view cell) -> std::optional<int32_t> {
+    if (const auto found = places.find(cell); found != places.end()) return found->second;
+    if (numbers.empty()) return std::nullopt;
+    const auto number = data::parse_number(cell, schema.decimal());
+    const auto found = number ? numbers.find(*number) : numbers.end();
+    return found == numbers.end() ? std::nullopt : std::optional(found->second);
+  };
   Array targets(classes ? DType::kInt32 : DType::kFloat32, {count});
   for (size_t i = 0; i < rows.size(); ++i) {
     const std::string_view cell = table.cell(rows[i], at);
     if (schema.is_missing(cell))
       throw DataError(fmt::format("{}: the target is missing", table.place(rows[i], at)));
     if (classes) {
-      const auto found = places.find(cell);
-      if (found == places.end())
+      const auto found = class_of(cell);
+      if (!found)
         throw DataError(fmt::format("{}: '{}' is none of the {} classes of training ({})",
                                     table.place(rows[i], at), cell, places.size(),
                                     internal::first_names(schema.class_names())));
-      targets.values<int32_t>()[i] = found->second;
+      targets.values<int32_t>()[i] = *found;
     } else {
       const auto value = data::parse_number(cell, schema.decimal());
       if (!value)

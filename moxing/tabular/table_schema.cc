@@ -8,7 +8,11 @@
 #include <numeric>
 #include <optional>
 
+#include "moxing/job/distributed.h"
+#include "moxing/tabular/internal/cell_words.h"
 #include "runtime/base/error.h"
+#include "runtime/base/log.h"
+#include "runtime/base/nearest_name.h"
 
 namespace mox {
 namespace {
@@ -25,8 +29,9 @@ std::string lower_case(std::string_view text) {
 // What the training part has in one column.
 struct ColumnContent {
   int64_t there = 0, numbers = 0, missing = 0;
-  std::optional<int64_t> first_text;               // a row
-  std::map<std::string_view, int64_t> categories;  // and how many rows have them
+  int64_t disguised = 0;                               // numbers as people write them
+  std::optional<int64_t> first_text, first_disguised;  // rows
+  std::map<std::string_view, int64_t> categories;      // and how many rows have them
   std::vector<double> values;
 };
 
@@ -44,8 +49,12 @@ ColumnContent read_column(const CsvTable& table, size_t column, const TableSchem
     if (const auto value = data::parse_number(cell, schema.decimal())) {
       ++content.numbers;
       content.values.push_back(*value);
-    } else if (!content.first_text) {
-      content.first_text = row;
+    } else {
+      if (!content.first_text) content.first_text = row;
+      if (internal::disguised_number(cell, schema.decimal())) {
+        ++content.disguised;
+        if (!content.first_disguised) content.first_disguised = row;
+      }
     }
   }
   return content;
@@ -65,6 +74,17 @@ TableMoments moments_of(const std::vector<double>& values) {
   return moments;
 }
 
+[[noreturn]] void refuse_disguised(const CsvTable& table, size_t column, const ColumnContent& content,
+                                   char decimal, const char* advice) {
+  const std::string_view cell = table.cell(*content.first_disguised, column);
+  const auto number = internal::disguised_number(cell, decimal);
+  const bool is_mark = number->why.starts_with("the decimal mark");
+  throw DataError(fmt::format(
+      "{}: '{}' is a number with {}, as {} of the column's {} values are: {}{}",
+      table.place(*content.first_disguised, column), cell, number->why, content.disguised, content.there,
+      is_mark ? "say so (decimal)" : fmt::format("write plain numbers, {}", number->plain), advice));
+}
+
 [[noreturn]] void refuse_text(const CsvTable& table, size_t column, const ColumnContent& content,
                               const std::string& advice) {
   throw DataError(fmt::format("{}: '{}' is no number{}", table.place(*content.first_text, column),
@@ -80,6 +100,9 @@ TableColumnKind kind_of(const CsvTable& table, size_t column, const ColumnConten
   if (is_in(options.categories)) return TableColumnKind::kCategory;
   const bool said = is_in(options.numbers);
   if (content.numbers == content.there) return TableColumnKind::kNumber;
+  if (content.disguised > 0 && (content.numbers + content.disguised) * 2 > content.there)
+    refuse_disguised(table, column, content, options.decimal,
+                     ", or say that they are categories (categories)");
   if (!said && content.numbers * 2 <= content.there) return TableColumnKind::kCategory;
   refuse_text(
       table, column, content,
@@ -122,14 +145,31 @@ void check_names(const CsvTable& table, const TableOptions& options) {
     throw InvalidArgument(fmt::format("the decimal mark must be '.' or ',', it is '{}'", options.decimal));
 }
 
-// Class 2 comes before class 10 where all are numbers.
-std::vector<std::string> classes_of(const ColumnContent& content, char decimal) {
-  std::vector<std::string> classes;
-  for (const auto& [name, count] : content.categories) classes.emplace_back(name);
-  if (content.numbers == content.there)
-    std::stable_sort(classes.begin(), classes.end(), [&](const std::string& a, const std::string& b) {
-      return *data::parse_number(a, decimal) < *data::parse_number(b, decimal);
-    });
+void warn_of_similar(const CsvTable& table, const std::string& column, const ColumnContent& content,
+                     char decimal, const char* what) {
+  const auto similar = internal::similar_words(content.categories, decimal);
+  if (!similar || rank() != 0) return;
+  log_warning(fmt::format(
+      "'{}', column '{}': '{}' and '{}' {}{}, and are different {} to the model; write them alike if "
+      "they mean the same",
+      table.path(), column, similar->first, similar->second, similar->why,
+      similar->more > 0 ? fmt::format(" (as {} more do)", similar->more) : "", what));
+}
+
+// Class 2 comes before class 10 where all are numbers, and 2.0 is class 2.
+std::vector<std::string> classes_of(const CsvTable& table, const std::string& target,
+                                    const ColumnContent& content, char decimal) {
+  if (content.numbers != content.there) {
+    warn_of_similar(table, target, content, decimal, "classes");
+    std::vector<std::string> classes;
+    for (const auto& [name, count] : content.categories) classes.emplace_back(name);
+    return classes;
+  }
+  std::vector<std::string> other;
+  std::vector<std::string> classes = internal::number_words(content.categories, decimal, &other);
+  if (!other.empty())
+    log_info(fmt::format("'{}', column '{}': equal numbers are one class ({} are others of the {} classes)",
+                         table.path(), target, internal::first_names(other), classes.size()));
   return classes;
 }
 
@@ -192,7 +232,7 @@ TableSchema TableSchema::fit(const CsvTable& table, const TableOptions& options,
                                     table.place(*first, c), content.missing, rows.size()));
       }
       if (options.task == TableTask::kClassification) {
-        schema.classes_ = classes_of(content, options.decimal);
+        schema.classes_ = classes_of(table, name, content, options.decimal);
         if (schema.classes_.size() < 2)
           throw DataError(fmt::format("column '{}' has one class alone, '{}': there is nothing to learn",
                                       name, schema.classes_[0]));
@@ -202,6 +242,8 @@ TableSchema TableSchema::fit(const CsvTable& table, const TableOptions& options,
                           "regression; for so many classes raise largest_vocabulary",
                           name, schema.classes_.size()));
       } else {
+        if (content.first_disguised)
+          refuse_disguised(table, c, content, options.decimal, "; it is the target of a regression");
         if (content.first_text)
           refuse_text(table, c, content, ": the target of a regression; is it a classification?");
         schema.target_moments_ = moments_of(content.values);
@@ -218,6 +260,8 @@ TableSchema TableSchema::fit(const CsvTable& table, const TableOptions& options,
       column.moments = moments_of(content.values);
     else
       column.vocabulary = vocabulary_of(content, name, options);
+    if (column.kind == TableColumnKind::kCategory)
+      warn_of_similar(table, name, content, options.decimal, "categories");
     schema.columns_.push_back(std::move(column));
   }
   if (schema.columns_.empty())

@@ -48,7 +48,8 @@ struct TableOptions {
   std::string target;
   TableTask task = TableTask::kRegression;
   // Columns whose type is said. Of the others those are numbers whose cells all are, and those categories of
-  // whose cells at most half are; a column in between is refused until it is said.
+  // whose cells at most half are, even as people write them (1,342.0 or 12.3%); a column in between is
+  // refused until it is said.
   std::vector<std::string> numbers = {}, categories = {};
   std::vector<std::string> ignored = {};  // columns that are no features
   std::string id = {};                    // the column that names the rows; no feature
@@ -69,10 +70,13 @@ enum class UnseenValue {
 
 class TableSchema {
  public:
-  // Of the rows [numbers from 0], or of all. Throws NotFound for a column that is not there; InvalidArgument
-  // for one that is named twice (as target and id, say); DataError for a table that cannot be learnt from: no
-  // rows, no feature, a column without any value, one that is neither numbers nor categories, too many
-  // categories, a target that is missing or (regression) no number, a class that is the only one.
+  // Of the rows [numbers from 0], or of all. Classes that are all numbers are one where these are equal (0
+  // and 0.0), called as most rows have it. Words that differ only in case or spaces, and categories that are
+  // equal numbers, are different ones: a warning for each column, of rank 0. Throws NotFound for a column
+  // that is not there; InvalidArgument for one that is named twice (as target and id, say); DataError for a
+  // table that cannot be learnt from: no rows, no feature, a column without any value, one that is neither
+  // numbers nor categories, too many categories, a target that is missing or (regression) no number, a class
+  // that is the only one.
   static TableSchema fit(const data::CsvTable& table, const TableOptions& options,
                          std::span<const int64_t> rows);
   static TableSchema fit(const data::CsvTable& table, const TableOptions& options);
@@ -88,6 +92,7 @@ class TableSchema {
   const std::vector<std::string>& class_names() const { return classes_; }  // classification: by label
   bool is_missing(std::string_view cell) const;
   char decimal() const { return decimal_; }
+  const std::vector<std::string>& missing_words() const { return missing_words_; }  // in lower case, "" too
   const std::string& training_part() const { return training_part_; }
 
   // As text that from_json reads: numbers with all of their digits. from_json throws DataError, naming

@@ -17,4 +17,8 @@ std::string_view without_spaces(std::string_view text);
 // UTF-16 or an archive.
 std::string_view without_mark(std::string_view content, const std::string& name);
 
+// Throws DataError, naming the line and the command that mends it, for bytes that are no UTF-8 (as Latin-1
+// has them).
+void require_utf8(std::string_view content, const std::string& name);
+
 }  // namespace mox::data::internal

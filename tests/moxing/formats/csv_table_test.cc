@@ -86,5 +86,26 @@ TEST(CsvTable, ReadsNumbersExactly) {
   EXPECT_FALSE(parse_number("1.5", ','));
 }
 
+TEST(CsvTable, BytesThatAreNoUtf8AreRefusedWithTheirLine) {
+  const auto refusal = [](const std::string& text) {
+    return message_of<DataError>([&] { parse_csv_table(text, ',', "t.csv"); });
+  };
+  EXPECT_THAT(refusal("a,b\n1,x\n2,M\xfcller\n"),
+              AllOf(HasSubstr("'t.csv', line 3"), HasSubstr("0xfc"), HasSubstr("iconv -f WINDOWS-1252")));
+  for (const char* bytes :
+       {"\x80", "\xc0\xaf", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf5", "\xe2\x82", "\xc3"})
+    EXPECT_THAT(refusal(std::string("a,b\n1,") + bytes), HasSubstr("line 2")) << bytes;
+  for (const char* text : {"Müller", "€", "\xf0\x9f\x98\x80", "\xed\x9f\xbf", "\xf4\x8f\xbf\xbf"})
+    EXPECT_EQ(parse_csv_table(std::string("a\n") + text + "\n", ',', "t.csv").cell(0, 0), text);
+}
+
+TEST(CsvTable, AnotherDelimiterIsNamedWhereAColumnIsLookedFor) {
+  const CsvTable table = parse_csv_table("a\tb\ty\n1\t2\t3\n", ',', "t.csv");
+  EXPECT_THAT(message_of<NotFound>([&] { table.column("y"); }),
+              HasSubstr("the delimiter seems to be a tab: say so (delimiter)"));
+  EXPECT_THAT(message_of<NotFound>([] { parse_csv_table("a,b\n1,2\n", ';', "t.csv").column("b"); }),
+              HasSubstr("the delimiter seems to be ','"));
+}
+
 }  // namespace
 }  // namespace mox::data

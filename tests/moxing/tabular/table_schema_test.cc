@@ -4,10 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "moxing/tabular/table_dataset.h"
 #include "runtime/base/error.h"
+#include "runtime/base/log.h"
 #include "runtime/data/pipeline.h"
 #include "tests/support/message_of.h"
 
@@ -124,6 +126,76 @@ TEST(TableSchema, OrdersClassesOfNumbersAsNumbers) {
   EXPECT_THAT(schema.class_names(), ElementsAre("1", "9", "10"));
   EXPECT_THAT(message_of<DataError>([&] { table_dataset(schema, parse("x,y\n1,8\n")); }),
               AllOf(HasSubstr("'8' is none of the 3 classes"), HasSubstr("line 2")));
+}
+
+// pandas writes a column of whole numbers as floats once a value is missing.
+TEST(TableSchema, EqualNumbersAreOneClass) {
+  const auto table = parse("x,y\n1,0\n2,0.0\n3,1.0\n4,1\n5,1.0\n6,0\n");
+  const TableSchema schema = TableSchema::fit(table, {.target = "y", .task = TableTask::kClassification});
+  EXPECT_THAT(schema.class_names(), ElementsAre("0", "1.0"));
+  Pipeline pipeline(table_dataset(schema, parse("x,y\n1,1\n1,0.00\n1,1e0\n")).batch(3), {});
+  Batch batch;
+  ASSERT_TRUE(pipeline.next(&batch));
+  EXPECT_THAT(batch.components[1].values<int32_t>(), ElementsAre(1, 0, 1));
+  EXPECT_THAT(message_of<DataError>([&] { table_dataset(schema, parse("x,y\n1,2\n")); }),
+              HasSubstr("'2' is none of the 2 classes"));
+  // Words that begin like numbers are words.
+  const TableSchema words = TableSchema::fit(parse("x,y\n1,0\n2,0.0\n3,none\n"),
+                                             {.target = "y", .task = TableTask::kClassification});
+  EXPECT_EQ(words.class_names().size(), 3U);
+}
+
+// What TableSchema::fit logs.
+std::string said_of(const std::string& text, const TableOptions& options) {
+  set_log_level(LogLevel::kInfo);  // other tests may have changed it
+  testing::internal::CaptureStderr();
+  TableSchema::fit(parse(text), options);
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(TableSchema, WordsThatDifferOnlyInCaseOrSpacesAreSaid) {
+  const TableOptions classes{.target = "y", .task = TableTask::kClassification};
+  const std::string said = said_of("x,y\n1,yes\n2,YES\n3,\" yes\"\n4,no\n", classes);
+  EXPECT_THAT(said, AllOf(HasSubstr("column 'y'"), HasSubstr("'YES'"), HasSubstr("' yes'"),
+                          HasSubstr("only in case or spaces"), HasSubstr("(as 1 more do)")));
+  EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
+  EXPECT_EQ(said_of("x,y\n1,yes\n2,no\n", classes), "");
+  EXPECT_THAT(
+      said_of("c,y\nred,1\nRed ,2\nblue,3\n", {.target = "y"}),
+      AllOf(HasSubstr("column 'c'"), HasSubstr("'Red' and 'red'"), HasSubstr("different categories")));
+  EXPECT_THAT(said_of("c,y\n1,1\n1.0,2\n2,3\n", {.target = "y", .categories = {"c"}}),
+              AllOf(HasSubstr("'1' and '1.0' are equal numbers"), HasSubstr("different categories")));
+  EXPECT_EQ(said_of("c,y\n1,1\n1.0,2\n2,3\n", {.target = "y"}), "");
+}
+
+// Taken as categories they would be learnt as noise.
+TEST(TableSchema, NumbersAsPeopleWriteThemAreNoCategories) {
+  const auto refused = [](const std::string& cells, TableOptions options = {.target = "y"}) {
+    return message_of<DataError>(
+        [&] { TableSchema::fit(data::parse_csv_table(cells, ';', "t.csv"), options); });
+  };
+  EXPECT_THAT(refused("x;y\n1,342.0;1\n2,100.5;2\n"),
+              AllOf(HasSubstr("line 2, column 'x': '1,342.0' is a number with separators between thousands"),
+                    HasSubstr("write plain numbers, 1342.0"), HasSubstr("(categories)")));
+  EXPECT_THAT(refused("x;y\n12.3%;1\n2%;2\n"), AllOf(HasSubstr("a percent sign"), HasSubstr("12.3")));
+  EXPECT_THAT(refused("x;y\n$5;1\n$1,200.50;2\n"), HasSubstr("a currency"));
+  EXPECT_THAT(refused("x;y\n3,5;1\n12,25;2\n"), HasSubstr("the decimal mark ','"));
+  EXPECT_THAT(refused("x;y\n1'000;1\n12'000'000;2\n"), HasSubstr("1000"));
+  EXPECT_THAT(refused("x;y\n1\u00a0000;1\n12\u00a0000;2\n"), HasSubstr("1000"));
+  EXPECT_THAT(refused("x;y\n-1.234,5;1\n2;2\n", {.target = "y", .decimal = ','}), HasSubstr("-1234,5"));
+  EXPECT_THAT(refused("x;y\n5;1\n6;2\n7;3\n1,000;4\n"), HasSubstr("'1,000' is a number with"));
+  // The target of a regression.
+  EXPECT_THAT(refused("x;y\n1;1,000\n2;2,000\n"), HasSubstr("'1,000' is a number with"));
+  // Words with digits are words, and what is said to be categories is.
+  for (const char* text : {"x;y\n2020-01-05;1\n2021-02-03;2\n", "x;y\n12:30;1\n1:15;2\n", "x;y\nA1;1\n2B;2\n",
+                           "x;y\n10.0.0.1;1\n10.0.0.2;2\n", "x;y\n1/2;1\n3/4;2\n", "x;y\n5-10;1\n10-20;2\n",
+                           "x;y\n1,23,456;1\n1,2,3;2\n"})
+    EXPECT_EQ(TableSchema::fit(data::parse_csv_table(text, ';', "t.csv"), {.target = "y"}).features(), 2)
+        << text;
+  EXPECT_EQ(TableSchema::fit(data::parse_csv_table("x;y\n2%;1\n3%;2\n", ';', "t.csv"),
+                             {.target = "y", .categories = {"x"}})
+                .features(),
+            2);
 }
 
 TEST(TableSchema, ComesBackFromItsText) {

@@ -1,0 +1,36 @@
+// Cells that say the same in other letters: numbers as people write them, words that differ in case or
+// spaces.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mox::internal {
+
+// A number that parse_number does not take, because it is written for people: "1,342.0", "12.3%", "$5",
+// "3,5".
+struct DisguisedNumber {
+  std::string plain;  // "1342.0"
+  std::string why;    // "separators between thousands"
+};
+std::optional<DisguisedNumber> disguised_number(std::string_view cell, char decimal);
+
+// Words of a column, and how many rows have them.
+using WordCounts = std::map<std::string_view, int64_t>;
+
+// Of words that are all numbers: one spelling for each number, the most frequent (of equally frequent ones
+// the shortest), in ascending order. `other` gets the spellings that are left out.
+std::vector<std::string> number_words(const WordCounts& words, char decimal, std::vector<std::string>* other);
+
+// Two words that a person would take for one, and why: "differ only in case or spaces", "are equal numbers".
+// Nothing if there are none.
+struct SimilarWords {
+  std::string first, second, why;
+  size_t more = 0;  // further ones of the kind
+};
+std::optional<SimilarWords> similar_words(const WordCounts& words, char decimal);
+
+}  // namespace mox::internal
