@@ -134,8 +134,15 @@ std::vector<std::string> lines_of(const SetFiles& files, int64_t index) {
   return lines;
 }
 
+// Images beside the directories of the classes, of which nothing says what they show.
+void warn_of_stray_images(const std::string& directory, const std::vector<std::string>& images) {
+  if (!images.empty())
+    log_warning(fmt::format("'{}': {} image{} outside of the directories of the classes and left out: {}",
+                            directory, images.size(), images.size() == 1 ? " is" : "s are", some_of(images)));
+}
+
 std::vector<std::string> others_of(const internal::Listing& root) {
-  std::vector<std::string> others = root.images;
+  std::vector<std::string> others;
   for (const std::string& name : root.others)
     if (name != kLabelsFile) others.push_back(name);
   return others;
@@ -195,6 +202,8 @@ ImageClassificationRaw::ImageClassificationRaw(std::string directory) : director
           without_label.empty() ? "none" : some_of(without_label)));
   }
   if (!listed) warn_of_numbers(directory_, label_names_);
+  require_writable_names(label_names_, directory_);
+  warn_of_stray_images(directory_, root.images);
   list_classes(others_of(root), false);
 }
 
@@ -209,6 +218,7 @@ ImageClassificationRaw::ImageClassificationRaw(std::string directory, std::vecto
   if (!unknown.empty())
     throw DataError(fmt::format("'{}' has classes that the run does not have: {}; its {} classes are {}",
                                 directory_, some_of(unknown), label_names_.size(), some_of(label_names_)));
+  warn_of_stray_images(directory_, root.images);
   list_classes(others_of(root), true);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <unordered_set>
 
 #include "moxing/file/file.h"
@@ -67,6 +68,22 @@ std::vector<std::string> BadSamples::reasons() const {
   return reasons_;
 }
 
+namespace {
+
+// A name that reading would change otherwise.
+std::string quoted_name(const std::string& name) {
+  if (!name.starts_with(' ') && !name.starts_with('"')) return name;
+  return nlohmann::json(name).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string unquoted_name(std::string_view name) {
+  if (name.size() < 2 || !name.starts_with('"') || !name.ends_with('"')) return std::string(name);
+  const auto text = nlohmann::json::parse(name, nullptr, false);
+  return text.is_string() ? text.get<std::string>() : std::string(name);
+}
+
+}  // namespace
+
 std::vector<std::string> parse_label_names(std::string_view content, const std::string& path) {
   std::map<size_t, std::string> names;
   size_t line_number = 0;
@@ -85,9 +102,10 @@ std::vector<std::string> parse_label_names(std::string_view content, const std::
           fmt::format("'{}', line {}: 'number: name' is expected, '{}' is given", path, line_number, line));
     name.remove_prefix(1);
     name.remove_prefix(std::min(name.find_first_not_of(' '), name.size()));
-    if (name.empty())
+    const std::string unquoted = unquoted_name(name);
+    if (unquoted.empty())
       throw DataError(fmt::format("'{}', line {}: label {} has no name", path, line_number, index));
-    if (!names.emplace(index, name).second)
+    if (!names.emplace(index, unquoted).second)
       throw DataError(fmt::format("'{}', line {}: label {} is given twice", path, line_number, index));
   }
   std::vector<std::string> result;
@@ -108,9 +126,29 @@ std::vector<std::string> read_label_names(const std::string& path) {
   return parse_label_names(file::is_remote(path) ? file::read(path) : read_file(path), path);
 }
 
+void require_writable_names(const std::vector<std::string>& names, const std::string& place) {
+  for (const std::string& name : names) {
+    if (name.empty()) throw DataError(fmt::format("'{}': a class has an empty name", place));
+    const auto is_control = [](unsigned char letter) { return letter < ' ' || letter == 127; };
+    const auto control = std::ranges::find_if(name, is_control);
+    if (control == name.end()) continue;
+    std::string shown;
+    for (const char letter : name)
+      shown += is_control(static_cast<unsigned char>(letter))
+                   ? fmt::format("\\x{:02x}", static_cast<unsigned char>(letter))
+                   : std::string(1, letter);
+    throw DataError(
+        fmt::format("'{}': the class '{}' has a character in its name that is no letter but controls a "
+                    "terminal or ends a "
+                    "line (\\x{:02x}): labels.txt has a line for each class; give it another name",
+                    place, shown, static_cast<unsigned char>(*control)));
+  }
+}
+
 void write_label_names(const std::string& path, const std::vector<std::string>& names) {
+  require_writable_names(names, path);
   std::string content;
-  for (size_t i = 0; i < names.size(); ++i) content += fmt::format("{}: {}\n", i, names[i]);
+  for (size_t i = 0; i < names.size(); ++i) content += fmt::format("{}: {}\n", i, quoted_name(names[i]));
   write_file_atomically(path, content);
 }
 

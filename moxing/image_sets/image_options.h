@@ -101,11 +101,15 @@ struct ImageOptions {
 };
 
 // "0: daisy", "1: rose", ... : the lines of labels.txt. Numbers are 0, 1, 2, ... in any order, each once;
-// empty lines are passed over. Throws DataError with the line.
+// empty lines are passed over. A name in double quotes is a string of JSON: one that begins with a space or a
+// quote is written so. Throws DataError with the line.
 std::vector<std::string> read_label_names(const std::string& path);
 // The same from text in memory; `name` stands for the path in messages.
 std::vector<std::string> parse_label_names(std::string_view content, const std::string& name);
-// Throws IoError.
+// Throws IoError, and as require_writable_names.
 void write_label_names(const std::string& path, const std::vector<std::string>& names);
+// Throws DataError, naming `place`, for an empty name or one with a control character, such as the end of a
+// line: no list of names, and nothing that prints them, would show it as it is.
+void require_writable_names(const std::vector<std::string>& names, const std::string& place);
 
 }  // namespace mox::data

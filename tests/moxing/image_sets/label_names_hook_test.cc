@@ -2,9 +2,11 @@
 
 #include <gmock/gmock-more-matchers.h>
 
+#include "moxing/image_sets/image_options.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "tests/moxing/small_run.h"
+#include "tests/support/message_of.h"
 
 namespace mox {
 namespace {
@@ -27,6 +29,21 @@ TEST_F(LabelNamesHook, WritesTheMappingAndRefusesAnother) {
   run.hooks = {label_names_hook({"daisy", "rose"})};
   EXPECT_THAT(message_of_run<DataError>(run), HasSubstr("label 2: 'tulip' before, nothing now"));
   EXPECT_EQ(read_file(log_dir_ + "/labels.txt"), "0: daisy\n1: rose\n2: tulip\n");
+}
+
+// What is written is what is read, or is refused.
+TEST_F(LabelNamesHook, KeepsNamesAsTheyAre) {
+  const std::vector<std::string> names = {" yes", "yes", "\"no\"", "\"", "maybe ", "1: x", "\\n", "é"};
+  const std::string path = log_dir_ + ".txt";
+  data::write_label_names(path, names);
+  EXPECT_EQ(data::read_label_names(path), names);
+  for (const std::string name : {"da\nrk", "da\rrk", "d\tark", "\x1b[31m", "\x7f"})
+    EXPECT_THAT(message_of<DataError>([&] {
+                  data::write_label_names(path, {"light", name});
+                }),
+                testing::AllOf(HasSubstr("another name"), HasSubstr("\\x")));
+  EXPECT_THAT(message_of<DataError>([&] { data::write_label_names(path, {""}); }), HasSubstr("empty name"));
+  EXPECT_EQ(data::read_label_names(path), names);
 }
 
 TEST_F(LabelNamesHook, ComparesInEvaluationsAndPredictions) {
