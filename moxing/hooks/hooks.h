@@ -55,7 +55,7 @@ std::shared_ptr<Hook> step_timer_hook(
     std::function<void(double steps_per_second, double samples_per_second, int64_t global_step)> report);
 
 // Which metric is watched and what counts as better. Needs evaluations during training (inter_mode EVAL with
-// eval_every_n_steps > 0): a run without an EVAL side is refused with FailedPrecondition before its first
+// eval_every_n_steps > 0): a run without an EVAL side is refused with ConfigError before its first
 // step, and with InvalidArgument where it is not known which way the metric gets better; a metric that the
 // evaluation does not have throws NotFound.
 struct MonitorOptions {

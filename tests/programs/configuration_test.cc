@@ -68,6 +68,8 @@ TEST_F(Configuration, HelpAndVersionEndWithStatusZeroAndNothingElse) {
     EXPECT_THAT(help.out, HasSubstr("--max_number_of_steps"));
     EXPECT_EQ(help.out.find("--dropout") != std::string::npos, std::string(program) == "fashion_lenet");
     EXPECT_EQ(help.err, "");
+    EXPECT_THAT(help.out, HasSubstr("RunSpec"));
+    EXPECT_THAT(help.out, HasSubstr("configuration.yaml"));
     const ProcessResult version = run_process({program, "--version"});
     expect_success(version);
     EXPECT_THAT(version.out, HasSubstr("moxing"));
@@ -90,6 +92,12 @@ TEST_F(Configuration, ValuesThatARunRefusesEndWithTheStatusOfOptions) {
   expect_refused({"image_classifier", data, "--model.name=resnet_v9_50"}, "resnet_v9_50");
   expect_refused({"fashion_lenet", data, "--optimizer.learning_rate=0.1->"}, "0.1->");
   expect_refused({"fashion_lenet", data, "--log_dir=gs://bucket/out"}, "gs://bucket/out");
+  for (const char* follower : {"plateau", "early_stopping"}) {
+    const std::string metric = std::string("--") + follower + ".metric=accuracy";
+    expect_refused({"fashion_lenet", data, "--max_epochs=1", metric}, "evaluates at its end alone");
+    expect_refused({"fashion_lenet", data, "--max_epochs=1", metric, "--inter_mode=none"},
+                   "has none: set inter_mode");
+  }
   expect_refused({"fashion_lenet", "--data_url=/nowhere"}, "/nowhere");
   for (const char* url : {"gs://bucket/data", "s3://", "s3:/bucket/data"})
     expect_refused({"fashion_lenet", std::string("--data_url=") + url}, url);

@@ -41,7 +41,10 @@ std::string help_text(const std::string& program, const ConfigStore& store) {
   std::string text = fmt::format("Usage: {} [--flag=value ...]\n\n", program);
   text += wrapped(
       "Every flag is also a key of the YAML file that --config names (a dot in a name is one level of "
-      "nesting). The command line overrides the file, the file the program, the program the default.",
+      "nesting). The command line overrides the file, the file the program, the program the default. A "
+      "program may also give options values where it starts its "
+      "run (RunSpec), which is later than this is printed: configuration.yaml in log_dir says what a run "
+      "really used, and where each value came from.",
       0, width);
   const std::vector<Option> options = options_of(store);
   for (const std::string& group : groups_of(options)) {

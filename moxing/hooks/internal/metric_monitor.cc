@@ -14,7 +14,7 @@ namespace mox::internal {
 metrics::Direction direction_to_follow(const Session& session, std::string_view follower,
                                        const std::string& metric, std::optional<bool> larger_is_better) {
   if (!session.can_evaluate())
-    throw FailedPrecondition(
+    throw ConfigError(
         fmt::format("{} follows '{}' over evaluations, but this run has none: set inter_mode to EVAL and "
                     "eval_every_n_steps to the steps between two of them",
                     follower, metric));
@@ -57,7 +57,7 @@ void MetricMonitor::start(const Session& session, const char* hook) {
   counted_step_ = -1;
   direction_ = direction_to_follow(session, hook, options_.metric, options_.larger_is_better);
   if (!session.evaluates_between_steps())
-    throw FailedPrecondition(fmt::format(
+    throw ConfigError(fmt::format(
         "{} follows '{}' over evaluations, but this run evaluates at its end alone: set "
         "eval_every_n_steps, eval_every_n_secs or eval_every_n_epochs (a hook of the program that "
         "evaluates says so by Hook::evaluates)",

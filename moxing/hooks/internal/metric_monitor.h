@@ -9,7 +9,7 @@
 namespace mox::internal {
 
 // Which way `metric`, followed by what is called `follower` in messages, gets better: as the program says, or
-// as the run knows. Throws FailedPrecondition for a run that evaluates nothing, and InvalidArgument if
+// as the run knows. Throws ConfigError for a run that evaluates nothing, and InvalidArgument if
 // neither knows.
 metrics::Direction direction_to_follow(const Session& session, std::string_view follower,
                                        const std::string& metric, std::optional<bool> larger_is_better);
@@ -23,7 +23,7 @@ class MetricMonitor {
   explicit MetricMonitor(const MonitorOptions& options);
 
   // At the start of a run, behind restore_state where a checkpoint has a state: without one, what an earlier
-  // run of the same hook left is forgotten. Throws FailedPrecondition, naming the hook, for a run that
+  // run of the same hook left is forgotten. Throws ConfigError, naming the hook, for a run that
   // evaluates nothing, or nothing before its end: it would wait for ever; and InvalidArgument if neither the
   // options nor the run know the direction.
   void start(const Session& session, const char* hook);

@@ -253,7 +253,7 @@ TEST_F(BuiltInHooks, WhatFollowsEvaluationsIsRefusedWhereThereAreNone) {
   for (const auto& hook : {early_stopping_hook({}), plateau_learning_rate_hook({})}) {
     auto s = spec();
     s.hooks = {hook};
-    EXPECT_THAT(message_of_run<FailedPrecondition>(s), AllOf(HasSubstr("'loss'"), HasSubstr("inter_mode")));
+    EXPECT_THAT(message_of_run<ConfigError>(s), AllOf(HasSubstr("'loss'"), HasSubstr("inter_mode")));
   }
 }
 
@@ -267,7 +267,7 @@ TEST_F(BuiltInHooks, WhatFollowsEvaluationsIsRefusedWhereTheyComeAtTheEndAlone) 
     auto s = spec();
     s.inter_mode = ModeKeys::EVAL;
     s.hooks = {hook};
-    EXPECT_THAT(message_of_run<FailedPrecondition>(s),
+    EXPECT_THAT(message_of_run<ConfigError>(s),
                 AllOf(HasSubstr("evaluates at its end alone"), HasSubstr("eval_every_n_steps")));
     s.hooks = {hook, std::make_shared<OwnEvaluation>()};
     run_or_throw(s);
@@ -279,7 +279,7 @@ TEST_F(BuiltInHooks, WhatFollowsEvaluationsIsRefusedWhereTheyComeAtTheEndAlone) 
   auto s = spec();
   s.inter_mode = ModeKeys::EVAL;
   s.early_stopping = MonitorOptions{};
-  EXPECT_THAT(message_of_run<FailedPrecondition>(s), HasSubstr("evaluates at its end alone"));
+  EXPECT_THAT(message_of_run<ConfigError>(s), HasSubstr("evaluates at its end alone"));
 }
 
 TEST_F(BuiltInHooks, StepsBetweenEvaluationsThatNobodyMakesAreMentioned) {

@@ -177,7 +177,7 @@ TEST_F(KeepBest, MistakesAreRefused) {
   EXPECT_THAT(message_of_run<NotFound>(s), AllOf(HasSubstr("'accuracy'"), HasSubstr("loss, error")));
   s = best_spec();
   s.inter_mode = {};
-  EXPECT_THAT(message_of_run<FailedPrecondition>(s), HasSubstr("keep_best follows 'error'"));
+  EXPECT_THAT(message_of_run<ConfigError>(s), HasSubstr("keep_best follows 'error'"));
   Checkpoint damaged;
   damaged.state["best"] = "{\"metric\":1}";
   EXPECT_THROW(best_mark_of(damaged), DataError);
