@@ -23,6 +23,7 @@
 #include "moxing/formats/tfrecord.h"
 #include "moxing/hooks/hook.h"
 #include "moxing/hooks/hooks.h"
+#include "moxing/hooks/kept_options.h"
 #include "moxing/image_sets/get_dataset.h"
 #include "moxing/image_sets/image_dtype.h"
 #include "moxing/image_sets/image_files.h"

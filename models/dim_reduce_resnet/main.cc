@@ -13,6 +13,7 @@
 #include "models/dim_reduce_resnet/epoch_lines.h"
 #include "models/dim_reduce_resnet/learning_rates.h"
 #include "models/image_classifier/classifier_data.h"
+#include "models/image_classifier/kept_options.h"
 
 namespace {
 
@@ -101,6 +102,8 @@ void define_flags() {
 int main(int argc, char** argv) {
   define_flags();
   mox::init(argc, argv, {{"inter_mode", "eval"}, {"optimizer.name", "momentum"}});
+  const auto kept = image_classifier::kept_options({{"model.name"}, {"model.image_size", true}});
+  image_classifier::use_options_of_run(kept);
   const int64_t size = mox::get_flag<int64_t>("model.image_size");
   const ClassifierData data(mox::flag("model.name"), {.train = size, .eval = size});
   return mox::run(
@@ -108,6 +111,6 @@ int main(int argc, char** argv) {
        .model_fn = [&](const mox::Inputs& in, mox::ModeKeys mode) { return model_fn(in, mode, data); },
        .optimizer_fn = optimizer(),
        .log_dir = mox::flag("train_url"),
-       .hooks = {std::make_shared<dim_reduce_resnet::EpochLines>(),
-                 mox::label_names_hook(data.label_names())}});
+       .hooks = {std::make_shared<dim_reduce_resnet::EpochLines>(), mox::label_names_hook(data.label_names()),
+                 mox::kept_options_hook(kept)}});
 }

@@ -1,12 +1,39 @@
 #include "models/image_classifier/array_data.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <locale>
+#include <mutex>
+#include <set>
+#include <sstream>
+
+#include "runtime/base/log.h"
 
 namespace image_classifier {
 namespace {
 
 constexpr float kLargestCsvLabel = 1 << 24;  // float32 holds every whole number up to it
+
+void warn_once(const std::string& text) {
+  static std::mutex mutex;
+  static std::set<std::string> said;
+  const std::lock_guard lock(mutex);
+  if (mox::rank() == 0 && said.insert(text).second) mox::log_warning(text);
+}
+
+std::string less_offset(const ArrayFile& file) {
+  if (file.label_offset == 0) return "";
+  return ", less data.label_offset, " + std::to_string(file.label_offset);
+}
+
+// As people write it: 255, 0.5, 1e+06.
+std::string short_number(float value) {
+  std::ostringstream text;
+  text.imbue(std::locale::classic());
+  text << value;
+  return text.str();
+}
 
 struct LabelledImages {
   mox::Array images, labels;  // labels: int32
@@ -21,15 +48,15 @@ mox::Array array_of(const std::map<std::string, mox::Array>& arrays, const std::
 }
 
 // As int32, whatever integers they are.
-mox::Array labels_of(const mox::Array& given, const std::string& path) {
+mox::Array labels_of(const mox::Array& given, const ArrayFile& file) {
   mox::Array labels(mox::DType::kInt32, mox::Shape{given.elements()});
   const auto copy = [&](auto values) {
     for (size_t i = 0; i < values.size(); ++i) {
       const int64_t label = values[i];
-      if (label < 0 || label >= std::numeric_limits<int32_t>::max())
-        throw mox::DataError("'" + path + "': label " + std::to_string(label) + " of sample " +
-                             std::to_string(i) + " cannot be the number of a class");
-      labels.values<int32_t>()[i] = static_cast<int32_t>(label);
+      if (label < file.label_offset || label - file.label_offset >= std::numeric_limits<int32_t>::max())
+        throw mox::DataError("'" + file.path + "': label " + std::to_string(label) + " of sample " +
+                             std::to_string(i) + " cannot be the number of a class" + less_offset(file));
+      labels.values<int32_t>()[i] = static_cast<int32_t>(label - file.label_offset);
     }
   };
   if (given.dtype() == mox::DType::kInt64)
@@ -39,9 +66,20 @@ mox::Array labels_of(const mox::Array& given, const std::string& path) {
   else if (given.dtype() == mox::DType::kUInt8)
     copy(given.values<uint8_t>());
   else
-    throw mox::DataError("'" + path + "': labels must be int32, int64 or uint8, they are " +
-                         to_string(given.type()));
+    throw mox::DataError("'" + file.path + "': labels must be whole numbers, they are " +
+                         to_string(given.type()) + ": save labels.astype('int64')");
   return labels;
+}
+
+// What is stored under that name, in NumPy's words: "uint16[8, 3, 32, 32]".
+std::string stored_type(const std::string& path, const std::string& name) {
+  const mox::data::NpyHeader header = mox::data::read_npz_headers(path, {name}).at(name);
+  const char kind = header.stored[0];
+  if (header.stored.size() != 2 || (kind != 'i' && kind != 'u' && kind != 'f')) return to_string(header.type);
+  return (kind == 'f'   ? "float"
+          : kind == 'u' ? "uint"
+                        : "int") +
+         std::to_string(8 * (header.stored[1] - '0')) + to_string(header.type.shape);
 }
 
 // Of arrays of another layout, such as [samples, height, width, channels], a height would be taken for the
@@ -58,19 +96,53 @@ void require_channels(const mox::Array& images, int64_t expected, const std::str
                                               : "; numpy.transpose brings the axes into this order"));
 }
 
-LabelledImages read_npz(const std::string& path, int64_t channels) {
+std::string way_out_of(const mox::Array& images) {
+  if (images.shape().rank() != 4) return "";
+  return ": save images.astype('uint8') where all are in 0 to 255, or (images / LARGEST).astype('float32')";
+}
+
+// Floats are taken as they are. Those that nobody has scaled hardly learn: pixels of 8 bits are refused, for
+// they have a type that says so; what else is far from 1 may be meant.
+void check_range(const mox::Array& images, const std::string& path) {
+  constexpr float kLargestPixel = 255, kFarFromOne = 16;
+  const auto values = images.values<float>();
+  const auto odd = std::ranges::find_if(values, [](float value) { return !std::isfinite(value); });
+  if (odd != values.end())
+    throw mox::DataError("'" + path + "': image " +
+                         std::to_string((odd - values.begin()) * images.shape()[0] / images.elements()) +
+                         " has a value that is not finite");
+  if (values.empty()) return;
+  const auto [smallest, largest] = std::ranges::minmax(values);
+  if (std::max(-smallest, largest) <= kFarFromOne) return;
+  const bool are_pixels = smallest >= 0 && largest > kLargestPixel / 2 && largest <= kLargestPixel &&
+                          std::ranges::all_of(values, [](float value) { return value == std::floor(value); });
+  if (are_pixels)
+    throw mox::DataError("'" + path + "': images are float32 and hold the whole numbers 0 to " +
+                         short_number(largest) +
+                         ", pixels of 8 bits: float32 is taken as it is, and only uint8 divided by 255. Save "
+                         "images.astype('uint8'), or images / 255 as float32");
+  warn_once(
+      "'" + path + "': images are float32 from " + short_number(smallest) + " to " + short_number(largest) +
+      ", and are taken as they are (only uint8 is divided by 255): networks learn from values around 0 to "
+      "1 and hardly from these; save images / " +
+      short_number(std::max(-smallest, largest)) + " unless they are meant so");
+}
+
+LabelledImages read_npz(const ArrayFile& file) {
+  const std::string& path = file.path;
   const auto arrays = mox::data::read_npz(path, {"images", "labels"});
   const mox::Array images = array_of(arrays, "images", path), labels = array_of(arrays, "labels", path);
   if (images.shape().rank() != 4 ||
       (images.dtype() != mox::DType::kUInt8 && images.dtype() != mox::DType::kFloat32))
     throw mox::DataError("'" + path +
                          "': images must be uint8 or float32 [samples, channels, height, width], they are " +
-                         to_string(images.type()));
-  require_channels(images, channels, path);
+                         stored_type(path, "images") + way_out_of(images));
+  require_channels(images, file.csv_image[0], path);
   if (labels.shape() != mox::Shape{images.shape()[0]})
     throw mox::DataError("'" + path + "': labels must be [" + std::to_string(images.shape()[0]) +
-                         "], one for each image, they are " + to_string(labels.type()));
-  return {images, labels_of(labels, path)};
+                         "], one for each image, they are " + stored_type(path, "labels"));
+  if (images.dtype() == mox::DType::kFloat32) check_range(images, path);
+  return {images, labels_of(labels, file)};
 }
 
 LabelledImages read_csv(const ArrayFile& file) {
@@ -83,22 +155,47 @@ LabelledImages read_csv(const ArrayFile& file) {
   mox::Array images(mox::DType::kFloat32,
                     mox::Shape{lines, file.csv_image[0], file.csv_image[1], file.csv_image[2]});
   mox::Array labels(mox::DType::kInt32, mox::Shape{lines});
+  float largest = 0;
   const float* from = table.values<float>().data();
   float* to = images.values<float>().data();
+  const auto offset = static_cast<float>(file.label_offset);
   for (int32_t& label : labels.values<int32_t>()) {
-    label = static_cast<int32_t>(std::clamp(*from, -1.0f, kLargestCsvLabel + 1));
-    if (static_cast<float>(label) != *from || label < 0 || *from > kLargestCsvLabel)
+    const float number = *from - offset;
+    label = static_cast<int32_t>(std::clamp(number, -1.0f, kLargestCsvLabel + 1));
+    if (static_cast<float>(label) != number || label < 0 || number > kLargestCsvLabel)
       throw mox::DataError("'" + file.path + "': " + std::to_string(*from) +
-                           ", the first number of a line, cannot be the number of a class");
+                           ", the first number of a line, cannot be the number of a class" +
+                           less_offset(file));
     ++from;
+    largest = std::max(largest, *std::max_element(from, from + pixels));
     to = std::transform(from, from + pixels, to, [&](float pixel) { return pixel / file.csv_maximum; });
     from += pixels;
   }
+  if (largest > file.csv_maximum || (largest <= 1 && largest > 0 && file.csv_maximum > 1))
+    warn_once("'" + file.path + "': the largest pixel is " + short_number(largest) +
+              ", and pixels are divided by data.csv_maximum, " + short_number(file.csv_maximum) +
+              ": networks learn from values around 0 to 1; is data.csv_maximum=" +
+              short_number(largest <= 1 ? 1 : largest) + " meant?");
   return {images, labels};
 }
 
 LabelledImages read(const ArrayFile& file) {
-  return file.path.ends_with(".csv") ? read_csv(file) : read_npz(file.path, file.csv_image[0]);
+  return file.path.ends_with(".csv") ? read_csv(file) : read_npz(file);
+}
+
+// The numbers from 0 that `there`, which is sorted, lacks: the first few of them.
+std::string numbers_between(const std::vector<int32_t>& there) {
+  constexpr int kShown = 5;
+  std::string text;
+  int32_t expected = 0;
+  int shown = 0;
+  for (const int32_t number : there)
+    for (; expected <= number; ++expected) {
+      if (expected == number) continue;
+      if (shown++ == kShown) return text + ", ...";
+      text += (text.empty() ? "" : ", ") + std::to_string(expected);
+    }
+  return text;
 }
 
 mox::Element to_unit_interval(const mox::Element& sample) {
@@ -115,7 +212,17 @@ int64_t classes_of_arrays(const ArrayFile& file) {
   const mox::Array labels = read(file).labels;
   const auto values = labels.values<int32_t>();
   if (values.empty()) throw mox::DataError("'" + file.path + "' holds no samples");
-  return int64_t{*std::max_element(values.begin(), values.end())} + 1;
+  std::vector<int32_t> there(values.begin(), values.end());
+  std::ranges::sort(there);
+  there.erase(std::unique(there.begin(), there.end()), there.end());
+  const int64_t classes = int64_t{there.back()} + 1, lacking = classes - std::ssize(there);
+  if (lacking > 0)
+    warn_once("'" + file.path + "': " + std::to_string(lacking) + " of the " + std::to_string(classes) +
+              " classes 0 to " + std::to_string(there.back()) + " have no sample: " + numbers_between(there) +
+              ". Number the classes 0, 1, 2, ... (data.label_offset is subtracted from labels; "
+              "numpy.unique(labels, return_inverse=True)[1] closes gaps), or say with data.num_classes that "
+              "there are so many");
+  return classes;
 }
 
 mox::Dataset samples_of_arrays(const ArrayFile& file, int64_t num_classes) {

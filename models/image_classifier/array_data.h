@@ -15,15 +15,18 @@ struct ArrayFile {
   // What .csv files do not say.
   mox::Shape csv_image = {};  // channels, height, width
   mox::data::CsvOptions csv = {};
-  float csv_maximum = 255;  // the value of a pixel that becomes 1
+  float csv_maximum = 255;   // the value of a pixel that becomes 1
+  int64_t label_offset = 0;  // subtracted from the labels
 };
 
-// One more than the largest label. Throws as mox::data::read_npz and read_csv, NotFound and DataError for
-// other content than this.
+// One more than the largest label. Classes without a sample are a warning. Throws as mox::data::read_npz and
+// read_csv, NotFound and DataError for other content than this.
 int64_t classes_of_arrays(const ArrayFile& file);
 
 // Elements {image, label}: float32[channels, height, width], of uint8 divided by 255, of .csv by csv_maximum,
-// and int32[]. Throws as classes_of_arrays, DataError for a label outside of [0, num_classes).
+// and int32[]. Throws as classes_of_arrays, DataError for a label outside of [0, num_classes), for pixels
+// that are not finite, and for float32 images of the whole numbers 0 to 255, which nobody has scaled; other
+// values far from 1 are a warning.
 mox::Dataset samples_of_arrays(const ArrayFile& file, int64_t num_classes);
 
 }  // namespace image_classifier

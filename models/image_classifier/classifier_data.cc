@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "models/image_classifier/answers.h"
+#include "models/image_classifier/temporary_flags.h"
 #include "runtime/base/file.h"
 
 namespace image_classifier {
@@ -102,7 +103,7 @@ void define_data_flags() {
                    "The number that an empty cell of csv data, or one that says NA, stands for. Empty: such "
                    "cells are refused.");
   mox::define_flag("data.csv_maximum", 255.0, "The value of a pixel in csv data that becomes 1. Above 0.");
-  mox::define_flag("data.label_offset", 0, "Subtracted from the labels of tfrecord data.");
+  mox::define_flag("data.label_offset", 0, "Subtracted from the labels of tfrecord, npz and csv data.");
   mox::define_flag("data.on_bad_sample", "error",
                    "An image that cannot be read: error ends the run, skip takes the next one, up to "
                    "data.max_bad_samples.");
@@ -136,6 +137,8 @@ void define_data_flags() {
                    "Decode large JPEG images at a reduced scale: faster, with slightly different pixels.");
 }
 
+bool augments_images(const std::string& format) { return has_files_of_images(format) || is_cifar(format); }
+
 ClassifierData::ClassifierData(std::string network, ImageSizes sizes)
     : images_to_predict_(mox::flag("run_mode") == "predict" ? mox::flag("predict.images") : ""),
       network_(std::move(network)),
@@ -164,11 +167,17 @@ ClassifierData::ClassifierData(std::string network, ImageSizes sizes)
     throw mox::InvalidArgument(
         "augmentation.mix_up mixes classes: it cannot go with data.format multilabel_folder");
   find_classes();
+  if (num_classes_ < 2 && !has_many_labels())
+    throw mox::InvalidArgument(
+        "'" + (looks_at_images() ? log_dir_of_run() : directory_) + "' has " +
+        (label_names_.empty() ? "no classes" : "one class alone, '" + label_names_.front() + "'") +
+        ": there is nothing to tell it from, and every answer would be right. Expected are at least two: a "
+        "directory for each below the split (image_folder), or labels 0, 1, ... (data.num_classes)");
 }
 
 void ClassifierData::check_other_image_size(const std::string& option, int64_t size) const {
   if (size == image_size_) return;
-  if (!has_files_of_images(format_) && !is_cifar(format_))
+  if (!augments_images(format_))
     throw mox::InvalidArgument(option + " is " + std::to_string(size) + ", but images of data.format " +
                                format_ + " are not resized: it must be 0");
   if (!mox::get_model_meta(network_).takes_any_image_size)
@@ -222,8 +231,7 @@ void ClassifierData::find_classes_of_data() {
             .label_names();
   } else if (is_array_file(format_)) {
     const auto given = mox::get_flag<int64_t>("data.num_classes");
-    const int64_t found = classes_of_arrays(array_file(train_split_));
-    label_names_ = numbers(given > 0 ? given : found);
+    label_names_ = numbers(given > 0 ? given : classes_of_arrays(array_file(train_split_)));
   } else if (format_ == "tfrecord") {
     const std::string list = inside(directory_, "labels.txt");
     num_classes_ = mox::get_flag<int64_t>("data.num_classes");
@@ -237,7 +245,7 @@ void ClassifierData::find_classes_of_data() {
   } else {
     label_names_ = numbers(format_ == "cifar100" ? 100 : 10);
   }
-  num_classes_ = label_names_.size();
+  num_classes_ = std::ssize(label_names_);
 }
 
 ArrayFile ClassifierData::array_file(const std::string& split) const {
@@ -247,7 +255,8 @@ ArrayFile ClassifierData::array_file(const std::string& split) const {
   return {.path = inside(directory_, split + "." + format_),
           .csv_image = mox::Shape{mox::get_model_meta(network_).channels, image_size_, image_size_},
           .csv = csv_options(),
-          .csv_maximum = static_cast<float>(maximum)};
+          .csv_maximum = static_cast<float>(maximum),
+          .label_offset = mox::get_flag<int64_t>("data.label_offset")};
 }
 
 mox::data::ImageOptions ClassifierData::image_options(mox::ModeKeys mode) const {
@@ -295,7 +304,7 @@ mox::Dataset ClassifierData::samples(mox::ModeKeys mode) const {
   const std::string& split = trains ? train_split_ : eval_split_;
   const std::string flag = trains ? "data.train_split" : "data.eval_split";
   if (looks_at_images()) {
-    if (!has_files_of_images(format_) && !is_cifar(format_))
+    if (!augments_images(format_))
       throw mox::InvalidArgument("predict.images is set, but networks trained on data.format " + format_ +
                                  " have not been trained on files of images");
     return mox::data::image_files(mox::data::list_image_files(images_to_predict_), image_options(mode));

@@ -10,11 +10,17 @@
 #include "models/image_classifier/class_weights.h"
 #include "models/image_classifier/classifier_data.h"
 #include "models/image_classifier/fine_tuning.h"
+#include "models/image_classifier/kept_options.h"
 #include "models/image_classifier/pretraining.h"
 
 namespace {
 
 constexpr int64_t kTop = 5;
+
+std::vector<mox::KeptOption> kept_options() {
+  return image_classifier::kept_options(
+      {{"model.name"}, {"model.image_size", true}, {"model.eval_image_size", true}});
+}
 
 // Each class counts `weights` (image_classifier::class_weights).
 mox::Tensor loss_of(const mox::Tensor& logits, const mox::Tensor& labels, bool training,
@@ -102,7 +108,8 @@ int run(const image_classifier::ClassifierData& data, const std::string& network
        .starting_variables = image_classifier::pretrained_variables(network),
        .auto_batch = !data.batches(),
        .log_dir = mox::flag("train_url"),
-       .hooks = {mox::label_names_hook(data.label_names()), mox::image_model_hook(data.image_model())}});
+       .hooks = {mox::label_names_hook(data.label_names()), mox::image_model_hook(data.image_model()),
+                 mox::kept_options_hook(kept_options())}});
 }
 
 }  // namespace
@@ -125,6 +132,7 @@ int main(int argc, char** argv) {
   image_classifier::define_pretraining_flags();
   image_classifier::define_fine_tuning_flags();
   mox::init(argc, argv, {{"inter_mode", "eval"}});
+  image_classifier::use_options_of_run(kept_options());
   const std::string network = mox::flag("model.name");
   const image_classifier::ClassifierData data(network,
                                               {.train = mox::get_flag<int64_t>("model.image_size"),

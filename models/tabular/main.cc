@@ -5,6 +5,8 @@
 // docs/tabular.md describes the options.
 #include <moxing/moxing.h>
 
+#include <cmath>
+
 #include "models/tabular/tabular_data.h"
 
 namespace {
@@ -47,11 +49,29 @@ mox::ModelSpec regression(const mox::Inputs& in, mox::ModeKeys mode, const mox::
                       {"r2", mox::metrics::r2(normalised, in[1])}}};
 }
 
+// The target's own number for each class, where all are whole numbers: of the classes 3, 5 and 8 the last is
+// number 2, which nobody should read as a 2. Undefined otherwise.
+mox::Tensor values_of_classes(const mox::TableSchema& schema) {
+  constexpr double kMost = 1 << 30;
+  std::vector<int32_t> values;
+  for (const std::string& name : schema.class_names()) {
+    const auto number = mox::data::parse_number(name, schema.decimal());
+    if (!number || *number != std::floor(*number) || std::fabs(*number) > kMost) return {};
+    values.push_back(static_cast<int32_t>(*number));
+  }
+  return mox::constant(mox::Array::from<int32_t>({std::ssize(values)}, values));
+}
+
 mox::ModelSpec classification(const mox::Inputs& in, mox::ModeKeys mode, const mox::TableSchema& schema) {
   const auto classes = static_cast<int64_t>(schema.class_names().size());
   const mox::Tensor logits = mox::layers::dense(hidden_layers(in[0], mode), classes, {.name = "output"});
-  if (mode == mox::ModeKeys::PREDICT)
-    return {.output_info = {{"class", mox::argmax(logits)}, {"probabilities", mox::softmax(logits)}}};
+  if (mode == mox::ModeKeys::PREDICT) {
+    const mox::Tensor number = mox::argmax(logits);
+    mox::NamedTensors output{{"class", number}, {"probabilities", mox::softmax(logits)}};
+    if (const mox::Tensor values = values_of_classes(schema); values.defined())
+      output.insert(output.begin() + 1, {"value", mox::gather(values, number)});
+    return {.output_info = std::move(output)};
+  }
   const mox::Tensor loss = mox::reduce_mean(mox::sparse_softmax_cross_entropy(logits, in[1]));
   mox::metrics::NamedMetrics metrics{{"accuracy", mox::metrics::accuracy(logits, in[1])},
                                      {"log_loss", mox::metrics::log_loss(mox::softmax(logits), in[1])}};
@@ -74,10 +94,14 @@ int main(int argc, char** argv) {
   tabular::define_data_flags();
   mox::init(argc, argv,
             {{"inter_mode", "eval"}, {"optimizer.name", "adam"}, {"optimizer.learning_rate", 0.001}});
+  const std::vector<mox::KeptOption> kept{{"model.hidden"}, {"model.activation"}};
+  mox::use_kept_options(mox::mode_from_string(mox::flag("run_mode")), tabular::log_dir_of_run(),
+                        mox::flag("checkpoint_path"), kept);
   const tabular::TabularData data;
   const mox::TableSchema& schema = data.schema();
   const bool has_classes = schema.task() == mox::TableTask::kClassification;
-  std::vector<std::shared_ptr<mox::Hook>> hooks = {mox::table_schema_hook(schema)};
+  std::vector<std::shared_ptr<mox::Hook>> hooks = {mox::table_schema_hook(schema),
+                                                   mox::kept_options_hook(kept)};
   if (has_classes) hooks.push_back(mox::label_names_hook(schema.class_names()));
   return mox::run({.input_fn = [&](mox::ModeKeys mode) { return data.dataset(mode); },
                    .model_fn =

@@ -5,6 +5,9 @@
 #include <filesystem>
 #include <numeric>
 
+#include "models/tabular/learnt_rows.h"
+#include "models/tabular/schema_options.h"
+
 namespace tabular {
 namespace {
 
@@ -60,15 +63,10 @@ mox::UnseenValue unseen() {
   return text == "error" ? mox::UnseenValue::kError : mox::UnseenValue::kMissing;
 }
 
-std::string log_dir() {
-  const std::string given = mox::flag("log_dir");
-  return given.empty() ? mox::flag("train_url") : given;
-}
-
 // The evaluation measures what was held back from the training, of the same data.
 void require_same_part(const mox::TableSchema& schema, const std::string& name) {
   if (schema.training_part() == name) return;
-  throw mox::FailedPrecondition(
+  throw mox::ConfigError(
       "the model was trained on " +
       (schema.training_part().empty() ? "a file of its own" : schema.training_part()) +
       ", and the rows to evaluate are those held back from " + name +
@@ -109,11 +107,16 @@ void define_data_flags() {
   mox::define_flag("data.largest_vocabulary", 1000, "More categories than these in a column are refused.");
 }
 
+std::string log_dir_of_run() {
+  const std::string given = mox::flag("log_dir");
+  return given.empty() ? mox::flag("train_url") : given;
+}
+
 TabularData::Parts TabularData::read_parts() {
   const mox::data::CsvTable table = read_table("data.train_file");
   if (!mox::flag("data.eval_file").empty()) {
     const mox::data::CsvTable other = read_table("data.eval_file");
-    return {{table, all_rows(table)}, {other, all_rows(other)}, ""};
+    return {{table, all_rows(table)}, {other, all_rows(other)}, all_rows_of(table), false};
   }
   const double fraction = mox::get_flag<double>("data.eval_fraction");
   const auto rows = static_cast<size_t>(table.rows());
@@ -123,7 +126,7 @@ TabularData::Parts TabularData::read_parts() {
                            std::to_string(rows) + " rows: some must be held back, and some be left");
   const auto seed = static_cast<uint64_t>(mox::get_flag<int64_t>("data.split_seed"));
   const mox::Permutation order(rows, seed, mox::stable_hash("tabular/split"));
-  Parts parts{{table, {}}, {table, {}}, ""};
+  Parts parts{{table, {}}, {table, {}}, "", true};
   for (size_t i = 0; i < rows; ++i)
     (i < held ? parts.evaluation : parts.training).rows.push_back(static_cast<int64_t>(order(i)));
   std::sort(parts.evaluation.rows.begin(), parts.evaluation.rows.end());
@@ -140,7 +143,8 @@ mox::Dataset TabularData::samples_of(const Part& part, bool with_target) const {
 
 TabularData::TabularData() {
   const mox::ModeKeys mode = mox::mode_from_string(mox::flag("run_mode"));
-  schema_ = mox::kept_table_schema(mode, log_dir(), mox::flag("checkpoint_path"));
+  schema_ = mox::kept_table_schema(mode, log_dir_of_run(), mox::flag("checkpoint_path"));
+  if (schema_) require_options_of(*schema_);
   if (mode == mox::ModeKeys::PREDICT) {
     const mox::data::CsvTable table = read_table("data.predict_file");
     prediction_ = samples_of({table, all_rows(table)}, false);
@@ -149,14 +153,17 @@ TabularData::TabularData() {
   if (mode == mox::ModeKeys::EVAL && !mox::flag("data.eval_file").empty()) {
     const mox::data::CsvTable table = read_table("data.eval_file");
     evaluation_ = samples_of({table, all_rows(table)}, true);
+    warn_of_learnt_file(*schema_, table);
     return;
   }
   const Parts parts = read_parts();
+  if (schema_ && mode == mox::ModeKeys::TRAIN) require_known_columns(*schema_, parts.training.table);
   if (!schema_)
     schema_ = mox::TableSchema::fit(parts.training.table, table_options(parts.name), parts.training.rows);
-  else if (!parts.name.empty())
+  else if (parts.is_split)
     require_same_part(*schema_, parts.name);
   evaluation_ = samples_of(parts.evaluation, true);
+  if (!parts.is_split) warn_of_learnt_rows(*schema_, parts.training.table, parts.evaluation.table);
   if (mode == mox::ModeKeys::TRAIN) training_ = samples_of(parts.training, true);
 }
 

@@ -12,6 +12,9 @@ namespace tabular {
 // Defines the flags data.*. Before mox::init.
 void define_data_flags();
 
+// log_dir, or train_url, which is another name of it.
+std::string log_dir_of_run();
+
 // Reads the tables that the run needs, and fits the schema or takes that of the checkpoint. Every cell is
 // read and checked here, before anything is computed.
 class TabularData {
@@ -29,7 +32,8 @@ class TabularData {
   };
   struct Parts {
     Part training, evaluation;
-    std::string name;  // of the training part; "" where the evaluation has a file of its own
+    std::string name;       // of the training part
+    bool is_split = false;  // of one file
   };
 
   static Parts read_parts();

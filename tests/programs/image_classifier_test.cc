@@ -77,11 +77,10 @@ TEST_F(ImageClassifier, EvaluatesAtAnotherSizeThanItTrains) {
   const std::string larger = loss_with({"--model.image_size=48"});
   EXPECT_EQ(loss_with({"--model.eval_image_size=48"}), larger);
   EXPECT_NE(loss_with({}), larger);
-  expect_error(run_process(job({"--model.eval_image_size=48"})), {"model.eval_image_size", "cifarnet", "32"},
-               2);
-  expect_error(
-      run_process(job({"--data.format=mnist", "--model.name=resnet_v1_20", "--model.eval_image_size=48"})),
-      {"model.eval_image_size", "mnist"}, 2);
+  const Words elsewhere{"--train_url=" + fresh("refused"), "--model.eval_image_size=48"};
+  expect_error(run_process(job(elsewhere)), {"model.eval_image_size", "cifarnet", "32"}, 2);
+  expect_error(run_process(job(elsewhere + Words{"--data.format=mnist", "--model.name=resnet_v1_20"})),
+               {"model.eval_image_size", "mnist"}, 2);
 }
 
 TEST_F(ImageClassifier, TrainsOnSmallImagesFirst) {
@@ -183,8 +182,7 @@ for split in ('train', 'test'):
   expect_success(result);
   EXPECT_THAT(result.out, HasSubstr("test accuracy: 1"));
   fs::remove_all(log_dir_);
-  expect_error(run_process(job({"--data.format=npz", "--data.num_classes=1"})),
-               {"train.npz", "label 1", "0 to 0"});
+  expect_error(run_process(job({"--data.format=npz", "--data.num_classes=1"})), {"one class alone"}, 2);
   expect_error(run_process(job({"--data.format=npz", "--data_url=" + folder_ + "/none"})), {"none/train.npz"},
                2);
 }
@@ -206,7 +204,7 @@ TEST_F(ImageClassifier, TrainsOnLinesOfNumbers) {
   fs::remove_all(log_dir_);
   expect_error(run_process(job(csv + Words{"--model.image_size=28"})),
                {"train.csv", "3073 numbers", "2353", "model.image_size"});
-  expect_error(run_process(job(csv + Words{"--data.num_classes=1"})), {"train.csv", "label 1", "0 to 0"});
+  expect_error(run_process(job(csv + Words{"--data.num_classes=1"})), {"one class alone"}, 2);
   expect_error(run_process(job(csv + Words{"--data.csv_maximum=0"})), {"data.csv_maximum"}, 2);
   // As spreadsheets of many countries write it.
   for (const char* split : {"train", "test"}) {

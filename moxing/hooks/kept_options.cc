@@ -1,0 +1,97 @@
+#include "moxing/hooks/kept_options.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "moxing/checkpoint/checkpoint.h"
+#include "moxing/config/flag_text.h"
+#include "moxing/config/flags.h"
+#include "moxing/job/distributed.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+
+namespace mox {
+namespace {
+
+constexpr const char* kOptionsHook = "options";
+
+class KeptOptionsHook : public TrainingHook {
+ public:
+  explicit KeptOptionsHook(std::vector<KeptOption> options) : options_(std::move(options)) {}
+
+  std::string name() const override { return kOptionsHook; }
+  std::string save_state() const override {
+    nlohmann::json values;
+    for (const KeptOption& option : options_) values[option.name] = flag(option.name);
+    return values.dump();
+  }
+  void restore_state(const std::string&) override {}  // use_kept_options has compared them
+
+ private:
+  std::vector<KeptOption> options_;
+};
+
+std::optional<Checkpoint> checkpoint_of(ModeKeys mode, const std::string& log_dir,
+                                        const std::string& checkpoint_path, std::string* path) {
+  if (mode != ModeKeys::TRAIN && !checkpoint_path.empty()) {
+    if (is_there_as_file(checkpoint_path)) return std::nullopt;
+    return load_checkpoint(checkpoint_path, path);
+  }
+  if (log_dir.empty()) return std::nullopt;
+  return load_latest_checkpoint(log_dir, path);
+}
+
+// {"path": ..., "options": {...}}, or {}.
+std::string kept_text(ModeKeys mode, const std::string& log_dir, const std::string& checkpoint_path) {
+  try {
+    std::string path;
+    const auto checkpoint = checkpoint_of(mode, log_dir, checkpoint_path, &path);
+    if (!checkpoint) return "{}";
+    const auto hooks = nlohmann::json::parse(checkpoint->state.at("hooks"));
+    return nlohmann::json{{"path", path},
+                          {"options", nlohmann::json::parse(hooks.at(kOptionsHook).get<std::string>())}}
+        .dump();
+  } catch (const std::exception&) {
+    return "{}";  // of a program that keeps none; what cannot be read at all ends the run, which says why
+  }
+}
+
+bool is_given(const std::string& name) {
+  const std::string origin = option_origin(name);
+  return origin != "default" && origin != "mox::init";
+}
+
+}  // namespace
+
+std::shared_ptr<Hook> kept_options_hook(std::vector<KeptOption> options) {
+  return std::make_shared<KeptOptionsHook>(std::move(options));
+}
+
+std::map<std::string, std::string> use_kept_options(ModeKeys mode, const std::string& log_dir,
+                                                    const std::string& checkpoint_path,
+                                                    const std::vector<KeptOption>& options) {
+  const auto read =
+      nlohmann::json::parse(broadcast(rank() == 0 ? kept_text(mode, log_dir, checkpoint_path) : ""));
+  std::map<std::string, std::string> kept;
+  if (read.empty()) return kept;
+  const auto path = read.at("path").get<std::string>();
+  read.at("options").get_to(kept);
+  for (const KeptOption& option : options) {
+    const auto found = kept.find(option.name);
+    if (found == kept.end() || found->second == flag(option.name)) continue;
+    if (!is_given(option.name)) {
+      internal::set_flag_from_text(option.name, found->second, "'" + path + "'");
+    } else if (!option.may_change) {
+      throw ConfigError(fmt::format(
+          "{} is '{}' ({}), and the model in '{}' was trained with '{}'. Leave the option out, or train "
+          "anew in another log_dir",
+          option.name, flag(option.name), option_origin(option.name), path, found->second));
+    }
+  }
+  return kept;
+}
+
+}  // namespace mox
