@@ -129,7 +129,7 @@ void report_stall(const std::string& what, std::span<const int> missing, double 
   std::vector<std::string> names;
   for (const int rank : missing) {
     names.push_back(watch.name_of(rank));
-    if (watch.has_left(rank))
+    if (watch.is_gone(rank))
       watch.end_job(fmt::format(
           "{} has come to the end of its program, but {} needs it for '{}' at global step {}; all "
           "ranks must run the same steps and call the same functions",

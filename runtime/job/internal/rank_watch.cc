@@ -26,6 +26,9 @@ constexpr auto kTellTime = std::chrono::seconds(2);
 // So long a process that has told the others stays, so that what it said reaches them before its connections
 // close.
 constexpr auto kLingerTime = std::chrono::milliseconds(300);
+// What a rank has sent before it left may still be on the way for so long, on a busy machine or a slow
+// network.
+constexpr auto kOnTheWayTime = std::chrono::seconds(5);
 
 [[noreturn]] void refuse(const char* what) {
   throw IoError(
@@ -59,7 +62,7 @@ std::string on_its_lines(std::string text) {
 }  // namespace
 
 RankWatch::RankWatch(std::span<const int> sockets, int rank, std::vector<std::string> names)
-    : rank_(rank), names_(std::move(names)), left_(names_.size(), false) {
+    : rank_(rank), names_(std::move(names)), left_(names_.size(), false), left_at_(names_.size()) {
   for (size_t i = 0; i < sockets.size(); ++i) {
     watch_connection(sockets[i]);
     peers_.push_back({.rank = rank == 0 ? static_cast<int>(i) + 1 : 0,
@@ -177,6 +180,7 @@ void RankWatch::note_left(int rank) {
   {
     std::lock_guard lock(mutex_);
     left_[rank] = true;
+    left_at_[rank] = Clock::now();
     all = std::ranges::count(left_, false) == 0;
     if (rank_ == 0 && all) finished_ = true;
   }
@@ -244,9 +248,9 @@ void RankWatch::leave() {
   finished_changed_.wait(lock, [&] { return finished_; });
 }
 
-bool RankWatch::has_left(int rank) const {
+bool RankWatch::is_gone(int rank) const {
   std::lock_guard lock(mutex_);
-  return left_[rank];
+  return left_[rank] && Clock::now() - left_at_[rank] >= kOnTheWayTime;
 }
 
 }  // namespace mox::internal

@@ -51,8 +51,9 @@ class RankWatch {
   // This rank has come to the end of its program: waits until all have, so that nobody's end is taken for a
   // loss. A rank that waits for one that is here is lost; it ends the job with a message.
   void leave();
-  // Whether `rank` has come to the end of its program.
-  bool has_left(int rank) const;
+  // Whether `rank` has come to the end of its program, so long ago that what it had sent before is here: that
+  // comes by other connections than the word that it has left, and may be behind it.
+  bool is_gone(int rank) const;
 
  private:
   // Any thread may write to a socket at any time, so it is closed with the object; a connection that has
@@ -89,7 +90,8 @@ class RankWatch {
 
   mutable std::mutex mutex_;
   std::condition_variable finished_changed_;
-  std::vector<bool> left_;  // ranks; guarded by mutex_, as all below
+  std::vector<bool> left_;                                      // ranks; guarded by mutex_, as all below
+  std::vector<std::chrono::steady_clock::time_point> left_at_;  // when this rank learnt of it
   bool finished_ = false, stop_ = false;
   std::function<RankStatus()> status_;
   bool wants_answers_ = false;  // rank 0 asks for itself

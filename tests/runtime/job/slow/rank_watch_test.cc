@@ -50,5 +50,25 @@ TEST(RankWatchDeathTest, LosesAHostThatFallsSilentBeforeItIsAsked) {
   EXPECT_EXIT(watch_a_host_that_falls_silent(true), failed, "rank 1 .host lost. was lost");
 }
 
+// What it has sent before may come later than the word that it has left, for which a job was ended.
+TEST(RankWatch, ARankThatHasLeftIsGoneSomeTimeLater) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  const std::vector<std::string> names = {"rank 0", "rank 1"};
+  RankWatch first({&ends[0], 1}, 0, names), second({&ends[1], 1}, 1, names);
+  const auto begin = std::chrono::steady_clock::now();
+  std::thread leaving([&] { second.leave(); });
+  std::chrono::duration<double> passed{};
+  while (!first.is_gone(1) && passed.count() < 60) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    passed = std::chrono::steady_clock::now() - begin;
+  }
+  EXPECT_GE(passed.count(), 4);
+  EXPECT_LT(passed.count(), 60);
+  EXPECT_FALSE(first.is_gone(0));
+  first.leave();
+  leaving.join();
+}
+
 }  // namespace
 }  // namespace mox::internal
