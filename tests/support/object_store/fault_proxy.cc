@@ -24,10 +24,11 @@ sockaddr_in loopback(int port) {
   return address;
 }
 
-bool send_all(int socket, std::string_view bytes) {
+bool send_all(int socket, std::string_view bytes, std::atomic<int64_t>* counted = nullptr) {
   while (!bytes.empty()) {
     const ssize_t sent = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent <= 0) return false;
+    if (counted) *counted += sent;
     bytes.remove_prefix(static_cast<size_t>(sent));
   }
   return true;
@@ -58,7 +59,7 @@ std::string header_in(const std::string& head, std::string_view name) {
 // Reads from a socket, and keeps what came with it.
 class Reader {
  public:
-  explicit Reader(int socket) : socket_(socket) {}
+  explicit Reader(int socket, std::atomic<int64_t>* counted = nullptr) : socket_(socket), counted_(counted) {}
   bool head(std::string& out) {
     size_t end;
     while ((end = kept_.find("\r\n\r\n")) == std::string::npos)
@@ -80,10 +81,12 @@ class Reader {
     char buffer[256 << 10];
     const ssize_t got = ::recv(socket_, buffer, sizeof buffer, 0);
     if (got <= 0) return false;
+    if (counted_) *counted_ += got;
     kept_.append(buffer, static_cast<size_t>(got));
     return true;
   }
   int socket_;
+  std::atomic<int64_t>* counted_;
   std::string kept_;
 };
 
@@ -155,7 +158,7 @@ std::string operation_of(std::string_view method, std::string_view target, bool 
 }
 
 struct FaultProxy::Connection {
-  explicit Connection(int client) : client(client), from_client(client) {}
+  Connection(int client, std::atomic<int64_t>* counted) : client(client), from_client(client, counted) {}
   ~Connection() {
     if (server >= 0) ::close(server);
   }
@@ -216,6 +219,18 @@ void FaultProxy::set_plan(Plan plan) {
   seen_.clear();
 }
 
+void FaultProxy::wait_until_idle() {
+  std::unique_lock lock(mutex_);
+  gone_.wait(lock, [this] { return busy_ == 0; });
+}
+
+void FaultProxy::wait_until_clients_are_gone() {
+  std::unique_lock lock(mutex_);
+  gone_.wait(lock, [this] { return clients_.empty(); });
+}
+
+bool FaultProxy::give(int client, std::string_view bytes) { return send_all(client, bytes, &to_clients_); }
+
 void FaultProxy::set_away(bool away) {
   away_.store(away);
   if (!away) return;
@@ -250,8 +265,17 @@ void FaultProxy::accept_all() {
 
 void FaultProxy::serve(int client) {
   {
-    Connection connection(client);
-    while (!stopping_.load() && serve_one(connection)) {
+    Connection connection(client, &from_clients_);
+    std::string head;
+    for (bool goes_on = true; goes_on && !stopping_.load() && connection.from_client.head(head);) {
+      {
+        const std::lock_guard lock(mutex_);
+        ++busy_;
+      }
+      goes_on = serve_one(connection, head);
+      const std::lock_guard lock(mutex_);
+      --busy_;
+      gone_.notify_all();
     }
   }
   const std::lock_guard lock(mutex_);
@@ -261,9 +285,8 @@ void FaultProxy::serve(int client) {
 }
 
 // False: the connection is over.
-bool FaultProxy::serve_one(Connection& connection) {
-  std::string head, body;
-  if (!connection.from_client.head(head)) return false;
+bool FaultProxy::serve_one(Connection& connection, const std::string& head) {
+  std::string body;
   const std::string method = head.substr(0, head.find(' '));
   const std::string target =
       head.substr(method.size() + 1, head.find(' ', method.size() + 1) - method.size() - 1);
@@ -288,15 +311,15 @@ bool FaultProxy::serve_one(Connection& connection) {
   if (!connection.from_client.body(length, body)) return false;
   switch (fault) {
     case Fault::kStatus500:
-      return send_all(connection.client, status_answer(500, "InternalError", is_head));
+      return give(connection.client, status_answer(500, "InternalError", is_head));
     case Fault::kStatus502:
-      return send_all(connection.client, status_answer(502, "BadGateway", is_head));
+      return give(connection.client, status_answer(502, "BadGateway", is_head));
     case Fault::kStatus503:
-      return send_all(connection.client, status_answer(503, "SlowDown", is_head));
+      return give(connection.client, status_answer(503, "SlowDown", is_head));
     case Fault::kStatus504:
-      return send_all(connection.client, status_answer(504, "GatewayTimeout", is_head));
+      return give(connection.client, status_answer(504, "GatewayTimeout", is_head));
     case Fault::kStatus429:
-      return send_all(connection.client, status_answer(429, "TooManyRequests", is_head));
+      return give(connection.client, status_answer(429, "TooManyRequests", is_head));
     default:
       break;
   }
@@ -313,11 +336,11 @@ bool FaultProxy::serve_one(Connection& connection) {
       reset(connection.client);
       return false;
     case Fault::kResetInAnswer:
-      send_all(connection.client, std::string_view(answer).substr(0, part_of(answer.size())));
+      give(connection.client, std::string_view(answer).substr(0, part_of(answer.size())));
       reset(connection.client);
       return false;
     case Fault::kTruncated:
-      send_all(connection.client, std::string_view(answer).substr(0, part_of(answer.size())));
+      give(connection.client, std::string_view(answer).substr(0, part_of(answer.size())));
       return false;
     case Fault::kWrongEtag:
       change_etag(answer);
@@ -330,13 +353,13 @@ bool FaultProxy::serve_one(Connection& connection) {
     case Fault::kSlow: {
       const size_t piece = answer.size() / 16 + 1;
       for (size_t at = 0; at < answer.size(); at += piece) {
-        if (!send_all(connection.client, std::string_view(answer).substr(at, piece))) return false;
+        if (!give(connection.client, std::string_view(answer).substr(at, piece))) return false;
         std::this_thread::sleep_for(std::chrono::milliseconds(3));
       }
       return true;
     }
     case Fault::kStandstill: {
-      send_all(connection.client, std::string_view(answer).substr(0, part_of(answer.size() - 1)));
+      give(connection.client, std::string_view(answer).substr(0, part_of(answer.size() - 1)));
       pollfd gone{connection.client, POLLIN, 0};
       while (!stopping_.load() && ::poll(&gone, 1, 50) == 0) {
       }
@@ -348,7 +371,7 @@ bool FaultProxy::serve_one(Connection& connection) {
     default:
       break;
   }
-  return send_all(connection.client, answer);
+  return give(connection.client, answer);
 }
 
 }  // namespace mox::testing_store

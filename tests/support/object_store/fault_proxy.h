@@ -60,6 +60,13 @@ class FaultProxy {
   void set_plan(Plan plan);
   int64_t faults_made() const { return faults_.load(); }
 
+  // What has crossed this proxy, whole or not: heads and bodies of requests, and of answers.
+  int64_t bytes_from_clients() const { return from_clients_.load(); }
+  int64_t bytes_to_clients() const { return to_clients_.load(); }
+  // Waits until what was asked for is done, also what its client has given up: it would come late.
+  void wait_until_idle();
+  void wait_until_clients_are_gone();
+
   // While the store is away every connection is refused, and those that exist are reset.
   void set_away(bool away);
 
@@ -67,16 +74,18 @@ class FaultProxy {
   struct Connection;
   void accept_all();
   void serve(int client);
-  bool serve_one(Connection& connection);
+  bool serve_one(Connection& connection, const std::string& head);
+  bool give(int client, std::string_view bytes);
 
   const int server_port_;
   int port_ = 0, listener_ = -1;
   std::atomic<bool> stopping_{false}, away_{false};
-  std::atomic<int64_t> faults_{0};
+  std::atomic<int64_t> faults_{0}, from_clients_{0}, to_clients_{0};
   std::mutex mutex_;
   std::condition_variable gone_;
   Plan plan_;
   std::map<std::string, int64_t> seen_;
+  int busy_ = 0;           // requests that are served
   std::set<int> clients_;  // sockets of connections that are served
   std::thread thread_;
 };
