@@ -5,6 +5,7 @@
 #include <cmath>
 #include <condition_variable>
 #include <mutex>
+#include <random>
 
 #include "moxing/file/s3/documents.h"
 #include "moxing/file/s3/store_error.h"
@@ -14,6 +15,12 @@ namespace {
 
 // A long upload may fail late: its time alone does not end the attempts.
 constexpr int kAttemptsBeforeDeadline = 3;
+
+// Of a thread, and seeded when it first waits: it costs a request that succeeds nothing.
+double random_up_to(double most) {
+  thread_local std::minstd_rand random(std::random_device{}());
+  return std::uniform_real_distribution<double>(0, most)(random);
+}
 
 void sleep_for(double seconds, const std::stop_token& stop) {
   std::mutex mutex;
@@ -25,8 +32,7 @@ void sleep_for(double seconds, const std::stop_token& stop) {
 
 }  // namespace
 
-Retry::Retry(const StoreOptions& options)
-    : options_(options), begin_(std::chrono::steady_clock::now()), random_(std::random_device{}()) {}
+Retry::Retry(const StoreOptions& options) : options_(options), begin_(std::chrono::steady_clock::now()) {}
 
 bool Retry::wait(std::optional<double> retry_after, const std::stop_token& stop) {
   if (attempt_ >= options_.attempts) return false;
@@ -34,7 +40,7 @@ bool Retry::wait(std::optional<double> retry_after, const std::stop_token& stop)
   const double left = options_.deadline_s - elapsed;
   const double most =
       std::min(options_.longest_delay_s, options_.first_delay_s * std::ldexp(1.0, attempt_ - 1));
-  double delay = std::uniform_real_distribution<double>(0, most)(random_);
+  double delay = random_up_to(most);
   delay = std::max(delay, retry_after.value_or(0));
   if (delay > left && (attempt_ >= kAttemptsBeforeDeadline || retry_after)) return false;
   sleep_for(delay, stop);

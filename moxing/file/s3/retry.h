@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <optional>
-#include <random>
 #include <stop_token>
 #include <string>
 
@@ -27,7 +26,6 @@ class Retry {
  private:
   const StoreOptions& options_;
   const std::chrono::steady_clock::time_point begin_;
-  std::minstd_rand random_;
   int attempt_ = 1;
 };
 
