@@ -46,6 +46,27 @@ void print_entry(const file::Stat& stat, const std::string& name, const std::str
     fmt::print("{}{}\n", name, stat.is_directory ? "/" : "");
 }
 
+std::string hint_of_pattern(const std::string& url) {
+  return url.find_first_of("*?[") == std::string::npos ? "" : " (`mox file ls` alone takes patterns)";
+}
+
+// Does it for each, also after one for which it cannot be done; the error at the end names all of those.
+template <typename Do>
+void for_each_of(const std::vector<std::string>& urls, Do&& do_it) {
+  std::string text;
+  for (const std::string& url : urls) {
+    const char* line = text.empty() ? "" : "\nmox: ";
+    try {
+      do_it(url);
+    } catch (const NotFound& error) {
+      text += line + std::string(error.what()) + hint_of_pattern(url);
+    } catch (const Error& error) {
+      text += line + std::string(error.what());
+    }
+  }
+  if (!text.empty()) throw IoError(text);
+}
+
 struct Listed {
   std::string url;
   bool recursive = false, details = false, json = false;
@@ -61,7 +82,7 @@ void add_ls(CLI::App& parent) {
   command->callback([options] {
     if (!file::exists(options->url)) {
       const std::vector<std::string> found = file::glob(options->url);
-      if (found.empty()) throw NotFound(fmt::format("no file and no directory '{}'", options->url));
+      if (found.empty()) file::stat(options->url);  // says what is not there
       for (const std::string& url : found)
         print_entry(file::stat(url), url, url, options->details, options->json);
       return;
@@ -79,12 +100,12 @@ void add_cat(CLI::App& parent) {
   auto urls = std::make_shared<std::vector<std::string>>();
   command->add_option("URL", *urls, "Files")->required();
   command->callback([urls] {
-    for (const std::string& url : *urls) {
+    for_each_of(*urls, [](const std::string& url) {
       file::File file(url, "rb");
       for (std::string piece; !(piece = file.read(1 << 20)).empty();)
         if (std::fwrite(piece.data(), 1, piece.size(), stdout) != piece.size())
-          throw IoError("the output could not be written");
-    }
+          throw std::runtime_error("the output could not be written");
+    });
   });
 }
 
@@ -138,7 +159,7 @@ void add_rm(CLI::App& parent) {
   command->add_option("URL", *urls, "What is removed")->required();
   command->add_flag("-r,--recursive", *recursive, "Directories with all below them");
   command->callback([urls, recursive] {
-    for (const std::string& url : *urls) file::remove(url, *recursive);
+    for_each_of(*urls, [&](const std::string& url) { file::remove(url, *recursive); });
   });
 }
 

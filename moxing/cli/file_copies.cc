@@ -123,6 +123,15 @@ void print_report(const Wanted& wanted, const file::CopyReport& report, double s
   }
 }
 
+// Where one file goes: "DIR/" and a directory that exists take it under its own name.
+std::string place_of_file(const Wanted& wanted) {
+  if (wanted.to == "-")
+    throw InvalidArgument(
+        "'-' is no place for a file: `mox file cat` prints one, and './-' is a file of that name");
+  if (!wanted.to.ends_with('/') && !file::is_directory(wanted.to)) return wanted.to;
+  return wanted.to + (wanted.to.ends_with('/') ? "" : "/") + wanted.from.substr(wanted.from.rfind('/') + 1);
+}
+
 void run_move(const Wanted& wanted) {
   const Clock::time_point begin = Clock::now();
   const StopOnSignal stop;
@@ -132,7 +141,8 @@ void run_move(const Wanted& wanted) {
     file::CopyOptions options{.threads = wanted.threads,
                               .on_progress = [&](const file::CopyProgress& now) { line(now); }};
     options.stop = stop.token();
-    report = file::rename(wanted.from, wanted.to, options);
+    const bool directory = file::stat(wanted.from).is_directory;
+    report = file::rename(wanted.from, directory ? wanted.to : place_of_file(wanted), options);
   }
   print_report(wanted, report, seconds_since_begin(begin), 0);
 }
@@ -157,12 +167,7 @@ void run_copy(const Wanted& wanted, bool synchronises) {
             fmt::format("cp: '{}' is a directory; -r copies it with all below it", wanted.from));
       report.copied = file::copy_parallel(wanted.from, wanted.to, options);
     } else {
-      std::string to = wanted.to;  // "DIR/" and a directory that exists take the file under its own name
-      if (to.ends_with('/') || file::is_directory(to)) {
-        if (!to.ends_with('/')) to += '/';
-        to += wanted.from.substr(wanted.from.rfind('/') + 1);
-      }
-      report.copied = file::copy(wanted.from, to, options);
+      report.copied = file::copy(wanted.from, place_of_file(wanted), options);
     }
   }
   print_report(wanted, report.copied, seconds_since_begin(begin), report.removed);

@@ -8,6 +8,7 @@
 
 #include "moxing/cli/internal/command.h"
 #include "moxing/cli/internal/help_formatter.h"
+#include "moxing/cli/internal/mistake.h"
 #include "runtime/base/version.h"
 
 int main(int argc, char** argv) {
@@ -39,7 +40,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "mox: {}. `mox --help` shows what there is.\n", error.what());
+    fmt::print(stderr, "{}", mox::cli::mistake(app, error.what()));
   } catch (const std::exception& error) {
     fmt::print(stderr, "mox: {}\n", error.what());
   }

@@ -166,7 +166,7 @@ CopyReport copy(const std::string& from, const std::string& to, const CopyOption
   require_threads(options);
   const Url source = parse_url(from), target = parse_url(to);
   const auto found = store_of(source).stat(source);
-  if (!found) throw NotFound(fmt::format("no file '{}'", from));
+  if (!found) throw NotFound(fmt::format("no file '{}'{}", from, internal::absent_bucket(source)));
   if (found->is_directory)
     throw FailedPrecondition(
         fmt::format("copy: '{}' is a directory; copy_parallel copies directories", from));
@@ -179,7 +179,8 @@ CopyReport copy_parallel(const std::string& from, const std::string& to, const C
   require_threads(options);
   const Url source = parse_url(from), target = parse_url(to);
   const auto found = store_of(source).stat(source);
-  if (!found) throw NotFound(fmt::format("no file and no directory '{}'", from));
+  if (!found)
+    throw NotFound(fmt::format("no file and no directory '{}'{}", from, internal::absent_bucket(source)));
   if (!found->is_directory) return copy(from, to, options);
   if (overlap(source, target))
     throw FailedPrecondition(fmt::format("copy_parallel: '{}' is, or lies in, '{}'", to, from));
@@ -244,7 +245,8 @@ CopyReport moved_report(const Url& directory) {
 CopyReport rename(const std::string& from, const std::string& to, const CopyOptions& given) {
   const Url source = parse_url(from), target = parse_url(to);
   const auto found = store_of(source).stat(source);
-  if (!found) throw NotFound(fmt::format("no file and no directory '{}'", from));
+  if (!found)
+    throw NotFound(fmt::format("no file and no directory '{}'{}", from, internal::absent_bucket(source)));
   const auto there = store_of(target).stat(target);
   if (there && (found->is_directory || there->is_directory))
     throw FailedPrecondition(fmt::format("rename: the name '{}' is taken", to));

@@ -65,7 +65,8 @@ bool is_directory(const std::string& url) {
 Stat stat(const std::string& url) {
   const Url place = parse_url(url);
   auto found = store_of(place).stat(place);
-  if (!found) throw NotFound(fmt::format("no file and no directory '{}'", url));
+  if (!found)
+    throw NotFound(fmt::format("no file and no directory '{}'{}", url, internal::absent_bucket(place)));
   return *std::move(found);
 }
 
@@ -114,7 +115,8 @@ std::vector<WalkEntry> walk(const std::string& url) {
 int64_t get_size(const std::string& url, bool recursive) {
   const Url place = parse_url(url);
   const auto found = store_of(place).stat(place);
-  if (!found) throw NotFound(fmt::format("no file and no directory '{}'", url));
+  if (!found)
+    throw NotFound(fmt::format("no file and no directory '{}'{}", url, internal::absent_bucket(place)));
   if (!found->is_directory) return found->length;
   if (!recursive)
     throw FailedPrecondition(
@@ -147,7 +149,7 @@ void remove(const std::string& url, bool recursive) {
   if (found && found->is_directory) {
     if (store.list(place, false).empty()) return store.remove_tree(place);
     throw FailedPrecondition(fmt::format(
-        "'{}' is a directory that is not empty; recursive = true removes it with all in it", url));
+        "'{}' is a directory that is not empty; recursive = true (rm -r) removes it with all in it", url));
   }
   store.remove_file(place);
 }

@@ -90,7 +90,7 @@ class ObjectStore : public Store {
                  [&](const s3::Listing& page) { entries.add(page); });
     if (!entries.any() && !url.path.empty()) {
       if (stat(url)) throw FailedPrecondition(fmt::format("cannot list '{}': it is a file", to_string(url)));
-      throw NotFound(fmt::format("no directory '{}'", to_string(url)));
+      throw NotFound(fmt::format("no directory '{}'{}", to_string(url), absent_bucket(url)));
     }
     return std::move(entries).sorted();
   }
@@ -102,7 +102,7 @@ class ObjectStore : public Store {
     const auto found = client->head(object);
     if (!found) {
       if (stat(url)) refuse_object_directory("read", url);
-      throw NotFound(fmt::format("no object '{}'", to_string(url)));
+      throw NotFound(fmt::format("no object '{}'{}", to_string(url), absent_bucket(url)));
     }
     return download_to_memory(*client, object, *found);
   }
@@ -147,7 +147,8 @@ class ObjectStore : public Store {
     if (url.path.empty()) refuse_object_directory("remove", url);
     const auto client = store_client();
     // Stores say that they have removed what was not there, too.
-    if (!client->head(object_name(url))) throw NotFound(fmt::format("no object '{}'", to_string(url)));
+    if (!client->head(object_name(url)))
+      throw NotFound(fmt::format("no object '{}'{}", to_string(url), absent_bucket(url)));
     client->remove(object_name(url));
   }
 
@@ -175,6 +176,18 @@ class ObjectStore : public Store {
 };
 
 }  // namespace
+
+std::string absent_bucket(const Url& url) {
+  if (!url.remote) return "";
+  try {
+    store_client()->list_some(url.bucket, "", "", 1);
+  } catch (const NotFound&) {
+    return fmt::format("; there is no bucket '{}'", url.bucket);
+  } catch (const IoError&) {
+    // What is not there is not there, whatever this is.
+  }
+  return "";
+}
 
 Store& object_store() {
   static ObjectStore store;

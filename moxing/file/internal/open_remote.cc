@@ -194,7 +194,7 @@ std::unique_ptr<OpenBytes> open_remote(const Url& url, const OpenMode& mode) {
   if (!found && mode.must_exist()) {
     if (object_store().stat(url))
       throw FailedPrecondition(fmt::format("'{}' is a directory; a file is needed", to_string(url)));
-    throw NotFound(fmt::format("no object '{}'", to_string(url)));
+    throw NotFound(fmt::format("no object '{}'{}", to_string(url), absent_bucket(url)));
   }
   if (!mode.writes)
     return std::make_unique<ReadObject>(std::move(client), object_name(url), *std::move(found));

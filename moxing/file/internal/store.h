@@ -39,4 +39,7 @@ Store& local_store();
 Store& object_store();
 Store& store_of(const Url& url);
 
+// For the text of a NotFound: "; there is no bucket 'B'" if that is why (the store is asked), else empty.
+std::string absent_bucket(const Url& url);
+
 }  // namespace mox::file::internal

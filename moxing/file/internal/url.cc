@@ -56,9 +56,14 @@ Url parse_url(std::string_view text) {
   const std::string_view rest = colon == std::string_view::npos ? text : text.substr(colon + 1);
   const bool store = scheme == "s3" || scheme == "obs";
   if (scheme.empty() || !rest.starts_with("//")) {
-    if (store && rest.starts_with('/'))
-      throw InvalidArgument(fmt::format(
-          "'{}' has one slash where '{}://' has two; './{}' would be a local file", text, scheme, text));
+    if (store)
+      throw InvalidArgument(fmt::format("'{}' has {} where '{}://' has two; './{}' would be a local file",
+                                        text, rest.starts_with('/') ? "one slash" : "no slash", scheme,
+                                        text));
+    if (text.starts_with("s3//") || text.starts_with("obs//"))
+      throw InvalidArgument(
+          fmt::format("'{}' has no colon where '{}://' has one; './{}' would be a local file", text,
+                      text.substr(0, text.find('/')), text));
     return {.remote = false, .scheme = {}, .bucket = {}, .path = std::string(text)};
   }
   if (store) return parse_remote(text, scheme, rest.substr(2));

@@ -48,7 +48,9 @@ std::map<std::string, std::string> profile_in(const char* name_variable, const c
 }
 
 std::string name_of_profile(const StoreOptions& options) {
-  return options.profile.empty() ? "default" : options.profile;
+  if (!options.profile.empty()) return options.profile;
+  const char* given = std::getenv("AWS_PROFILE");
+  return given && *given ? given : "default";
 }
 
 std::string value_of(const std::map<std::string, std::string>& profile, const std::string& key) {
@@ -100,6 +102,16 @@ Profiles parse_profiles(std::string_view text, std::string_view source) {
 }
 
 std::optional<Credentials> local_credentials(const StoreOptions& options) {
+  if (!options.profile.empty()) {
+    for (const auto& [variable, file] :
+         {std::pair("AWS_SHARED_CREDENTIALS_FILE", "credentials"), std::pair("AWS_CONFIG_FILE", "config")})
+      if (auto found = from_profile(profile_in(variable, file, options.profile), options.profile))
+        return found;
+    throw ConfigError(
+        fmt::format("there are no keys of the profile '{}' (--profile, file.profile) in the files "
+                    "~/.aws/credentials and ~/.aws/config",
+                    options.profile));
+  }
   if (auto found = from_variables("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SECURITY_TOKEN")) return found;
   if (auto found = from_variables("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"))
     return found;

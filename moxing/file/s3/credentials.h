@@ -17,8 +17,9 @@ namespace mox::file::s3 {
 using Profiles = std::map<std::string, std::map<std::string, std::string>>;
 Profiles parse_profiles(std::string_view text, std::string_view source);
 
-// The first of these that has any: ACCESS_KEY_ID and SECRET_ACCESS_KEY (SECURITY_TOKEN); AWS_ACCESS_KEY_ID
-// and AWS_SECRET_ACCESS_KEY (AWS_SESSION_TOKEN); the profile in AWS_SHARED_CREDENTIALS_FILE or
+// Those of options.profile if it names one (ConfigError if it has none). Else the first of these that has
+// any: ACCESS_KEY_ID and SECRET_ACCESS_KEY (SECURITY_TOKEN); AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY
+// (AWS_SESSION_TOKEN); the profile AWS_PROFILE or "default" in AWS_SHARED_CREDENTIALS_FILE or
 // ~/.aws/credentials, then AWS_CONFIG_FILE or ~/.aws/config. A key without a secret is a ConfigError.
 // Nothing: there are none.
 std::optional<Credentials> local_credentials(const StoreOptions& options);

@@ -45,7 +45,6 @@ StoreOptions options_from_environment(StoreOptions options) {
   if (!options.endpoint.empty()) options.endpoint = complete_endpoint(options.endpoint, use_https);
   if (const auto verify = environment_switch("S3_VERIFY_SSL"); verify && !*verify) options.verify_tls = false;
   if (options.ca_file.empty()) options.ca_file = environment("AWS_CA_BUNDLE").value_or("");
-  if (options.profile.empty()) options.profile = environment("AWS_PROFILE").value_or("default");
   for (const char* name : {"S3_REGION", "AWS_REGION", "AWS_DEFAULT_REGION"})
     if (options.region.empty()) options.region = environment(name).value_or("");
   return options;

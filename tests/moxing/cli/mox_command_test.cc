@@ -134,7 +134,9 @@ TEST_F(MoxCommand, MistakesAreOneParagraphAndStatusOne) {
   expect_refused("", "subcommand is required");
   expect_refused("checkpoint", "subcommand is required");
   expect_refused("checkpoint show", "DIR is required");
-  expect_refused("checkpoint paint " + log_dir_, "");
+  expect_refused("checkpoint paint " + log_dir_, "there is no command 'mox checkpoint paint'; there are ");
+  expect_refused("fil", "there is no command 'mox fil'; there are checkpoint, ");
+  expect_refused("file cp a", "TO is required. `mox file cp --help`");
   expect_refused("checkpoint show --colour " + log_dir_, "--colour");
   for (const char* command : {"show", "digest", "list", "verify"})
     expect_refused("checkpoint " + std::string(command) + " " + log_dir_ + "/missing", log_dir_ + "/missing");

@@ -187,6 +187,8 @@ TEST_P(Anywhere, NamesOfOtherKindsAreRefused) {
   EXPECT_THROW(read(""), InvalidArgument);
   EXPECT_THROW(read("http://host/x"), InvalidArgument);
   EXPECT_THROW(read("s3:/bucket/x"), InvalidArgument);
+  for (const char* slip : {"s3:bucket/x", "S3:x", "obs:bucket", "s3//bucket/x", "obs//bucket"})
+    EXPECT_THROW(write(slip, "a"), InvalidArgument) << slip;
   EXPECT_THROW(read("s3:///x"), InvalidArgument);
   EXPECT_THROW(read("file://host/x"), InvalidArgument);
   EXPECT_THROW(read(std::string("a\0b", 3)), InvalidArgument);

@@ -1,9 +1,7 @@
-// mox file: what it prints, and kill -9 at any moment of a copy. MOX_KILLS (default 6) says at how many
-// moments each way.
+// mox file: what it prints, and how it ends.
 #include <signal.h>
 
 #include <filesystem>
-#include <random>
 #include <thread>
 
 #include "moxing/file/file.h"
@@ -18,16 +16,6 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 namespace fs = std::filesystem;
-
-std::string noise(size_t size, unsigned seed) {
-  std::mt19937_64 random(seed);
-  std::string bytes(size, '\0');
-  for (size_t i = 0; i + 8 <= size; i += 8) {
-    const uint64_t word = random();
-    bytes.replace(i, 8, reinterpret_cast<const char*>(&word), 8);
-  }
-  return bytes;
-}
 
 class FileCommand : public testing::Test {
  protected:
@@ -69,6 +57,49 @@ TEST_F(FileCommand, Verbs) {
   EXPECT_EQ(mox({"ls", "s3://bucket/none"}).status, 1);
 }
 
+TEST_F(FileCommand, ForEachOfSeveralAndSaysWhatFailed) {
+  for (const char* name : {"a", "b", "c"}) store_.server.put("bucket", name, name);
+  const ProcessResult printed = mox({"cat", "s3://bucket/a", "s3://bucket/none", "s3://bucket/c"});
+  EXPECT_EQ(printed.status, 1);
+  EXPECT_EQ(printed.out, "ac");
+  EXPECT_THAT(printed.err, HasSubstr("no object 's3://bucket/none'"));
+  const ProcessResult removed =
+      mox({"rm", "s3://bucket/a", "s3://bucket/none", "s3://bucket/x*", "s3://bucket/c"});
+  EXPECT_EQ(removed.status, 1);
+  EXPECT_THAT(removed.err,
+              testing::AllOf(HasSubstr("no object 's3://bucket/none'\n"),
+                             HasSubstr("'s3://bucket/x*' (`mox file ls` alone takes patterns)")));
+  EXPECT_EQ(store_.server.keys("bucket"), std::vector<std::string>{"b"});
+}
+
+TEST_F(FileCommand, MovesAFileIntoADirectory) {
+  directory_.write("here/x", "");
+  store_.server.put("bucket", "a", "content");
+  EXPECT_EQ(mox({"mv", "s3://bucket/a", "s3://bucket/new/"}).status, 0);
+  EXPECT_EQ(mox({"mv", "s3://bucket/new/a", directory_.file("here")}).status, 0);
+  EXPECT_EQ(read_file(directory_.file("here/a")), "content");
+  EXPECT_TRUE(store_.server.keys("bucket").empty());
+}
+
+TEST_F(FileCommand, SlipsAreNamed) {
+  directory_.write("a", "content");
+  const std::string here = directory_.file("a");
+  const auto refused = [&](const Words& words, const char* part) {
+    const ProcessResult result = mox(words);
+    EXPECT_EQ(result.status, 1);
+    EXPECT_THAT(result.err, HasSubstr(part));
+  };
+  refused({"cp", here, "s3:bucket/a"}, "no slash where 's3://' has two");
+  refused({"cp", here, "s3//bucket/a"}, "no colon where 's3://' has one");
+  refused({"cp", here, "-"}, "`mox file cat` prints one");
+  refused({"cpp", here, "s3://bucket/a"}, "there is no command 'mox file cpp'; there are ls, cat, ");
+  for (const char* verb : {"ls", "cat", "stat", "du", "rm"})
+    refused({verb, "s3://nobucket/x"}, "there is no bucket 'nobucket'");
+  refused({"--profile=none", "ls", "s3://bucket"}, "the profile 'none'");
+  const std::string address = store_.server.endpoint().substr(std::string("http://").size());
+  refused({"--endpoint=https://" + address, "ls", "s3://bucket"}, "this server speaks no TLS");
+}
+
 TEST_F(FileCommand, AnInterruptLeavesNothingHalf) {
   directory_.write("large", noise(100 << 20, 1));
   store_.proxy.set_plan([](const std::string& operation, int64_t) {
@@ -83,77 +114,6 @@ TEST_F(FileCommand, AnInterruptLeavesNothingHalf) {
   EXPECT_THAT(result.err, HasSubstr("cancelled"));
   EXPECT_EQ(store_.server.content("bucket", "large"), nullptr);
   EXPECT_EQ(store_.server.uploads_under_way(), 0);
-}
-
-// Killed at random moments and run again: complete at the end, nothing half under a final name at any moment,
-// and little sent twice.
-class Killed : public FileCommand, public testing::WithParamInterface<bool> {};
-INSTANTIATE_TEST_SUITE_P(Ways, Killed, testing::Values(true, false),
-                         [](const auto& info) { return info.param ? "Up" : "Down"; });
-
-TEST_P(Killed, GoesOn) {
-  const char* given = std::getenv("MOX_KILLS");
-  const int kills = given ? std::atoi(given) : 6;
-  const std::string large = noise(48 << 20, 1);
-  const std::string here = directory_.file("tree"), there = "s3://bucket/tree";
-  std::vector<std::pair<std::string, std::string>> files{{"large", large}};
-  for (int i = 0; i < 40; ++i)
-    files.emplace_back("small/" + std::to_string(i), noise(10'000, static_cast<unsigned>(i) + 2));
-  for (const auto& [name, content] : files) {
-    if (GetParam())
-      directory_.write("tree/" + name, content);
-    else
-      store_.server.put("bucket", "tree/" + name, content);
-  }
-  const Words command = GetParam() ? Words{"mox", "file", "cp", "-r", "--threads=4", here, there}
-                                   : Words{"mox", "file", "cp", "-r", "--threads=4", there, here};
-  std::mt19937 random(7);
-  int killed = 0, finished = 0;
-  int64_t total = 0;
-  for (const auto& file : files) total += static_cast<int64_t>(file.second.size());
-  while (killed < kills) {
-    Process copy(command);
-    const double until = monotonic_seconds() + std::uniform_real_distribution<double>(0.02, 0.8)(random);
-    while (copy.running() && monotonic_seconds() < until)
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    const bool ended = !copy.running();
-    copy.send(SIGKILL);
-    const ProcessResult result = copy.wait();
-    killed += !ended;
-    for (const auto& [name, content] : files) {
-      if (GetParam()) {
-        const auto found = store_.server.content("bucket", "tree/" + name);
-        ASSERT_TRUE(!found || *found == content) << name;
-      } else if (fs::exists(here + "/" + name)) {
-        ASSERT_TRUE(read_file(here + "/" + name) == content) << name;
-      }
-    }
-    if (!ended) continue;
-    ASSERT_EQ(result.status, 0) << result.err;
-    ++finished;
-    if (GetParam()) {
-      for (const std::string& key : store_.server.keys("bucket"))
-        ASSERT_EQ(mox({"rm", "s3://bucket/" + key}).status, 0);
-    } else {
-      fs::remove_all(here);
-    }
-  }
-  const ProcessResult last = run_process(command);
-  ASSERT_EQ(last.status, 0) << last.err;
-  for (const auto& [name, content] : files)
-    EXPECT_TRUE(GetParam() ? *store_.server.content("bucket", "tree/" + name) == content
-                           : read_file(here + "/" + name) == content)
-        << name;
-  EXPECT_EQ(store_.server.uploads_under_way(), 0);
-  // What travelled more than once is what was under way: at most a part for each of the four threads, each
-  // time.
-  constexpr int64_t kThreads = 4, kParts = 46, kPart = 8 << 20;
-  const int64_t again = GetParam() ? store_.server.received_bytes() - (finished + 1) * total
-                                   : store_.server.requests_of("GetObject") - (finished + 1) * kParts;
-  EXPECT_GE(again, 0);
-  EXPECT_LE(again, killed * kThreads * (GetParam() ? kPart : 1));
-  std::printf("%d kills, %d copies that ended before; %lld %s more than needed\n", killed, finished,
-              static_cast<long long>(again), GetParam() ? "bytes sent" : "requests");
 }
 
 TEST_F(FileCommand, NoSecretIsInWhatIsPrinted) {

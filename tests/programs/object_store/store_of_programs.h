@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdlib>
+#include <random>
 #include <string>
 
 #include "moxing/file/file.h"
@@ -40,5 +41,15 @@ class StoreOfPrograms {
                   *server.content("bucket", key));
   }
 };
+
+inline std::string noise(size_t size, unsigned seed) {
+  std::mt19937_64 random(seed);
+  std::string bytes(size, '\0');
+  for (size_t i = 0; i + 8 <= size; i += 8) {
+    const uint64_t word = random();
+    bytes.replace(i, 8, reinterpret_cast<const char*>(&word), 8);
+  }
+  return bytes;
+}
 
 }  // namespace mox

@@ -138,10 +138,16 @@ void Transfer::conclude(CURLcode how) {
     failure = "nothing has moved for too long";
   else
     failure = detail[0] ? detail : curl_easy_strerror(result);
+  if (speaks_no_tls()) failure += "; this server speaks no TLS: http:// in the endpoint, or S3_USE_HTTPS=0";
+}
+
+bool Transfer::speaks_no_tls() const {
+  return result == CURLE_SSL_CONNECT_ERROR &&
+         std::string_view(detail).find("wrong version number") != std::string_view::npos;
 }
 
 bool Transfer::worth_repeating() const {
-  if (too_long) return false;
+  if (too_long || speaks_no_tls()) return false;
   switch (result) {
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:

@@ -21,6 +21,7 @@ struct Transfer {
   void prepare(const HttpOptions& options);  // sets the handle up
   void conclude(CURLcode how);               // reads from the handle what its end was
   bool worth_repeating() const;
+  bool speaks_no_tls() const;  // plain HTTP came where TLS was begun
 
   const HttpRequest& request;
   HttpResponse response;

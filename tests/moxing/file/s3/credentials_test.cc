@@ -67,8 +67,15 @@ TEST_F(CredentialsTest, OfProfiles) {
   EXPECT_EQ(local_credentials(options)->secret_key, "s3");
   options.profile = "half";
   EXPECT_THAT(message_of<ConfigError>([&] { local_credentials(options); }), HasSubstr("half"));
+  // A profile that is asked for is taken, whatever the environment has.
+  ::setenv("ACCESS_KEY_ID", "moxing", 1);
+  ::setenv("SECRET_ACCESS_KEY", "moxing secret", 1);
+  options.profile = "other";
+  EXPECT_EQ(local_credentials(options)->access_key, "two");
   options.profile = "none";
-  EXPECT_FALSE(local_credentials(options));
+  EXPECT_THAT(message_of<ConfigError>([&] { local_credentials(options); }), HasSubstr("the profile 'none'"));
+  ::setenv("AWS_PROFILE", "none", 1);
+  EXPECT_EQ(local_credentials({})->access_key, "moxing");
 }
 
 TEST_F(CredentialsTest, AFileThatIsNoneIsNamedAndNotShown) {
