@@ -1,10 +1,12 @@
 #include "moxing/formats/csv.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "moxing/formats/internal/csv_numbers.h"
 #include "runtime/base/error.h"
 #include "runtime/data/pipeline.h"
 #include "tests/support/temporary_directory.h"
@@ -103,6 +105,69 @@ TEST(Csv, SaysHowToGoOn) {
               HasSubstr("UTF-16"));
   EXPECT_THAT(message("\x1f\x8b\x08"), HasSubstr("gunzip"));
   EXPECT_THROW(parse_csv("1", {.decimal = ','}, "x"), InvalidArgument);
+}
+
+// What a text gives, or the error, where it comes in blocks of this size.
+std::string in_blocks(std::string_view text, const CsvOptions& options, size_t block) {
+  try {
+    internal::CsvNumbers numbers(options, "x.csv");
+    std::string held;
+    for (size_t at = 0; at < text.size() || at == 0; at += block) {
+      held += text.substr(at, block);
+      held.erase(0, numbers.take(held, at + block >= text.size()));
+    }
+    const Array array = numbers.finish();
+    std::string result = to_string(array.shape());
+    for (const float value : array.values<float>()) result += fmt::format(" {}", value);
+    return result;
+  } catch (const DataError& error) {
+    return error.what();
+  }
+}
+
+TEST(Csv, IsTheSameInBlocksOfAnySize) {
+  const CsvOptions with_header{.header = true};
+  EXPECT_EQ(in_blocks("a,b\r\n1,2\r\n\r\n3,4", with_header, 100), "[2, 2] 1 2 3 4");
+  EXPECT_EQ(in_blocks("1,2\n\r\r\n3,4\r5,\n", {}, 100),
+            "'x.csv', line 5, column 2: '' is no number that float32 can hold: the cell is empty or a value "
+            "that is missing; `missing` (CsvOptions) says what stands for one");
+  for (const std::string_view text :
+       {"", "\n", "\r\n\r\n", "1", "1,2\r\n3,4\r\n", "1,2\r3,4\r\r5,6", "\"1\",2\n3,\"4\"\n",
+        "\xef\xbb\xbf"
+        "1\n2\n",
+        "a,b\n\n1,2\n3,4\n", "\n \na,b\r\n1,2\r\n\r\n3\r\n", "1,2\n3,4,5\n", "1,2\n3\n4,x\n", "1,2\n3,x\n4\n",
+        "1\n2,3\n4,5\n",
+        "\xff\xfe"
+        "1\n",
+        "1,2\n3,4\n\r\n\n\r5,6,7"})
+    for (const CsvOptions& options : {CsvOptions(), with_header})
+      for (size_t block = 1; block <= text.size(); ++block)
+        EXPECT_EQ(in_blocks(text, options, block), in_blocks(text, options, text.size() + 1))
+            << text << " in blocks of " << block;
+}
+
+// Enough text for several slices, with lines that end in each way.
+TEST(Csv, LargeFilesAreParsedInSlices) {
+  constexpr int64_t kRows = 400'000;
+  std::string text = "a,b\n";
+  for (int64_t row = 0; row < kRows; ++row)
+    text += fmt::format("{},-{}.5{}", row, row % 1000, row % 3 == 0 ? "\r\n" : row % 3 == 1 ? "\n" : "\r");
+  const TemporaryDirectory directory;
+  const Array array = read_csv(directory.write("x.csv", text), {.header = true});
+  ASSERT_EQ(array.shape(), Shape({kRows, 2}));
+  for (int64_t row = 0; row < kRows; ++row) {
+    ASSERT_EQ(array.values<float>()[2 * row], static_cast<float>(row));
+    ASSERT_EQ(array.values<float>()[2 * row + 1], -static_cast<float>(row % 1000) - 0.5f);
+  }
+  const auto with = [&](std::string_view before, std::string_view after) {
+    std::string other = text;
+    return other.replace(other.find(before), before.size(), after);
+  };
+  const auto refused = [&](const std::string& content) {
+    return message_of<DataError>([&] { parse_csv(content, {.header = true}, "x.csv"); });
+  };
+  EXPECT_THAT(refused(with("\n300001,-1.5", "\n300001,y") + "z\n"), HasSubstr("line 300003, column 2: 'y'"));
+  EXPECT_THAT(refused(with("\n300001,-1.5", "\n300001") + "z\n"), HasSubstr("line 300003: 1 numbers"));
 }
 
 TEST(Csv, ColumnsByNameAndRealTargets) {

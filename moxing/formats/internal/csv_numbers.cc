@@ -1,0 +1,241 @@
+#include "moxing/formats/internal/csv_numbers.h"
+
+#include <fmt/format.h>
+#include <oneapi/tbb/parallel_for.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "moxing/formats/internal/csv_text.h"
+#include "runtime/base/error.h"
+
+namespace mox::data::internal {
+namespace {
+
+constexpr size_t kSliceBytes = size_t{1} << 20;
+
+bool is_line_end(char letter) { return letter == '\n' || letter == '\r'; }
+
+bool is_missing(std::string_view cell) {
+  std::string lower(cell);
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](char letter) {
+    return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + 32) : letter;
+  });
+  for (const char* word : {"", "na", "n/a", "#n/a", "<na>", "nan", "null", "?"})
+    if (lower == word) return true;
+  return false;
+}
+
+// The number that `cell` spells, if it is one that float32 can hold.
+std::optional<float> number_of(std::string_view cell, char decimal) {
+  std::string copy;
+  if (decimal != '.') {
+    if (cell.find('.') != std::string_view::npos) return std::nullopt;
+    copy = cell;
+    std::replace(copy.begin(), copy.end(), decimal, '.');
+    cell = copy;
+  }
+  const char* begin = cell.data();
+  const char* const end = begin + cell.size();
+  if (begin != end && *begin == '+') ++begin;
+  if (begin != cell.data() && (begin == end || *begin == '-' || *begin == '+')) return std::nullopt;
+  float value = 0;
+  const auto [rest, error] = std::from_chars(begin, end, value);
+  if (rest != end) return std::nullopt;
+  if (error == std::errc::result_out_of_range) {
+    // Too small or too large: the nearest double tells; beyond doubles, the mantissa and the exponent do.
+    double wide = 0;
+    const auto [wide_rest, wide_error] = std::from_chars(begin, end, wide);
+    if (wide_error == std::errc() && wide_rest == end) {
+      if (std::fabs(wide) > 1) return std::nullopt;
+      return static_cast<float>(wide);
+    }
+    const std::string_view text(begin, end - begin);
+    const size_t exponent = text.find_first_of("eE");
+    const std::string_view mantissa = text.substr(0, exponent);
+    const bool small = exponent != std::string_view::npos
+                           ? text.substr(exponent + 1).starts_with('-')
+                           : mantissa.starts_with("0.") || mantissa.starts_with("-0.") ||
+                                 mantissa.starts_with('.') || mantissa.starts_with("-.");
+    if (!small) return std::nullopt;
+    return text.starts_with('-') ? -0.0f : 0.0f;
+  }
+  if (error != std::errc() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::string_view take_line(std::string_view* content) {
+  const auto end =
+      static_cast<size_t>(std::find_if(content->begin(), content->end(), is_line_end) - content->begin());
+  const std::string_view line = content->substr(0, end);
+  content->remove_prefix(end);
+  if (content->starts_with("\r\n"))
+    content->remove_prefix(2);
+  else if (!content->empty())
+    content->remove_prefix(1);
+  return line;
+}
+
+std::string_view take_cell(std::string_view* line, char delimiter, bool* more, std::string* memory) {
+  size_t stop = std::min(line->find(delimiter), line->size());
+  if (std::memchr(line->data(), '"', stop)) {
+    const size_t first = stop;
+    bool quoted = false;
+    for (stop = 0; stop < line->size() && (quoted || (*line)[stop] != delimiter); ++stop)
+      if ((*line)[stop] == '"') quoted = !quoted;
+    // A quote that does not end is no quote: the cell ends at the next delimiter.
+    if (quoted) stop = first;
+  }
+  const std::string_view raw =
+      delimiter == '\t' ? line->substr(0, stop) : without_spaces(line->substr(0, stop));
+  *more = stop < line->size();
+  line->remove_prefix(stop + (*more ? 1 : 0));
+  std::string_view cell = without_spaces(raw);
+  if (cell.size() < 2 || !cell.starts_with('"') || !cell.ends_with('"')) return cell;
+  cell = cell.substr(1, cell.size() - 2);
+  memory->clear();
+  for (size_t i = 0; i < cell.size(); ++i) {
+    *memory += cell[i];
+    if (cell[i] == '"' && i + 1 < cell.size() && cell[i + 1] == '"') ++i;
+  }
+  return without_spaces(*memory);
+}
+
+// What a slice gives, up to the first line that is refused. Lines are counted from 1, in the slice.
+struct CsvNumbers::Slice {
+  std::vector<float> values;
+  int64_t lines = 0, rows = 0, columns = 0, first_row = 0;  // columns and line of the first row
+  struct BadCell {
+    std::string text;
+    int64_t line, column;
+  };
+  std::optional<BadCell> bad_cell;
+  std::optional<std::pair<int64_t, int64_t>> bad_row;  // its line and columns
+};
+
+CsvNumbers::CsvNumbers(const CsvOptions& options, std::string name)
+    : options_(options), name_(std::move(name)), header_(options.header) {
+  if (options.decimal != '.' && options.decimal != ',')
+    throw InvalidArgument(
+        fmt::format("csv: the decimal mark must be '.' or ',', it is '{}'", options.decimal));
+  if (options.decimal == options.delimiter)
+    throw InvalidArgument(
+        fmt::format("csv: '{}' cannot be both the delimiter and the decimal mark", options.decimal));
+}
+
+// A \r at the end of what is there may be half of a line's end.
+size_t CsvNumbers::whole_lines(std::string_view text, bool is_last) {
+  if (is_last) return text.size();
+  if (text.ends_with('\r')) text.remove_suffix(1);
+  const size_t end = text.find_last_of("\r\n");
+  return end == std::string_view::npos ? 0 : end + 1;
+}
+
+size_t CsvNumbers::take(std::string_view text, bool is_last) {
+  const size_t taken = whole_lines(text, is_last);
+  std::string_view lines = text.substr(0, taken);
+  if (taken > 0 && is_first_) lines = without_mark(lines, name_);
+  if (taken > 0) is_first_ = false;
+  while (header_ && !lines.empty()) {
+    ++lines_;
+    header_ = without_spaces(take_line(&lines)).empty();
+  }
+  std::vector<std::string_view> texts;
+  while (!lines.empty()) {
+    std::string_view rest = lines.substr(std::min(kSliceBytes, lines.size()));
+    take_line(&rest);  // to the end of this line, or of a line's end that is cut in two
+    texts.push_back(lines.substr(0, lines.size() - rest.size()));
+    lines = rest;
+  }
+  std::vector<Slice> slices(texts.size());
+  tbb::parallel_for(size_t{0}, texts.size(), [&](size_t i) { slices[i] = parse(texts[i]); });
+  for (Slice& slice : slices) add(std::move(slice));
+  return taken;
+}
+
+CsvNumbers::Slice CsvNumbers::parse(std::string_view text) const {
+  Slice slice;
+  std::string memory;
+  while (!text.empty()) {
+    std::string_view line = take_line(&text);
+    ++slice.lines;
+    if (without_spaces(line).empty()) continue;
+    int64_t column = 0;
+    for (bool more = true; more;) {
+      const std::string_view cell = take_cell(&line, options_.delimiter, &more, &memory);
+      ++column;
+      std::optional<float> value = number_of(cell, options_.decimal);
+      if (!value && options_.missing && is_missing(cell)) value = options_.missing;
+      if (!value) {
+        slice.bad_cell = {std::string(cell), slice.lines, column};
+        return slice;
+      }
+      slice.values.push_back(*value);
+    }
+    if (slice.rows++ == 0) {
+      slice.columns = column;
+      slice.first_row = slice.lines;
+    }
+    if (column != slice.columns) {
+      slice.bad_row = {slice.lines, column};
+      return slice;
+    }
+  }
+  return slice;
+}
+
+void CsvNumbers::add(Slice slice) {
+  if (slice.rows > 0) {
+    if (rows_ == 0) columns_ = slice.columns;
+    if (slice.columns != columns_) refuse_line(lines_ + slice.first_row, slice.columns);
+  }
+  if (slice.bad_cell)
+    refuse_cell(slice.bad_cell->text, lines_ + slice.bad_cell->line, slice.bad_cell->column);
+  if (slice.bad_row) refuse_line(lines_ + slice.bad_row->first, slice.bad_row->second);
+  lines_ += slice.lines;
+  rows_ += slice.rows;
+  slice.values.shrink_to_fit();
+  parts_.push_back(std::move(slice.values));
+}
+
+void CsvNumbers::refuse_line(int64_t line, int64_t columns) const {
+  throw DataError(fmt::format("'{}', line {}: {} numbers, where the lines before have {}", name_, line,
+                              columns, columns_));
+}
+
+void CsvNumbers::refuse_cell(const std::string& cell, int64_t line, int64_t column) const {
+  std::string advice;
+  const bool has_digits = cell.find_first_of("0123456789") != std::string::npos;
+  if (is_missing(cell))
+    advice =
+        ": the cell is empty or a value that is missing; `missing` (CsvOptions) says what stands for one";
+  else if (options_.delimiter != ';' && cell.find(';') != std::string::npos)
+    advice = ": the delimiter seems to be ';' (CsvOptions::delimiter)";
+  else if (options_.delimiter != '\t' && cell.find('\t') != std::string::npos)
+    advice = ": the delimiter seems to be a tab (CsvOptions::delimiter)";
+  else if (options_.decimal == '.' && has_digits && cell.find(',') != std::string::npos)
+    advice = ": the decimal mark seems to be ',' (CsvOptions::decimal)";
+  else if (line == 1 && !options_.header && !has_digits)
+    advice = ": the first line seems to name the columns (CsvOptions::header)";
+  throw DataError(fmt::format("'{}', line {}, column {}: '{}' is no number that float32 can hold{}", name_,
+                              line, column, cell.substr(0, 40), advice));
+}
+
+// From behind, so that what is copied is given back to the system at once: the whole is there once.
+Array CsvNumbers::finish() {
+  Array result = Array::uninitialized({DType::kFloat32, Shape{rows_, columns_}});
+  float* end = result.values<float>().data() + result.elements();
+  for (; !parts_.empty(); parts_.pop_back()) {
+    const std::vector<float>& part = parts_.back();
+    end = std::copy_backward(part.begin(), part.end(), end);
+  }
+  return result;
+}
+
+}  // namespace mox::data::internal
