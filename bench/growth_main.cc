@@ -1,15 +1,21 @@
-// build/bin/bench_growth [--json]: how time and memory grow with a model.
+// build/bin/bench_growth [--json] [TABLE...]: how time and memory grow with what is asked for, at four sizes.
 //
-// Perceptrons of 100 to 16,000 layers without names: the time to build the training graph, to compile it, and
-// the peak of the process's memory so far. Each row is one model in a process that has made the smaller ones.
+// A row is a process of its own, so that its peak of memory is its own. The exponent of a row is that of its
+// time against the row before: 1 is in proportion to the size, 2 its square.
 #include <fmt/format.h>
 #include <moxing/moxing.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
 
 #include "bench/json_line.h"
 #include "moxing/engine/compile/compiled_model.h"
@@ -19,58 +25,226 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double mebibytes_so_far() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-void measure(int layers, double& previous_seconds, int previous_layers, bool json) {
+// Time that a row measures, and what else it says of itself.
+struct Row {
+  double seconds = 0;
+  double amount = 0;  // instructions, or mebibytes of a file
+};
+
+struct Table {
+  std::string name, about, size_of, amount_of;
+  std::array<int64_t, 4> sizes;
+  std::function<Row(int64_t size)> measure;
+};
+
+// The training graph of a model, compiled.
+Row compiled(const mox::ModelFn& model, const std::vector<mox::TensorType>& inputs) {
   const mox::Team team(1);
   const mox::EnteredTeam entered(team);
   mox::VariableStore store(1);
-  double built_seconds = 0;
   const auto begin = Clock::now();
-  mox::internal::ModelCompiler compiler(
-      [&](const mox::Inputs& in, mox::ModeKeys) {
-        const auto before = Clock::now();
+  mox::internal::ModelCompiler compiler(model, mox::ModeKeys::TRAIN, store, team, {});
+  const mox::internal::CompiledModel& made = compiler.for_signature(inputs);
+  return {seconds_since(begin), static_cast<double>(made.plan->statistics().instructions)};
+}
+
+const std::vector<mox::TensorType> kFour{{mox::DType::kFloat32, {4, 4}}};
+
+Row layers(int64_t size) {
+  return compiled(
+      [size](const mox::Inputs& in, mox::ModeKeys) {
         mox::Tensor x = in[0];
-        for (int i = 0; i < layers; ++i) x = mox::relu(mox::layers::dense(x, 4));
-        mox::ModelSpec spec{.loss = mox::reduce_mean(mox::square(x))};
-        built_seconds = std::chrono::duration<double>(Clock::now() - before).count();
+        for (int64_t i = 0; i < size; ++i) x = mox::relu(mox::layers::dense(x, 4));
+        return mox::ModelSpec{.loss = mox::reduce_mean(mox::square(x))};
+      },
+      kFour);
+}
+
+Row log_info(int64_t size) {
+  return compiled(
+      [size](const mox::Inputs& in, mox::ModeKeys) {
+        mox::ModelSpec spec{.loss = mox::reduce_mean(mox::square(mox::layers::dense(in[0], 4)))};
+        for (int64_t i = 0; i < size; ++i)
+          spec.log_info.push_back({fmt::format("value_{}", i), spec.loss * static_cast<float>(i % 7)});
         return spec;
       },
-      mox::ModeKeys::TRAIN, store, team, {});
-  const mox::internal::CompiledModel& model =
-      compiler.for_signature({mox::TensorType{mox::DType::kFloat32, {4, 4}}});
-  const double whole = std::chrono::duration<double>(Clock::now() - begin).count();
-  const size_t instructions = model.plan->statistics().instructions;
-  const double exponent = previous_seconds > 0 ? std::log(whole / previous_seconds) /
-                                                     std::log(static_cast<double>(layers) / previous_layers)
-                                               : 0;
-  previous_seconds = whole;
-  if (json) {
-    const std::string name = fmt::format("dense_{}", layers);
-    bench::print_json_line({"growth", name, "build", built_seconds, "s"});
-    bench::print_json_line({"growth", name, "compile", whole - built_seconds, "s"});
-    bench::print_json_line({"growth", name, "peak_memory", mebibytes_so_far(), "MiB"});
-    return;
+      kFour);
+}
+
+mox::Array numbers(int64_t count) { return mox::Array(mox::DType::kFloat32, {count}); }
+
+Row first_batch(const mox::Dataset& dataset, Clock::time_point begin) {
+  mox::Pipeline pipeline(dataset, {.threads = 1});
+  mox::Batch batch;
+  pipeline.next(&batch);
+  return {seconds_since(begin), 0};
+}
+
+Row chain(int64_t size) {
+  const auto begin = Clock::now();
+  mox::Dataset dataset = mox::Dataset::from_arrays({numbers(64)});
+  for (int64_t i = 0; i < size; ++i) dataset = dataset.map([](const mox::Element& e) { return e; });
+  return first_batch(dataset.batch(8), begin);
+}
+
+// Rows of 4 KiB that a filter keeps, shuffled within 64 MiB.
+Row shuffle(int64_t size) {
+  const auto begin = Clock::now();
+  const mox::Dataset rows = mox::Dataset::from_arrays({numbers(size)})
+                                .map([](const mox::Element&) -> mox::Element { return {numbers(1024)}; })
+                                .filter([](const mox::Element&) { return true; })
+                                .shuffle(size)
+                                .batch(8);
+  mox::Pipeline pipeline(rows, {.threads = 1, .memory_budget_bytes = size_t{64} << 20});
+  mox::Batch batch;
+  pipeline.next(&batch);
+  return {seconds_since(begin), static_cast<double>(size) / 256};
+}
+
+// A file of about so many mebibytes that `write` fills, read; what is made of it is dropped with the process.
+Row read(const std::function<void(std::FILE*)>& write,
+         const std::function<void(const std::string&)>& read_it) {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / fmt::format("bench_growth_{}", ::getpid())).string();
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  if (!file) return {};
+  write(file);
+  std::fclose(file);
+  const double mebibytes = static_cast<double>(std::filesystem::file_size(path)) / (1 << 20);
+  const auto begin = Clock::now();
+  read_it(path);
+  const Row row{seconds_since(begin), mebibytes};
+  std::filesystem::remove(path);
+  return row;
+}
+
+Row npy(int64_t mebibytes) {
+  return read(
+      [&](std::FILE* file) {
+        const std::string header =
+            mox::data::make_npy_header({mox::DType::kFloat32, {mebibytes * 256, 1024}});
+        std::fwrite(header.data(), 1, header.size(), file);
+        const std::vector<char> piece(1 << 20, 1);
+        for (int64_t i = 0; i < mebibytes; ++i) std::fwrite(piece.data(), 1, piece.size(), file);
+      },
+      [](const std::string& path) { mox::data::npy({path}); });
+}
+
+Row csv(int64_t mebibytes) {
+  return read(
+      [&](std::FILE* file) {
+        std::string piece;
+        for (int i = 0; piece.size() < (1 << 20); ++i)
+          piece += fmt::format("{},{:.5f},{:.4f},-{:.6f},{}\n", i % 977, i * 0.37, i * 1.7, i * 1e-4, i % 10);
+        for (int64_t i = 0; i < mebibytes; ++i) std::fwrite(piece.data(), 1, piece.size(), file);
+      },
+      [](const std::string& path) { mox::data::csv(path, {}, 4); });
+}
+
+const std::vector<Table> kTables = {
+    {"layers",
+     "dense layers without a name, built and compiled",
+     "layers",
+     "instructions",
+     {1000, 4000, 16000, 32000},
+     layers},
+    {"log_info",
+     "values of log_info, built and compiled",
+     "values",
+     "instructions",
+     {1000, 3000, 10000, 30000},
+     log_info},
+    {"chain",
+     "operations of a data set, up to the first batch",
+     "operations",
+     "",
+     {1000, 2500, 5000, 10000},
+     chain},
+    {"shuffle",
+     "rows of 4 KiB behind a filter, shuffled with a budget of 64 MiB",
+     "rows",
+     "MiB of rows",
+     {10000, 30000, 100000, 300000},
+     shuffle},
+    {"npy", "a .npy file, read", "MiB", "MiB", {16, 64, 256, 1024}, npy},
+    {"csv", "a CSV file of numbers with labels, read", "MiB", "MiB", {16, 64, 256, 1024}, csv},
+};
+
+struct Measured {
+  Row row;
+  double mebibytes = 0;
+};
+
+Measured in_own_process(const Table& table, int64_t size) {
+  int ends[2];
+  if (::pipe(ends) != 0) return {};
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const Row row = table.measure(size);
+    const bool is_written = ::write(ends[1], &row, sizeof row) == sizeof row;
+    ::_exit(is_written ? 0 : 1);
   }
-  fmt::print("{:>7} {:>13} {:>10.3f} {:>10.3f} {:>9.0f} {:>9.2f}\n", layers, instructions, built_seconds,
-             whole - built_seconds, mebibytes_so_far(), exponent);
+  ::close(ends[1]);
+  Measured measured;
+  const bool is_there =
+      child > 0 && ::read(ends[0], &measured.row, sizeof measured.row) == sizeof measured.row;
+  ::close(ends[0]);
+  rusage usage{};
+  int status = 0;
+  if (child > 0) ::wait4(child, &status, 0, &usage);
+  if (!is_there || status != 0) {
+    fmt::print(stderr, "bench_growth: {} of {} did not end well\n", table.name, size);
+    std::exit(1);
+  }
+  measured.mebibytes = static_cast<double>(usage.ru_maxrss) / 1024;
+  return measured;
+}
+
+void print(const Table& table, bool json) {
+  if (!json)
+    fmt::print("\n{}: {}\n{:>12} {:>14} {:>10} {:>10} {:>9}\n", table.name, table.about, table.size_of,
+               table.amount_of, "s", "peak MiB", "exponent");
+  double before = 0;
+  int64_t size_before = 1;
+  for (const int64_t size : table.sizes) {
+    const auto [row, mebibytes] = in_own_process(table, size);
+    if (json) {
+      const std::string name = fmt::format("{}_{}", table.name, size);
+      bench::print_json_line({"growth", name, "time", row.seconds, "s"});
+      bench::print_json_line({"growth", name, "peak_memory", mebibytes, "MiB"});
+    } else {
+      const double exponent = std::log(row.seconds / before) /
+                              std::log(static_cast<double>(size) / static_cast<double>(size_before));
+      fmt::print("{:>12} {:>14} {:>10.3f} {:>10.0f} {:>9}\n", size,
+                 table.amount_of.empty() ? "" : fmt::format("{:.0f}", row.amount), row.seconds, mebibytes,
+                 before > 0 ? fmt::format("{:.2f}", exponent) : "");
+    }
+    before = row.seconds;
+    size_before = size;
+  }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool json = argc > 1 && std::strcmp(argv[1], "--json") == 0;
-  if (!json)
-    fmt::print("{:>7} {:>13} {:>10} {:>10} {:>9} {:>9}\n", "layers", "instructions", "build s", "compile s",
-               "peak MiB", "exponent");
-  double previous_seconds = 0;
-  int previous_layers = 1;
-  for (const int layers : {100, 400, 1000, 4000, 16000}) {
-    measure(layers, previous_seconds, previous_layers, json);
-    previous_layers = layers;
+  bool json = false;
+  std::vector<std::string> wanted;
+  for (const std::string& argument : std::vector<std::string>(argv + 1, argv + argc)) {
+    if (argument == "--json")
+      json = true;
+    else
+      wanted.push_back(argument);
   }
+  for (const std::string& name : wanted)
+    if (std::ranges::find(kTables, name, &Table::name) == kTables.end()) {
+      fmt::print(stderr, "usage: bench_growth [--json] [TABLE...]; there is no table '{}', but\n", name);
+      for (const Table& table : kTables) fmt::print(stderr, "  {:<9} {}\n", table.name, table.about);
+      return 2;
+    }
+  for (const Table& table : kTables)
+    if (wanted.empty() || std::ranges::find(wanted, table.name) != wanted.end()) print(table, json);
 }
