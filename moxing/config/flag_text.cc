@@ -16,4 +16,10 @@ void set_flag_from_text(std::string_view name, const std::string& text, const st
   });
 }
 
+bool is_secret_flag(std::string_view name) {
+  bool secret = false;
+  with_configured("is_secret_flag", [&](ConfigStore* store) { secret = store->at(name).option.secret; });
+  return secret;
+}
+
 }  // namespace mox::internal

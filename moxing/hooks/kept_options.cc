@@ -67,6 +67,11 @@ bool is_given(const std::string& name) {
 }  // namespace
 
 std::shared_ptr<Hook> kept_options_hook(std::vector<KeptOption> options) {
+  for (const KeptOption& option : options)
+    if (internal::is_secret_flag(option.name))
+      throw InvalidArgument(fmt::format(
+          "kept_options_hook: {} is a secret, and whoever may read a checkpoint would read it; leave it out",
+          option.name));
   return std::make_shared<KeptOptionsHook>(std::move(options));
 }
 

@@ -19,7 +19,9 @@ struct KeptOption {
   bool may_change = false;
 };
 
-// Keeps the values of the options in every checkpoint of a training.
+// Keeps the values of the options in every checkpoint of a training. Throws InvalidArgument for one of
+// define_secret_flag, since whoever may read a checkpoint reads them; NotFound for a name that is not
+// declared.
 std::shared_ptr<Hook> kept_options_hook(std::vector<KeptOption> options);
 
 // Before the options are read: sets those that nobody has given to what the checkpoint holds that mox::run

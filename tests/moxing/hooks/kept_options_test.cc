@@ -83,5 +83,14 @@ TEST_F(KeptOptions, CountWhereNobodyGivesOthers) {
   });
 }
 
+TEST_F(KeptOptions, SecretsAreNotKept) {
+  const ScopedConfiguration configuration;
+  define_secret_flag("token", "Of a service.");
+  configure({.program = "test", .arguments = {"--token=hush"}});
+  EXPECT_THAT(message_of<InvalidArgument>([] { kept_options_hook({{"token"}}); }),
+              HasSubstr("token is a secret"));
+  EXPECT_THAT(message_of<NotFound>([] { kept_options_hook({{"tokens"}}); }), HasSubstr("tokens"));
+}
+
 }  // namespace
 }  // namespace mox
