@@ -9,6 +9,7 @@
 #include "models/image_classifier/answers.h"
 #include "models/image_classifier/temporary_flags.h"
 #include "runtime/base/file.h"
+#include "runtime/base/nearest_name.h"
 
 namespace image_classifier {
 namespace {
@@ -78,6 +79,39 @@ mox::data::CsvOptions csv_options() {
     throw mox::ConfigError("data.csv_missing must be a number, or empty; it is '" + missing + "'");
   options.missing = number;
   return options;
+}
+
+// Whether somebody has given the option to this run, and not the run that it goes on with.
+bool is_given_here(const std::string& flag) {
+  const std::string origin = mox::option_origin(flag);
+  return origin != "default" && origin != "set_flag";
+}
+
+// Options that this format does not look at: who gives them expects something else.
+void require_effect(const std::string& format) {
+  const std::vector<std::string> of_numbers{"tfrecord", "npz", "csv"}, of_csv{"csv"};
+  const std::pair<const char*, const std::vector<std::string>&> options[] = {
+      {"data.num_classes", of_numbers}, {"data.label_offset", of_numbers}, {"data.csv_header", of_csv},
+      {"data.csv_delimiter", of_csv},   {"data.csv_decimal", of_csv},      {"data.csv_missing", of_csv},
+      {"data.csv_maximum", of_csv}};
+  for (const auto& [flag, formats] : options)
+    if (is_given_here(flag) && std::ranges::find(formats, format) == formats.end()) {
+      std::string names;
+      for (const std::string& name : formats) names += (names.empty() ? "" : ", ") + name;
+      throw mox::ConfigError(std::string(flag) + " is '" + mox::flag(flag) + "' (" +
+                             mox::option_origin(flag) + "), and has no effect on data.format " + format +
+                             ": it is for " + names);
+    }
+}
+
+// A network of the zoo, or of a family that has a recipe: of any other name the recipe would be the last
+// one's.
+void require_recipe(const std::string& name) {
+  const std::vector<std::string> networks = mox::model_names();
+  if (name.empty() || std::ranges::find(networks, name) != networks.end()) return;
+  for (const char* family : {"lenet", "cifar", "vgg", "alexnet", "inception", "resnet"})
+    if (name.find(family) != std::string::npos) return;
+  throw mox::ConfigError(mox::internal::unknown_name_message("augmentation.recipe", name, networks));
 }
 
 }  // namespace
@@ -152,6 +186,8 @@ ClassifierData::ClassifierData(std::string network, ImageSizes sizes)
     throw mox::InvalidArgument(
         "data.format is '" + format_ +
         "'; it must be image_folder, multilabel_folder, tfrecord, npz, csv, cifar10, cifar100 or mnist");
+  require_effect(format_);
+  require_recipe(mox::flag("augmentation.recipe"));
   if (directory_.empty() && !looks_at_images())
     throw mox::InvalidArgument("data_url is not set: it says where the images are");
   // Those formats are read whole.
@@ -286,6 +322,10 @@ mox::data::ImageOptions ClassifierData::image_options(mox::ModeKeys mode) const 
                                    .saturation = non_negative(jitter, 2),
                                    .hue = non_negative(jitter, 3)};
   options.augmentation.cut_out = mox::get_flag<int>("augmentation.cut_out");
+  if (options.augmentation.cut_out >= size)
+    throw mox::InvalidArgument("augmentation.cut_out is " + mox::flag("augmentation.cut_out") +
+                               ", and images are " + std::to_string(size) +
+                               " pixels wide: hardly anything would be left of them");
   return options;
 }
 

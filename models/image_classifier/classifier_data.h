@@ -46,7 +46,7 @@ class ClassifierData {
   const std::vector<std::string>& label_names() const {
     return label_names_;
   }  // numbers where the format has no names
-  bool mixes_up() const { return mix_up_ > 0; }
+  bool mixes_up() const { return mix_up_ != 0; }
   bool has_many_labels()
       const;  // {image, labels}, float32[classes] of zeros and ones, instead of {image, label}
 

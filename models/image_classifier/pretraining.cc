@@ -22,6 +22,9 @@ void define_pretraining_flags() {
 int64_t pretraining_image_size() {
   const auto size = mox::get_flag<int64_t>("pretraining.image_size"),
              epochs = mox::get_flag<int64_t>("pretraining.epochs");
+  if (size == 0 && epochs > 0)
+    throw mox::InvalidArgument("pretraining.epochs is " + std::to_string(epochs) +
+                               ", but pretraining.image_size is 0: there would be no pretraining");
   if (size == 0) return 0;
   if (size < 0)
     throw mox::InvalidArgument("pretraining.image_size must be at least 1, or 0 for no pretraining; it is " +

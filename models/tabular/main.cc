@@ -25,7 +25,7 @@ mox::Tensor hidden_layers(mox::Tensor x, mox::ModeKeys mode) {
   for (size_t i = 0; i < units.size(); ++i) {
     x = mox::layers::dense(x, units[i],
                            {.name = "hidden_" + std::to_string(i + 1), .activation = activation()});
-    if (dropout > 0) x = mox::layers::dropout(x, dropout, mode);
+    if (dropout != 0) x = mox::layers::dropout(x, dropout, mode);
   }
   return x;
 }

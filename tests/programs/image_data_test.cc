@@ -201,5 +201,23 @@ TEST_F(ImageData, OptionsThatNobodyGivesAreThoseOfTheRun) {
                {"data.format is 'npz'", "'image_folder'", "scaled otherwise"}, 2);
 }
 
+// An option that is passed over looks like one that counts.
+TEST_F(ImageData, OptionsThatWouldDoNothingAreRefused) {
+  write_images();
+  const struct {
+    std::string option, says;
+  } refused[] = {{"--data.num_classes=7", "data.num_classes is '7' (command line), and has no effect"},
+                 {"--data.label_offset=1", "for tfrecord, npz, csv"},
+                 {"--data.csv_maximum=1", "it is for csv"},
+                 {"--pretraining.epochs=2", "pretraining.image_size is 0"},
+                 {"--augmentation.mix_up=-1", "alpha must be in (0, 1]"},
+                 {"--augmentation.cut_out=32", "images are 32 pixels wide"},
+                 {"--augmentation.recipe=resnt_v1_50", "resnet_v1_50"}};
+  for (const auto& [option, says] : refused) {
+    SCOPED_TRACE(option);
+    expect_error(run_process(job({option})), {says}, 2);
+  }
+}
+
 }  // namespace
 }  // namespace mox

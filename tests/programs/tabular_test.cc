@@ -120,6 +120,11 @@ TEST_F(TabularJob, EvaluationOnLearntRowsIsSaid) {
               testing::AllOf(HasSubstr("48 of the 60 rows"), HasSubstr("same.csv' is that file")));
 }
 
+TEST_F(TabularJob, ANegativeShareIsNoShare) {
+  write("train.csv", rows(0, 60));
+  expect_error(run_job(trained_ + Words{"--model.dropout=-0.5"}), {"rate in [0, 1)", "-0.5"}, 2);
+}
+
 // Class 2 of the classes 3, 5 and 8 is no 2.
 TEST_F(TabularJob, PredictionsHaveTheTargetsOwnNumbers) {
   std::string text = "a,y\n";
