@@ -97,10 +97,11 @@ void require_known_columns(const mox::TableSchema& schema, const mox::data::CsvT
     if (!column_of(schema, name) && name != schema.target() && name != schema.id() &&
         std::ranges::find(ignored, name) == ignored.end())
       unknown += (unknown.empty() ? "'" : ", '") + name + "'";
-  if (unknown.empty() || mox::rank() != 0) return;
+  if (unknown.empty()) return;
   if (is_given("data.ignored"))
     refuse("data.ignored",
            "the model does not know the column " + unknown + " either, which is not among them");
+  if (mox::rank() != 0) return;
   mox::log_warning("'" + table.path() +
                    "': the model that this training goes on with does not know the column " + unknown +
                    ", which is passed over; to learn from it train anew, in another train_url and "

@@ -81,9 +81,8 @@ void define_flag(std::string_view name, const T& default_value, std::string_view
 
 // Declares a flag for a text that nobody else is to see, a password or a key: its value never goes into
 // configuration.yaml, --help, messages or what ranks compare; get_flag and flag give it. Without a value it
-// is
-// "". A command line is seen by every user of the machine: better `api_key: ${API_KEY}` in the YAML, with the
-// secret in the environment. Throws as define_flag does.
+// is "". A command line is seen by every user of the machine: better `api_key: ${API_KEY}` in the YAML, with
+// the secret in the environment. Throws as define_flag does.
 void define_secret_flag(std::string_view name, std::string_view help,
                         SourceLocation where = SourceLocation::current());
 

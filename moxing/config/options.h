@@ -81,8 +81,7 @@ void store_spec_options(const std::vector<std::pair<std::string, OptionValue>>& 
 // Every option with its value and origin, as YAML that --config accepts:
 //   batch_size: 100  # run.yaml:3
 // Of a secret only a comment says that it was given, and of an address not who asks: "http://***@host/",
-// which
-// --config refuses until that is put in again.
+// which --config refuses until that is put in again.
 // Throws FailedPrecondition before mox::init.
 std::string effective_configuration();
 

@@ -177,14 +177,11 @@ CsvTable read_csv_table(const std::string& path, char delimiter) {
   return parse_csv_table(internal::csv_content(path), delimiter, path);
 }
 
-std::optional<double> parse_number(std::string_view cell, char decimal) {
-  std::string copy;
-  if (decimal != '.') {
-    if (cell.find('.') != std::string_view::npos) return std::nullopt;
-    copy = cell;
-    std::replace(copy.begin(), copy.end(), decimal, '.');
-    cell = copy;
-  }
+std::optional<double> parse_number(std::string_view text, char decimal) {
+  std::string memory;
+  const auto number = internal::with_decimal_point(text, decimal, &memory);
+  if (!number) return std::nullopt;
+  std::string_view cell = *number;
   if (cell.starts_with('+')) {
     cell.remove_prefix(1);
     if (cell.starts_with('-') || cell.starts_with('+')) return std::nullopt;

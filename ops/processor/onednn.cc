@@ -7,7 +7,6 @@
 
 #include "ops/processor/instruction_set.h"
 #include "runtime/base/error.h"
-#include "runtime/graph/thread_dependence.h"
 
 namespace mox::onednn {
 namespace {
@@ -227,7 +226,7 @@ Kernel primitive_kernel(const std::vector<TensorType>& inputs, const std::vector
   const dnnl::memory::desc scratchpad = description.scratchpad_desc();
   kernel.scratch_bytes = scratchpad.get_size();
   kernel.implementation = description.impl_info_str();
-  if (may_cut_sums_by_threads(description)) mark_bits_by_threads(kernel);
+  kernel.has_bits_by_threads = may_cut_sums_by_threads(description);
   // The description is shared with every instance: handles of oneDNN count their references.
   kernel.instantiate = [description, arguments = std::move(arguments), scratchpad]() -> KernelFunction {
     auto instance = std::make_shared<PrimitiveInstance>(description.get(), arguments, scratchpad);

@@ -65,6 +65,7 @@ std::string Plan::describe() const {
     for (int input : instruction.inputs) bytes += impl_->values[input].layout.bytes();
     for (int output : instruction.outputs) bytes += impl_->values[output].layout.bytes();
     std::string how = instruction.kernel.implementation;
+    if (instruction.kernel.has_bits_by_threads) how += " *";
     if (instruction.is_conversion) how += " (" + instruction.attributes + ")";
     rows.push_back({instruction.op, value_text(*impl_, instruction.outputs[0]), std::move(how),
                     fmt::format("{:.2f}", instruction.kernel.floating_point_operations / 1e6),

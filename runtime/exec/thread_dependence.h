@@ -1,4 +1,4 @@
-// What of a plan's result depends on the number of threads (runtime/graph/thread_dependence.h).
+// What of a plan's result depends on the number of threads (Kernel::has_bits_by_threads).
 #pragma once
 
 #include <cstddef>

@@ -101,10 +101,13 @@ struct Kernel {
   int alias = -1;
   std::string implementation;            // for the printed plan: "eigen", "jit:avx512_core", "loop"
   double floating_point_operations = 0;  // per run, multiply and add counted separately; 0 = not stated
+  // Whether `instantiate` gives other bits on a team of another size: it cuts a sum by the number of threads,
+  // and floating-point addition is not associative. Most do not; the printed plan marks those that do.
+  bool has_bits_by_threads = false;
   std::function<KernelFunction()> instantiate;
   // If set: a form of the kernel that hands its only output (float32, plain layout) to KernelArguments::parts
   // while it lies in the cache, instead of writing it. The compiler uses it for gradients that nothing else
-  // reads, if the caller takes parts.
+  // reads, if the caller takes parts. Its bits must not depend on the team.
   std::function<KernelFunction()> instantiate_in_parts;
   std::string implementation_in_parts;
 };

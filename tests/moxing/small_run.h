@@ -73,6 +73,21 @@ inline ModelSpec constant_slope_model(const Inputs& in, ModeKeys) {
           .log_info = {{"loss", w + 0.0f}, {"mean", reduce_mean(in[0])}}};
 }
 
+// A run of a model with one weight, for tests of what lies beside the weights.
+inline RunSpec one_weight_run(const std::string& log_dir, int64_t steps) {
+  return {.input_fn =
+              [](ModeKeys) {
+                return Dataset::from_arrays({Array(DType::kFloat32, {4, 1})}).repeat();
+              },
+          .model_fn = [](const Inputs& in, ModeKeys) -> ModelSpec {
+            return {.loss = reduce_mean(in[0] * get_variable("w", {1}))};
+          },
+          .optimizer_fn = get_optimizer_fn("sgd", {.learning_rate = 0.1}),
+          .log_dir = log_dir,
+          .max_number_of_steps = steps,
+          .log_every_n_steps = 0};
+}
+
 // The text of the error of this type with which a run ends.
 template <typename Expected>
 std::string message_of_run(const RunSpec& spec) {

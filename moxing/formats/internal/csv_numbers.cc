@@ -31,14 +31,11 @@ bool is_missing(std::string_view cell) {
 }
 
 // The number that `cell` spells, if it is one that float32 can hold.
-std::optional<float> number_of(std::string_view cell, char decimal) {
-  std::string copy;
-  if (decimal != '.') {
-    if (cell.find('.') != std::string_view::npos) return std::nullopt;
-    copy = cell;
-    std::replace(copy.begin(), copy.end(), decimal, '.');
-    cell = copy;
-  }
+std::optional<float> number_of(std::string_view text_of_cell, char decimal) {
+  std::string memory;
+  const auto number = with_decimal_point(text_of_cell, decimal, &memory);
+  if (!number) return std::nullopt;
+  const std::string_view cell = *number;
   const char* begin = cell.data();
   const char* const end = begin + cell.size();
   if (begin != end && *begin == '+') ++begin;

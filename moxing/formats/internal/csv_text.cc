@@ -67,4 +67,13 @@ void require_utf8(std::string_view content, const std::string& name) {
       name, 1 + std::ranges::count(content.substr(0, at), '\n'), byte, name));
 }
 
+std::optional<std::string_view> with_decimal_point(std::string_view number, char decimal,
+                                                   std::string* memory) {
+  if (decimal == '.') return number;
+  if (number.find('.') != std::string_view::npos) return std::nullopt;
+  *memory = number;
+  std::replace(memory->begin(), memory->end(), decimal, '.');
+  return *memory;
+}
+
 }  // namespace mox::data::internal

@@ -130,6 +130,7 @@ void hand_over_in_parts(Plan::Impl& plan, const std::vector<std::string>& gradie
     instruction.gradient_in_parts = static_cast<int>(event.gradient);
     instruction.kernel.instantiate = instruction.kernel.instantiate_in_parts;
     instruction.kernel.implementation = instruction.kernel.implementation_in_parts;
+    instruction.kernel.has_bits_by_threads = false;
   }
 }
 

@@ -62,7 +62,7 @@ std::string on_its_lines(std::string text) {
 }  // namespace
 
 RankWatch::RankWatch(std::span<const int> sockets, int rank, std::vector<std::string> names)
-    : rank_(rank), names_(std::move(names)), left_(names_.size(), false), left_at_(names_.size()) {
+    : rank_(rank), names_(std::move(names)), left_at_(names_.size()) {
   for (size_t i = 0; i < sockets.size(); ++i) {
     watch_connection(sockets[i]);
     peers_.push_back({.rank = rank == 0 ? static_cast<int>(i) + 1 : 0,
@@ -174,14 +174,17 @@ void RankWatch::handle_line(Peer& peer, const std::string& line) {
   }
 }
 
+bool RankWatch::have_all_left() const {
+  return std::ranges::all_of(left_at_, [](const auto& at) { return at.has_value(); });
+}
+
 void RankWatch::note_left(int rank) {
   if (rank < 0) return;
   bool all = false;
   {
     std::lock_guard lock(mutex_);
-    left_[rank] = true;
     left_at_[rank] = Clock::now();
-    all = std::ranges::count(left_, false) == 0;
+    all = have_all_left();
     if (rank_ == 0 && all) finished_ = true;
   }
   if (rank_ == 0) tell_all(all ? "finished" : fmt::format("left {}", rank));
@@ -239,8 +242,8 @@ void RankWatch::leave() {
   bool all = false;
   {
     std::lock_guard lock(mutex_);
-    left_[rank_] = true;
-    all = std::ranges::count(left_, false) == 0;
+    left_at_[rank_] = Clock::now();
+    all = have_all_left();
     if (rank_ == 0 && all) finished_ = true;
   }
   tell_all(rank_ == 0 ? (all ? "finished" : "left 0") : "left");
@@ -250,7 +253,7 @@ void RankWatch::leave() {
 
 bool RankWatch::is_gone(int rank) const {
   std::lock_guard lock(mutex_);
-  return left_[rank] && Clock::now() - left_at_[rank] >= kOnTheWayTime;
+  return left_at_[rank] && Clock::now() - *left_at_[rank] >= kOnTheWayTime;
 }
 
 }  // namespace mox::internal

@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -68,6 +69,7 @@ class RankWatch {
   void handle_line(Peer& peer, const std::string& line);
   void handle_loss(Peer& peer);
   void note_left(int rank);
+  bool have_all_left() const;  // with mutex_ held
   void begin_asking();
   void note_status(int rank, const std::string& line);
   void end_asking();
@@ -90,8 +92,8 @@ class RankWatch {
 
   mutable std::mutex mutex_;
   std::condition_variable finished_changed_;
-  std::vector<bool> left_;                                      // ranks; guarded by mutex_, as all below
-  std::vector<std::chrono::steady_clock::time_point> left_at_;  // when this rank learnt of it
+  // Of each rank when this one learnt that it has left; guarded by mutex_, as all below.
+  std::vector<std::optional<std::chrono::steady_clock::time_point>> left_at_;
   bool finished_ = false, stop_ = false;
   std::function<RankStatus()> status_;
   bool wants_answers_ = false;  // rank 0 asks for itself

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "moxing/moxing.h"
+#include "tests/moxing/small_run.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temporary_directory.h"
 
@@ -33,18 +34,9 @@ class KeptOptions : public testing::Test {
   void train(const std::vector<std::string>& arguments, int64_t steps) const {
     as_program(arguments, [&] {
       use_kept_options(ModeKeys::TRAIN, log_dir_, "", options_);
-      run_or_throw({.input_fn =
-                        [](ModeKeys) {
-                          return Dataset::from_arrays({Array(DType::kFloat32, {4, 1})}).repeat();
-                        },
-                    .model_fn = [](const Inputs& in, ModeKeys) -> ModelSpec {
-                      return {.loss = reduce_mean(in[0] * get_variable("w", {1}))};
-                    },
-                    .optimizer_fn = get_optimizer_fn("sgd", {.learning_rate = 0.1}),
-                    .log_dir = log_dir_,
-                    .max_number_of_steps = steps,
-                    .log_every_n_steps = 0,
-                    .hooks = {kept_options_hook(options_)}});
+      RunSpec spec = one_weight_run(log_dir_, steps);
+      spec.hooks = {kept_options_hook(options_)};
+      run_or_throw(spec);
     });
   }
   std::string used(const std::vector<std::string>& arguments, ModeKeys mode, const std::string& path) const {

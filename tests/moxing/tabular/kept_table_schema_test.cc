@@ -8,6 +8,7 @@
 
 #include "moxing/moxing.h"
 #include "runtime/base/file.h"
+#include "tests/moxing/small_run.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temporary_directory.h"
 
@@ -77,17 +78,7 @@ TEST_F(KeptTableSchema, ARunDoesNotGoOnWithAnother) {
 }
 
 TEST_F(KeptTableSchema, ACheckpointOfAnotherProgramHasNone) {
-  run_or_throw({.input_fn =
-                    [](ModeKeys) {
-                      return Dataset::from_arrays({Array(DType::kFloat32, {4, 1})}).repeat();
-                    },
-                .model_fn = [](const Inputs& in, ModeKeys) -> ModelSpec {
-                  return {.loss = reduce_mean(in[0] * get_variable("w", {1}))};
-                },
-                .optimizer_fn = get_optimizer_fn("sgd", {.learning_rate = 0.1}),
-                .log_dir = log_dir_,
-                .max_number_of_steps = 1,
-                .log_every_n_steps = 0});
+  run_or_throw(one_weight_run(log_dir_, 1));
   EXPECT_THAT(message_of<NotFound>([&] { read_table_schema(log_dir_); }), HasSubstr("holds no schema"));
 }
 

@@ -11,7 +11,6 @@
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
 #include "runtime/exec/evaluate.h"
-#include "runtime/graph/thread_dependence.h"
 #include "tests/ops/kernel_testing.h"
 #include "tests/support/gradient_check.h"
 
@@ -214,7 +213,7 @@ TEST(SplitMatmul, HasTheSameKernelAndBitsForEveryTeam) {
   const Array alone = run_node(y, {a, b}, {}, 1, &kernel);
   EXPECT_TRUE(kernel.implementation.starts_with("split:")) << kernel.implementation;
   const std::string implementation = kernel.implementation;
-  EXPECT_FALSE(has_bits_by_threads(kernel));
+  EXPECT_FALSE(kernel.has_bits_by_threads);
   for (const int threads : {2, 8, 9, 20}) {
     const Array shared = run_node(y, {a, b}, {}, threads, &kernel);
     EXPECT_EQ(kernel.implementation, implementation) << threads << " threads";
