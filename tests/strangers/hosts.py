@@ -63,7 +63,7 @@ class Hosts:
             self.ip("-n", name, "addr", "add", f"{ADDRESSES[host]}/24", "dev", "link0")
             self.ip("-n", name, "link", "set", "link0", "up")
             self.ip("-n", name, "link", "set", "lo", "up")
-            self.run_on(host, ["sysctl", "-qw", "net.ipv4.ip_local_port_range={} {}".format(*EPHEMERAL[host])])
+            self.run_on(host, ["sh", "-c", "echo {} {} > /proc/sys/net/ipv4/ip_local_port_range".format(*EPHEMERAL[host])])
         # hwloc, by which Open MPI knows its machine, has a plugin that asks for X displays: also at localhost:6000 to 6009, where a
         # stranger lets it wait for ever. A test of just that sets the variable to "".
         plugins = os.environ.get("HWLOC_COMPONENTS", "-gl")
