@@ -59,7 +59,7 @@ struct Stat {
   int64_t length = 0;  // bytes; 0 for a directory
   std::chrono::system_clock::time_point
       mtime{};         // of an object: when it was written. A directory of a store has none (epoch)
-  std::string etag{};  // of an object, without quotes; else empty
+  std::string etag{};  // of an object, without quotes (a weak one as it stands, W/"..."); else empty
   bool is_directory = false;
 };
 

@@ -8,6 +8,7 @@
 #include "moxing/file/internal/object_name.h"
 #include "moxing/file/internal/part_sizes.h"
 #include "moxing/file/internal/store.h"
+#include "moxing/file/s3/etag.h"
 #include "moxing/file/s3/store_error.h"
 #include "runtime/base/error.h"
 
@@ -22,7 +23,7 @@ bool is_same(CopyRun& run, const CopyItem& item) {
   if (!item.destination || item.destination->is_directory || item.destination->length != item.source->length)
     return false;
   if (item.from.remote && item.to.remote)
-    return !item.source->etag.empty() && item.source->etag == item.destination->etag;
+    return s3::is_condition(item.source->etag) && item.source->etag == item.destination->etag;
   if (!item.from.remote && !item.to.remote) {
     const Descriptor a = open_ordinary_file(item.from.path), b = open_ordinary_file(item.to.path);
     for (int64_t at = 0; at < item.source->length; at += kRange)

@@ -144,10 +144,9 @@ void download_in_one(CopyRun& run, const CopyItem& item) {
   {
     const CopyRun::Memory memory(run, item.source->length);
     for (int attempt = 1; !checked; ++attempt) {
-      content = run.client->get(object_name(item.from), kSingleRequest, &info, run.options.stop);
-      if (static_cast<int64_t>(content.size()) != item.source->length)
-        throw IoError(fmt::format("'{}' has changed while it was read: {} bytes were listed, {} have arrived",
-                                  to_string(item.from), item.source->length, content.size()));
+      // Its ETag may be another one in a listing.
+      content = run.client->get_same(object_name(item.from), {.size = item.source->length, .etag = ""}, &info,
+                                     run.options.stop);
       if (s3::is_md5(info.etag) && !info.encrypted) break;  // compared by `get`
       const auto part_size = parts_behind_etag(*run.client, object_name(item.from), info, run.options.stop);
       if (!part_size || run.options.verify == Verify::kSize) break;
@@ -185,11 +184,7 @@ void download(const std::shared_ptr<CopyRun>& run, const CopyItem& item) {
 }
 
 std::string download_to_memory(s3::Client& client, const s3::ObjectName& object, const s3::ObjectInfo& info) {
-  if (info.size <= kSingleRequest) {
-    std::string content = client.get(object, kSingleRequest);
-    if (static_cast<int64_t>(content.size()) == info.size) return content;
-    throw IoError(fmt::format("'{}' has changed while it was read", object.shown()));
-  }
+  if (info.size <= kSingleRequest) return client.get_same(object, info);
   const auto part_size = parts_behind_etag(client, object, info, {});
   std::string content(static_cast<size_t>(info.size), '\0');
   std::exception_ptr failure;

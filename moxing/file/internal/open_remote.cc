@@ -70,13 +70,8 @@ class ReadObject : public OpenBytes {
 
   std::string fetch(int64_t index) {
     const int64_t offset = index * kRange, length = std::min(kRange, info_.size - offset);
-    if (length == info_.size) {  // compared with its MD5
-      s3::ObjectInfo now;
-      std::string content = client_->get(object_, kSingleRequest, &now, stop_.get_token());
-      if (now.etag != info_.etag || static_cast<int64_t>(content.size()) != length)
-        throw s3::changed_object(object_.shown(), info_.etag, now.etag);
-      return content;
-    }
+    if (length == info_.size)  // compared with its MD5
+      return client_->get_same(object_, info_, nullptr, stop_.get_token());
     return client_->get_range(object_, offset, length, info_.etag, stop_.get_token());
   }
 
@@ -108,7 +103,7 @@ class WrittenObject : public OpenBytes {
     require_free_disk(std::filesystem::temp_directory_path(), before->size);
     // Through memory when it is small, and by the checked copy when it is not.
     if (before->size <= kSingleRequest) {
-      write_fully_at(file_.get(), client->get(object_name(url), kSingleRequest), 0, to_string(url));
+      write_fully_at(file_.get(), client->get_same(object_name(url), *before), 0, to_string(url));
       return;
     }
     const std::filesystem::path place =

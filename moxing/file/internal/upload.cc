@@ -10,6 +10,7 @@
 #include "moxing/file/internal/descriptor.h"
 #include "moxing/file/internal/object_name.h"
 #include "moxing/file/internal/part_sizes.h"
+#include "moxing/file/s3/etag.h"
 #include "moxing/file/s3/store_error.h"
 #include "runtime/base/error.h"
 
@@ -147,21 +148,28 @@ void require_size(int64_t size, const std::string& name) {
         fmt::format("'{}' has {} bytes; an object has at most {}", name, size, kLargestObject));
 }
 
+void require_version(s3::Client& client, const s3::ObjectName& from, const std::string& etag,
+                     std::stop_token stop) {
+  const auto found = client.head(from, stop);
+  if (!found || !s3::same_version(found->etag, etag))
+    throw IoError(fmt::format("'{}' has changed while it was copied", from.shown()));
+}
+
 // Within the store, of a source that stays as it is. Swift refuses the condition of an object of parts, whose
-// ETag it does not know by the name that it gives it: then the source is looked at before and after.
+// ETag it does not know by the name that it gives it, and none meets a weak one: then the source is looked at
+// before and after.
 std::string copy_steadily(s3::Client& client, const s3::ObjectName& from, const s3::ObjectName& to,
                           const std::string& etag, std::stop_token stop) {
-  const auto is_unchanged = [&] {
-    const auto found = client.head(from, stop);
-    return found && found->etag == etag;
-  };
   try {
-    return client.copy(from, to, etag, stop);
+    std::string made = client.copy(from, to, etag, stop);
+    if (s3::is_weak(etag)) require_version(client, from, etag, stop);
+    return made;
   } catch (const s3::StoreError& error) {
-    if (error.status() != 412 || !is_unchanged()) throw;
+    if (error.status() != s3::kChangedStatus) throw;
+    require_version(client, from, etag, stop);
   }
   std::string made = client.copy(from, to, "", stop);
-  if (!is_unchanged()) throw IoError(fmt::format("'{}' has changed while it was copied", from.shown()));
+  require_version(client, from, etag, stop);
   return made;
 }
 
@@ -251,9 +259,10 @@ void copy_in_store(const std::shared_ptr<CopyRun>& run, const CopyItem& item) {
         (*parts)[index] = run->client->copy_part(from, etag, offset, std::min(part_size, size - offset), to,
                                                  id, static_cast<int>(index) + 1, run->options.stop);
       },
-      [run, item, to, id, parts, size](std::exception_ptr error) {
+      [run, item, from, etag, to, id, parts, size](std::exception_ptr error) {
         try {
           if (error) std::rethrow_exception(error);
+          if (s3::is_weak(etag)) require_version(*run->client, from, etag, run->options.stop);
           run->client->complete(to, id, *parts, run->options.stop);
           return run->arrived(size, false, run->options.verify == Verify::kSize);
         } catch (...) {

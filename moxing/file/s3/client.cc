@@ -7,6 +7,7 @@
 #include <set>
 
 #include "moxing/file/s3/digest.h"
+#include "moxing/file/s3/etag.h"
 #include "moxing/file/s3/internal/call.h"
 #include "moxing/file/s3/store_error.h"
 #include "moxing/file/s3/uri.h"
@@ -24,7 +25,7 @@ int64_t number_in(const std::string& text, int64_t otherwise) {
 ObjectInfo info_of(const HttpResponse& response, const std::string& shown) {
   ObjectInfo info;
   info.size = number_in(response.header("content-length"), -1);
-  info.etag = without_quotes(response.header("etag"));
+  info.etag = parse_etag_text(response.header("etag"));
   info.mtime = parse_time(response.header("last-modified"));
   info.part_size = number_in(response.header("x-amz-meta-mox-part-size"), 0);
   info.encrypted = response.header("x-amz-server-side-encryption") == "aws:kms" ||
@@ -44,22 +45,15 @@ bool fits_xml(const std::string& key) {
 // A body that is not the object's costs another request, a few times; then the object itself is damaged.
 constexpr int kMostReadings = 3;
 
+// A refusal may be longer than what was asked for.
+constexpr int64_t kLongestRefusal = 64 << 10;
+
 }  // namespace
 
 std::string etag_of_parts(const std::vector<std::string>& md5s) {
   std::string all;
   for (const std::string& md5 : md5s) all += md5;
   return fmt::format("{}-{}", hex(md5(all)), md5s.size());
-}
-
-StoreError changed_object(const std::string& shown, const std::string& before, const std::string& now) {
-  return StoreError(
-      fmt::format(
-          "'{}' has changed while it was read: its ETag was {} and is {} now. What was read before is "
-          "of the former content: begin again (a training: from its last checkpoint), and replace "
-          "objects only while nothing reads them",
-          shown, before, now),
-      kChangedStatus, "PreconditionFailed");
 }
 
 bool is_md5(const std::string& etag) { return etag.size() == 32 && from_hex(etag).size() == 16; }
@@ -114,17 +108,46 @@ std::string Client::get(const ObjectName& object, int64_t most_bytes, ObjectInfo
   }
 }
 
+std::string Client::get_same(const ObjectName& object, const ObjectInfo& known, ObjectInfo* info,
+                             std::stop_token stop) {
+  const auto look = [&] {
+    auto found = head(object, stop);
+    if (!found) throw NotFound(fmt::format("'{}' was removed while it was read", object.shown()));
+    return *std::move(found);
+  };
+  const auto require_same = [&](const std::string& etag, int64_t size) {
+    if (!known.etag.empty() && !same_version(etag, known.etag))
+      throw changed_object(object.shown(), known.etag, etag);
+    if (size != known.size) throw changed_size(object.shown(), known.size, size);
+  };
+  ObjectInfo arrived;
+  std::string content;
+  try {
+    content = get(object, std::max(known.size, kLongestRefusal), &arrived, stop);
+  } catch (const StoreError& error) {
+    if (error.code() != kTooLongCode) throw;
+    const ObjectInfo now = look();
+    require_same(now.etag, now.size);
+    throw;
+  }
+  // An answer without an ETag does not say whose it is; the object itself does.
+  const bool is_silent = arrived.etag.empty() && !known.etag.empty();
+  require_same(is_silent ? look().etag : arrived.etag, static_cast<int64_t>(content.size()));
+  if (info) *info = std::move(arrived);
+  return content;
+}
+
 std::string Client::get_range(const ObjectName& object, int64_t offset, int64_t length,
                               const std::string& etag, std::stop_token stop) {
   Call call{.operation = "GetObject", .method = "GET", .object = object};
   call.headers = {{"range", fmt::format("bytes={}-{}", offset, offset + length - 1)}};
-  if (!etag.empty()) call.headers.emplace_back("if-match", '"' + etag + '"');
-  call.most_bytes = length;
+  if (is_condition(etag)) call.headers.emplace_back("if-match", etag_text(etag));
+  call.most_bytes = std::max(length, kLongestRefusal);
   // Says it if the object is another one now.
   const auto require_unchanged = [&] {
     const auto now = head(object, stop);
     if (!now) throw NotFound(fmt::format("'{}' was removed while it was read", object.shown()));
-    if (now->etag != etag) throw changed_object(object.shown(), etag, now->etag);
+    if (!same_version(now->etag, etag)) throw changed_object(object.shown(), etag, now->etag);
   };
   for (int reading = 1;; ++reading) {
     HttpResponse response;
@@ -136,11 +159,12 @@ std::string Client::get_range(const ObjectName& object, int64_t offset, int64_t 
       throw;
     }
     const std::string range = response.header("content-range"),
-                      arrived = without_quotes(response.header("etag"));
+                      arrived = parse_etag_text(response.header("etag"));
     const bool whole =
         response.status == 200 && offset == 0;  // a store may ignore a range that is everything
-    const bool of_another = !etag.empty() && !arrived.empty() && arrived != etag;
-    if (of_another) require_unchanged();
+    const bool of_another = !etag.empty() && !arrived.empty() && !same_version(arrived, etag);
+    // Where neither a condition was sent nor an ETag has come, the object itself says it.
+    if (of_another || (arrived.empty() && is_weak(etag))) require_unchanged();
     if (static_cast<int64_t>(response.body.size()) != length ||
         (!whole && (response.status != 206 ||
                     !range.starts_with(fmt::format("bytes {}-{}/", offset, offset + length - 1)))))
@@ -161,7 +185,7 @@ std::string Client::put(const ObjectName& object, std::string_view body, const s
   call.success_may_be_error = true;
   for (int sending = 1;; ++sending) {
     const HttpResponse response = send(call, stop);
-    const std::string etag = without_quotes(response.header("etag"));
+    const std::string etag = parse_etag_text(response.header("etag"));
     const bool comparable = is_md5(etag) && response.header("x-amz-server-side-encryption") != "aws:kms";
     if (!comparable || etag == hex(md5)) return etag;
     if (sending == kMostReadings)
@@ -242,7 +266,7 @@ std::string Client::copy(const ObjectName& from, const ObjectName& to, const std
                          std::stop_token stop) {
   Call call{.operation = "CopyObject", .method = "PUT", .object = to};
   call.headers = {{"x-amz-copy-source", "/" + from.bucket + "/" + percent_encode(from.key, true)}};
-  if (!etag.empty()) call.headers.emplace_back("x-amz-copy-source-if-match", '"' + etag + '"');
+  if (is_condition(etag)) call.headers.emplace_back("x-amz-copy-source-if-match", etag_text(etag));
   call.success_may_be_error = true;
   return parse_etag(send(call, stop).body);
 }

@@ -33,7 +33,7 @@ struct ObjectName {
 
 struct ObjectInfo {
   int64_t size = 0;
-  std::string etag;  // without quotes
+  std::string etag;  // as etag.h says
   std::chrono::system_clock::time_point mtime{};
   int64_t part_size = 0;    // of an upload in parts by this client; 0: unknown
   bool encrypted = false;   // by a key service: the ETag is no MD5 then
@@ -62,6 +62,10 @@ class Client {
   // The whole object, which must not be longer than `most_bytes`; checked against an ETag that is an MD5.
   std::string get(const ObjectName& object, int64_t most_bytes, ObjectInfo* info = nullptr,
                   std::stop_token stop = {});
+  // The same of one that was looked at before: changed_object or changed_size (store_error.h) if it no longer
+  // has this size and this ETag ("" for any).
+  std::string get_same(const ObjectName& object, const ObjectInfo& known, ObjectInfo* info = nullptr,
+                       std::stop_token stop = {});
   // `length` > 0 bytes; changed_object (store_error.h) if the object no longer has this ETag ("" for any).
   std::string get_range(const ObjectName& object, int64_t offset, int64_t length, const std::string& etag,
                         std::stop_token stop = {});
@@ -82,7 +86,8 @@ class Client {
   Listing list_some(const std::string& bucket, const std::string& prefix, const std::string& delimiter,
                     int most, std::stop_token stop = {});
 
-  // Within the store; `etag`: what the source must still have. Returns the ETag of the copy. At most 5 GiB.
+  // Within the store; `etag`: what the source must still have, if it is strong. Returns the ETag of the copy.
+  // At most 5 GiB.
   std::string copy(const ObjectName& from, const ObjectName& to, const std::string& etag,
                    std::stop_token stop = {});
 

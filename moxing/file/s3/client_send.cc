@@ -213,7 +213,7 @@ HttpResponse Client::send(const Call& call, std::stop_token stop) {
         throw StoreError(without_secrets(fmt::format("{} of '{}' failed: {} (attempt {} of {})",
                                                      call.operation, call.object.shown(),
                                                      printable(error.what()), attempt, options_.attempts)),
-                         0, "");
+                         0, error.too_long() ? kTooLongCode : "");
     }
     ++repeated_;
   }

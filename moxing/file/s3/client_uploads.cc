@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "moxing/file/s3/digest.h"
+#include "moxing/file/s3/etag.h"
 #include "moxing/file/s3/internal/call.h"
 #include "moxing/file/s3/store_error.h"
 #include "moxing/file/s3/uri.h"
@@ -28,7 +29,7 @@ Part Client::upload_part(const ObjectName& object, const std::string& upload, in
   constexpr int kMostSendings = 3;
   for (int sending = 1;; ++sending) {
     const HttpResponse response = send(call, stop);
-    Part part{number, static_cast<int64_t>(body.size()), md5, without_quotes(response.header("etag"))};
+    Part part{number, static_cast<int64_t>(body.size()), md5, parse_etag_text(response.header("etag"))};
     if (part.etag.empty())
       throw DataError(fmt::format("the store gives no ETag to part {} of '{}'", number, object.shown()));
     if (!is_md5(part.etag) || part.etag == hex(md5) ||
@@ -47,7 +48,7 @@ Part Client::copy_part(const ObjectName& from, const std::string& etag, int64_t 
   call.query = {{"partNumber", std::to_string(number)}, {"uploadId", upload}};
   call.headers = {{"x-amz-copy-source", "/" + from.bucket + "/" + percent_encode(from.key, true)},
                   {"x-amz-copy-source-range", fmt::format("bytes={}-{}", offset, offset + length - 1)}};
-  if (!etag.empty()) call.headers.emplace_back("x-amz-copy-source-if-match", '"' + etag + '"');
+  if (is_condition(etag)) call.headers.emplace_back("x-amz-copy-source-if-match", etag_text(etag));
   call.success_may_be_error = true;
   return {number, length, {}, parse_etag(send(call, stop).body)};
 }

@@ -6,6 +6,7 @@
 #include <ctime>
 #include <pugixml.hpp>
 
+#include "moxing/file/s3/etag.h"
 #include "moxing/file/s3/uri.h"
 #include "runtime/base/error.h"
 
@@ -58,12 +59,6 @@ struct Parsed {
 
 }  // namespace
 
-std::string without_quotes(std::string_view etag) {
-  if (etag.starts_with("W/")) etag.remove_prefix(2);
-  if (etag.size() >= 2 && etag.front() == '"' && etag.back() == '"') etag = etag.substr(1, etag.size() - 2);
-  return std::string(etag);
-}
-
 std::chrono::system_clock::time_point parse_time(std::string_view text) {
   std::tm parts{};
   const std::string copy(text);
@@ -95,7 +90,8 @@ Listing parse_listing(std::string_view xml) {
   for (const pugi::xml_node& child : parsed.root.children()) {
     if (name_is(child, "Contents")) {
       ListedObject object{name_in(child, "Key"), number_of(child, "Size"),
-                          without_quotes(text_of(child, "ETag")), parse_time(text_of(child, "LastModified"))};
+                          parse_etag_text(text_of(child, "ETag")),
+                          parse_time(text_of(child, "LastModified"))};
       if (object.key.empty()) throw DataError("the store's listing has an object without a key");
       listing.objects.push_back(std::move(object));
     } else if (name_is(child, "CommonPrefixes")) {
@@ -121,7 +117,7 @@ std::string parse_upload_id(std::string_view xml) {
 std::string parse_etag(std::string_view xml) {
   const Parsed parsed(xml);
   parsed.require_root({"CompleteMultipartUploadResult", "CopyObjectResult", "CopyPartResult"});
-  std::string etag = without_quotes(text_of(parsed.root, "ETag"));
+  std::string etag = parse_etag_text(text_of(parsed.root, "ETag"));
   if (etag.empty()) throw DataError("the store's answer has no ETag");
   return etag;
 }
@@ -135,7 +131,7 @@ PartListing parse_parts(std::string_view xml) {
     const int64_t number = number_of(child, "PartNumber");
     if (number < 1 || number > 10'000) throw DataError("the store's listing has a part whose number is none");
     listing.parts.push_back(
-        {static_cast<int>(number), number_of(child, "Size"), without_quotes(text_of(child, "ETag"))});
+        {static_cast<int>(number), number_of(child, "Size"), parse_etag_text(text_of(child, "ETag"))});
   }
   if (is_true(parsed.root, "IsTruncated")) {
     const int64_t next = number_of(parsed.root, "NextPartNumberMarker");
@@ -178,8 +174,8 @@ std::vector<KeptKey> parse_delete_result(std::string_view xml) {
 std::string complete_document(const std::vector<ListedPart>& parts) {
   std::string text = "<CompleteMultipartUpload>";
   for (const ListedPart& part : parts)
-    text +=
-        fmt::format("<Part><PartNumber>{}</PartNumber><ETag>\"{}\"</ETag></Part>", part.number, part.etag);
+    text += fmt::format("<Part><PartNumber>{}</PartNumber><ETag>{}</ETag></Part>", part.number,
+                        etag_text(part.etag));
   return text + "</CompleteMultipartUpload>";
 }
 

@@ -18,7 +18,7 @@ StoreRefusal parse_refusal(std::string_view xml);
 struct ListedObject {
   std::string key;
   int64_t size = 0;
-  std::string etag;  // without quotes
+  std::string etag;  // as etag.h says
   std::chrono::system_clock::time_point mtime{};
 };
 struct Listing {
@@ -33,7 +33,7 @@ Listing parse_listing(std::string_view xml);
 // <InitiateMultipartUploadResult>: the id of the upload.
 std::string parse_upload_id(std::string_view xml);
 
-// <CompleteMultipartUploadResult>, <CopyObjectResult> or <CopyPartResult>: the ETag without quotes. Such an
+// <CompleteMultipartUploadResult>, <CopyObjectResult> or <CopyPartResult>: the ETag, as etag.h says. Such an
 // answer has status 200 even if it is an <Error>; see parse_refusal.
 std::string parse_etag(std::string_view xml);
 
@@ -70,7 +70,5 @@ std::string delete_document(const std::vector<std::string>& keys);
 
 // "2026-01-31T12:00:00.000Z" and "Sat, 31 Jan 2026 12:00:00 GMT"; the epoch for anything else.
 std::chrono::system_clock::time_point parse_time(std::string_view text);
-
-std::string without_quotes(std::string_view etag);
 
 }  // namespace mox::file::s3

@@ -139,7 +139,7 @@ HttpResponse HttpClient::perform(const HttpRequest& request, std::stop_token sto
   loop_->run(transfer, stop);
   if (transfer.result == CURLE_OK) return std::move(transfer.response);
   if (transfer.result == CURLE_ABORTED_BY_CALLBACK) throw Cancelled("the transfer was cancelled");
-  throw TransportError(transfer.failure, transfer.worth_repeating());
+  throw TransportError(transfer.failure, transfer.worth_repeating(), transfer.too_long);
 }
 
 }  // namespace mox::file::s3

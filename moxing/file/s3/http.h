@@ -47,12 +47,13 @@ struct HttpResponse {
 // long.
 class TransportError : public IoError {
  public:
-  TransportError(const std::string& text, bool worth_repeating)
-      : IoError(text), worth_repeating_(worth_repeating) {}
+  TransportError(const std::string& text, bool worth_repeating, bool too_long = false)
+      : IoError(text), worth_repeating_(worth_repeating), too_long_(too_long) {}
   bool worth_repeating() const { return worth_repeating_; }  // not for a certificate that is not trusted
+  bool too_long() const { return too_long_; }                // more than most_bytes came
 
  private:
-  bool worth_repeating_;
+  bool worth_repeating_, too_long_;
 };
 
 class HttpClient {

@@ -1,6 +1,7 @@
 // What a store has refused.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "runtime/base/error.h"
@@ -24,8 +25,14 @@ class StoreError : public IoError {
 // The status of a StoreError about an object that is not the one that was opened any more.
 inline constexpr int kChangedStatus = 412;
 
-// An object had the ETag `before` when it was first looked at, and has `now`. `shown` names it.
+// The code of a StoreError about an answer that was longer than anybody wanted it.
+inline constexpr const char* kTooLongCode = "AnswerTooLong";
+
+// An object had the ETag `before` when it was first looked at, and has `now` ("": none is given). `shown`
+// names it.
 StoreError changed_object(const std::string& shown, const std::string& before, const std::string& now);
+// The same of one that has another size, and no other ETag.
+StoreError changed_size(const std::string& shown, int64_t before, int64_t now);
 
 // A transfer was ended because its caller wants no more of it.
 class Cancelled : public IoError {

@@ -7,6 +7,7 @@
 
 #include "moxing/file/internal/object_name.h"
 #include "moxing/file/internal/url.h"
+#include "moxing/file/s3/etag.h"
 #include "moxing/file/s3/store_error.h"
 #include "moxing/file/store_client.h"
 #include "moxing/file/streams/internal/stream_buffer.h"
@@ -32,6 +33,11 @@ int64_t next_set() {
 std::string listed_etag(const s3::ObjectName& object, const std::stop_token& stop) {
   const s3::Listing listing = store_client()->list_some(object.bucket, object.key, "", 1, stop);
   return listing.objects.empty() || listing.objects[0].key != object.key ? "" : listing.objects[0].etag;
+}
+
+std::string present_etag(const s3::ObjectName& object, const std::stop_token& stop) {
+  const auto found = store_client()->head(object, stop);
+  return found ? found->etag : "";
 }
 
 }  // namespace
@@ -60,19 +66,26 @@ struct StreamedObjects::Versions {
             }};
   }
 
-  // Throws if `arrived` is not the ETag that the object had; notes it if none is known.
+  // Throws if `arrived` ("": the answer had none) is not the ETag that the object had; notes it if none is
+  // known.
   void require_known(size_t index, const s3::ObjectName& object, const std::string& arrived,
                      const std::stop_token& stop) {
     std::unique_lock lock(mutex);
     const std::string known = etags[index];
-    if (known == arrived) return;
-    if (!known.empty()) {
-      if (!is_listed[index]) throw s3::changed_object(object.shown(), known, arrived);
-      // Some stores list an object that was uploaded in parts with another ETag than they send it with.
-      lock.unlock();
-      if (listed_etag(object, stop) != known) throw s3::changed_object(object.shown(), known, arrived);
-      lock.lock();
+    const bool listed = is_listed[index];
+    lock.unlock();
+    if (s3::same_version(known, arrived)) return;
+    if (!known.empty() && (listed || arrived.empty())) {
+      // Some stores list an object that was uploaded in parts with another ETag than they send it with, and
+      // an answer without one does not say whose it is.
+      const std::string now = listed ? listed_etag(object, stop) : present_etag(object, stop);
+      if (!s3::same_version(now, known))
+        throw s3::changed_object(object.shown(), known, arrived.empty() ? now : arrived);
+    } else if (!known.empty()) {
+      throw s3::changed_object(object.shown(), known, arrived);
     }
+    if (arrived.empty()) return;
+    lock.lock();
     etags[index] = arrived;
     is_listed[index] = false;
   }

@@ -9,8 +9,6 @@
 namespace mox::testing_store {
 namespace {
 
-std::string in_quotes(const std::string& etag) { return '"' + etag + '"'; }
-
 std::string unquoted(std::string text) {
   std::erase(text, '"');
   return text;
@@ -155,6 +153,27 @@ void S3Server::set_lists_other_etags(bool another) {
   options_.lists_other_etags = another;
 }
 
+void S3Server::set_weak_etags(bool weak) {
+  const std::lock_guard lock(mutex_);
+  options_.weak_etags = weak;
+}
+void S3Server::set_same_etags(bool same) {
+  const std::lock_guard lock(mutex_);
+  options_.same_etags = same;
+}
+void S3Server::set_sends_etags(bool sends) {
+  const std::lock_guard lock(mutex_);
+  options_.sends_etags = sends;
+}
+
+std::string S3Server::written(const std::string& etag) const {
+  return (options_.weak_etags ? "W/\"" : "\"") + etag + '"';
+}
+
+bool S3Server::is_unmet(const std::string& condition, const std::string& etag) const {
+  return !condition.empty() && (options_.weak_etags || unquoted(condition) != etag);
+}
+
 void S3Server::count(const std::string& operation, int64_t bytes) {
   ++counts_[operation];
   received_ += bytes;
@@ -182,7 +201,7 @@ Parameters S3Server::metadata_of(const Call& call) {
 
 S3Server::Object S3Server::made_of(std::string content, const std::string& md5, const Call& call) const {
   Object object;
-  object.etag = hex_of(md5);
+  object.etag = options_.same_etags ? "one" : hex_of(md5);
   object.content = std::make_shared<const std::string>(std::move(content));
   object.mtime = std::time(nullptr) + options_.clock_skew_s;
   object.metadata = metadata_of(call);
@@ -252,14 +271,15 @@ Answer S3Server::get_object(const Call& call) {
   const auto found = objects.find(call.key);
   if (found == objects.end()) return refusal(404, "NoSuchKey");
   const Object& object = found->second;
-  const std::string wanted = unquoted(call.header("if-match"));
-  if (options_.hears_conditions && !wanted.empty() && wanted != object.etag)
+  if (options_.hears_conditions && is_unmet(call.header("if-match"), object.etag))
     return refusal(412, "PreconditionFailed");
   size_t first = 0;
   if (std::sscanf(call.header("range").c_str(), "bytes=%zu-", &first) == 1 && first >= object.content->size())
     return refusal(416, "InvalidRange");
   Answer answer{.content = object.content};
-  answer.headers = {{"ETag", in_quotes(object.etag)}, {"Last-Modified", http_time(object.mtime)}};
+  answer.headers = {{"Last-Modified", http_time(object.mtime)}};
+  if (options_.sends_etags || call.request.method == "HEAD")
+    answer.headers.emplace_back("ETag", written(object.etag));
   answer.headers.insert(answer.headers.end(), object.metadata.begin(), object.metadata.end());
   if (object.appendable) {
     answer.headers.emplace_back("x-obs-object-type", "Appendable");
@@ -277,7 +297,7 @@ Answer S3Server::put_object(const Call& call) {
   count("PutObject", static_cast<int64_t>(call.request.body.size()));
   Object object = made_of(std::string(call.request.body), call.body_md5, call);
   Answer answer;
-  answer.headers = {{"ETag", in_quotes(object.etag)}};
+  answer.headers = {{"ETag", written(object.etag)}};
   buckets_[call.bucket][call.key] = std::move(object);
   return answer;
 }
@@ -307,8 +327,8 @@ Answer S3Server::copy_object(const Call& call, Upload* upload) {
   if (bucket == buckets_.end()) return refusal(404, "NoSuchBucket");
   const auto found = bucket->second.find(source.substr(slash + 1));
   if (found == bucket->second.end()) return refusal(404, "NoSuchKey");
-  const std::string wanted = unquoted(call.header("x-amz-copy-source-if-match"));
-  if (!wanted.empty() && wanted != found->second.etag) return refusal(412, "PreconditionFailed");
+  if (is_unmet(call.header("x-amz-copy-source-if-match"), found->second.etag))
+    return refusal(412, "PreconditionFailed");
   std::string content = *found->second.content;
   size_t first = 0, last = 0;
   if (std::sscanf(call.header("x-amz-copy-source-range").c_str(), "bytes=%zu-%zu", &first, &last) == 2)
@@ -318,7 +338,7 @@ Answer S3Server::copy_object(const Call& call, Upload* upload) {
   object.metadata = found->second.metadata;
   Answer answer;
   const std::string name = upload ? "CopyPartResult" : "CopyObjectResult";
-  answer.body = "<" + name + ">" + element("ETag", in_quotes(object.etag)) + "</" + name + ">";
+  answer.body = "<" + name + ">" + element("ETag", written(object.etag)) + "</" + name + ">";
   if (upload)
     upload->parts[std::atoi(get(call.query, "partNumber").c_str())] = std::move(object);
   else

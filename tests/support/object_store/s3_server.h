@@ -31,7 +31,8 @@ class S3Server {
     bool refuses_anything = false;
     int64_t smallest_part = 5 << 20;
     int port = 0;
-    bool hears_conditions = true, lists_other_etags = false;
+    bool hears_conditions = true, lists_other_etags = false, weak_etags = false, same_etags = false;
+    bool sends_etags = true;
   };
   explicit S3Server(Options options);
   S3Server() : S3Server(Options{}) {}
@@ -54,6 +55,9 @@ class S3Server {
   void set_keys(Keys keys);
   void set_hears_conditions(bool hears);     // If-Match of a GET or HEAD; a store may ignore it
   void set_lists_other_etags(bool another);  // than it sends objects with, as of parts some stores do
+  void set_weak_etags(bool weak);            // W/"...", which no If-Match matches (RFC 9110, 13.1.1)
+  void set_same_etags(bool same);            // one for every content
+  void set_sends_etags(bool sends);  // in the answers of GET; those of HEAD and listings have them always
 
  private:
   struct Object {
@@ -93,6 +97,10 @@ class S3Server {
   Answer upload_call(const Call& call);
   Answer complete(const Call& call);
   void count(const std::string& operation, int64_t bytes = 0);
+  // As headers and documents have it.
+  std::string written(const std::string& etag) const;
+  // Whether a condition, as a header has it, is there, and names another ETag.
+  bool is_unmet(const std::string& condition, const std::string& etag) const;
   static Parameters metadata_of(const Call& call);
   // `md5` of the content, 16 bytes.
   Object made_of(std::string content, const std::string& md5, const Call& call) const;

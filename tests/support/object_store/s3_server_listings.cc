@@ -57,7 +57,7 @@ Answer S3Server::list_objects(const Call& call) {
     else
       content += "<Contents>" + element("Key", shown(name)) +
                  element("LastModified", iso_time(object.mtime)) +
-                 element("ETag", '"' + (options_.lists_other_etags ? "0" + object.etag : object.etag) + '"') +
+                 element("ETag", written(options_.lists_other_etags ? "0" + object.etag : object.etag)) +
                  element("Size", std::to_string(object.content->size())) + "</Contents>";
   }
   std::string head = element("Name", call.bucket) + element("Prefix", shown(prefix)) +
@@ -119,8 +119,8 @@ Answer S3Server::list_parts(const Call& call) {
     ++listed;
     last = number;
     content += "<Part>" + element("PartNumber", std::to_string(number)) +
-               element("ETag", '"' + part.etag + '"') +
-               element("Size", std::to_string(part.content->size())) + "</Part>";
+               element("ETag", written(part.etag)) + element("Size", std::to_string(part.content->size())) +
+               "</Part>";
   }
   std::string head = element("IsTruncated", more ? "true" : "false");
   if (more) head += element("NextPartNumberMarker", std::to_string(last));

@@ -32,7 +32,7 @@ Answer S3Server::upload_call(const Call& call) {
   count("UploadPart", static_cast<int64_t>(call.request.body.size()));
   Object part = made_of(std::string(call.request.body), call.body_md5, call);
   Answer answer;
-  answer.headers = {{"ETag", '"' + part.etag + '"'}};
+  answer.headers = {{"ETag", written(part.etag)}};
   found->second.parts[number] = std::move(part);
   return answer;
 }
@@ -49,10 +49,9 @@ Answer S3Server::complete(const Call& call) {
   int64_t first_part = 0, size_before = 0;
   for (const pugi::xml_node& listed : document.child("CompleteMultipartUpload").children("Part")) {
     const int number = listed.child("PartNumber").text().as_int();
-    std::string etag = listed.child_value("ETag");
-    std::erase(etag, '"');
     const auto part = upload.parts.find(number);
-    if (part == upload.parts.end() || part->second.etag != etag) return refusal(400, "InvalidPart");
+    if (part == upload.parts.end() || written(part->second.etag) != listed.child_value("ETag"))
+      return refusal(400, "InvalidPart");
     if (number <= last) return refusal(400, "InvalidPartOrder");
     if (count_of_parts && size_before < options_.smallest_part) return refusal(400, "EntityTooSmall");
     last = number;
@@ -70,7 +69,7 @@ Answer S3Server::complete(const Call& call) {
   const std::string etag = object.etag;
   buckets_[call.bucket][call.key] = std::move(object);
   uploads_.erase(id);
-  return {.body = "<CompleteMultipartUploadResult>" + element("ETag", '"' + etag + '"') +
+  return {.body = "<CompleteMultipartUploadResult>" + element("ETag", written(etag)) +
                   "</CompleteMultipartUploadResult>"};
 }
 

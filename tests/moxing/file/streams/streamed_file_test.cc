@@ -121,5 +121,14 @@ TEST_F(StreamedFileTest, AWrongEtagOnTheWayIsNoChange) {
   EXPECT_EQ(store_.proxy.faults_made(), 1);
 }
 
+TEST_F(StreamedFileTest, WeakEtagsTellOfAChange) {
+  store_.server.set_weak_etags(true);
+  const auto file = StreamedFile::open("s3://bucket/large");
+  EXPECT_EQ(bytes_at(*file, 3 * kMebibyte, 10), expected_at(3 * kMebibyte, 10));
+  store_.server.put("bucket", "large", random_bytes(5 << 20, 9));
+  EXPECT_THAT(message_of<IoError>([&] { bytes_at(*file, 4 * kMebibyte, 10); }),
+              testing::HasSubstr("'s3://bucket/large' has changed"));
+}
+
 }  // namespace
 }  // namespace mox::file

@@ -95,5 +95,34 @@ TEST_F(StreamedObjectsTest, MayBeListedWithAnotherEtagThanTheyAreSentWith) {
   EXPECT_THAT(message_of<IoError>([&] { objects.read(0, url(0)); }), testing::HasSubstr("has changed"));
 }
 
+// Their answers tell nothing then: the store is asked, and what is known stays known.
+TEST_F(StreamedObjectsTest, MayBeSentWithoutAnEtag) {
+  const StreamedObjects objects({stat(url(0)).etag, ""});
+  for (const int i : {0, 1}) EXPECT_EQ(*objects.read(i, url(i)), content(static_cast<unsigned>(i)));
+  store_.server.set_sends_etags(false);
+  forget();
+  for (const int i : {0, 1}) EXPECT_EQ(*objects.read(i, url(i)), content(static_cast<unsigned>(i)));
+  for (const int i : {0, 1}) {
+    const std::string before = stat(url(i)).etag;
+    put(i, 99);
+    forget();
+    store_.server.set_sends_etags(i == 0);
+    EXPECT_THAT(message_of<IoError>([&] { objects.read(i, url(i)); }),
+                testing::AllOf(testing::HasSubstr("'" + url(i) + "' has changed"), testing::HasSubstr(before),
+                               testing::HasSubstr(stat(url(i)).etag)));
+  }
+}
+
+TEST_F(StreamedObjectsTest, MayHaveWeakEtagsInSomeAnswers) {
+  const StreamedObjects objects({stat(url(0)).etag});
+  objects.read(0, url(0));
+  store_.server.set_weak_etags(true);
+  forget();
+  EXPECT_EQ(*objects.read(0, url(0)), content(0));
+  put(0, 99);
+  forget();
+  EXPECT_THAT(message_of<IoError>([&] { objects.read(0, url(0)); }), testing::HasSubstr("has changed"));
+}
+
 }  // namespace
 }  // namespace mox::file
