@@ -50,18 +50,26 @@ std::string hint_of_pattern(const std::string& url) {
   return url.find_first_of("*?[") == std::string::npos ? "" : " (`mox file ls` alone takes patterns)";
 }
 
-// Does it for each, also after one for which it cannot be done; the error at the end names all of those.
+// Does it for each, also after one that is not there or that it cannot be done to; the error at the end names
+// all of those. What else goes wrong is not the matter of one name: a store that is away would be waited for
+// as often as there are names.
 template <typename Do>
 void for_each_of(const std::vector<std::string>& urls, Do&& do_it) {
   std::string text;
-  for (const std::string& url : urls) {
-    const char* line = text.empty() ? "" : "\nmox: ";
+  const auto add = [&](const std::string& what) { text += (text.empty() ? "" : "\nmox: ") + what; };
+  for (size_t i = 0; i < urls.size(); ++i) {
     try {
-      do_it(url);
+      do_it(urls[i]);
     } catch (const NotFound& error) {
-      text += line + std::string(error.what()) + hint_of_pattern(url);
+      add(error.what() + hint_of_pattern(urls[i]));
+    } catch (const FailedPrecondition& error) {
+      add(error.what());
+    } catch (const InvalidArgument& error) {
+      add(error.what());
     } catch (const Error& error) {
-      text += line + std::string(error.what());
+      add(error.what());
+      if (i + 1 < urls.size()) add(fmt::format("{} more were not tried", urls.size() - i - 1));
+      break;
     }
   }
   if (!text.empty()) throw IoError(text);

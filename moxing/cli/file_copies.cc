@@ -123,16 +123,21 @@ void print_report(const Wanted& wanted, const file::CopyReport& report, double s
   }
 }
 
-// Where one file goes: "DIR/" and a directory that exists take it under its own name.
-std::string place_of_file(const Wanted& wanted) {
+// As many commands mean by it what they print.
+void require_place(const Wanted& wanted) {
   if (wanted.to == "-")
     throw InvalidArgument(
-        "'-' is no place for a file: `mox file cat` prints one, and './-' is a file of that name");
+        "'-' is no place for files: `mox file cat` prints one, and './-' is a name of this directory");
+}
+
+// Where one file goes: "DIR/" and a directory that exists take it under its own name.
+std::string place_of_file(const Wanted& wanted) {
   if (!wanted.to.ends_with('/') && !file::is_directory(wanted.to)) return wanted.to;
   return wanted.to + (wanted.to.ends_with('/') ? "" : "/") + wanted.from.substr(wanted.from.rfind('/') + 1);
 }
 
 void run_move(const Wanted& wanted) {
+  require_place(wanted);
   const Clock::time_point begin = Clock::now();
   const StopOnSignal stop;
   file::CopyReport report;
@@ -148,6 +153,7 @@ void run_move(const Wanted& wanted) {
 }
 
 void run_copy(const Wanted& wanted, bool synchronises) {
+  require_place(wanted);
   const Clock::time_point begin = Clock::now();
   const StopOnSignal stop;
   file::SyncReport report;

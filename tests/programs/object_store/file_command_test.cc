@@ -72,6 +72,22 @@ TEST_F(FileCommand, ForEachOfSeveralAndSaysWhatFailed) {
   EXPECT_EQ(store_.server.keys("bucket"), std::vector<std::string>{"b"});
 }
 
+// What is not the matter of one name is the matter of all: a store that is away would be waited for once a
+// name.
+TEST_F(FileCommand, AsksAStoreThatRefusesForOneOfSeveral) {
+  testing_store::Keys other;
+  other.secret = "another";
+  store_.server.set_keys(other);
+  for (const char* verb : {"cat", "rm"}) {
+    const ProcessResult result =
+        mox({verb, directory_.file("none"), "s3://bucket/a", "s3://bucket/b", "s3://bucket/c"});
+    EXPECT_EQ(result.status, 1);
+    EXPECT_THAT(result.err,
+                testing::AllOf(HasSubstr("none'"), HasSubstr("'s3://bucket/a'"), Not(HasSubstr("bucket/b'")),
+                               Not(HasSubstr("bucket/c'")), HasSubstr("2 more were not tried")));
+  }
+}
+
 TEST_F(FileCommand, MovesAFileIntoADirectory) {
   directory_.write("here/x", "");
   store_.server.put("bucket", "a", "content");
@@ -83,7 +99,7 @@ TEST_F(FileCommand, MovesAFileIntoADirectory) {
 
 TEST_F(FileCommand, SlipsAreNamed) {
   directory_.write("a", "content");
-  const std::string here = directory_.file("a");
+  const std::string here = directory_.file("a"), tree = directory_.file("tree");
   const auto refused = [&](const Words& words, const char* part) {
     const ProcessResult result = mox(words);
     EXPECT_EQ(result.status, 1);
@@ -91,7 +107,14 @@ TEST_F(FileCommand, SlipsAreNamed) {
   };
   refused({"cp", here, "s3:bucket/a"}, "no slash where 's3://' has two");
   refused({"cp", here, "s3//bucket/a"}, "no colon where 's3://' has one");
-  refused({"cp", here, "-"}, "`mox file cat` prints one");
+  directory_.write("tree/a", "content");
+  for (const Words& words : {Words{"cp", here, "-"}, Words{"mv", here, "-"}, Words{"cp", "-r", tree, "-"},
+                             Words{"mv", tree, "-"}, Words{"sync", tree, "-"}})
+    refused(words, "`mox file cat` prints one");
+  EXPECT_FALSE(fs::exists("-"));
+  EXPECT_EQ(mox({"sync", tree, directory_.file("-")}).status, 0);
+  EXPECT_TRUE(fs::exists(directory_.file("-/a")));
+  EXPECT_TRUE(fs::exists(tree + "/a"));
   refused({"cpp", here, "s3://bucket/a"}, "there is no command 'mox file cpp'; there are ls, cat, ");
   for (const char* verb : {"ls", "cat", "stat", "du", "rm"})
     refused({verb, "s3://nobucket/x"}, "there is no bucket 'nobucket'");
