@@ -19,35 +19,64 @@ std::string_view flag_name(std::string_view argument) {
   return argument.substr(0, argument.find('='));
 }
 
-// Without the value, which may be a secret's: of a flag whose name is mistyped, or a secret's second word.
-[[noreturn]] void throw_unknown(const std::string& whole, const ConfigStore& store, bool gives_secret) {
-  const std::string argument = whole.substr(0, whole.find('='));
+// Of an argument that belongs to no flag: not the value, which may be a secret's whose name is mistyped, and
+// not what an @ follows, which may be the rest of an address that the shell has cut.
+std::string shown_argument(const std::string& argument) {
+  const std::string name = argument.starts_with('-') ? argument.substr(0, argument.find('=')) : argument;
+  const size_t at = name.rfind('@');
+  return at == std::string::npos ? name.substr(0, name.find('='))
+                                 : std::string(file::kMask) + name.substr(at);
+}
+
+[[noreturn]] void throw_unknown(const std::string& argument, const ConfigStore& store, bool gives_secret) {
   if (!argument.starts_with('-')) {
     throw ConfigError(fmt::format(
         "command line: '{}' belongs to no flag; write --flag=value (a bool takes its value after '=' only).",
-        gives_secret ? file::kMask : argument));
+        gives_secret ? std::string(file::kMask) : shown_argument(argument)));
   }
   std::string_view name = flag_name(argument);
   if (name.starts_with("no-")) name.remove_prefix(3);
-  throw ConfigError(fmt::format("command line: unknown flag '{}'; {} (--help lists all).", argument,
+  throw ConfigError(fmt::format("command line: unknown flag '{}'; {} (--help lists all).",
+                                shown_argument(argument),
                                 nearest_option_text("flag", "--", name, store.names())));
+}
+
+using OptionsByName = std::map<std::string, const Option*, std::less<>>;
+
+// Whether it is a flag, with a value behind '=' or without, and not something that belongs to none.
+bool is_known_flag(const std::string& argument, const OptionsByName& options) {
+  if (argument == "-h" || argument == "--help" || argument == "--version") return true;
+  if (!argument.starts_with("--")) return false;
+  const std::string_view name = flag_name(argument);
+  if (options.contains(name)) return true;
+  const auto positive = name.starts_with("no-") ? options.find(name.substr(3)) : options.end();
+  return positive != options.end() && positive->second->type == OptionType::kBool;
 }
 
 // The arguments with every value that follows "--flag" or "--flag=" checked to be there: CLI11 would take the
 // next flag for the value.
 std::vector<std::string> with_values_in_place(const std::vector<std::string>& arguments,
                                               const ConfigStore& store) {
-  std::map<std::string, OptionType, std::less<>> types;
-  for (const Setting& setting : store.settings()) types.emplace(setting.option.name, setting.option.type);
+  OptionsByName options;
+  for (const Setting& setting : store.settings()) options.emplace(setting.option.name, &setting.option);
   std::vector<std::string> checked;
+  std::string secret;  // the flag before, if it is one
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
+    if (!secret.empty() && !is_known_flag(argument, options))
+      throw ConfigError(fmt::format(
+          "command line: what follows the value of --{} belongs to no flag; it is not shown, since "
+          "it may be a part of that secret. Put a text with spaces in quotes.",
+          secret));
     checked.push_back(argument);
+    secret.clear();
     if (!argument.starts_with("--")) continue;
     const std::string_view name = flag_name(argument);
-    const auto found = types.find(name);
-    if (found == types.end()) continue;
-    if (found->second == OptionType::kBool) {
+    const auto found = options.find(name);
+    if (found == options.end()) continue;
+    const Option& option = *found->second;
+    if (option.secret) secret = name;
+    if (option.type == OptionType::kBool) {
       if (argument.ends_with('=') && argument.size() == name.size() + 3) {
         throw ConfigError(fmt::format("command line: {} expects true or false, got ''.", name));
       }

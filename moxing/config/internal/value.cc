@@ -146,8 +146,8 @@ OptionValue parse_typed(const Option& option, const WrittenValue& written) {
 void require_unmasked(const Option& option, const std::string& text, const std::string& where) {
   if (option.secret || !file::is_masked_address(text)) return;
   throw ConfigError(
-      fmt::format("{}: {} is '{}', where the name and the password before the @ were left out as "
-                  "it was written down; give the whole address.",
+      fmt::format("{}: {} is '{}', where what says who asks (before the @, or in the query) was left out "
+                  "as it was written down; give the whole address.",
                   where, option.name, file::masked_address(text)));
 }
 

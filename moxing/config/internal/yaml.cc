@@ -5,6 +5,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -28,6 +29,8 @@ constexpr int kMostValues = 20'000;
 
 // Maps that `<<` brings in, those inside of others included: an alias may hold itself.
 constexpr int kMostMerged = 1000;
+
+constexpr std::string_view kCoreTag = "tag:yaml.org,2002:";  // what !! stands for
 
 constexpr std::string_view kMergeKey = "<<";
 constexpr std::string_view kHolderPrefix = "x-";  // of sections that are there for `<<` alone
@@ -57,30 +60,45 @@ std::string read_configuration_file(const std::string& path) {
   }
 }
 
-// Counts what a text holds before it is kept, for each value takes some hundred bytes.
-class ValueCounter : public YAML::EventHandler {
+// Looks at a text before it is kept: counts its values, for each takes some hundred bytes, and refuses tags
+// that would be lost, and the value with them: `key: !word`.
+class ContentCheck : public YAML::EventHandler {
  public:
-  explicit ValueCounter(const std::string& path) : path_(path) {}
+  explicit ContentCheck(const std::string& path) : path_(path) {}
 
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { count(mark); }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { count(mark); }
-  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t, const std::string&) override {
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t, const std::string&) override {
     count(mark);
+    check_tag(mark, tag, {"str", "int", "float", "bool"});
   }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
                        YAML::EmitterStyle::value) override {
     count(mark);
+    check_tag(mark, tag, {"seq"});
   }
   void OnSequenceEnd() override {}
-  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
                   YAML::EmitterStyle::value) override {
     count(mark);
+    check_tag(mark, tag, {"map"});
   }
   void OnMapEnd() override {}
 
  private:
+  // Without the tag in the message: it may be a secret that begins with '!'.
+  void check_tag(const YAML::Mark& mark, std::string_view tag,
+                 std::initializer_list<std::string_view> known) const {
+    if (tag.empty() || tag == "?" || tag == "!") return;  // none, or what quotes are
+    if (tag.starts_with(kCoreTag) && std::ranges::find(known, tag.substr(kCoreTag.size())) != known.end())
+      return;
+    throw ConfigError(
+        fmt::format("{}:{}: a word behind '!' is a tag in YAML, and this one has no meaning here; put a text "
+                    "that begins with '!' in quotes.",
+                    path_, mark.line + 1));
+  }
   void count(const YAML::Mark& mark) {
     if (++values_ > kMostValues)
       throw ConfigError(fmt::format(
@@ -101,7 +119,7 @@ class YamlReader {
     // line break, and swallows the keys below it. A comment behind the last line makes it see the mistake.
     content += content.ends_with('\n') ? "#" : "\n#";
     try {
-      count_values(content);
+      check_content(content);
       const std::vector<YAML::Node> documents = YAML::LoadAll(content);
       if (documents.size() > 1) {
         throw ConfigError(fmt::format("{}: the file holds {} YAML documents (separated by ---); keep one.",
@@ -123,11 +141,11 @@ class YamlReader {
   }
 
  private:
-  void count_values(const std::string& content) const {
+  void check_content(const std::string& content) const {
     std::istringstream stream(content);
     YAML::Parser parser(stream);
-    ValueCounter counter(path_);
-    while (parser.HandleNextDocument(counter)) continue;
+    ContentCheck check(path_);
+    while (parser.HandleNextDocument(check)) continue;
   }
 
   std::string at(const YAML::Mark& mark) const {
@@ -223,11 +241,7 @@ class YamlReader {
       used_.push_back(node);
       return read_section(name, node);
     }
-    if (!setting) {
-      throw ConfigError(fmt::format("{}: unknown key '{}'; {} (--help lists all).", at(mark),
-                                    name.substr(0, 100),
-                                    nearest_option_text("key", "", name, store_->names())));
-    }
+    if (!setting) throw_unknown_key(name, mark);
     if (setting->option.command_line_only) {
       throw ConfigError(
           fmt::format("{}: '{}' can only be given on the command line; remove this line.", at(mark), name));
@@ -246,6 +260,24 @@ class YamlReader {
     setting->written_at = at(mark);
   }
 
+  // Without what follows a name, which may be a secret: `key:secret` is a key as a whole.
+  [[noreturn]] void throw_unknown_key(const std::string& key, const YAML::Mark& mark) const {
+    constexpr size_t kLongest = 100;
+    const auto is_of_no_name = [](char c) {
+      return c >= 0 && !std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '.' && c != '-';
+    };
+    const std::string name(key.begin(), std::ranges::find_if(key, is_of_no_name));
+    if (name == key)
+      throw ConfigError(fmt::format("{}: unknown key '{}'; {} (--help lists all).", at(mark),
+                                    name.substr(0, kLongest),
+                                    nearest_option_text("key", "", name, store_->names())));
+    throw ConfigError(fmt::format("{}: unknown key '{}...', whose rest is not shown; {} (--help lists all).",
+                                  at(mark), name.substr(0, kLongest),
+                                  store_->find(name)
+                                      ? fmt::format("write '{}: VALUE', with a space behind the colon", name)
+                                      : nearest_option_text("key", "", name, store_->names())));
+  }
+
   [[noreturn]] void throw_not_a_section(const std::string& name, const YAML::Mark& mark) {
     std::string keys;
     for (const std::string& key : store_->keys_of(name)) keys += (keys.empty() ? "" : ", ") + key;
@@ -259,7 +291,7 @@ class YamlReader {
     WrittenValue written{.where = at(node.Mark())};
     if (node.IsScalar()) {
       written.text = node.Scalar();
-      written.quoted = node.Tag() == "!" || node.Tag() == "tag:yaml.org,2002:str";
+      written.quoted = node.Tag() == "!" || node.Tag() == std::string(kCoreTag) + "str";
     } else if (node.IsSequence()) {
       written.kind = WrittenValue::Kind::kList;
       if (!inside_a_list) {

@@ -39,8 +39,8 @@ Url parse_remote(std::string_view text, std::string scheme, std::string_view res
   require_bucket(url.bucket, text);
   if (slash != std::string_view::npos) url.path = rest.substr(slash + 1);
   if (url.path.size() > 1024)
-    throw InvalidArgument(fmt::format("the key of 's3://{}/{}...' has {} bytes; a store takes at most 1024",
-                                      url.bucket, url.path.substr(0, 60), url.path.size()));
+    throw InvalidArgument(fmt::format("the key of '{}...' has {} bytes; a store takes at most 1024",
+                                      masked_address(text).substr(0, 80), url.path.size()));
   return url;
 }
 
@@ -48,22 +48,24 @@ Url parse_remote(std::string_view text, std::string scheme, std::string_view res
 
 Url parse_url(std::string_view text) {
   if (text.empty()) throw InvalidArgument("the name of a file is empty; expected a path or s3://BUCKET/KEY");
-  if (text.find('\0') != std::string_view::npos)
+  if (text.find('\0') != std::string_view::npos) {
+    const std::string shown = masked_address(text);  // of the whole: an @ may follow the zero byte
     throw InvalidArgument(
-        fmt::format("the name '{}...' of a file has a zero byte in it", text.substr(0, text.find('\0'))));
+        fmt::format("the name '{}...' of a file has a zero byte in it", shown.substr(0, shown.find('\0'))));
+  }
   const size_t colon = text.find(':');
   const std::string scheme = colon == std::string_view::npos ? "" : scheme_of(text, colon);
   const std::string_view rest = colon == std::string_view::npos ? text : text.substr(colon + 1);
   const bool store = scheme == "s3" || scheme == "obs";
   if (scheme.empty() || !rest.starts_with("//")) {
     if (store)
-      throw InvalidArgument(fmt::format("'{}' has {} where '{}://' has two; './{}' would be a local file",
-                                        text, rest.starts_with('/') ? "one slash" : "no slash", scheme,
-                                        text));
+      throw InvalidArgument(
+          fmt::format("'{}' has {} where '{}://' has two; './{}' would be a local file", masked_address(text),
+                      rest.starts_with('/') ? "one slash" : "no slash", scheme, masked_address(text)));
     if (text.starts_with("s3//") || text.starts_with("obs//"))
       throw InvalidArgument(
-          fmt::format("'{}' has no colon where '{}://' has one; './{}' would be a local file", text,
-                      text.substr(0, text.find('/')), text));
+          fmt::format("'{}' has no colon where '{}://' has one; './{}' would be a local file",
+                      masked_address(text), text.substr(0, text.find('/')), masked_address(text)));
     return {.remote = false, .scheme = {}, .bucket = {}, .path = std::string(text)};
   }
   if (store) return parse_remote(text, scheme, rest.substr(2));

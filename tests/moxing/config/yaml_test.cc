@@ -129,6 +129,44 @@ TEST(Yaml, MergeKeysThatCannotBeMeantAreRefused) {
   EXPECT_THAT(refused("x-seed: 1\n"), HasSubstr(":1: unknown key 'x-seed'"));
 }
 
+TEST(Yaml, ATagThatWouldBeLostIsRefused) {
+  for (const std::string content :
+       {"seed: 1\ndata_url: !text\n", "seed: 1\nmax_epochs: !abc 3\n", "seed: 1\ndata_url: !a!b x\n",
+        "seed: 1\ndata_url: !!binary aGk=\n", "seed: 1\ndata_url: !!null x\n", "seed: 1\n!key data_url: x\n",
+        "seed: 1\noptimizer: !section {name: adam}\n", "seed: 1\noptimizer: !!str {name: adam}\n",
+        "seed: 1\noptimizer: {trainable: !list [a]}\n", "seed: 1\nx-a: &a !b {batch_size: 3}\n"}) {
+    const TemporaryFile yaml(content);
+    EXPECT_EQ(refusal({"--config=" + yaml.path()}),
+              yaml.path() +
+                  ":2: a word behind '!' is a tag in YAML, and this one has no meaning here; put a "
+                  "text that begins with '!' in quotes.")
+        << content;
+  }
+  const TemporaryFile yaml(
+      "!!map\n!!str seed: !!int 3\nbatch_size: !<tag:yaml.org,2002:int> 4\noptimizer: !!map {name: !!str "
+      "adam}\n"
+      "data_url: ! 5\ntrain_url: '!text'\noptimizer.learning_rate: !!float 0.5\n");
+  const ScopedConfiguration scope({"--config=" + yaml.path()});
+  EXPECT_EQ(flag("seed") + " " + flag("batch_size") + " " + flag("optimizer.name") + " " + flag("data_url") +
+                " " + flag("train_url") + " " + flag("optimizer.learning_rate"),
+            "3 4 adam 5 !text 0.5");
+}
+
+TEST(Yaml, AKeyWithoutASpaceBehindItsColonIsNamed) {
+  const auto refused = [](const std::string& content) {
+    const TemporaryFile yaml(content);
+    return refusal({"--config=" + yaml.path()}).substr(yaml.path().size());
+  };
+  EXPECT_EQ(
+      refused("seed: 1\nbatch_size:64: 1\n"),
+      ":2: unknown key 'batch_size...', whose rest is not shown; write 'batch_size: VALUE', with a space "
+      "behind the colon (--help lists all).");
+  EXPECT_THAT(refused("{bach_size:64}\n"),
+              HasSubstr("unknown key 'bach_size...', whose rest is not shown; the nearest known key is "
+                        "'batch_size'"));
+  EXPECT_THAT(refused("gr\u00f6\u00dfe: 3\n"), HasSubstr("unknown key 'gr\u00f6\u00dfe'; "));
+}
+
 TEST(Yaml, ATabIsNamed) {
   for (const char* content :
        {"optimizer:\n\tname: adam\n", "seed: 1\n\tbatch_size: 3\n", "seed: 1\n  \tdata_url: x\n"}) {
