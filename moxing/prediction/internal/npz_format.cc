@@ -144,9 +144,13 @@ class NpzPredictions : public PredictionsFile {
     require_like_first(batch, first_);
     for (size_t i = 0; i < batch.size(); ++i) append(columns_[i], batch[i].second);
     for (int64_t row = 0; row < batch.samples(); ++row) samples_.push_back(batch.first_sample + row);
-    for (const std::string& name : batch.sample_names) names_.push_back(code_points(name));
+    for (const std::string& name : batch.sample_names) {
+      names_.push_back(code_points(name));
+      longest_name_ = std::max(longest_name_, names_.back().size());
+    }
     rows_ += batch.samples();
-    uint64_t bytes = samples_.size() * sizeof(int64_t);
+    // In the table of names each has the room of the longest.
+    uint64_t bytes = samples_.size() * sizeof(int64_t) + names_.size() * longest_name_ * sizeof(char32_t);
     for (const std::string& column : columns_) bytes += column.size();
     if (bytes > kMostBytes / 2 + kMostBytes / 4)
       throw InvalidArgument(fmt::format(
@@ -158,14 +162,12 @@ class NpzPredictions : public PredictionsFile {
     ZipArchive archive(file_);
     archive.add("sample.npy", npy_header("<i8", shape_text(rows_, {rows_})), bytes_of(samples_));
     if (!names_.empty()) {
-      size_t longest = 1;
-      for (const auto& name : names_) longest = std::max(longest, name.size());
       std::u32string table;
       for (auto& name : names_) {
-        name.resize(longest);
+        name.resize(longest_name_);
         table += name;
       }
-      archive.add("file.npy", npy_header(fmt::format("<U{}", longest), shape_text(rows_, {rows_})),
+      archive.add("file.npy", npy_header(fmt::format("<U{}", longest_name_), shape_text(rows_, {rows_})),
                   bytes_of(table));
     }
     for (size_t i = 0; i < columns_.size(); ++i) {
@@ -198,6 +200,7 @@ class NpzPredictions : public PredictionsFile {
   std::vector<std::string> columns_;
   std::vector<int64_t> samples_;
   std::vector<std::u32string> names_;
+  size_t longest_name_ = 1;  // NumPy has no text type of no letters
 };
 
 }  // namespace

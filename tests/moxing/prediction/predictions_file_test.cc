@@ -82,6 +82,15 @@ TEST_F(PredictionsFileTest, NpzWithNamesIsWhatNumpyReads) {
             0);
 }
 
+TEST_F(PredictionsFileTest, NamesTooLongForOneNpzAreRefusedBeforeItWraps) {
+  // Every name takes the room of the longest: 1,024 times 4 MiB is past what the archive's sizes can say.
+  const auto file = PredictionsFile::open(directory_.file("p.npz"));
+  std::vector<std::string> names(1024, "a.jpg");
+  names.front() = std::string(1 << 20, 'a');
+  EXPECT_THAT([&] { file->add(batch_of(0, std::vector<float>(1024), std::vector<int64_t>(1024), names)); },
+              testing::ThrowsMessage<InvalidArgument>(HasSubstr("too large")));
+}
+
 TEST_F(PredictionsFileTest, AFileThatIsNotFinishedLeavesNothing) {
   for (const char* name : {"p.csv", "p.jsonl", "p.npz"}) {
     PredictionsFile::open(directory_.file(name))->add(batch_of(0, {1}, {1}, {}));
