@@ -6,64 +6,31 @@
 #include <cmath>
 #include <memory>
 #include <optional>
-#include <span>
 #include <utility>
 
 #include "moxing/file/file.h"
+#include "moxing/formats/internal/csv_blocks.h"
 #include "moxing/formats/internal/csv_numbers.h"
 #include "moxing/formats/internal/csv_text.h"
 #include "runtime/base/error.h"
 #include "runtime/base/function_ref.h"
-#include "runtime/base/input_file.h"
 
 namespace mox::data {
 namespace {
 
-using internal::CsvNumbers;
-
-constexpr size_t kBlockBytes = size_t{32} << 20;
-
-// Reads a local file in blocks of `block_bytes`, or of as many as are not done with yet. `take` gets those
-// and the next block, and whether nothing follows; it says how many bytes it is done with, or nothing to end.
-void read_in_blocks(const InputFile& file, size_t block_bytes,
-                    FunctionRef<std::optional<size_t>(std::string_view text, bool is_last)> take) {
-  const uint64_t bytes = file.bytes();
-  std::string block;
-  size_t held = 0;  // of the block's bytes, those that are read and not done with
-  for (uint64_t at = 0;;) {
-    const auto more = static_cast<size_t>(std::min<uint64_t>(std::max(block_bytes, held), bytes - at));
-    block.resize(held + more);
-    file.read_at(at, std::as_writable_bytes(std::span(block).subspan(held)));
-    at += more;
-    const std::optional<size_t> taken = take(block, at == bytes);
-    if (!taken || at == bytes) return;
-    block.erase(0, *taken);
-    held = block.size();
-  }
-}
-
 // The first line that is not empty.
 std::string first_line(const std::string& path) {
-  std::string found;
-  const auto look = [&](std::string_view text, bool is_last) -> std::optional<size_t> {
-    std::string_view content = internal::without_mark(text, path), line;
-    while (!content.empty() && internal::without_spaces(line).empty()) line = internal::take_line(&content);
-    if (content.empty() && !is_last) return 0;  // the line may go on
-    found = line;
-    return std::nullopt;
-  };
-  constexpr size_t kLineBytes = size_t{64} << 10;
-  if (file::is_remote(path))
-    look(internal::csv_content(path), true);
-  else
-    read_in_blocks(InputFile(path), kLineBytes, look);
-  return found;
+  if (!file::is_remote(path)) return internal::first_csv_line(path);
+  const std::string text = internal::csv_content(path);
+  std::string_view content = internal::without_mark(text, path), line;
+  while (!content.empty() && internal::without_spaces(line).empty()) line = internal::take_line(&content);
+  return std::string(line);
 }
 
 }  // namespace
 
 Array parse_csv(std::string_view content, const CsvOptions& options, const std::string& name) {
-  CsvNumbers numbers(options, name);
+  internal::CsvNumbers numbers(options, name, internal::kLongestLine);
   numbers.take(content, true);
   return numbers.finish();
 }
@@ -90,11 +57,7 @@ int64_t csv_column(const std::string& path, std::string_view wanted, const CsvOp
 
 Array read_csv(const std::string& path, const CsvOptions& options) {
   if (file::is_remote(path)) return parse_csv(internal::csv_content(path), options, path);
-  const InputFile file(path);
-  CsvNumbers numbers(options, path);
-  read_in_blocks(file, kBlockBytes,
-                 [&](std::string_view text, bool is_last) { return numbers.take(text, is_last); });
-  return numbers.finish();
+  return internal::read_csv_in_blocks(path, options);
 }
 
 namespace {

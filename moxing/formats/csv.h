@@ -19,17 +19,16 @@ struct CsvOptions {
   // ',' for numbers as 1,5 (the delimiter is then ';' or a tab).
   char decimal = '.';
 
-  // What stands for a cell that is empty or says NA, N/A, NaN, null or ? (in any case). Without it they are
-  // refused.
+  // What stands for a cell that is empty or one of missing_words (csv_table.h). Without it they are refused.
   std::optional<float> missing = std::nullopt;
 };
 
 // float32 [lines, columns]. Numbers are decimal, as 1, +1.5, -2.5 or 3e-4, with spaces around them, and may
 // stand in double quotes; what is too small for float32 is the nearest number that it holds, 0 at last. nan,
 // inf and what is too large are refused. A byte order mark is passed over. Lines end with \n, \r\n or \r;
-// empty ones are passed over. Reading does not depend on the locale. Throws NotFound or IoError for the file,
-// DataError (path, line, column, and how to go on) for its content, InvalidArgument for options that exclude
-// each other.
+// empty ones are passed over, and more than 256 MiB are no line. Reading does not depend on the locale.
+// Throws NotFound or IoError for the file, DataError (path, line, column, and how to go on) for its content,
+// InvalidArgument for options that exclude each other.
 Array read_csv(const std::string& path, const CsvOptions& options = {});
 
 // The same from text in memory; `name` stands for the path in messages.

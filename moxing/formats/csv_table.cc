@@ -177,6 +177,8 @@ CsvTable read_csv_table(const std::string& path, char delimiter) {
   return parse_csv_table(internal::csv_content(path), delimiter, path);
 }
 
+std::vector<std::string> missing_words() { return {"NA", "N/A", "#N/A", "<NA>", "NaN", "null", "?"}; }
+
 std::optional<double> parse_number(std::string_view text, char decimal) {
   std::string memory;
   const auto number = internal::with_decimal_point(text, decimal, &memory);

@@ -60,6 +60,10 @@ CsvTable read_csv_table(const std::string& path, char delimiter = ',');
 // The same of text in memory; `name` stands for the path in messages.
 CsvTable parse_csv_table(std::string content, char delimiter, const std::string& name);
 
+// NA, N/A, #N/A, <NA>, NaN, null and ?: what stands for a missing value where nothing else is said, besides
+// an empty cell; in any case of letters.
+std::vector<std::string> missing_words();
+
 // The number that a cell spells, as 1, +1.5, -2.5 or 3e-4; nothing for anything else, nan and inf, and what
 // double cannot hold. `decimal` is '.' or ','.
 std::optional<double> parse_number(std::string_view cell, char decimal = '.');

@@ -54,7 +54,7 @@ struct TableOptions {
   std::vector<std::string> ignored = {};  // columns that are no features
   std::string id = {};                    // the column that names the rows; no feature
   // Cells that stand for a missing value, besides empty ones. In any case of letters.
-  std::vector<std::string> missing_words = {"NA", "N/A", "#N/A", "<NA>", "NaN", "null", "?"};
+  std::vector<std::string> missing_words = data::missing_words();
   char decimal = '.';
   int64_t largest_vocabulary = 1000;  // a column with more categories is refused
   std::string training_part = {};     // of which data the rows are, in words that identify it; kept as it is

@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "moxing/formats/csv_table.h"
 #include "moxing/formats/internal/csv_text.h"
 #include "runtime/base/error.h"
 
@@ -21,13 +22,13 @@ constexpr size_t kSliceBytes = size_t{1} << 20;
 bool is_line_end(char letter) { return letter == '\n' || letter == '\r'; }
 
 bool is_missing(std::string_view cell) {
-  std::string lower(cell);
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](char letter) {
+  static const std::vector<std::string> words = missing_words();
+  const auto lower = [](char letter) {
     return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + 32) : letter;
-  });
-  for (const char* word : {"", "na", "n/a", "#n/a", "<na>", "nan", "null", "?"})
-    if (lower == word) return true;
-  return false;
+  };
+  return cell.empty() || std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+           return std::ranges::equal(word, cell, {}, lower, lower);
+         });
 }
 
 // The number that `cell` spells, if it is one that float32 can hold.
@@ -114,10 +115,18 @@ struct CsvNumbers::Slice {
   };
   std::optional<BadCell> bad_cell;
   std::optional<std::pair<int64_t, int64_t>> bad_row;  // its line and columns
+  std::optional<int64_t> long_line;
 };
 
-CsvNumbers::CsvNumbers(const CsvOptions& options, std::string name)
-    : options_(options), name_(std::move(name)), header_(options.header) {
+void refuse_long_line(const std::string& name, int64_t line, size_t longest) {
+  throw DataError(
+      fmt::format("'{}', line {}: no line end in {} bytes, which no line of a table has; lines end with \\n, "
+                  "\\r\\n or \\r: is this a CSV file?",
+                  name, line, longest));
+}
+
+CsvNumbers::CsvNumbers(const CsvOptions& options, std::string name, size_t longest_line)
+    : options_(options), name_(std::move(name)), longest_line_(longest_line), header_(options.header) {
   if (options.decimal != '.' && options.decimal != ',')
     throw InvalidArgument(
         fmt::format("csv: the decimal mark must be '.' or ',', it is '{}'", options.decimal));
@@ -141,7 +150,9 @@ size_t CsvNumbers::take(std::string_view text, bool is_last) {
   if (taken > 0) is_first_ = false;
   while (header_ && !lines.empty()) {
     ++lines_;
-    header_ = without_spaces(take_line(&lines)).empty();
+    const std::string_view line = take_line(&lines);
+    if (line.size() > longest_line_) refuse_long_line(name_, lines_, longest_line_);
+    header_ = without_spaces(line).empty();
   }
   std::vector<std::string_view> texts;
   while (!lines.empty()) {
@@ -153,6 +164,8 @@ size_t CsvNumbers::take(std::string_view text, bool is_last) {
   std::vector<Slice> slices(texts.size());
   tbb::parallel_for(size_t{0}, texts.size(), [&](size_t i) { slices[i] = parse(texts[i]); });
   for (Slice& slice : slices) add(std::move(slice));
+  const std::string_view rest = text.substr(taken);
+  if (rest.size() - (rest.ends_with('\r') ? 1 : 0) > longest_line_) refuse_long_line(name_, lines_ + 1, longest_line_);
   return taken;
 }
 
@@ -162,6 +175,10 @@ CsvNumbers::Slice CsvNumbers::parse(std::string_view text) const {
   while (!text.empty()) {
     std::string_view line = take_line(&text);
     ++slice.lines;
+    if (line.size() > longest_line_) {
+      slice.long_line = slice.lines;
+      return slice;
+    }
     if (without_spaces(line).empty()) continue;
     int64_t column = 0;
     for (bool more = true; more;) {
@@ -195,6 +212,7 @@ void CsvNumbers::add(Slice slice) {
   if (slice.bad_cell)
     refuse_cell(slice.bad_cell->text, lines_ + slice.bad_cell->line, slice.bad_cell->column);
   if (slice.bad_row) refuse_line(lines_ + slice.bad_row->first, slice.bad_row->second);
+  if (slice.long_line) refuse_long_line(name_, lines_ + *slice.long_line, longest_line_);
   lines_ += slice.lines;
   rows_ += slice.rows;
   slice.values.shrink_to_fit();

@@ -20,10 +20,14 @@ std::string_view take_line(std::string_view* content);
 // follows. Quotes around it are left out, and doubled ones within are one: `memory` then holds the cell.
 std::string_view take_cell(std::string_view* line, char delimiter, bool* more, std::string* memory);
 
+// Throws DataError.
+[[noreturn]] void refuse_long_line(const std::string& name, int64_t line, size_t longest);
+
 class CsvNumbers {
  public:
-  // Throws InvalidArgument for options that exclude each other. `name` stands for the path in messages.
-  CsvNumbers(const CsvOptions& options, std::string name);
+  // Throws InvalidArgument for options that exclude each other. `name` stands for the path in messages; lines
+  // of more than `longest_line` bytes are refused.
+  CsvNumbers(const CsvOptions& options, std::string name, size_t longest_line);
 
   // Parses the whole lines of `text`, and what is behind the last one if nothing follows (`is_last`). Returns
   // how many bytes they are: the others are to come again, with more behind them. Throws DataError.
@@ -43,6 +47,7 @@ class CsvNumbers {
 
   CsvOptions options_;
   std::string name_;
+  size_t longest_line_;
   bool header_, is_first_ = true;
   int64_t lines_ = 0, rows_ = 0, columns_ = 0;
   std::vector<std::vector<float>> parts_;

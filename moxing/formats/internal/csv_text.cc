@@ -33,6 +33,20 @@ size_t utf8_prefix(std::string_view text) {
   return at;
 }
 
+// The line of a shell that gives a file, or an object of a store, to a command.
+std::string piped(const std::string& name, std::string_view command) {
+  return file::is_remote(name) ? fmt::format("mox file cat '{}' | {} > new.csv", name, command)
+                               : fmt::format("{} '{}' > new.csv", command, name);
+}
+
+// Of \n, \r\n and \r alike.
+int64_t line_ends(std::string_view text) {
+  int64_t count = 0;
+  for (size_t i = 0; i < text.size(); ++i)
+    count += text[i] == '\n' || (text[i] == '\r' && (i + 1 == text.size() || text[i + 1] != '\n'));
+  return count;
+}
+
 }  // namespace
 
 std::string csv_content(const std::string& path) {
@@ -47,10 +61,11 @@ std::string_view without_spaces(std::string_view text) {
 
 std::string_view without_mark(std::string_view content, const std::string& name) {
   if (content.starts_with("\xff\xfe") || content.starts_with("\xfe\xff"))
-    throw DataError(fmt::format(
-        "'{}' is text in UTF-16; UTF-8 is expected: iconv -f UTF-16 -t UTF-8 '{}' > new.csv", name, name));
+    throw DataError(fmt::format("'{}' is text in UTF-16; UTF-8 is expected: {}", name,
+                                piped(name, "iconv -f UTF-16 -t UTF-8")));
   if (content.starts_with("\x1f\x8b"))
-    throw DataError(fmt::format("'{}' is compressed by gzip: unpack it with gunzip", name));
+    throw DataError(
+        fmt::format("'{}' is compressed by gzip: unpack it with {}", name, piped(name, "gunzip -c")));
   if (content.starts_with("PK\x03\x04"))
     throw DataError(fmt::format("'{}' is a zip archive or a spreadsheet (.xlsx): save it as CSV", name));
   if (content.starts_with("\xef\xbb\xbf")) content.remove_prefix(3);
@@ -63,8 +78,8 @@ void require_utf8(std::string_view content, const std::string& name) {
   const auto byte = static_cast<unsigned char>(content[at]);
   throw DataError(fmt::format(
       "'{}', line {}: the byte 0x{:02x} is no UTF-8, which is expected; is this file in Latin-1, as older "
-      "spreadsheets write it? iconv -f WINDOWS-1252 -t UTF-8 '{}' > new.csv",
-      name, 1 + std::ranges::count(content.substr(0, at), '\n'), byte, name));
+      "spreadsheets write it? {}",
+      name, 1 + line_ends(content.substr(0, at)), byte, piped(name, "iconv -f WINDOWS-1252 -t UTF-8")));
 }
 
 std::optional<std::string_view> with_decimal_point(std::string_view number, char decimal,

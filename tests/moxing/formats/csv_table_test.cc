@@ -97,6 +97,23 @@ TEST(CsvTable, BytesThatAreNoUtf8AreRefusedWithTheirLine) {
     EXPECT_THAT(refusal(std::string("a,b\n1,") + bytes), HasSubstr("line 2")) << bytes;
   for (const char* text : {"Müller", "€", "\xf0\x9f\x98\x80", "\xed\x9f\xbf", "\xf4\x8f\xbf\xbf"})
     EXPECT_EQ(parse_csv_table(std::string("a\n") + text + "\n", ',', "t.csv").cell(0, 0), text);
+  EXPECT_THAT(refusal("a,b\r1,x\r2,M\xfcller\r"), HasSubstr("line 3"));
+  EXPECT_THAT(refusal("a,b\r\n1,x\r\n2,M\xfcller\r\n"), HasSubstr("line 3"));
+  EXPECT_THAT(refusal("a,b\r\xfc"), HasSubstr("line 2"));
+}
+
+// A command for an object of a store is one that can read it.
+TEST(CsvTable, AdviceFitsWhereTheFileLies) {
+  const auto refusal = [](const std::string& text, const char* name) {
+    return message_of<DataError>([&] { parse_csv_table(text, ',', name); });
+  };
+  EXPECT_THAT(refusal("a\n\xfc", "t.csv"), HasSubstr("? iconv -f WINDOWS-1252 -t UTF-8 't.csv' > new.csv"));
+  EXPECT_THAT(refusal("a\n\xfc", "s3://bucket/t.csv"),
+              HasSubstr("? mox file cat 's3://bucket/t.csv' | iconv -f WINDOWS-1252 -t UTF-8 > new.csv"));
+  EXPECT_THAT(refusal("\xff\xfe\n", "obs://bucket/t.csv"),
+              HasSubstr("mox file cat 'obs://bucket/t.csv' | iconv -f UTF-16 -t UTF-8 > new.csv"));
+  EXPECT_THAT(refusal("\x1f\x8b\n", "s3://bucket/t.csv"),
+              HasSubstr("mox file cat 's3://bucket/t.csv' | gunzip -c > new.csv"));
 }
 
 TEST(CsvTable, AnotherDelimiterIsNamedWhereAColumnIsLookedFor) {

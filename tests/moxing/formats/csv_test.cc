@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
+#include <functional>
 
-#include "moxing/formats/internal/csv_numbers.h"
+#include "moxing/formats/internal/csv_blocks.h"
 #include "runtime/base/error.h"
 #include "runtime/data/pipeline.h"
 #include "tests/support/temporary_directory.h"
@@ -107,16 +109,10 @@ TEST(Csv, SaysHowToGoOn) {
   EXPECT_THROW(parse_csv("1", {.decimal = ','}, "x"), InvalidArgument);
 }
 
-// What a text gives, or the error, where it comes in blocks of this size.
-std::string in_blocks(std::string_view text, const CsvOptions& options, size_t block) {
+// What `read` gives, or the error.
+std::string numbers_or_error(const std::function<Array()>& read) {
   try {
-    internal::CsvNumbers numbers(options, "x.csv");
-    std::string held;
-    for (size_t at = 0; at < text.size() || at == 0; at += block) {
-      held += text.substr(at, block);
-      held.erase(0, numbers.take(held, at + block >= text.size()));
-    }
-    const Array array = numbers.finish();
+    const Array array = read();
     std::string result = to_string(array.shape());
     for (const float value : array.values<float>()) result += fmt::format(" {}", value);
     return result;
@@ -127,23 +123,81 @@ std::string in_blocks(std::string_view text, const CsvOptions& options, size_t b
 
 TEST(Csv, IsTheSameInBlocksOfAnySize) {
   const CsvOptions with_header{.header = true};
-  EXPECT_EQ(in_blocks("a,b\r\n1,2\r\n\r\n3,4", with_header, 100), "[2, 2] 1 2 3 4");
-  EXPECT_EQ(in_blocks("1,2\n\r\r\n3,4\r5,\n", {}, 100),
+  const auto of_text = [](std::string_view text, const CsvOptions& options) {
+    return numbers_or_error([&] { return parse_csv(text, options, "x.csv"); });
+  };
+  EXPECT_EQ(of_text("a,b\r\n1,2\r\n\r\n3,4", with_header), "[2, 2] 1 2 3 4");
+  EXPECT_EQ(of_text("1,2\n\r\r\n3,4\r5,\n", {}),
             "'x.csv', line 5, column 2: '' is no number that float32 can hold: the cell is empty or a value "
             "that is missing; `missing` (CsvOptions) says what stands for one");
-  for (const std::string_view text :
-       {"", "\n", "\r\n\r\n", "1", "1,2\r\n3,4\r\n", "1,2\r3,4\r\r5,6", "\"1\",2\n3,\"4\"\n",
-        "\xef\xbb\xbf"
-        "1\n2\n",
-        "a,b\n\n1,2\n3,4\n", "\n \na,b\r\n1,2\r\n\r\n3\r\n", "1,2\n3,4,5\n", "1,2\n3\n4,x\n", "1,2\n3,x\n4\n",
-        "1\n2,3\n4,5\n",
-        "\xff\xfe"
-        "1\n",
-        "1,2\n3,4\n\r\n\n\r5,6,7"})
+  const TemporaryDirectory directory;
+  for (const std::string_view text : {"", "\n", "\r\n\r\n", "1", "1,2\r\n3,4\r\n", "1,2\r3,4\r\r5,6",
+                                      "\"1\",2\n3,\"4\"\n", "1,2\n\"3\n4\",5\n", "1,2\r\n\"3\r\n4\",5\r\n",
+                                      "\xef\xbb\xbf"
+                                      "1\n2\n",
+                                      "a,b\n\n1,2\n3,4\n", "\n \na,b\r\n1,2\r\n\r\n3\r\n", "1,2\n3,4,5\n",
+                                      "1,2\n3\n4,x\n", "1,2\n3,x\n4\n", "1\n2,3\n4,5\n",
+                                      "\xff\xfe"
+                                      "1\n",
+                                      "1,2\n3,4\n\r\n\n\r5,6,7"}) {
+    const std::string path = directory.write("x.csv", text);
     for (const CsvOptions& options : {CsvOptions(), with_header})
-      for (size_t block = 1; block <= text.size(); ++block)
-        EXPECT_EQ(in_blocks(text, options, block), in_blocks(text, options, text.size() + 1))
+      for (size_t block = 1; block <= text.size() + 1; ++block) {
+        EXPECT_EQ(
+            numbers_or_error([&] { return internal::read_csv_in_blocks(path, options, {.bytes = block}); }),
+            numbers_or_error([&] { return parse_csv(text, options, path); }))
             << text << " in blocks of " << block;
+      }
+  }
+}
+
+TEST(Csv, TheFirstLineIsTheSameInBlocksOfAnySize) {
+  const TemporaryDirectory directory;
+  for (const auto& [text, line] :
+       std::vector<std::pair<std::string, std::string>>{{"", ""},
+                                                        {"\r\n \n", ""},
+                                                        {"a", "a"},
+                                                        {"a,b\r\n1,2", "a,b"},
+                                                        {"\xef\xbb\xbf\n\r\n\na b\rc", "a b"},
+                                                        {"\xef\xbb\xbf", ""},
+                                                        {"\n\xef\xbb\xbf"
+                                                         "a\n",
+                                                         "\xef\xbb\xbf"
+                                                         "a"}}) {
+    const std::string path = directory.write("x.csv", text);
+    for (size_t block = 1; block <= text.size() + 1; ++block)
+      EXPECT_EQ(internal::first_csv_line(path, {.bytes = block}), line) << text << " in blocks of " << block;
+  }
+}
+
+// Where a line begins in one block and ends in another one as well, and whatever its place.
+TEST(Csv, LinesThatAreTooLongAreRefused) {
+  const TemporaryDirectory directory;
+  const std::string twenty = "1,2,3,4,5,6,7,8,9,10";
+  const CsvOptions with_header{.header = true};
+  for (const char* end : {"\n", "\r\n", "\r"})
+    for (const std::string& text : {twenty + end + twenty + end + twenty, twenty + end + twenty + end}) {
+      const std::string path = directory.write("x.csv", text);
+      for (size_t block = 1; block <= text.size(); ++block) {
+        const auto read = [&](const CsvOptions& options, size_t longest) {
+          return numbers_or_error([&] {
+            return internal::read_csv_in_blocks(path, options, {.bytes = block, .longest_line = longest});
+          });
+        };
+        EXPECT_EQ(read({}, 20), numbers_or_error([&] { return parse_csv(text, {}, path); })) << block;
+        EXPECT_THAT(read({}, 19), HasSubstr("x.csv', line 1: no line end in 19 bytes")) << block;
+        EXPECT_THAT(read(with_header, 19), HasSubstr("x.csv', line 1: no line end in 19 bytes")) << block;
+        EXPECT_EQ(internal::first_csv_line(path, {.bytes = block, .longest_line = 20}), twenty);
+        EXPECT_THROW(internal::first_csv_line(path, {.bytes = block, .longest_line = 19}), DataError);
+      }
+      const std::string later = directory.write("x.csv", "1" + std::string(end) + "2" + end + text);
+      for (size_t block = 1; block <= text.size(); ++block)
+        EXPECT_THAT(numbers_or_error([&] {
+                      return internal::read_csv_in_blocks(later, {}, {.bytes = block, .longest_line = 19});
+                    }),
+                    HasSubstr("x.csv', line 3: no line end in 19 bytes"))
+            << block;
+    }
 }
 
 // Enough text for several slices, with lines that end in each way.
@@ -153,11 +207,15 @@ TEST(Csv, LargeFilesAreParsedInSlices) {
   for (int64_t row = 0; row < kRows; ++row)
     text += fmt::format("{},-{}.5{}", row, row % 1000, row % 3 == 0 ? "\r\n" : row % 3 == 1 ? "\n" : "\r");
   const TemporaryDirectory directory;
-  const Array array = read_csv(directory.write("x.csv", text), {.header = true});
-  ASSERT_EQ(array.shape(), Shape({kRows, 2}));
-  for (int64_t row = 0; row < kRows; ++row) {
-    ASSERT_EQ(array.values<float>()[2 * row], static_cast<float>(row));
-    ASSERT_EQ(array.values<float>()[2 * row + 1], -static_cast<float>(row % 1000) - 0.5f);
+  const std::string path = directory.write("x.csv", text);
+  // Blocks of less than a slice, of several slices, and the usual ones.
+  for (const size_t block : {size_t{100'003}, size_t{3} << 20, internal::CsvBlocks().bytes}) {
+    const Array array = internal::read_csv_in_blocks(path, {.header = true}, {.bytes = block});
+    ASSERT_EQ(array.shape(), Shape({kRows, 2}));
+    for (int64_t row = 0; row < kRows; ++row) {
+      ASSERT_EQ(array.values<float>()[2 * row], static_cast<float>(row));
+      ASSERT_EQ(array.values<float>()[2 * row + 1], -static_cast<float>(row % 1000) - 0.5f);
+    }
   }
   const auto with = [&](std::string_view before, std::string_view after) {
     std::string other = text;
@@ -168,6 +226,18 @@ TEST(Csv, LargeFilesAreParsedInSlices) {
   };
   EXPECT_THAT(refused(with("\n300001,-1.5", "\n300001,y") + "z\n"), HasSubstr("line 300003, column 2: 'y'"));
   EXPECT_THAT(refused(with("\n300001,-1.5", "\n300001") + "z\n"), HasSubstr("line 300003: 1 numbers"));
+}
+
+// What a file is made of that holds nothing, as the system gives it: zeros, for as long as nobody looks.
+TEST(Csv, AFileWithoutLineEndsIsRefusedInBoundedMemory) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.write("x.csv", "1,2\n");
+  std::filesystem::resize_file(path, uintmax_t{50} << 30);
+  EXPECT_THAT(message_of<DataError>([&] { read_csv(path); }),
+              AllOf(HasSubstr("x.csv', line 2"), HasSubstr("no line end in 268435456 bytes")));
+  std::filesystem::resize_file(path, 0);
+  std::filesystem::resize_file(path, uintmax_t{50} << 30);
+  EXPECT_THAT(message_of<DataError>([&] { csv_column(path, "a"); }), HasSubstr("x.csv', line 1"));
 }
 
 TEST(Csv, ColumnsByNameAndRealTargets) {
