@@ -162,7 +162,7 @@ const std::vector<Table> kTables = {
      "operations of a data set, up to the first batch",
      "operations",
      "",
-     {1000, 2500, 5000, 10000},
+     {1000, 3000, 10000, 30000},
      chain},
     {"shuffle",
      "rows of 4 KiB behind a filter, shuffled with a budget of 64 MiB",

@@ -4,10 +4,6 @@
 
 namespace mox {
 
-std::vector<std::string> content_sample(const Dataset& dataset) {
-  std::vector<std::string> lines;
-  dataset.node()->append_contents(&lines);
-  return lines;
-}
+std::vector<std::string> content_sample(const Dataset& dataset) { return dataset.node()->contents(); }
 
 }  // namespace mox

@@ -63,13 +63,13 @@ Dataset Dataset::map(std::function<Element(const Element&)> function, Where wher
 
 Dataset Dataset::map(std::function<Element(const SampleContext&, const Element&)> function,
                      Where where) const {
-  return Dataset(make_map(node_, {}, true, std::move(function), where));
+  return Dataset(make_map(node_, std::nullopt, std::move(function), where));
 }
 
 Dataset Dataset::map(std::vector<TensorType> signature,
                      std::function<Element(const SampleContext&, const Element&)> function,
                      Where where) const {
-  return Dataset(make_map(node_, std::move(signature), false, std::move(function), where));
+  return Dataset(make_map(node_, std::move(signature), std::move(function), where));
 }
 
 Dataset Dataset::map_into(

@@ -12,9 +12,7 @@ namespace mox {
 namespace {
 
 std::vector<const RandomAccessSource*> sources_of(const Dataset& dataset) {
-  std::vector<const RandomAccessSource*> sources;
-  dataset.node()->append_sources(&sources);
-  return sources;
+  return dataset.node()->sources();
 }
 
 // The number at the start of `text`, and `end` behind it; both are taken off.

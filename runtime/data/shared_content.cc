@@ -14,8 +14,7 @@ namespace mox {
 namespace {
 
 const RandomAccessSource* only_source_of(const Dataset& dataset) {
-  std::vector<const RandomAccessSource*> sources;
-  dataset.node()->append_sources(&sources);
+  const std::vector<const RandomAccessSource*> sources = dataset.node()->sources();
   return sources.size() == 1 ? sources[0] : nullptr;
 }
 

@@ -1,5 +1,7 @@
 #include "runtime/graph/rewrite.h"
 
+#include <algorithm>
+
 #include "runtime/base/error.h"
 #include "runtime/graph/internal/tensor_key.h"
 
@@ -21,6 +23,25 @@ int RewriteView::uses(const Tensor& old) const {
   auto found = uses_.find(key_of(old));
   return found == uses_.end() ? 0 : found->second;
 }
+
+std::span<const Node* const> RewriteView::readers(const Tensor& old) const {
+  MOX_ASSERT(old.node()->graph == source_, "a rule asks for the readers of old tensors");
+  if (!readers_) {
+    std::vector<std::pair<int64_t, const Node*>> all;
+    for (const auto& node : source_->nodes())
+      for (const Tensor& input : node->inputs) all.emplace_back(key_of(input), node.get());
+    std::ranges::stable_sort(all, {}, [](const auto& read) { return read.first; });
+    readers_.emplace();
+    for (const auto& [key, node] : all) {
+      readers_->keys.push_back(key);
+      readers_->nodes.push_back(node);
+    }
+  }
+  const auto found = std::ranges::equal_range(readers_->keys, key_of(old));
+  return std::span(readers_->nodes)
+      .subspan(static_cast<size_t>(found.begin() - readers_->keys.begin()), found.size());
+}
+
 Tensor RewriteView::mapped(const Tensor& old) const {
   auto found = mapping_.find(key_of(old));
   MOX_ASSERT(found != mapping_.end(), "a rule maps tensors of nodes that the sweep has passed");
@@ -65,6 +86,7 @@ int GraphRewriter::apply(const RewriteRule& rule) {
   auto fresh = std::make_unique<Graph>();
   RewriteView view;
   view.target_ = fresh.get();
+  view.source_ = old.get();
   for (const auto& node : old->nodes())
     if (needed[node->id])
       for (const Tensor& input : node->inputs) ++view.uses_[key_of(input)];

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -22,6 +23,8 @@ class RewriteView {
  public:
   // Old graph: the number of places that use this output of an old node (outputs of the whole graph count).
   int uses(const Tensor& old) const;
+  // Old graph: the nodes that read it, in their order, a node once for each place where it does.
+  std::span<const Node* const> readers(const Tensor& old) const;
   // Old to new: where an old tensor of an earlier node lives in the new graph.
   Tensor mapped(const Tensor& old) const;
   // The same as a function.
@@ -38,7 +41,13 @@ class RewriteView {
 
  private:
   friend class GraphRewriter;
+  struct Readers {
+    std::vector<int64_t> keys;  // of what is read, ascending
+    std::vector<const Node*> nodes;
+  };
   std::unordered_map<int64_t, int> uses_;
+  mutable std::optional<Readers> readers_;  // once a rule has asked
+  const Graph* source_ = nullptr;
   mutable std::unordered_map<int64_t, Tensor> mapping_;  // which rules may change, by redirect alone
   mutable std::unordered_map<int64_t, int> fresh_uses_;
   Graph* target_ = nullptr;

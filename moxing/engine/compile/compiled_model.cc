@@ -35,13 +35,13 @@ class FetchList : public ModelBuild {
                       "tensor anew in each begin: put it "
                       "into a collection in model_fn and take it with get_collection",
                       name, tensor.name(), to_string(tensor.where())));
-    auto known = std::ranges::find(names, name);
-    if (known == names.end()) {
+    const auto [known, is_new] = places.emplace(name, names.size());
+    if (is_new) {
       names.push_back(name);
       tensors.push_back(tensor);
-    } else if (tensors[known - names.begin()] != tensor) {
+    } else if (tensors[known->second] != tensor) {
       throw InvalidArgument(fmt::format("two tensors are to be fetched under the name '{}': {} and {}", name,
-                                        to_string(tensors[known - names.begin()]), to_string(tensor)));
+                                        to_string(tensors[known->second]), to_string(tensor)));
     }
   }
   const Tensor& loss() const override { return loss_; }
@@ -52,6 +52,7 @@ class FetchList : public ModelBuild {
   }
 
   std::vector<std::string> names;
+  std::map<std::string, size_t, std::less<>> places;  // of the names
   std::vector<Tensor> tensors;
 
  private:
@@ -150,8 +151,7 @@ Team team_for(const PlanStatistics& plan, const Team& team) {
 }  // namespace
 
 size_t CompiledModel::fetch_index(std::string_view name) const {
-  for (size_t i = 0; i < fetch_names.size(); ++i)
-    if (fetch_names[i] == name) return i;
+  if (const auto place = fetch_places.find(name); place != fetch_places.end()) return place->second;
   throw NotFound(fmt::format("a step has no value '{}'; it has: {}", name, fmt::join(fetch_names, ", ")));
 }
 
@@ -289,6 +289,7 @@ std::unique_ptr<CompiledModel> ModelCompiler::compile(const std::vector<TensorTy
   for (int lane = 1; lane < lanes_; ++lane)
     model->further_instances.push_back(instance_of(model->plan, model->team, lane));
   model->fetch_names = std::move(fetches.names);
+  model->fetch_places = std::move(fetches.places);
   if (mode_ == ModeKeys::EVAL) model->evaluated = evaluated_values(*model);
   return model;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,8 +45,9 @@ struct CompiledModel {
   Team team;                               // that computes it: the compiler's, or one thread of it
   std::unique_ptr<PlanInstance> instance;  // of lane 0
   std::vector<std::unique_ptr<PlanInstance>> further_instances;  // of the other lanes
-  std::vector<std::string> fetch_names;         // of the plan's fetches; kTrainedLoss first in TRAIN
-  std::vector<std::string> gradient_variables;  // of the plan's gradients
+  std::vector<std::string> fetch_names;  // of the plan's fetches; kTrainedLoss first in TRAIN
+  std::map<std::string, size_t, std::less<>> fetch_places;  // of these names
+  std::vector<std::string> gradient_variables;              // of the plan's gradients
   std::vector<TensorType> signature;
   EvaluatedValues evaluated;                                     // in EVAL
   Tensor trained_loss;                                           // TRAIN

@@ -18,26 +18,16 @@ using normalisation::ForwardInputs;
 using normalisation::GradientInputs;
 using normalisation::StatisticsInputs;
 
-// The nodes that read `tensor`, once for each place where they do.
-std::vector<const Node*> readers_of(const Tensor& tensor) {
-  std::vector<const Node*> readers;
-  const auto& nodes = tensor.node()->graph->nodes();
-  for (size_t id = static_cast<size_t>(tensor.node()->id) + 1; id < nodes.size(); ++id)
-    for (const Tensor& input : nodes[id]->inputs)
-      if (input == tensor) readers.push_back(nodes[id].get());
-  return readers;
-}
-
 // The one node that reads `tensor`, or null.
 const Node* only_reader(const Tensor& tensor, const RewriteView& view) {
   if (view.uses(tensor) != 1) return nullptr;
-  const std::vector<const Node*> readers = readers_of(tensor);
+  const auto readers = view.readers(tensor);
   return readers.size() == 1 ? readers[0] : nullptr;  // none: a value that the plan returns
 }
 
 // Whether nothing reads `tensor` but `node` and nodes of `op`.
 bool only_read_by(const Tensor& tensor, const Node& node, const Op& op, const RewriteView& view) {
-  const std::vector<const Node*> readers = readers_of(tensor);
+  const auto readers = view.readers(tensor);
   return static_cast<int>(readers.size()) == view.uses(tensor) &&
          std::all_of(readers.begin(), readers.end(),
                      [&](const Node* reader) { return reader == &node || reader->op == &op; });
@@ -74,9 +64,9 @@ std::optional<Pattern> relu_after(const Node& normalisation, const Tensor& y, co
 }
 
 // clip_by_value(y), and besides only comparisons of y, which are its gradient.
-std::optional<Pattern> clip_after(const Tensor& y) {
+std::optional<Pattern> clip_after(const Tensor& y, const RewriteView& view) {
   Pattern pattern;
-  for (const Node* reader : readers_of(y)) {
+  for (const Node* reader : view.readers(y)) {
     if (reader->op == &clip_by_value_op() && !pattern.activation) {
       pattern.activation = reader;
     } else if (reader->op != &greater_equal_op() && reader->op != &less_equal_op()) {
@@ -100,7 +90,7 @@ std::optional<Pattern> pattern_after(const Node& node, const RewriteView& view) 
     return std::nullopt;
   const Tensor y = output_of(node);
   if (auto found = relu_after(node, y, view)) return found;
-  return clip_after(y);
+  return clip_after(y, view);
 }
 
 // The fused node stands beside the normalisation, and takes over its statistics; the activation takes the
@@ -160,8 +150,8 @@ bool is_mask_of(const Tensor& condition, const Node& fused) {
 
 // The batch_norm_gradient of a fused normalisation that reads the gradient `dz`, with that normalisation; or
 // null.
-const Node* gradient_node_of(const Tensor& dz, const Node** fused) {
-  for (const Node* reader : readers_of(dz)) {
+const Node* gradient_node_of(const Tensor& dz, const Node** fused, const RewriteView& view) {
+  for (const Node* reader : view.readers(dz)) {
     if (reader->op != &batch_norm_gradient_op()) continue;
     const GradientInputs<Tensor> read = unpack<GradientInputs>(*reader);
     const Node* forward = read.mean.node();
@@ -184,7 +174,7 @@ std::optional<std::vector<Tensor>> fuse_choice(const Node& node, const RewriteVi
     return std::nullopt;
   const Node* fused = nullptr;
   const Tensor dz = output_of(node);
-  if (!gradient_node_of(dz, &fused) || !is_mask_of(node.inputs[0], *fused)) return std::nullopt;
+  if (!gradient_node_of(dz, &fused, view) || !is_mask_of(node.inputs[0], *fused)) return std::nullopt;
 
   const ForwardInputs<Tensor> forward = unpack<ForwardInputs>(*fused);
   BackwardInputs<Tensor> inputs{.x = forward.x,
@@ -216,7 +206,7 @@ std::optional<std::vector<Tensor>> fuse_choice(const Node& node, const RewriteVi
 std::optional<std::vector<Tensor>> take_fused_gradient(const Node& node, const RewriteView& view) {
   const Tensor dz = unpack<GradientInputs>(node).dy;
   const Node* fused = nullptr;
-  if (dz.node()->op != &select_op() || gradient_node_of(dz, &fused) != &node) return std::nullopt;
+  if (dz.node()->op != &select_op() || gradient_node_of(dz, &fused, view) != &node) return std::nullopt;
   Node& made = *view.mapped(dz).node();
   if (made.op != &batch_norm_activation_gradient_op()) return std::nullopt;
   return {{made.output(0), made.output(1), made.output(2)}};

@@ -25,13 +25,11 @@ struct ConvolutionGradients {
 std::optional<ConvolutionGradients> readers_of_gradient(const Tensor& dy, const RewriteView& view) {
   if (view.uses(dy) != 2) return std::nullopt;
   ConvolutionGradients found;
-  const auto& nodes = dy.node()->graph->nodes();
-  for (size_t id = static_cast<size_t>(dy.node()->id) + 1; id < nodes.size(); ++id) {
-    const Node& node = *nodes[id];
-    if (node.op == &conv2d_input_gradient_sums_op() && unpack<ReluGradientInputs>(node).dy == dy)
-      found.of_image = &node;
-    if (node.op == &conv2d_filter_gradient_op() && unpack<FilterGradientInputs>(node).dy == dy)
-      found.of_filter = &node;
+  for (const Node* node : view.readers(dy)) {
+    if (node->op == &conv2d_input_gradient_sums_op() && unpack<ReluGradientInputs>(*node).dy == dy)
+      found.of_image = node;
+    if (node->op == &conv2d_filter_gradient_op() && unpack<FilterGradientInputs>(*node).dy == dy)
+      found.of_filter = node;
   }
   if (!found.of_image || !found.of_filter) return std::nullopt;
   return found;

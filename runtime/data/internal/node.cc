@@ -18,54 +18,118 @@ const std::vector<TensorType>& Node::signature() const {
   return signature_;
 }
 
+void Node::know_signature(std::vector<TensorType> signature) const {
+  std::call_once(signature_once_, [&] { signature_ = std::move(signature); });
+}
+
 std::string Node::label() const {
   const std::string text = describe();
   return fmt::format("{} ({})", text.substr(0, text.find('(')), to_string(where_));
 }
 
+template <class Visit>
+void Node::visit_tree(const Visit& visit) const {
+  struct Place {
+    const Node* node;
+    size_t next_child = 0;
+  };
+  std::vector<Place> path{{this}};
+  while (!path.empty()) {
+    Place& place = path.back();
+    const auto children = place.node->children();
+    if (place.next_child < children.size()) {
+      path.push_back({children[place.next_child++].get()});
+    } else {
+      visit(*place.node);
+      path.pop_back();
+    }
+  }
+}
+
 std::vector<std::string> Node::stages() const {
   std::vector<std::string> result;
-  append_stages(&result);
+  visit_tree([&](const Node& node) {
+    if (node.is_stage()) result.push_back(node.describe());
+  });
   return result;
 }
 
-void Node::append_stages(std::vector<std::string>* stages) const {
-  for (const auto& child : children()) child->append_stages(stages);
-  stages->push_back(describe());
+std::vector<std::string> Node::contents() const {
+  std::vector<std::string> lines;
+  visit_tree([&](const Node& node) { node.append_own_contents(&lines); });
+  return lines;
 }
 
-bool Node::order_changes() const {
-  for (const auto& child : children())
-    if (child->order_changes()) return true;
-  return false;
+std::vector<const RandomAccessSource*> Node::sources() const {
+  std::vector<const RandomAccessSource*> result;
+  visit_tree([&](const Node& node) {
+    if (const RandomAccessSource* source = node.source()) result.push_back(source);
+  });
+  return result;
 }
 
-const Node* Node::selection_that_changes() const {
-  for (const auto& child : children())
+bool Node::find_order_changes() const {
+  return std::ranges::any_of(children(), [](const NodePtr& child) { return child->order_changes(); });
+}
+
+const Node* Node::find_selection_that_changes() const {
+  for (const NodePtr& child : children())
     if (const Node* found = child->selection_that_changes()) return found;
   return nullptr;
 }
 
-bool Node::order_follows_seed() const {
+bool Node::find_order_follows_seed() const {
   return std::ranges::any_of(children(), [](const NodePtr& child) { return child->order_follows_seed(); });
 }
 
-void Node::append_contents(std::vector<std::string>* lines) const {
-  for (const NodePtr& child : children()) child->append_contents(lines);
-}
-
-void Node::append_sources(std::vector<const RandomAccessSource*>* sources) const {
-  for (const NodePtr& child : children()) child->append_sources(sources);
-}
-
-int64_t Node::requested_prefetch() const {
+int64_t Node::find_requested_prefetch() const {
   int64_t most = 0;
-  for (const auto& child : children()) most = std::max(most, child->requested_prefetch());
+  for (const NodePtr& child : children()) most = std::max(most, child->requested_prefetch());
   return most;
+}
+
+int Node::find_levels() const {
+  int most = 0;
+  for (const NodePtr& child : children()) most = std::max(most, child->levels());
+  return most + 1;
+}
+
+void Node::settle() {
+  levels_ = find_levels();
+  if (levels_ > kMostLevels)
+    refuse(
+        fmt::format("more than {} operations above one another (maps that follow one another count as one); "
+                    "put the work of several into one function, or give several data sets side by side to "
+                    "one zip or interleave",
+                    kMostLevels));
+  cardinality_ = find_cardinality();
+  epoch_size_ = find_epoch_size();
+  rows_vary_ = find_rows_vary();
+  order_changes_ = find_order_changes();
+  selection_that_changes_ = find_selection_that_changes();
+  order_follows_seed_ = find_order_follows_seed();
+  requested_prefetch_ = find_requested_prefetch();
 }
 
 void Node::refuse(const std::string& text) const {
   throw InvalidArgument(fmt::format("{}: {}", label(), text));
+}
+
+// A node that is destroyed by another's destruction waits for the end of that.
+UnaryNode::~UnaryNode() {
+  thread_local std::vector<NodePtr>* waiting = nullptr;
+  if (waiting) {
+    waiting->push_back(std::move(child_));
+    return;
+  }
+  std::vector<NodePtr> chain;
+  chain.push_back(std::move(child_));
+  waiting = &chain;
+  while (!chain.empty()) {
+    const NodePtr next = std::move(chain.back());
+    chain.pop_back();
+  }
+  waiting = nullptr;
 }
 
 Element zero_element(const std::vector<TensorType>& signature) {

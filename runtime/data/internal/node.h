@@ -7,6 +7,8 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,23 +47,33 @@ using NodePtr = std::shared_ptr<const Node>;
 
 class Node {
  public:
+  // The deepest nesting of operations, where maps above one another count as one: `compile` and what it makes
+  // call each other from level to level, so that it bounds their stacks.
+  static constexpr int kMostLevels = 1000;
+
   explicit Node(SourceLocation where) : where_(where) {}
   virtual ~Node() = default;
 
-  virtual std::vector<NodePtr> children() const = 0;
+  virtual std::span<const NodePtr> children() const = 0;
   virtual std::string describe() const = 0;  // this operation alone, with its arguments: "shuffle(60000)"
-  virtual int64_t cardinality() const = 0;
-  virtual int64_t epoch_size() const = 0;
-  virtual bool rows_vary() const = 0;
   virtual Compiled compile(CompileContext& context) const = 0;
+
+  int64_t cardinality() const { return cardinality_; }
+  int64_t epoch_size() const { return epoch_size_; }
+  bool rows_vary() const { return rows_vary_; }
 
   // Whether a second pass gives the elements in another order, and the operation, if any, that selects by
   // position from an order that changes: what it keeps then differs from pass to pass.
-  virtual bool order_changes() const;
-  virtual const Node* selection_that_changes() const;
+  bool order_changes() const { return order_changes_; }
+  const Node* selection_that_changes() const { return selection_that_changes_; }
 
   // Whether the order of a pass is another with another seed (of a pipeline), so that parts of it are.
-  virtual bool order_follows_seed() const;
+  bool order_follows_seed() const { return order_follows_seed_; }
+
+  // How many elements `prefetch` asks to keep ready, counted in this node's elements.
+  int64_t requested_prefetch() const { return requested_prefetch_; }
+
+  int levels() const { return levels_; }  // at most kMostLevels
 
   // The first element, or one of its type: what a map function is tried on to learn its result's type.
   virtual Element probe() const = 0;
@@ -73,41 +85,77 @@ class Node {
   // The whole tree, this node last: {"from_arrays(...)", "shuffle(60000)", "batch(100)"}. What a saved
   // position relies on.
   std::vector<std::string> stages() const;
-  virtual void append_stages(std::vector<std::string>* stages) const;
 
   // What content_sample gives.
-  virtual void append_contents(std::vector<std::string>* lines) const;
+  std::vector<std::string> contents() const;
 
   // The random-access sources below, in the order of the operations; one that occurs twice comes twice.
-  virtual void append_sources(std::vector<const RandomAccessSource*>* sources) const;
-
-  // How many elements `prefetch` asks to keep ready, counted in this node's elements.
-  virtual int64_t requested_prefetch() const;
+  std::vector<const RandomAccessSource*> sources() const;
 
  protected:
+  // What the functions above give, found out once from the children's and from those that stand before it in
+  // this list, when the node is made (make_node): a chain of any length is asked without recursion.
+  virtual int64_t find_cardinality() const = 0;
+  virtual int64_t find_epoch_size() const = 0;
+  virtual bool find_rows_vary() const = 0;
+  virtual bool find_order_changes() const;
+  virtual const Node* find_selection_that_changes() const;
+  virtual bool find_order_follows_seed() const;
+  virtual int64_t find_requested_prefetch() const;
+  virtual int find_levels() const;
+
+  virtual bool is_stage() const { return true; }  // false: no part of a position's meaning
+  virtual const RandomAccessSource* source() const { return nullptr; }
+  virtual void append_own_contents(std::vector<std::string>* /*lines*/) const {}
+
   virtual std::vector<TensorType> infer_signature() const = 0;
+  void know_signature(std::vector<TensorType> signature) const;  // instead of inferring it
+
   [[noreturn]] void refuse(const std::string& text) const;  // InvalidArgument with the label before it
 
   ElementType element_type() const { return {signature(), rows_vary()}; }
 
  private:
+  template <class Kind, class... Arguments>
+  friend NodePtr make_node(Arguments&&... arguments);
+
+  void settle();  // finds all out; refuses too many levels
+
+  // The tree below and this node, each after its children.
+  template <class Visit>
+  void visit_tree(const Visit& visit) const;
+
   SourceLocation where_;
+  int64_t cardinality_ = 0, epoch_size_ = 0, requested_prefetch_ = 0;
+  int levels_ = 1;
+  bool rows_vary_ = false, order_changes_ = false, order_follows_seed_ = false;
+  const Node* selection_that_changes_ = nullptr;
   mutable std::once_flag signature_once_;
   mutable std::vector<TensorType> signature_;
 };
+
+// How every node is made.
+template <class Kind, class... Arguments>
+NodePtr make_node(Arguments&&... arguments) {
+  const std::shared_ptr<Node> node = std::make_shared<Kind>(std::forward<Arguments>(arguments)...);
+  node->settle();
+  return node;
+}
 
 // An operation over one other data set that passes on what it does not change.
 class UnaryNode : public Node {
  public:
   UnaryNode(NodePtr child, SourceLocation where) : Node(where), child_(std::move(child)) {}
+  ~UnaryNode() override;  // of a chain of any length, one node after the other
+
   const NodePtr& child() const { return child_; }
-  std::vector<NodePtr> children() const override { return {child_}; }
-  int64_t cardinality() const override { return child_->cardinality(); }
-  int64_t epoch_size() const override { return child_->epoch_size(); }
-  bool rows_vary() const override { return child_->rows_vary(); }
+  std::span<const NodePtr> children() const override { return {&child_, 1}; }
   Element probe() const override { return child_->probe(); }
 
  protected:
+  int64_t find_cardinality() const override { return child_->cardinality(); }
+  int64_t find_epoch_size() const override { return child_->epoch_size(); }
+  bool find_rows_vary() const override { return child_->rows_vary(); }
   std::vector<TensorType> infer_signature() const override { return child_->signature(); }
 
  private:
@@ -124,9 +172,10 @@ NodePtr make_generator(std::vector<TensorType> signature,
                        SourceLocation where);
 NodePtr make_zip(std::vector<NodePtr> children, SourceLocation where);
 NodePtr make_interleave(std::vector<NodePtr> inputs, int64_t cycle, int64_t block, SourceLocation where);
-NodePtr make_map(NodePtr child, std::vector<TensorType> signature, bool infer, MapFunction function,
+// Without `types`, those of what the function makes of the first element.
+NodePtr make_map(NodePtr child, std::optional<std::vector<TensorType>> types, MapFunction function,
                  SourceLocation where);
-NodePtr make_map_into(NodePtr child, std::vector<TensorType> signature, MapIntoFunction function,
+NodePtr make_map_into(NodePtr child, std::vector<TensorType> types, MapIntoFunction function,
                       SourceLocation where);
 NodePtr make_filter(NodePtr child, std::function<bool(const Element&)> predicate, SourceLocation where);
 NodePtr make_shuffle(NodePtr child, int64_t buffer_size, SourceLocation where);

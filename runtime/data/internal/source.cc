@@ -126,13 +126,13 @@ class SourceNode : public Node {
     if (source_->signature().empty()) refuse("the source's samples have no components");
   }
 
-  std::vector<NodePtr> children() const override { return {}; }
+  std::span<const NodePtr> children() const override { return {}; }
   std::string describe() const override {
     return fmt::format("{} x {}", source_->describe(), types_text(source_->signature()));
   }
-  int64_t cardinality() const override { return source_->size(); }
-  int64_t epoch_size() const override { return source_->size(); }
-  bool rows_vary() const override { return false; }
+  int64_t find_cardinality() const override { return source_->size(); }
+  int64_t find_epoch_size() const override { return source_->size(); }
+  bool find_rows_vary() const override { return false; }
 
   Compiled compile(CompileContext& context) const override {
     const uint64_t seed = context.stage_seed(context.new_stage());
@@ -142,7 +142,7 @@ class SourceNode : public Node {
                 std::make_shared<SourceEvaluator>(element_type(), source_, label(), context.execution, seed)};
   }
 
-  void append_contents(std::vector<std::string>* lines) const override {
+  void append_own_contents(std::vector<std::string>* lines) const override {
     if (lines->size() >= kMostContents) return;
     std::call_once(contents_once_, [&] { contents_ = sample_contents(*source_); });
     const size_t room = kMostContents - std::min(lines->size(), kMostContents);
@@ -150,9 +150,7 @@ class SourceNode : public Node {
                   contents_.begin() + static_cast<std::ptrdiff_t>(std::min(room, contents_.size())));
   }
 
-  void append_sources(std::vector<const RandomAccessSource*>* sources) const override {
-    sources->push_back(source_.get());
-  }
+  const RandomAccessSource* source() const override { return source_.get(); }
 
   Element probe() const override {
     Element element = zero_element(signature());
@@ -175,7 +173,7 @@ class SourceNode : public Node {
 }  // namespace
 
 NodePtr make_source(std::shared_ptr<const RandomAccessSource> source, SourceLocation where) {
-  return std::make_shared<SourceNode>(std::move(source), where);
+  return make_node<SourceNode>(std::move(source), where);
 }
 
 }  // namespace mox::data::internal

@@ -34,6 +34,21 @@ class RewriteTest : public ::testing::Test {
   GraphScope scope_{graph_};
 };
 
+TEST_F(RewriteTest, ReadersAreFoundOnceForEachPlace) {
+  const Tensor x = input(0);
+  const Tensor once = exp(x), twice = once * once, never = neg(twice);
+  GraphRewriter rewriter(graph_, {never});
+  std::vector<std::vector<std::string>> readers;
+  rewriter.apply([&](const Node& node, const RewriteView& view) -> std::optional<std::vector<Tensor>> {
+    readers.emplace_back();
+    for (const Node* reader : view.readers(Tensor(const_cast<Node*>(&node), 0)))
+      readers.back().emplace_back(reader->op->name);
+    return std::nullopt;
+  });
+  const std::vector<std::string> of_x{"exp"}, of_once{"mul", "mul"}, of_twice{"neg"}, none;
+  EXPECT_THAT(readers, ElementsAre(of_x, of_once, of_twice, none));
+}
+
 TEST_F(RewriteTest, CopiesOnlyWhatTheOutputsNeed) {
   const Tensor x = input(0), y = input(1);
   const Tensor wanted = exp(x).named("wanted");

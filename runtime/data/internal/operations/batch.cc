@@ -212,19 +212,19 @@ class BatchNode : public UnaryNode {
     return fmt::format("batch({}{})", size_, drop_remainder_ ? ", drop_remainder" : "");
   }
 
-  int64_t cardinality() const override {
+  int64_t find_cardinality() const override {
     const int64_t below = child()->cardinality();
     return below < 0 ? below : batches(below);
   }
 
-  int64_t epoch_size() const override {
+  int64_t find_epoch_size() const override {
     const int64_t below = child()->epoch_size();
     if (below < 0) return below;
     if (below == child()->cardinality()) return batches(below);
     return below % size_ == 0 ? below / size_ : Dataset::kUnknown;  // batches run across the ends of passes
   }
 
-  bool rows_vary() const override {
+  bool find_rows_vary() const override {
     if (drop_remainder_ || child()->cardinality() == Dataset::kInfinite) return false;
     return child()->cardinality() < 0 || child()->cardinality() % size_ != 0;
   }
@@ -244,7 +244,7 @@ class BatchNode : public UnaryNode {
     return result;
   }
 
-  int64_t requested_prefetch() const override {
+  int64_t find_requested_prefetch() const override {
     const int64_t below = child()->requested_prefetch();
     return below / size_ + (below % size_ != 0);
   }
@@ -276,7 +276,7 @@ class BatchNode : public UnaryNode {
 }  // namespace
 
 NodePtr make_batch(NodePtr child, int64_t size, bool drop_remainder, SourceLocation where) {
-  return std::make_shared<BatchNode>(std::move(child), size, drop_remainder, where);
+  return make_node<BatchNode>(std::move(child), size, drop_remainder, where);
 }
 
 }  // namespace mox::data::internal

@@ -243,11 +243,11 @@ class CacheNode : public UnaryNode {
   }
 
   std::string describe() const override { return "cache"; }
-  bool order_changes() const override { return false; }  // all passes are pass 0's
-  const Node* selection_that_changes() const override { return nullptr; }
+  bool find_order_changes() const override { return false; }  // all passes are pass 0's
+  const Node* find_selection_that_changes() const override { return nullptr; }
 
   // What lies below is one pass, whatever repeats it has.
-  int64_t epoch_size() const override { return cardinality(); }
+  int64_t find_epoch_size() const override { return cardinality(); }
 
   Compiled compile(CompileContext& context) const override {
     Compiled below = child()->compile(context);
@@ -297,7 +297,7 @@ class CacheNode : public UnaryNode {
 }  // namespace
 
 NodePtr make_cache(NodePtr child, SourceLocation where) {
-  return std::make_shared<CacheNode>(std::move(child), where);
+  return make_node<CacheNode>(std::move(child), where);
 }
 
 }  // namespace mox::data::internal

@@ -13,10 +13,10 @@ class FilterNode : public UnaryNode {
   }
 
   std::string describe() const override { return "filter"; }
-  int64_t cardinality() const override {
+  int64_t find_cardinality() const override {
     return child()->cardinality() == Dataset::kInfinite ? Dataset::kInfinite : Dataset::kUnknown;
   }
-  int64_t epoch_size() const override { return Dataset::kUnknown; }
+  int64_t find_epoch_size() const override { return Dataset::kUnknown; }
 
   Compiled compile(CompileContext& context) const override {
     Compiled compiled = child()->compile(context);
@@ -53,7 +53,7 @@ class FilterNode : public UnaryNode {
 }  // namespace
 
 NodePtr make_filter(NodePtr child, std::function<bool(const Element&)> predicate, SourceLocation where) {
-  return std::make_shared<FilterNode>(std::move(child), std::move(predicate), where);
+  return make_node<FilterNode>(std::move(child), std::move(predicate), where);
 }
 
 }  // namespace mox::data::internal

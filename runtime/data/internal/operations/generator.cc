@@ -102,11 +102,11 @@ class GeneratorNode : public Node {
     if (!factory_) refuse("the factory is empty");
   }
 
-  std::vector<NodePtr> children() const override { return {}; }
+  std::span<const NodePtr> children() const override { return {}; }
   std::string describe() const override { return fmt::format("from_generator({})", types_text(types_)); }
-  int64_t cardinality() const override { return size_; }
-  int64_t epoch_size() const override { return size_ == Dataset::kInfinite ? Dataset::kUnknown : size_; }
-  bool rows_vary() const override { return false; }
+  int64_t find_cardinality() const override { return size_; }
+  int64_t find_epoch_size() const override { return size_ == Dataset::kInfinite ? Dataset::kUnknown : size_; }
+  bool find_rows_vary() const override { return false; }
 
   Compiled compile(CompileContext& context) const override {
     const uint64_t seed = context.stage_seed(context.new_stage());
@@ -137,7 +137,7 @@ class GeneratorNode : public Node {
 
 NodePtr make_generator(std::vector<TensorType> signature, Factory factory, int64_t size,
                        SourceLocation where) {
-  return std::make_shared<GeneratorNode>(std::move(signature), std::move(factory), size, where);
+  return make_node<GeneratorNode>(std::move(signature), std::move(factory), size, where);
 }
 
 }  // namespace mox::data::internal

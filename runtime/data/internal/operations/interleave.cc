@@ -135,12 +135,12 @@ class InterleaveNode : public Node {
             types_text(inputs_[0]->signature()), i, types_text(inputs_[i]->signature())));
   }
 
-  std::vector<NodePtr> children() const override { return inputs_; }
+  std::span<const NodePtr> children() const override { return inputs_; }
   std::string describe() const override {
     return fmt::format("interleave({}, {}, {})", inputs_.size(), cycle_, block_);
   }
 
-  int64_t cardinality() const override {
+  int64_t find_cardinality() const override {
     int64_t total = 0;
     bool unknown = false;
     for (const auto& input : inputs_) {
@@ -153,14 +153,14 @@ class InterleaveNode : public Node {
   }
 
   // Passes of inputs that repeat themselves are mixed.
-  int64_t epoch_size() const override {
+  int64_t find_epoch_size() const override {
     const bool plain = std::all_of(inputs_.begin(), inputs_.end(), [](const auto& input) {
       return input->cardinality() >= 0 && input->epoch_size() == input->cardinality();
     });
     return plain ? cardinality() : Dataset::kUnknown;
   }
 
-  bool rows_vary() const override {
+  bool find_rows_vary() const override {
     return std::any_of(inputs_.begin(), inputs_.end(), [](const auto& input) { return input->rows_vary(); });
   }
 
@@ -197,7 +197,7 @@ class InterleaveNode : public Node {
 }  // namespace
 
 NodePtr make_interleave(std::vector<NodePtr> inputs, int64_t cycle, int64_t block, SourceLocation where) {
-  return std::make_shared<InterleaveNode>(std::move(inputs), cycle, block, where);
+  return make_node<InterleaveNode>(std::move(inputs), cycle, block, where);
 }
 
 }  // namespace mox::data::internal

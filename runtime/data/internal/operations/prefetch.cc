@@ -17,10 +17,8 @@ class PrefetchNode : public UnaryNode {
   }
 
   std::string describe() const override { return fmt::format("prefetch({})", count_); }
-  void append_stages(std::vector<std::string>* stages) const override {
-    child()->append_stages(stages);
-  }  // no part of a position's meaning
-  int64_t requested_prefetch() const override { return std::max(count_, child()->requested_prefetch()); }
+  bool is_stage() const override { return false; }
+  int64_t find_requested_prefetch() const override { return std::max(count_, child()->requested_prefetch()); }
   Compiled compile(CompileContext& context) const override { return child()->compile(context); }
 
  private:
@@ -30,7 +28,7 @@ class PrefetchNode : public UnaryNode {
 }  // namespace
 
 NodePtr make_prefetch(NodePtr child, int64_t count, SourceLocation where) {
-  return std::make_shared<PrefetchNode>(std::move(child), count, where);
+  return make_node<PrefetchNode>(std::move(child), count, where);
 }
 
 }  // namespace mox::data::internal

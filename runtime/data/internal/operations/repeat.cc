@@ -121,13 +121,13 @@ class RepeatNode : public UnaryNode {
     return count_ == Dataset::kInfinite ? "repeat()" : fmt::format("repeat({})", count_);
   }
 
-  int64_t cardinality() const override {
+  int64_t find_cardinality() const override {
     if (child()->cardinality() == 0) return 0;
     if (count_ == Dataset::kInfinite) return Dataset::kInfinite;
     return child()->cardinality() < 0 ? child()->cardinality() : child()->cardinality() * count_;
   }
 
-  bool order_follows_seed() const override { return false; }  // that selections could keep
+  bool find_order_follows_seed() const override { return false; }  // that selections could keep
 
   Compiled compile(CompileContext& context) const override {
     const bool around = std::exchange(context.one_order, false);  // each pass has an order of its own
@@ -150,7 +150,7 @@ class RepeatNode : public UnaryNode {
 }  // namespace
 
 NodePtr make_repeat(NodePtr child, int64_t count, SourceLocation where) {
-  return std::make_shared<RepeatNode>(std::move(child), count, where);
+  return make_node<RepeatNode>(std::move(child), count, where);
 }
 
 }  // namespace mox::data::internal

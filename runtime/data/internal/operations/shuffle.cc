@@ -158,9 +158,9 @@ class ShuffleNode : public UnaryNode {
     return once_ ? fmt::format("shuffle_once({}, {})", buffer_size_, *once_)
                  : fmt::format("shuffle({})", buffer_size_);
   }
-  bool order_changes() const override { return !once_ && buffer_size_ > 1; }
+  bool find_order_changes() const override { return !once_ && buffer_size_ > 1; }
   // Data without end have no parts that could be kept apart.
-  bool order_follows_seed() const override {
+  bool find_order_follows_seed() const override {
     return child()->cardinality() != Dataset::kInfinite && (order_changes() || child()->order_follows_seed());
   }
 
@@ -189,11 +189,11 @@ class ShuffleNode : public UnaryNode {
 }  // namespace
 
 NodePtr make_shuffle(NodePtr child, int64_t buffer_size, SourceLocation where) {
-  return std::make_shared<ShuffleNode>(std::move(child), buffer_size, std::nullopt, where);
+  return make_node<ShuffleNode>(std::move(child), buffer_size, std::nullopt, where);
 }
 
 NodePtr make_shuffle_once(NodePtr child, int64_t buffer_size, uint64_t seed, SourceLocation where) {
-  return std::make_shared<ShuffleNode>(std::move(child), buffer_size, seed, where);
+  return make_node<ShuffleNode>(std::move(child), buffer_size, seed, where);
 }
 
 }  // namespace mox::data::internal

@@ -91,11 +91,11 @@ class SubsequenceNode : public UnaryNode {
   // A saved position counts on the order that the selection sees.
   std::string describe() const override { return description_ + (fixes_order() ? " of one order" : ""); }
 
-  const Node* selection_that_changes() const override {
+  const Node* find_selection_that_changes() const override {
     return selects() && child()->order_changes() ? this : child()->selection_that_changes();
   }
 
-  int64_t cardinality() const override {
+  int64_t find_cardinality() const override {
     const int64_t below = child()->cardinality();
     if (below == Dataset::kUnknown) return kept_.count == 0 ? 0 : Dataset::kUnknown;
     const uint64_t kept = kept_.of(below == Dataset::kInfinite ? kEndless : static_cast<uint64_t>(below));
@@ -104,7 +104,7 @@ class SubsequenceNode : public UnaryNode {
 
   // Above a repeat the passes are no longer whole, except that dropping a start of endless data, or all but a
   // start, leaves the length of a pass as it is.
-  int64_t epoch_size() const override {
+  int64_t find_epoch_size() const override {
     const int64_t below = child()->epoch_size(), total = cardinality();
     if (kept_.list) return total;
     if (below == Dataset::kUnknown) return kept_.step == 1 && total >= 0 ? total : Dataset::kUnknown;
@@ -146,7 +146,7 @@ class SubsequenceNode : public UnaryNode {
 }
 
 NodePtr make_regular(NodePtr child, Kept kept, std::string description, SourceLocation where) {
-  return std::make_shared<SubsequenceNode>(std::move(child), std::move(kept), std::move(description), where);
+  return make_node<SubsequenceNode>(std::move(child), std::move(kept), std::move(description), where);
 }
 
 }  // namespace

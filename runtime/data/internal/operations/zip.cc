@@ -155,10 +155,10 @@ class ZipNode : public Node {
     if (parts_.empty()) refuse("at least one data set is needed, none was given");
   }
 
-  std::vector<NodePtr> children() const override { return parts_; }
+  std::span<const NodePtr> children() const override { return parts_; }
   std::string describe() const override { return fmt::format("zip({})", parts_.size()); }
 
-  int64_t cardinality() const override {
+  int64_t find_cardinality() const override {
     int64_t least = Dataset::kInfinite;
     for (const auto& part : parts_) {
       const int64_t count = part->cardinality();
@@ -172,7 +172,7 @@ class ZipNode : public Node {
   }
 
   // Of data without repeats, the shortest; of repeated data, the common length of a pass if they have one.
-  int64_t epoch_size() const override {
+  int64_t find_epoch_size() const override {
     if (cardinality() == Dataset::kUnknown) return Dataset::kUnknown;
     const int64_t first = parts_[0]->epoch_size();
     if (std::all_of(parts_.begin(), parts_.end(),
@@ -184,7 +184,7 @@ class ZipNode : public Node {
     return repeated ? Dataset::kUnknown : cardinality();
   }
 
-  bool rows_vary() const override {
+  bool find_rows_vary() const override {
     return std::any_of(parts_.begin(), parts_.end(), [](const auto& part) { return part->rows_vary(); });
   }
 
@@ -237,7 +237,7 @@ class ZipNode : public Node {
 }  // namespace
 
 NodePtr make_zip(std::vector<NodePtr> children, SourceLocation where) {
-  return std::make_shared<ZipNode>(std::move(children), where);
+  return make_node<ZipNode>(std::move(children), where);
 }
 
 }  // namespace mox::data::internal
