@@ -83,8 +83,7 @@ mox::data::CsvOptions csv_options() {
 
 // Whether somebody has given the option to this run, and not the run that it goes on with.
 bool is_given_here(const std::string& flag) {
-  const std::string origin = mox::option_origin(flag);
-  return origin != "default" && origin != "set_flag";
+  return mox::is_given(flag) && mox::option_origin(flag) != "set_flag";
 }
 
 // Options that this format does not look at: who gives them expects something else.
@@ -205,7 +204,7 @@ ClassifierData::ClassifierData(std::string network, ImageSizes sizes)
   find_classes();
   if (num_classes_ < 2 && !has_many_labels())
     throw mox::InvalidArgument(
-        "'" + (looks_at_images() ? log_dir_of_run() : directory_) + "' has " +
+        "'" + (looks_at_images() ? mox::log_dir_of_run() : directory_) + "' has " +
         (label_names_.empty() ? "no classes" : "one class alone, '" + label_names_.front() + "'") +
         ": there is nothing to tell it from, and every answer would be right. Expected are at least two: a "
         "directory for each below the split (image_folder), or labels 0, 1, ... (data.num_classes)");

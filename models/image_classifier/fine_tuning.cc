@@ -48,7 +48,7 @@ std::string backbone_pattern(const std::string& network) {
 
 // Whether the run in log_dir has not come to the end of the frozen epochs. Rank 0 looks.
 bool has_frozen_steps_to_do(int64_t samples) {
-  const auto latest = mox::load_latest_checkpoint(log_dir_of_run());
+  const auto latest = mox::load_latest_checkpoint(mox::log_dir_of_run());
   if (!latest) return true;
   const auto taken = latest->state.find("elements_taken");
   return taken == latest->state.end() || std::stoll(taken->second) < samples;
@@ -87,7 +87,7 @@ int train_head_first(const std::string& network, const std::function<int64_t()>&
     throw mox::InvalidArgument(
         "model.freeze_epochs is set, but neither model.pretrained nor checkpoint_path is: a network that has "
         "learnt nothing would be frozen");
-  if (log_dir_of_run().empty())
+  if (mox::log_dir_of_run().empty())
     throw mox::InvalidArgument(
         "model.freeze_epochs is set, but train_url is not: what is learnt is kept there");
   const auto max_epochs = mox::get_flag<int64_t>("max_epochs");

@@ -19,9 +19,9 @@ std::vector<mox::KeptOption> kept_options(std::vector<mox::KeptOption> options) 
 void use_options_of_run(const std::vector<mox::KeptOption>& options) {
   std::vector<mox::KeptOption> used = options;
   // A size that is given is that of the evaluation, too.
-  if (mox::option_origin("model.image_size") != "default")
+  if (mox::is_given("model.image_size"))
     std::erase_if(used, [](const mox::KeptOption& option) { return option.name == "model.eval_image_size"; });
-  const auto kept = mox::use_kept_options(mox::mode_from_string(mox::flag("run_mode")), log_dir_of_run(),
+  const auto kept = mox::use_kept_options(mox::mode_from_string(mox::flag("run_mode")), mox::log_dir_of_run(),
                                           mox::flag("checkpoint_path"), used);
   const auto trained = kept.find("data.format");
   const std::string format = mox::flag("data.format");

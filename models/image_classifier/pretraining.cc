@@ -33,18 +33,18 @@ int64_t pretraining_image_size() {
     throw mox::InvalidArgument("pretraining.image_size is " + std::to_string(size) +
                                ", but pretraining.epochs is " + std::to_string(epochs) +
                                ": it must be at least 1");
-  if (log_dir_of_run().empty())
+  if (mox::log_dir_of_run().empty())
     throw mox::InvalidArgument(
         "pretraining.image_size is set, but train_url is not: what is learnt is kept there");
   if (!mox::flag("pretraining.learning_rate").empty() && mox::flag("optimizer.learning_rate").empty())
     throw mox::InvalidArgument(
         "pretraining.learning_rate is set, but optimizer.learning_rate, for the training after it, is not");
-  const bool begins = mox::flag("run_mode") == "train" && !mox::latest_checkpoint(log_dir_of_run());
+  const bool begins = mox::flag("run_mode") == "train" && !mox::latest_checkpoint(mox::log_dir_of_run());
   return mox::broadcast(begins ? "yes" : "no") == "yes" ? size : 0;
 }
 
 int pretrain(const std::function<int()>& train) {
-  const std::string directory = (std::filesystem::path(log_dir_of_run()) / "pretraining").string();
+  const std::string directory = (std::filesystem::path(mox::log_dir_of_run()) / "pretraining").string();
   int status = 0;
   {
     TemporaryFlags flags;

@@ -28,10 +28,4 @@ class TemporaryFlags {
   std::vector<std::string> names_;
 };
 
-// log_dir, or train_url, which is another name of it.
-inline std::string log_dir_of_run() {
-  const std::string log_dir = mox::flag("log_dir");
-  return log_dir.empty() ? mox::flag("train_url") : log_dir;
-}
-
 }  // namespace image_classifier

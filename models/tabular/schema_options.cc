@@ -19,8 +19,6 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-bool is_given(const std::string& flag) { return mox::option_origin(flag) != "default"; }
-
 [[noreturn]] void refuse(const std::string& flag, const std::string& trained) {
   throw mox::ConfigError(
       flag + " is '" + mox::flag(flag) + "' (" + mox::option_origin(flag) + "), but " + trained +
@@ -29,7 +27,7 @@ bool is_given(const std::string& flag) { return mox::option_origin(flag) != "def
 }
 
 void require_same(const std::string& flag, const std::string& trained, const std::string& what) {
-  if (is_given(flag) && mox::flag(flag) != trained)
+  if (mox::is_given(flag) && mox::flag(flag) != trained)
     refuse(flag, trained.empty() ? "the model was trained without " + what
                                  : "the model was trained with '" + trained + "' as " + what);
 }
@@ -45,7 +43,7 @@ const char* words_of(mox::TableColumnKind kind) {
 }
 
 void require_kinds(const mox::TableSchema& schema, const std::string& flag, mox::TableColumnKind kind) {
-  if (!is_given(flag)) return;
+  if (!mox::is_given(flag)) return;
   for (const std::string& name : mox::get_flag<Texts>(flag)) {
     const mox::TableColumn* column = column_of(schema, name);
     if (!column) refuse(flag, "column '" + name + "' is none of those that the model learnt from");
@@ -56,7 +54,7 @@ void require_kinds(const mox::TableSchema& schema, const std::string& flag, mox:
 
 void require_missing_words(const mox::TableSchema& schema) {
   const std::string flag = "data.missing_words";
-  if (!is_given(flag)) return;
+  if (!mox::is_given(flag)) return;
   std::set<std::string> now = {""};
   for (const std::string& word : mox::get_flag<Texts>(flag)) now.insert(lower_case(word));
   const std::set<std::string> trained(schema.missing_words().begin(), schema.missing_words().end());
@@ -78,12 +76,12 @@ void require_options_of(const mox::TableSchema& schema) {
   require_same("data.decimal", std::string(1, schema.decimal()), "the decimal mark");
   require_kinds(schema, "data.numbers", mox::TableColumnKind::kNumber);
   require_kinds(schema, "data.categories", mox::TableColumnKind::kCategory);
-  if (is_given("data.ignored"))
+  if (mox::is_given("data.ignored"))
     for (const std::string& name : mox::get_flag<Texts>("data.ignored"))
       if (column_of(schema, name) || name == schema.target() || name == schema.id())
         refuse("data.ignored", "column '" + name + "' is one that the model knows");
   require_missing_words(schema);
-  if (is_given("data.largest_vocabulary"))
+  if (mox::is_given("data.largest_vocabulary"))
     for (const mox::TableColumn& column : schema.columns())
       if (std::ssize(column.vocabulary) > mox::get_flag<int64_t>("data.largest_vocabulary"))
         refuse("data.largest_vocabulary", "column '" + column.name + "' of the model has " +
@@ -98,7 +96,7 @@ void require_known_columns(const mox::TableSchema& schema, const mox::data::CsvT
         std::ranges::find(ignored, name) == ignored.end())
       unknown += (unknown.empty() ? "'" : ", '") + name + "'";
   if (unknown.empty()) return;
-  if (is_given("data.ignored"))
+  if (mox::is_given("data.ignored"))
     refuse("data.ignored",
            "the model does not know the column " + unknown + " either, which is not among them");
   if (mox::rank() != 0) return;

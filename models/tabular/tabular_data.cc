@@ -107,11 +107,6 @@ void define_data_flags() {
   mox::define_flag("data.largest_vocabulary", 1000, "More categories than these in a column are refused.");
 }
 
-std::string log_dir_of_run() {
-  const std::string given = mox::flag("log_dir");
-  return given.empty() ? mox::flag("train_url") : given;
-}
-
 TabularData::Parts TabularData::read_parts() {
   const mox::data::CsvTable table = read_table("data.train_file");
   if (!mox::flag("data.eval_file").empty()) {
@@ -143,7 +138,7 @@ mox::Dataset TabularData::samples_of(const Part& part, bool with_target) const {
 
 TabularData::TabularData() {
   const mox::ModeKeys mode = mox::mode_from_string(mox::flag("run_mode"));
-  schema_ = mox::kept_table_schema(mode, log_dir_of_run(), mox::flag("checkpoint_path"));
+  schema_ = mox::kept_table_schema(mode, mox::log_dir_of_run(), mox::flag("checkpoint_path"));
   if (schema_) require_options_of(*schema_);
   if (mode == mox::ModeKeys::PREDICT) {
     const mox::data::CsvTable table = read_table("data.predict_file");

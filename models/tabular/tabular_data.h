@@ -12,9 +12,6 @@ namespace tabular {
 // Defines the flags data.*. Before mox::init.
 void define_data_flags();
 
-// log_dir, or train_url, which is another name of it.
-std::string log_dir_of_run();
-
 // Reads the tables that the run needs, and fits the schema or takes that of the checkpoint. Every cell is
 // read and checked here, before anything is computed.
 class TabularData {

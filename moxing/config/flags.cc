@@ -131,6 +131,16 @@ void reset_flag(std::string_view name) {
   internal::with_configured("reset_flag", [&](internal::ConfigStore* store) { store->at(name).set.reset(); });
 }
 
+bool is_given(std::string_view name) {
+  const std::string origin = option_origin(name);
+  return origin != "default" && origin != "mox::init";
+}
+
+std::string log_dir_of_run() {
+  const std::string log_dir = flag("log_dir");
+  return log_dir.empty() ? flag("train_url") : log_dir;
+}
+
 std::string flag(std::string_view name) { return internal::to_text(value_of("flag", name)); }
 
 template <typename T>

@@ -31,12 +31,8 @@ struct IsVector<std::vector<T>> : std::true_type {};
 // The stored form of a C++ value: integers as int64_t, floating point as double, text as std::string.
 template <typename T>
 OptionValue to_option_value(const T& value) {
-  if constexpr (std::is_same_v<T, bool>) {
-    return value;
-  } else if constexpr (std::is_integral_v<T>) {
-    static_assert(sizeof(T) < 8 || std::is_signed_v<T>, "integer flags are int64_t: write int64_t{...}");
-    return value;
-  } else if constexpr (std::is_floating_point_v<T>) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    static_assert(sizeof(T) < 8 || !std::is_unsigned_v<T>, "integer flags are int64_t: write int64_t{...}");
     return value;
   } else if constexpr (IsVector<T>::value) {
     using Element = typename T::value_type;
@@ -73,6 +69,8 @@ std::vector<std::string> flag_as_string_list(std::string_view name);
 // InvalidArgument for a name that is malformed or taken, by moxing or by another definition, whose place it
 // says, FailedPrecondition after mox::init. Nobody need catch these: from the first definition on, be it of a
 // variable that is made before main, what nobody catches ends the process as a refused configuration does.
+// For that the definition sets a handler in the place of the one that std::set_terminate has, as mox::init
+// does: who wants another one sets it after mox::init.
 template <typename T>
 void define_flag(std::string_view name, const T& default_value, std::string_view help,
                  SourceLocation where = SourceLocation::current()) {
@@ -119,6 +117,10 @@ T get_flag(std::string_view name) {
   }
 }
 
+// Whether somebody has given the flag a value: the configuration, set_flag or the run spec. What a program
+// says in mox::init is a default. Throws as option_origin does.
+bool is_given(std::string_view name);
+
 // Changes a flag after mox::init; wins over every other source. The value must have the flag's type (an
 // integer may be given for a number): InvalidArgument otherwise, ConfigError if it is out of range.
 template <typename T>
@@ -130,6 +132,9 @@ void set_flag(std::string_view name, const T& value) {
 // machine, and found by the others and by later runs. For programs with a flag data.cache: others have the
 // local path in the flag itself (docs/files.md). Throws what moxing/file/file.h says.
 std::string local_data_url();
+
+// log_dir, or train_url, which is another name of it.
+std::string log_dir_of_run();
 
 // Takes back what set_flag has said, if it has: the other sources count again. NotFound for a name that is
 // not declared.

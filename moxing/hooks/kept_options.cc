@@ -25,7 +25,8 @@ class KeptOptionsHook : public TrainingHook {
   std::string name() const override { return kOptionsHook; }
   std::string save_state() const override {
     nlohmann::json values;
-    for (const KeptOption& option : options_) values[option.name] = flag(option.name);
+    for (const KeptOption& option : options_)
+      std::visit([&](const auto& kept) { values[option.name] = kept; }, internal::kept_flag(option.name));
     return values.dump();
   }
   void restore_state(const std::string&) override {}  // use_kept_options has compared them
@@ -59,44 +60,54 @@ std::string kept_text(ModeKeys mode, const std::string& log_dir, const std::stri
   }
 }
 
-bool is_given(const std::string& name) {
-  const std::string origin = option_origin(name);
-  return origin != "default" && origin != "mox::init";
+std::map<std::string, internal::KeptValue> to_kept(const nlohmann::json& options, const std::string& path) {
+  std::map<std::string, internal::KeptValue> kept;
+  try {
+    for (const auto& [name, value] : options.items()) {
+      if (value.is_array()) {
+        kept[name] = value.get<std::vector<std::string>>();
+      } else {
+        kept[name] = value.get<std::string>();
+      }
+    }
+  } catch (const nlohmann::json::exception& failure) {
+    throw DataError(fmt::format("the options that '{}' keeps are damaged ({})", path, failure.what()));
+  }
+  return kept;
 }
 
 }  // namespace
 
 std::shared_ptr<Hook> kept_options_hook(std::vector<KeptOption> options) {
-  for (const KeptOption& option : options)
-    if (internal::is_secret_flag(option.name))
-      throw InvalidArgument(fmt::format(
-          "kept_options_hook: {} is a secret, and whoever may read a checkpoint would read it; leave it out",
-          option.name));
+  for (const KeptOption& option : options) internal::kept_flag(option.name);  // throws for a secret
   return std::make_shared<KeptOptionsHook>(std::move(options));
 }
 
 std::map<std::string, std::string> use_kept_options(ModeKeys mode, const std::string& log_dir,
                                                     const std::string& checkpoint_path,
                                                     const std::vector<KeptOption>& options) {
+  for (const KeptOption& option : options) internal::kept_flag(option.name);
   const auto read =
       nlohmann::json::parse(broadcast(rank() == 0 ? kept_text(mode, log_dir, checkpoint_path) : ""));
-  std::map<std::string, std::string> kept;
-  if (read.empty()) return kept;
+  std::map<std::string, std::string> texts;
+  if (read.empty()) return texts;
   const auto path = read.at("path").get<std::string>();
-  read.at("options").get_to(kept);
+  const auto kept = to_kept(read.at("options"), path);
+  for (const auto& [name, value] : kept) texts[name] = internal::shown_kept(value);
   for (const KeptOption& option : options) {
     const auto found = kept.find(option.name);
-    if (found == kept.end() || found->second == flag(option.name)) continue;
+    if (found == kept.end() || internal::is_kept_value(option.name, found->second)) continue;
     if (!is_given(option.name)) {
-      internal::set_flag_from_text(option.name, found->second, "'" + path + "'");
+      internal::set_flag_from_kept(option.name, found->second, "'" + path + "'");
     } else if (!option.may_change) {
       throw ConfigError(fmt::format(
           "{} is '{}' ({}), and the model in '{}' was trained with '{}'. Leave the option out, or train "
           "anew in another log_dir",
-          option.name, flag(option.name), option_origin(option.name), path, found->second));
+          option.name, internal::shown_flag(option.name), option_origin(option.name), path,
+          texts[option.name]));
     }
   }
-  return kept;
+  return texts;
 }
 
 }  // namespace mox

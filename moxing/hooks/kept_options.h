@@ -19,16 +19,17 @@ struct KeptOption {
   bool may_change = false;
 };
 
-// Keeps the values of the options in every checkpoint of a training. Throws InvalidArgument for one of
-// define_secret_flag, since whoever may read a checkpoint reads them; NotFound for a name that is not
-// declared.
+// Keeps the values of the options in every checkpoint of a training, of an address without who asks
+// ("http://***@host/"). Throws InvalidArgument for one of define_secret_flag, since whoever may read a
+// checkpoint reads them; NotFound for a name that is not declared.
 std::shared_ptr<Hook> kept_options_hook(std::vector<KeptOption> options);
 
 // Before the options are read: sets those that nobody has given to what the checkpoint holds that mox::run
 // goes on from (TRAIN: the latest of log_dir) or uses (EVAL and PREDICT: checkpoint_path, else log_dir).
 // Returns what it holds, as text; nothing where a training begins, of a file of weights, of checkpoints
 // without options, and of those that cannot be read, of which mox::run says more. Of a job rank 0 reads, and
-// all ranks get the same: all call this. Throws ConfigError for a given value other than the kept one.
+// all ranks get the same: all call this. Throws ConfigError for a given value other than the kept one, and
+// for an address that asked by name and is not given again; else as kept_options_hook does.
 std::map<std::string, std::string> use_kept_options(ModeKeys mode, const std::string& log_dir,
                                                     const std::string& checkpoint_path,
                                                     const std::vector<KeptOption>& options);

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <variant>
 
-#include "moxing/config/options.h"
+#include "moxing/config/flags.h"
 #include "runtime/base/error.h"
 
 namespace mox::internal {
@@ -37,7 +37,7 @@ class Section {
   void refuse_given(std::initializer_list<const char*> fields) const {
     for (const char* field : fields) {
       const std::string option = name_ + "." + field, origin = option_origin(option);
-      if (origin != "default" && origin != "code" && origin != "mox::init" && !has_its_default(option))
+      if (is_given(option) && origin != "code" && !has_its_default(option))
         throw ConfigError(fmt::format("{} is set ({}), but {}.metric is not: it would have no effect", option,
                                       origin, name_));
     }

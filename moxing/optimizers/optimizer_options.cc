@@ -5,7 +5,7 @@
 
 #include <charconv>
 
-#include "moxing/config/options.h"
+#include "moxing/config/flags.h"
 #include "moxing/optimizers/internal/built_in_optimizer.h"
 #include "moxing/optimizers/optimizer_wrapper.h"
 #include "runtime/base/error.h"
@@ -16,8 +16,7 @@ namespace {
 constexpr double kLearningRate = 0.01;  // where neither the program nor the configuration gives one
 
 bool is_configured(const std::string& option) {
-  const std::string origin = option_origin(option);
-  return origin != "default" && origin != "code" && origin != "mox::init";
+  return is_given(option) && option_origin(option) != "code";
 }
 
 // The options optimizer.* that a YAML file, a flag or set_flag has given.

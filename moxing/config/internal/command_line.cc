@@ -135,11 +135,7 @@ CommandLine split_command_line(const std::vector<std::string>& arguments, const 
 void store_command_line(const CommandLine& command_line, ConfigStore* store) {
   for (const auto& [name, text] : command_line.values) {
     Setting& setting = store->at(name);
-    const OptionType type = setting.option.type;
-    const bool list = type == OptionType::kIntegerList || type == OptionType::kNumberList ||
-                      type == OptionType::kStringList;
-    setting.written = parse_value(setting.option, list ? split_list(text, "command line")
-                                                       : WrittenValue{.text = text, .where = "command line"});
+    setting.written = parse_value(setting.option, written_text(setting.option, text, "command line"));
     setting.written_at = "command line";
   }
 }

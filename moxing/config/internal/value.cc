@@ -173,6 +173,22 @@ std::string join(const std::vector<Element>& list, std::string_view separator, F
   return text;
 }
 
+WrittenValue split_list(const std::string& text, const std::string& where) {
+  std::string_view rest = text;
+  if (rest.size() >= 2 && rest.front() == '[' && rest.back() == ']') rest = rest.substr(1, rest.size() - 2);
+  WrittenValue list{.kind = Kind::kList, .where = where};
+  if (rest.empty()) return list;
+  for (;;) {
+    const size_t comma = rest.find(',');
+    std::string_view element = rest.substr(0, comma);
+    while (!element.empty() && element.front() == ' ') element.remove_prefix(1);
+    while (!element.empty() && element.back() == ' ') element.remove_suffix(1);
+    list.elements.push_back({.text = std::string(element), .where = where});
+    if (comma == std::string_view::npos) return list;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
 template <typename... Cases>
 struct Overloaded : Cases... {
   using Cases::operator()...;
@@ -188,20 +204,14 @@ OptionValue parse_value(const Option& option, const WrittenValue& written) {
   return value;
 }
 
-WrittenValue split_list(const std::string& text, const std::string& where) {
-  std::string_view rest = text;
-  if (rest.size() >= 2 && rest.front() == '[' && rest.back() == ']') rest = rest.substr(1, rest.size() - 2);
-  WrittenValue list{.kind = Kind::kList, .where = where};
-  if (rest.empty()) return list;
-  for (;;) {
-    const size_t comma = rest.find(',');
-    std::string_view element = rest.substr(0, comma);
-    while (!element.empty() && element.front() == ' ') element.remove_prefix(1);
-    while (!element.empty() && element.back() == ' ') element.remove_suffix(1);
-    list.elements.push_back({.text = std::string(element), .where = where});
-    if (comma == std::string_view::npos) return list;
-    rest.remove_prefix(comma + 1);
-  }
+bool is_list(OptionType type) {
+  return type == OptionType::kIntegerList || type == OptionType::kNumberList ||
+         type == OptionType::kStringList;
+}
+
+WrittenValue written_text(const Option& option, const std::string& text, const std::string& where) {
+  if (is_list(option.type)) return split_list(text, where);
+  return {.text = text, .where = where};
 }
 
 void check_value(const Option& option, const OptionValue& value, const std::string& where) {

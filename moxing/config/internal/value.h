@@ -23,8 +23,11 @@ struct WrittenValue {
 // expected and what is there.
 OptionValue parse_value(const Option& option, const WrittenValue& written);
 
-// A list on the command line: elements separated by commas, or the same in brackets. "" is the empty list.
-WrittenValue split_list(const std::string& text, const std::string& where);
+bool is_list(OptionType type);
+
+// What `text`, as the command line spells it, gives to `option`. A list is made of elements with commas
+// between them, or the same in brackets; "" is the empty list.
+WrittenValue written_text(const Option& option, const std::string& text, const std::string& where);
 
 // Throws ConfigError unless `value` is inside of the option's range and allowed values; `where` is for the
 // message.
