@@ -85,7 +85,8 @@ void profile(const Case& of, const mox::ModelMeta& meta) {
       .data_threads = 0,
       .rules = {.precision = of.precision == "bf16" ? mox::Precision::kBFloat16 : mox::Precision::kFloat32,
                 .recomputed = mox::recomputed_normalisations(mox::flag("recompute")),
-                .direct_convolutions = mox::flag("conv_algorithm") == "direct"}};
+                .direct_convolutions = mox::flag("conv_algorithm") == "direct",
+                .convolution_error = mox::get_flag<double>("conv_error")}};
   const bench::StepProfile profile = bench::profile_steps(
       [&](const mox::Inputs& in, mox::ModeKeys mode) { return training_spec(of.model, in, mode); },
       momentum(), random_images(of, meta), options);

@@ -83,12 +83,15 @@ Kernel compile_conv2d_transpose(const KernelRequest& request) {
   return onednn::input_gradient_kernel(request, geometry, 1, 0);
 }
 
-const Op kConv2dTranspose{.name = "conv2d_transpose",
-                          .infer = infer_conv2d_transpose,
-                          .gradient = gradient_of_conv2d_transpose,
-                          .compile = compile_conv2d_transpose};
-
 }  // namespace
+
+const Op& conv2d_transpose_op() {
+  static const Op op{.name = "conv2d_transpose",
+                     .infer = infer_conv2d_transpose,
+                     .gradient = gradient_of_conv2d_transpose,
+                     .compile = compile_conv2d_transpose};
+  return op;
+}
 
 Tensor conv2d_transpose(const Tensor& x, const Tensor& w, const TransposedConvolutionOptions& options,
                         SourceLocation where) {
@@ -97,7 +100,7 @@ Tensor conv2d_transpose(const Tensor& x, const Tensor& w, const TransposedConvol
                                                   .groups = options.groups,
                                                   .padding = options.padding});
   attributes.set("output_padding", List(options.output_padding.begin(), options.output_padding.end()));
-  return make_tensor(kConv2dTranspose, {x, w}, std::move(attributes), where);
+  return make_tensor(conv2d_transpose_op(), {x, w}, std::move(attributes), where);
 }
 
 }  // namespace mox

@@ -116,7 +116,8 @@ dnnl::convolution_forward::primitive_desc describe_forward(const ConvolutionDesc
 }
 
 bool takes_winograd(const KernelRequest& request, const ConvolutionGeometry& geometry) {
-  return !request.hints.has(kDirectConvolutions) && winograd_pays(geometry);
+  return !request.hints.has(kDirectConvolutions) && !request.node.attributes.has(kSumsDirectly) &&
+         winograd_pays(geometry);
 }
 
 Kernel forward_kernel(const KernelRequest& request, const ConvolutionGeometry& geometry, bool has_bias) {

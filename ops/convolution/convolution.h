@@ -13,6 +13,10 @@ namespace mox {
 // A hint (KernelHints): convolutions sum directly, never through a transform that needs fewer multiplications
 // but rounds more (Winograd).
 inline constexpr std::string_view kDirectConvolutions = "direct_convolutions";
+// An attribute of a node, present and true: the same for this convolution alone (convolution_error_rule).
+inline constexpr const char* kSumsDirectly = "sums_directly";
+
+const Op& conv2d_transpose_op();
 
 Attributes convolution_attributes(const ConvolutionOptions& options);
 // The options that a node was made with.
@@ -44,7 +48,8 @@ struct ConvolutionDescriptors {
 dnnl::convolution_forward::primitive_desc describe_forward(const ConvolutionDescriptors& descriptors,
                                                            bool has_bias = false);
 
-// Whether Winograd's kernels compute it: where they are faster and nothing hints otherwise.
+// Whether Winograd's kernels compute it: where they are faster, and neither hint nor attribute says
+// otherwise.
 bool takes_winograd(const KernelRequest& request, const ConvolutionGeometry& geometry);
 
 // The kernel of x * w (+ bias): inputs x, w[, bias] of the request's node, output y. Empty values included.

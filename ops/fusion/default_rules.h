@@ -27,18 +27,23 @@ enum class RecomputedNormalisations {
 // Of the words none, auto and normalisation, which the option `recompute` takes.
 RecomputedNormalisations recomputed_normalisations(std::string_view word);
 
+// Above the bound of every convolution by Winograd's method (ops/convolution/winograd/rounding.h).
+inline constexpr double kStatedConvolutionError = 0.01;
+
 struct RuleOptions {
   Precision precision = Precision::kFloat32;  // where NodeTraits::compute_dtype says nothing
   RecomputedNormalisations recomputed = RecomputedNormalisations::kNone;
   // Convolutions sum directly, never through a transform that needs fewer multiplications but rounds more
   // (Winograd).
   bool direct_convolutions = false;
+  // Those sum directly whose bound is above this, a part of the result's largest magnitude.
+  double convolution_error = kStatedConvolutionError;
 };
 
 // Every rule, in the order in which they should be applied: first the patterns around convolutions, matrix
 // products and normalisations, then what is computed again in the backward pass (of normalisations, then of
-// recomputed stretches), then the choice of precision, where instruction_set() has one, then what
-// convolutions do for normalisations, then chains of elementwise ops.
+// recomputed stretches), then the choice of precision, where instruction_set() has one, then which
+// convolutions sum directly, then what convolutions do for normalisations, then chains of elementwise ops.
 std::vector<NamedRule> default_rules(const RuleOptions& options = {});
 // What the kernels of a graph that these rules have rewritten are to know (CompileOptions::hints).
 KernelHints kernel_hints(const RuleOptions& options);

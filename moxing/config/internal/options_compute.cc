@@ -26,6 +26,17 @@ std::vector<Option> options_of_compute() {
        .help = "auto: convolutions may use Winograd's method, which multiplies less and rounds a little "
                "more. direct: they sum as the definition says.",
        .allowed = {"auto", "direct"}},
+      {.name = "conv_error",
+       .type = OptionType::kNumber,
+       .default_value = 0.01,
+       .group = "Compute",
+       .help =
+           "Of conv_algorithm auto: the largest error of a convolution by Winograd's method, as a part of "
+           "its result's largest magnitude. Convolutions whose bound (docs/precision.md) is above it sum "
+           "directly. Default: all are below it; in fp32 1e-5 keeps the method for up to about 40 "
+           "channels.",
+       .minimum = 0,
+       .maximum = 0.01},
       {.name = "precision",
        .type = OptionType::kString,
        .default_value = "fp32",

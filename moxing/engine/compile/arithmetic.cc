@@ -47,9 +47,14 @@ void settle_instruction_set(Communicator& ranks, const KeptArithmetic& kept, boo
 }  // namespace
 
 std::string description_of(const Arithmetic& arithmetic) {
-  return fmt::format("precision {}, conv_algorithm {}",
-                     arithmetic.rules.precision == Precision::kBFloat16 ? "bf16" : "fp32",
-                     arithmetic.rules.direct_convolutions ? "direct" : "auto");
+  const RuleOptions& rules = arithmetic.rules;
+  // What older checkpoints do not say is said only where it is not as it was then.
+  return fmt::format("precision {}, conv_algorithm {}{}",
+                     rules.precision == Precision::kBFloat16 ? "bf16" : "fp32",
+                     rules.direct_convolutions ? "direct" : "auto",
+                     rules.convolution_error < kStatedConvolutionError
+                         ? fmt::format(", conv_error {}", rules.convolution_error)
+                         : "");
 }
 
 Arithmetic settle_arithmetic(Communicator& ranks, const Arithmetic& wanted, const KeptArithmetic& kept,

@@ -8,7 +8,7 @@
 //   dy = (dz - mean(dz) - (y - mean) * slope) * factor        Ioffe & Szegedy, "Batch Normalization", 2015
 //   filter gradient += dy (*) image,  image gradient = w (*) dy
 // and on through the relu and normalisation in front,
-// by Winograd's method (winograd_tiles.h).
+// by Winograd's method (internal/tiles.h).
 #pragma once
 
 #include "ops/convolution/geometry/convolution_geometry.h"
@@ -21,7 +21,7 @@ struct Epsilons {
   double behind = 0, before = 0;
 };
 
-// Where winograd_image_groups.h finds groups. Of NormalisedGradientInputs
+// Where image_groups.h finds groups. Of NormalisedGradientInputs
 // (fused_inputs.h). Outputs dz of the normalisation before, its sums in as many
 // groups as the node's type says, the filter's gradient, and those of scale and offset.
 Kernel winograd_normalised_gradients_kernel(const Node& node, const ConvolutionGeometry& geometry,

@@ -8,7 +8,7 @@
 
 namespace mox {
 
-// Into how many groups of pixels the kernel cuts its results; 0 where winograd_image_groups.h finds none, and
+// Into how many groups of pixels the kernel cuts its results; 0 where image_groups.h finds none, and
 // there is no kernel.
 int64_t winograd_of_normalised_groups(const ConvolutionGeometry& geometry);
 

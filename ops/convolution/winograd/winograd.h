@@ -1,12 +1,10 @@
-// Convolutions by Winograd's minimal filtering (winograd_tiles.h), as kernels.
+// Convolutions by Winograd's minimal filtering (internal/tiles.h), as kernels.
 //
-// Fewer multiplications for a rounding error that is larger than that of the direct sum: for values of
-// magnitude 1 the largest error measured is 6e-6 of the result's largest magnitude with fewer than 128 x 128
-// channels, 1.2e-5 with 128 x 128 and 1.3e-5 with 224 (tests/ops/convolution/winograd/winograd_test.cc holds
-// them below 1e-5 and 2e-5); with strides of 2 it is 4.4e-6. Of bfloat16 images and filters the transforms
-// are rounded to bfloat16 as well, with tiles of 4 x 4, which round least: the root mean square of the error
-// against the direct sum of the same numbers is 0.0045 of the values', and 0.0039 in gradients of filters,
-// whatever the shape; rounding the inputs alone makes 0.0021.
+// Fewer multiplications for a rounding error that is larger than that of the direct sum: rounding.h states
+// its bound. Of bfloat16 images and filters the transforms are rounded to bfloat16 as well, with tiles of 4 x
+// 4, which round least: the root mean square of the error against the direct sum of the same numbers is
+// 0.0045 of the values', and 0.0039 in gradients of filters, whatever the shape; rounding the inputs alone
+// makes 0.0021.
 #pragma once
 
 #include "ops/convolution/geometry/convolution_geometry.h"

@@ -36,6 +36,7 @@ Kernel compile_gradient_sums(const KernelRequest& request) {
 // Whether this gradient of the normalisation's result comes from a convolution that can do more.
 bool gives_sums(const Tensor& dy, const RewriteView& view) {
   return dy.node()->op == &conv2d_input_gradient_op() && view.uses(dy) == 1 &&
+         !dy.node()->attributes.has(kSumsDirectly) &&
          winograd_relu_gradient_groups(gradient_geometry_of(*dy.node())) > 0;
 }
 

@@ -62,6 +62,7 @@ bool is_convolved_at_once(const Node& node, const RewriteView& view) {
 
 std::optional<std::vector<Tensor>> give_moments(const Node& node, const RewriteView& view) {
   if (is_convolved_at_once(node, view)) return convolve_normalised(node, view);
+  if (node.attributes.has(kSumsDirectly)) return std::nullopt;
   const int64_t groups = winograd_moment_groups(geometry_of(node));
   if (groups == 0 || !is_normalised(node)) return std::nullopt;
   Attributes attributes = node.attributes;

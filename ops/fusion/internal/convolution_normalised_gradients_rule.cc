@@ -28,7 +28,8 @@ std::optional<ConvolutionGradients> readers_of_gradient(const Tensor& dy, const 
   for (const Node* node : view.readers(dy)) {
     if (node->op == &conv2d_input_gradient_sums_op() && unpack<ReluGradientInputs>(*node).dy == dy)
       found.of_image = node;
-    if (node->op == &conv2d_filter_gradient_op() && unpack<FilterGradientInputs>(*node).dy == dy)
+    if (node->op == &conv2d_filter_gradient_op() && unpack<FilterGradientInputs>(*node).dy == dy &&
+        !node->attributes.has(kSumsDirectly))
       found.of_filter = node;
   }
   if (!found.of_image || !found.of_filter) return std::nullopt;

@@ -1,5 +1,5 @@
 // Both gradients of a convolution between two batch normalisations and those of the normalisation behind it,
-// as one node (winograd_normalised_gradients.h): what lies between them stays in the caches.
+// as one node (winograd/normalised_gradients.h): what lies between them stays in the caches.
 #pragma once
 
 #include "ops/convolution/convolution.h"

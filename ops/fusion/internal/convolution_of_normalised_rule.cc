@@ -93,7 +93,7 @@ const Op& conv2d_of_normalised_op() {
 const Node* convolution_of_normalised(const Node& normalisation) {
   if (!is_relu(normalisation.attributes)) return nullptr;
   const Node* reader = first_reader_of(Tensor(const_cast<Node*>(&normalisation), 0));
-  if (!reader || reader->op != &conv2d_op()) return nullptr;
+  if (!reader || reader->op != &conv2d_op() || reader->attributes.has(kSumsDirectly)) return nullptr;
   const Node* next = first_reader_of(Tensor(const_cast<Node*>(reader), 0));
   if (!next || next->op != &batch_norm_activation_op() ||
       unpack<normalisation::ForwardInputs>(*next).x.node() != reader)

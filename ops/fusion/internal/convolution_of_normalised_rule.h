@@ -1,4 +1,4 @@
-// Convolutions of what a batch normalisation and relu make, both as one node (winograd_of_normalised.h).
+// Convolutions of what a batch normalisation and relu make, both as one node (winograd/of_normalised.h).
 #pragma once
 
 #include "ops/convolution/convolution.h"

@@ -88,6 +88,7 @@ TEST(ConvolutionGradientSums, AreTakenWhereTheKernelsGiveThem) {
       const auto build = [&](Inputs in) { return unit_with_gradients(in, c, unit); };
       EXPECT_TRUE(takes(c, build)) << c.name;
       EXPECT_FALSE(takes(c, build, {.direct_convolutions = true})) << c.name;
+      EXPECT_FALSE(takes(c, build, {.convolution_error = 1e-6})) << c.name;
       if (bfloat16_support() == BFloat16Support::kNative) {
         EXPECT_FALSE(takes(c, build, {.precision = Precision::kBFloat16})) << c.name;
       }

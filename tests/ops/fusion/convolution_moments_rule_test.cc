@@ -148,6 +148,8 @@ TEST(ConvolutionMoments, AreTakenWhereTheKernelsGiveThem) {
   EXPECT_FALSE(takes(unit, types(32, 1))) << "not Winograd's";
   EXPECT_FALSE(takes(unit, types(256))) << "a filter larger than a core's cache";
   EXPECT_FALSE(takes(unit, types(32), {.direct_convolutions = true}));
+  EXPECT_TRUE(takes(unit, types(32), {.convolution_error = 1e-5}));
+  EXPECT_FALSE(takes(unit, types(32), {.convolution_error = 9e-6}));
   if (bfloat16_support() == BFloat16Support::kNative) {
     EXPECT_FALSE(takes(unit, types(32), {.precision = Precision::kBFloat16}));
   }

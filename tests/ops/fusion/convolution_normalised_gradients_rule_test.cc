@@ -86,6 +86,7 @@ TEST(ConvolutionNormalisedGradients, AreTakenWhereTheKernelFits) {
       const auto build = [&](Inputs in) { return two_units_with_gradients(in, c, unit); };
       EXPECT_TRUE(is_fused(c, build)) << c.name;
       EXPECT_FALSE(is_fused(c, build, {.direct_convolutions = true})) << c.name;
+      EXPECT_FALSE(is_fused(c, build, {.convolution_error = 1e-6})) << c.name;
     }
   for (const ImageCase& c :
        {ImageCase{"many channels", {9, 48, 16, 16}, 48}, ImageCase{"large images", {3, 32, 56, 56}, 32},
@@ -93,6 +94,11 @@ TEST(ConvolutionNormalisedGradients, AreTakenWhereTheKernelFits) {
         ImageCase{"window of 5", {9, 16, 24, 24}, 16, 5},
         ImageCase{"smaller results", {9, 16, 24, 24}, 16, 3, 1, Padding::kValid}})
     EXPECT_FALSE(is_fused(c, [&](Inputs in) { return two_units_with_gradients(in, c, {}); })) << c.name;
+  // The gradient of the filter alone rounds more than is wanted.
+  const ImageCase many_tiles = middle_cases()[0];
+  const auto units = [&](Inputs in) { return two_units_with_gradients(in, many_tiles, {}); };
+  EXPECT_TRUE(is_fused(many_tiles, units, {.convolution_error = 8.6e-6}));
+  EXPECT_FALSE(is_fused(many_tiles, units, {.convolution_error = 8e-6}));
   // Something else wants the gradient of the convolution's result, or the filter has none.
   const ImageCase c = middle_cases()[0];
   const auto some_gradients = [&](Inputs in, bool of_middle) {

@@ -86,6 +86,7 @@ TEST(ConvolutionOfNormalised, StandsWhereTheKernelFits) {
       EXPECT_TRUE(has_op(plan, "conv2d_of_normalised")) << c.name;
       EXPECT_TRUE(has_op(plan, "batch_norm_statistics_of_moments")) << c.name;
       EXPECT_FALSE(has_op(plan_of_chain(c, build, {.direct_convolutions = true}), "conv2d_of_normalised"));
+      EXPECT_FALSE(has_op(plan_of_chain(c, build, {.convolution_error = 1e-6}), "conv2d_of_normalised"));
     }
   for (const ImageCase& c : {ImageCase{"many channels", {9, 48, 16, 16}, 48},
                              ImageCase{"smaller results", {9, 16, 24, 24}, 16, 3, 1, Padding::kValid}})

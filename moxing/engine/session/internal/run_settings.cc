@@ -170,7 +170,14 @@ void resolve_arithmetic(const RunSpec& spec, RunSettings* settings) {
       .precision = resolve<std::string>("precision", std::nullopt) == "bf16" ? Precision::kBFloat16
                                                                              : Precision::kFloat32,
       .recomputed = recomputed_normalisations(resolve<std::string>("recompute", std::nullopt)),
-      .direct_convolutions = resolve<std::string>("conv_algorithm", std::nullopt) == "direct"};
+      .direct_convolutions = resolve<std::string>("conv_algorithm", std::nullopt) == "direct",
+      .convolution_error = resolve<double>("conv_error", std::nullopt)};
+  if (const RuleOptions& rules = settings->arithmetic.rules;
+      rules.direct_convolutions && rules.convolution_error < kStatedConvolutionError)
+    throw ConfigError(
+        fmt::format("conv_error is {}, but conv_algorithm is direct, which takes Winograd's method for no "
+                    "convolution, whatever its error. Set conv_algorithm to auto, or leave out conv_error",
+                    rules.convolution_error));
   settings->loss_scale = resolve<NumberOrString>("loss_scale", std::nullopt);
   settings->drop_overflow_update = resolve<bool>("drop_overflow_update", std::nullopt);
   if (!settings->drop_overflow_update && std::holds_alternative<std::string>(settings->loss_scale))

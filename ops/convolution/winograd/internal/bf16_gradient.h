@@ -1,7 +1,7 @@
 // The gradient of a 3 x 3 filter by Winograd's method, of bfloat16 images: the stages, without knowledge of
 // nodes or layouts.
 //
-// Tiles are of 4 x 4 (winograd_tiles.h). Two tiles that follow each other are two terms of a sum: what the
+// Tiles are of 4 x 4 (tiles.h). Two tiles that follow each other are two terms of a sum: what the
 // transforms round to bfloat16 of them lies in the place of one float, the first in its lower half. Products
 // are added up in float32. The points' matrices of a chunk's tiles are [channels / 16][pairs][16]: a stage
 // reads and writes lines that follow each other. The sums are cut into blocks of the filter. A block's sums

@@ -131,6 +131,36 @@ TEST_F(KeptInstructions, AnotherArithmeticOfTheOptionsIsNamed) {
                         "precision fp32, conv_algorithm auto"));
 }
 
+// Fewer convolutions by Winograd's method have other bits.
+TEST_F(KeptInstructions, AnotherErrorOfConvolutionsIsNamed) {
+  const Checkpoint checkpoint = trained();
+  const ScopedConfiguration configuration(
+      {"--threads=2", "--num_devices=1", "--conv_error=2e-6", "--log_level=warning"});
+  EXPECT_THAT(warning_after(checkpoint),
+              HasSubstr("was computed with precision fp32, conv_algorithm auto and is continued with "
+                        "precision fp32, conv_algorithm auto, conv_error 2e-06"));
+}
+
+TEST_F(KeptInstructions, AnErrorOfDirectConvolutionsIsRefused) {
+  const ScopedConfiguration configuration({"--conv_algorithm=direct", "--conv_error=2e-6"});
+  EXPECT_THAT(message_of_run<ConfigError>(spec()),
+              HasSubstr("conv_error is 2e-06, but conv_algorithm is direct"));
+}
+
+TEST_F(KeptInstructions, ErrorsOfConvolutionsOutOfRangeAreRefused) {
+  for (const char* value : {"-1e-6", "0.011", "nan", "1e-6x"}) {
+    SCOPED_TRACE(value);
+    EXPECT_THAT(message_of<ConfigError>(
+                    [&] { const ScopedConfiguration configuration({std::string("--conv_error=") + value}); }),
+                testing::ContainsRegex("conv_error (must be 0 to 0.01|expects a finite number)"));
+  }
+}
+
+TEST(ConvolutionErrorOption, LetsEveryConvolutionThroughByDefault) {
+  const ScopedConfiguration configuration(std::vector<std::string>{});
+  EXPECT_EQ(resolve<double>("conv_error", std::nullopt), kStatedConvolutionError);
+}
+
 TEST_F(KeptInstructions, OfAnUnknownNameAreNoStateOfARun) {
   Checkpoint checkpoint = trained();
   checkpoint.state["instruction_set"] = "\"sse2\"";

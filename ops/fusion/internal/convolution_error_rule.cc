@@ -1,0 +1,56 @@
+#include "ops/fusion/internal/convolution_error_rule.h"
+
+#include "ops/convolution/convolution.h"
+#include "ops/convolution/convolution_inputs.h"
+#include "ops/convolution/winograd/rounding.h"
+#include "ops/convolution/winograd/winograd.h"
+#include "ops/support/fusable_ops.h"
+
+namespace mox {
+namespace {
+
+// What a node computes of which convolution.
+struct ComputedResult {
+  ConvolutionGeometry geometry;
+  ConvolutionResult result;
+};
+std::optional<ComputedResult> computed_by(const Node& node) {
+  const auto of = [&](const TensorType& image, const TensorType& filter, ConvolutionResult result) {
+    return ComputedResult{resolve_convolution(node.attributes, image, filter), result};
+  };
+  if (node.op == &conv2d_op() || node.op == &conv2d_bias_op()) {
+    const auto inputs = unpack<ConvolutionInputs>(node);
+    return of(inputs.image.type(), inputs.filter.type(), ConvolutionResult::kOutput);
+  }
+  if (node.op == &conv2d_input_gradient_op())
+    return of(node.outputs[0], unpack<ImageGradientInputs>(node).filter.type(),
+              ConvolutionResult::kInputGradient);
+  if (node.op == &conv2d_transpose_op())
+    return of(node.outputs[0], node.inputs[1].type(), ConvolutionResult::kInputGradient);
+  if (node.op == &conv2d_filter_gradient_op())
+    return of(unpack<FilterGradientInputs>(node).image.type(), node.outputs[0],
+              ConvolutionResult::kFilterGradient);
+  return std::nullopt;
+}
+
+std::optional<std::vector<Tensor>> mark(const Node& node, const RewriteView& view, double largest_error) {
+  const auto computed = computed_by(node);
+  if (!computed || !winograd_pays(computed->geometry) ||
+      winograd_error(computed->geometry, computed->result) <= largest_error)
+    return std::nullopt;
+  Node marked = node;
+  marked.attributes.set(kSumsDirectly, true);
+  std::vector<Tensor> inputs;
+  for (const Tensor& input : node.inputs) inputs.push_back(view.mapped(input));
+  return {{view.target().copy_node(marked, std::move(inputs)).output(0)}};
+}
+
+}  // namespace
+
+NamedRule convolution_error_rule(double largest_error) {
+  return {"convolutions that sum directly", [largest_error](const Node& node, const RewriteView& view) {
+            return mark(node, view, largest_error);
+          }};
+}
+
+}  // namespace mox
