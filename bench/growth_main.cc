@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <array>
 #include <chrono>
@@ -14,11 +15,13 @@
 #include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "bench/json_line.h"
 #include "moxing/engine/compile/compiled_model.h"
+#include "runtime/base/file.h"
 #include "runtime/base/team.h"
 
 namespace {
@@ -134,6 +137,57 @@ Row npy(int64_t mebibytes) {
       [](const std::string& path) { mox::data::npy({path}); });
 }
 
+// An archive of one array, which is written as it stands or deflated, piece by piece.
+Row npz(int64_t mebibytes, bool deflates) {
+  const auto write = [&](std::FILE* file) {
+    const std::string name = "x.npy";
+    const std::string header = mox::data::make_npy_header({mox::DType::kFloat32, {mebibytes * 256, 1024}});
+    std::string piece(1 << 20, '\0');
+    for (size_t i = 0; i < piece.size(); ++i) piece[i] = static_cast<char>((i * i) >> 7 & 0x1f);
+    uint32_t checksum = 0;
+    uint64_t packed = 0;
+    z_stream stream{};
+    deflateInit2(&stream, 1, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
+    std::vector<char> out(2 << 20);
+    const auto add = [&](const std::string& bytes, bool is_last) {
+      checksum = mox::crc32(std::as_bytes(std::span(bytes)), checksum);
+      stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+      stream.avail_in = static_cast<uInt>(bytes.size());
+      stream.next_out = reinterpret_cast<Bytef*>(out.data());
+      stream.avail_out = static_cast<uInt>(out.size());
+      if (deflates) deflate(&stream, is_last ? Z_FINISH : Z_SYNC_FLUSH);
+      const size_t count = deflates ? out.size() - stream.avail_out : bytes.size();
+      packed += std::fwrite(deflates ? out.data() : bytes.data(), 1, count, file);
+    };
+    const auto number = [](std::string& to, uint64_t value, int bytes) {
+      for (int i = 0; i < bytes; ++i) to += static_cast<char>(value >> (8 * i) & 0xff);
+    };
+    const uint64_t size = header.size() + (static_cast<uint64_t>(mebibytes) << 20);
+    const auto member = [&](std::string magic) {  // what the member's head and the directory say of it
+      number(magic, 20, 2), number(magic, 0, 2), number(magic, deflates ? 8 : 0, 2), number(magic, 0, 4);
+      number(magic, checksum, 4), number(magic, packed, 4), number(magic, size, 4);
+      number(magic, name.size(), 2), number(magic, 0, 2);
+      return magic;
+    };
+    std::string head = member("PK\3\4") + name;
+    std::fwrite(head.data(), 1, head.size(), file);
+    add(header, false);
+    for (int64_t i = 0; i < mebibytes; ++i) add(piece, i + 1 == mebibytes);
+    deflateEnd(&stream);
+    std::string directory = "PK\1\2";
+    number(directory, 20, 2);
+    directory = member(directory);
+    number(directory, 0, 14);
+    directory += name;
+    std::string end = "PK\5\6";
+    number(end, 0, 4), number(end, 1, 2), number(end, 1, 2), number(end, directory.size(), 4);
+    number(end, head.size() + packed, 4), number(end, 0, 2);
+    directory += end;
+    std::fwrite(directory.data(), 1, directory.size(), file);
+  };
+  return read(write, [](const std::string& path) { mox::data::npz(path, {"x"}); });
+}
+
 Row csv(int64_t mebibytes) {
   return read(
       [&](std::FILE* file) {
@@ -171,6 +225,18 @@ const std::vector<Table> kTables = {
      {10000, 30000, 100000, 300000},
      shuffle},
     {"npy", "a .npy file, read", "MiB", "MiB", {16, 64, 256, 1024}, npy},
+    {"npz",
+     "a stored array of an .npz file, read",
+     "MiB",
+     "MiB",
+     {16, 64, 256, 1024},
+     [](int64_t size) { return npz(size, false); }},
+    {"deflated",
+     "a deflated array of an .npz file, read",
+     "MiB",
+     "MiB of file",
+     {16, 64, 256, 1024},
+     [](int64_t size) { return npz(size, true); }},
     {"csv", "a CSV file of numbers with labels, read", "MiB", "MiB", {16, 64, 256, 1024}, csv},
 };
 

@@ -3,7 +3,8 @@
 // dtypes: f4, i4, i8, u1 and b1; without loss, f2 becomes float32, i1, i2 and u2 int32, and u4 int64. Either
 // byte order, C or Fortran order (the array is then put into C order), headers as older NumPys and other
 // writers spell them. NumPy's default, <f8, has no dtype here: save array.astype('float32'). Sizes are
-// validated against the file before anything is allocated. Object arrays, which are pickles, are refused.
+// validated against the file before anything is allocated; files and archives are read into the arrays
+// themselves, no array nobody asks for. Object arrays, which are pickles, are refused.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +44,8 @@ struct NpyHeader {
 };
 // From the file's first bytes, of which 64 KiB are always enough. Throws DataError as parse_npy does.
 NpyHeader parse_npy_header(std::span<const std::byte> first_bytes, const std::string& name);
-// Of arrays of an archive, by their names: what is stored. Throws as read_npz.
+// Of arrays of an archive, by their names: what is stored. Their values are not read, and not checked. Throws
+// as read_npz.
 std::map<std::string, NpyHeader> read_npz_headers(const std::string& path,
                                                   const std::vector<std::string>& names);
 // The bytes in front of the values of a file of version 1: their number is a multiple of 64. Throws

@@ -1,11 +1,13 @@
 #include "moxing/formats/npy.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/data/pipeline.h"
+#include "tests/moxing/formats/zip_sample.h"
 #include "tests/support/temporary_directory.h"
 
 namespace mox::data {
@@ -83,6 +85,10 @@ TEST(Npy, RefusesWhatItCannotHold) {
   EXPECT_THAT(message(npy(header("<f4", "(4611686018427387904, 4)"), "")), HasSubstr("impossible"));
   EXPECT_THAT(message(npy(header("|b1", "(1,)"), "\2")), HasSubstr("bool"));
   EXPECT_THAT(message("text"), HasSubstr("no .npy file"));
+  const std::string long_header = std::string(70'000, ' ') + header("|u1", "(1,)");
+  EXPECT_THAT(
+      message(std::string("\x93NUMPY\x02\0", 8) + std::string("\xa5\x11\1\0", 4) + long_header + "\7"),
+      HasSubstr("an array of numbers has a shorter one"));
   const std::string good = npy(header("|u1", "(4,)"), "abcd");
   for (size_t length = 0; length < good.size(); ++length)
     EXPECT_FALSE(message(good.substr(0, length)).empty());
@@ -137,6 +143,89 @@ TEST(Npz, RefusesDamage) {
       } catch (const DataError&) {
       }
     }
+}
+
+// Values that need many bytes of a file, and repeat themselves late.
+std::string many_bytes(size_t count) {
+  std::string bytes(count, '\0');
+  uint64_t state = 1;
+  for (size_t i = 0; i < count; ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    bytes[i] = static_cast<char>(i % 3 == 0 ? state >> 60 : state >> 34);
+  }
+  return bytes;
+}
+
+TEST(Npz, LargeMembersAreReadInPieces) {
+  const std::string values = many_bytes((5 << 20) + 3);
+  const std::string shape = "(" + std::to_string(values.size()) + ",)";
+  for (const bool is_deflated : {false, true}) {
+    const std::string archive = zip_of({{"first.npy", npy(header("|u1", "(3,)"), "abc"), is_deflated},
+                                        {"empty.npy", npy(header("|u1", "(0,)"), ""), is_deflated},
+                                        {"notes.txt", "", is_deflated},
+                                        {"large.npy", npy(header("|u1", shape), values), is_deflated}});
+    const TemporaryDirectory directory;
+    const std::string path = directory.write("x.npz", archive);
+    for (const auto& arrays :
+         {read_npz(path), parse_npz(as_bytes(archive), "x"), read_npz(path, {"large", "empty", "first"})}) {
+      ASSERT_EQ(arrays.size(), 3u);
+      EXPECT_TRUE(std::ranges::equal(arrays.at("large").as_bytes(), as_bytes(values)));
+      EXPECT_THAT(arrays.at("first").values<uint8_t>(), ElementsAre('a', 'b', 'c'));
+    }
+  }
+}
+
+TEST(Npz, SizesAndChecksumsAreThoseOfTheContent) {
+  const std::string good = npy(header("|u1", "(300000,)"), many_bytes(300000));
+  const auto refusal = [](const ZipSample& member) {
+    return message_of<DataError>([&] { parse_npz(as_bytes(zip_of({member})), "dir/x.npz"); });
+  };
+  // An array of the claimed size; the content has fewer bytes, or more.
+  for (const int64_t more : {-1, 1, 1000}) {
+    const std::string claimed = npy(header("|u1", fmt::format("({},)", 300000 + more)), many_bytes(300000));
+    EXPECT_THAT(refusal({"a.npy", claimed, true, more}), HasSubstr("cannot be unpacked")) << more;
+    EXPECT_THAT(refusal({"a.npy", claimed, false, more}), HasSubstr("two sizes")) << more;
+  }
+  std::string other = good;
+  other.back() = static_cast<char>(other.back() ^ 1);
+  EXPECT_THAT(refusal({"a.npy", good, false, 0, other}), HasSubstr("its checksum should be"));
+  EXPECT_THAT(refusal({"a.npy", good, true, 0, deflated(other)}), HasSubstr("its checksum should be"));
+  for (const size_t cut : {size_t{1}, size_t{70000}}) {
+    const std::string packed = deflated(good);
+    EXPECT_THAT(refusal({"a.npy", good, true, 0, packed.substr(0, packed.size() - cut)}),
+                HasSubstr("cannot be unpacked"));
+  }
+}
+
+// For a message nobody reads an archive once more.
+TEST(Npz, HeadersAreReadWithoutTheValues) {
+  std::string content = npy(header("<u2", "(200000,)"), many_bytes(400000));
+  std::string packed = deflated(content);
+  packed.resize(packed.size() - 1000);
+  const TemporaryDirectory directory;
+  const std::string path = directory.write("x.npz", zip_of({{"a.npy", content, true, 0, packed}}));
+  EXPECT_EQ(read_npz_headers(path, {"a"}).at("a").stored, "u2");
+  EXPECT_THROW(read_npz(path), DataError);
+}
+
+TEST(Npy, LargeFilesOfAnotherOrderAreReadInPieces) {
+  constexpr int64_t kRows = 700, kPlanes = 5, kColumns = 301;  // 2 MB
+  const std::string values = many_bytes(kRows * kPlanes * kColumns * 2);
+  const auto at = [&](int64_t place) {
+    return 256 * static_cast<uint8_t>(values[2 * place]) + static_cast<uint8_t>(values[2 * place + 1]);
+  };
+  const TemporaryDirectory directory;
+  const std::string shape = fmt::format("({}, {}, {})", kRows, kPlanes, kColumns);
+  const Array in_order = read_npy(directory.write("x.npy", npy(header(">u2", shape), values)));
+  const Array by_columns = read_npy(directory.write("x.npy", npy(header(">u2", shape, "True"), values)));
+  ASSERT_EQ(in_order.shape(), (Shape{kRows, kPlanes, kColumns}));
+  ASSERT_EQ(by_columns.shape(), in_order.shape());
+  for (int64_t row = 0, place = 0; row < kRows; ++row)
+    for (int64_t plane = 0; plane < kPlanes; ++plane)
+      for (int64_t column = 0; column < kColumns; ++column, ++place) {
+        ASSERT_EQ(in_order.values<int32_t>()[place], at(place));
+        ASSERT_EQ(by_columns.values<int32_t>()[place], at(row + kRows * (plane + kPlanes * column)));
+      }
 }
 
 TEST(Npy, ReadsWhatOtherWritersAndOlderNumPysWrite) {
