@@ -27,6 +27,7 @@ using internal::CheckpointState;
 constexpr const char* kVariablesFile = "variables.safetensors";
 constexpr const char* kOptimizerFile = "optimizer.safetensors";
 constexpr const char* kStateFile = "state.json";
+constexpr const char* kKeptFile = "kept_for_good";  // there or not
 constexpr uintmax_t kMaxStateBytes = uintmax_t{1} << 30;
 
 void make_fresh_directory(const std::string& path) {
@@ -68,6 +69,7 @@ void delete_old(const std::string& log_dir, int64_t saved_step, const Checkpoint
     const int64_t step = entries[i].step;
     if (step == saved_step || (retention.keep_every_steps > 0 && step % retention.keep_every_steps == 0))
       continue;
+    if (std::error_code ignored; fs::exists(entries[i].path + "/" + kKeptFile, ignored)) continue;
     try {
       internal::delete_checkpoint(log_dir, step);
     } catch (const IoError& error) {
@@ -172,6 +174,8 @@ void write_files(const std::string& saving, const Checkpoint& checkpoint, Checkp
   try {
     state.files[kVariablesFile] = write_safetensors(held.file(kVariablesFile), checkpoint.variables);
     state.files[kOptimizerFile] = write_safetensors(held.file(kOptimizerFile), checkpoint.optimizer_slots);
+    if (checkpoint.keep_for_good)
+      write_file_atomically(held.file(kKeptFile), "No newer checkpoint takes the place of this one.\n");
     write_file_atomically(held.file(kStateFile), internal::encode_state(state));
   } catch (const IoError& error) {
     throw IoError(held.named(error.what()));

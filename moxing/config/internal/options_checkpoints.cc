@@ -36,6 +36,20 @@ std::vector<Option> options_of_checkpoints() {
        .group = "Checkpoints",
        .help = "Checkpoints at multiples of this many steps are kept for good, beside the newest. 0: none.",
        .minimum = 0},
+      {.name = "keep_checkpoint_every_n_secs",
+       .type = OptionType::kInteger,
+       .default_value = int64_t{0},
+       .group = "Checkpoints",
+       .help = "The first checkpoint so many seconds after the start of the run, or after the last one that "
+               "time has kept, is kept for good, beside the newest. 0: not by time.",
+       .minimum = 0},
+      {.name = "keep_checkpoint_every_n_epochs",
+       .type = OptionType::kInteger,
+       .default_value = int64_t{0},
+       .group = "Checkpoints",
+       .help = "The first checkpoint after each such number of passes over the training data is kept for "
+               "good, beside the newest. 0: not by epochs.",
+       .minimum = 0},
 
       {.name = "checkpoint_include_patterns",
        .type = OptionType::kStringList,

@@ -206,6 +206,24 @@ TEST(Checkpoint, RetentionKeepsTheLastAndEveryMthAndAlwaysTheNewOne) {
   EXPECT_THAT(names_in(log_dir), ElementsAre("checkpoint-5", "checkpoint-80"));
 }
 
+TEST(Checkpoint, WhatIsKeptForGoodStaysUntilItIsReplaced) {
+  const std::string log_dir = fresh_directory("for_good");
+  const auto save = [&](int64_t step, bool keep_for_good) {
+    Checkpoint checkpoint = sample_checkpoint(step, 1);
+    checkpoint.keep_for_good = keep_for_good;
+    save_checkpoint(log_dir, checkpoint, {.keep_last = 1});
+  };
+  save(10, true);
+  save(20, false);
+  save(30, true);
+  save(40, false);
+  EXPECT_THAT(names_in(log_dir), ElementsAre("checkpoint-10", "checkpoint-30", "checkpoint-40"));
+  EXPECT_TRUE(is_sample(load_checkpoint(log_dir + "/checkpoint-10"), 10, 1));
+  save(30, false);
+  save(50, false);
+  EXPECT_THAT(names_in(log_dir), ElementsAre("checkpoint-10", "checkpoint-50"));
+}
+
 TEST(Checkpoint, TheSameStepAgainReplaces) {
   const std::string log_dir = fresh_directory("again");
   save_checkpoint(log_dir, sample_checkpoint(1, 1));

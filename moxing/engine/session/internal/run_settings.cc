@@ -154,7 +154,9 @@ void resolve_checkpoints(const RunSpec& spec, RunSettings* settings) {
   settings->restore = resolve_restore(spec);
   settings->starting_variables = spec.starting_variables;
   settings->keep_checkpoints = resolve<int64_t>("keep_checkpoints", std::nullopt);
-  settings->keep_checkpoint_every_n_steps = resolve<int64_t>("keep_checkpoint_every_n_steps", std::nullopt);
+  settings->keep_interval = interval_of(resolve<int64_t>("keep_checkpoint_every_n_steps", std::nullopt),
+                                        resolve<int64_t>("keep_checkpoint_every_n_secs", std::nullopt),
+                                        resolve<int64_t>("keep_checkpoint_every_n_epochs", std::nullopt));
   settings->selection = resolve_selection(
       {.keep_best = spec.keep_best, .early_stopping = spec.early_stopping, .plateau = spec.plateau});
   settings->snapshots = resolve_snapshots(spec.snapshots);

@@ -35,7 +35,8 @@ struct RunSettings {
   NamePatterns freeze;
   int64_t max_number_of_steps = 0, max_epochs = 0;
   Interval log_interval, output_interval, summary_interval, save_interval, eval_interval;
-  int64_t keep_checkpoints = 0, keep_checkpoint_every_n_steps = 0;
+  Interval keep_interval;  // of checkpoints that are kept for good
+  int64_t keep_checkpoints = 0;
   int64_t eval_steps = 0, predict_steps = 0;
   SelectionSettings selection;
   std::string predictions;  // "": no file

@@ -3,9 +3,11 @@
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <optional>
+#include <thread>
 
 #include "moxing/checkpoint/checkpoint.h"
 #include "moxing/config/init.h"
@@ -80,6 +82,38 @@ TEST_F(SessionTest, ASaveThatIsAskedForBeforeAStepHoldsTheRightDataPosition) {
   EXPECT_EQ(load_checkpoint(log_dir_).global_step, 11);
   EXPECT_EQ(run_or_throw(spec()).global_step, 30);
   EXPECT_EQ(checkpoint_digest(log_dir_), checkpoint_digest(*whole.log_dir));
+}
+
+// Of 30 steps of 8 of the 50 samples, a checkpoint every fifth of them.
+class KeptForGood : public SessionTest {
+ protected:
+  std::vector<int64_t> kept_with(const std::string& flag, std::shared_ptr<Hook> hook = nullptr) const {
+    const ScopedConfiguration configuration(
+        std::vector<std::string>{"--threads=1", "--log_level=error", "--keep_checkpoints=1", flag});
+    RunSpec run_spec = spec();
+    run_spec.save_model_steps = 5;
+    if (hook) run_spec.hooks = {std::move(hook)};
+    EXPECT_EQ(run(run_spec), 0);
+    std::vector<int64_t> steps;
+    for (const CheckpointEntry& entry : list_checkpoints(log_dir_)) steps.push_back(entry.step);
+    return steps;
+  }
+};
+
+TEST_F(KeptForGood, TheFirstCheckpointAfterSoManyPasses) {
+  EXPECT_THAT(kept_with("--keep_checkpoint_every_n_epochs=2"), ::testing::ElementsAre(15, 25, 30));
+}
+
+TEST_F(KeptForGood, TheFirstCheckpointAfterSoManySeconds) {
+  auto pause = std::make_shared<CallingHook>();
+  pause->after = [](Session& session) {
+    if (session.global_step() == 12) std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  };
+  EXPECT_THAT(kept_with("--keep_checkpoint_every_n_secs=1", pause), ::testing::Contains(15));
+}
+
+TEST_F(KeptForGood, NoneBeforeTheSecondsAreOver) {
+  EXPECT_THAT(kept_with("--keep_checkpoint_every_n_secs=1000"), ::testing::ElementsAre(30));
 }
 
 TEST_F(SessionTest, ASaveHoldsWhatLaterHooksLearntFromTheStep) {

@@ -107,7 +107,7 @@ void prepare(Training& training, CompiledModel& model) {
   if (start.saves())
     training.writer = std::make_unique<CheckpointWriter>(
         settings.log_dir, CheckpointRetention{.keep_last = settings.keep_checkpoints,
-                                              .keep_every_steps = settings.keep_checkpoint_every_n_steps});
+                                              .keep_every_steps = settings.keep_interval.steps});
   mention_idle_settings(training);
   if (!settings.evaluates) return;
   training.evaluator =

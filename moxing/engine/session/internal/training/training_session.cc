@@ -22,6 +22,7 @@ TrainingSession::TrainingSession(Training& training, const StopSignal& signal)
       training_(training),
       signal_(signal),
       global_step_(training.start.restored.global_step),
+      kept_for_good_(training.start.settings.keep_interval, training.data->steps_per_epoch()),
       learning_rate_multiplier_(training.start.restored.learning_rate_multiplier) {
   if (training.start.is_continued()) saved_step_ = global_step_;
 }
@@ -154,6 +155,7 @@ void TrainingSession::submit_checkpoint() {
                     *name, global_step_));
   Checkpoint checkpoint;
   checkpoint.global_step = global_step_;
+  checkpoint.keep_for_good = kept_for_good_.keeps(global_step_, saved_step_);
   checkpoint.state = to_checkpoint_state(state());
   // Variables that only the EVAL side makes stay, should this part of the run have none.
   const VariableStore& store = training_.start.store;

@@ -10,6 +10,7 @@
 #include "moxing/console/stop_signal.h"
 #include "moxing/engine/session/internal/hooked_session.h"
 #include "moxing/engine/session/internal/training/best_values.h"
+#include "moxing/engine/session/internal/training/kept_for_good.h"
 #include "moxing/engine/session/internal/training/training.h"
 
 namespace mox::internal {
@@ -69,6 +70,7 @@ class TrainingSession : public HookedSession {
   const StopSignal& signal_;
   int64_t global_step_, samples_ = 0;
   int64_t saved_step_ = -1;
+  KeptForGood kept_for_good_;
   bool in_step_ = false;
   bool save_is_due_ = false;  // a save that a hook asks for within a step waits for the step's end
   double learning_rate_multiplier_;
