@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::string_view kSeparators = " \t\r\n,";  // between several addresses in one text
 constexpr std::string_view kBehindScheme = "://";
+constexpr std::string_view kMarks = "?&;#";  // before a name in a query
 constexpr size_t kNowhere = std::string_view::npos;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -87,8 +88,8 @@ class LoginFinder {
     const std::string_view host = own_at == kNowhere ? authority : authority.substr(own_at + 1);
     const bool is_sure = is_surely_host(host, scheme);
     if (const size_t at = is_sure ? own_at : word.rfind('@'); at != kNowhere) {
-      end_at(at);
-    } else if (!is_sure && host.find(':') != kNowhere) {
+      end_at(at, word.substr(at + 1));
+    } else if (!is_sure && word.find(':') != kNowhere) {
       state_ = State::kOpen;
     }
   }
@@ -98,7 +99,7 @@ class LoginFinder {
     const bool was_masked = word.starts_with(kMask) && word.substr(kMask.size()).starts_with('@');
     if (at != kNowhere && (state_ == State::kOpen ||
                            (state_ == State::kEnded && !was_masked && !has_login_before(begin, word, at)))) {
-      end_at(begin + at);
+      end_at(begin + at, word.substr(at + 1));
       return;
     }
     const bool is_path = (word.starts_with('/') && !word.starts_with("//")) || word.starts_with("./") ||
@@ -106,8 +107,8 @@ class LoginFinder {
     if (is_path || state_ == State::kOpen) return;
     if (at != kNowhere && (was_masked || has_login_before(begin, word, at))) {
       begin_at(begin, word);
-      end_at(begin + at);
-    } else if (colon_in(begin, word) != kNowhere && colon_in(begin, word) > 0) {
+      end_at(begin + at, word.substr(at + 1));
+    } else if (colon_in(begin, word) != kNowhere) {
       begin_at(begin, word);
       state_ = State::kOpen;
     }
@@ -131,11 +132,15 @@ class LoginFinder {
     is_new_ = true;
   }
 
-  void end_at(size_t at) {
+  // `behind`: the rest of the word. With a colon and no port it is none of a host: me@corp.com:word.
+  void end_at(size_t at, std::string_view behind) {
     if (is_new_) logins_.push_back({begin_, at});
     logins_.back().end = at;
     is_new_ = false;
-    state_ = State::kEnded;
+    const std::string_view host = behind.substr(0, behind.find_first_of("/?#"));
+    const size_t colon = host.starts_with('[') ? kNowhere : host.find(':');
+    const bool has_port = colon == kNowhere || std::ranges::all_of(host.substr(colon + 1), is_digit);
+    state_ = has_port ? State::kEnded : State::kOpen;
   }
 
   std::string_view text_;
@@ -170,7 +175,7 @@ bool is_secret_name(std::string_view spelt) {
 // The values of the secrets in queries: ?token=..., &X-Amz-Signature=...; up to the next & or #.
 std::vector<Range> secrets_in_queries(std::string_view text) {
   std::vector<Range> secrets;
-  for (size_t mark = text.find_first_of("?&;#"); mark != kNowhere; mark = text.find_first_of("?&;#", mark)) {
+  for (size_t mark = text.find_first_of(kMarks); mark != kNowhere; mark = text.find_first_of(kMarks, mark)) {
     const size_t name = ++mark;
     const size_t equals = text.find_first_of("=?&;# \t\r\n,/", name);
     if (equals == kNowhere || text[equals] != '=' || !is_secret_name(text.substr(name, equals - name)))
@@ -230,9 +235,12 @@ bool is_masked_address(std::string_view text) {
   const std::string mark = std::string(kMask) + '@';
   for (size_t at = text.find(mark); at != kNowhere; at = text.find(mark, at + 1))
     if (at == 0 || text[at - 1] == '/' || is_separator(text[at - 1])) return true;
-  return std::ranges::any_of(secrets_in_queries(text), [&](const Range& secret) {
-    return text.substr(secret.begin).starts_with(kMask);
-  });
+  const std::string value = '=' + std::string(kMask);
+  for (size_t at = text.find(value); at != kNowhere; at = text.find(value, at + 1)) {
+    const size_t mark = text.substr(0, at).find_last_of(kMarks);
+    if (mark != kNowhere && is_secret_name(text.substr(mark + 1, at - mark - 1))) return true;
+  }
+  return false;
 }
 
 }  // namespace mox::file

@@ -54,6 +54,8 @@ TEST(MaskedAddress, PasswordsAsPeopleWriteThem) {
       {"https://:hunter2@host/", "https://***@host/"},
       {"https://me@corp.com:hunter2@host/", "https://***@host/"},
       {"https://me@corp.com:12/hunter2@host/", "https://***@host/"},
+      {"https://me@corp.com:hun ter:2@host/", "https://***@host/"},
+      {"https://DOMAIN/me:hunter 2@host/", "https://***@host/"},
       {"s3://AKIA1:hun/ter2@bucket/key", "s3://***@bucket/key"},
       {"s3://AKIA1:12/hunter2@bucket/key", "s3://***@bucket/key"},
       {"s3:/AKIA1:hunter2@bucket/key", "***@bucket/key"},
@@ -70,6 +72,8 @@ TEST(MaskedAddress, PasswordsWithoutAScheme) {
   expect_masked({
       {"me:hunter2@host", "***@host"},
       {":hunter2@host", "***@host"},
+      {":hun,ter2@host", "***@host"},
+      {"me@corp.com:hun ter:2@host", "***@host"},
       {"me:hunter2@", "***@"},
       {"me@corp.com:hunter2@host", "***@host"},
       {"me@corp.com:hunter 2@host", "***@host"},
@@ -172,7 +176,8 @@ TEST(MaskedAddress, InDoubtIsMasked) {
 }
 
 TEST(MaskedAddress, WhatWasMaskedIsSeenWhereverItStands) {
-  for (const std::string text : {"a,***@b", "a ***@b", "x***@y,***@b", "//***@b", "https://h/?a=1&token=***"})
+  for (const std::string text : {"a,***@b", "a ***@b", "x***@y,***@b", "//***@b", "https://h/?a=1&token=***",
+                                 "https://h/?key=,https://h2/?key=***"})
     EXPECT_TRUE(is_masked_address(text)) << text;
 }
 
