@@ -172,20 +172,24 @@ bool is_secret_name(std::string_view spelt) {
   return is_one_of(name, {"pass", "pw", "sas", "ak", "sk"});
 }
 
+// Where the value of a secret begins whose name follows the mark before `name`; kNowhere if none does.
+size_t secret_value(std::string_view text, size_t name) {
+  const size_t equals = text.find_first_of("=?&;# \t\r\n,/", name);
+  const bool is_secret =
+      equals != kNowhere && text[equals] == '=' && is_secret_name(text.substr(name, equals - name));
+  return is_secret ? equals + 1 : kNowhere;
+}
+
 // The values of the secrets in queries: ?token=..., &X-Amz-Signature=...; up to the next & or #.
 std::vector<Range> secrets_in_queries(std::string_view text) {
   std::vector<Range> secrets;
   for (size_t mark = text.find_first_of(kMarks); mark != kNowhere; mark = text.find_first_of(kMarks, mark)) {
-    const size_t name = ++mark;
-    const size_t equals = text.find_first_of("=?&;# \t\r\n,/", name);
-    if (equals == kNowhere || text[equals] != '=' || !is_secret_name(text.substr(name, equals - name)))
-      continue;
-    const size_t begin = equals + 1;
-    const size_t next = std::min(text.find_first_of("&#", begin), text.size());
-    size_t end = next;
+    const size_t begin = secret_value(text, ++mark);
+    if (begin == kNowhere) continue;
+    mark = std::min(text.find_first_of("&#", begin), text.size());
+    size_t end = mark;
     while (end > begin && is_separator(text[end - 1])) --end;
     if (end > begin) secrets.push_back({begin, end});
-    mark = next;
   }
   return secrets;
 }
@@ -235,10 +239,10 @@ bool is_masked_address(std::string_view text) {
   const std::string mark = std::string(kMask) + '@';
   for (size_t at = text.find(mark); at != kNowhere; at = text.find(mark, at + 1))
     if (at == 0 || text[at - 1] == '/' || is_separator(text[at - 1])) return true;
-  const std::string value = '=' + std::string(kMask);
-  for (size_t at = text.find(value); at != kNowhere; at = text.find(value, at + 1)) {
-    const size_t mark = text.substr(0, at).find_last_of(kMarks);
-    if (mark != kNowhere && is_secret_name(text.substr(mark + 1, at - mark - 1))) return true;
+  for (size_t mark = text.find_first_of(kMarks); mark != kNowhere;
+       mark = text.find_first_of(kMarks, mark + 1)) {
+    const size_t begin = secret_value(text, mark + 1);
+    if (begin != kNowhere && text.substr(begin).starts_with(kMask)) return true;
   }
   return false;
 }

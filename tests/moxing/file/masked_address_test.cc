@@ -181,6 +181,17 @@ TEST(MaskedAddress, WhatWasMaskedIsSeenWhereverItStands) {
     EXPECT_TRUE(is_masked_address(text)) << text;
 }
 
+// A configuration may be 4 MiB long: the time grows as the text does.
+TEST(MaskedAddress, LongTexts) {
+  for (const std::string part :
+       {"=***", "a:b@c,", "a:b,", "://", "a://", "?token=", "&key=***", "***@", "@", ",", "a"}) {
+    std::string text;
+    while (text.size() < 1 << 20) text += part;
+    EXPECT_EQ(is_masked_address(text + " x"), is_masked_address(part)) << part;
+    EXPECT_LE(masked_address(text).size(), 2 * text.size()) << part;
+  }
+}
+
 TEST(MaskedAddress, InMessagesAboutNamesOfFiles) {
   const std::string long_key(1100, 'k');
   for (const std::string& text :
