@@ -59,8 +59,9 @@ struct CopyReport {
 CopyReport copy(const std::string& from, const std::string& to, const CopyOptions& options = {});
 
 // Copies what is below the directory `from` to below the directory `to`, which is made if it is not there;
-// empty directories too. (A single file is copied as `copy` does.) Every file is tried; if some could not be
-// copied, an IoError says how many files and bytes are there, and which are missing and why.
+// empty directories too. (A single file is copied as `copy` does.) Every file is tried, until three in a row
+// had no answer from the store in all their attempts; if some could not be copied, an IoError says how many
+// files and bytes are there, and which are missing and why.
 //
 // Names that a file system cannot hold or that would leave `to` ("a//b", "../a", "a" beside "a/b") are
 // missing files.

@@ -18,6 +18,30 @@ namespace {
 constexpr int64_t kMostMemory = int64_t{512} << 20;  // of parts under way
 constexpr auto kBetweenProgress = std::chrono::milliseconds(200);
 
+constexpr int kMostWithoutAnswer = 3;  // one may have trouble of its own
+
+// Whether the store had no answer to any attempt, or only that it is not well.
+bool is_without_answer(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const s3::StoreError& refused) {
+    const bool is_unwell = refused.status() == 0 || refused.status() == 429 || refused.status() >= 500;
+    return is_unwell && refused.code() != s3::kTooLongCode;
+  } catch (...) {
+    return false;
+  }
+}
+
+std::string text_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& exception) {
+    return exception.what();
+  } catch (...) {
+    return "something that is no std::exception was thrown";
+  }
+}
+
 // Whether the destination has the content of the source already.
 bool is_same(CopyRun& run, const CopyItem& item) {
   if (!item.destination || item.destination->is_directory || item.destination->length != item.source->length)
@@ -73,6 +97,7 @@ void CopyRun::arrived(int64_t bytes, bool same, bool checked) {
   {
     const std::lock_guard lock(mutex_);
     ++report_.files;
+    without_answer_ = 0;
     report_.bytes += bytes;
     report_.same_files += same;
     report_.unchecked += !checked;
@@ -83,6 +108,19 @@ void CopyRun::arrived(int64_t bytes, bool same, bool checked) {
 void CopyRun::missing(const std::string& name, const std::string& why) {
   const std::lock_guard lock(mutex_);
   missing_.push_back(fmt::format("{}: {}", name, why));
+}
+
+void CopyRun::missing(const std::string& name, const std::exception_ptr& why) {
+  {
+    const std::lock_guard lock(mutex_);
+    without_answer_ = is_without_answer(why) ? without_answer_ + 1 : 0;
+  }
+  missing(name, text_of(why));
+}
+
+bool CopyRun::gives_up() const {
+  const std::lock_guard lock(mutex_);
+  return without_answer_ >= kMostWithoutAnswer;
 }
 
 void CopyRun::found(int64_t files, int64_t bytes) {
@@ -135,16 +173,6 @@ void CopyRun::show_progress(bool at_once) {
                        .bytes_total = bytes_found_.load()});
 }
 
-std::string text_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& exception) {
-    return exception.what();
-  } catch (...) {
-    return "something that is no std::exception was thrown";
-  }
-}
-
 void run_parts(Workers& workers, int64_t count, std::function<void(int64_t)> part,
                std::function<void(std::exception_ptr)> end) {
   struct Shared {
@@ -194,6 +222,8 @@ std::optional<int64_t> parts_behind_etag(s3::Client& client, const s3::ObjectNam
 }
 
 void copy_file(const std::shared_ptr<CopyRun>& run, CopyItem item) {
+  if (run->gives_up())
+    return run->missing(item.name, "not tried, since the store has not answered for others");
   try {
     if (run->options.stop.stop_requested()) throw s3::Cancelled("cancelled before it was begun");
     if (!item.source) {
@@ -216,7 +246,7 @@ void copy_file(const std::shared_ptr<CopyRun>& run, CopyItem item) {
     else
       copy_local(*run, item);
   } catch (...) {
-    run->missing(item.name, text_of(std::current_exception()));
+    run->missing(item.name, std::current_exception());
   }
 }
 

@@ -33,6 +33,10 @@ class CopyRun {
   // Of a file, once, at its end.
   void arrived(int64_t bytes, bool same, bool checked);
   void missing(const std::string& name, const std::string& why);
+  void missing(const std::string& name, const std::exception_ptr& why);
+  // Whether several files in a row have had no answer in all their attempts: each further one would wait as
+  // long.
+  bool gives_up() const;
 
   void found(int64_t files, int64_t bytes);
   void sent(int64_t bytes);       // travelled
@@ -62,6 +66,7 @@ class CopyRun {
   mutable std::mutex mutex_;  // of what follows
   CopyReport report_;
   std::vector<std::string> missing_;
+  int without_answer_ = 0;  // files since the store has last answered
   std::mutex progress_mutex_;
   std::chrono::steady_clock::time_point last_shown_;
   std::mutex memory_mutex_;
@@ -90,9 +95,6 @@ void upload(const std::shared_ptr<CopyRun>& run, const CopyItem& item);
 // `end` once: with nothing, or with the first exception, after which no further part is begun.
 void run_parts(Workers& workers, int64_t count, std::function<void(int64_t)> part,
                std::function<void(std::exception_ptr)> end);
-
-// The text of an exception.
-std::string text_of(const std::exception_ptr& error);
 
 // Whole objects from and to memory, checked.
 std::string download_to_memory(s3::Client& client, const s3::ObjectName& object, const s3::ObjectInfo& info);

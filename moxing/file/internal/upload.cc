@@ -129,7 +129,7 @@ struct PartsUpload {
       }
       run->missing(item.name, why);
     } catch (...) {
-      run->missing(item.name, text_of(std::current_exception()));
+      run->missing(item.name, std::current_exception());
     }
   }
 
@@ -273,7 +273,7 @@ void copy_in_store(const std::shared_ptr<CopyRun>& run, const CopyItem& item) {
         } catch (const Error&) {
           // What made it fail is what the caller needs to know.
         }
-        run->missing(item.name, text_of(error));
+        run->missing(item.name, error);
       });
 }
 

@@ -1,13 +1,16 @@
 #include "moxing/file/copy.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <fstream>
 
 #include "moxing/file/file.h"
 #include "runtime/base/error.h"
 #include "tests/moxing/file/store_fixture.h"
+#include "tests/support/message_of.h"
 
 namespace mox::file {
 namespace {
@@ -179,6 +182,52 @@ TEST(CopyTest, KeysOfEveryCharacter) {
   remove("s3://bucket/keys", true);
   remove("s3://bucket/copies", true);
   EXPECT_TRUE(store.server.keys("bucket").empty());
+}
+
+// Each file would wait for it as long as the first ones.
+TEST(CopyTest, OfAStoreThatIsAwayEndsSoon) {
+  StoreFixture store;
+  TemporaryDirectory directory;
+  for (int i = 0; i < 60; ++i) {
+    store.server.put("bucket", fmt::format("down/{}", i), "abc");
+    directory.write(fmt::format("up/{}", i), "abc");
+  }
+  auto options = store.options();
+  options.attempts = 2;
+  store.use(options);
+  std::atomic<int> requests{0};
+  store.proxy.set_plan([&](const std::string& operation, int64_t) -> testing_store::Happening {
+    if (operation != "GetObject" && operation != "PutObject") return {};
+    ++requests;  // libcurl itself repeats some that are reset
+    return {operation == "GetObject" ? testing_store::Fault::kStatus503
+                                     : testing_store::Fault::kResetInRequest};
+  });
+  for (const auto& [from, to] :
+       {Way("s3://bucket/down", directory.file("to")), Way(directory.file("up"), "s3://bucket/to")}) {
+    requests = 0;
+    EXPECT_THAT(message_of<IoError>([&] { copy_parallel(from, to, {.threads = 4}); }),
+                testing::AllOf(HasSubstr("0 of 60 files"), HasSubstr("not tried, since the store")));
+    EXPECT_LT(requests, 40) << from;
+  }
+  store.proxy.set_plan({});
+  EXPECT_EQ(copy_parallel("s3://bucket/down", directory.file("to")).files, 60);
+}
+
+// The trouble of some is not that of all.
+TEST(CopyTest, OfAStoreThatAnswersForOthersGoesOn) {
+  StoreFixture store;
+  TemporaryDirectory directory;
+  for (int i = 0; i < 60; ++i) store.server.put("bucket", fmt::format("down/{}", i), "abc");
+  auto options = store.options();
+  options.attempts = 1;
+  store.use(options);
+  store.proxy.set_plan([&](const std::string& operation, int64_t number) -> testing_store::Happening {
+    if (operation == "GetObject" && number % 3 != 2) return {testing_store::Fault::kStatus503};
+    return {};
+  });
+  EXPECT_THAT(
+      message_of<IoError>([&] { copy_parallel("s3://bucket/down", directory.file("to"), {.threads = 1}); }),
+      testing::AllOf(HasSubstr("20 of 60 files"), testing::Not(HasSubstr("not tried"))));
 }
 
 TEST(CopyTest, GoesOnFromItsParts) {
