@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "moxing/file/internal/copy_task.h"
 #include "moxing/file/internal/object_name.h"
@@ -10,6 +11,7 @@
 #include "moxing/file/s3/store_error.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/resource_limits.h"
 
 namespace mox::file::internal {
 namespace {
@@ -185,6 +187,11 @@ void download(const std::shared_ptr<CopyRun>& run, const CopyItem& item) {
 
 std::string download_to_memory(s3::Client& client, const s3::ObjectName& object, const s3::ObjectInfo& info) {
   if (info.size <= kSingleRequest) return client.get_same(object, info);
+  if (std::cmp_greater(info.size, available_memory()))
+    throw IoError(
+        fmt::format("'{}' has {} bytes, more than the {} bytes of memory that this process may have: "
+                    "it is not read",
+                    object.shown(), info.size, available_memory()));
   const auto part_size = parts_behind_etag(client, object, info, {});
   std::string content(static_cast<size_t>(info.size), '\0');
   std::exception_ptr failure;

@@ -5,6 +5,7 @@
 #include "moxing/file/file.h"
 #include "runtime/base/error.h"
 #include "tests/moxing/file/store_fixture.h"
+#include "tests/support/message_of.h"
 
 namespace mox::file {
 namespace {
@@ -212,6 +213,17 @@ TEST(NamesTest, AnEmptyOneIsLocal) {
   EXPECT_FALSE(is_remote(""));
   EXPECT_TRUE(is_remote("s3://bucket/x"));
   EXPECT_THROW(is_remote("s3:/bucket/x"), InvalidArgument);
+}
+
+// As of a file of this machine: what does not fit into memory is not read into it.
+TEST(AnywhereTest, ObjectsLargerThanTheMemoryAreNotRead) {
+  StoreFixture store;
+  write("s3://bucket/a", "abc");
+  store.server.set_claimed_size(size_t{1} << 50);
+  for (const auto& call : {+[] { read("s3://bucket/a"); }, +[] { append("s3://bucket/a", "d"); }})
+    EXPECT_THAT(message_of<IoError>(call),
+                testing::AllOf(testing::HasSubstr("'s3://bucket/a' has 1125899906842624 bytes"),
+                               testing::HasSubstr("it is not read")));
 }
 
 }  // namespace

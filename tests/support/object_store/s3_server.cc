@@ -64,7 +64,7 @@ class S3Server::Http {
       if (answer.status != 200) response.status = answer.status;  // else the library says 200 or 206
       // Of a range no more is touched than the range: objects may be large.
       response.set_content_provider(
-          answer.content->size(), "application/octet-stream",
+          answer.claimed_size ? answer.claimed_size : answer.content->size(), "application/octet-stream",
           [content = answer.content](size_t offset, size_t length, httplib::DataSink& sink) {
             constexpr size_t kPiece = 1 << 20;
             return sink.write(content->data() + offset, std::min(length, kPiece));
@@ -156,6 +156,10 @@ void S3Server::set_lists_other_etags(bool another) {
 void S3Server::set_weak_etags(bool weak) {
   const std::lock_guard lock(mutex_);
   options_.weak_etags = weak;
+}
+void S3Server::set_claimed_size(size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  options_.claimed_size = bytes;
 }
 void S3Server::set_same_etags(bool same) {
   const std::lock_guard lock(mutex_);
@@ -277,6 +281,7 @@ Answer S3Server::get_object(const Call& call) {
   if (std::sscanf(call.header("range").c_str(), "bytes=%zu-", &first) == 1 && first >= object.content->size())
     return refusal(416, "InvalidRange");
   Answer answer{.content = object.content};
+  if (call.request.method == "HEAD") answer.claimed_size = options_.claimed_size;
   answer.headers = {{"Last-Modified", http_time(object.mtime)}};
   if (options_.sends_etags || call.request.method == "HEAD")
     answer.headers.emplace_back("ETag", written(object.etag));

@@ -20,6 +20,7 @@ struct Answer {
   std::string body{};
   // Of a GET or HEAD of an object: served whole or by its ranges.
   std::shared_ptr<const std::string> content{};
+  size_t claimed_size = 0;  // of the content, in the answer of a HEAD; 0: the truth
 };
 
 class S3Server {
@@ -33,6 +34,7 @@ class S3Server {
     int port = 0;
     bool hears_conditions = true, lists_other_etags = false, weak_etags = false, same_etags = false;
     bool sends_etags = true;
+    size_t claimed_size = 0;
   };
   explicit S3Server(Options options);
   S3Server() : S3Server(Options{}) {}
@@ -56,6 +58,7 @@ class S3Server {
   void set_hears_conditions(bool hears);     // If-Match of a GET or HEAD; a store may ignore it
   void set_lists_other_etags(bool another);  // than it sends objects with, as of parts some stores do
   void set_weak_etags(bool weak);            // W/"...", which no If-Match matches (RFC 9110, 13.1.1)
+  void set_claimed_size(size_t bytes);       // what a HEAD says of each object; 0: the truth
   void set_same_etags(bool same);            // one for every content
   void set_sends_etags(bool sends);  // in the answers of GET; those of HEAD and listings have them always
 
