@@ -2,6 +2,7 @@
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/comparison/comparison.h"
 #include "ops/elementwise/op.h"
+#include "runtime/tensor/float32_range.h"
 
 namespace mox {
 namespace {
@@ -10,7 +11,11 @@ using elementwise::Opcode;
 
 const Op kLeakyRelu{
     .name = "leaky_relu",
-    .infer = elementwise::infer_floating_unary,
+    .infer = [](const OpCall& call) -> std::vector<TensorType> {
+      call.require(is_finite_float32(call.attributes.get<double>("slope")),
+                   "a slope that is finite as a float32");
+      return elementwise::infer_floating_unary(call);
+    },
     .gradient = [](const GradientCall& call) -> std::vector<Tensor> {
       const double slope = call.node.attributes.get<double>("slope");
       // With a positive slope the result has x's sign, and x need not be kept for the gradient.

@@ -33,11 +33,13 @@ void check_ranges(const OpCall& call, const TensorType& x, const TensorType& w) 
   auto in_range = [](int64_t value, int64_t least) { return value >= least && value <= kLargest; };
   for (size_t axis = 0; axis < 2; ++axis) {
     const int i = static_cast<int>(axis) + 2;
-    call.require(in_range(call.attributes.get<List>("strides")[axis], 1), "strides of at least 1");
-    call.require(in_range(call.attributes.get<List>("dilations")[axis], 1), "dilations of at least 1");
+    call.require(in_range(call.attributes.get<List>("strides")[axis], 1),
+                 "strides of at least 1 and at most 2^30");
+    call.require(in_range(call.attributes.get<List>("dilations")[axis], 1),
+                 "dilations of at least 1 and at most 2^30");
     call.require(in_range(call.attributes.get<List>("output_padding")[axis], 0),
-                 "an output padding of at least 0");
-    call.require(in_range(w.shape[i], 1), "a window of at least 1 x 1");
+                 "an output padding of at least 0 and at most 2^30");
+    call.require(in_range(w.shape[i], 1), "a window of at least 1 x 1 and at most 2^30 a side");
     call.require(x.shape[i] <= kLargest, "an image of at most 2^30 pixels a side");
   }
   for (const int64_t size : call.attributes.get<List>("padding_sizes"))

@@ -7,6 +7,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/graph/graph.h"
+#include "runtime/tensor/float32_range.h"
 
 namespace mox {
 namespace {
@@ -30,17 +31,17 @@ Array integer_constant(bool fits, int64_t value, const auto& refuse_it) {
 
 Tensor Operand::resolve(const Tensor& like, std::string_view op, SourceLocation where) const {
   if (!is_number_) return tensor_;
-  const double number = is_integer_ ? static_cast<double>(integer_) : number_;
-  auto refuse_it = [&] { refuse(op, fmt::format("{}", number), like, where); };
+  auto refuse_it = [&] { refuse(op, fmt::format("{}", number_), like, where); };
+  if (is_floating(like.dtype()) && overflows_float32(number_)) refuse_it();
   const bool whole = is_integer_ || (std::trunc(number_) == number_ && std::abs(number_) < 0x1p63);
   const int64_t integer = is_integer_ ? integer_ : (whole ? static_cast<int64_t>(number_) : 0);
   Array value;
   switch (like.dtype()) {
     case DType::kFloat32:
-      value = Array::scalar(static_cast<float>(number));
+      value = Array::scalar(static_cast<float>(number_));
       break;
     case DType::kBFloat16:
-      value = Array::scalar(BFloat16(static_cast<float>(number)));
+      value = Array::scalar(BFloat16(static_cast<float>(number_)));
       break;
     case DType::kInt32:
       value = integer_constant<int32_t>(whole, integer, refuse_it);
@@ -52,8 +53,8 @@ Tensor Operand::resolve(const Tensor& like, std::string_view op, SourceLocation 
       value = integer_constant<uint8_t>(whole, integer, refuse_it);
       break;
     case DType::kBool:
-      if (number != 0 && number != 1) refuse_it();
-      value = Array::scalar(number == 1);
+      if (number_ != 0 && number_ != 1) refuse_it();
+      value = Array::scalar(number_ == 1);
       break;
   }
   return like.node()->graph->constant(std::move(value), where);

@@ -1,7 +1,7 @@
 // An operand of an op that takes tensors and numbers alike: `x * 2`, `1 - x`, `maximum(x, 0.5)`.
 //
 // A number becomes a scalar constant of the other operand's dtype; one that the dtype cannot hold (0.5 next
-// to an int32 tensor) is refused with InvalidArgument when the op is called.
+// to an int32 tensor, 1e39 next to a float32 one) is refused with InvalidArgument when the op is called.
 #pragma once
 
 #include <concepts>
@@ -25,7 +25,11 @@ class Operand {
       : is_number_(true), number_(static_cast<double>(number)), where_(where) {}
   template <std::integral Number>
   Operand(Number number, SourceLocation where = SourceLocation::current())  // NOLINT
-      : is_number_(true), is_integer_(true), integer_(number), where_(where) {}
+      : is_number_(true),
+        is_integer_(std::signed_integral<Number> || static_cast<int64_t>(number) >= 0),
+        number_(static_cast<double>(number)),
+        integer_(number),
+        where_(where) {}
 
   bool is_number() const { return is_number_; }
   const Tensor& tensor() const { return tensor_; }  // undefined for a number
@@ -37,7 +41,7 @@ class Operand {
 
  private:
   Tensor tensor_;
-  bool is_number_ = false, is_integer_ = false;
+  bool is_number_ = false, is_integer_ = false;  // is_integer_: of an int64_t
   double number_ = 0;
   int64_t integer_ = 0;
   SourceLocation where_;

@@ -20,7 +20,7 @@ std::vector<TensorType> infer_segment_sum(const OpCall& call) {
       "data of dtype float32, int32 or int64");
   internal::require_indices(call, 1, "segments");
   call.require(count >= 0, "a segment_count >= 0");
-  bool contained = axis >= 0 && axis + segments.rank() <= shape.rank();
+  bool contained = axis >= 0 && axis <= shape.rank() - segments.rank();
   for (int i = 0; contained && i < segments.rank(); ++i)
     contained = shape[static_cast<int>(axis) + i] == segments[i];
   call.require(contained, "data whose shape contains the shape of segments, from the axis on");

@@ -1,4 +1,4 @@
-#include <string>
+#include <fmt/format.h>
 
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/losses/losses.h"
@@ -6,15 +6,17 @@
 #include "ops/support/require_same_type.h"
 #include "runtime/base/error.h"
 #include "runtime/graph/graph.h"
+#include "runtime/tensor/float32_range.h"
 
 namespace mox {
 
 Tensor huber_loss(const Tensor& predictions, const Tensor& labels, HuberLossOptions options,
                   SourceLocation where) {
   require_same_type("huber_loss", predictions, labels, where);
-  if (!(options.delta > 0))
-    throw InvalidArgument("huber_loss at " + to_string(where) + ": expected delta > 0; given " +
-                          std::to_string(options.delta));
+  if (!is_finite_float32(options.delta) || !(static_cast<float>(options.delta) > 0))
+    throw InvalidArgument(
+        fmt::format("huber_loss at {}: expected a finite delta > 0, as a float32 too; given {}",
+                    to_string(where), options.delta));
   NameScope scope("huber_loss");
   const Tensor error = abs(sub(predictions, labels, where), where);
   const Tensor quadratic = minimum(error, options.delta, where);

@@ -107,11 +107,11 @@ Tensor class_weights(const Tensor& labels, const std::vector<double>& weights,
                      SourceLocation where = SourceLocation::current());
 
 // sum(values * weights) / sum(weights) over all elements, a scalar: PyTorch's mean with weights. 0, without
-// gradient, where all weights are 0. It is the mean of one batch (of a logical replica): where weights vary,
-// samples of batches with small weights count for more than they do over the whole.
+// gradient, where the weights add up to 0. It is the mean of one batch (of a logical replica): where weights
+// vary, samples of batches with small weights count for more than they do over the whole.
 //
-//   values, weights: float32 of one shape, weights >= 0. Throws InvalidArgument otherwise. Gradients pass to
-//   both.
+//   values, weights: float32 of one shape (InvalidArgument otherwise); weights >= 0, which nothing looks at.
+//   Gradients pass to both.
 Tensor weighted_mean(const Tensor& values, const Tensor& weights,
                      SourceLocation where = SourceLocation::current());
 

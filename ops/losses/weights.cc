@@ -1,16 +1,15 @@
 // Weights of samples in losses.
 #include <fmt/format.h>
 
-#include <cfloat>
-#include <cmath>
-
 #include "ops/arithmetic/arithmetic.h"
+#include "ops/comparison/comparison.h"
 #include "ops/indexing/indexing.h"
 #include "ops/losses/losses.h"
 #include "ops/reduction/reduction.h"
 #include "ops/support/require_same_type.h"
 #include "runtime/base/error.h"
 #include "runtime/graph/graph.h"
+#include "runtime/tensor/float32_range.h"
 
 namespace mox {
 
@@ -18,10 +17,10 @@ Tensor class_weights(const Tensor& labels, const std::vector<double>& weights, S
   if (!labels.defined()) throw InvalidArgument("class_weights: the labels are an undefined tensor");
   Array table(DType::kFloat32, {static_cast<int64_t>(weights.size())});
   for (size_t i = 0; i < weights.size(); ++i) {
-    if (!(weights[i] >= 0) || !std::isfinite(weights[i]))
+    if (!(weights[i] >= 0) || !is_finite_float32(weights[i]))
       throw InvalidArgument(
           fmt::format("class_weights ({}:{}): the weight of class {} is {}; weights are finite "
-                      "and >= 0",
+                      "as float32, and >= 0",
                       where.file_name(), where.line(), i, weights[i]));
     table.values<float>()[i] = static_cast<float>(weights[i]);
   }
@@ -32,8 +31,9 @@ Tensor class_weights(const Tensor& labels, const std::vector<double>& weights, S
 Tensor weighted_mean(const Tensor& values, const Tensor& weights, SourceLocation where) {
   require_same_type("weighted_mean", values, weights, where);
   NameScope scope("weighted_mean");
-  const Tensor sum = reduce_sum(mul(values, weights, where), {}, where);
-  return div(sum, maximum(reduce_sum(weights, {}, where), FLT_MIN, where), where);
+  const Tensor sum = reduce_sum(mul(values, weights, where), {}, where),
+               total = reduce_sum(weights, {}, where), is_nothing = equal(total, 0, where);
+  return select(is_nothing, 0, div(sum, select(is_nothing, 1, total, where), where), where);
 }
 
 }  // namespace mox

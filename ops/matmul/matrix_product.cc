@@ -143,6 +143,10 @@ std::vector<TensorType> infer_matrix_product(const OpCall& call) {
     call.fail(fmt::format(
         "a's columns equal to b's rows, but as the product uses them a is {} x {} and b is {} x {}",
         product.a.rows, product.a.columns, product.b.rows, product.b.columns));
+  // What is no tall product of two matrices goes to oneDNN as it is.
+  const bool is_tall = call.shape(1).rank() == 2 && !product.transpose_a;
+  call.require(is_tall || std::max(call.shape(0).rank(), call.shape(1).rank()) <= DNNL_MAX_NDIMS,
+               fmt::format("inputs of rank {} at most", DNNL_MAX_NDIMS));
   Shape batch;
   call.require(broadcast_shapes(product.a.batch, product.b.batch, &batch),
                "batch axes (all but the last two) that broadcast: equal, or 1, or absent");

@@ -5,6 +5,7 @@
 #include "ops/normalisation/normalisation.h"
 #include "ops/shape/shape.h"
 #include "runtime/base/error.h"
+#include "runtime/tensor/float32_range.h"
 
 namespace mox {
 namespace {
@@ -20,7 +21,7 @@ void check(const Tensor& x, const Tensor& scale, const Tensor& offset, double ep
   const TensorType per_channel{DType::kFloat32, {x.shape()[1]}};
   if (scale.type() != per_channel || offset.type() != per_channel)
     fail("scale and offset with one float32 number a channel of x");
-  if (!(epsilon >= 0)) fail("an epsilon of at least 0");
+  if (!(epsilon >= 0) || !is_finite_float32(epsilon)) fail("an epsilon of at least 0, finite as a float32");
 }
 
 }  // namespace

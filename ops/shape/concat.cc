@@ -18,7 +18,8 @@ std::vector<TensorType> infer_concat(const OpCall& call) {
     bool agrees = call.shape(i).rank() == rank;
     for (int d = 0; agrees && d < rank; ++d) agrees = d == axis || call.shape(i)[d] == call.shape(0)[d];
     call.require(agrees, fmt::format("inputs whose shapes differ on axis {} alone", axis));
-    dims[axis] += call.shape(i)[axis];
+    call.require(!__builtin_add_overflow(dims[axis], call.shape(i)[axis], &dims[axis]),
+                 "inputs whose extents along the axis add up to 64 bits");
   }
   return {{call.dtype(0), Shape(std::move(dims))}};
 }

@@ -58,12 +58,13 @@ WindowGeometry check_window(const OpCall& call, std::array<int64_t, 2> input, st
   auto in_range = [&](const std::vector<int64_t>& values, int64_t least) {
     return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v >= least && v <= kLargest; });
   };
-  call.require(in_range(call.attributes.get<std::vector<int64_t>>("strides"), 1), "strides of at least 1");
+  call.require(in_range(call.attributes.get<std::vector<int64_t>>("strides"), 1),
+               "strides of at least 1 and at most 2^30");
   call.require(in_range(call.attributes.get<std::vector<int64_t>>("dilations"), 1),
-               "dilations of at least 1");
+               "dilations of at least 1 and at most 2^30");
   call.require(in_range(call.attributes.get<std::vector<int64_t>>("padding_sizes"), 0),
-               "padding sizes of at least 0");
-  call.require(in_range({size.begin(), size.end()}, 1), "a window of at least 1 x 1");
+               "padding sizes of at least 0 and at most 2^30");
+  call.require(in_range({size.begin(), size.end()}, 1), "a window of at least 1 x 1 and at most 2^30 a side");
   call.require(in_range({input.begin(), input.end()}, 0), "an image of at most 2^30 pixels a side");
   const WindowGeometry geometry = resolve_window(call.attributes, input, size);
   for (const WindowAxis& axis : geometry) {

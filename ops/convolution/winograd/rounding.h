@@ -19,9 +19,9 @@ enum class ConvolutionResult { kOutput, kInputGradient, kFilterGradient };
 // one after the other: addends in a row, and sums of them. Over channels (output and gradient of the image)
 // that is their number c, and from 128 x 128 channels on, where sums are cut, min(c, 192) + c / 64. Over the
 // t tiles of a batch (gradient of the filter) it is min(t, 36) + 8 + t / 96, and min(t, 192) + t / 64 where
-// Problem::gradient_is_wide. 16 is for the transforms. Measured errors are two fifths to two thirds of it
-// (tests/ops/convolution/winograd/rounding_test.cc). The bound is that of the narrowest vectors: it is the
-// same for all instructions.
+// Problem::gradient_is_wide. 16 is for the transforms. Measured errors are at most two thirds of it, and
+// mostly two fifths or less (tests/ops/convolution/winograd/rounding_test.cc). The bound is that of the
+// narrowest vectors: it is the same for all instructions.
 //
 // In bfloat16 it is 0.01, for the transforms are rounded to 8 bits, whatever the shape.
 //

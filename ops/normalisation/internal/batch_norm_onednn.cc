@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/tensor/float32_range.h"
+
 namespace mox {
 
 void check_batch_norm(const OpCall& call, std::initializer_list<int> per_channel) {
@@ -12,7 +14,8 @@ void check_batch_norm(const OpCall& call, std::initializer_list<int> per_channel
   for (const int i : per_channel)
     if (call.type(i) != expected)
       call.fail(fmt::format("{}, one number a channel of x, as input {}", to_string(expected), i));
-  call.require(call.attributes.get<double>("epsilon") >= 0, "an epsilon of at least 0");
+  const double epsilon = call.attributes.get<double>("epsilon");
+  call.require(epsilon >= 0 && is_finite_float32(epsilon), "an epsilon of at least 0, finite as a float32");
 }
 
 namespace onednn {

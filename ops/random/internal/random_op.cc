@@ -1,6 +1,6 @@
 #include "ops/random/internal/random_op.h"
 
-#include <cmath>
+#include "runtime/tensor/float32_range.h"
 
 namespace mox::internal {
 namespace {
@@ -15,8 +15,8 @@ std::vector<TensorType> random_type(const OpCall& call) {
 
 std::vector<TensorType> infer_normal(const OpCall& call) {
   const double stddev = call.attributes.get<double>("stddev");
-  call.require(std::isfinite(call.attributes.get<double>("mean")), "a finite mean");
-  call.require(std::isfinite(stddev) && stddev >= 0, "a finite stddev >= 0");
+  call.require(is_finite_float32(call.attributes.get<double>("mean")), "a finite mean, as a float32 too");
+  call.require(is_finite_float32(stddev) && stddev >= 0, "a finite stddev >= 0, as a float32 too");
   return random_type(call);
 }
 

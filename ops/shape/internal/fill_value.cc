@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "runtime/tensor/float32_range.h"
+
 namespace mox::internal {
 namespace {
 
@@ -41,7 +43,10 @@ void fill_elements(std::byte* target, size_t bytes, const std::byte* pattern, co
 }  // namespace
 
 void require_representable(const OpCall& call, DType dtype, double value) {
-  if (is_floating(dtype)) return;
+  if (is_floating(dtype)) {
+    if (overflows_float32(value)) call.fail(fmt::format("a value of {}, not {}", to_string(dtype), value));
+    return;
+  }
   const Range range = range_of(dtype);
   if (!(value >= range.low && value < range.high && value == std::floor(value)))
     call.fail(fmt::format("a value of {}, not {}", to_string(dtype), value));

@@ -9,7 +9,8 @@
 
 namespace mox::internal {
 
-// Fails the call unless `value` is exactly a value of an integer dtype or bool; floating dtypes round it.
+// Fails the call unless `value` is exactly a value of an integer dtype or bool; floating dtypes round it, but
+// not to infinity.
 void require_representable(const OpCall& call, DType dtype, double value);
 
 class FillValue {

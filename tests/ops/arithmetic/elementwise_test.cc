@@ -257,6 +257,25 @@ TEST(Elementwise, NumbersBecomeConstantsOfTheOtherDtype) {
               HasSubstr("low <= high"));
 }
 
+TEST(Elementwise, NumbersThatADtypeCannotHoldAreRefused) {
+  constexpr uint64_t kLarge = uint64_t{1} << 63;
+  const Array x = Array::from<float>({1}, {0});
+  const Array sum = evaluate_op([](std::span<const Tensor> in) { return in[0] + kLarge; }, {x});
+  EXPECT_EQ(sum.item(), 0x1p63);
+  EXPECT_EQ(evaluate_op([](std::span<const Tensor> in) { return in[0] + kInfinity; }, {x}).item(), kInfinity);
+  Graph graph;
+  const auto input = [&](DType dtype) {
+    return graph.input(static_cast<int>(dtype), {dtype, {1}}, SourceLocation::current());
+  };
+  for (const DType dtype : {DType::kInt32, DType::kInt64})
+    EXPECT_THROW(input(dtype) + kLarge, InvalidArgument);
+  for (const DType dtype : {DType::kFloat32, DType::kBFloat16})
+    for (const double number : {1e39, -1e300, 0x1.ffffffp127})
+      EXPECT_THROW(input(dtype) + number, InvalidArgument) << number;
+  EXPECT_NO_THROW(input(DType::kFloat32) + -0x1.fffffep127);
+  EXPECT_THROW(leaky_relu(input(DType::kFloat32), {.slope = kNaN}), InvalidArgument);
+}
+
 TEST(Elementwise, ErrorsOfOperatorsNameTheLineOfTheExpression) {
   Graph graph;
   const Tensor a = graph.input(0, {DType::kFloat32, {2}}, SourceLocation::current());

@@ -53,6 +53,9 @@ TEST(HuberLoss, IsQuadraticThenLinear) {
   const Tensor t = graph.input(0, {DType::kFloat32, {2}}, SourceLocation::current());
   EXPECT_THAT(message_of<InvalidArgument>([&] { huber_loss(t, t, {.delta = 0}); }),
               AllOf(HasSubstr("huber_loss"), HasSubstr("delta > 0")));
+  // 0 * infinity is no number, and a delta that is 0 in float32 makes every loss 0.
+  for (const double delta : {static_cast<double>(test::kInfinity), 1e300, 1e-300, std::nan("")})
+    EXPECT_THROW(huber_loss(t, t, {.delta = delta}), InvalidArgument) << delta;
 }
 
 TEST(SigmoidCrossEntropy, AgreesWithTheDefinition) {

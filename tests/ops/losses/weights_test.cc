@@ -24,6 +24,12 @@ TEST(ClassWeights, AreThoseOfTheLabels) {
         evaluate_op([](std::span<const Tensor> in) { return class_weights(in[0], {1, -1}); }, {labels});
       }),
       HasSubstr("the weight of class 1 is -1"));
+  EXPECT_THROW(evaluate_op(
+                   [](std::span<const Tensor> in) {
+                     return class_weights(in[0], {1, 1e39});
+                   },
+                   {labels}),
+               InvalidArgument);
 }
 
 TEST(ClassWeights, WeighALossAndItsGradient) {
@@ -49,6 +55,12 @@ TEST(WeightedMean, IsTheSumOverTheWeights) {
                   19.0F / 4);
   EXPECT_EQ(evaluate_op(build, {values, Array::from<float>({3}, {0, 0, 0})}).item(), 0);
   check_gradients(build, {random_array({3, 2}, 4), random_array({3, 2}, 5, 0.5, 2)});
+  check_gradients(build, {random_array({3, 2}, 4), random_array({3, 2}, 5, -2, -0.5)});
+  const test::BuildMany slopes = [&](std::span<const Tensor> in) {
+    return gradients(build(in), std::vector{in[0], in[1]});
+  };
+  for (const Array& slope : test::evaluate_ops(slopes, {values, Array::from<float>({3}, {0, 0, 0})}))
+    test::expect_close(slope, Array::from<float>({3}, {0, 0, 0}), 0, 0);
   EXPECT_THROW(evaluate_op(build, {values, Array(DType::kFloat32, {2})}), InvalidArgument);
 }
 

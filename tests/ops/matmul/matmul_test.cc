@@ -186,6 +186,13 @@ TEST(MatmulErrors, SayWhatDoesNotFit) {
   expect_refused({f, {3}}, {f, {3, 5}}, "rank 2 or more");
   expect_refused({f, {2, 2, 3}}, {f, {3, 3, 5}}, "batch axes");
   expect_refused({DType::kInt32, {2, 3}}, {DType::kInt32, {3, 5}}, "float32");
+  const Shape many_axes(std::vector<int64_t>(13, 2));
+  expect_refused({f, many_axes}, {f, many_axes}, "rank 12 at most");
+  // A tall product of two matrices has no such limit.
+  const Array a = random_array(many_axes, 1), b = random_array({2, 2}, 2);
+  const test::Build product = [](std::span<const Tensor> in) { return matmul(in[0], in[1]); };
+  const Array of_matrices = test::evaluate_op(product, {a.reshaped({4096, 2}), b});
+  test::expect_close(test::evaluate_op(product, {a, b}), of_matrices.reshaped(many_axes));
 }
 
 // A product of constants is computed when the plan is compiled, where no mark could say that its bits depend

@@ -184,7 +184,10 @@ TEST(BatchNormErrors, SayWhatDoesNotFit) {
   refused([&] { batch_norm(x, four, three); }, "float32[3], one number a channel of x, as input 1");
   refused([&] { batch_norm(x, three, four); }, "as input 2");
   refused([&] { batch_norm(vector, three, three); }, "[batch, channels, ...]");
-  refused([&] { batch_norm(x, three, three, {.epsilon = -1.0}); }, "epsilon of at least 0");
+  for (const double epsilon : {-1.0, 1e39, static_cast<double>(kInfinity)}) {
+    refused([&] { batch_norm(x, three, three, {.epsilon = epsilon}); }, "epsilon of at least 0");
+    refused([&] { sync_batch_norm(x, three, three, {.epsilon = epsilon}); }, "epsilon of at least 0");
+  }
   refused([&] { batch_norm_inference(x, three, three, three, four); }, "as input 4");
 }
 

@@ -323,6 +323,7 @@ TEST(PoolErrors, SayWhatDoesNotFit) {
   expect_refused([&] { avg_pool(x, {.window = {0, 2}}); }, "window of at least 1 x 1");
   expect_refused([&] { avg_pool(x, {.padding = Padding::of(2)}); }, "padding smaller than the window");
   expect_refused([&] { max_pool(x, {.strides = {2, 0}}); }, "strides of at least 1");
+  expect_refused([&] { max_pool(x, {.strides = {2, int64_t{1} << 31}}); }, "and at most 2^30");
 }
 
 }  // namespace

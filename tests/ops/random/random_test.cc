@@ -93,6 +93,8 @@ TEST(Random, RefusesWrongOptions) {
     return build_error([&](Tensors) { return std::vector{build()}; }, {});
   };
   EXPECT_THAT(error([] { return random_normal({2}, {.stddev = -1}); }), HasSubstr("a finite stddev >= 0"));
+  EXPECT_THAT(error([] { return random_normal({2}, {.stddev = 1e39}); }), HasSubstr("a finite stddev"));
+  EXPECT_THAT(error([] { return random_normal({2}, {.mean = -1e39}); }), HasSubstr("a finite mean"));
   EXPECT_THAT(error([] { return random_truncated_normal({2}, {.mean = std::nan("")}); }),
               HasSubstr("a finite mean"));
   EXPECT_THAT(error([] { return random_uniform({2}, {.low = 1, .high = 1}); }),

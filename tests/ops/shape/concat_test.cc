@@ -53,6 +53,13 @@ TEST(Concat, TakesEveryDType) {
   EXPECT_THAT(values_of<int64_t>(z), ElementsAre(0, 1, 2));
 }
 
+// The sum of their extents wraps around to 0.
+TEST(Concat, RefusesMoreThan64Bits) {
+  EXPECT_THAT(build_error([](Tensors in) { return std::vector{concat(std::vector<Tensor>(256, in[0]), 1)}; },
+                          {TensorType{DType::kFloat32, {0, int64_t{1} << 56}}}),
+              HasSubstr("64 bits"));
+}
+
 TEST(Concat, RefusesInputsThatDisagree) {
   const auto error = [](TensorType a, TensorType b, int64_t axis) {
     return build_error([&](Tensors in) { return std::vector{concat({in[0], in[1]}, axis)}; }, {a, b});

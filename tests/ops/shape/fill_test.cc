@@ -29,6 +29,18 @@ TEST(Fill, RepeatsTheValue) {
               HasSubstr("extents >= 0"));
 }
 
+TEST(Fill, RefusesNumbersThatOverflow) {
+  for (const DType dtype : {DType::kFloat32, DType::kBFloat16})
+    EXPECT_THAT(build_error([&](Tensors) { return std::vector{fill({2}, -1e39, dtype)}; }, {}),
+                HasSubstr("a value of"));
+  EXPECT_THAT(build_error(
+                  [](Tensors in) {
+                    return std::vector{pad(in[0], {{1, 0}}, 1e39)};
+                  },
+                  {TensorType{DType::kFloat32, {2}}}),
+              HasSubstr("a value of float32"));
+}
+
 TEST(Fill, LikeTakesTheType) {
   const Array zeros = run_op([](Tensors in) { return zeros_like(in[0]); }, {counting<int32_t>({2, 1})});
   EXPECT_EQ(zeros.type(), (TensorType{DType::kInt32, {2, 1}}));
