@@ -9,8 +9,10 @@ namespace {
 
 // A value [..., n] as a matrix of rows.
 Tensor rows_of(const Tensor& x) {
-  const int64_t columns = x.shape()[x.shape().rank() - 1];
-  return reshape(x, {columns == 0 ? 0 : x.shape().elements() / columns, columns});
+  const int last = x.shape().rank() - 1;
+  int64_t rows = 1;
+  for (int axis = 0; axis < last; ++axis) rows *= x.shape()[axis];
+  return reshape(x, {rows, x.shape()[last]});
 }
 
 // d op(a) = dy op(b)^T and d op(b) = op(a)^T dy; where op transposes, the transposed product is taken

@@ -8,6 +8,7 @@
 #include "ops/comparison/comparison.h"
 #include "ops/reduction/reduction.h"
 #include "ops/shape/shape.h"
+#include "ops/support/shape_rules.h"
 #include "runtime/base/error.h"
 
 namespace mox {
@@ -34,6 +35,7 @@ Shape reduced_shape(const Shape& shape, const std::vector<int64_t>& axes, bool k
 }  // namespace
 
 Tensor make_reduction(const Op& op, const Tensor& x, const ReduceOptions& options, SourceLocation where) {
+  internal::require_defined(x, op.name, where);
   std::vector<int64_t> axes = options.axes;
   const int rank = x.shape().rank();
   if (axes.empty())

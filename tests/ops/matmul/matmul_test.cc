@@ -151,7 +151,8 @@ TEST(Matmul, GradientMatchesFiniteDifferences) {
     Shape a, b;
   } const cases[] = {{{3, 4}, {4, 5}},       {{1, 1}, {1, 1}},    {{2, 3, 4}, {4, 5}},
                      {{2, 3, 4}, {2, 4, 2}}, {{3, 4}, {2, 4, 5}}, {{2, 1, 3, 4}, {3, 4, 2}},
-                     {{0, 4}, {4, 5}},       {{3, 0}, {0, 5}},    {{2, 0, 4}, {4, 3}}};
+                     {{0, 4}, {4, 5}},       {{3, 0}, {0, 5}},    {{2, 0, 4}, {4, 3}},
+                     {{2, 3, 0}, {0, 5}},    {{2, 3, 4}, {4, 0}}, {{2, 2, 3, 0}, {0, 0}}};
   for (const auto& c : cases)
     for (const bool ta : {false, true})
       for (const bool tb : {false, true}) {

@@ -164,6 +164,11 @@ INSTANTIATE_TEST_SUITE_P(
                       1e30, [](double a, double b) { return std::min(a, b); }}),
     [](const auto& info) { return info.param.name; });
 
+TEST(Reduction, OfAnUndefinedTensorNamesTheLine) {
+  EXPECT_THAT(message_of<InvalidArgument>([] { reduce_max(Tensor()); }),
+              AllOf(HasSubstr("reduce_max at "), HasSubstr("reduction_test.cc:"), HasSubstr("undefined")));
+}
+
 TEST(Reduction, OfNothing) {
   const Array nothing(DType::kFloat32, {0, 2});
   auto values = [&](const test::Build& build) {
