@@ -6,18 +6,12 @@
 #include <vector>
 
 #include "runtime/base/log.h"
+#include "runtime/base/nearest_name.h"
 
 namespace tabular {
 namespace {
 
 using Texts = std::vector<std::string>;
-
-// In small letters of ASCII, as the schema keeps these words.
-std::string lower_case(std::string text) {
-  for (char& letter : text)
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-  return text;
-}
 
 [[noreturn]] void refuse(const std::string& flag, const std::string& trained) {
   throw mox::ConfigError(
@@ -56,7 +50,7 @@ void require_missing_words(const mox::TableSchema& schema) {
   const std::string flag = "data.missing_words";
   if (!mox::is_given(flag)) return;
   std::set<std::string> now = {""};
-  for (const std::string& word : mox::get_flag<Texts>(flag)) now.insert(lower_case(word));
+  for (const std::string& word : mox::get_flag<Texts>(flag)) now.insert(mox::internal::lower_case(word));
   const std::set<std::string> trained(schema.missing_words().begin(), schema.missing_words().end());
   if (now == trained) return;
   std::string words;

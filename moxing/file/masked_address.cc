@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/nearest_name.h"
+
 namespace mox::file {
 namespace {
 
@@ -16,13 +18,6 @@ constexpr size_t kNowhere = std::string_view::npos;
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter_or_digit(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_separator(char c) { return kSeparators.find(c) != kNowhere; }
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return lower;
-}
 
 struct Range {
   size_t begin, end;
@@ -163,7 +158,7 @@ bool is_secret_name(std::string_view spelt) {
     else if (is_letter_or_digit(spelt[i]))
       name += spelt[i];
   }
-  name = lower_case(name);
+  name = mox::internal::lower_case(name);
   while (!name.empty() && is_digit(name.back())) name.pop_back();
   for (const std::string_view end :
        {"token", "secret", "signature", "sig", "password", "passwd", "passphrase", "pwd", "credential",
@@ -229,7 +224,7 @@ std::string masked_address(std::string_view text) {
     const std::string_view name = text.substr(scheme.begin, scheme.end - scheme.begin);
     result.append(name).append(kBehindScheme);
     result += masked_part(text.substr(begin, next.begin == kNowhere ? kNowhere : next.begin - begin),
-                          lower_case(name));
+                          mox::internal::lower_case(name));
     scheme = next;
   }
   return result;

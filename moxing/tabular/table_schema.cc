@@ -19,13 +19,6 @@ namespace {
 
 using data::CsvTable;
 
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& letter : lower)
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-  return lower;
-}
-
 // What the training part has in one column.
 struct ColumnContent {
   int64_t there = 0, numbers = 0, missing = 0;
@@ -201,7 +194,7 @@ bool TableSchema::is_missing(std::string_view cell) const {
   size_t longest = 0;
   for (const std::string& word : missing_words_) longest = std::max(longest, word.size());
   return cell.size() <= longest &&
-         std::binary_search(missing_words_.begin(), missing_words_.end(), lower_case(cell));
+         std::binary_search(missing_words_.begin(), missing_words_.end(), internal::lower_case(cell));
 }
 
 TableSchema TableSchema::fit(const CsvTable& table, const TableOptions& options,
@@ -215,7 +208,8 @@ TableSchema TableSchema::fit(const CsvTable& table, const TableOptions& options,
   schema.training_part_ = options.training_part;
   schema.decimal_ = options.decimal;
   schema.missing_words_ = {""};
-  for (const std::string& word : options.missing_words) schema.missing_words_.push_back(lower_case(word));
+  for (const std::string& word : options.missing_words)
+    schema.missing_words_.push_back(internal::lower_case(word));
   std::sort(schema.missing_words_.begin(), schema.missing_words_.end());
 
   for (size_t c = 0; c < table.columns().size(); ++c) {

@@ -26,6 +26,13 @@ size_t levenshtein_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& letter : lower)
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  return lower;
+}
+
 std::string nearest_name(std::string_view name, std::span<const std::string> known) {
   constexpr size_t kLongestName = 256;  // the distance takes time in the product of the lengths
   if (name.size() > kLongestName) return "";

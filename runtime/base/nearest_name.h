@@ -1,4 +1,4 @@
-// Error texts for names that do not exist.
+// Names as people write them: in letters of any size, mistyped, of things that do not exist.
 #pragma once
 
 #include <span>
@@ -7,6 +7,10 @@
 #include <vector>
 
 namespace mox::internal {
+
+// `text` with small letters for the large ones of ASCII. No locale has a say in it, as it has in
+// std::tolower: in Turkish that leaves I as it is.
+std::string lower_case(std::string_view text);
 
 // The known name with the smallest Levenshtein distance to `name`; empty if all are too far to be a slip of
 // the keyboard (farther than a third of the longer name, at least 2).

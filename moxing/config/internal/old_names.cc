@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "runtime/base/nearest_name.h"
 
@@ -199,9 +198,8 @@ constexpr OldValue kOldValues[] = {
 };
 
 std::string in_small_letters(std::string_view text) {
-  std::string result(text);
-  for (char& letter : result)
-    letter = letter == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  std::string result = lower_case(text);
+  std::ranges::replace(result, '-', '_');
   return result;
 }
 

@@ -12,6 +12,7 @@
 #include "moxing/config/internal/old_names.h"
 #include "moxing/file/masked_address.h"
 #include "runtime/base/error.h"
+#include "runtime/base/nearest_name.h"
 
 namespace mox::internal {
 namespace {
@@ -74,9 +75,7 @@ double parse_number(const Option& option, const WrittenValue& written) {
 }
 
 bool parse_bool(const Option& option, const WrittenValue& written) {
-  std::string text = written.text;
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  const std::string text = lower_case(written.text);
   if (written.kind == Kind::kScalar && !written.quoted) {
     if (text == "true" || text == "yes" || text == "on" || text == "1") return true;
     if (text == "false" || text == "no" || text == "off" || text == "0") return false;

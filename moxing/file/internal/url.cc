@@ -2,24 +2,23 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
-
 #include "moxing/file/masked_address.h"
 #include "runtime/base/error.h"
+#include "runtime/base/nearest_name.h"
 
 namespace mox::file::internal {
 namespace {
 
-bool is_letter_or_digit(char c) { return std::isalnum(static_cast<unsigned char>(c)) && (c & 0x80) == 0; }
+bool is_letter_or_digit(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
 
 // The scheme before "://", in lower case; "" if the text does not begin with one.
 std::string scheme_of(std::string_view text, size_t colon) {
-  std::string scheme;
-  for (const char c : text.substr(0, colon)) {
+  const std::string_view scheme = text.substr(0, colon);
+  for (const char c : scheme)
     if (!is_letter_or_digit(c) && c != '+' && c != '-' && c != '.') return "";
-    scheme += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return scheme;
+  return mox::internal::lower_case(scheme);
 }
 
 // A bucket goes into the host and the path of requests. Stores take fewer names than these.

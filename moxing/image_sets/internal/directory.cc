@@ -8,17 +8,13 @@
 
 #include "moxing/file/file.h"
 #include "runtime/base/error.h"
+#include "runtime/base/nearest_name.h"
 
 namespace mox::data::internal {
 namespace {
 
 bool called_image(const std::filesystem::path& path) {
-  std::string extension = path.extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 // Of ASCII: the locale may have another small letter for I.
-                 [](char letter) {
-                   return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
-                 });
+  const std::string extension = mox::internal::lower_case(path.extension().string());
   return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "moxing/formats/csv_table.h"
+#include "runtime/base/nearest_name.h"
 
 namespace mox::internal {
 namespace {
@@ -52,11 +53,11 @@ std::optional<std::string> without_thousands(std::string_view digits, char decim
 
 // In small letters of ASCII (a locale may have others), with single spaces and none around.
 std::string folded(std::string_view word) {
-  const std::string plain = with_plain_spaces(word);
+  const std::string plain = lower_case(with_plain_spaces(word));
   std::string result;
   for (const char letter : plain) {
     if (letter == ' ' && (result.empty() || result.ends_with(' '))) continue;
-    result += letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+    result += letter;
   }
   while (result.ends_with(' ')) result.pop_back();
   return result;

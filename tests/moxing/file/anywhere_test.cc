@@ -192,6 +192,7 @@ TEST_P(Anywhere, NamesOfOtherKindsAreRefused) {
     EXPECT_THROW(write(slip, "a"), InvalidArgument) << slip;
   EXPECT_THROW(read("s3:///x"), InvalidArgument);
   EXPECT_THROW(read("file://host/x"), InvalidArgument);
+  EXPECT_EQ(local_path("FILE:///x"), "/x");
   EXPECT_THROW(read(std::string("a\0b", 3)), InvalidArgument);
 }
 

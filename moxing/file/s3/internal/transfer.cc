@@ -6,6 +6,8 @@
 #include <cctype>
 #include <cstring>
 
+#include "runtime/base/nearest_name.h"
+
 namespace mox::file::s3::internal {
 namespace {
 
@@ -41,8 +43,7 @@ size_t take_header(char* bytes, size_t, size_t size, void* context) {
         transfer.has_all_headers = false;  // what follows an interim answer is another one
   const size_t colon = line.find(':');
   if (colon == std::string_view::npos || response.headers.size() * 64 > kLongestHeaders) return size;
-  std::string name(line.substr(0, colon));
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::string name = mox::internal::lower_case(line.substr(0, colon));
   std::string_view value = line.substr(colon + 1);
   while (!value.empty() && std::isspace(static_cast<unsigned char>(value.front()))) value.remove_prefix(1);
   while (!value.empty() && std::isspace(static_cast<unsigned char>(value.back()))) value.remove_suffix(1);
