@@ -142,7 +142,8 @@ std::string configuration_reference() {
       "`&NAME` "
       "marks, and\n"
       "a top-level section whose name begins with `x-` is there for that alone. A file may be UTF-8 or "
-      "UTF-16.\n\n"
+      "UTF-16.\n"
+      "A text that begins with `!` is written in quotes: without them it is a tag, and an error.\n\n"
       "An unknown key, a wrong type, a value out of range, a key that is given twice and a malformed file "
       "end the program\n"
       "with status 2 and a message that names the file and the line.\n";
