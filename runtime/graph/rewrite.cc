@@ -37,9 +37,10 @@ std::span<const Node* const> RewriteView::readers(const Tensor& old) const {
       readers_->nodes.push_back(node);
     }
   }
-  const auto found = std::ranges::equal_range(readers_->keys, key_of(old));
-  return std::span(readers_->nodes)
-      .subspan(static_cast<size_t>(found.begin() - readers_->keys.begin()), found.size());
+  const auto& keys = readers_->keys;
+  const auto [first, last] = std::equal_range(keys.begin(), keys.end(), key_of(old));
+  return {std::next(readers_->nodes.begin(), first - keys.begin()),
+          std::next(readers_->nodes.begin(), last - keys.begin())};
 }
 
 Tensor RewriteView::mapped(const Tensor& old) const {

@@ -13,11 +13,6 @@ namespace {
 
 std::atomic<int64_t> held{0}, peak{0}, begin{0};
 
-void count(int64_t bytes) {
-  const int64_t now = held.fetch_add(bytes) + bytes;
-  for (int64_t most = peak.load(); now > most && !peak.compare_exchange_weak(most, now);) continue;
-}
-
 }  // namespace
 
 namespace mox::fuzz {
@@ -45,6 +40,11 @@ void* __libc_calloc(size_t number, size_t size);
 void* __libc_realloc(void* block, size_t size);
 void* __libc_memalign(size_t alignment, size_t size);
 void __libc_free(void* block);
+
+static void count(int64_t bytes) {
+  const int64_t now = held.fetch_add(bytes) + bytes;
+  for (int64_t most = peak.load(); now > most && !peak.compare_exchange_weak(most, now);) continue;
+}
 
 static void* counted(void* block) {
   if (block) count(static_cast<int64_t>(malloc_usable_size(block)));
