@@ -76,7 +76,7 @@ class HeaderParser {
     if (mark == '\'') expect('\'');
     const size_t end = text_.find(mark, at_);
     if (end == std::string_view::npos) fail("a string in the header does not end");
-    const std::string result(text_.substr(at_, end - at_));
+    std::string result(text_.substr(at_, end - at_));
     at_ = end + 1;
     return result;
   }
