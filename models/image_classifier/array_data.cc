@@ -13,7 +13,7 @@
 namespace image_classifier {
 namespace {
 
-constexpr float kLargestCsvLabel = 1 << 24;  // float32 holds every whole number up to it
+constexpr double kLargestCsvLabel = 1 << 24;  // float32 holds every whole number up to it
 
 void warn_once(const std::string& text) {
   static std::mutex mutex;
@@ -158,11 +158,11 @@ LabelledImages read_csv(const ArrayFile& file) {
   float largest = 0;
   const float* from = table.values<float>().data();
   float* to = images.values<float>().data();
-  const auto offset = static_cast<float>(file.label_offset);
+  const auto offset = static_cast<double>(file.label_offset);
   for (int32_t& label : labels.values<int32_t>()) {
-    const float number = *from - offset;
-    label = static_cast<int32_t>(std::clamp(number, -1.0f, kLargestCsvLabel + 1));
-    if (static_cast<float>(label) != number || label < 0 || number > kLargestCsvLabel)
+    const double number = *from - offset;
+    label = static_cast<int32_t>(std::clamp(number, -1.0, kLargestCsvLabel + 1));
+    if (label != number || label < 0 || number > kLargestCsvLabel)
       throw mox::DataError("'" + file.path + "': " + std::to_string(*from) +
                            ", the first number of a line, cannot be the number of a class" +
                            less_offset(file));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <limits>
 
 #include "models/image_classifier/answers.h"
 #include "models/image_classifier/temporary_flags.h"
@@ -111,6 +112,26 @@ void require_recipe(const std::string& name) {
   for (const char* family : {"lenet", "cifar", "vgg", "alexnet", "inception", "resnet"})
     if (name.find(family) != std::string::npos) return;
   throw mox::ConfigError(mox::internal::unknown_name_message("augmentation.recipe", name, networks));
+}
+
+double cache_gigabytes() {
+  const auto given = mox::get_flag<double>("data.cache_gigabytes");
+  constexpr double kMost = 1e9;
+  if (!(given >= 0 && given <= kMost))
+    throw mox::ConfigError("data.cache_gigabytes must be 0 to 1e9, it is " +
+                           mox::flag("data.cache_gigabytes"));
+  return given;
+}
+
+// Labels are int32, and so is what leads to them.
+int64_t label_offset() {
+  const auto offset = mox::get_flag<int64_t>("data.label_offset");
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  if (offset < -kMost || offset > kMost)
+    throw mox::ConfigError("data.label_offset is " + std::to_string(offset) + " (" +
+                           mox::option_origin("data.label_offset") + "), expected is a number from " +
+                           std::to_string(-kMost) + " to " + std::to_string(kMost));
+  return offset;
 }
 
 }  // namespace
@@ -291,7 +312,7 @@ ArrayFile ClassifierData::array_file(const std::string& split) const {
           .csv_image = mox::Shape{mox::get_model_meta(network_).channels, image_size_, image_size_},
           .csv = csv_options(),
           .csv_maximum = static_cast<float>(maximum),
-          .label_offset = mox::get_flag<int64_t>("data.label_offset")};
+          .label_offset = label_offset()};
 }
 
 mox::data::ImageOptions ClassifierData::image_options(mox::ModeKeys mode) const {
@@ -308,7 +329,7 @@ mox::data::ImageOptions ClassifierData::image_options(mox::ModeKeys mode) const 
   options.max_bad_share = mox::get_flag<double>("data.max_bad_share");
   options.cache = mox::data::image_cache_from_string(mox::flag("data.cache"));
   options.cache_content = mox::data::cache_content_from_string(mox::flag("data.cache_content"));
-  options.cache_bytes = mox::get_flag<double>("data.cache_gigabytes") * 1e9;
+  options.cache_bytes = static_cast<int64_t>(cache_gigabytes() * 1e9);
   if (const std::string cache = mox::flag("data.cache_directory"); !cache.empty())
     options.cache_directory = inside(cache, mode == mox::ModeKeys::TRAIN ? train_split_ : eval_split_);
   options.remove_cache_on_finish = mox::get_flag<bool>("data.remove_cache_on_finish");
@@ -357,7 +378,7 @@ mox::Dataset ClassifierData::samples(mox::ModeKeys mode) const {
   if (format_ == "tfrecord") {
     mox::data::ImageRecordOptions records;
     records.image = options;
-    records.label_offset = mox::get_flag<int64_t>("data.label_offset");
+    records.label_offset = label_offset();
     records.num_classes = num_classes_;
     return mox::data::image_classification_tfrecord(inside(directory_, split + "-*"), records);
   }

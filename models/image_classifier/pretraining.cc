@@ -22,6 +22,8 @@ void define_pretraining_flags() {
 int64_t pretraining_image_size() {
   const auto size = mox::get_flag<int64_t>("pretraining.image_size"),
              epochs = mox::get_flag<int64_t>("pretraining.epochs");
+  if (epochs < 0)
+    throw mox::InvalidArgument("pretraining.epochs must be at least 0, it is " + std::to_string(epochs));
   if (size == 0 && epochs > 0)
     throw mox::InvalidArgument("pretraining.epochs is " + std::to_string(epochs) +
                                ", but pretraining.image_size is 0: there would be no pretraining");

@@ -121,6 +121,19 @@ std::string delimiter_advice(const std::vector<std::string>& columns, char delim
   return "";
 }
 
+// A first line with a number in it is hardly one of names.
+std::string header_advice(const std::vector<std::string>& columns) {
+  const auto is_number = [](const std::string& cell) {
+    double number = 0;
+    const char* end = cell.data() + cell.size();
+    const auto parsed = std::from_chars(cell.data(), end, number);
+    return parsed.ec == std::errc() && parsed.ptr == end;
+  };
+  if (std::none_of(columns.begin(), columns.end(), is_number)) return "";
+  return "; its first line must name the columns, and seems to be the first row: put a line of names before "
+         "it";
+}
+
 }  // namespace
 
 size_t CsvTable::column(std::string_view name) const {
@@ -130,7 +143,7 @@ size_t CsvTable::column(std::string_view name) const {
   throw NotFound(fmt::format("'{}' has no column '{}'{}; it has {}{}", path(), name,
                              nearest.empty() ? "" : fmt::format(": is '{}' meant?", nearest),
                              mox::internal::first_names(columns()),
-                             delimiter_advice(columns(), content_->delimiter)));
+                             delimiter_advice(columns(), content_->delimiter) + header_advice(columns())));
 }
 
 bool CsvTable::has_column(std::string_view name) const {

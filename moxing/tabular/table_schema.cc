@@ -134,6 +134,9 @@ void check_names(const CsvTable& table, const TableOptions& options) {
   for (const std::string& name : options.numbers) add(name, "a number");
   for (const std::string& name : options.categories) add(name, "a category");
   for (const std::string& name : options.ignored) add(name, "ignored");
+  if (options.largest_vocabulary < 1)
+    throw InvalidArgument(
+        fmt::format("largest_vocabulary must be at least 1, it is {}", options.largest_vocabulary));
   if (options.decimal != '.' && options.decimal != ',')
     throw InvalidArgument(fmt::format("the decimal mark must be '.' or ',', it is '{}'", options.decimal));
 }

@@ -51,7 +51,8 @@ TEST_F(FailingRun, DataThatEndsBeforeTheLastStepIsSaid) {
 }
 
 TEST_F(FailingRun, ATrainingWithoutAnEndIsRefused) {
-  expect_error(train("mnist_softmax", log_dir_, 0), {"would never end", "max_number_of_steps or max_epochs"});
+  expect_error(train("mnist_softmax", log_dir_, 0), {"would never end", "max_number_of_steps or max_epochs"},
+               2);
 }
 
 TEST_F(FailingRun, AnImpossibleDropoutIsRefused) {

@@ -206,6 +206,9 @@ TEST_F(ImageClassifier, TrainsOnLinesOfNumbers) {
                {"train.csv", "3073 numbers", "2353", "model.image_size"});
   expect_error(run_process(job(csv + Words{"--data.num_classes=1"})), {"one class alone"}, 2);
   expect_error(run_process(job(csv + Words{"--data.csv_maximum=0"})), {"data.csv_maximum"}, 2);
+  for (const char* offset : {"-9223372036854775808", "9223372036854775807", "2147483648"})
+    expect_error(run_process(job(csv + Words{std::string("--data.label_offset=") + offset})),
+                 {"data.label_offset", offset, "-2147483647 to 2147483647"}, 2);
   // As spreadsheets of many countries write it.
   for (const char* split : {"train", "test"}) {
     std::string lines = read_file(folder_ + "/" + split + ".csv");

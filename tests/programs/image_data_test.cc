@@ -210,6 +210,9 @@ TEST_F(ImageData, OptionsThatWouldDoNothingAreRefused) {
                  {"--data.label_offset=1", "for tfrecord, npz, csv"},
                  {"--data.csv_maximum=1", "it is for csv"},
                  {"--pretraining.epochs=2", "pretraining.image_size is 0"},
+                 {"--pretraining.epochs=-1", "at least 0, it is -1"},
+                 {"--data.cache_gigabytes=-1", "0 to 1e9, it is -1"},
+                 {"--data.cache_gigabytes=1e300", "0 to 1e9, it is 1e+300"},
                  {"--augmentation.mix_up=-1", "alpha must be in (0, 1]"},
                  {"--augmentation.cut_out=32", "images are 32 pixels wide"},
                  {"--augmentation.recipe=resnt_v1_50", "resnet_v1_50"}};

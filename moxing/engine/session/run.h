@@ -5,14 +5,15 @@
 
 namespace mox {
 
-// The exit status of a training that SIGINT, SIGTERM, SIGHUP or SIGUSR1 has stopped: sysexits.h calls it
+// The exit status of a run that SIGINT, SIGTERM, SIGHUP or SIGUSR1 has stopped: sysexits.h calls it
 // EX_TEMPFAIL, try again.
 inline constexpr int kExitInterrupted = 75;
 
-// Runs to the end and returns the exit status for main: 0; kExitInterrupted for a training that a signal has
-// stopped in good order; or 1 after an error, which is printed on stderr in one paragraph (never a stack of
-// exceptions); 2 for an InvalidArgument, ConfigError or NotFound before the first step: a value was refused,
-// and the same command would be again. Needs mox::init. Blocks; one run at a time a process.
+// Runs to the end and returns the exit status for main: 0; kExitInterrupted for a training, or a prediction
+// of one process, that a signal has stopped in good order; or 1 after an error, which is printed on stderr in
+// one paragraph (never a stack of exceptions); 2 for an InvalidArgument, ConfigError or NotFound before the
+// first step: a value was refused, and the same command would be again. Needs mox::init. Blocks; one run at a
+// time a process.
 //
 // The first SIGINT, SIGTERM, SIGHUP or SIGUSR1 lets a training finish its step, save a checkpoint and leave
 // out the last evaluation; the same command goes on from there. A second one of the same kind ends the

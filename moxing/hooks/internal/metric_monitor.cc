@@ -35,8 +35,10 @@ double value_of(const Metrics& metrics, const std::string& name) {
     if (known == name) return value;
     names += (names.empty() ? "" : ", ") + known;
   }
-  throw NotFound(
-      fmt::format("the monitored metric '{}' is not in the evaluation, which has: {}", name, names));
+  throw ConfigError(
+      fmt::format("the monitored metric '{}' is not in the evaluation, which has: {}; follow one of these "
+                  "(keep_best.metric, early_stopping.metric, plateau.metric, or the options of the hook)",
+                  name, names));
 }
 
 MetricMonitor::MetricMonitor(const MonitorOptions& options) : options_(options) {

@@ -14,7 +14,7 @@ namespace mox::internal {
 metrics::Direction direction_to_follow(const Session& session, std::string_view follower,
                                        const std::string& metric, std::optional<bool> larger_is_better);
 
-// The value of that name. Throws NotFound, naming the metrics there are, if it is not among them.
+// The value of that name. Throws ConfigError, naming the metrics there are, if it is not among them.
 double value_of(const Metrics& metrics, const std::string& name);
 
 class MetricMonitor {

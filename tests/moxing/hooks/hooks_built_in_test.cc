@@ -394,7 +394,7 @@ TEST_F(BuiltInHooks, AMonitorRefusesWhatItCannotUse) {
     EXPECT_THROW(early_stopping_hook({})->restore_state(state), DataError) << state;
   auto s = scored({1});
   s.hooks.push_back(early_stopping_hook({.metric = "accuracy"}));
-  EXPECT_THAT(message_of_run<NotFound>(s), AllOf(HasSubstr("'accuracy'"), HasSubstr("loss, mean, score")));
+  EXPECT_THAT(message_of_run<ConfigError>(s), AllOf(HasSubstr("'accuracy'"), HasSubstr("loss, mean, score")));
 }
 
 TEST_F(BuiltInHooks, PlateauLowersTheRateDownToItsEnd) {

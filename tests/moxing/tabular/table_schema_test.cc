@@ -79,6 +79,7 @@ TEST(TableSchema, RefusesWhatTheTrainingDidNotHave) {
   EXPECT_THAT(refusal("size,city,rooms\n1,Bern,\n"),
               AllOf(HasSubstr("column 'rooms': the value is missing"), HasSubstr("in training none was")));
   EXPECT_THAT(refusal<NotFound>("size,town,rooms\n1,Bern,2\n"), HasSubstr("has no column 'city'"));
+  EXPECT_THAT(refusal<NotFound>("a,Bern,2\nb,Ulm,3\n"), HasSubstr("put a line of names before it"));
   EXPECT_THAT(refusal("size,city,rooms\n1e300,Bern,2\n"), HasSubstr("too far from the mean"));
 }
 
@@ -112,6 +113,10 @@ TEST(TableSchema, AsksWhereAColumnIsNeitherNumbersNorCategories) {
   EXPECT_THAT(
       message_of<InvalidArgument>([&] { TableSchema::fit(parse(mixed), {.target = "y", .id = "y"}); }),
       HasSubstr("'y' cannot be the target and the name of the rows"));
+  EXPECT_THAT(message_of<InvalidArgument>([&] {
+                TableSchema::fit(parse(mixed), {.target = "y", .categories = {"x"}, .largest_vocabulary = 0});
+              }),
+              HasSubstr("largest_vocabulary must be at least 1"));
 }
 
 TEST(TableSchema, AConstantColumnIsZeroAndNotInfinite) {

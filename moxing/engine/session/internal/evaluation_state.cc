@@ -1,6 +1,7 @@
 #include "moxing/engine/session/internal/evaluation_state.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -148,6 +149,20 @@ std::optional<metrics::Direction> direction_of(const ModelSpec& spec, std::strin
   for (const auto& [known, value] : spec.log_info)
     if (known == name && value == spec.loss) return metrics::Direction::kSmallerIsBetter;
   return metrics::direction_of_name(name);
+}
+
+void require_evaluated(const ModelSpec& spec, const std::string& option, const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& [known, value] : spec.log_info) names.push_back(known);
+  for (const auto& [known, metric] : spec.metrics)
+    if (std::ranges::find(names, known) == names.end()) names.push_back(known);
+  const auto gives = [&](const std::string& known) {  // "f1", or a part of it: "f1/dark"
+    return name == known || name.starts_with(known + "/") || name.starts_with(known + " (");
+  };
+  if (std::ranges::any_of(names, gives)) return;
+  throw ConfigError(
+      fmt::format("{} is '{}', which no evaluation gives; model_fn's log_info and metrics are {}", option,
+                  name, fmt::join(names, ", ")));
 }
 
 std::string format_test_lines(const Evaluation& evaluation) {

@@ -49,6 +49,10 @@ class EvaluationState {
 // Which way the number of that name gets better, by what the spec says, by its metric or by its name.
 std::optional<metrics::Direction> direction_of(const ModelSpec& spec, std::string_view name);
 
+// Throws ConfigError, naming the `option` that says `name` and the values that there are, if an evaluation
+// cannot give a number of that name.
+void require_evaluated(const ModelSpec& spec, const std::string& option, const std::string& name);
+
 // "test loss: 0.3412" and "test accuracy: 0.9123", a line each, then the tables: what a final evaluation
 // prints on stdout.
 std::string format_test_lines(const Evaluation& evaluation);

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
+#include "moxing/console/stop_signal.h"
 #include "moxing/engine/session/internal/output_hook.h"
 #include "moxing/engine/session/internal/pass_session.h"
 #include "moxing/engine/session/internal/results_file.h"
@@ -155,6 +157,11 @@ RunResult run_evaluation(const RunSpec& spec, const RunSettings& settings, Conso
 }
 
 RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Console& console) {
+  // Ended by a signal at once, the process would leave what it has written of the file. The ranks of a job do
+  // not learn of a signal at the same batch.
+  std::optional<StopSignal> signal;
+  if (job().size() == 1) signal.emplace();
+  bool is_interrupted = false;
   Start start = start_pass(settings);
   const Team team(settings.threads);
   const EnteredTeam entered(team);
@@ -180,6 +187,8 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Conso
   session.run(dataset, [&] {
     bool goes_on = true;
     do {
+      is_interrupted = signal && signal->received() != 0;
+      if (is_interrupted) return;
       Batch batch;
       OutputBatch outputs;
       if (pipeline.next(&batch)) {
@@ -195,6 +204,14 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Conso
     share_findings(job(), dataset, take_findings(dataset));
     receiver.finish();
   });
+  if (is_interrupted) {
+    console.print(
+        fmt::format(
+            "interrupted by {} after {} samples{}", signal->name(), gathering.samples(),
+            settings.predictions.empty() ? "" : fmt::format(": '{}' is not written", settings.predictions)),
+        Console::Style::kStrong);
+    return {.global_step = session.global_step(), .stop_reason = "interrupted", .interrupted = true};
+  }
   if (gathering.samples() == 0)
     throw DataError(fmt::format("the data of input_fn(predict) has no samples ({})", dataset.describe()));
   mention_speed("predicted", gathering.samples(), session.seconds());

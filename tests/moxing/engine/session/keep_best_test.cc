@@ -174,7 +174,9 @@ TEST_F(KeepBest, AWarmStartTakesTheBest) {
 TEST_F(KeepBest, MistakesAreRefused) {
   auto s = best_spec();
   s.keep_best->metric = "accuracy";
-  EXPECT_THAT(message_of_run<NotFound>(s), AllOf(HasSubstr("'accuracy'"), HasSubstr("loss, error")));
+  EXPECT_THAT(message_of_run<ConfigError>(s),
+              AllOf(HasSubstr("keep_best.metric is 'accuracy'"), HasSubstr("loss, error")));
+  EXPECT_EQ(run(s), 2);  // before the first step
   s = best_spec();
   s.inter_mode = {};
   EXPECT_THAT(message_of_run<ConfigError>(s), HasSubstr("keep_best follows 'error'"));

@@ -1,6 +1,7 @@
 // run_mode PREDICT and EVAL as a whole: order, names, limits, hooks, what is kept.
 #include <gmock/gmock.h>
 
+#include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -16,6 +17,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Seven samples that are called after their numbers.
 class NamedSource : public RandomAccessSource {
@@ -67,6 +69,20 @@ TEST_F(PredictionTest, WritesARowForEachSampleWithNumberAndName) {
   EXPECT_EQ(kept.at("samples"), 7);
   EXPECT_EQ(kept.at("checkpoint"), "checkpoint-4");
   EXPECT_EQ(kept.at("predictions"), *s.predictions);
+}
+
+TEST_F(PredictionTest, ASignalLeavesNothingOfTheFile) {
+  auto s = predicting();
+  s.predictions = log_dir_ + "/p.csv";
+  int calls = 0;
+  s.output_fn = [&](std::span<const OutputBatch>) {
+    if (++calls == 2) std::raise(SIGTERM);
+  };
+  EXPECT_EQ(run(s), kExitInterrupted);
+  EXPECT_EQ(calls, 2);
+  for (const auto& entry : std::filesystem::directory_iterator(log_dir_))
+    EXPECT_THAT(entry.path().filename().string(), Not(HasSubstr("p.csv")));
+  EXPECT_FALSE(std::filesystem::exists(log_dir_ + "/results.json"));
 }
 
 TEST_F(PredictionTest, OutputFnKnowsWhichSamplesItGets) {

@@ -228,7 +228,7 @@ TEST_F(RunTest, ANanLossEndsTheRunAndKeepsTheLastGoodCheckpoint) {
 TEST_F(RunTest, RefusesATrainingWithoutAnEnd) {
   auto s = spec();
   s.max_number_of_steps = std::nullopt;
-  EXPECT_THAT(message_of_run<FailedPrecondition>(s), HasSubstr("max_number_of_steps or max_epochs"));
+  EXPECT_THAT(message_of_run<ConfigError>(s), HasSubstr("max_number_of_steps or max_epochs"));
 }
 
 TEST_F(RunTest, RefusesWhatAModelMustNotReturn) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "moxing/config/options.h"
+#include "moxing/engine/session/internal/evaluation_state.h"
 #include "moxing/engine/session/internal/trained_data.h"
 #include "moxing/engine/session/internal/training/distribution_settings.h"
 #include "moxing/engine/session/internal/training/training_loop.h"
@@ -94,6 +95,14 @@ void require_agreement_on(const Training& training, const CompiledModel& model) 
   mention_other_processors(ranks, processor_model());
 }
 
+// Before the first step, not after the first evaluation.
+void require_followed_metrics(const SelectionSettings& selection, const ModelSpec& evaluated) {
+  if (selection.keep_best) require_evaluated(evaluated, "keep_best.metric", selection.keep_best->metric);
+  if (selection.early_stopping)
+    require_evaluated(evaluated, "early_stopping.metric", selection.early_stopping->metric);
+  if (selection.plateau) require_evaluated(evaluated, "plateau.metric", selection.plateau->monitor.metric);
+}
+
 // The lanes, and what works on them.
 void prepare(Training& training, CompiledModel& model) {
   Start& start = training.start;
@@ -112,6 +121,7 @@ void prepare(Training& training, CompiledModel& model) {
   if (!settings.evaluates) return;
   training.evaluator =
       std::make_unique<Evaluator>(training.spec, settings, start.store, training.team, *training.lanes);
+  require_followed_metrics(settings.selection, training.evaluator->spec());
   if (training.data->samples() && training.evaluator->samples())
     warn_of_trained_data(*training.data->samples(), *training.evaluator->samples());
 }

@@ -22,7 +22,7 @@ TrainingData::TrainingData(const RunSpec& spec, const Start& start) {
     last_step_ =
         last_step_ > 0 ? std::min(last_step_, settings.max_number_of_steps) : settings.max_number_of_steps;
   if (last_step_ == 0 && dataset_->cardinality() == Dataset::kInfinite && !settings.print_plan)
-    throw FailedPrecondition(
+    throw ConfigError(
         "this training would never end: input_fn's data repeats without end; set max_number_of_steps or "
         "max_epochs");
 }

@@ -13,9 +13,9 @@ namespace mox::internal {
 
 class TrainingData {
  public:
-  // Calls input_fn. Throws FailedPrecondition if max_epochs is set and an epoch has no known size, if the
-  // training would never end, or if the run that is continued had other data; InvalidArgument for numbers
-  // that cannot be counted; and what Pipeline throws.
+  // Calls input_fn. Throws FailedPrecondition if max_epochs is set and an epoch has no known size, or if the
+  // run that is continued had other data; ConfigError if the training would never end; InvalidArgument for
+  // numbers that cannot be counted; and what Pipeline throws.
   TrainingData(const RunSpec& spec, const Start& start);
 
   const Dataset& dataset() const { return *dataset_; }
