@@ -17,6 +17,7 @@
 #include "moxing/model/variables.h"
 #include "ops/ops.h"
 #include "tests/moxing/checkpoint/checkpoint_samples.h"
+#include "tests/support/larger.h"
 #include "tests/support/message_of.h"
 
 namespace mox {
@@ -118,7 +119,7 @@ inline double largest_difference(const Checkpoint& a, const Checkpoint& b) {
     EXPECT_EQ(a.variables[v].name, b.variables[v].name);
     const auto left = a.variables[v].value.values<float>(), right = b.variables[v].value.values<float>();
     for (size_t i = 0; i < left.size(); ++i)
-      largest = std::max(largest, std::abs(static_cast<double>(left[i]) - static_cast<double>(right[i])));
+      largest = test::larger(largest, std::abs(static_cast<double>(left[i]) - static_cast<double>(right[i])));
   }
   return largest;
 }

@@ -12,6 +12,7 @@
 #include "runtime/base/error.h"
 #include "tests/moxing/boost/boost_samples.h"
 #include "tests/runtime/comm/thread_ranks.h"
+#include "tests/support/larger.h"
 #include "tests/support/message_of.h"
 
 namespace mox::boost {
@@ -107,7 +108,7 @@ struct Training {
 double largest_difference(std::span<const float> a, std::span<const float> b) {
   double largest = 0;
   for (size_t i = 0; i < b.size(); ++i)
-    largest = std::max(largest, std::abs(static_cast<double>(a[i]) - b[i]));
+    largest = test::larger(largest, std::abs(static_cast<double>(a[i]) - b[i]));
   return largest;
 }
 double largest(std::span<const float> values) {

@@ -14,6 +14,7 @@
 #include "runtime/base/error.h"
 #include "tests/moxing/boost/boost_samples.h"
 #include "tests/moxing/small_run.h"
+#include "tests/support/larger.h"
 #include "tests/support/temporary_directory.h"
 
 namespace mox {
@@ -94,7 +95,7 @@ class FixtureRun : public ::testing::Test {
     double worst = 0, largest = 0;
     for (const auto& [name, value] : found)  // in the order of names
       for (const float element : value.values<float>()) {
-        worst = std::max(worst, std::abs(static_cast<double>(element) - expected[at]));
+        worst = test::larger(worst, std::abs(static_cast<double>(element) - expected[at]));
         largest = std::max(largest, std::abs(static_cast<double>(expected[at++])));
       }
     EXPECT_EQ(at, expected.size());

@@ -12,6 +12,7 @@
 #include "ops/reduction/reduction.h"
 #include "tests/ops/kernel_testing.h"
 #include "tests/support/evaluate.h"
+#include "tests/support/larger.h"
 
 namespace mox::test::large_mean {
 namespace {
@@ -70,14 +71,14 @@ Exact exact(const Array& x, const Array& scale, const Array& offset, const Array
 double largest_error(const Array& actual, const std::vector<double>& expected) {
   double largest = 0;
   for (size_t i = 0; i < expected.size(); ++i)
-    largest = std::max(largest, std::abs(static_cast<double>(actual.values<float>()[i]) - expected[i]));
+    largest = larger(largest, std::abs(static_cast<double>(actual.values<float>()[i]) - expected[i]));
   return largest;
 }
 
 double largest_relative_error(const Array& actual, const std::vector<double>& expected) {
   double largest = 0;
   for (size_t i = 0; i < expected.size(); ++i)
-    largest = std::max(largest, std::abs(actual.values<float>()[i] / expected[i] - 1));
+    largest = larger(largest, std::abs(actual.values<float>()[i] / expected[i] - 1));
   return largest;
 }
 

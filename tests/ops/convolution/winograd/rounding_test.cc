@@ -11,6 +11,7 @@
 #include "ops/processor/processor.h"
 #include "runtime/exec/plan_instance.h"
 #include "tests/support/evaluate.h"
+#include "tests/support/larger.h"
 
 namespace mox {
 namespace {
@@ -140,7 +141,7 @@ class Measurement {
           }
       }
       const float* given = plane(results_[which], i, channel);
-      for (int64_t p = 0; p < pixels; ++p) found = std::max(found, std::fabs(sum[p] - given[p]));
+      for (int64_t p = 0; p < pixels; ++p) found = test::larger(found, std::fabs(sum[p] - given[p]));
     }
     return found / largest(results_[which]);
   }
@@ -161,7 +162,7 @@ class Measurement {
                 a, b, [&](int64_t of_y, int64_t of_x) { sum += static_cast<double>(dy[of_y]) * x[of_x]; });
           }
           const float given = results_[2].values<float>()[((out * w[1] + in) * w[2] + a) * w[3] + b];
-          found = std::max(found, std::fabs(sum - given));
+          found = test::larger(found, std::fabs(sum - given));
         }
     }
     return found / largest(results_[2]);

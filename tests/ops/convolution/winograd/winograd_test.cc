@@ -11,6 +11,7 @@
 #include "ops/processor/processor.h"
 #include "runtime/exec/plan_instance.h"
 #include "tests/support/evaluate.h"
+#include "tests/support/larger.h"
 
 namespace mox {
 namespace {
@@ -92,7 +93,7 @@ TEST_P(WinogradTest, AgreesWithTheDirectSumAndDoesNotDependOnTheTeam) {
     double largest = 0, error = 0;
     for (size_t i = 0; i < expected.size(); ++i) {
       largest = std::max<double>(largest, std::fabs(expected[i]));
-      error = std::max<double>(error, std::fabs(expected[i] - given[i]));
+      error = test::larger(error, std::fabs(expected[i] - given[i]));
     }
     EXPECT_LT(error, winograd_error(geometry, kResults[v]) * largest) << "value " << v;
     // Where the sums are oneDNN's they are cut by the number of threads (docs/determinism.md).
@@ -147,7 +148,7 @@ Errors errors_of(const Array& given, const Array& expected) {
   const auto a = given.values<float>(), b = expected.values<float>();
   for (size_t i = 0; i < b.size(); ++i) {
     const double difference = std::fabs(static_cast<double>(a[i]) - b[i]);
-    error = std::max(error, difference);
+    error = test::larger(error, difference);
     error_squares += difference * difference;
     value = std::max<double>(value, std::fabs(b[i]));
     value_squares += static_cast<double>(b[i]) * b[i];
