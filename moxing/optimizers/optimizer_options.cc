@@ -15,9 +15,7 @@ namespace {
 
 constexpr double kLearningRate = 0.01;  // where neither the program nor the configuration gives one
 
-bool is_configured(const std::string& option) {
-  return is_given(option) && option_origin(option) != "code";
-}
+bool is_configured(const std::string& option) { return is_given(option) && option_origin(option) != "code"; }
 
 // The options optimizer.* that a YAML file, a flag or set_flag has given.
 std::vector<std::string> configured_names() {

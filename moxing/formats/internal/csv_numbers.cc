@@ -165,7 +165,8 @@ size_t CsvNumbers::take(std::string_view text, bool is_last) {
   tbb::parallel_for(size_t{0}, texts.size(), [&](size_t i) { slices[i] = parse(texts[i]); });
   for (Slice& slice : slices) add(std::move(slice));
   const std::string_view rest = text.substr(taken);
-  if (rest.size() - (rest.ends_with('\r') ? 1 : 0) > longest_line_) refuse_long_line(name_, lines_ + 1, longest_line_);
+  if (rest.size() - (rest.ends_with('\r') ? 1 : 0) > longest_line_)
+    refuse_long_line(name_, lines_ + 1, longest_line_);
   return taken;
 }
 
