@@ -1,6 +1,11 @@
 #include "moxing/boost/boost_settings.h"
 
+#include <algorithm>
+#include <array>
+
+#include "moxing/config/flags.h"
 #include "moxing/config/options.h"
+#include "runtime/base/error.h"
 
 namespace mox::internal {
 namespace {
@@ -19,6 +24,22 @@ class FieldResolver {
   const std::optional<Options>& from_code_;
 };
 
+constexpr std::array kSnapshotIntervals = {"snapshots.every_n_epochs", "snapshots.every_n_steps",
+                                           "snapshots.every_n_secs"};
+
+// An interval that is given as 0 switches the section off; without any, its other options say what nothing
+// does.
+void refuse_options_without_interval(const SnapshotHookOptions& options) {
+  const SnapshotHookOptions defaults;
+  if (options.from_epoch == defaults.from_epoch && options.keep == defaults.keep && options.directory.empty())
+    return;
+  if (std::ranges::any_of(kSnapshotIntervals, [](const char* name) { return is_given(name); })) return;
+  throw ConfigError(
+      "snapshots.from_epoch, snapshots.keep or snapshots.directory is set, but no interval, so no snapshot "
+      "would "
+      "be written: set snapshots.every_n_epochs, snapshots.every_n_steps or snapshots.every_n_secs");
+}
+
 }  // namespace
 
 std::optional<SnapshotHookOptions> resolve_snapshots(const std::optional<SnapshotHookOptions>& from_code) {
@@ -30,9 +51,9 @@ std::optional<SnapshotHookOptions> resolve_snapshots(const std::optional<Snapsho
                         .from_epoch = value("snapshots.from_epoch", &Options::from_epoch),
                         .keep = value("snapshots.keep", &Options::keep),
                         .directory = value("snapshots.directory", &Options::directory)};
-  if (options.every_n_epochs == 0 && options.every_n_steps == 0 && options.every_n_secs == 0)
-    return std::nullopt;
-  return options;
+  if (options.every_n_epochs != 0 || options.every_n_steps != 0 || options.every_n_secs != 0) return options;
+  refuse_options_without_interval(options);
+  return std::nullopt;
 }
 
 std::optional<DimReduceOptions> resolve_dim_reduce(const std::optional<std::string>& level_from_code,

@@ -197,6 +197,21 @@ TEST_F(SnapshotHookTest, WhatCannotBeIsRefusedAtOnce) {
   EXPECT_THAT(message_of_run<FailedPrecondition>(nowhere), HasSubstr("set log_dir or snapshots.directory"));
 }
 
+TEST_F(SnapshotHookTest, OptionsWithoutAnIntervalAreRefused) {
+  const ScopedConfiguration configured{
+      std::vector<std::string>{"--threads=1", "--log_level=error", "--snapshots.keep=5"}};
+  EXPECT_THAT(message_of_run<ConfigError>(spec()), HasSubstr("no interval"));
+}
+
+TEST_F(SnapshotHookTest, AnIntervalOfNoneSwitchesThemOff) {
+  const ScopedConfiguration configured{std::vector<std::string>{
+      "--threads=1", "--log_level=error", "--snapshots.keep=5", "--snapshots.every_n_steps=0"}};
+  RunSpec run = spec();
+  run.max_number_of_steps = 5;
+  run_or_throw(run);
+  EXPECT_TRUE(steps().empty());
+}
+
 TEST_F(SnapshotHookTest, IsThereWhenTheOptionsSaySo) {
   const ScopedConfiguration configured{
       std::vector<std::string>{"--threads=1", "--log_level=error", "--snapshots.every_n_epochs=1"}};
