@@ -10,6 +10,7 @@
 
 #include "moxing/job/distributed.h"
 #include "moxing/tabular/internal/cell_words.h"
+#include "moxing/tabular/internal/column_moments.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include "runtime/base/nearest_name.h"
@@ -51,20 +52,6 @@ ColumnContent read_column(const CsvTable& table, size_t column, const TableSchem
     }
   }
   return content;
-}
-
-TableMoments moments_of(const std::vector<double>& values) {
-  const auto count = static_cast<double>(values.size());
-  TableMoments moments{.mean = std::accumulate(values.begin(), values.end(), 0.0) / count, .deviation = 1};
-  double squares = 0;
-  for (const double value : values) squares += (value - moments.mean) * (value - moments.mean);
-  const double deviation = std::sqrt(squares / count);
-  // Equal values may differ from their mean by a rounding.
-  const bool varies =
-      std::any_of(values.begin(), values.end(), [&](double v) { return v != values.front(); });
-  if (varies && deviation > 0) moments.deviation = deviation;
-  if (!varies) moments.mean = values.front();
-  return moments;
 }
 
 [[noreturn]] void refuse_disguised(const CsvTable& table, size_t column, const ColumnContent& content,
@@ -150,6 +137,22 @@ void warn_of_similar(const CsvTable& table, const std::string& column, const Col
       "they mean the same",
       table.path(), column, similar->first, similar->second, similar->why,
       similar->more > 0 ? fmt::format(" (as {} more do)", similar->more) : "", what));
+}
+
+// The moments of a column of numbers. A warning where a few of them would hide the others.
+TableMoments moments_in(const CsvTable& table, const std::string& column, const std::vector<double>& values) {
+  const TableMoments moments = internal::moments_of(values);
+  if (!std::isfinite(moments.mean) || !std::isfinite(moments.deviation))
+    throw DataError(fmt::format(
+        "'{}', column '{}' has numbers as large as {:g}, whose squares are beyond what a float64 "
+        "holds: scale the column, or say which words mean that there is no value (missing_words)",
+        table.path(), column, std::ranges::max(values, {}, [](double value) { return std::abs(value); })));
+  if (const auto far = internal::far_numbers(values, moments); far && rank() == 0)
+    log_warning(fmt::format(
+        "'{}', column '{}': {}. Numbers that mean 'no value' belong among missing_words; a slip is mended in "
+        "the file; what is really so far is better given as a logarithm",
+        table.path(), column, *far));
+  return moments;
 }
 
 // Class 2 comes before class 10 where all are numbers, and 2.0 is class 2.
@@ -243,7 +246,7 @@ TableSchema TableSchema::fit(const CsvTable& table, const TableOptions& options,
           refuse_disguised(table, c, content, options.decimal, "; it is the target of a regression");
         if (content.first_text)
           refuse_text(table, c, content, ": the target of a regression; is it a classification?");
-        schema.target_moments_ = moments_of(content.values);
+        schema.target_moments_ = moments_in(table, name, content.values);
       }
       continue;
     }
@@ -254,7 +257,7 @@ TableSchema TableSchema::fit(const CsvTable& table, const TableOptions& options,
     TableColumn column{
         .name = name, .kind = kind_of(table, c, content, options), .was_missing = content.missing > 0};
     if (column.kind == TableColumnKind::kNumber)
-      column.moments = moments_of(content.values);
+      column.moments = moments_in(table, name, content.values);
     else
       column.vocabulary = vocabulary_of(content, name, options);
     if (column.kind == TableColumnKind::kCategory)

@@ -1,6 +1,7 @@
 // What is learnt of a table, and how other tables are read by it: never another meaning in silence.
 #include "moxing/tabular/table_schema.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -171,6 +172,25 @@ TEST(TableSchema, WordsThatDifferOnlyInCaseOrSpacesAreSaid) {
   EXPECT_THAT(said_of("c,y\n1,1\n1.0,2\n2,3\n", {.target = "y", .categories = {"c"}}),
               AllOf(HasSubstr("'1' and '1.0' are equal numbers"), HasSubstr("different categories")));
   EXPECT_EQ(said_of("c,y\n1,1\n1.0,2\n2,3\n", {.target = "y"}), "");
+}
+
+TEST(TableSchema, AFewNumbersThatHideTheOthersAreSaid) {
+  const auto column = [](const std::string& last) {
+    std::string text = "x,y\n";
+    for (int row = 0; row < 40; ++row) text += fmt::format("{},{}\n", 0.5 * (row % 7), row);
+    return text + last + ",1\n";
+  };
+  for (const char* far : {"-999999", "1e100"})
+    EXPECT_THAT(said_of(column(far), {.target = "y"}),
+                AllOf(HasSubstr("column 'x'"), HasSubstr("between 0 and 3"), HasSubstr("missing_words")))
+        << far;
+  EXPECT_EQ(said_of(column("40"), {.target = "y"}), "") << "an outlier that leaves the others apart";
+  EXPECT_EQ(said_of(column("3"), {.target = "y"}), "");
+  std::string rare = "x,y\n1,1\n";  // one in a hundred is 1, which is what the column has to say
+  for (int row = 0; row < 100; ++row) rare += fmt::format("0,{}\n", row);
+  EXPECT_EQ(said_of(rare, {.target = "y"}), "");
+  EXPECT_THAT(message_of<DataError>([&] { TableSchema::fit(parse(column("1e300")), {.target = "y"}); }),
+              AllOf(HasSubstr("column 'x'"), HasSubstr("1e+300")));
 }
 
 // Taken as categories they would be learnt as noise.
