@@ -35,6 +35,14 @@ constexpr std::string_view kCoreTag = "tag:yaml.org,2002:";  // what !! stands f
 constexpr std::string_view kMergeKey = "<<";
 constexpr std::string_view kHolderPrefix = "x-";  // of sections that are there for `<<` alone
 
+// Of the parser, as far as they cannot hold a value: newer versions of yaml-cpp name the anchor, and what
+// begins with * may be a password that needs quotes.
+std::string words_of(const YAML::Exception& failure) {
+  constexpr std::string_view kUnknownAnchor = "the referenced anchor is not defined";
+  if (!failure.msg.starts_with(kUnknownAnchor)) return failure.msg;
+  return fmt::format("{} (a text that begins with * needs quotes)", kUnknownAnchor);
+}
+
 std::string read_configuration_file(const std::string& path) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
@@ -136,7 +144,7 @@ class YamlReader {
     } catch (const YAML::Exception& failure) {
       throw_if_indented_with_a_tab(content, failure.mark);
       throw ConfigError(
-          fmt::format("{}: the file is not well-formed YAML: {}.", at(failure.mark), failure.msg));
+          fmt::format("{}: the file is not well-formed YAML: {}.", at(failure.mark), words_of(failure)));
     }
   }
 
