@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
 
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
@@ -50,6 +51,17 @@ void check_contents(const std::vector<std::string>& before, const std::vector<st
   log_warning(text + ". The run goes on with the data as they are now");
 }
 
+// What T holds: the library's own conversion cuts off what does not fit, and is undefined for large
+// fractions.
+template <typename T>
+T whole_number(const Json& value) {
+  const bool fits = value.is_number_unsigned()  ? std::in_range<T>(value.get<uint64_t>())
+                    : value.is_number_integer() ? std::in_range<T>(value.get<int64_t>())
+                                                : false;
+  if (!fits) throw DataError(fmt::format("not a data cursor: {} is no such number", value.dump()));
+  return value.get<T>();
+}
+
 }  // namespace
 
 std::string to_json(const Cursor& cursor) {
@@ -63,16 +75,16 @@ Cursor cursor_from_json(const std::string& text) {
   Cursor cursor;
   try {
     const Json json = Json::parse(text);
-    if (const int version = json.at("version").get<int>(); version != kVersion)
+    if (const int version = whole_number<int>(json.at("version")); version != kVersion)
       throw DataError(
           fmt::format("a data cursor of version {}, this program reads version {}", version, kVersion));
     cursor.stages = json.at("dataset").get<std::vector<std::string>>();
-    cursor.seed = json.at("seed").get<uint64_t>();
-    cursor.batches = json.at("batches").get<int64_t>();
-    cursor.samples = json.at("samples").get<int64_t>();
-    cursor.state = json.at("position").get<std::vector<uint64_t>>();
+    cursor.seed = whole_number<uint64_t>(json.at("seed"));
+    cursor.batches = whole_number<int64_t>(json.at("batches"));
+    cursor.samples = whole_number<int64_t>(json.at("samples"));
+    for (const Json& value : json.at("position")) cursor.state.push_back(whole_number<uint64_t>(value));
     if (json.contains("contents")) cursor.contents = json["contents"].get<std::vector<std::string>>();
-    if (json.at("checksum").get<uint64_t>() != checksum(cursor))
+    if (whole_number<uint64_t>(json.at("checksum")) != checksum(cursor))
       throw DataError("the data cursor is damaged: its checksum does not match");
   } catch (const Json::exception& error) {
     throw DataError(fmt::format("not a data cursor: {}", error.what()));

@@ -205,7 +205,7 @@ TEST(CopyTest, OfAStoreThatIsAwayEndsSoon) {
   for (const auto& [from, to] :
        {Way("s3://bucket/down", directory.file("to")), Way(directory.file("up"), "s3://bucket/to")}) {
     requests = 0;
-    EXPECT_THAT(message_of<IoError>([&] { copy_parallel(from, to, {.threads = 4}); }),
+    EXPECT_THAT(message_of<IoError>([&, from = from, to = to] { copy_parallel(from, to, {.threads = 4}); }),
                 testing::AllOf(HasSubstr("0 of 60 files"), HasSubstr("not tried, since the store")));
     EXPECT_LT(requests, 40) << from;
   }

@@ -37,7 +37,7 @@ inline std::string deflated(const std::string& content) {
 inline std::string zip_of(const std::vector<ZipSample>& members) {
   std::string archive, directory;
   const auto number = [](std::string& to, uint64_t value, size_t bytes) {
-    for (size_t i = 0; i < bytes; ++i) to += static_cast<char>(value >> (8 * i) & 0xff);
+    for (size_t i = 0; i < bytes; ++i, value >>= 8) to += static_cast<char>(value & 0xff);
   };
   for (const ZipSample& member : members) {
     const std::string packed = !member.packed.empty() ? member.packed
