@@ -69,7 +69,8 @@ void delete_old(const std::string& log_dir, int64_t saved_step, const Checkpoint
     const int64_t step = entries[i].step;
     if (step == saved_step || (retention.keep_every_steps > 0 && step % retention.keep_every_steps == 0))
       continue;
-    if (std::error_code ignored; fs::exists(entries[i].path + "/" + kKeptFile, ignored)) continue;
+    // One that cannot be looked at may be kept, too.
+    if (std::error_code failed; fs::exists(entries[i].path + "/" + kKeptFile, failed) || failed) continue;
     try {
       internal::delete_checkpoint(log_dir, step);
     } catch (const IoError& error) {

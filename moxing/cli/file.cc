@@ -13,6 +13,7 @@
 #include "moxing/cli/internal/command.h"
 #include "moxing/cli/internal/file_options.h"
 #include "moxing/file/open_file.h"
+#include "moxing/file/s3/store_error.h"
 #include "runtime/base/error.h"
 
 namespace mox::cli {
@@ -50,9 +51,15 @@ std::string hint_of_pattern(const std::string& url) {
   return url.find_first_of("*?[") == std::string::npos ? "" : " (`mox file ls` alone takes patterns)";
 }
 
+bool ends_all(const IoError& error) {
+  if (dynamic_cast<const file::s3::Cancelled*>(&error)) return true;
+  const auto* of_store = dynamic_cast<const file::s3::StoreError*>(&error);
+  return of_store && file::s3::is_away(*of_store);
+}
+
 // Does it for each, also after one that is not there or that it cannot be done to; the error at the end names
-// all of those. What else goes wrong is not the matter of one name: a store that is away would be waited for
-// as often as there are names.
+// all of those. A store that is away is not the matter of one name, and would be waited for as often as there
+// are names.
 template <typename Do>
 void for_each_of(const std::vector<std::string>& urls, Do&& do_it) {
   std::string text;
@@ -66,8 +73,9 @@ void for_each_of(const std::vector<std::string>& urls, Do&& do_it) {
       add(error.what());
     } catch (const InvalidArgument& error) {
       add(error.what());
-    } catch (const Error& error) {
+    } catch (const IoError& error) {
       add(error.what());
+      if (!ends_all(error)) continue;
       if (i + 1 < urls.size()) add(fmt::format("{} more were not tried", urls.size() - i - 1));
       break;
     }

@@ -9,6 +9,7 @@
 #include "moxing/cli/internal/command.h"
 #include "moxing/cli/internal/help_formatter.h"
 #include "moxing/cli/internal/mistake.h"
+#include "moxing/file/masked_address.h"
 #include "runtime/base/version.h"
 
 int main(int argc, char** argv) {
@@ -40,7 +41,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "{}", mox::cli::mistake(app, error.what()));
+    fmt::print(stderr, "{}", mox::cli::mistake(app, mox::file::masked_address(error.what())));
   } catch (const std::exception& error) {
     fmt::print(stderr, "mox: {}\n", error.what());
   }

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "moxing/json/bounded_json.h"
 #include "runtime/base/c_numbers.h"
@@ -100,11 +102,20 @@ StepProfile read_step_profile(const std::string& path) {
         fmt::format("'{}' is no profile of steps as the option step_profile writes it: {}", path, what));
   };
   if (!json.is_object()) refuse("expected a JSON object");
+  // The library's own conversion cuts off what does not fit.
+  const auto whole = [&](const nlohmann::json& of, const char* name, int64_t most) {
+    const auto& value = of.at(name);
+    if (!value.is_number_integer() ||
+        (value.is_number_unsigned() && std::cmp_greater(value.get<uint64_t>(), most)) ||
+        value.get<int64_t>() < 0)
+      refuse(fmt::format("{} must be a whole number from 0 to {}, it is {}", name, most, value.dump()));
+    return value.get<int64_t>();
+  };
   StepProfile profile;
   try {
     profile.source = json.at("source").get<std::string>();
-    profile.ranks = json.at("ranks").get<int>();
-    const auto samples = json.at("samples_per_step").get<int64_t>();
+    profile.ranks = static_cast<int>(whole(json, "ranks", std::numeric_limits<int>::max()));
+    const auto samples = whole(json, "samples_per_step", INT64_MAX);
     profile.compute_s = json.at("compute_s").get<double>();
     profile.jitter = json.at("jitter").get<std::vector<double>>();
     profile.latency_s = json.value("latency_s", 0.0);
@@ -115,7 +126,7 @@ StepProfile read_step_profile(const std::string& path) {
                               work.at("shares_cores").get<bool>()};
     }
     for (const auto& bucket : json.at("buckets"))
-      profile.buckets.push_back({bucket.at("bytes").get<int64_t>(), bucket.at("ready_s").get<double>()});
+      profile.buckets.push_back({whole(bucket, "bytes", INT64_MAX), bucket.at("ready_s").get<double>()});
     if (profile.ranks < 1 || samples < profile.ranks) refuse("ranks and samples_per_step must be at least 1");
     profile.node_samples = samples / profile.ranks;
   } catch (const nlohmann::json::exception& error) {

@@ -24,8 +24,15 @@ std::string_view flag_name(std::string_view argument) {
 std::string shown_argument(const std::string& argument) {
   const std::string name = argument.starts_with('-') ? argument.substr(0, argument.find('=')) : argument;
   const size_t at = name.rfind('@');
-  return at == std::string::npos ? name.substr(0, name.find('='))
-                                 : std::string(file::kMask) + name.substr(at);
+  if (at == std::string::npos) return name.substr(0, name.find('='));
+  return std::string(file::kMask) + name.substr(at, name.find_first_of("=?#", at) - at);
+}
+
+// Whether it may be a word of an address that the shell has cut at its spaces: it follows one whose password
+// may not be whole.
+bool cuts_address(const std::vector<std::string>& arguments, const std::string& stray) {
+  const auto at = std::ranges::find(arguments, stray);
+  return at != arguments.begin() && at != arguments.end() && std::prev(at)->find("://") != std::string::npos;
 }
 
 [[noreturn]] void throw_unknown(const std::string& argument, const ConfigStore& store, bool gives_secret) {
@@ -124,7 +131,7 @@ CommandLine split_command_line(const std::vector<std::string>& arguments, const 
     const bool gives_secret = std::ranges::any_of(store.settings(), [&](const Setting& setting) {
       return setting.option.secret && app.count("--" + setting.option.name) > 0;
     });
-    throw_unknown(unknown[0], store, gives_secret);
+    throw_unknown(unknown[0], store, gives_secret || cuts_address(arguments, unknown[0]));
   }
   for (const auto& [name, option] : options) {
     if (option->count() > 0) result.values.emplace_back(name, option->results().back());

@@ -25,8 +25,7 @@ bool is_without_answer(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
   } catch (const s3::StoreError& refused) {
-    const bool is_unwell = refused.status() == 0 || refused.status() == 429 || refused.status() >= 500;
-    return is_unwell && refused.code() != s3::kTooLongCode;
+    return s3::is_away(refused);
   } catch (...) {
     return false;
   }
@@ -130,6 +129,10 @@ void CopyRun::found(int64_t files, int64_t bytes) {
 
 void CopyRun::sent(int64_t bytes) {
   sent_ += bytes;
+  if (bytes > 0) {
+    const std::lock_guard lock(mutex_);
+    without_answer_ = 0;
+  }
   show_progress();
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace mox::file::s3 {
 namespace {
 
@@ -15,6 +17,11 @@ StoreError changed(const std::string& shown, const std::string& how) {
 }
 
 }  // namespace
+
+bool is_away(const StoreError& error) {
+  constexpr int kOfAStoreThatIsUnwell[] = {0, 429, 500, 502, 503, 504};
+  return error.code() != kTooLongCode && std::ranges::count(kOfAStoreThatIsUnwell, error.status()) > 0;
+}
 
 StoreError changed_object(const std::string& shown, const std::string& before, const std::string& now) {
   return changed(shown, now.empty() ? fmt::format("its ETag was {} and the store gives none now", before)

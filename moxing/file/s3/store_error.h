@@ -28,6 +28,10 @@ inline constexpr int kChangedStatus = 412;
 // The code of a StoreError about an answer that was longer than anybody wanted it.
 inline constexpr const char* kTooLongCode = "AnswerTooLong";
 
+// Whether the store had no answer, or said that it is not well, in all attempts: what its other objects would
+// meet as well.
+bool is_away(const StoreError& error);
+
 // An object had the ETag `before` when it was first looked at, and has `now` ("": none is given). `shown`
 // names it.
 StoreError changed_object(const std::string& shown, const std::string& before, const std::string& now);

@@ -86,6 +86,9 @@ struct StreamedObjects::Versions {
     }
     if (arrived.empty()) return;
     lock.lock();
+    // Another request may have noted one meanwhile.
+    if (etags[index] != known && !s3::same_version(etags[index], arrived))
+      throw s3::changed_object(object.shown(), etags[index], arrived);
     etags[index] = arrived;
     is_listed[index] = false;
   }

@@ -170,6 +170,12 @@ TEST_F(Profiles, ThatAreNoneAreRefused) {
   const std::string good = R"("source": "x", "ranks": 1, "samples_per_step": 1, "buckets": [])";
   for (const std::string& content :
        {std::string("{"), std::string("[]"), "{" + good + "}",
+        std::string(R"({"source": "x", "ranks": 4294967297, "samples_per_step": 1e30, "buckets": [],
+            "compute_s": 1, "jitter": [1]})"),
+        std::string(R"({"source": "x", "ranks": 1, "samples_per_step": 1e30, "buckets": [],
+            "compute_s": 1, "jitter": [1]})"),
+        std::string(R"({"source": "x", "ranks": 1, "samples_per_step": 1, "compute_s": 1, "jitter": [1],
+            "buckets": [{"bytes": 1e300, "ready_s": 0}]})"),
         "{" + good + R"(, "compute_s": 0, "jitter": [1]})", "{" + good + R"(, "compute_s": 1, "jitter": []})",
         "{" + good + R"(, "compute_s": 1, "jitter": [2, 1]})",
         "{" + good + R"(, "compute_s": "x", "jitter": [1]})",
