@@ -161,8 +161,9 @@ LabelledImages read_csv(const ArrayFile& file) {
   const auto offset = static_cast<double>(file.label_offset);
   for (int32_t& label : labels.values<int32_t>()) {
     const double number = *from - offset;
-    label = static_cast<int32_t>(std::clamp(number, -1.0, kLargestCsvLabel + 1));
-    if (label != number || label < 0 || number > kLargestCsvLabel)
+    const bool is_in_range = number >= 0 && number <= kLargestCsvLabel;  // NaN is not
+    if (is_in_range) label = static_cast<int32_t>(number);
+    if (!is_in_range || label != number)
       throw mox::DataError("'" + file.path + "': " + std::to_string(*from) +
                            ", the first number of a line, cannot be the number of a class" +
                            less_offset(file));

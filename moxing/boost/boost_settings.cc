@@ -27,11 +27,17 @@ class FieldResolver {
 constexpr std::array kSnapshotIntervals = {"snapshots.every_n_epochs", "snapshots.every_n_steps",
                                            "snapshots.every_n_secs"};
 
+constexpr std::array kSnapshotDetails = {"snapshots.from_epoch", "snapshots.keep", "snapshots.directory"};
+
 // An interval that is given as 0 switches the section off; without any, its other options say what nothing
 // does.
 void refuse_options_without_interval(const SnapshotHookOptions& options) {
   const SnapshotHookOptions defaults;
   if (options.from_epoch == defaults.from_epoch && options.keep == defaults.keep && options.directory.empty())
+    return;
+  // What a program says by itself waits for the interval of a configuration.
+  if (std::ranges::none_of(kSnapshotDetails,
+                           [](const char* name) { return is_given(name) && option_origin(name) != "code"; }))
     return;
   if (std::ranges::any_of(kSnapshotIntervals, [](const char* name) { return is_given(name); })) return;
   throw ConfigError(

@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/comparison/comparison.h"
 #include "ops/elementwise/op.h"
@@ -37,7 +39,13 @@ const Op& clip_by_value_op() {
 }
 
 Tensor clip_by_value(const Tensor& x, double low, double high, SourceLocation where) {
-  return make_tensor(clip_by_value_op(), {x}, {{"low", low}, {"high", high}}, where);
+  // A bound that float32 does not hold bounds nothing, as the largest double, which means that.
+  const auto as_float32 = [](double bound) {
+    constexpr double kLargest = std::numeric_limits<float>::max(),
+                     kNone = std::numeric_limits<double>::infinity();
+    return bound > kLargest ? kNone : bound < -kLargest ? -kNone : bound;
+  };
+  return make_tensor(clip_by_value_op(), {x}, {{"low", as_float32(low)}, {"high", as_float32(high)}}, where);
 }
 
 }  // namespace mox

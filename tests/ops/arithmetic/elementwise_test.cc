@@ -127,6 +127,9 @@ INSTANTIATE_TEST_SUITE_P(
                   [](double x) { return x; }, -0.9f, 0.9f},
         UnaryCase{"clip_above", [](const Tensor& x) { return clip_by_value(x, -1, 0.5); },
                   [](double) { return 0.5; }, 0.6f, 2.0f},
+        // The largest double means no bound, which float32 has no number for.
+        UnaryCase{"clip_unbounded", [](const Tensor& x) { return clip_by_value(x, -1e300, 1e300); },
+                  [](double x) { return x; }},
         UnaryCase{"power_2", [](const Tensor& x) { return pow(x, 2); }, [](double x) { return x * x; }},
         UnaryCase{"power_3", [](const Tensor& x) { return pow(x, 3.0f); },
                   [](double x) { return x * x * x; }},

@@ -19,6 +19,9 @@ class PassSession : public HookedSession, public PassObserver {
   void run(const Dataset& data, FunctionRef<void()> pass);
   double seconds() const;  // since `run` began
 
+  // For the hooks' end: the pass ends before its data, since a signal asks for it.
+  void interrupt() { is_interrupted_ = true; }
+
   // PassObserver: called within `pass`.
   void before_batch() override { before_run(); }
   bool after_batch(CompiledModel& model, int64_t samples) override;
@@ -30,7 +33,7 @@ class PassSession : public HookedSession, public PassObserver {
   double steps_per_epoch() const override { return 0; }
   int64_t samples() const override { return samples_; }
   void request_stop(std::string reason) override;
-  bool interrupted() const override { return false; }
+  bool interrupted() const override { return is_interrupted_; }
   void save_checkpoint() override;
   Metrics evaluate() override;
   bool can_evaluate() const override { return false; }
@@ -47,6 +50,7 @@ class PassSession : public HookedSession, public PassObserver {
   void show_progress();
 
   const Start& start_;
+  bool is_interrupted_ = false;
   int64_t batches_ = 0, all_batches_ = 0, samples_ = 0;  // of this rank; all_batches_ 0: not known
   std::chrono::steady_clock::time_point begun_;
 };

@@ -188,7 +188,10 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Conso
     bool goes_on = true;
     do {
       is_interrupted = signal && signal->received() != 0;
-      if (is_interrupted) return;
+      if (is_interrupted) {
+        session.interrupt();
+        return;
+      }
       Batch batch;
       OutputBatch outputs;
       if (pipeline.next(&batch)) {

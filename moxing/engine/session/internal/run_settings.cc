@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "moxing/boost/boost_settings.h"
+#include "moxing/config/flags.h"
 #include "moxing/config/options.h"
 #include "moxing/config/remote_places.h"
 #include "moxing/file/file.h"
@@ -175,7 +176,8 @@ void resolve_arithmetic(const RunSpec& spec, RunSettings* settings) {
       .direct_convolutions = resolve<std::string>("conv_algorithm", std::nullopt) == "direct",
       .convolution_error = resolve<double>("conv_error", std::nullopt)};
   if (const RuleOptions& rules = settings->arithmetic.rules;
-      rules.direct_convolutions && rules.convolution_error < kStatedConvolutionError)
+      rules.direct_convolutions && rules.convolution_error < kStatedConvolutionError &&
+      is_given("conv_error") && option_origin("conv_error") != "code")
     throw ConfigError(
         fmt::format("conv_error is {}, but conv_algorithm is direct, which takes Winograd's method for no "
                     "convolution, whatever its error. Set conv_algorithm to auto, or leave out conv_error",

@@ -74,12 +74,20 @@ TEST_F(PredictionTest, WritesARowForEachSampleWithNumberAndName) {
 TEST_F(PredictionTest, ASignalLeavesNothingOfTheFile) {
   auto s = predicting();
   s.predictions = log_dir_ + "/p.csv";
+  class EndHook : public Hook {
+   public:
+    void end(Session& session) override { was_interrupted = session.interrupted(); }
+    bool was_interrupted = false;
+  };
+  const auto hook = std::make_shared<EndHook>();
+  s.hooks = {hook};
   int calls = 0;
   s.output_fn = [&](std::span<const OutputBatch>) {
     if (++calls == 2) std::raise(SIGTERM);
   };
   EXPECT_EQ(run(s), kExitInterrupted);
   EXPECT_EQ(calls, 2);
+  EXPECT_TRUE(hook->was_interrupted);
   for (const auto& entry : std::filesystem::directory_iterator(log_dir_))
     EXPECT_THAT(entry.path().filename().string(), Not(HasSubstr("p.csv")));
   EXPECT_FALSE(std::filesystem::exists(log_dir_ + "/results.json"));
