@@ -245,7 +245,7 @@ void report(const std::string& name, const std::string& metric, double value, co
 int measure() {
   const int64_t seeds = mox::get_flag<int64_t>("seeds");
   std::map<std::string, std::vector<Result>> all;
-  for (int64_t seed = 1; seed <= seeds; ++seed)
+  for (int64_t seed = mox::get_flag<int64_t>("first_seed"); seed <= seeds; ++seed)
     for (const auto& [name, result] : Study(static_cast<uint64_t>(seed)).run()) {
       all[name].push_back(result);
       report(fmt::format("{}_seed_{}", name, seed), "test_accuracy", result.accuracy, "");
@@ -268,6 +268,7 @@ int main(int argc, char** argv) {
   mox::define_flag("json", false, "Print one line of JSON a number.");
   mox::define_flag("samples", int64_t{60000}, "Training images, the first of the set.");
   mox::define_flag("seeds", int64_t{3}, "Repetitions, with the seeds 1, 2, ...");
+  mox::define_flag("first_seed", int64_t{1}, "The seed to begin with, for processes that share the seeds.");
   mox::define_flag("stage_one_epochs", int64_t{20}, "Passes over the training images in stage 1.");
   mox::define_flag("snapshot_count", int64_t{40}, "Snapshots of stage 1.");
   mox::define_flag("boost_epochs", int64_t{2}, "Passes in stage 2.");
