@@ -6,10 +6,13 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "moxing/file/file.h"
 #include "moxing/file/internal/copy_task.h"
 #include "moxing/file/internal/part_file.h"
+#include "moxing/file/internal/remove_others.h"
+#include "moxing/file/internal/same_place.h"
 #include "moxing/file/internal/store.h"
 #include "moxing/file/s3/store_error.h"
 #include "moxing/file/store_client.h"
@@ -45,16 +48,9 @@ std::string trouble_with(const std::string& name) {
   return "";
 }
 
-// One inside the other, or the same.
-bool overlap(const Url& a, const Url& b) {
-  if (a.remote != b.remote || a.bucket != b.bucket) return false;
-  std::string first = as_directory(a).path, second = as_directory(b).path;
-  if (!a.remote) {
-    std::error_code ignored;
-    first = std::filesystem::weakly_canonical(first, ignored).string() + "/";
-    second = std::filesystem::weakly_canonical(second, ignored).string() + "/";
-  }
-  return second.starts_with(first);
+void require_two(const Url& from, const Url& to) {
+  if (internal::is_same_file(from, to))
+    throw InvalidArgument(fmt::format("'{}' and '{}' are the same file", to_string(from), to_string(to)));
 }
 
 CopyReport end_of(CopyRun& run) {
@@ -130,12 +126,14 @@ void add_tree(const std::shared_ptr<CopyRun>& run, const Url& from, const Url& t
     }
     CopyItem item{entry.name, join(from, entry.name), join(to, entry.name), entry.stat, std::nullopt, true};
     if (const auto found = there.find(entry.name); found != there.end()) item.destination = found->second;
+    if (!to.remote) item.part_path = join(to, internal::part_name(entry.name, files)).path;
     run->workers.add([run, item = std::move(item)]() mutable { internal::copy_file(run, std::move(item)); });
   }
 }
 
 void add_listed(const std::shared_ptr<CopyRun>& run, const Url& from, const Url& to) {
-  for (const std::string& name : run->options.file_list) {
+  const std::set<std::string> names(run->options.file_list.begin(), run->options.file_list.end());
+  for (const std::string& name : names) {
     run->found(1, 0);
     const std::string trouble = trouble_with(name);
     if (!trouble.empty()) {
@@ -143,12 +141,13 @@ void add_listed(const std::shared_ptr<CopyRun>& run, const Url& from, const Url&
       continue;
     }
     CopyItem item{name, join(from, name), join(to, name), std::nullopt, std::nullopt, false};
+    if (!to.remote) item.part_path = join(to, internal::part_name(name, names)).path;
     run->workers.add([run, item = std::move(item)]() mutable { internal::copy_file(run, std::move(item)); });
   }
 }
 
 CopyReport copy_one(const Url& from, const Url& to, Stat source, const CopyOptions& options) {
-  if (from == to) throw InvalidArgument(fmt::format("'{}' is copied to itself", to_string(from)));
+  require_two(from, to);
   if (to.path.empty() || to.path.ends_with('/'))
     throw FailedPrecondition(
         fmt::format("'{}' names a directory; the name of a file is needed", to_string(to)));
@@ -156,6 +155,7 @@ CopyReport copy_one(const Url& from, const Url& to, Stat source, const CopyOptio
   const auto run = std::make_shared<CopyRun>(options, client_for(from, to), workers);
   run->found(1, source.length);
   CopyItem item{to_string(from), from, to, std::move(source), std::nullopt, false};
+  if (!to.remote) item.part_path = internal::part_name(to.path);
   workers.add([run, item = std::move(item)]() mutable { internal::copy_file(run, std::move(item)); });
   return end_of(*run);
 }
@@ -182,7 +182,7 @@ CopyReport copy_parallel(const std::string& from, const std::string& to, const C
   if (!found)
     throw NotFound(fmt::format("no file and no directory '{}'{}", from, internal::absent_bucket(source)));
   if (!found->is_directory) return copy(from, to, options);
-  if (overlap(source, target))
+  if (internal::lies_in(target, source))
     throw FailedPrecondition(fmt::format("copy_parallel: '{}' is, or lies in, '{}'", to, from));
   const auto there = store_of(target).stat(target);
   if (there && !there->is_directory && !target.remote)
@@ -201,22 +201,12 @@ CopyReport copy_parallel(const std::string& from, const std::string& to, const C
 SyncReport sync(const std::string& from, const std::string& to, bool remove_others,
                 const CopyOptions& options) {
   if (!options.file_list.empty()) throw InvalidArgument("sync takes no file_list");
-  SyncReport report{.copied = copy_parallel(from, to, options)};
-  if (!remove_others) return report;
   const Url source = parse_url(from), target = parse_url(to);
-  std::set<std::string> wanted;
-  for (DirectoryEntry& entry : store_of(source).list(source, true)) wanted.insert(std::move(entry.name));
-  const std::vector<DirectoryEntry> there = store_of(target).list(target, true);
-  for (auto entry = there.rbegin(); entry != there.rend(); ++entry) {  // what is in a directory before it
-    if (wanted.contains(entry->name)) continue;
-    const Url url = join(target, entry->name);
-    if (!entry->stat.is_directory) {
-      store_of(target).remove_file(url);
-      ++report.removed;
-    } else if (!target.remote || store_of(target).stat(url)) {
-      store_of(target).remove_tree(url);
-    }
-  }
+  if (remove_others && internal::lies_in(source, target))
+    throw FailedPrecondition(fmt::format(
+        "sync: '{}' is, or lies in, '{}', from which everything else would be removed", from, to));
+  SyncReport report{.copied = copy_parallel(from, to, options)};
+  if (remove_others) report.removed = internal::remove_others(source, target, options.stop);
   return report;
 }
 
@@ -250,6 +240,7 @@ CopyReport rename(const std::string& from, const std::string& to, const CopyOpti
   const auto there = store_of(target).stat(target);
   if (there && (found->is_directory || there->is_directory))
     throw FailedPrecondition(fmt::format("rename: the name '{}' is taken", to));
+  if (!found->is_directory) require_two(source, target);
   if (!source.remote && !target.remote) {
     std::error_code error;
     std::filesystem::rename(source.path, target.path, error);
@@ -269,17 +260,21 @@ CopyReport rename(const std::string& from, const std::string& to, const CopyOpti
     store_of(source).remove_file(source);
     return report;
   }
-  const auto names_and_times = [&] {
-    std::map<std::string, std::pair<int64_t, std::chrono::system_clock::time_point>> entries;
+  // A file and a directory of a store may have the same name; the times of stores are in seconds.
+  const auto what_is_there = [&] {
+    std::map<std::pair<std::string, bool>,
+             std::tuple<int64_t, std::chrono::system_clock::time_point, std::string>>
+        entries;
     for (const DirectoryEntry& entry : store_of(source).list(source, true))
-      entries[entry.name] = {entry.stat.length, entry.stat.is_directory
-                                                    ? std::chrono::system_clock::time_point{}
-                                                    : entry.stat.mtime};
+      entries[{entry.name, entry.stat.is_directory}] = {
+          entry.stat.length,
+          entry.stat.is_directory ? std::chrono::system_clock::time_point{} : entry.stat.mtime,
+          entry.stat.etag};
     return entries;
   };
-  const auto before = names_and_times();
+  const auto before = what_is_there();
   const CopyReport report = copy_parallel(from, to, options);
-  if (names_and_times() != before)
+  if (what_is_there() != before)
     throw IoError(fmt::format("'{}' has changed while it was copied to '{}'; both stay", from, to));
   store_of(source).remove_tree(source);
   return report;

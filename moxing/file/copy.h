@@ -1,9 +1,9 @@
 // Copies of files and directory trees between local disks and object stores: checked, repeated, and
 // continued.
 //
-// A file arrives under its name only when it is whole and checked. A download is written to `<name>.part`, an
-// upload of more than one request is a multipart upload. After an interruption, kill -9 included, the same
-// call goes on: files that arrived are compared and left, and parts that arrived are not sent again.
+// A file arrives under its name only when it is whole and checked. A download is written to
+// `<name>.moxing.part`, an upload of more than one request is a multipart upload. After an interruption, kill
+// -9 included, the same call goes on: files that arrived are left, and parts that arrived not sent again.
 //
 // Checks: size always; with Verify::kChecksum also content, against what the store says of it (an MD5, or the
 // MD5s of the parts) and, between local files, by reading what was written. What a store gives no checksum
@@ -70,8 +70,8 @@ CopyReport copy_parallel(const std::string& from, const std::string& to, const C
 // `rename` (file.h) with the options of a copy, for what has to be copied; it is durable in any case.
 CopyReport rename(const std::string& from, const std::string& to, const CopyOptions& options);
 
-// copy_parallel, and with `remove_others` removes from `to` what `from` does not have, after everything has
-// been copied.
+// copy_parallel, and then with `remove_others` removes from `to` what `from` does not have (of a link, the
+// link). FailedPrecondition if `from` lies in `to`: it would go, too.
 struct SyncReport {
   CopyReport copied;
   int64_t removed = 0;

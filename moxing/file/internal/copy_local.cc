@@ -28,7 +28,7 @@ void copy_local(CopyRun& run, const CopyItem& item) {
   if (!parent.empty()) make_directories(parent);
   require_free_disk(item.to.path, before.st_size);
 
-  PartFile part(item.to.path);
+  PartFile part(item.to.path, item.part_path);
   try {
     part.clear();
     s3::Md5 read_md5, written_md5;

@@ -80,6 +80,7 @@ struct CopyItem {
   std::optional<Stat> source;       // nothing: not looked at yet
   std::optional<Stat> destination;  // nothing: it is not there, or has not been looked at
   bool destination_known = false;
+  std::string part_path = {};  // of a local destination, until it is whole (part_file.h)
 };
 
 // Copies a file; to be called by a worker. Its end is reported to the run, possibly by another worker.

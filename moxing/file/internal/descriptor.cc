@@ -13,6 +13,25 @@
 #include "runtime/base/error.h"
 
 namespace mox::file::internal {
+namespace {
+
+[[noreturn]] void throw_no_file(const std::string& path) {
+  throw IoError(fmt::format("'{}' is a pipe, a socket or a device; a file is needed", path));
+}
+
+struct stat look_at(const Descriptor& file, const std::string& path) {
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) throw_system("look at", path, errno);
+  return status;
+}
+
+void require_ordinary(const struct stat& status, const std::string& path) {
+  if (S_ISDIR(status.st_mode))
+    throw FailedPrecondition(fmt::format("'{}' is a directory; a file is needed", path));
+  if (!S_ISREG(status.st_mode)) throw_no_file(path);
+}
+
+}  // namespace
 
 Descriptor::~Descriptor() {
   if (fd_ >= 0) ::close(fd_);
@@ -69,13 +88,28 @@ Descriptor open_ordinary_file(const std::string& path) {
     if (errno == ENOENT || errno == ENOTDIR) throw NotFound(fmt::format("no file '{}'", path));
     throw_system("open", path, errno);
   }
-  struct stat status {};
-  if (::fstat(file.get(), &status) != 0) throw_system("look at", path, errno);
-  if (S_ISDIR(status.st_mode))
-    throw FailedPrecondition(fmt::format("'{}' is a directory; a file is needed", path));
-  if (!S_ISREG(status.st_mode))
-    throw IoError(fmt::format("'{}' is a pipe, a socket or a device; a file is needed", path));
+  require_ordinary(look_at(file, path), path);
   return file;
+}
+
+Descriptor open_for_writing(const std::string& path, int flags) {
+  // Without O_NONBLOCK a pipe that nobody reads would be waited for.
+  Descriptor file(::open(path.c_str(), flags | O_NONBLOCK | O_CLOEXEC, 0644));
+  if (file.get() < 0) {
+    if (errno == ENOENT || errno == ENOTDIR) throw NotFound(fmt::format("no file '{}'", path));
+    if (errno == EISDIR) throw FailedPrecondition(fmt::format("'{}' is a directory; a file is needed", path));
+    if (errno == ENXIO) throw_no_file(path);
+    throw_system("open", path, errno);
+  }
+  const struct stat status = look_at(file, path);
+  if (!S_ISCHR(status.st_mode)) require_ordinary(status, path);
+  if (::fcntl(file.get(), F_SETFL, flags & O_APPEND) != 0) throw_system("open", path, errno);
+  return file;
+}
+
+void require_replaceable_file(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0) require_ordinary(status, path);
 }
 
 void sync_file(int fd, const std::string& path) {

@@ -34,6 +34,14 @@ std::string read_fully_at(int fd, int64_t offset, int64_t length, const std::str
 // is no ordinary file (reading a pipe would wait for ever).
 Descriptor open_ordinary_file(const std::string& path);
 
+// Opens a file for writing with these flags of open(2). NotFound and FailedPrecondition as above, IoError for
+// a pipe or a socket (nobody may ever read it); a device may be written to.
+Descriptor open_for_writing(const std::string& path, int flags);
+
+// That a file may come into the place of what has this name, if anything has: FailedPrecondition for a
+// directory, IoError for anything that is no ordinary file. A link counts as what it leads to.
+void require_replaceable_file(const std::string& path);
+
 // Writes what the system has of the file to the disk. Throws IoError.
 void sync_file(int fd, const std::string& path);
 

@@ -29,7 +29,7 @@ struct RangedDownload {
         part_size(part_size),
         range(part_size && *part_size >= kRange / 8 && *part_size <= kLongestRange ? *part_size : kRange),
         count(count_of_parts(this->info.size, range)),
-        file(this->item.to.path),
+        file(this->item.to.path, this->item.part_path),
         hasher(part_size.value_or(0)),
         md5s(static_cast<size_t>(count)),
         there(static_cast<size_t>(count)) {}
@@ -159,7 +159,7 @@ void download_in_one(CopyRun& run, const CopyItem& item) {
         throw DataError(fmt::format("'{}' has arrived with another content than its ETag {} says",
                                     to_string(item.from), info.etag));
     }
-    PartFile file(item.to.path);
+    PartFile file(item.to.path, item.part_path);
     try {
       file.clear();
       file.write(content, 0);

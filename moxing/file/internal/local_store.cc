@@ -55,7 +55,12 @@ std::vector<Found> entries_of(const std::string& path, bool follow) {
     const std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;
     Found found{std::string(name)};
-    if (::fstatat(::dirfd(directory), entry->d_name, &found.status, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    if (::fstatat(::dirfd(directory), entry->d_name, &found.status, AT_SYMLINK_NOFOLLOW) != 0) {
+      if (errno == ENOENT) continue;
+      // In a directory without the right to search it names alone are seen: nothing is left out in silence.
+      failure = errno;
+      break;
+    }
     found.is_link = S_ISLNK(found.status.st_mode);
     struct stat followed {};
     // What a broken link leads to is nothing: an empty file, so that a copy names it.
@@ -141,6 +146,7 @@ class LocalStore : public Store {
 
   void write(const Url& url, std::string_view content) override {
     require_file(url, "write");
+    require_replaceable_file(url.path);
     make_parent(url);
     write_file_atomically(url.path, content);
   }
@@ -148,8 +154,7 @@ class LocalStore : public Store {
   void append(const Url& url, std::string_view content) override {
     require_file(url, "append to");
     make_parent(url);
-    Descriptor file(::open(url.path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-    if (file.get() < 0) throw_system("open", url.path, errno);
+    const Descriptor file = open_for_writing(url.path, O_WRONLY | O_CREAT | O_APPEND);
     // Other writers that come this way wait, so that what fails can be taken back.
     ::flock(file.get(), LOCK_EX);
     struct stat before {};

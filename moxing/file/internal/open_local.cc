@@ -55,7 +55,7 @@ std::unique_ptr<OpenBytes> open_local(const Url& url, const OpenMode& mode) {
     return std::make_unique<LocalBytes>(url.path, open_ordinary_file(url.path), false);
   if (url.path.ends_with('/'))
     throw FailedPrecondition(fmt::format("cannot open '{}': it names a directory", url.path));
-  int flags = (mode.reads ? O_RDWR : O_WRONLY) | O_CLOEXEC;
+  int flags = mode.reads ? O_RDWR : O_WRONLY;
   if (!mode.must_exist()) {
     flags |= O_CREAT;
     const std::string parent = std::filesystem::path(url.path).parent_path();
@@ -63,14 +63,7 @@ std::unique_ptr<OpenBytes> open_local(const Url& url, const OpenMode& mode) {
   }
   if (mode.begins_empty) flags |= O_TRUNC;
   if (mode.appends) flags |= O_APPEND;
-  Descriptor file(::open(url.path.c_str(), flags, 0644));
-  if (file.get() < 0) {
-    if (errno == ENOENT || errno == ENOTDIR) throw NotFound(fmt::format("no file '{}'", url.path));
-    if (errno == EISDIR)
-      throw FailedPrecondition(fmt::format("'{}' is a directory; a file is needed", url.path));
-    throw_system("open", url.path, errno);
-  }
-  return std::make_unique<LocalBytes>(url.path, std::move(file), mode.appends);
+  return std::make_unique<LocalBytes>(url.path, open_for_writing(url.path, flags), mode.appends);
 }
 
 }  // namespace mox::file::internal

@@ -19,6 +19,7 @@ namespace mox::file::internal {
 namespace {
 
 constexpr int kPermissions = 0644;
+constexpr std::string_view kPart = ".moxing.part", kJournal = ".journal";
 
 std::string parent_directory(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path();
@@ -43,11 +44,13 @@ Descriptor open_locked(const std::string& path) {
 
 }  // namespace
 
-PartFile::PartFile(std::string path)
+PartFile::PartFile(std::string path, std::string part_path)
     : path_(std::move(path)),
-      part_path_(path_ + ".part"),
-      journal_path_(part_path_ + ".journal"),
-      file_(open_locked(part_path_)) {}
+      part_path_(std::move(part_path)),
+      journal_path_(part_path_ + std::string(kJournal)) {
+  require_replaceable_file(path_);
+  file_ = open_locked(part_path_);
+}
 
 void PartFile::begin(const std::string& source, int64_t size) {
   std::string journal;
@@ -128,6 +131,20 @@ void PartFile::publish(bool durable) {
 void PartFile::discard() {
   ::unlink(journal_path_.c_str());
   ::unlink(part_path_.c_str());
+}
+
+std::string part_name(const std::string& name, const std::set<std::string>& taken) {
+  constexpr size_t kLongestName = 255, kDigits = 16;
+  const size_t begin = name.rfind('/') + 1;  // 0: there is no slash
+  for (std::string end(kPart);; end += '~') {
+    std::string last = name.substr(begin);
+    const size_t room = kLongestName - end.size() - kJournal.size();
+    if (last.size() > room)
+      last =
+          fmt::format("{}.{}", last.substr(0, room - kDigits - 1), s3::hex(s3::md5(last)).substr(0, kDigits));
+    std::string part = name.substr(0, begin) + last + end;
+    if (!taken.contains(part) && !taken.contains(part + std::string(kJournal))) return part;
+  }
 }
 
 void require_free_disk(const std::string& path, int64_t bytes) {

@@ -1,10 +1,11 @@
-// A file on its way: `<name>.part`, and for large ones a journal of the ranges that are there,
-// `<name>.part.journal`.
+// A file on its way: `<name>.moxing.part`, and for large ones a journal of the ranges that are there,
+// `<name>.moxing.part.journal`.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -14,8 +15,9 @@ namespace mox::file::internal {
 
 class PartFile {
  public:
-  // Opens or makes `<path>.part` and locks it: one process at a time writes it. IoError if another one does.
-  explicit PartFile(std::string path);
+  // Opens or makes `part_path` and locks it: one process at a time writes it. IoError if another one does, or
+  // if what has the name `path` is neither a file nor missing: a device would be replaced by a file.
+  PartFile(std::string path, std::string part_path);
 
   // Takes the ranges that an earlier attempt has written, if it was about the same thing: `source` names it
   // (its ETag, its size, the size of a range). Makes room on the disk. IoError if there is too little.
@@ -45,6 +47,11 @@ class PartFile {
   std::mutex mutex_;  // of the journal
   std::map<int64_t, std::string> recorded_;
 };
+
+// What a file of the name `name`, which may have directories before it, is called on its way: nothing that a
+// user's own file is called, nothing in `taken` (nor is its journal), and nothing longer than a file system
+// takes.
+std::string part_name(const std::string& name, const std::set<std::string>& taken = {});
 
 // IoError if the file system of `path` (which need not exist yet) has less than `bytes` to give.
 void require_free_disk(const std::string& path, int64_t bytes);

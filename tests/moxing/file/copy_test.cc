@@ -259,12 +259,12 @@ TEST(CopyTest, GoesOnFromItsParts) {
   });
   EXPECT_THROW(copy("s3://bucket/a", directory.file("b"), {.threads = 1}), IoError);
   EXPECT_FALSE(exists(directory.file("b")));
-  EXPECT_TRUE(exists(directory.file("b.part")));
+  EXPECT_TRUE(exists(directory.file("b.moxing.part")));
   store.proxy.set_plan({});
   EXPECT_EQ(copy("s3://bucket/a", directory.file("b")).continued_bytes, 16 << 20);
   EXPECT_TRUE(read(directory.file("b")) == content);
-  EXPECT_FALSE(exists(directory.file("b.part")));
-  EXPECT_FALSE(exists(directory.file("b.part.journal")));
+  EXPECT_FALSE(exists(directory.file("b.moxing.part")));
+  EXPECT_FALSE(exists(directory.file("b.moxing.part.journal")));
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ class KilledCopy : public testing::TestWithParam<bool> {
     int64_t bytes = 0;
     for (const auto& [name, content] : files_)
       if (fs::exists(here() + "/" + name)) bytes += static_cast<int64_t>(content.size());
-    std::ifstream journal(here() + "/large.part.journal");
+    std::ifstream journal(here() + "/large.moxing.part.journal");
     std::string line;
     std::getline(journal, line);  // what it is about
     while (std::getline(journal, line) && !journal.eof()) bytes += kPart;

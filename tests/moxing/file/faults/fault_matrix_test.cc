@@ -139,7 +139,7 @@ void clean(StoreFixture& store, const TemporaryDirectory& directory) {
   for (const std::string& key : store.server.keys("bucket"))
     if (key.starts_with("up") || key == "new" || key == "log") remove("s3://bucket/" + key);
   store.server.put("bucket", "old", "old");
-  for (const char* name : {"down", "down.part", "down.part.journal"})
+  for (const char* name : {"down", "down.moxing.part", "down.moxing.part.journal"})
     std::filesystem::remove_all(directory.file(name));
 }
 

@@ -1,0 +1,80 @@
+#include "moxing/file/internal/remove_others.h"
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "moxing/file/internal/store.h"
+#include "moxing/file/s3/store_error.h"
+#include "runtime/base/error.h"
+
+namespace mox::file::internal {
+namespace {
+
+struct Unwanted {
+  std::string name;
+  bool is_directory = false;  // and no link to one
+};
+
+bool has_one_above(const std::string& name, const std::set<std::string>& directories) {
+  for (size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1))
+    if (directories.contains(name.substr(0, slash))) return true;
+  return false;
+}
+
+bool is_link(const Url& url) {
+  std::error_code ignored;
+  return !url.remote && std::filesystem::is_symlink(url.path, ignored);
+}
+
+// What is in a directory comes behind it.
+std::vector<Unwanted> unwanted_in(const Url& source, const Url& target) {
+  std::set<std::string> files, directories, links;
+  for (DirectoryEntry& entry : store_of(source).list(source, true))
+    (entry.stat.is_directory ? directories : files).insert(std::move(entry.name));
+  std::vector<Unwanted> unwanted;
+  for (DirectoryEntry& entry : store_of(target).list(target, true)) {
+    bool is_directory = entry.stat.is_directory;
+    if ((is_directory ? directories : files).contains(entry.name) || has_one_above(entry.name, links))
+      continue;
+    if (is_directory && is_link(join(target, entry.name))) {
+      links.insert(entry.name);
+      is_directory = false;
+    }
+    unwanted.push_back({std::move(entry.name), is_directory});
+  }
+  return unwanted;
+}
+
+// Of an object store: the empty object that stands for it.
+void remove_directory(const Url& url) {
+  if (url.remote)
+    store_of(url).remove_file(as_directory(url));
+  else
+    store_of(url).remove_tree(url);
+}
+
+}  // namespace
+
+int64_t remove_others(const Url& source, const Url& target, const std::stop_token& stop) {
+  int64_t removed = 0;
+  const std::vector<Unwanted> unwanted = unwanted_in(source, target);
+  for (auto entry = unwanted.rbegin(); entry != unwanted.rend(); ++entry) {
+    if (stop.stop_requested()) throw s3::Cancelled("cancelled; not all has been removed that should be");
+    const Url url = join(target, entry->name);
+    try {
+      if (entry->is_directory) {
+        remove_directory(url);
+      } else {
+        store_of(target).remove_file(url);
+        ++removed;
+      }
+    } catch (const NotFound&) {
+      // Somebody else has removed it, or the store has no object that stands for it.
+    }
+  }
+  return removed;
+}
+
+}  // namespace mox::file::internal

@@ -1,0 +1,151 @@
+// What copies, moves and synchronisations must leave alone, whatever it is called and wherever it lies.
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include "moxing/file/copy.h"
+#include "moxing/file/file.h"
+#include "moxing/file/open_file.h"
+#include "runtime/base/error.h"
+#include "tests/moxing/file/store_fixture.h"
+#include "tests/support/message_of.h"
+#include "tests/support/without_privileges.h"
+
+namespace mox::file {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class WhatStays : public testing::Test {
+ protected:
+  std::string here(const std::string& name) const { return directory_.file(name); }
+  StoreFixture store_;
+  TemporaryDirectory directory_;
+};
+
+// s3:// and obs:// are two schemes of one store.
+TEST_F(WhatStays, AnObjectThatIsMovedToItself) {
+  write("s3://bucket/a", "abc");
+  EXPECT_THAT(message_of<InvalidArgument>([] { rename("s3://bucket/a", "obs://bucket/a"); }),
+              HasSubstr("are the same file"));
+  EXPECT_THROW(copy("obs://bucket/a", "s3://bucket/a"), InvalidArgument);
+  EXPECT_EQ(read("s3://bucket/a"), "abc");
+}
+
+TEST_F(WhatStays, ALocalFileThatIsMovedToItself) {
+  write(here("d/a"), "abc");
+  std::filesystem::create_directory_symlink("d", here("link"));
+  std::filesystem::create_symlink("a", here("d/b"));
+  std::filesystem::create_hard_link(here("d/a"), here("d/c"));
+  for (const char* other : {"d/a", "d/../d/a", "link/a", "d/b", "d/c"}) {
+    EXPECT_THROW(rename(here("d/a"), here(other)), InvalidArgument) << other;
+    EXPECT_THROW(rename(here(other), here("d/a")), InvalidArgument) << other;
+    EXPECT_THROW(copy(here("d/a"), here(other), {.skip_same = false}), InvalidArgument) << other;
+  }
+  EXPECT_THAT(list_directory(here("d")), ElementsAre("a", "b", "c"));
+  EXPECT_EQ(read(here("d/b")), "abc");
+}
+
+// Files on their way have names of their own.
+TEST_F(WhatStays, NamesOfFilesOnTheirWay) {
+  const std::vector<std::string> names = {
+      "a", "a.part", "a.part.journal", "a.moxing.part", "a.moxing.part.journal", "a.moxing.part~"};
+  const std::string large = random_bytes(17 << 20);
+  for (const bool is_remote : {false, true}) {
+    const std::string from = is_remote ? "s3://bucket/from" : here("from"),
+                      to = here(is_remote ? "down" : "copied");
+    for (const std::string& name : names) write(from + "/" + name, name + " as it was");
+    copy_parallel(from, to);
+    for (const std::string& content : {std::string("a new one"), large}) {
+      write(from + "/a", content);
+      EXPECT_EQ(copy_parallel(from, to, {.threads = 1}).same_files, 5);
+      EXPECT_TRUE(read(to + "/a") == content);
+      for (size_t i = 1; i < names.size(); ++i) EXPECT_EQ(read(to + "/" + names[i]), names[i] + " as it was");
+      EXPECT_EQ(list_directory(to).size(), names.size());
+    }
+    write(from + "/a", "another");
+    copy_parallel(from, to, {.file_list = names});
+    for (size_t i = 1; i < names.size(); ++i) EXPECT_EQ(read(to + "/" + names[i]), names[i] + " as it was");
+    write(here("b.part"), "a user's own");
+    copy(from + "/a", here("b"));
+    EXPECT_EQ(read(here("b.part")), "a user's own");
+  }
+}
+
+TEST_F(WhatStays, NamesAsLongAsAFileSystemHasThem) {
+  const std::string first = std::string(254, 'x') + "1", second = std::string(254, 'x') + "2";
+  for (const std::string& name : {first, second}) write("s3://bucket/from/" + name, name);
+  write("s3://bucket/from/" + std::string(240, 'y'), random_bytes(17 << 20));
+  copy_parallel("s3://bucket/from", here("down"));
+  copy_parallel(here("down"), here("copied"));
+  EXPECT_EQ(read(here("copied/" + first)), first);
+  EXPECT_EQ(read(here("copied/" + second)), second);
+  EXPECT_EQ(list_directory(here("copied")).size(), 3u);
+}
+
+TEST_F(WhatStays, TheSourceOfASynchronisation) {
+  for (const std::string& top : {here("top"), std::string("s3://bucket/top")}) {
+    write(top + "/source/a", "abc");
+    write(top + "/b", "b");
+    EXPECT_THAT(message_of<FailedPrecondition>([&] { sync(top + "/source", top, true); }),
+                HasSubstr("from which everything else would be removed"));
+    EXPECT_EQ(read(top + "/source/a"), "abc");
+    EXPECT_EQ(read(top + "/b"), "b");
+    EXPECT_FALSE(exists(top + "/a"));
+  }
+  EXPECT_THROW(sync("s3://bucket/top/source", "obs://bucket/top", true), FailedPrecondition);
+}
+
+TEST_F(WhatStays, WhatALinkInTheTargetLeadsTo) {
+  write(here("elsewhere/precious"), "abc");
+  write(here("from/kept/a"), "a");
+  write(here("target/kept/b"), "b");
+  std::filesystem::create_directory_symlink("../elsewhere", here("target/link"));
+  std::filesystem::create_symlink("../elsewhere/precious", here("target/file"));
+  EXPECT_EQ(sync(here("from"), here("target"), true).removed, 3);
+  EXPECT_EQ(read(here("elsewhere/precious")), "abc");
+  EXPECT_THAT(list_directory(here("target"), {.recursive = true}), ElementsAre("kept", "kept/a"));
+}
+
+// In a store a file and a directory may have the same name.
+TEST_F(WhatStays, OfAFileAndADirectoryOfOneNameTheOneThatIsWanted) {
+  write(here("from/d/y"), "y");
+  write(here("from/f"), "f");
+  for (const char* key : {"d", "d/x", "f/", "f/x", "both", "both/", "both/x", "gone", "gone/"})
+    store_.server.put("bucket", std::string("to/") + key, std::string(key).ends_with('/') ? "" : "abc");
+  sync(here("from"), "s3://bucket/to", true);
+  EXPECT_THAT(store_.server.keys("bucket"), ElementsAre("to/d/y", "to/f"));
+}
+
+TEST_F(WhatStays, PipesAndDevices) {
+  ASSERT_EQ(::mkfifo(here("pipe").c_str(), 0600), 0);
+  write("s3://bucket/a", "abc");
+  write(here("a"), "abc");
+  const auto is_pipe = [&] {
+    struct stat status {};
+    return ::stat(here("pipe").c_str(), &status) == 0 && S_ISFIFO(status.st_mode);
+  };
+  for (const auto& call : std::vector<std::function<void()>>{
+           [&] { copy("s3://bucket/a", here("pipe")); }, [&] { copy(here("a"), here("pipe")); },
+           [&] { write(here("pipe"), "abc"); }, [&] { append(here("pipe"), "abc"); },
+           [&] { File(here("pipe"), "w"); }, [&] { File(here("pipe"), "a"); },
+           [&] { File(here("pipe"), "r+"); }}) {
+    EXPECT_THAT(message_of<IoError>(call), HasSubstr("is a pipe, a socket or a device"));
+    EXPECT_TRUE(is_pipe());
+  }
+  EXPECT_THAT(list_directory(directory_.path()), ElementsAre("a", "pipe"));
+}
+
+TEST_F(WhatStays, WhatMayNotBeLookedAtIsNoEmptyDirectory) {
+  write(here("from/closed/a"), "abc");
+  const std::string place = here("from");
+  ::chmod(directory_.path().c_str(), 0755);
+  ::chmod(here("from/closed").c_str(), 0744);  // names may be read, and nothing else
+  const std::string text =
+      message_without_privileges<IoError>([&] { list_directory(place, {.recursive = true}); });
+  EXPECT_THAT(text, AllOf(HasSubstr("from/closed"), HasSubstr("Permission denied")));
+}
+
+}  // namespace
+}  // namespace mox::file
