@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "moxing/hooks/metric_names.h"
@@ -69,6 +71,56 @@ class LinesFromTheEnd {
   std::string held_;
 };
 
+// What is asked of a line: the step, and whether it is of an evaluation. The values become no objects, which
+// a line of a file that others have written has more of than fits. Of a name that is there twice the last
+// counts.
+class LineFields : public Json::json_sax_t {
+ public:
+  // False if the line is no object of JSON.
+  bool read(std::string_view line) { return Json::sax_parse(line.begin(), line.end(), this) && is_object_; }
+
+  std::optional<double> step;
+  int64_t whole_step = -1;  // -1: it has a fraction, or there is none
+  bool has_evaluation = false;
+
+  bool start_object(size_t) override { return open(true); }
+  bool start_array(size_t) override { return open(false); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(std::string& name) override {
+    if (depth_ != 1) return true;
+    is_step_ = name == kStepField;
+    if (is_step_) step.reset(), whole_step = -1;
+    has_evaluation = has_evaluation || name == kEvaluationField;
+    return true;
+  }
+  bool number_integer(int64_t value) override { return take(static_cast<double>(value), value); }
+  bool number_unsigned(uint64_t value) override {
+    return take(static_cast<double>(value), std::in_range<int64_t>(value) ? static_cast<int64_t>(value) : -1);
+  }
+  bool number_float(double value, const std::string&) override { return take(value, -1); }
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool string(std::string&) override { return true; }
+  bool binary(Json::binary_t&) override { return true; }
+  bool parse_error(size_t, const std::string&, const Json::exception&) override { return false; }
+
+ private:
+  bool open(bool is_object) {
+    if (depth_++ == 0) is_object_ = is_object;
+    return true;
+  }
+  bool close() { return --depth_, true; }
+  bool take(double value, int64_t whole) {
+    if (depth_ == 1 && is_object_ && is_step_) step = value, whole_step = whole;
+    return true;
+  }
+
+  int depth_ = 0;
+  bool is_object_ = false;  // the whole
+  bool is_step_ = false;    // the name before the value
+};
+
 bool is_of_a_step(std::string_view line) {
   return line.find("\"evaluation\":") == std::string_view::npos &&
          line.find("\"prediction\":") == std::string_view::npos;
@@ -94,13 +146,12 @@ void MetricsLog::cut_after(int64_t step) {
   bool is_changed = false;
   for (std::string line; lines.next(&line);) {
     const CNumbers numbers;
-    const auto parsed = line.back() == '\n' ? Json::parse(line, nullptr, false) : Json();
-    const bool has_step = parsed.is_object() && parsed.contains(kStepField) && parsed[kStepField].is_number();
-    const bool stays = has_step && parsed[kStepField].get<double>() <= static_cast<double>(step);
-    if (stays && evaluated_step_ < 0 && parsed.contains(kEvaluationField) &&
-        parsed[kStepField].is_number_integer())
-      evaluated_step_ = parsed[kStepField].get<int64_t>();
-    if (stays && is_of_a_step(line) && parsed[kStepField].get<double>() < static_cast<double>(step)) {
+    LineFields fields;
+    const bool stays =
+        line.back() == '\n' && fields.read(line) && fields.step && *fields.step <= static_cast<double>(step);
+    if (stays && evaluated_step_ < 0 && fields.has_evaluation && fields.whole_step >= 0)
+      evaluated_step_ = fields.whole_step;
+    if (stays && is_of_a_step(line) && *fields.step < static_cast<double>(step)) {
       bytes_ = lines.begin() + line.size();
       break;
     }
