@@ -356,6 +356,8 @@ mox::ImageModel ClassifierData::image_model() const {
           .fast_decode = mox::get_flag<bool>("augmentation.fast_decode"),
           .many_labels = has_many_labels(),
           .precision = mox::flag("precision"),
+          .conv_algorithm = mox::flag("conv_algorithm"),
+          .conv_error = mox::get_flag<double>("conv_error"),
           .label_names = label_names_};
 }
 

@@ -22,9 +22,14 @@ namespace fs = std::filesystem;
 constexpr const char* kFile = "image_model.json";
 
 std::string json_of_model(const ImageModel& model) {
-  const nlohmann::ordered_json json = {{"network", model.network},         {"image_size", model.image_size},
-                                       {"recipe", model.recipe},           {"fast_decode", model.fast_decode},
-                                       {"many_labels", model.many_labels}, {"precision", model.precision},
+  const nlohmann::ordered_json json = {{"network", model.network},
+                                       {"image_size", model.image_size},
+                                       {"recipe", model.recipe},
+                                       {"fast_decode", model.fast_decode},
+                                       {"many_labels", model.many_labels},
+                                       {"precision", model.precision},
+                                       {"conv_algorithm", model.conv_algorithm},
+                                       {"conv_error", model.conv_error},
                                        {"label_names", model.label_names}};
   return json.dump(2) + '\n';
 }
@@ -66,12 +71,15 @@ ImageModel read_image_model(const std::string& run) {
     const std::string text = read_file(path.string());
     require_bounded_json(text, path.string());
     const auto json = nlohmann::json::parse(text);
+    const ImageModel usual;  // of files that older programs wrote
     return {.network = json.at("network"),
             .image_size = json.at("image_size"),
             .recipe = json.at("recipe"),
             .fast_decode = json.at("fast_decode"),
             .many_labels = json.at("many_labels"),
             .precision = json.at("precision"),
+            .conv_algorithm = json.value("conv_algorithm", usual.conv_algorithm),
+            .conv_error = json.value("conv_error", usual.conv_error),
             .label_names = json.at("label_names")};
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("'{}' is not what image_classifier writes: {}", path.string(), error.what()));
@@ -99,7 +107,10 @@ class ImagePredictor::Implementation {
                   .output_info = {{"probabilities", model_.many_labels ? sigmoid(output.logits)
                                                                        : output.end_point("predictions")}}};
             },
-            {.threads = threads, .precision = model_.precision}) {}
+            {.threads = threads,
+             .precision = model_.precision,
+             .conv_algorithm = model_.conv_algorithm,
+             .conv_error = model_.conv_error}) {}
 
   Array probabilities(std::span<const std::string> encoded) const {
     if (encoded.empty()) throw InvalidArgument("ImagePredictor: there are no images");

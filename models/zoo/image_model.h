@@ -17,7 +17,9 @@ struct ImageModel {
   std::string recipe;              // the network whose usual preprocessing it has (get_data_augmentation_fn)
   bool fast_decode = false;        // see image::Augmentation
   bool many_labels = false;        // each class is a question of its own
-  std::string precision = "fp32";  // of the run
+  std::string precision = "fp32";  // of the run, as the two below it
+  std::string conv_algorithm = "auto";
+  double conv_error = 0.01;
   std::vector<std::string> label_names = {};
 };
 

@@ -7,6 +7,7 @@
 
 #include <cstring>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "runtime/base/file.h"
 #include "tests/moxing/image/images.h"
@@ -47,7 +48,7 @@ class ImageModelTest : public ::testing::Test {
       std::vector<std::string>{"--threads=1", "--num_devices=1", "--log_level=error"}};
   TemporaryDirectory directory_;
   const std::string log_dir_ = directory_.file("run");
-  const ImageModel model_{
+  ImageModel model_{
       .network = "cifarnet", .image_size = 32, .recipe = "cifarnet", .label_names = {"ant", "bee", "wasp"}};
 };
 
@@ -83,6 +84,32 @@ TEST_F(ImageModelTest, SaysWhatARunOverTheFilesSays) {
   EXPECT_GE(best[0].second, best[1].second);
   EXPECT_EQ(predictor.best(encoded[0], 9).size(), 3U);
   EXPECT_EQ(ImagePredictor(log_dir_ + "/checkpoint-2").model().network, "cifarnet");
+}
+
+TEST_F(ImageModelTest, KeepsWhatDecidesTheLastBits) {
+  const ImageModel usual = model_;
+  model_.conv_algorithm = "direct";
+  model_.conv_error = 1e-6;
+  train();
+  const ImageModel kept = read_image_model(log_dir_);
+  EXPECT_EQ(kept.conv_algorithm, "direct");
+  EXPECT_EQ(kept.conv_error, 1e-6);
+  const auto bytes_of = [&](const ImagePredictor& predictor) {
+    std::vector<std::string> encoded;
+    for (uint64_t i = 0; i < 5; ++i) encoded.push_back(image::encode_jpeg(image::picture(40, 40, i)));
+    const Array answer = predictor.probabilities(encoded);
+    return std::string(reinterpret_cast<const char*>(answer.data()), answer.bytes());
+  };
+  EXPECT_NE(bytes_of(ImagePredictor(log_dir_)), bytes_of(ImagePredictor(log_dir_, usual)));
+
+  // What older programs wrote says nothing of it.
+  const std::string file = log_dir_ + "/image_model.json";
+  auto json = nlohmann::json::parse(read_file(file));
+  json.erase("conv_algorithm");
+  json.erase("conv_error");
+  write_file_atomically(file, json.dump());
+  EXPECT_EQ(read_image_model(log_dir_).conv_algorithm, "auto");
+  EXPECT_EQ(read_image_model(log_dir_).conv_error, 0.01);
 }
 
 TEST_F(ImageModelTest, SaysWhatIsNoImageAndNoModel) {

@@ -44,7 +44,25 @@ void settle_instruction_set(Communicator& ranks, const KeptArithmetic& kept, boo
   require_agreement(ranks, {{"instructions in use", std::string(to_string(instruction_set()))}});
 }
 
+void require_word(std::string_view who, std::string_view option, const std::string& word,
+                  std::string_view first, std::string_view second) {
+  if (word != first && word != second)
+    throw InvalidArgument(fmt::format("{}: {} is {} or {}, got '{}'", who, option, first, second, word));
+}
+
 }  // namespace
+
+Arithmetic arithmetic_of(const ArithmeticOptions& options, std::string_view who) {
+  require_word(who, "precision", options.precision, "fp32", "bf16");
+  require_word(who, "conv_algorithm", options.conv_algorithm, "auto", "direct");
+  if (!(options.conv_error >= 0 && options.conv_error <= kStatedConvolutionError))
+    throw InvalidArgument(fmt::format("{}: conv_error is a number from 0 to {}, got {}", who,
+                                      kStatedConvolutionError, options.conv_error));
+  return {.rules = {.precision = options.precision == "bf16" ? Precision::kBFloat16 : Precision::kFloat32,
+                    .recomputed = recomputed_normalisations(options.recompute),
+                    .direct_convolutions = options.conv_algorithm == "direct",
+                    .convolution_error = options.conv_error}};
+}
 
 std::string description_of(const Arithmetic& arithmetic) {
   const RuleOptions& rules = arithmetic.rules;

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "ops/fusion/default_rules.h"
 #include "ops/processor/instruction_set.h"
@@ -16,6 +17,18 @@ struct Arithmetic {
   // of the plan alone (see team_for in compiled_model.cc), so that a program has the same bits each time.
   bool team_follows_work = false;
 };
+
+// What of the options decides how plans compute, in the options' words.
+struct ArithmeticOptions {
+  std::string precision = "fp32";
+  std::string conv_algorithm = "auto";
+  double conv_error = kStatedConvolutionError;
+  std::string recompute = "none";  // of a backward pass
+};
+
+// The one place where these words get their meaning, for whoever compiles a model: a run, a Predictor. Throws
+// InvalidArgument, which begins with `who`, for what the options do not take.
+Arithmetic arithmetic_of(const ArithmeticOptions& options, std::string_view who);
 
 // "precision bf16, conv_algorithm auto": what decides the last bits, in the words of the options.
 std::string description_of(const Arithmetic& arithmetic);

@@ -18,12 +18,6 @@ namespace {
 using internal::CompiledModel;
 using internal::ModelCompiler;
 
-Precision precision_of(const std::string& text) {
-  if (text == "fp32") return Precision::kFloat32;
-  if (text == "bf16") return Precision::kBFloat16;
-  throw InvalidArgument(fmt::format("Predictor: precision is fp32 or bf16, got '{}'", text));
-}
-
 void require_batch(std::span<const TensorType> components) {
   if (components.empty()) throw InvalidArgument("Predictor: a batch has at least one component, got none");
   for (const TensorType& type : components)
@@ -47,8 +41,11 @@ class Predictor::Implementation {
                       options_.threads, options_.kept_batch_sizes));
     team_ = Team(options_.threads);
     Communicator alone;
-    arithmetic_ = internal::settle_arithmetic(
-        alone, {.rules = {.precision = precision_of(options_.precision)}}, {}, false);
+    const auto wanted = internal::arithmetic_of({.precision = options_.precision,
+                                                 .conv_algorithm = options_.conv_algorithm,
+                                                 .conv_error = options_.conv_error},
+                                                "Predictor");
+    arithmetic_ = internal::settle_arithmetic(alone, wanted, {}, false);
     const Checkpoint loaded = load_trained(checkpoint, &path_);
     global_step_ = loaded.global_step;
     store_.restore(loaded.variables);

@@ -8,8 +8,9 @@
 // It sees as many inputs as `predict` is given: of a model that takes {image, label} in training, those that
 // PREDICT needs.
 //
-// The answers have the same bits as those of run_mode predict with batches of the same sizes, on a machine of
-// the same instructions and with as many threads. Where kernels cut their sums by the size of a batch, other
+// The answers have the same bits as those of run_mode predict with batches of the same sizes, with the same
+// precision, conv_algorithm and conv_error, on a machine of the same instructions and with as many threads.
+// Where kernels cut their sums by the size of a batch, other
 // sizes may change the last bits.
 #pragma once
 
@@ -28,6 +29,10 @@ struct PredictorOptions {
   int threads = 1;
   // "fp32" or "bf16", as the option `precision` of a run
   std::string precision = "fp32";
+  // "auto" or "direct", and a number from 0 to 0.01, as the options of these names of a run: which
+  // convolutions take Winograd's method
+  std::string conv_algorithm = "auto";
+  double conv_error = 0.01;
   // Compiled models are kept for this many batch sizes, those that were used last; >= 1. A batch size that
   // has none is compiled first, which takes longer than many predictions
   size_t kept_batch_sizes = 16;

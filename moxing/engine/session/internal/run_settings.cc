@@ -169,12 +169,12 @@ void resolve_arithmetic(const RunSpec& spec, RunSettings* settings) {
   settings->normalises_frozen = resolve<std::string>("frozen_batch_norm", std::nullopt) == "training";
   settings->dim_reduce = resolve_dim_reduce(spec.boost_level, spec.boost, spec.dim_reduce);
   settings->seed = static_cast<uint64_t>(resolve<int64_t>("seed", spec.seed));
-  settings->arithmetic.rules = {
-      .precision = resolve<std::string>("precision", std::nullopt) == "bf16" ? Precision::kBFloat16
-                                                                             : Precision::kFloat32,
-      .recomputed = recomputed_normalisations(resolve<std::string>("recompute", std::nullopt)),
-      .direct_convolutions = resolve<std::string>("conv_algorithm", std::nullopt) == "direct",
-      .convolution_error = resolve<double>("conv_error", std::nullopt)};
+  settings->arithmetic =
+      arithmetic_of({.precision = resolve<std::string>("precision", std::nullopt),
+                     .conv_algorithm = resolve<std::string>("conv_algorithm", std::nullopt),
+                     .conv_error = resolve<double>("conv_error", std::nullopt),
+                     .recompute = resolve<std::string>("recompute", std::nullopt)},
+                    "run");
   if (const RuleOptions& rules = settings->arithmetic.rules;
       rules.direct_convolutions && rules.convolution_error < kStatedConvolutionError &&
       is_given("conv_error") && option_origin("conv_error") != "code")

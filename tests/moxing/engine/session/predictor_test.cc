@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 
 #include <cstring>
+#include <limits>
 #include <thread>
 
 #include "moxing/layers/layers.h"
+#include "ops/fusion/default_rules.h"
 #include "tests/moxing/small_run.h"
 
 namespace mox {
@@ -33,9 +35,16 @@ class PredictorTest : public SmallRun {
       return {.output_info = {{"class", argmax(logits)}, {"probabilities", softmax(logits)}}};
     return {.loss = loss, .log_info = {{"loss", loss}}};
   }
-  RunSpec trained() {
+  // Its convolution takes Winograd's method, in batches of 16 and more.
+  static ModelSpec wide_model(const Inputs& in, ModeKeys mode) {
+    Tensor x = layers::conv2d(in[0], 16, {3, 3}, {.name = "first"});
+    x = relu(layers::batch_norm(x, mode));
+    x = layers::conv2d(x, 16, {3, 3}, {.name = "second"});
+    return {.loss = reduce_mean(square(x)), .output_info = {{"probabilities", flatten(x)}}};
+  }
+  RunSpec trained(const ModelFn& model_fn = model) {
     auto s = spec();
-    s.model_fn = model;
+    s.model_fn = model_fn;
     s.input_fn = [](ModeKeys mode) {
       auto data = Dataset::from_arrays({images()});
       return mode == ModeKeys::TRAIN ? data.repeat() : data;
@@ -86,6 +95,29 @@ TEST_F(PredictorTest, HasTheBitsOfRunModePredict) {
   }
 }
 
+// Whatever decides the last bits of a run does so here, too.
+TEST_F(PredictorTest, ComputesAsTheOptionsOfARunSay) {
+  EXPECT_EQ(PredictorOptions{}.conv_error, kStatedConvolutionError);
+  const RunSpec s = trained(wide_model);
+  const auto usual = of_run(s, 50);
+  ASSERT_TRUE(same_bits(of_predictor(Predictor(log_dir_, wide_model), 50), usual));
+  struct Case {
+    const char* flag;
+    PredictorOptions options;
+    bool has_other_bits = true;
+  };
+  for (const Case& c :
+       {Case{"--conv_algorithm=direct", {.conv_algorithm = "direct"}},
+        Case{"--conv_error=1e-9", {.conv_error = 1e-9}},
+        Case{"--precision=bf16", {.precision = "bf16"}, bfloat16_support() != BFloat16Support::kNone},
+        Case{"--recompute=normalisation", {}, false}}) {
+    const ScopedConfiguration configuration({"--threads=1", "--log_level=error", c.flag});
+    const auto expected = of_run(s, 50);
+    EXPECT_EQ(same_bits(expected, usual), !c.has_other_bits) << c.flag;
+    EXPECT_TRUE(same_bits(of_predictor(Predictor(log_dir_, wide_model, c.options), 50), expected)) << c.flag;
+  }
+}
+
 TEST_F(PredictorTest, AnswersSeveralThreadsAtATime) {
   trained();
   const Predictor predictor(log_dir_, model, {.kept_batch_sizes = 2});  // fewer than are in use
@@ -121,6 +153,11 @@ TEST_F(PredictorTest, SaysWhatItCannotUse) {
   EXPECT_THROW(Predictor(log_dir_, model, {.threads = 0}), InvalidArgument);
   EXPECT_THAT(message_of<InvalidArgument>([&] { Predictor(log_dir_, model, {.precision = "half"}); }),
               HasSubstr("fp32 or bf16, got 'half'"));
+  EXPECT_THAT(message_of<InvalidArgument>([&] { Predictor(log_dir_, model, {.conv_algorithm = "fast"}); }),
+              HasSubstr("auto or direct, got 'fast'"));
+  for (const double error : {-1e-9, 0.02, std::numeric_limits<double>::quiet_NaN()})
+    EXPECT_THAT(message_of<InvalidArgument>([&] { Predictor(log_dir_, model, {.conv_error = error}); }),
+                HasSubstr("from 0 to 0.01, got "));
   const Predictor predictor(log_dir_, model);
   const auto refusal = [&](const std::vector<Array>& components) {
     return message_of<InvalidArgument>([&] { predictor.predict(components); });
