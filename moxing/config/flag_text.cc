@@ -40,6 +40,7 @@ WrittenValue as_written(const Option& option, const KeptValue& kept, const std::
   WrittenValue list{.kind = WrittenValue::Kind::kList, .where = where};
   for (const std::string& element : std::get<Texts>(kept))
     list.elements.push_back({.text = element, .where = where});
+  list.size = list.elements.size();
   return list;
 }
 

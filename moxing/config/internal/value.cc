@@ -28,7 +28,7 @@ std::string shown(const Option& option, const WrittenValue& written) {
     case Kind::kMap:
       return "a section of keys";
     case Kind::kList:
-      return fmt::format("a list of {}", written.elements.size());
+      return fmt::format("a list of {}", written.size);
     case Kind::kScalar:
       break;
   }
@@ -104,16 +104,19 @@ std::string parse_string(const Option& option, const WrittenValue& written) {
   return expanded(written.text, written.where, option.name, shown_text(option, written.text));
 }
 
+using NextElement = std::function<WrittenValue()>;
+
 template <typename Element>
-std::vector<Element> parse_list(const Option& option, OptionType type, const WrittenValue& written,
+std::vector<Element> parse_list(const Option& option, const WrittenValue& written, const NextElement& next,
                                 Element (*parse_element)(const Option&, const WrittenValue&)) {
-  if (written.kind != Kind::kList) throw_wrong_type(option, expectation(type), written);
+  if (written.kind != Kind::kList) throw_wrong_type(option, expectation(option.type), written);
   std::vector<Element> list;
-  for (const WrittenValue& element : written.elements) list.push_back(parse_element(option, element));
+  list.reserve(written.size);
+  for (size_t i = 0; i < written.size; ++i) list.push_back(parse_element(option, next()));
   return list;
 }
 
-OptionValue parse_typed(const Option& option, const WrittenValue& written) {
+OptionValue parse_typed(const Option& option, const WrittenValue& written, const NextElement& next) {
   switch (option.type) {
     case OptionType::kBool:
       return parse_bool(option, written);
@@ -131,11 +134,11 @@ OptionValue parse_typed(const Option& option, const WrittenValue& written) {
                           {.text = written.text, .where = written.where});  // quotes make no difference here
     }
     case OptionType::kIntegerList:
-      return parse_list<int64_t>(option, option.type, written, parse_integer);
+      return parse_list<int64_t>(option, written, next, parse_integer);
     case OptionType::kNumberList:
-      return parse_list<double>(option, option.type, written, parse_number);
+      return parse_list<double>(option, written, next, parse_number);
     case OptionType::kStringList:
-      return parse_list<std::string>(option, option.type, written, parse_string);
+      return parse_list<std::string>(option, written, next, parse_string);
   }
   MOX_ASSERT(false, "every option type is handled");
   return false;
@@ -183,6 +186,7 @@ WrittenValue split_list(const std::string& text, const std::string& where) {
     while (!element.empty() && element.front() == ' ') element.remove_prefix(1);
     while (!element.empty() && element.back() == ' ') element.remove_suffix(1);
     list.elements.push_back({.text = std::string(element), .where = where});
+    ++list.size;
     if (comma == std::string_view::npos) return list;
     rest.remove_prefix(comma + 1);
   }
@@ -198,7 +202,12 @@ Overloaded(Cases...) -> Overloaded<Cases...>;
 }  // namespace
 
 OptionValue parse_value(const Option& option, const WrittenValue& written) {
-  OptionValue value = parse_typed(option, written);
+  return parse_value(option, written, [element = written.elements.begin()]() mutable { return *element++; });
+}
+
+OptionValue parse_value(const Option& option, const WrittenValue& written,
+                        const std::function<WrittenValue()>& next_element) {
+  OptionValue value = parse_typed(option, written, next_element);
   check_value(option, value, written.where);
   return value;
 }

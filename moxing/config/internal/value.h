@@ -1,6 +1,7 @@
 // Text to typed values of options, and back.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,7 @@ struct WrittenValue {
   Kind kind = Kind::kScalar;
   std::string text{};                    // kScalar
   bool quoted = false;                   // kScalar: in quotes, hence text even if it looks like a number
+  size_t size = 0;                       // kList: how many elements it has
   std::vector<WrittenValue> elements{};  // kList; of a kMap inside of a list its "KEY=VALUE" texts
   std::string where{};                   // "run.yaml:12" or "command line"
 };
@@ -22,6 +24,11 @@ struct WrittenValue {
 // The value that `written` gives to `option`. Throws ConfigError, which names the place, the option, what is
 // expected and what is there.
 OptionValue parse_value(const Option& option, const WrittenValue& written);
+
+// The same of a list whose elements are not kept, since they take more memory than the file that they come
+// from: each call of `next_element` makes the next of its written.size.
+OptionValue parse_value(const Option& option, const WrittenValue& written,
+                        const std::function<WrittenValue()>& next_element);
 
 bool is_list(OptionType type);
 

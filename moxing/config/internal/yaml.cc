@@ -1,21 +1,20 @@
 #include "moxing/config/internal/yaml.h"
 
 #include <fmt/format.h>
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/yaml.h>
+#include <yaml-cpp/exceptions.h>
 
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
 #include <map>
 #include <set>
-#include <sstream>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "moxing/config/internal/nearest.h"
 #include "moxing/config/internal/text_encoding.h"
+#include "moxing/config/internal/yaml/tree.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 
@@ -25,12 +24,8 @@ namespace {
 // A configuration is written by hand; a larger file is a data file named by mistake.
 constexpr std::uintmax_t kLargestFile = 4 << 20;
 
-constexpr int kMostValues = 20'000;
-
 // Maps that `<<` brings in, those inside of others included: an alias may hold itself.
 constexpr int kMostMerged = 1000;
-
-constexpr std::string_view kCoreTag = "tag:yaml.org,2002:";  // what !! stands for
 
 constexpr std::string_view kMergeKey = "<<";
 constexpr std::string_view kHolderPrefix = "x-";  // of sections that are there for `<<` alone
@@ -68,97 +63,42 @@ std::string read_configuration_file(const std::string& path) {
   }
 }
 
-// Looks at a text before it is kept: counts its values, for each takes some hundred bytes, and refuses tags
-// that would be lost, and the value with them: `key: !word`.
-class ContentCheck : public YAML::EventHandler {
- public:
-  explicit ContentCheck(const std::string& path) : path_(path) {}
-
-  void OnDocumentStart(const YAML::Mark&) override {}
-  void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { count(mark); }
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { count(mark); }
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t, const std::string&) override {
-    count(mark);
-    check_tag(mark, tag, {"str", "int", "float", "bool"});
-  }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
-                       YAML::EmitterStyle::value) override {
-    count(mark);
-    check_tag(mark, tag, {"seq"});
-  }
-  void OnSequenceEnd() override {}
-  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
-                  YAML::EmitterStyle::value) override {
-    count(mark);
-    check_tag(mark, tag, {"map"});
-  }
-  void OnMapEnd() override {}
-
- private:
-  // Without the tag in the message: it may be a secret that begins with '!'.
-  void check_tag(const YAML::Mark& mark, std::string_view tag,
-                 std::initializer_list<std::string_view> known) const {
-    if (tag.empty() || tag == "?" || tag == "!") return;  // none, or what quotes are
-    if (tag.starts_with(kCoreTag) && std::ranges::find(known, tag.substr(kCoreTag.size())) != known.end())
-      return;
-    throw ConfigError(
-        fmt::format("{}:{}: a word behind '!' is a tag in YAML, and this one has no meaning here; put a text "
-                    "that begins with '!' in quotes.",
-                    path_, mark.line + 1));
-  }
-  void count(const YAML::Mark& mark) {
-    if (++values_ > kMostValues)
-      throw ConfigError(fmt::format(
-          "{}:{}: the file holds more than {} values, which is no configuration; name a YAML file.", path_,
-          mark.line + 1, kMostValues));
-  }
-  const std::string& path_;
-  int values_ = 0;
-};
-
 class YamlReader {
  public:
   YamlReader(std::string path, ConfigStore* store) : path_(std::move(path)), store_(store) {}
 
   void read() {
-    std::string content = as_utf8(read_configuration_file(path_), path_);
+    std::string content = read_configuration_file(path_);
+    const size_t bytes = content.size();
+    content = as_utf8(content, path_);
     // yaml-cpp takes a quoted text that is never closed as closed by the end of the file if that end is a
     // line break, and swallows the keys below it. A comment behind the last line makes it see the mistake.
     content += content.ends_with('\n') ? "#" : "\n#";
     try {
-      check_content(content);
-      const std::vector<YAML::Node> documents = YAML::LoadAll(content);
-      if (documents.size() > 1) {
+      const YamlTree tree(path_, content, bytes);
+      if (tree.documents() > 1) {
         throw ConfigError(fmt::format("{}: the file holds {} YAML documents (separated by ---); keep one.",
-                                      at(documents[1].Mark()), documents.size()));
+                                      at(tree.second_line()), tree.documents()));
       }
-      if (documents.empty() || documents[0].IsNull()) return;
-      if (!documents[0].IsMap()) {
+      const YamlNode root = tree.root();
+      if (!root || root.kind() == YamlKind::kNull) return;
+      if (root.kind() != YamlKind::kMap) {
         throw ConfigError(
             fmt::format("{}: a configuration is made of lines 'key: value'; this file holds a {}.",
-                        at(documents[0].Mark()), documents[0].IsSequence() ? "list" : "text"));
+                        at(root.line()), root.kind() == YamlKind::kList ? "list" : "text"));
       }
-      read_section("", documents[0]);
-      for (const YAML::Node& holder : holders_) check_used(holder);
+      used_.assign(tree.size(), false);
+      read_section("", root);
+      for (const YamlNode& holder : holders_) check_used(holder);
     } catch (const YAML::Exception& failure) {
       throw_if_indented_with_a_tab(content, failure.mark);
-      throw ConfigError(
-          fmt::format("{}: the file is not well-formed YAML: {}.", at(failure.mark), words_of(failure)));
+      throw ConfigError(fmt::format("{}: the file is not well-formed YAML: {}.",
+                                    at(failure.mark.is_null() ? -1 : failure.mark.line), words_of(failure)));
     }
   }
 
  private:
-  void check_content(const std::string& content) const {
-    std::istringstream stream(content);
-    YAML::Parser parser(stream);
-    ContentCheck check(path_);
-    while (parser.HandleNextDocument(check)) continue;
-  }
-
-  std::string at(const YAML::Mark& mark) const {
-    return mark.is_null() ? path_ : fmt::format("{}:{}", path_, mark.line + 1);
-  }
+  std::string at(int line) const { return line < 0 ? path_ : fmt::format("{}:{}", path_, line + 1); }
 
   void throw_if_indented_with_a_tab(const std::string& content, const YAML::Mark& mark) const {
     if (mark.is_null()) return;
@@ -167,154 +107,163 @@ class YamlReader {
     const size_t text = content.find_first_not_of(" \t", begin);
     const size_t tab = content.find('\t', begin);
     if (tab == std::string::npos || (text != std::string::npos && tab > text)) return;
-    throw ConfigError(
-        fmt::format("{}: the line is indented with a tab, which YAML does not allow; use spaces.", at(mark)));
+    throw ConfigError(fmt::format(
+        "{}: the line is indented with a tab, which YAML does not allow; use spaces.", at(mark.line)));
   }
 
-  static std::string key_of(const YAML::Node& key, const std::string& where) {
-    if (!key.IsScalar()) throw ConfigError(fmt::format("{}: a key must be a name.", where));
-    return key.Scalar();
+  std::string key_of(const YamlNode& key) const {
+    if (key.kind() != YamlKind::kScalar)
+      throw ConfigError(fmt::format("{}: a key must be a name.", at(key.line())));
+    return std::string(key.text());
   }
 
-  void read_section(const std::string& section, const YAML::Node& map) {
+  void use(const YamlNode& node) { used_[node.number()] = true; }
+
+  void read_section(const std::string& section, const YamlNode& map) {
     std::set<std::string> given;
-    std::vector<YAML::Node> merged;
-    for (const auto& item : map) {
-      const YAML::Mark mark = item.first.Mark();
-      const std::string key = key_of(item.first, at(mark));
+    std::vector<YamlNode> merged;
+    for (YamlNode item = map.first(); item; item = item.next().next()) {
+      const std::string key = key_of(item);
+      const YamlNode value = item.next();
       if (key == kMergeKey) {
-        merged.push_back(item.second);
-      } else if (section.empty() && key.starts_with(kHolderPrefix) && item.second.IsMap()) {
-        holders_.push_back(item.second);
+        merged.push_back(value);
+      } else if (section.empty() && key.starts_with(kHolderPrefix) && value.kind() == YamlKind::kMap) {
+        holders_.push_back(value);
       } else {
         given.insert(key);
-        read_key(section.empty() ? key : fmt::format("{}.{}", section, key), mark, item.second);
+        read_key(section.empty() ? key : fmt::format("{}.{}", section, key), item.line(), value);
       }
     }
-    for (const YAML::Node& value : merged) merge(section, value, &given);
+    for (const YamlNode& value : merged) merge(section, value, &given);
   }
 
   // The keys of a map, or of a list of maps, that the section does not give itself; of several maps the first
   // that has a key counts.
-  void merge(const std::string& section, const YAML::Node& value, std::set<std::string>* given) {
-    if (value.IsSequence()) {
-      for (const YAML::Node& map : value) merge_map(section, map, given);
+  void merge(const std::string& section, const YamlNode& value, std::set<std::string>* given) {
+    if (value.kind() == YamlKind::kList) {
+      for (YamlNode map = value.first(); map; map = map.next()) merge_map(section, map, given);
     } else {
       merge_map(section, value, given);
     }
   }
 
-  void merge_map(const std::string& section, const YAML::Node& map, std::set<std::string>* given) {
-    if (!map.IsMap())
+  void merge_map(const std::string& section, const YamlNode& map, std::set<std::string>* given) {
+    if (map.kind() != YamlKind::kMap)
       throw ConfigError(
           fmt::format("{}: '<<' takes a section of keys, or a list of them, that '&NAME' stands before and "
                       "'*NAME' brings in.",
-                      at(map.Mark())));
+                      at(map.line())));
     if (++merged_ > kMostMerged)
       throw ConfigError(fmt::format("{}: '<<' brings in more than {} sections; one of them holds itself.",
-                                    at(map.Mark()), kMostMerged));
-    used_.push_back(map);
-    std::vector<YAML::Node> inner;
-    for (const auto& item : map) {
-      const YAML::Mark mark = item.first.Mark();
-      const std::string key = key_of(item.first, at(mark));
+                                    at(map.line()), kMostMerged));
+    use(map);
+    std::vector<YamlNode> inner;
+    for (YamlNode item = map.first(); item; item = item.next().next()) {
+      const std::string key = key_of(item);
       if (key == kMergeKey) {
-        inner.push_back(item.second);
+        inner.push_back(item.next());
       } else if (given->insert(key).second) {
-        read_key(section.empty() ? key : fmt::format("{}.{}", section, key), mark, item.second);
+        read_key(section.empty() ? key : fmt::format("{}.{}", section, key), item.line(), item.next());
       }
     }
-    for (const YAML::Node& value : inner) merge(section, value, given);
+    for (const YamlNode& value : inner) merge(section, value, given);
   }
 
   // A section for '<<' alone that nothing brings in would be settings that count for nothing.
-  void check_used(const YAML::Node& holder) const {
-    const auto is_used = [&](const YAML::Node& node) {
-      return std::any_of(used_.begin(), used_.end(), [&](const YAML::Node& used) { return used.is(node); });
-    };
-    if (is_used(holder)) return;
-    for (const auto& item : holder)
-      if (is_used(item.second)) return;
+  void check_used(const YamlNode& holder) const {
+    if (used_[holder.number()]) return;
+    for (YamlNode item = holder.first(); item; item = item.next().next())
+      if (used_[item.next().number()]) return;
     throw ConfigError(
         fmt::format("{}: no '<<: *NAME' brings in this section (one whose name begins with '{}' counts only "
                     "where it does).",
-                    at(holder.Mark()), kHolderPrefix));
+                    at(holder.line()), kHolderPrefix));
   }
 
-  void read_key(const std::string& name, const YAML::Mark& mark, const YAML::Node& node) {
+  void read_key(const std::string& name, int line, const YamlNode& node) {
     Setting* setting = store_->find(name);
     if (!setting && store_->is_section(name)) {
-      if (node.IsNull()) return;
-      if (!node.IsMap()) throw_not_a_section(name, mark);
-      used_.push_back(node);
+      if (node.kind() == YamlKind::kNull) return;
+      if (node.kind() != YamlKind::kMap) throw_not_a_section(name, line);
+      use(node);
       return read_section(name, node);
     }
-    if (!setting) throw_unknown_key(name, mark);
+    if (!setting) throw_unknown_key(name, line);
     if (setting->option.command_line_only) {
       throw ConfigError(
-          fmt::format("{}: '{}' can only be given on the command line; remove this line.", at(mark), name));
+          fmt::format("{}: '{}' can only be given on the command line; remove this line.", at(line), name));
     }
-    const auto [first, is_new] = line_of_.emplace(name, at(mark));
+    const auto [first, is_new] = line_of_.emplace(name, at(line));
     if (!is_new) {
-      throw ConfigError(fmt::format("{}: '{}' is already given at {}; keep one of the two.", at(mark), name,
+      throw ConfigError(fmt::format("{}: '{}' is already given at {}; keep one of the two.", at(line), name,
                                     first->second));
     }
-    used_.push_back(node);
-    if (node.IsSequence())
-      for (const YAML::Node& element : node) used_.push_back(element);
+    use(node);
     WrittenValue written = to_written(node);
-    if (node.IsNull()) written.where = at(mark);
-    setting->written = parse_value(setting->option, written);
-    setting->written_at = at(mark);
+    if (node.kind() == YamlKind::kNull) written.where = at(line);
+    if (node.kind() == YamlKind::kList) {
+      for (YamlNode element = node.first(); element; element = element.next()) use(element);
+      setting->written = parse_value(setting->option, written, [&, element = node.first()]() mutable {
+        return to_written(std::exchange(element, element.next()), true);
+      });
+    } else {
+      setting->written = parse_value(setting->option, written);
+    }
+    setting->written_at = at(line);
   }
 
   // Without what follows a name, which may be a secret: `key:secret` is a key as a whole.
-  [[noreturn]] void throw_unknown_key(const std::string& key, const YAML::Mark& mark) const {
+  [[noreturn]] void throw_unknown_key(const std::string& key, int line) const {
     constexpr size_t kLongest = 100;
     const auto is_of_no_name = [](char c) {
       return c >= 0 && !std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '.' && c != '-';
     };
     const std::string name(key.begin(), std::ranges::find_if(key, is_of_no_name));
     if (name == key)
-      throw ConfigError(fmt::format("{}: unknown key '{}'; {} (--help lists all).", at(mark),
+      throw ConfigError(fmt::format("{}: unknown key '{}'; {} (--help lists all).", at(line),
                                     name.substr(0, kLongest),
                                     nearest_option_text("key", "", name, store_->names())));
     throw ConfigError(fmt::format("{}: unknown key '{}...', whose rest is not shown; {} (--help lists all).",
-                                  at(mark), name.substr(0, kLongest),
+                                  at(line), name.substr(0, kLongest),
                                   store_->find(name)
                                       ? fmt::format("write '{}: VALUE', with a space behind the colon", name)
                                       : nearest_option_text("key", "", name, store_->names())));
   }
 
-  [[noreturn]] void throw_not_a_section(const std::string& name, const YAML::Mark& mark) {
+  [[noreturn]] void throw_not_a_section(const std::string& name, int line) {
     std::string keys;
     for (const std::string& key : store_->keys_of(name)) keys += (keys.empty() ? "" : ", ") + key;
     throw ConfigError(
-        fmt::format("{}: '{}' is a section; indent one of its keys below it ({}).", at(mark), name, keys));
+        fmt::format("{}: '{}' is a section; indent one of its keys below it ({}).", at(line), name, keys));
   }
 
-  // Lists are of scalars only, so one level is read and deeper nesting (an alias of itself included) is not
-  // followed.
-  WrittenValue to_written(const YAML::Node& node, bool inside_a_list = false) const {
-    WrittenValue written{.where = at(node.Mark())};
-    if (node.IsScalar()) {
-      written.text = node.Scalar();
-      written.quoted = node.Tag() == "!" || node.Tag() == std::string(kCoreTag) + "str";
-    } else if (node.IsSequence()) {
-      written.kind = WrittenValue::Kind::kList;
-      if (!inside_a_list) {
-        for (const YAML::Node& element : node) written.elements.push_back(to_written(element, true));
-      }
-    } else {
-      written.kind = node.IsMap() ? WrittenValue::Kind::kMap : WrittenValue::Kind::kNothing;
-      if (!node.IsMap() || !inside_a_list) return written;
-      for (const auto& item : node) {
-        const std::string key = key_of(item.first, at(item.first.Mark()));
-        const bool scalar = item.second.IsScalar();
-        written.elements.push_back({.kind = scalar ? WrittenValue::Kind::kScalar : WrittenValue::Kind::kMap,
-                                    .text = key + '=' + (scalar ? item.second.Scalar() : ""),
-                                    .where = at(item.first.Mark())});
-      }
+  // Without the elements of a list: they are read one by one. Lists are of scalars only, so deeper nesting
+  // (an alias of itself included) is not followed.
+  WrittenValue to_written(const YamlNode& node, bool inside_a_list = false) const {
+    WrittenValue written{.where = at(node.line())};
+    switch (node.kind()) {
+      case YamlKind::kNull:
+        written.kind = WrittenValue::Kind::kNothing;
+        break;
+      case YamlKind::kScalar:
+        written.text = node.text();
+        written.quoted = node.is_quoted();
+        break;
+      case YamlKind::kList:
+        written.kind = WrittenValue::Kind::kList;
+        written.size = node.size();
+        break;
+      case YamlKind::kMap:
+        written.kind = WrittenValue::Kind::kMap;
+        if (!inside_a_list) break;
+        for (YamlNode item = node.first(); item; item = item.next().next()) {
+          const YamlNode value = item.next();
+          const bool is_scalar = value.kind() == YamlKind::kScalar;
+          written.elements.push_back(
+              {.kind = is_scalar ? WrittenValue::Kind::kScalar : WrittenValue::Kind::kMap,
+               .text = fmt::format("{}={}", key_of(item), value.text()),
+               .where = at(item.line())});
+        }
     }
     return written;
   }
@@ -323,8 +272,8 @@ class YamlReader {
   ConfigStore* store_;
   std::map<std::string, std::string> line_of_;  // name of an option -> where it was given
   int merged_ = 0;
-  std::vector<YAML::Node> holders_;  // top-level sections that are there for '<<' alone
-  std::vector<YAML::Node> used_;     // values and sections that count
+  std::vector<YamlNode> holders_;  // top-level sections that are there for '<<' alone
+  std::vector<bool> used_;         // by the number of a node: whether it counts
 };
 
 }  // namespace

@@ -191,8 +191,55 @@ TEST(Options, AFileThatCannotBeReadIsRefused) {
 TEST(Options, AFileOfTooManyValuesIsRefused) {
   std::string lists = "layers: [";
   for (int i = 0; i < 20'000; ++i) lists += "[],";
-  const TemporaryFile bomb("seed: 1\n" + lists + "]\n");
+  // In a file that is large enough for so many.
+  const TemporaryFile bomb("seed: 1\n" + lists + "]\n# " + std::string(40'000, '-') + "\n");
   EXPECT_THAT(refusal({"--config=" + bomb.path()}), HasSubstr(":2: the file holds more than 20000 values"));
+}
+
+TEST(Options, AFileOfMoreValuesThanItsSizeAllowsIsRefused) {
+  const auto list_of = [](int count, const std::string& begin, const std::string& end) {
+    std::string content = begin;
+    for (int i = 0; i < count; ++i) content += "1" + end;
+    return content;
+  };
+  const auto refusal_of = [](const std::string& content) {
+    const TemporaryFile yaml(content);
+    return refusal({"--config=" + yaml.path()});
+  };
+  EXPECT_THAT(refusal_of(list_of(9'000, "files: [", ",") + "]\n"),
+              HasSubstr(":1: the file holds more values than a configuration of its size does"));
+  std::string lines = "files:\n";
+  for (int i = 0; i < 9'000; ++i) lines += "- a\n";
+  EXPECT_THAT(refusal_of(lines), HasSubstr("the file holds more values than"));
+  // The parser reads a list whole whose bracket begins a line, or a section.
+  const std::string long_list = list_of(9'000, "files:\n  [", ",") + "]\n";
+  EXPECT_THAT(refusal_of(long_list), HasSubstr(":1: what is in brackets from here on is too long"));
+  EXPECT_THAT(refusal_of("{" + list_of(9'000, "\"files\": [", ",") + "]}\n"),
+              HasSubstr("Put the '[' or '{' behind its key"));
+  std::string texts;
+  for (int i = 0; i < 9'000; ++i) texts += "\"\n\"";  // no line ends outside of quotes
+  EXPECT_THAT(refusal_of(texts), HasSubstr("is too long"));
+}
+
+TEST(Options, ListsOfAThousandAndLongCommentsAreRead) {
+  std::string row, lines, comment;
+  for (int i = 0; i < 1000; ++i) {
+    row += (i > 0 ? "," : "") + std::to_string(i % 10);
+    lines += "- " + std::to_string(i % 10) + "\n";
+    comment +=
+        "# Don't worry: lists [1, 2], sections {a: b}, 'quotes' and \"more\", and so on. It's a comment.\n";
+  }
+  const auto numbers_of = [](const std::string& content) {
+    const TemporaryFile yaml(content);
+    ScopedConfiguration scope;
+    define_flag("numbers", std::vector<int64_t>{}, "Numbers.");
+    configure({.program = "p", .arguments = {"--config=" + yaml.path()}});
+    return get_flag<std::vector<int64_t>>("numbers").size();
+  };
+  EXPECT_EQ(numbers_of("numbers: [" + row + "]\n"), 1000u);
+  EXPECT_EQ(numbers_of("numbers:\n" + lines), 1000u);
+  EXPECT_EQ(numbers_of(comment + "numbers: [" + row + "]\n" + comment), 1000u);
+  EXPECT_EQ(numbers_of("# A short one.\nnumbers:\n  [" + row.substr(0, 599) + "]\n"), 300u);
 }
 
 TEST(Options, DeepNestingIsRefused) {
