@@ -292,7 +292,7 @@ std::shared_ptr<const Plan> Plan::compile(const Graph& graph, const PlanRequest&
   rewriter.apply(fold_constants(options));
   rewriter.apply(share_equal_nodes());
   for (const NamedRule& rule : options.rules)
-    if (const int fired = rewriter.apply(rule.rule))
+    if (const int fired = rewriter.apply(rule.rule, rule.needs))
       impl->fired_rules.push_back(fmt::format("{}: {}", rule.name, fired));
   outputs = rewriter.outputs();
   impl->graph = rewriter.release();

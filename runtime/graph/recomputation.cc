@@ -1,7 +1,7 @@
 #include "runtime/graph/recomputation.h"
 
+#include <any>
 #include <map>
-#include <memory>
 #include <utility>
 
 #include "runtime/graph/internal/tensor_key.h"
@@ -12,18 +12,15 @@ namespace {
 // One sweep over a graph.
 class Recomputation {
  public:
-  explicit Recomputation(const Graph& graph) : graph_(&graph) {
+  Recomputation(const Graph& graph, const RewriteView& view) {
     for (const auto& node : graph.nodes())
-      for (const Tensor& input : node->inputs)
-        if (node->traits.recomputed_stretch == input.node()->traits.recomputed_stretch)
-          ++uses_inside_[key_of(input)];
+      if (view.is_needed(*node))
+        for (const Tensor& input : node->inputs)
+          if (node->traits.recomputed_stretch == input.node()->traits.recomputed_stretch)
+            ++uses_inside_[key_of(input)];
   }
 
-  // Whether `node` comes behind all that this sweep has seen.
-  bool continues_with(const Node& node) const { return node.graph == graph_ && node.id > last_; }
-
   std::optional<std::vector<Tensor>> apply(const Node& node, const RewriteView& view) {
-    last_ = node.id;
     if (!node.traits.is_gradient || node.traits.recomputed_stretch == 0) return std::nullopt;
     bool any = false;
     std::vector<Tensor> inputs;
@@ -66,8 +63,6 @@ class Recomputation {
     return known->second->output(tensor.index());
   }
 
-  const Graph* graph_;
-  int last_ = -1;
   std::map<int64_t, int> uses_inside_;   // by nodes of the tensor's own stretch
   std::map<const Node*, Node*> copies_;  // in the new graph
 };
@@ -75,12 +70,12 @@ class Recomputation {
 }  // namespace
 
 NamedRule recomputation_rule() {
-  const auto sweep = std::make_shared<std::optional<Recomputation>>();
   return {"computed again in the backward pass",
-          [sweep](const Node& node, const RewriteView& view) -> std::optional<std::vector<Tensor>> {
-            if (!*sweep || !(*sweep)->continues_with(node)) sweep->emplace(*node.graph);
-            return (*sweep)->apply(node, view);
-          }};
+          [](const Node& node, const RewriteView& view) {
+            if (!view.memory().has_value()) view.memory().emplace<Recomputation>(*node.graph, view);
+            return std::any_cast<Recomputation&>(view.memory()).apply(node, view);
+          },
+          [](const Node& node) { return node.traits.recomputed_stretch != 0; }};
 }
 
 }  // namespace mox

@@ -19,17 +19,34 @@ std::vector<bool> needed_nodes(const Graph& graph, const std::vector<Tensor>& ou
 
 }  // namespace
 
-int RewriteView::uses(const Tensor& old) const {
-  auto found = uses_.find(key_of(old));
-  return found == uses_.end() ? 0 : found->second;
+void RewriteView::Places::extend_to(const Graph& graph) {
+  for (size_t id = first_.size(); id < graph.nodes().size(); ++id) {
+    first_.push_back(count_);
+    count_ += graph.nodes()[id]->outputs.size();
+  }
 }
+
+RewriteView::RewriteView(const Graph& source, std::vector<bool> needed, const std::vector<Tensor>& outputs,
+                         Graph& target)
+    : source_(&source), target_(&target), needed_(std::move(needed)) {
+  places_.extend_to(source);
+  uses_.resize(places_.count());
+  mapping_.resize(places_.count());
+  for (const auto& node : source.nodes())
+    if (needed_[node->id])
+      for (const Tensor& input : node->inputs) ++uses_[places_.of(input)];
+  for (const Tensor& output : outputs) ++uses_[places_.of(output)];
+}
+
+int RewriteView::uses(const Tensor& old) const { return uses_[places_.of(old)]; }
 
 std::span<const Node* const> RewriteView::readers(const Tensor& old) const {
   MOX_ASSERT(old.node()->graph == source_, "a rule asks for the readers of old tensors");
   if (!readers_) {
     std::vector<std::pair<int64_t, const Node*>> all;
     for (const auto& node : source_->nodes())
-      for (const Tensor& input : node->inputs) all.emplace_back(key_of(input), node.get());
+      if (needed_[node->id])
+        for (const Tensor& input : node->inputs) all.emplace_back(key_of(input), node.get());
     std::ranges::stable_sort(all, {}, [](const auto& read) { return read.first; });
     readers_.emplace();
     for (const auto& [key, node] : all) {
@@ -44,58 +61,49 @@ std::span<const Node* const> RewriteView::readers(const Tensor& old) const {
 }
 
 Tensor RewriteView::mapped(const Tensor& old) const {
-  auto found = mapping_.find(key_of(old));
-  MOX_ASSERT(found != mapping_.end(), "a rule maps tensors of nodes that the sweep has passed");
-  return found->second;
+  const Tensor& fresh = mapping_[places_.of(old)];
+  MOX_ASSERT(fresh.defined(), "a rule maps tensors of nodes that the sweep has passed");
+  return fresh;
 }
+
 int RewriteView::uses_of_mapped(const Tensor& fresh) const {
-  auto found = fresh_uses_.find(key_of(fresh));
-  return found == fresh_uses_.end() ? 0 : found->second;
+  return fresh_places_.has(fresh) ? fresh_uses_[fresh_places_.of(fresh)] : 0;
+}
+
+int& RewriteView::count_of_mapped(const Tensor& fresh) const {
+  if (!fresh_places_.has(fresh)) {
+    fresh_places_.extend_to(*target_);
+    fresh_uses_.resize(fresh_places_.count());
+  }
+  return fresh_uses_[fresh_places_.of(fresh)];
 }
 
 void RewriteView::redirect(const Tensor& old, const Tensor& fresh) const {
   const Tensor former = mapped(old);
   MOX_ASSERT(fresh.node()->graph == target_ && fresh.type() == old.type(),
              "a rewrite keeps the type of what it replaces");
-  mapping_[key_of(old)] = fresh;
-  fresh_uses_[key_of(former)] -= uses(old);
-  fresh_uses_[key_of(fresh)] += uses(old);
+  mapping_[places_.of(old)] = fresh;
+  count_of_mapped(former) -= uses(old);
+  count_of_mapped(fresh) += uses(old);
 }
 
 GraphRewriter::GraphRewriter(const Graph& source, std::vector<Tensor> outputs)
-    : outputs_(std::move(outputs)) {
+    : source_(&source), outputs_(std::move(outputs)) {
   for (const Tensor& output : outputs_)
     MOX_ASSERT(output.defined() && output.node()->graph == &source,
                "outputs belong to the graph that is compiled");
-  graph_ = std::make_unique<Graph>();
-  const std::vector<bool> needed = needed_nodes(source, outputs_);
-  std::unordered_map<int64_t, Tensor> mapping;
-  for (const auto& node : source.nodes()) {
-    if (!needed[node->id]) continue;
-    std::vector<Tensor> inputs;
-    for (const Tensor& input : node->inputs) inputs.push_back(mapping.at(key_of(input)));
-    Node& copy = graph_->copy_node(*node, std::move(inputs));
-    for (size_t i = 0; i < node->outputs.size(); ++i)
-      mapping[key_of(Tensor(node.get(), i))] = Tensor(&copy, i);
-  }
-  for (Tensor& output : outputs_) output = mapping.at(key_of(output));
 }
 
-int GraphRewriter::apply(const RewriteRule& rule) {
-  const std::unique_ptr<Graph> old = std::move(graph_);
-  const std::vector<bool> needed = needed_nodes(*old, outputs_);
+int GraphRewriter::apply(const RewriteRule& rule, const NodePredicate& needs) {
+  std::vector<bool> needed = needed_nodes(*source_, outputs_);
+  if (needs && std::ranges::none_of(source_->nodes(),
+                                    [&](const auto& node) { return needed[node->id] && needs(*node); }))
+    return 0;
   auto fresh = std::make_unique<Graph>();
-  RewriteView view;
-  view.target_ = fresh.get();
-  view.source_ = old.get();
-  for (const auto& node : old->nodes())
-    if (needed[node->id])
-      for (const Tensor& input : node->inputs) ++view.uses_[key_of(input)];
-  for (const Tensor& output : outputs_) ++view.uses_[key_of(output)];
-
+  RewriteView view(*source_, std::move(needed), outputs_, *fresh);
   int fired = 0;
-  for (const auto& node : old->nodes()) {
-    if (!needed[node->id]) continue;
+  for (const auto& node : source_->nodes()) {
+    if (!view.is_needed(*node)) continue;
     std::vector<Tensor> results;
     LocationScope where(node->where);
     TraitsScope traits(node->traits);
@@ -105,6 +113,7 @@ int GraphRewriter::apply(const RewriteRule& rule) {
       MOX_ASSERT(results.size() == node->outputs.size(), "a rewrite replaces every output");
     } else {
       std::vector<Tensor> inputs;
+      inputs.reserve(node->inputs.size());
       for (const Tensor& input : node->inputs) inputs.push_back(view.mapped(input));
       Node& copy = fresh->copy_node(*node, std::move(inputs));
       for (size_t i = 0; i < node->outputs.size(); ++i) results.push_back(Tensor(&copy, i));
@@ -113,15 +122,35 @@ int GraphRewriter::apply(const RewriteRule& rule) {
       MOX_ASSERT(results[i].node()->graph == fresh.get() && results[i].type() == node->outputs[i],
                  "a rewrite keeps the type of what it replaces");
       const Tensor output(node.get(), i);
-      view.mapping_[key_of(output)] = results[i];
-      view.fresh_uses_[key_of(results[i])] += view.uses(output);
+      view.mapping_[view.places_.of(output)] = results[i];
+      view.count_of_mapped(results[i]) += view.uses(output);
     }
   }
   for (Tensor& output : outputs_) output = view.mapped(output);
-  GraphRewriter pruned(*fresh, outputs_);
-  graph_ = std::move(pruned.graph_);
-  outputs_ = std::move(pruned.outputs_);
+  graph_ = std::move(fresh);
+  source_ = graph_.get();
   return fired;
+}
+
+void GraphRewriter::prune() {
+  if (source_ == graph_.get() && std::ranges::all_of(needed_nodes(*graph_, outputs_), std::identity()))
+    return;
+  apply([](const Node&, const RewriteView&) { return std::nullopt; });
+}
+
+Graph& GraphRewriter::graph() {
+  prune();
+  return *graph_;
+}
+
+const std::vector<Tensor>& GraphRewriter::outputs() {
+  prune();
+  return outputs_;
+}
+
+std::unique_ptr<Graph> GraphRewriter::release() {
+  prune();
+  return std::move(graph_);
 }
 
 }  // namespace mox

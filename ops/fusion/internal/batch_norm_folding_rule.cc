@@ -37,6 +37,9 @@ std::optional<std::vector<Tensor>> fold(const Node& node, const RewriteView& vie
 
 }  // namespace
 
-NamedRule batch_norm_folding_rule() { return {"batch_norm by moving averages into convolution", fold}; }
+NamedRule batch_norm_folding_rule() {
+  return {"batch_norm by moving averages into convolution", fold,
+          [](const Node& node) { return node.op == &batch_norm_inference_op(); }};
+}
 
 }  // namespace mox

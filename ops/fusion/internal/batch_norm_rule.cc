@@ -1,6 +1,7 @@
 #include "ops/fusion/internal/batch_norm_rule.h"
 
 #include <algorithm>
+#include <any>
 #include <limits>
 
 #include "ops/convolution/convolution.h"
@@ -255,7 +256,7 @@ std::optional<Tensor> image_to_recompute(const Node& node, const RewriteView& vi
 bool is_worthwhile(const Graph& graph, const RewriteView& view, Precision precision) {
   size_t freed = 0;
   for (const auto& node : graph.nodes()) {
-    if (node->traits.recomputed_stretch != 0) continue;
+    if (!view.is_needed(*node) || node->traits.recomputed_stretch != 0) continue;
     if (const auto image = image_to_recompute(*node, view, RecomputedNormalisations::kCheap, precision))
       freed += image->type().bytes();
     if (freed >= kWorthwhileBytes) return true;
@@ -268,9 +269,10 @@ std::optional<std::vector<Tensor>> recompute_image(const Node& node, const Rewri
                                                    RecomputedNormalisations where, Precision precision) {
   const std::optional<Tensor> image = image_to_recompute(node, view, where, precision);
   if (!image) return std::nullopt;
-  if (where == RecomputedNormalisations::kCheap && node.traits.recomputed_stretch == 0 &&
-      !is_worthwhile(*node.graph, view, precision))
-    return std::nullopt;
+  if (where == RecomputedNormalisations::kCheap && node.traits.recomputed_stretch == 0) {
+    if (!view.memory().has_value()) view.memory() = is_worthwhile(*node.graph, view, precision);
+    if (!std::any_cast<bool>(view.memory())) return std::nullopt;
+  }
   const Node& made = *image->node();
   const ForwardInputs<Tensor> forward = unpack<ForwardInputs>(made);
   const StatisticsInputs<Tensor> inputs{.x = forward.x,
@@ -322,15 +324,25 @@ NamedRule batch_norm_recomputation_rule(RecomputedNormalisations where, Precisio
   return {"batch_norm again for the filter's gradient",
           [where, precision](const Node& node, const RewriteView& view) {
             return recompute_image(node, view, where, precision);
-          }};
+          },
+          [](const Node& node) { return node.op == &batch_norm_activation_op(); }};
 }
 NamedRule shortcut_recomputation_rule(RecomputedNormalisations where, Precision precision) {
   return {"convolution again for the normalisation's gradient",
           [where, precision](const Node& node, const RewriteView& view) {
             return recompute_convolution(node, view, where, precision);
+          },
+          [where](const Node& node) {
+            return where != RecomputedNormalisations::kNone && node.op == &batch_norm_gradient_op();
           }};
 }
-NamedRule batch_norm_activation_rule() { return {"batch_norm with activation", fuse_forward}; }
-NamedRule batch_norm_gradient_rule() { return {"batch_norm gradient with activation's", fuse_gradient}; }
+NamedRule batch_norm_activation_rule() {
+  return {"batch_norm with activation", fuse_forward,
+          [](const Node& node) { return node.op == &batch_norm_op(); }};
+}
+NamedRule batch_norm_gradient_rule() {
+  return {"batch_norm gradient with activation's", fuse_gradient,
+          [](const Node& node) { return node.op == &batch_norm_gradient_op(); }};
+}
 
 }  // namespace mox

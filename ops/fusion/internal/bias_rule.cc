@@ -67,6 +67,9 @@ std::optional<std::vector<Tensor>> add_bias(const Node& node, const RewriteView&
 
 }  // namespace
 
-NamedRule bias_rule() { return {"bias into convolution or matmul", add_bias}; }
+NamedRule bias_rule() {
+  return {"bias into convolution or matmul", add_bias,
+          [](const Node& node) { return node.op == &conv2d_op() || node.op == &matmul_op(); }};
+}
 
 }  // namespace mox

@@ -97,7 +97,8 @@ NamedRule convolution_gradient_sums_rule(bool direct_convolutions) {
       [direct_convolutions](const Node& node, const RewriteView& view) -> std::optional<std::vector<Tensor>> {
         if (direct_convolutions) return std::nullopt;
         return fuse_gradient_sums(node, view);
-      }};
+      },
+      [](const Node& node) { return node.op == &batch_norm_activation_gradient_op(); }};
 }
 
 }  // namespace mox

@@ -20,12 +20,12 @@ ConvolutionGeometry geometry_of(const Node& node) {
   return resolve_convolution(node.attributes, inputs.image.type(), inputs.filter.type());
 }
 
-bool is_normalised(const Node& convolution) {
-  const auto& nodes = convolution.graph->nodes();
-  return std::any_of(nodes.begin() + convolution.id + 1, nodes.end(), [&](const auto& reader) {
-    return reader->op == &batch_norm_activation_op() &&
-           unpack<ForwardInputs>(*reader).x.node() == &convolution;
-  });
+bool is_normalised(const Node& convolution, const RewriteView& view) {
+  return std::ranges::any_of(view.readers(Tensor(const_cast<Node*>(&convolution), 0)),
+                             [&](const Node* reader) {
+                               return reader->op == &batch_norm_activation_op() &&
+                                      unpack<ForwardInputs>(*reader).x.node() == &convolution;
+                             });
 }
 
 // At a convolution whose image is what a normalisation gave, of the kind that convolution_of_normalised
@@ -57,14 +57,14 @@ bool is_convolved_at_once(const Node& node, const RewriteView& view) {
   const Tensor image = unpack<ConvolutionInputs>(node).image;
   return image.index() == 0 && image.node()->op == &batch_norm_activation_op() &&
          view.mapped(image).node()->op == &batch_norm_activation_of_moments_op() &&
-         convolution_of_normalised(*image.node()) == &node;
+         convolution_of_normalised(*image.node(), view) == &node;
 }
 
 std::optional<std::vector<Tensor>> give_moments(const Node& node, const RewriteView& view) {
   if (is_convolved_at_once(node, view)) return convolve_normalised(node, view);
   if (node.attributes.has(kSumsDirectly)) return std::nullopt;
   const int64_t groups = winograd_moment_groups(geometry_of(node));
-  if (groups == 0 || !is_normalised(node)) return std::nullopt;
+  if (groups == 0 || !is_normalised(node, view)) return std::nullopt;
   Attributes attributes = node.attributes;
   attributes.set(kGroupsOfPixels, groups);
   const auto inputs = each_of<ConvolutionInputs>(unpack<ConvolutionInputs>(node), view.mapping());
@@ -82,7 +82,7 @@ std::optional<std::vector<Tensor>> take_moments(const Node& node, const RewriteV
   Node& fresh = make_packed_node<ForwardInputs>(batch_norm_activation_of_moments_op(), inputs,
                                                 node.attributes, node.where);
   const Tensor y = fresh.output(0).named(node.name);
-  if (!convolution_of_normalised(node)) return {{y, fresh.output(1), fresh.output(2)}};
+  if (!convolution_of_normalised(node, view)) return {{y, fresh.output(1), fresh.output(2)}};
   Node& statistics = make_node(statistics_of_moments_op(), {inputs.moments}, {}, node.where);
   return {{y, statistics.output(0), statistics.output(1)}};
 }
@@ -113,7 +113,8 @@ NamedRule convolution_moments_rule(bool direct_convolutions) {
         if (node.op == &conv2d_op()) return give_moments(node, view);
         if (node.op == &batch_norm_activation_op()) return take_moments(node, view);
         return std::nullopt;
-      }};
+      },
+      [](const Node& node) { return node.op == &batch_norm_activation_op(); }};
 }
 
 }  // namespace mox

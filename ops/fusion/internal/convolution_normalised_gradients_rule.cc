@@ -143,7 +143,8 @@ const Op& conv2d_normalised_gradients_op() {
 }
 
 NamedRule convolution_normalised_gradients_rule() {
-  return {"gradients of a convolution between two batch_norms", fuse_gradients};
+  return {"gradients of a convolution between two batch_norms", fuse_gradients,
+          [](const Node& node) { return node.op == &batch_norm_gradient_of_sums_op(); }};
 }
 
 }  // namespace mox

@@ -44,12 +44,9 @@ Kernel compile_of_normalised(const KernelRequest& request) {
   return winograd_of_normalised_kernel(node, geometry, node.attributes.get<double>("epsilon"), request.team);
 }
 
-const Node* first_reader_of(const Tensor& tensor) {
-  const auto& nodes = tensor.node()->graph->nodes();
-  const auto found = std::find_if(nodes.begin() + tensor.node()->id + 1, nodes.end(), [&](const auto& node) {
-    return std::find(node->inputs.begin(), node->inputs.end(), tensor) != node->inputs.end();
-  });
-  return found == nodes.end() ? nullptr : found->get();
+const Node* first_reader_of(const Node& node, const RewriteView& view) {
+  const auto readers = view.readers(Tensor(const_cast<Node*>(&node), 0));
+  return readers.empty() ? nullptr : readers.front();
 }
 
 bool is_relu(const Attributes& activation) {
@@ -90,11 +87,11 @@ const Op& conv2d_of_normalised_op() {
   return op;
 }
 
-const Node* convolution_of_normalised(const Node& normalisation) {
+const Node* convolution_of_normalised(const Node& normalisation, const RewriteView& view) {
   if (!is_relu(normalisation.attributes)) return nullptr;
-  const Node* reader = first_reader_of(Tensor(const_cast<Node*>(&normalisation), 0));
+  const Node* reader = first_reader_of(normalisation, view);
   if (!reader || reader->op != &conv2d_op() || reader->attributes.has(kSumsDirectly)) return nullptr;
-  const Node* next = first_reader_of(Tensor(const_cast<Node*>(reader), 0));
+  const Node* next = first_reader_of(*reader, view);
   if (!next || next->op != &batch_norm_activation_op() ||
       unpack<normalisation::ForwardInputs>(*next).x.node() != reader)
     return nullptr;
@@ -105,7 +102,8 @@ const Node* convolution_of_normalised(const Node& normalisation) {
 }
 
 NamedRule unneeded_normalised_image_rule() {
-  return {"normalised images that stay in the caches", leave_out_image};
+  return {"normalised images that stay in the caches", leave_out_image,
+          [](const Node& node) { return node.op == &conv2d_of_normalised_op(); }};
 }
 
 }  // namespace mox

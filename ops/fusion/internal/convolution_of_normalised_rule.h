@@ -18,7 +18,7 @@ const Op& conv2d_of_normalised_op();
 
 // The convolution that becomes one node with this batch_norm_activation, or null. It is the first that reads
 // the result, it is normalised itself, there is a kernel for the two, and the activation is relu.
-const Node* convolution_of_normalised(const Node& normalisation);
+const Node* convolution_of_normalised(const Node& normalisation, const RewriteView& view);
 
 // Leaves out the normalised image of a conv2d_of_normalised where nothing wants it. Comes last.
 NamedRule unneeded_normalised_image_rule();

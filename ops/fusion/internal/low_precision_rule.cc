@@ -1,6 +1,8 @@
 #include "ops/fusion/internal/low_precision_rule.h"
 
 #include <algorithm>
+#include <any>
+#include <map>
 
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/elementwise/kernel.h"
@@ -20,13 +22,31 @@ bool is_widened(const Tensor& fresh) {
   return is_cast_to(*fresh.node(), DType::kFloat32) && fresh.node()->inputs[0].dtype() == DType::kBFloat16;
 }
 
-Tensor lowered(const Tensor& fresh) {
+// The casts to bfloat16 of the new graph, each the first of its tensor.
+class Casts {
+ public:
+  Tensor of(const Tensor& fresh) {
+    const auto& nodes = fresh.node()->graph->nodes();
+    for (; seen_ < nodes.size(); ++seen_)
+      if (const Node& node = *nodes[seen_]; is_cast_to(node, DType::kBFloat16))
+        of_.try_emplace(key_of(node.inputs[0]), nodes[seen_]->output());
+    const auto found = of_.find(key_of(fresh));
+    return found == of_.end() ? Tensor() : found->second;
+  }
+
+ private:
+  static std::pair<int, int> key_of(const Tensor& tensor) { return {tensor.node()->id, tensor.index()}; }
+
+  size_t seen_ = 0;  // so many nodes of the graph, which grows
+  std::map<std::pair<int, int>, Tensor> of_;
+};
+
+Tensor lowered(const Tensor& fresh, const RewriteView& view) {
   if (is_widened(fresh)) return fresh.node()->inputs[0];
   // One cast for all who need it: of weights, which are read forward and backward.
-  const auto& nodes = fresh.node()->graph->nodes();
-  for (size_t id = static_cast<size_t>(fresh.node()->id) + 1; id < nodes.size(); ++id)
-    if (is_cast_to(*nodes[id], DType::kBFloat16) && nodes[id]->inputs[0] == fresh) return nodes[id]->output();
-  return cast(fresh, DType::kBFloat16, fresh.where());
+  if (!view.memory().has_value()) view.memory() = Casts();
+  const Tensor known = std::any_cast<Casts&>(view.memory()).of(fresh);
+  return known.defined() ? known : cast(fresh, DType::kBFloat16, fresh.where());
 }
 
 // A copy of `node` whose inputs and outputs for which `is_low` holds are bfloat16, with these outputs cast
@@ -37,7 +57,7 @@ std::vector<Tensor> with_low(const Node& node, const RewriteView& view, InputIsL
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const Tensor fresh = view.mapped(node.inputs[i]);
-    inputs.push_back(input_is_low(i) ? lowered(fresh) : fresh);
+    inputs.push_back(input_is_low(i) ? lowered(fresh, view) : fresh);
   }
   Node typed = node;
   for (size_t i = 0; i < typed.outputs.size(); ++i)
@@ -104,9 +124,13 @@ std::optional<std::vector<Tensor>> lower_elementwise(const Node& node, const Rew
       [&](size_t) { return output.dtype == DType::kFloat32; });
 }
 
-std::optional<std::vector<Tensor>> lower(const Node& node, const RewriteView& view, Precision precision) {
+bool computes_in_bfloat16(const Node& node, Precision precision) {
   const DType otherwise = precision == Precision::kBFloat16 ? DType::kBFloat16 : DType::kFloat32;
-  if (node.traits.compute_dtype.value_or(otherwise) != DType::kBFloat16) return std::nullopt;
+  return node.traits.compute_dtype.value_or(otherwise) == DType::kBFloat16;
+}
+
+std::optional<std::vector<Tensor>> lower(const Node& node, const RewriteView& view, Precision precision) {
+  if (!computes_in_bfloat16(node, precision)) return std::nullopt;
   if (node.op->kind != Op::Kind::kCompute || onednn::has_empty_value(node)) return std::nullopt;
   if (auto product = lower_product(node, view)) return product;
   if (is_one_of(node, {&batch_norm_op(), &batch_norm_gradient_op(), &batch_norm_activation_op(),
@@ -120,7 +144,8 @@ std::optional<std::vector<Tensor>> lower(const Node& node, const RewriteView& vi
 
 NamedRule low_precision_rule(Precision precision) {
   return {"bfloat16",
-          [precision](const Node& node, const RewriteView& view) { return lower(node, view, precision); }};
+          [precision](const Node& node, const RewriteView& view) { return lower(node, view, precision); },
+          [precision](const Node& node) { return computes_in_bfloat16(node, precision); }};
 }
 
 }  // namespace mox

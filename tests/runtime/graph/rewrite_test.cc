@@ -70,6 +70,58 @@ TEST_F(RewriteTest, ReplacesAndDropsWhatIsLeftWithoutUsers) {
   EXPECT_THAT(op_names(rewriter.graph()), ElementsAre("input", "exp"));
 }
 
+// What nothing needs any more is not there for the rules that come after.
+TEST_F(RewriteTest, TheNextSweepDoesNotSeeWhatIsLeftWithoutUsers) {
+  const Tensor x = input(0);
+  GraphRewriter rewriter(graph_, {exp(neg(neg(x)))});
+  EXPECT_EQ(rewriter.apply(remove_double_negation), 1);
+  std::vector<std::string> swept, readers;
+  rewriter.apply([&](const Node& node, const RewriteView& view) -> std::optional<std::vector<Tensor>> {
+    swept.emplace_back(node.op->name);
+    if (swept.size() > 1) return std::nullopt;
+    EXPECT_EQ(view.uses(Tensor(const_cast<Node*>(&node), 0)), 1);
+    for (const Node* reader : view.readers(Tensor(const_cast<Node*>(&node), 0)))
+      readers.emplace_back(reader->op->name);
+    for (const auto& other : node.graph->nodes())
+      EXPECT_EQ(view.is_needed(*other), other->op->name != "neg") << other->name;
+    return std::nullopt;
+  });
+  EXPECT_THAT(swept, ElementsAre("input", "exp"));
+  EXPECT_THAT(readers, ElementsAre("exp"));
+  EXPECT_THAT(op_names(rewriter.graph()), ElementsAre("input", "exp"));
+}
+
+TEST_F(RewriteTest, OnlyGraphsThatHaveWhatARuleNeedsAreSwept) {
+  const Tensor x = input(0);
+  log(x);  // which is not needed itself
+  GraphRewriter rewriter(graph_, {exp(x)});
+  int calls = 0;
+  const auto count = [&](const Node&, const RewriteView&) -> std::optional<std::vector<Tensor>> {
+    ++calls;
+    return std::nullopt;
+  };
+  EXPECT_EQ(rewriter.apply(count, [](const Node& node) { return node.op->name == "log"; }), 0);
+  EXPECT_EQ(calls, 0);
+  EXPECT_EQ(rewriter.apply(count, [](const Node& node) { return node.op->name == "exp"; }), 0);
+  EXPECT_EQ(calls, 2) << "at every node, not only those";
+}
+
+TEST_F(RewriteTest, ARuleRemembersForOneSweep) {
+  GraphRewriter rewriter(graph_, {exp(neg(input(0)))});
+  for (int sweep = 0; sweep < 2; ++sweep) {
+    int calls = 0;
+    rewriter.apply([&](const Node&, const RewriteView& view) -> std::optional<std::vector<Tensor>> {
+      EXPECT_EQ(view.memory().has_value(), calls > 0);
+      if (calls > 0) {
+        EXPECT_EQ(std::any_cast<int>(view.memory()), calls);
+      }
+      view.memory() = ++calls;
+      return std::nullopt;
+    });
+    EXPECT_EQ(calls, 3);
+  }
+}
+
 TEST_F(RewriteTest, KeepsWhatOthersStillUse) {
   const Tensor x = input(0);
   const Tensor once = neg(x);
