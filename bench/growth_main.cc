@@ -1,7 +1,7 @@
 // build/bin/bench_growth [--json] [TABLE...]: how time and memory grow with what is asked for, at four sizes.
 //
 // A row is a process of its own, so that its peak of memory is its own. The exponent of a row is that of its
-// time against the row before: 1 is in proportion to the size, 2 its square.
+// processor time against the row before: 1 is in proportion to the size, 2 its square.
 #include <fmt/format.h>
 #include <moxing/moxing.h>
 #include <sys/resource.h>
@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <filesystem>
 #include <functional>
 #include <span>
@@ -28,14 +29,23 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
 // Time that a row measures, and what else it says of itself.
 struct Row {
   double seconds = 0;
-  double amount = 0;  // instructions, or mebibytes of a file
+  double processor_seconds = 0;  // of all threads: what other programs on the machine change little
+  double amount = 0;             // instructions, or mebibytes of a file
+};
+
+class Watch {
+ public:
+  Row row(double amount) const {
+    return {std::chrono::duration<double>(Clock::now() - begin_).count(),
+            static_cast<double>(std::clock() - processor_begin_) / CLOCKS_PER_SEC, amount};
+  }
+
+ private:
+  const Clock::time_point begin_ = Clock::now();
+  const std::clock_t processor_begin_ = std::clock();
 };
 
 struct Table {
@@ -44,30 +54,43 @@ struct Table {
   std::function<Row(int64_t size)> measure;
 };
 
-// The training graph of a model, compiled.
-Row compiled(const mox::ModelFn& model, const std::vector<mox::TensorType>& inputs) {
+// The graph of a model, compiled.
+Row compiled(const mox::ModelFn& model, const std::vector<mox::TensorType>& inputs,
+             mox::ModeKeys mode = mox::ModeKeys::TRAIN, mox::Precision precision = mox::Precision::kFloat32) {
   const mox::Team team(1);
   const mox::EnteredTeam entered(team);
   mox::VariableStore store(1);
-  const auto begin = Clock::now();
-  mox::internal::ModelCompiler compiler(model, mox::ModeKeys::TRAIN, store, team, {});
+  const Watch watch;
+  mox::internal::ModelCompiler compiler(model, mode, store, team, {.rules = {.precision = precision}});
   const mox::internal::CompiledModel& made = compiler.for_signature(inputs);
-  return {seconds_since(begin), static_cast<double>(made.plan->statistics().instructions)};
+  return watch.row(static_cast<double>(made.plan->statistics().instructions));
 }
 
 const std::vector<mox::TensorType> kFour{{mox::DType::kFloat32, {4, 4}}};
 
-Row layers(int64_t size) {
+Row layers(int64_t size, mox::Precision precision) {
   return compiled(
       [size](const mox::Inputs& in, mox::ModeKeys) {
         mox::Tensor x = in[0];
         for (int64_t i = 0; i < size; ++i) x = mox::relu(mox::layers::dense(x, 4));
         return mox::ModelSpec{.loss = mox::reduce_mean(mox::square(x))};
       },
-      kFour);
+      kFour, mox::ModeKeys::TRAIN, precision);
 }
 
-Row log_info(int64_t size) {
+Row convolutions(int64_t size) {
+  return compiled(
+      [size](const mox::Inputs& in, mox::ModeKeys mode) {
+        mox::Tensor x = in[0];
+        for (int64_t i = 0; i < size; ++i)
+          x = mox::relu(
+              mox::layers::batch_norm(mox::layers::conv2d(x, 16, {3, 3}, {.use_bias = false}), mode));
+        return mox::ModelSpec{.loss = mox::reduce_mean(mox::square(x))};
+      },
+      {{mox::DType::kFloat32, {2, 16, 8, 8}}});
+}
+
+Row log_info(int64_t size, mox::ModeKeys mode) {
   return compiled(
       [size](const mox::Inputs& in, mox::ModeKeys) {
         mox::ModelSpec spec{.loss = mox::reduce_mean(mox::square(mox::layers::dense(in[0], 4)))};
@@ -75,28 +98,28 @@ Row log_info(int64_t size) {
           spec.log_info.push_back({fmt::format("value_{}", i), spec.loss * static_cast<float>(i % 7)});
         return spec;
       },
-      kFour);
+      kFour, mode);
 }
 
 mox::Array numbers(int64_t count) { return mox::Array(mox::DType::kFloat32, {count}); }
 
-Row first_batch(const mox::Dataset& dataset, Clock::time_point begin) {
+Row first_batch(const mox::Dataset& dataset, const Watch& watch) {
   mox::Pipeline pipeline(dataset, {.threads = 1});
   mox::Batch batch;
   pipeline.next(&batch);
-  return {seconds_since(begin), 0};
+  return watch.row(0);
 }
 
 Row chain(int64_t size) {
-  const auto begin = Clock::now();
+  const Watch watch;
   mox::Dataset dataset = mox::Dataset::from_arrays({numbers(64)});
   for (int64_t i = 0; i < size; ++i) dataset = dataset.map([](const mox::Element& e) { return e; });
-  return first_batch(dataset.batch(8), begin);
+  return first_batch(dataset.batch(8), watch);
 }
 
 // Rows of 4 KiB that a filter keeps, shuffled within 64 MiB.
 Row shuffle(int64_t size) {
-  const auto begin = Clock::now();
+  const Watch watch;
   const mox::Dataset rows = mox::Dataset::from_arrays({numbers(size)})
                                 .map([](const mox::Element&) -> mox::Element { return {numbers(1024)}; })
                                 .filter([](const mox::Element&) { return true; })
@@ -105,7 +128,7 @@ Row shuffle(int64_t size) {
   mox::Pipeline pipeline(rows, {.threads = 1, .memory_budget_bytes = size_t{64} << 20});
   mox::Batch batch;
   pipeline.next(&batch);
-  return {seconds_since(begin), static_cast<double>(size) / 256};
+  return watch.row(static_cast<double>(size) / 256);
 }
 
 // A file of about so many mebibytes that `write` fills, read; what is made of it is dropped with the process.
@@ -118,9 +141,9 @@ Row read(const std::function<void(std::FILE*)>& write,
   write(file);
   std::fclose(file);
   const double mebibytes = static_cast<double>(std::filesystem::file_size(path)) / (1 << 20);
-  const auto begin = Clock::now();
+  const Watch watch;
   read_it(path);
-  const Row row{seconds_since(begin), mebibytes};
+  const Row row = watch.row(mebibytes);
   std::filesystem::remove(path);
   return row;
 }
@@ -205,13 +228,31 @@ const std::vector<Table> kTables = {
      "layers",
      "instructions",
      {1000, 4000, 16000, 32000},
-     layers},
+     [](int64_t size) { return layers(size, mox::Precision::kFloat32); }},
+    {"bfloat16",
+     "the same in bfloat16",
+     "layers",
+     "instructions",
+     {1000, 4000, 16000, 32000},
+     [](int64_t size) { return layers(size, mox::Precision::kBFloat16); }},
+    {"convolutions",
+     "convolutions with batch_norm and relu, built and compiled",
+     "layers",
+     "instructions",
+     {100, 300, 1000, 3000},
+     convolutions},
     {"log_info",
      "values of log_info, built and compiled",
      "values",
      "instructions",
      {1000, 3000, 10000, 30000},
-     log_info},
+     [](int64_t size) { return log_info(size, mox::ModeKeys::TRAIN); }},
+    {"evaluated",
+     "the same for an evaluation",
+     "values",
+     "instructions",
+     {1000, 3000, 10000, 30000},
+     [](int64_t size) { return log_info(size, mox::ModeKeys::EVAL); }},
     {"chain",
      "operations of a data set, up to the first batch",
      "operations",
@@ -272,8 +313,8 @@ Measured in_own_process(const Table& table, int64_t size) {
 
 void print(const Table& table, bool json) {
   if (!json)
-    fmt::print("\n{}: {}\n{:>12} {:>14} {:>10} {:>10} {:>9}\n", table.name, table.about, table.size_of,
-               table.amount_of, "s", "peak MiB", "exponent");
+    fmt::print("\n{}: {}\n{:>12} {:>14} {:>10} {:>12} {:>10} {:>9}\n", table.name, table.about, table.size_of,
+               table.amount_of, "s", "processor s", "peak MiB", "exponent");
   double before = 0;
   int64_t size_before = 1;
   for (const int64_t size : table.sizes) {
@@ -281,15 +322,16 @@ void print(const Table& table, bool json) {
     if (json) {
       const std::string name = fmt::format("{}_{}", table.name, size);
       bench::print_json_line({"growth", name, "time", row.seconds, "s"});
+      bench::print_json_line({"growth", name, "processor_time", row.processor_seconds, "s"});
       bench::print_json_line({"growth", name, "peak_memory", mebibytes, "MiB"});
     } else {
-      const double exponent = std::log(row.seconds / before) /
+      const double exponent = std::log(row.processor_seconds / before) /
                               std::log(static_cast<double>(size) / static_cast<double>(size_before));
-      fmt::print("{:>12} {:>14} {:>10.3f} {:>10.0f} {:>9}\n", size,
-                 table.amount_of.empty() ? "" : fmt::format("{:.0f}", row.amount), row.seconds, mebibytes,
-                 before > 0 ? fmt::format("{:.2f}", exponent) : "");
+      fmt::print("{:>12} {:>14} {:>10.3f} {:>12.3f} {:>10.0f} {:>9}\n", size,
+                 table.amount_of.empty() ? "" : fmt::format("{:.0f}", row.amount), row.seconds,
+                 row.processor_seconds, mebibytes, before > 0 ? fmt::format("{:.2f}", exponent) : "");
     }
-    before = row.seconds;
+    before = row.processor_seconds;
     size_before = size;
   }
 }

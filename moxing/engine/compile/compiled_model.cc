@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 
 #include "moxing/engine/compile/internal/evaluated_values.h"
 #include "moxing/engine/compile/internal/regularized_loss.h"
@@ -126,8 +127,11 @@ std::vector<GradientOutput> gradients_of(const Tensor& loss, const Graph& graph,
 
 // The value is computed from the variable as it was before the step: it would undo what the optimizer does.
 void refuse_updates_of_trained(const std::vector<GradientOutput>& gradients, const Graph& graph) {
+  std::map<const Node*, Tensor> updates;
+  for (const VariableUpdate& update : graph.updates()) updates[update.variable.node()] = update.value;
   for (const GradientOutput& gradient : gradients)
-    if (const Tensor value = graph.find_update(gradient.variable); value.defined())
+    if (const auto found = updates.find(gradient.variable.node()); found != updates.end()) {
+      const Tensor& value = found->second;
       throw InvalidArgument(
           fmt::format("the variable '{}' made at {} is trained, and takes the value of '{}' made at {} after "
                       "each step: what the "
@@ -136,6 +140,7 @@ void refuse_updates_of_trained(const std::vector<GradientOutput>& gradients, con
                       "change it in a hook (Session::set_variable)",
                       graph.spec(gradient.variable).name, to_string(graph.spec(gradient.variable).where),
                       value.name(), to_string(value.where())));
+    }
 }
 
 // A team begins and ends each instruction together, which takes two to four microseconds. Where one thread

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "moxing/engine/compile/internal/sample_means.h"
 #include "runtime/graph/graph.h"
@@ -16,15 +19,20 @@ std::string input_name(const std::string& metric, size_t index) {
 }
 std::string weights_name(const std::string& metric) { return fmt::format("metrics/{}/weights", metric); }
 
-bool is_metric(const ModelSpec& spec, const std::string& name) {
-  return std::ranges::any_of(spec.metrics, [&](const auto& metric) { return metric.first == name; });
+// The values of log_info that no metric replaces.
+std::vector<std::pair<std::string, Tensor>> plain_values(const ModelSpec& spec) {
+  std::set<std::string_view> metrics;
+  for (const auto& [name, metric] : spec.metrics) metrics.insert(name);
+  std::vector<std::pair<std::string, Tensor>> values;
+  for (const auto& [name, tensor] : spec.log_info)
+    if (!metrics.contains(name)) values.emplace_back(name, tensor);
+  return values;
 }
 
 }  // namespace
 
 void fetch_evaluated(const ModelSpec& spec, ModelBuild& build) {
-  for (const auto& [name, tensor] : spec.log_info)
-    if (!is_metric(spec, name)) build.fetch(name, tensor);
+  for (const auto& [name, tensor] : plain_values(spec)) build.fetch(name, tensor);
   for (const auto& [name, metric] : spec.metrics) {
     for (size_t i = 0; i < metric.inputs.size(); ++i) build.fetch(input_name(name, i), metric.inputs[i]);
     if (metric.weights.defined()) build.fetch(weights_name(name), metric.weights);
@@ -34,11 +42,14 @@ void fetch_evaluated(const ModelSpec& spec, ModelBuild& build) {
 EvaluatedValues evaluated_values(const CompiledModel& model) {
   EvaluatedValues values;
   const int64_t samples = model.signature[0].shape[0];
-  for (const auto& [name, tensor] : model.spec.log_info)
-    if (!is_metric(model.spec, name)) {
-      const bool exact = is_mean_over_samples(*model.graph, tensor, samples);
-      values.means.push_back({model.fetch_index(name), exact ? name : name + " (mean of batches)"});
-    }
+  const auto plain = plain_values(model.spec);
+  std::vector<Tensor> tensors;
+  for (const auto& [name, tensor] : plain) tensors.push_back(tensor);
+  const std::vector<bool> exact = are_means_over_samples(*model.graph, tensors, samples);
+  for (size_t i = 0; i < plain.size(); ++i) {
+    const std::string& name = plain[i].first;
+    values.means.push_back({model.fetch_index(name), exact[i] ? name : name + " (mean of batches)"});
+  }
   for (const auto& [name, metric] : model.spec.metrics) {
     EvaluatedValues::Measure measure;
     for (size_t i = 0; i < metric.inputs.size(); ++i)

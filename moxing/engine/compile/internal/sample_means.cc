@@ -140,9 +140,15 @@ class PartsOfGraph {
 
 }  // namespace
 
-bool is_mean_over_samples(const Graph& graph, const Tensor& value, int64_t samples) {
-  const Part part = PartsOfGraph(graph, samples).of(value);
-  return part == Part::kMean || part == Part::kNothing;
+std::vector<bool> are_means_over_samples(const Graph& graph, std::span<const Tensor> values,
+                                         int64_t samples) {
+  const PartsOfGraph parts(graph, samples);
+  std::vector<bool> are_means;
+  for (const Tensor& value : values) {
+    const Part part = parts.of(value);
+    are_means.push_back(part == Part::kMean || part == Part::kNothing);
+  }
+  return are_means;
 }
 
 }  // namespace mox::internal

@@ -2,16 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "runtime/graph/graph.h"
 
 namespace mox::internal {
 
-// Whether the mean of `value` over batches, each with its number of samples, is its value over all samples:
-// `value` is made of reduce_mean over rows that each depend on one sample, of sums of such means, of means
-// times constants, or of nothing from the batch. False where that cannot be seen: it is never said of a
+// For each of the `values`, whether its mean over batches, each with its number of samples, is its value over
+// all samples: it is made of reduce_mean over rows that each depend on one sample, of sums of such means, of
+// means times constants, or of nothing from the batch. False where that cannot be seen: it is never said of a
 // quotient of sums, a root of a mean or a largest value. `samples`: those of the batch, the first extent of
 // its components. Normalisation by the batch's own statistics counts as one row a sample.
-bool is_mean_over_samples(const Graph& graph, const Tensor& value, int64_t samples);
+std::vector<bool> are_means_over_samples(const Graph& graph, std::span<const Tensor> values, int64_t samples);
 
 }  // namespace mox::internal

@@ -23,7 +23,7 @@ bool is_mean(const std::function<Tensor(std::span<const Tensor> in)>& make) {
                                   graph.input(1, {DType::kInt32, {kSamples}}, here),
                                   graph.input(2, {DType::kFloat32, {kSamples}}, here)};
   const Tensor value = make(in);
-  return is_mean_over_samples(graph, value, kSamples);
+  return are_means_over_samples(graph, std::vector{value}, kSamples)[0];
 }
 
 TEST(SampleMeans, MeansOverRows) {
