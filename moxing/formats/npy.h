@@ -22,8 +22,8 @@ namespace mox::data {
 // Throws NotFound or IoError for the file, DataError (path, offset) for its content.
 Array read_npy(const std::string& path);
 
-// The arrays of an archive by name ("images" for images.npy), stored or deflated; checksums are verified.
-// Archives and members of 4 GiB or more (zip64) are refused.
+// The arrays of an archive by name ("images" for images.npy), stored or deflated, of any size (zip64);
+// checksums are verified.
 // Members that are no .npy files are passed over.
 std::map<std::string, Array> read_npz(const std::string& path);
 // Only the arrays `names`, whatever the others hold. NotFound names the arrays that are there.

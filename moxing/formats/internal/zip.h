@@ -1,5 +1,5 @@
 // Reading a zip archive (PKWARE's APPNOTE.TXT, 4.3), of which no more is in memory than is being read: stored
-// and deflated members.
+// and deflated members, of 4 GiB and more as well (zip64).
 #pragma once
 
 #include <string>
