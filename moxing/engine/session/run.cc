@@ -6,6 +6,8 @@
 #include <cstring>
 #include <new>
 #include <optional>
+#include <string>
+#include <system_error>
 
 #include "moxing/console/broken_pipe.h"
 #include "moxing/console/nowhere_to_print.h"
@@ -21,6 +23,18 @@
 namespace mox {
 
 namespace {
+
+// What std::thread throws where the system refuses one says neither what was refused nor what to do.
+std::string refused_or_foreign(const std::system_error& error) {
+  if (error.code() == std::errc::resource_unavailable_try_again)
+    return fmt::format(
+        "the system has refused this process a thread ({}): raise the limits on processes and memory (ulimit "
+        "-u, ulimit -v, the control group's pids.max), or set lower values of threads, num_devices and "
+        "data_threads",
+        error.code().message());
+  return fmt::format("an exception that is not one of moxing's left the program's own code: {}",
+                     error.what());
+}
 
 // What ranks compare before they do anything else together: what that is depends on it.
 internal::RunSettings agreed_settings(const RunSpec& spec) {
@@ -72,6 +86,8 @@ int run(const RunSpec& spec) {
         "out of memory, of which this process may have {} MiB: batch_size, data_memory_mb, data.cache and "
         "num_devices decide how much a run takes",
         available_memory() >> 20);
+  } catch (const std::system_error& error) {
+    message = refused_or_foreign(error);
   } catch (const std::exception& error) {
     message =
         fmt::format("an exception that is not one of moxing's left the program's own code: {}", error.what());

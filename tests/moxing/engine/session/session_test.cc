@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 #include "moxing/checkpoint/checkpoint.h"
@@ -252,6 +253,25 @@ TEST_F(SessionTest, VariablesThatAWarmStartDoesNotGiveAreNamed) {
               AllOf(HasSubstr("1 of the model's 2 variables are from the checkpoint"),
                     HasSubstr("; 1 begin with their initial values: b (all names: '")));
   EXPECT_TRUE(std::filesystem::exists(wider.log_dir.value() + "/restored_variables.txt"));
+}
+
+// Anywhere: by std::thread, in a part of the framework or in the program.
+TEST_F(SessionTest, AThreadThatTheSystemRefusesIsNamedWithWhatHelps) {
+  auto s = spec();
+  s.input_fn = [](ModeKeys) -> Dataset {
+    throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+  };
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(run(s), 1);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("error: the system has refused this process a thread"),
+                    HasSubstr("pids.max), or set lower values of threads, num_devices and data_threads")));
+  s.input_fn = [](ModeKeys) -> Dataset {
+    throw std::system_error(std::make_error_code(std::errc::not_a_directory));
+  };
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(run(s), 1);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("left the program's own code"));
 }
 
 TEST_F(SessionTest, AProfileThatCannotBeWrittenIsRefusedBeforeTheFirstStep) {
