@@ -12,6 +12,7 @@
 
 #include "models/dim_reduce_resnet/epoch_lines.h"
 #include "models/dim_reduce_resnet/learning_rates.h"
+#include "models/image_classifier/answers.h"
 #include "models/image_classifier/classifier_data.h"
 #include "models/image_classifier/kept_options.h"
 
@@ -95,6 +96,7 @@ void define_flags() {
   mox::define_flag("weight_decay", 1e-4, "Weight decay, but for beta, gamma and bias.");
   mox::define_flag("momentum", 0.9, "The optimizer's momentum.");
   image_classifier::define_data_flags();
+  image_classifier::define_prediction_flags();
 }
 
 }  // namespace
@@ -110,6 +112,8 @@ int main(int argc, char** argv) {
       {.input_fn = [&](mox::ModeKeys mode) { return data.dataset(mode); },
        .model_fn = [&](const mox::Inputs& in, mox::ModeKeys mode) { return model_fn(in, mode, data); },
        .optimizer_fn = optimizer(),
+       .output_fn =
+           mox::flag("run_mode") == "predict" ? image_classifier::print_answers(data.label_names()) : nullptr,
        .log_dir = mox::flag("train_url"),
        .hooks = {std::make_shared<dim_reduce_resnet::EpochLines>(), mox::label_names_hook(data.label_names()),
                  mox::kept_options_hook(kept)}});

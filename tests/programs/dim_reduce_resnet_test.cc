@@ -1,4 +1,5 @@
 // The two stages of dimension-reduced training as jobs, on small images.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -56,6 +57,23 @@ TEST_F(DimReduceResnet, TwoRunsOneStageEach) {
   expect_success(two);
   EXPECT_THAT(two.out, HasSubstr("stage 2, in 4 dimensions that explain "));
   EXPECT_TRUE(fs::exists(second + "/pca_mat.npy"));
+}
+
+TEST_F(DimReduceResnet, PredictsAFileAndAFolder) {
+  write_photographs();
+  expect_success(run_process(job({"--train_url=" + log_dir_, "--max_epochs=1"})));
+  const std::string answers = log_dir_ + "/answers.csv";
+  expect_success(
+      run_process(job({"--train_url=" + log_dir_, "--run_mode=predict", "--predictions=" + answers})));
+  const std::string rows = read_file(answers);
+  EXPECT_THAT(rows, testing::StartsWith("sample,file,class,probabilities/0,probabilities/1\n0,"));
+  EXPECT_EQ(std::ranges::count(rows, '\n'), 1 + 48);
+  // Of images without labels, from the checkpoint alone.
+  const ProcessResult looked =
+      run_process({"dim_reduce_resnet", "--train_url=" + log_dir_, "--run_mode=predict",
+                   "--predict.images=" + folder_ + "/validation/dark/1.jpg"});
+  expect_success(looked);
+  EXPECT_THAT(looked.out, testing::ContainsRegex("/dark/1.jpg: (dark|light) 0.[0-9]+, (dark|light) 0"));
 }
 
 TEST_F(DimReduceResnet, OneRunOfBothStages) {
