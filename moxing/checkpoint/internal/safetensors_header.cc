@@ -255,6 +255,11 @@ void take_checksums(std::string_view text, SafetensorsHeader* header, const std:
   header->checksummed = true;
 }
 
+// What torch.save writes: a ZIP archive, or before PyTorch 1.6 a pickle.
+bool is_of_torch_save(std::string_view first_bytes) {
+  return first_bytes.starts_with("PK\x03\x04") || first_bytes.starts_with("\x80\x02\x8a\x0a");
+}
+
 }  // namespace
 
 std::string build_header(std::span<const TensorEntry> entries,
@@ -300,6 +305,12 @@ uint64_t parse_header_length(std::string_view first_bytes, uint64_t file_bytes, 
                     file_bytes, kLengthBytes));
   uint64_t length = 0;
   for (size_t i = kLengthBytes; i-- > 0;) length = length << 8 | static_cast<unsigned char>(first_bytes[i]);
+  if (length > kMaxHeaderBytes && is_of_torch_save(first_bytes))
+    throw DataError(fmt::format(
+        "'{0}' is what PyTorch's torch.save writes, and no safetensors file. Write its state as one, "
+        "in Python: safetensors.torch.save_file(torch.load('{0}', map_location='cpu'), "
+        "'FILE.safetensors')",
+        path));
   if (length > kMaxHeaderBytes)
     throw DataError(
         fmt::format("'{}' is no safetensors file, or it is damaged: bytes 0 to 8 give a header of {} "

@@ -249,6 +249,13 @@ TEST(Safetensors, AnImpossibleHeaderLengthAllocatesNothing) {
   EXPECT_THAT(error_when_parsing("short"), HasSubstr("it has 5 bytes"));
 }
 
+TEST(Safetensors, WhatTorchSaveWritesIsNamed) {
+  using namespace std::string_literals;
+  for (const std::string& begin : {"PK\x03\x04\0\0\b\b\0\0"s, "\x80\x02\x8a\x0al\xfc\x9c\x46"s})
+    EXPECT_THAT(error_when_parsing(begin),
+                HasSubstr("safetensors.torch.save_file(torch.load('weights.safetensors'"));
+}
+
 TEST(Safetensors, WhatCannotBeWrittenIsRefusedAndLeavesNoFile) {
   const std::string path = fresh_directory("refused.safetensors");
   const Array one = Array::scalar(1.f);
