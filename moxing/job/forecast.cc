@@ -19,6 +19,12 @@
 namespace mox {
 namespace {
 
+// A profile's numbers, of eight digits and more, take less memory than this many times its size.
+constexpr size_t kMostTimes = 16;
+
+constexpr double kShortest = 1e-9, kLongest = 1e6;  // seconds that a profile may give, and factors of them
+constexpr double kFastest = 1e18;                   // bits a second
+
 constexpr int kSteps = 1000;
 // Messages that follow one another before a sum is there: in each of its two phases the announcement of a
 // long message, its acceptance, and the message.
@@ -82,12 +88,15 @@ SimulatedStep mean_step(const StepProfile& profile, int nodes, const ForecastLin
 
 void check_link(int nodes, const ForecastLink& link) {
   if (nodes < 1) throw InvalidArgument(fmt::format("a forecast needs at least 1 node, got {}", nodes));
-  if (!(link.bits_per_second > 0) || !(link.efficiency > 0 && link.efficiency <= 1) ||
-      !(link.latency_s >= 0) || !std::isfinite(link.bits_per_second) || !std::isfinite(link.latency_s))
-    throw InvalidArgument(
-        fmt::format("a link needs a rate above 0, an efficiency in (0, 1] and a latency of at least 0; got "
-                    "{} bit/s, {} and {} s",
-                    link.bits_per_second, link.efficiency, link.latency_s));
+  const auto is_within = [](double value, double least, double most) {
+    return value >= least && value <= most;
+  };
+  if (!is_within(link.bits_per_second, 1, kFastest) || !(link.efficiency > 0 && link.efficiency <= 1) ||
+      !is_within(link.latency_s, 0, kLongest))
+    throw InvalidArgument(fmt::format(
+        "a link needs a rate of 1 to {} bit/s, an efficiency in (0, 1] and a latency of 0 to {} s; got "
+        "{} bit/s, {} and {} s",
+        kFastest, kLongest, link.bits_per_second, link.efficiency, link.latency_s));
 }
 
 }  // namespace
@@ -95,7 +104,7 @@ void check_link(int nodes, const ForecastLink& link) {
 StepProfile read_step_profile(const std::string& path) {
   const CNumbers numbers;
   const std::string text = read_file(path);
-  require_bounded_json(text, path);
+  require_bounded_json(text, path, kMostTimes);
   const auto json = nlohmann::json::parse(text, nullptr, false);
   const auto refuse = [&](const std::string& what) -> void {
     throw DataError(
@@ -132,17 +141,22 @@ StepProfile read_step_profile(const std::string& path) {
   } catch (const nlohmann::json::exception& error) {
     refuse(error.what());
   }
-  const auto is_time = [](double value) { return std::isfinite(value) && value >= 0; };
-  if (!is_time(profile.compute_s) || profile.compute_s == 0) refuse("compute_s must be above 0");
-  if (!is_time(profile.latency_s)) refuse("latency_s must be at least 0");
+  // Beyond these bounds sums and quotients are no numbers any more, and a step is none.
+  const auto is_time = [](double value) { return value >= 0 && value <= kLongest; };
+  if (!is_time(profile.compute_s) || profile.compute_s < kShortest)
+    refuse(fmt::format("compute_s must be {} to {}, it is {}", kShortest, kLongest, profile.compute_s));
+  if (!is_time(profile.latency_s))
+    refuse(fmt::format("latency_s must be 0 to {}, it is {}", kLongest, profile.latency_s));
   const SendingWork work = profile.sending_work.value_or(SendingWork());
   if (!is_time(work.seconds_per_byte) || !is_time(work.seconds_per_message))
-    refuse("sending_work has seconds_per_byte and seconds_per_message of at least 0");
+    refuse(fmt::format("sending_work has seconds_per_byte and seconds_per_message of 0 to {}", kLongest));
   if (profile.jitter.empty() || !std::ranges::is_sorted(profile.jitter) ||
-      !std::ranges::all_of(profile.jitter, [&](double value) { return is_time(value) && value > 0; }))
-    refuse("jitter must be a list of ascending numbers above 0");
+      !std::ranges::all_of(profile.jitter,
+                           [&](double value) { return is_time(value) && value >= kShortest; }))
+    refuse(fmt::format("jitter must be a list of ascending numbers of {} to {}", kShortest, kLongest));
   for (const ProfiledBucket& bucket : profile.buckets)
-    if (bucket.bytes < 0 || !is_time(bucket.ready_s)) refuse("a bucket has bytes and ready_s of at least 0");
+    if (bucket.bytes < 0 || !is_time(bucket.ready_s))
+      refuse(fmt::format("a bucket has bytes of at least 0 and ready_s of 0 to {}", kLongest));
   std::ranges::stable_sort(profile.buckets, {}, &ProfiledBucket::ready_s);
   return profile;
 }

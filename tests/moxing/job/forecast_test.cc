@@ -132,6 +132,8 @@ TEST(Forecast, MorePeersAreMoreMessages) {
 TEST(Forecast, RefusesWhatIsNoLink) {
   EXPECT_THROW(forecast_step(steady_profile(), 0, kLink), InvalidArgument);
   EXPECT_THROW(forecast_step(steady_profile(), 2, {.bits_per_second = 0}), InvalidArgument);
+  EXPECT_THROW(forecast_step(steady_profile(), 2, {.bits_per_second = 1e-300}), InvalidArgument);
+  EXPECT_THROW(forecast_step(steady_profile(), 2, {.bits_per_second = 1e300}), InvalidArgument);
   EXPECT_THROW(forecast_step(steady_profile(), 2, {.bits_per_second = 1, .efficiency = 0}), InvalidArgument);
   EXPECT_THROW(forecast_step(steady_profile(), 2, {.bits_per_second = 1, .latency_s = -1}), InvalidArgument);
 }
@@ -182,7 +184,17 @@ TEST_F(Profiles, ThatAreNoneAreRefused) {
         "{" + good + R"(, "compute_s": 1, "jitter": [1], "sending_work": 1})",
         "{" + good + R"(, "compute_s": 1, "jitter": [1], "sending_work": {"seconds_per_byte": 1}})",
         "{" + good + R"(, "compute_s": 1, "jitter": [1], "sending_work":
-            {"seconds_per_byte": -1, "seconds_per_message": 0, "shares_cores": true}})"})
+            {"seconds_per_byte": -1, "seconds_per_message": 0, "shares_cores": true}})",
+        // Finite, but what is made of them would not be.
+        "{" + good + R"(, "compute_s": 1e308, "jitter": [1]})",
+        "{" + good + R"(, "compute_s": 1e-308, "jitter": [1]})",
+        "{" + good + R"(, "compute_s": 1, "jitter": [1, 1e308]})",
+        "{" + good + R"(, "compute_s": 1, "jitter": [1e-308]})",
+        "{" + good + R"(, "compute_s": 1, "jitter": [1], "latency_s": 1e308})",
+        "{" + good + R"(, "compute_s": 1, "jitter": [1], "sending_work":
+            {"seconds_per_byte": 1e308, "seconds_per_message": 0, "shares_cores": true}})",
+        std::string(R"({"source": "x", "ranks": 1, "samples_per_step": 1, "compute_s": 1, "jitter": [1],
+            "buckets": [{"bytes": 8, "ready_s": 1e308}]})")})
     EXPECT_THROW(read(content), DataError) << content;
   EXPECT_THROW(read_step_profile("/nowhere"), Error);
 }
