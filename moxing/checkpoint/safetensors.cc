@@ -68,6 +68,7 @@ SafetensorsFile read_from(uint64_t file_bytes, ReadAt read_at, const std::string
   internal::SafetensorsHeader header = read_header(file_bytes, read_at, path, &data_begin);
 
   SafetensorsFile file;
+  file.tensors.reserve(header.entries.size());
   for (const TensorEntry& entry : header.entries)
     file.tensors.push_back({entry.name, read_tensor(entry, data_begin, read_at, path)});
   std::sort(file.tensors.begin(), file.tensors.end(),

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/error.h"
@@ -43,16 +44,25 @@ class MemoryOfJson : public nlohmann::json_sax<nlohmann::json> {
   size_t bytes_ = 0;
 };
 
-}  // namespace
-
-void require_bounded_json(std::string_view text, const std::string& name) {
-  MemoryOfJson memory(kAllowedTimes * text.size() + kAllowedBeside);
+void require_within(size_t allowed, std::string_view text, const std::string& name) {
+  MemoryOfJson memory(allowed);
   nlohmann::json::sax_parse(text, &memory);
   if (memory.is_exceeded())
     throw DataError(fmt::format(
-        "'{}' is not read: the values of its {} bytes of JSON would take more than {} times as much memory, "
-        "which no file of this kind does",
-        name, text.size(), kAllowedTimes));
+        "'{}' is not read: the values of its {} bytes of JSON would take more than {} bytes of memory, which "
+        "no file of this kind does",
+        name, text.size(), allowed));
+}
+
+}  // namespace
+
+void require_bounded_json(std::string_view text, const std::string& name) {
+  require_within(kAllowedTimes * text.size() + kAllowedBeside, text, name);
+}
+
+void require_bounded_json(std::string_view text, const std::string& name, size_t times) {
+  constexpr size_t kSmall = 16 << 10;
+  require_within(times * std::max(text.size(), kSmall), text, name);
 }
 
 }  // namespace mox

@@ -12,4 +12,7 @@ namespace mox {
 // text in it.
 void require_bounded_json(std::string_view text, const std::string& name);
 
+// The same with another bound: `times` the text, or that of 16 KiB where the text is shorter.
+void require_bounded_json(std::string_view text, const std::string& name, size_t times);
+
 }  // namespace mox

@@ -5,11 +5,16 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "moxing/json/bounded_json.h"
 #include "moxing/tabular/table_schema.h"
 #include "runtime/base/error.h"
 
 namespace mox {
 namespace {
+
+// The JSON of a schema has a line for each category, so that its values take less than this many times its
+// size.
+constexpr size_t kMostTimes = 10;
 
 constexpr int kSchemaVersion = 1;
 
@@ -92,6 +97,7 @@ std::string TableSchema::to_json() const {
 TableSchema TableSchema::from_json(std::string_view text, const std::string& origin) {
   TableSchema schema;
   try {
+    require_bounded_json(text, origin, kMostTimes);
     const auto json = nlohmann::json::parse(text);
     if (const int version = json.at("version").get<int>(); version != kSchemaVersion)
       throw DataError(fmt::format("version {}, which a newer moxing has written", version));
@@ -107,7 +113,7 @@ TableSchema TableSchema::from_json(std::string_view text, const std::string& ori
       schema.target_moments_ = moments_from(json.at("target_moments"));
     } else {
       schema.classes_ = json.at("classes").get<std::vector<std::string>>();
-      const std::set<std::string> different(schema.classes_.begin(), schema.classes_.end());
+      const std::set<std::string_view> different(schema.classes_.begin(), schema.classes_.end());
       if (different.size() < 2 || different.size() != schema.classes_.size())
         throw DataError(fmt::format("{} classes, {} different", schema.classes_.size(), different.size()));
     }

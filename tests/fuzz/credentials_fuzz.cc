@@ -9,7 +9,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   try {
-    mox::file::s3::parse_profiles(text, "FILE");
+    mox::file::s3::parse_profile(text, "FILE", "a");
   } catch (const mox::DataError& error) {
     MOX_ASSERT(std::string(error.what()).starts_with("FILE:"), "an error names the line");
   }

@@ -11,9 +11,16 @@ void restart_heap_peak();
 // The largest number of bytes held at one time since then, beyond what was held at that moment.
 size_t heap_peak();
 
-// How many bytes the heap may take for an input of `size` bytes: 16 times the input, and 1 MiB for what a
-// reader takes at any size (tables, buffers). A target whose values are larger than their file by nature
-// (compressed images) has a definition of its own, which takes the place of this one.
+// How many bytes a compressed input decodes to; 0 where it is not compressed. A target whose inputs may be
+// has a definition of its own, which takes the place of this one.
+size_t decoded_bytes(const unsigned char* data, size_t size);
+
+// Smaller inputs may take 1 MiB more than their size allows, for what a reader takes at any size (tables,
+// buffers).
+inline constexpr size_t kSmallInput = 16 << 10;
+
+// How many bytes the heap may take for an input of `size` bytes: 16 times the input, or what it decodes to
+// where that is more. A target of another bound has a definition of its own.
 size_t allowed_heap(const unsigned char* data, size_t size);
 
 }  // namespace mox::fuzz

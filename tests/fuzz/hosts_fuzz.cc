@@ -10,6 +10,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto check = [](const std::vector<mox::cli::HostSlots>& hosts) {
     MOX_ASSERT(!hosts.empty() && mox::cli::total_slots(hosts) >= static_cast<int>(hosts.size()),
                "each host takes a rank");
+    for (const mox::cli::HostSlots& entry : hosts)
+      MOX_ASSERT(entry.host[0] != '-' && entry.host.find("@-") == std::string::npos,
+                 "no host is an option of ssh");
   };
   try {
     check(mox::cli::parse_hosts(text, "input"));

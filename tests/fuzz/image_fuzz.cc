@@ -10,15 +10,18 @@
 
 namespace mox::fuzz {
 
-size_t allowed_heap(const unsigned char* data, size_t size) {
-  size_t pixels = 0;
+size_t decoded_bytes(const unsigned char* data, size_t size) {
   try {
     image::Decoder decoder({.pixels = 1 << 20});
     decoder.open(std::as_bytes(std::span(data, size)), "input");
-    pixels = static_cast<size_t>(decoder.width()) * static_cast<size_t>(decoder.height());
+    return 3 * static_cast<size_t>(decoder.width()) * static_cast<size_t>(decoder.height());
   } catch (const DataError&) {
+    return 0;
   }
-  return size + 3 * pixels + (16 << 20);
+}
+
+size_t allowed_heap(const unsigned char* data, size_t size) {
+  return size + decoded_bytes(data, size) + (16 << 20);
 }
 
 }  // namespace mox::fuzz

@@ -1,11 +1,25 @@
 // Any text is a table of text, or a DataError; what is learnt of it comes back from its JSON; and any text is
 // a schema, or a DataError.
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
 #include "moxing/tabular/table_dataset.h"
 #include "moxing/tabular/table_schema.h"
 #include "runtime/base/error.h"
+#include "tests/fuzz/heap_peak.h"
+
+namespace mox::fuzz {
+
+// The cells of a table and the categories that they become are texts of their own, of a few bytes in the
+// file. Of its features each cell may be a thousand, for so many categories a column may have.
+size_t allowed_heap(const unsigned char* data, size_t size) {
+  const auto cells =
+      static_cast<size_t>(std::count_if(data, data + size, [](char c) { return c < '-'; })) + 1;
+  return 48 * size + (1 << 20) + sizeof(float) * cells * std::min<size_t>(cells, 1000);
+}
+
+}  // namespace mox::fuzz
 
 namespace {
 

@@ -25,6 +25,10 @@ constexpr std::string_view kBehindChecksum = "\",\n";
 constexpr std::string_view kBeforeState = "\n  \"state\": ";
 
 // Accepts JSON whose every value survives being read and written again.
+// What stands before the state becomes values, of some eighty characters for a file's: it takes less than
+// this many times its size.
+constexpr size_t kMostTimes = 12;
+
 class LosslessJson : public nlohmann::json_sax<Json> {
  public:
   explicit LosslessJson(int max_depth) : max_depth_(max_depth) {}
@@ -122,7 +126,9 @@ CheckpointState decode_state(std::string_view text, const std::string& path) {
     const size_t state_begin = json.find(kBeforeState);
     const bool has_state = state_begin != json.npos;
     // Without the comma before the state, which is kept as it is written.
-    const Json body = Json::parse(has_state ? json.substr(0, state_begin - 1) + "}" : json);
+    const std::string before_state = has_state ? json.substr(0, state_begin - 1) + "}" : json;
+    require_bounded_json(before_state, path, kMostTimes);
+    const Json body = Json::parse(before_state);
     if (body.at("format") != "moxing checkpoint" || body.at("version") != kVersion)
       throw DataError(
           fmt::format("'{}' is of format {} version {}; this program reads version {} of \"moxing "

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <deque>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -21,6 +23,7 @@ constexpr std::string_view kTensorKeyPrefix = "moxing.crc32.";
 constexpr std::string_view kSealedPrefix = R"({"__metadata__":{"moxing.header_crc32":")";
 constexpr uint64_t kDataAlignment = 64;
 constexpr size_t kMaxRank = 64;
+constexpr std::string_view kTensorKeys[] = {"dtype", "shape", "data_offsets"};
 
 struct TypeName {
   DType dtype;
@@ -58,12 +61,12 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   struct RawTensor {
     std::string name;
-    std::string dtype;
-    std::vector<uint64_t> shape;
-    std::vector<uint64_t> offsets;
-    std::set<std::string> keys;
+    std::string dtype{};
+    std::vector<uint64_t> shape{};
+    std::array<uint64_t, 2> offsets{};
+    unsigned char offset_count = 0, keys = 0;  // the keys that were there, each a bit
   };
-  std::vector<RawTensor> tensors;
+  std::deque<RawTensor> tensors;  // whose growth takes no second copy
   std::map<std::string, std::string> metadata;
   std::string error;
 
@@ -73,7 +76,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
         return go(Place::kRoot);
       case Place::kRoot:
         if (name_ == kMetadataName) return go(Place::kMetadata);
-        tensors.push_back({.name = name_, .dtype = {}, .shape = {}, .offsets = {}, .keys = {}});
+        tensors.push_back({.name = name_});
         return go(Place::kTensor);
       default:
         return unexpected("an object");
@@ -81,7 +84,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   }
   bool end_object() override {
     if (place_ == Place::kRoot) return go(Place::kEnd);
-    if (place_ == Place::kTensor && tensors.back().keys.size() != 3)
+    if (place_ == Place::kTensor && tensors.back().keys != (1 << std::size(kTensorKeys)) - 1)
       return fail(fmt::format("tensor '{}' lacks one of \"dtype\", \"shape\" and \"data_offsets\"", name_));
     return go(Place::kRoot);
   }
@@ -94,10 +97,14 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     if (place_ == Place::kMetadata)
       return metadata.emplace(text, "").second ||
              fail(fmt::format("the metadata key '{}' occurs twice", text));
-    if (text != "dtype" && text != "shape" && text != "data_offsets")
+    const auto known = std::ranges::find(kTensorKeys, text);
+    if (known == std::end(kTensorKeys))
       return fail(fmt::format("tensor '{}' has the unknown key '{}'", name_, text));
-    return tensors.back().keys.insert(text).second ||
-           fail(fmt::format("tensor '{}' has the key '{}' twice", name_, text));
+    const unsigned bit = 1U << (known - std::begin(kTensorKeys));
+    if (tensors.back().keys & bit)
+      return fail(fmt::format("tensor '{}' has the key '{}' twice", name_, text));
+    tensors.back().keys |= bit;
+    return true;
   }
   bool start_array(size_t) override {
     if (place_ == Place::kTensor && key_ == "shape") return go(Place::kShape);
@@ -105,9 +112,9 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     return unexpected("a list");
   }
   bool end_array() override {
-    if (place_ == Place::kOffsets && tensors.back().offsets.size() != 2)
+    if (place_ == Place::kOffsets && tensors.back().offset_count != 2)
       return fail(
-          fmt::format("tensor '{}' has {} data_offsets instead of 2", name_, tensors.back().offsets.size()));
+          fmt::format("tensor '{}' has {} data_offsets instead of 2", name_, tensors.back().offset_count));
     return go(Place::kTensor);
   }
   bool number_unsigned(uint64_t value) override {
@@ -117,9 +124,11 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
              fail(fmt::format("tensor '{}' has more than {} dimensions", name_, kMaxRank));
     }
     if (place_ == Place::kOffsets) {
-      tensors.back().offsets.push_back(value);
-      return tensors.back().offsets.size() <= 2 ||
-             fail(fmt::format("tensor '{}' has more than 2 data_offsets", name_));
+      RawTensor& tensor = tensors.back();
+      if (tensor.offset_count == tensor.offsets.size())
+        return fail(fmt::format("tensor '{}' has more than 2 data_offsets", name_));
+      tensor.offsets[tensor.offset_count++] = value;
+      return true;
     }
     return unexpected("a number");
   }
@@ -339,6 +348,7 @@ SafetensorsHeader parse_header(std::string_view text, uint64_t data_bytes, const
   SafetensorsHeader header;
   header.metadata = std::move(reader.metadata);
   const uint64_t data_begin = kLengthBytes + text.size();
+  header.entries.reserve(reader.tensors.size());
   for (const auto& raw : reader.tensors) header.entries.push_back(checked_entry(raw, data_begin, path));
   std::sort(header.entries.begin(), header.entries.end(), [](const TensorEntry& a, const TensorEntry& b) {
     return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name);

@@ -107,7 +107,9 @@ void require_host(const std::string& host, const std::string& where) {
         "{}: Open MPI's mpirun takes no IPv6 addresses, as '{}'; give the host's name (in /etc/hosts, if no "
         "server knows it)",
         where, host));
-  if (host.empty() || host.size() > 255 || host.front() == '-' || !std::ranges::all_of(host, is_part))
+  const std::string_view name = std::string_view(host).substr(host.find('@') + 1);  // npos + 1: all of it
+  if (name.empty() || host.size() > 255 || host.front() == '-' || name.front() == '-' ||
+      !std::ranges::all_of(host, is_part))
     throw DataError(fmt::format("{}: '{}' is no name or address of a host", where, host));
 }
 
@@ -121,8 +123,11 @@ std::vector<HostSlots> read_hosts(const std::string& path) { return parse_hosts(
 
 std::vector<HostSlots> parse_hosts(std::string text, const std::string& path) {
   if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
-  std::istringstream lines(text);
   std::vector<HostSlots> hosts;
+  // No list has more: growing, it would take thrice as much memory.
+  const auto ends = static_cast<size_t>(std::ranges::count(text, '\n'));
+  hosts.reserve(std::min({ends + 1, text.size() / 3 + 1, kMostHosts}));
+  std::istringstream lines(std::move(text));
   int number = 0, total = 0;
   for (std::string line; std::getline(lines, line);) {
     const HostSlots entry = read_line(line.substr(0, line.find('#')), fmt::format("{}:{}", path, ++number));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -10,6 +11,13 @@
 
 namespace mox::file::s3 {
 namespace {
+
+// An answer of the metadata service has some kilobytes at most.
+constexpr size_t kLongestAnswer = 16'000;
+
+// What is asked of a profile; the rest of the file is not kept.
+constexpr std::string_view kProfileKeys[] = {"aws_access_key_id", "aws_secret_access_key",
+                                             "aws_session_token", "region"};
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
@@ -43,8 +51,7 @@ std::map<std::string, std::string> profile_in(const char* name_variable, const c
   } catch (const NotFound&) {
     return {};
   }
-  Profiles profiles = parse_profiles(text, path);
-  return std::move(profiles[profile]);
+  return parse_profile(text, path, profile);
 }
 
 std::string name_of_profile(const StoreOptions& options) {
@@ -71,9 +78,10 @@ std::optional<Credentials> from_profile(const std::map<std::string, std::string>
 
 }  // namespace
 
-Profiles parse_profiles(std::string_view text, std::string_view source) {
-  Profiles profiles;
-  std::map<std::string, std::string>* profile = nullptr;
+std::map<std::string, std::string> parse_profile(std::string_view text, std::string_view source,
+                                                 std::string_view profile) {
+  std::map<std::string, std::string> values;
+  bool has_name = false, is_asked_for = false;
   int number = 0;
   while (!text.empty()) {
     const size_t end = text.find('\n');
@@ -87,18 +95,21 @@ Profiles parse_profiles(std::string_view text, std::string_view source) {
         throw DataError(fmt::format("{}:{}: a profile's name has no ']' at its end", source, number));
       std::string_view name = stripped(content.substr(1, content.size() - 2));
       if (name.starts_with("profile ") || name.starts_with("profile\t")) name = stripped(name.substr(8));
-      profile = &profiles[std::string(name)];
+      has_name = true;
+      is_asked_for = name == profile;
       continue;
     }
     if (line.front() == ' ' || line.front() == '\t') continue;
     const size_t equals = content.find('=');
     if (equals == std::string_view::npos)
       throw DataError(fmt::format("{}:{}: expected NAME = VALUE", source, number));
-    if (!profile)
+    if (!has_name)
       throw DataError(fmt::format("{}:{}: there is no [profile] above this line", source, number));
-    (*profile)[std::string(stripped(content.substr(0, equals)))] = stripped(content.substr(equals + 1));
+    const std::string_view key = stripped(content.substr(0, equals));
+    if (is_asked_for && std::ranges::find(kProfileKeys, key) != std::end(kProfileKeys))
+      values[std::string(key)] = stripped(content.substr(equals + 1));
   }
-  return profiles;
+  return values;
 }
 
 std::optional<Credentials> local_credentials(const StoreOptions& options) {
@@ -127,7 +138,8 @@ std::string region_of_profile(const StoreOptions& options) {
 
 TemporaryCredentials parse_metadata_credentials(std::string_view json) {
   try {
-    const nlohmann::json object = nlohmann::json::parse(json);
+    const nlohmann::json object =
+        nlohmann::json::parse(json.size() <= kLongestAnswer ? json : std::string_view());
     TemporaryCredentials found{{object.at("AccessKeyId"), object.at("SecretAccessKey"), object.at("Token")},
                                object.at("Expiration")};
     if (!found.credentials.access_key.empty() && !found.credentials.secret_key.empty()) return found;

@@ -11,11 +11,12 @@
 
 namespace mox::file::s3 {
 
-// The profiles of a file such as ~/.aws/credentials or ~/.aws/config: "[name]" or "[profile name]", then "key
-// = value"; "#" and ";" begin comments, indented lines belong to the value above them and are left out.
-// `source` is for messages. Throws DataError that names the line and never shows it.
-using Profiles = std::map<std::string, std::map<std::string, std::string>>;
-Profiles parse_profiles(std::string_view text, std::string_view source);
+// A profile of a file such as ~/.aws/credentials or ~/.aws/config: "[name]" or "[profile name]", then "key =
+// value"; "#" and ";" begin comments, indented lines belong to the value above them and are left out. Only
+// the keys that are asked for here are kept. `source` is for messages. Throws DataError that names the line,
+// of any profile, and never shows it.
+std::map<std::string, std::string> parse_profile(std::string_view text, std::string_view source,
+                                                 std::string_view profile);
 
 // Those of options.profile if it names one (ConfigError if it has none). Else the first of these that has
 // any: ACCESS_KEY_ID and SECRET_ACCESS_KEY (SECURITY_TOKEN); AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY

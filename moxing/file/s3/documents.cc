@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <ctime>
 #include <pugixml.hpp>
@@ -41,11 +42,23 @@ int64_t number_of(const pugi::xml_node& node, std::string_view name) {
 
 bool is_true(const pugi::xml_node& node, std::string_view name) { return text_of(node, name) == "true"; }
 
+// Whether an answer has no more tags than stores write, an element in twelve characters (<Key>a</Key>) and
+// more: each becomes a node of some seventy bytes.
+bool has_few_tags(std::string_view xml) {
+  constexpr size_t kFewestCharacters = 8, kSmall = 16 << 10;
+  size_t tags = 0;
+  for (size_t at = 0; at + 1 < xml.size(); ++at) tags += xml[at] == '<' && xml[at + 1] != '/';
+  return tags <= std::max(xml.size(), kSmall) / kFewestCharacters;
+}
+
 // A document with its root element, if it is XML at all.
 struct Parsed {
   explicit Parsed(std::string_view xml) {
+    if (!has_few_tags(xml)) return;
+    // A text becomes part of its element, and no node of its own.
     const auto result =
-        document.load_buffer(xml.data(), xml.size(), pugi::parse_default | pugi::parse_ws_pcdata_single);
+        document.load_buffer(xml.data(), xml.size(),
+                             pugi::parse_default | pugi::parse_ws_pcdata_single | pugi::parse_embed_pcdata);
     if (result) root = document.document_element();
   }
   void require_root(std::initializer_list<std::string_view> names) const {

@@ -80,7 +80,7 @@ TEST_F(CredentialsTest, OfProfiles) {
 
 TEST_F(CredentialsTest, AFileThatIsNoneIsNamedAndNotShown) {
   for (const char* text : {"[default\nx=SECRET\n", "SECRET\n", "[default]\nSECRET\n"})
-    EXPECT_THAT(message_of<DataError>([&] { parse_profiles(text, "FILE"); }),
+    EXPECT_THAT(message_of<DataError>([&] { parse_profile(text, "FILE", "default"); }),
                 testing::AllOf(HasSubstr("FILE:"), Not(HasSubstr("SECRET"))));
 }
 
