@@ -23,6 +23,7 @@
 #include "bench/weight_averaging.h"
 #include "moxing/checkpoint/checkpoint.h"
 #include "runtime/base/random.h"
+#include "runtime/job/job.h"
 
 namespace {
 
@@ -280,6 +281,6 @@ int main(int argc, char** argv) {
     return measure();
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_boost_effect: {}\n", error.what());
-    return 1;
+    return mox::internal::exit_status_of(error);
   }
 }

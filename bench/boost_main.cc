@@ -27,6 +27,7 @@
 #include "runtime/base/random.h"
 #include "runtime/base/resource_limits.h"
 #include "runtime/base/team.h"
+#include "runtime/job/job.h"
 
 namespace {
 
@@ -226,6 +227,6 @@ int main(int argc, char** argv) {
     return measure();
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_boost: {}\n", error.what());
-    return 1;
+    return mox::internal::exit_status_of(error);
   }
 }

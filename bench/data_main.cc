@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -27,6 +28,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/resource_limits.h"
 #include "runtime/data/pipeline.h"
+#include "runtime/job/job.h"
 
 namespace {
 
@@ -47,6 +49,15 @@ Options parse(int argc, char** argv) {
       if (i + 1 >= argc) throw mox::InvalidArgument(flag + " needs a value");
       return argv[++i];
     };
+    const auto number = [&] {
+      const std::string text = value();
+      int parsed = 0;
+      const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
+      if (error != std::errc() || rest != text.data() + text.size() || parsed < 1)
+        throw mox::InvalidArgument(
+            fmt::format("{}: expected a whole number of at least 1, got '{}'", flag, text));
+      return parsed;
+    };
     if (flag == "--images")
       options.images = value();
     else if (flag == "--case")
@@ -54,9 +65,9 @@ Options parse(int argc, char** argv) {
     else if (flag == "--scratch")
       options.scratch = value();
     else if (flag == "--threads")
-      options.threads = std::stoi(value());
+      options.threads = number();
     else if (flag == "--passes")
-      options.passes = std::stoi(value());
+      options.passes = number();
     else if (flag == "--cache")
       options.cache = value();
     else if (flag == "--cache_content")
@@ -249,5 +260,5 @@ int main(int argc, char** argv) try {
   return 0;
 } catch (const std::exception& error) {
   std::cerr << "bench_data: " << error.what() << "\n";
-  return 1;
+  return mox::internal::exit_status_of(error);
 }

@@ -4,10 +4,13 @@
 // in the layouts that the kernels choose. Conversions between layouts are steps of their own and not counted.
 // Prints milliseconds.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -19,6 +22,7 @@
 #include "runtime/base/random.h"
 #include "runtime/base/team.h"
 #include "runtime/exec/plan_instance.h"
+#include "runtime/job/job.h"
 
 namespace {
 
@@ -76,6 +80,16 @@ std::string_view op_of(const Case& of) {
   size_t end = name.find('_');
   while (name[end + 1] < '0' || name[end + 1] > '9') end = name.find('_', end + 1);
   return name.substr(0, end);
+}
+
+void require_ops(const std::string& wanted) {
+  std::set<std::string> known;
+  for (const Case& of : cases()) known.emplace(op_of(of));
+  std::istringstream words(wanted);
+  for (std::string word; std::getline(words, word, ',');)
+    if (!known.contains(word))
+      throw mox::InvalidArgument(
+          fmt::format("ops: there is no case of '{}'; there are {}", word, fmt::join(known, ", ")));
 }
 
 // Milliseconds of each op of the case and its gradients: the least of several runs.
@@ -149,6 +163,9 @@ int main(int argc, char** argv) {
     const std::string wanted = ',' + mox::flag("ops") + ',';
     const mox::Team team(bench::threads_flag());
     const mox::EnteredTeam entered(team);
+    require_ops(mox::flag("ops"));
+    if (!(mox::get_flag<double>("seconds") >= 0))
+      throw mox::InvalidArgument("seconds must be a number of at least 0");
     for (const Case& of : cases()) {
       if (wanted != ",," && wanted.find(fmt::format(",{},", op_of(of))) == std::string::npos) continue;
       for (const auto& [op, milliseconds] : measure(of, team)) {
@@ -162,7 +179,7 @@ int main(int argc, char** argv) {
     }
   } catch (const std::exception& error) {
     fmt::print(stderr, "error: {}\n", error.what());
-    return 1;
+    return mox::internal::exit_status_of(error);
   }
   return 0;
 }

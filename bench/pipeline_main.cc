@@ -13,6 +13,7 @@
 #include "bench/json_line.h"
 #include "moxing/moxing.h"
 #include "runtime/data/pipeline.h"
+#include "runtime/job/job.h"
 
 namespace {
 
@@ -83,6 +84,6 @@ int main(int argc, char** argv) {
     return 0;
   } catch (const std::exception& error) {
     fmt::print(stderr, "error: {}\n", error.what());
-    return 1;
+    return mox::internal::exit_status_of(error);
   }
 }

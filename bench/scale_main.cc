@@ -13,6 +13,7 @@
 #include "bench/output_to_error.h"
 #include "bench/step_rate_hook.h"
 #include "models/zoo/zoo.h"
+#include "runtime/job/job.h"
 
 namespace {
 
@@ -111,7 +112,7 @@ int main(int argc, char** argv) {
     }
   } catch (const std::exception& error) {
     fmt::print(stderr, "error: {}\n", error.what());
-    return 1;
+    return mox::internal::exit_status_of(error);
   }
   return 0;
 }

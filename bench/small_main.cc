@@ -17,6 +17,7 @@
 #include "moxing/moxing.h"
 #include "runtime/base/log.h"
 #include "runtime/base/team.h"
+#include "runtime/job/job.h"
 
 namespace {
 
@@ -99,6 +100,6 @@ int main(int argc, char** argv) {
     return mox::get_flag<bool>("profile") ? profile(of, batch_size, steps) : measure(of, batch_size, steps);
   } catch (const std::exception& error) {
     fmt::print(stderr, "error: {}\n", error.what());
-    return 1;
+    return mox::internal::exit_status_of(error);
   }
 }

@@ -22,6 +22,7 @@
 #include "moxing/console/console.h"
 #include "runtime/base/resource_limits.h"
 #include "runtime/base/team.h"
+#include "runtime/job/job.h"
 
 namespace {
 
@@ -157,7 +158,7 @@ int main(int argc, char** argv) {
     }
   } catch (const std::exception& error) {
     fmt::print(stderr, "error: {}\n", error.what());
-    return 1;
+    return mox::internal::exit_status_of(error);
   }
   return 0;
 }

@@ -208,6 +208,10 @@ ClassifierData::ClassifierData(std::string network, ImageSizes sizes)
         "'; it must be image_folder, multilabel_folder, tfrecord, npz, csv, cifar10, cifar100 or mnist");
   require_effect(format_);
   require_recipe(mox::flag("augmentation.recipe"));
+  if (train_split_.empty() && (has_files_of_images(format_) || is_array_file(format_)))
+    throw mox::InvalidArgument(
+        "data.train_split is empty: expected the name of the part of data_url that is trained on, such as "
+        "train; leave the option out for that");
   if (directory_.empty() && !looks_at_images())
     throw mox::InvalidArgument("data_url is not set: it says where the images are");
   // Those formats are read whole.

@@ -6,6 +6,8 @@
 #include <models/zoo/zoo.h>
 #include <moxing/moxing.h>
 
+#include <algorithm>
+
 #include "models/image_classifier/answers.h"
 #include "models/image_classifier/class_weights.h"
 #include "models/image_classifier/classifier_data.h"
@@ -73,12 +75,27 @@ mox::metrics::NamedMetrics metrics_of(const mox::Tensor& logits, const mox::Tens
   return metrics;
 }
 
+// A layer that finds no room in small images knows nothing of options.
+mox::NetworkOutput output_of(const std::string& network, const mox::NetworkOptions& options,
+                             const mox::Tensor& images, mox::ModeKeys mode) {
+  try {
+    return mox::get_model_fn(network, options)(images, mode);
+  } catch (const mox::InvalidArgument& error) {
+    const int64_t height = images.shape()[2], width = images.shape()[3],
+                  usual = mox::get_model_meta(network).image_size;
+    if (std::min(height, width) >= usual) throw;
+    throw mox::InvalidArgument(std::string(error.what()) + ". The images are " + std::to_string(height) +
+                               " x " + std::to_string(width) + " pixels, " + network + " is made for " +
+                               std::to_string(usual) + ". Use larger images (model.image_size)");
+  }
+}
+
 mox::ModelSpec build_model(const mox::Inputs& in, mox::ModeKeys mode, const std::string& network,
                            const image_classifier::ClassifierData& data) {
   const mox::Tensor images = in[0];  // [batch, channels, height, width]
   mox::NetworkOptions options{.num_classes = data.num_classes()};
   if (!mox::get_model_meta(network).takes_any_image_size) options.image_size = images.shape()[2];
-  auto output = mox::get_model_fn(network, options)(images, mode);
+  const auto output = output_of(network, options, images, mode);
   if (mode == mox::ModeKeys::PREDICT) return predictions_of(output, data.has_many_labels());
   const mox::Tensor labels = in[1];  // [batch], or [batch, classes] of many labels and after MixUp
   if (data.has_many_labels()) return with_many_labels(output, labels);

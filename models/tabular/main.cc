@@ -20,7 +20,12 @@ mox::layers::Activation activation() {
 }
 
 mox::Tensor hidden_layers(mox::Tensor x, mox::ModeKeys mode) {
+  constexpr int64_t kMostUnits = 1 << 20;
   const auto units = mox::get_flag<std::vector<int64_t>>("model.hidden");
+  for (const int64_t of_layer : units)
+    if (of_layer < 1 || of_layer > kMostUnits)
+      throw mox::ConfigError("model.hidden must list units of hidden layers, each from 1 to " +
+                             std::to_string(kMostUnits) + "; one is " + std::to_string(of_layer));
   const auto dropout = static_cast<float>(mox::get_flag<double>("model.dropout"));
   for (size_t i = 0; i < units.size(); ++i) {
     x = mox::layers::dense(x, units[i],

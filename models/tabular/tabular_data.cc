@@ -7,6 +7,7 @@
 
 #include "models/tabular/learnt_rows.h"
 #include "models/tabular/schema_options.h"
+#include "runtime/base/file.h"
 
 namespace tabular {
 namespace {
@@ -28,7 +29,11 @@ mox::data::CsvTable read_table(const std::string& flag) {
   if (cache != "none" && cache != "directory")
     throw mox::ConfigError("data.cache must be none or directory; it is '" + cache + "'");
   if (name.empty()) throw mox::ConfigError("run_mode " + mox::flag("run_mode") + " needs --" + flag);
-  const fs::path path = fs::path(mox::flag("data_url")) / name;  // `name` itself, where it begins with '/'
+  const std::string place = mox::flag("data_url");
+  if (!mox::file::is_remote(place) && mox::is_there_as_file(place))
+    throw mox::ConfigError("data_url is the directory of the tables, '" + place +
+                           "' is a file: give its directory, and its name as --" + flag);
+  const fs::path path = fs::path(place) / name;  // `name` itself, where it begins with '/'
   return mox::data::read_csv_table(path.string(), one_character("data.delimiter"));
 }
 

@@ -63,24 +63,28 @@ bool ends_all(const IoError& error) {
 template <typename Do>
 void for_each_of(const std::vector<std::string>& urls, Do&& do_it) {
   std::string text;
+  bool has_failed = false;  // at what may go well another time, and not only refused names
   const auto add = [&](const std::string& what) { text += (text.empty() ? "" : "\nmox: ") + what; };
   for (size_t i = 0; i < urls.size(); ++i) {
     try {
       do_it(urls[i]);
     } catch (const NotFound& error) {
       add(error.what() + hint_of_pattern(urls[i]));
-    } catch (const FailedPrecondition& error) {
-      add(error.what());
     } catch (const InvalidArgument& error) {
       add(error.what());
+    } catch (const FailedPrecondition& error) {
+      add(error.what());
+      has_failed = true;
     } catch (const IoError& error) {
       add(error.what());
+      has_failed = true;
       if (!ends_all(error)) continue;
       if (i + 1 < urls.size()) add(fmt::format("{} more were not tried", urls.size() - i - 1));
       break;
     }
   }
-  if (!text.empty()) throw IoError(text);
+  if (has_failed) throw IoError(text);
+  if (!text.empty()) throw InvalidArgument(text);
 }
 
 struct Listed {

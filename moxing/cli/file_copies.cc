@@ -165,11 +165,11 @@ void run_copy(const Wanted& wanted, bool synchronises) {
     options.stop = stop.token();
     const bool directory = file::stat(wanted.from).is_directory;
     if (synchronises) {
-      if (!directory) throw FailedPrecondition(fmt::format("sync: '{}' is no directory", wanted.from));
+      if (!directory) throw InvalidArgument(fmt::format("sync: '{}' is no directory", wanted.from));
       report = file::sync(wanted.from, wanted.to, wanted.removes_others, options);
     } else if (directory) {
       if (!wanted.recursive)
-        throw FailedPrecondition(
+        throw InvalidArgument(
             fmt::format("cp: '{}' is a directory; -r copies it with all below it", wanted.from));
       report.copied = file::copy_parallel(wanted.from, wanted.to, options);
     } else {

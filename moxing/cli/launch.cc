@@ -266,10 +266,19 @@ void say_that_root_is_allowed() {
              "user (OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 say that root is meant)\n");
 }
 
+// A list with a mistake is a configuration that is refused.
+std::vector<HostSlots> hosts_of(const LaunchArguments& arguments) {
+  try {
+    if (!arguments.rank_table.empty()) return read_rank_table(arguments.rank_table);
+    if (!arguments.hosts_file.empty()) return read_hosts(arguments.hosts_file);
+  } catch (const DataError& error) {
+    throw ConfigError(error.what());
+  }
+  return {};
+}
+
 int launch(const LaunchArguments& arguments) {
-  std::vector<HostSlots> hosts;
-  if (!arguments.rank_table.empty()) hosts = read_rank_table(arguments.rank_table);
-  if (!arguments.hosts_file.empty()) hosts = read_hosts(arguments.hosts_file);
+  std::vector<HostSlots> hosts = hosts_of(arguments);
   const int wanted = arguments.ranks > 0 ? arguments.ranks : std::max(1, total_slots(hosts));
   if (!hosts.empty() && wanted > total_slots(hosts))
     throw InvalidArgument(

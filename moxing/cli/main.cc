@@ -11,6 +11,7 @@
 #include "moxing/cli/internal/mistake.h"
 #include "moxing/file/masked_address.h"
 #include "runtime/base/version.h"
+#include "runtime/job/job.h"
 
 int main(int argc, char** argv) {
   CLI::App app(
@@ -42,8 +43,9 @@ int main(int argc, char** argv) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
     fmt::print(stderr, "{}", mox::cli::mistake(app, mox::file::masked_address(error.what())));
+    return mox::internal::kValueRefused;
   } catch (const std::exception& error) {
     fmt::print(stderr, "mox: {}\n", error.what());
+    return mox::internal::exit_status_of(error);
   }
-  return 1;
 }

@@ -36,7 +36,9 @@ void validate(const Augmentation& recipe, const std::string& where) {
           fmt::format("min_proportion to max_proportion must be a range in 0.001 to 1000, it is {} to {}",
                       recipe.min_proportion, recipe.max_proportion));
   require(recipe.padding >= 0 && recipe.padding < std::min(recipe.height, recipe.width),
-          fmt::format("padding must be at least 0 and less than height and width, it is {}", recipe.padding));
+          fmt::format("padding must be at least 0 and less than height and width of the images, which are {} "
+                      "and {}; it is {}. Use larger images (model.image_size), or a recipe with less padding",
+                      recipe.height, recipe.width, recipe.padding));
   const auto in = [](float value, float high) { return value >= 0 && value <= high; };
   require(in(recipe.jitter.brightness, 1e3f) && in(recipe.jitter.contrast, 1e3f) &&
               in(recipe.jitter.saturation, 1e3f) && in(recipe.jitter.hue, 0.5f),

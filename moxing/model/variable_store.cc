@@ -28,6 +28,19 @@ void VariableStore::refuse_missing(const Graph& graph) const {
       internal::first_names(unclaimed())));
 }
 
+namespace {
+
+Array initial_value(const VariableSpec& spec, uint64_t seed) {
+  try {
+    return spec.initial_value(seed);
+  } catch (const OutOfMemory& error) {
+    throw OutOfMemory(fmt::format("the variable '{}' made at {} does not fit: {}; make the model smaller",
+                                  spec.name, to_string(spec.where), error.what()));
+  }
+}
+
+}  // namespace
+
 void VariableStore::declare(const Graph& graph) {
   for (const Tensor& variable : graph.variables()) {
     const VariableSpec& spec = graph.spec(variable);
@@ -43,7 +56,7 @@ void VariableStore::declare(const Graph& graph) {
     auto restored = restored_.find(spec.name);
     if (restored == restored_.end()) {
       if (!required_from_.empty()) refuse_missing(graph);
-      variables_.emplace(spec.name, spec.initial_value(seed_));
+      variables_.emplace(spec.name, initial_value(spec, seed_));
       continue;
     }
     if (const TensorType& before = restored->second.type(); before != spec.type) {
@@ -58,7 +71,7 @@ void VariableStore::declare(const Graph& graph) {
                             : ""));
       other_shapes_.push_back(
           fmt::format("{} ({}, in the checkpoint {})", spec.name, to_string(spec.type), to_string(before)));
-      variables_.emplace(spec.name, spec.initial_value(seed_));
+      variables_.emplace(spec.name, initial_value(spec, seed_));
       restored_.erase(restored);
       continue;
     }

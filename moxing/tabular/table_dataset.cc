@@ -19,6 +19,9 @@
 namespace mox {
 namespace {
 
+// More numbers than these as classes are rather values to be estimated.
+constexpr ptrdiff_t kManyClasses = 20;
+
 using data::CsvTable;
 
 // A cell before it is spread over the features of its column: a number normalised, a category its place in
@@ -156,9 +159,12 @@ Array read_targets(const TableSchema& schema, const CsvTable& table, std::span<c
     if (classes) {
       const auto found = class_of(cell);
       if (!found)
-        throw DataError(fmt::format("{}: '{}' is none of the {} classes of training ({})",
-                                    table.place(rows[i], at), cell, places.size(),
-                                    internal::first_names(schema.class_names())));
+        throw DataError(
+            fmt::format("{}: '{}' is none of the {} classes of training ({}){}", table.place(rows[i], at),
+                        cell, places.size(), internal::first_names(schema.class_names()),
+                        numbers.empty() || std::ssize(places) < kManyClasses
+                            ? ""
+                            : "; a target that is a number to be estimated is data.task=regression"));
       targets.values<int32_t>()[i] = *found;
     } else {
       const auto value = data::parse_number(cell, schema.decimal());

@@ -18,9 +18,9 @@ const Op kLeakyRelu{
     },
     .gradient = [](const GradientCall& call) -> std::vector<Tensor> {
       const double slope = call.node.attributes.get<double>("slope");
-      // With a positive slope the result has x's sign, and x need not be kept for the gradient.
-      const Tensor signs = slope > 0 ? call.output() : call.input(0);
-      return {select(less(signs, 0), call.gradient() * slope, call.gradient())};
+      // Of x, and not of the result: a slope of 0 or below loses x's sign, and so does a product that float32
+      // rounds to 0.
+      return {select(less(call.input(0), 0), call.gradient() * slope, call.gradient())};
     },
     .compile = elementwise::ElementwiseCompile{[](const Node& node) {
       return elementwise::Program{

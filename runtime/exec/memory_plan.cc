@@ -23,7 +23,8 @@ int64_t end_of(int64_t offset, int64_t size) {
   int64_t end = 0;
   if (__builtin_add_overflow(offset, size, &end))
     throw OutOfMemory(
-        "the values of a step take more bytes than there are addresses: use a smaller batch_size");
+        "the values of a step take more bytes than there are addresses: use a smaller batch_size "
+        "(eval_batch_size, where no step trains)");
   return end;
 }
 

@@ -67,8 +67,8 @@ PlanInstance::PlanInstance(std::shared_ptr<const Plan> plan, const Team& team,
     self.arena = allocate_aligned(compiled.arena_bytes, "what a step computes and keeps");
   } catch (const OutOfMemory& error) {
     throw OutOfMemory(
-        fmt::format("{}: use a smaller batch_size, more logical_replicas for the same batch, or "
-                    "recompute=normalisation",
+        fmt::format("{}: use a smaller batch_size (eval_batch_size, where no step trains), more "
+                    "logical_replicas for the same batch, or recompute=normalisation",
                     error.what()));
   }
   for (const std::string& name : compiled.variables) self.variables.push_back(variable(name));

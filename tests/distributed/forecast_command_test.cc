@@ -67,10 +67,10 @@ TEST_F(ForecastCommand, SaysThatOneRankShowsNothingOfSending) {
 
 TEST_F(ForecastCommand, RefusesWhatIsNoProfileAndNoLink) {
   const ProcessResult none = run_process({"mox", "forecast", "/nowhere"});
-  EXPECT_EQ(none.status, 1);
+  EXPECT_EQ(none.status, 2);
   EXPECT_THAT(none.err, HasSubstr("/nowhere"));
   const ProcessResult link = run_process({"mox", "forecast", profile_of(1), "--link", "fast"});
-  EXPECT_EQ(link.status, 1);
+  EXPECT_EQ(link.status, 2);
   EXPECT_THAT(link.err, HasSubstr("expected a rate in bits a second such as 25G or 500M, got 'fast'"));
 }
 

@@ -92,9 +92,9 @@ TEST_F(Launch, ReadsAFileOfHosts) {
 }
 
 TEST_F(Launch, SaysWhatIsWrongWithAListOfHosts) {
-  const auto error_of = [](const Words& flags) {
+  const auto error_of = [](const Words& flags, int status = 2) {
     const ProcessResult result = run_process(launch(flags, {"distributed_program"}));
-    EXPECT_EQ(result.status, 1);
+    EXPECT_EQ(result.status, status) << result.err;
     return result.err;
   };
   EXPECT_THAT(error_of({"--hosts", "/nowhere"}), HasSubstr("/nowhere"));
@@ -114,10 +114,11 @@ TEST_F(Launch, SaysWhatIsWrongWithAListOfHosts) {
   EXPECT_THAT(
       error_of({"--rank-table", file_of("{\"server_list\": [{\"server_id\": \"a\", \"device\": []}]}")}),
       HasSubstr("has no list of devices"));
-  const auto error_of_table = [&](const std::string& json) {
-    return error_of({"--rank-table", file_of(json)});
+  const auto error_of_table = [&](const std::string& json, int status = 2) {
+    return error_of({"--rank-table", file_of(json)}, status);
   };
-  EXPECT_THAT(error_of_table(R"({"status": "initializing", "version": "1.0"})"),
+  // The platform is still writing it.
+  EXPECT_THAT(error_of_table(R"({"status": "initializing", "version": "1.0"})", 1),
               HasSubstr("is not complete: its status is \"initializing\""));
   EXPECT_THAT(error_of_table(table_of("2", {{"a", {"0"}}})),
               HasSubstr("server_count is \"2\", but it lists 1 server"));

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "moxing/engine/session/run.h"
 #include "runtime/base/file.h"
 #include "tests/distributed/job.h"
 
@@ -69,6 +71,27 @@ TEST_F(RanksThatPredict, EachMayKeepItsShare) {
       run_process(job_of(2, program({"--run_mode=predict", "--batch_size=70", "--print_predictions"})));
   expect_success(gathered);
   EXPECT_THAT(gathered.out, HasSubstr("rank 0: 70 from 70\nrank 0: 70 from 140\nrank 0: 70 from 210\n"));
+}
+
+// To one of the ranks, in its first batch.
+TEST_F(RanksThatPredict, EndInGoodOrderAfterASignal) {
+  const Words signalled = {"--fault=terminate", "--fault_step=10", "--fault_rank=1"};
+  const std::string file = fresh("interrupted") + ".csv";
+  for (const char* gathers : {"true", "false"}) {
+    const ProcessResult predicted = run_process(
+        job_of(2, program({"--run_mode=predict", "--batch_size=11"}) + signalled +
+                      Words{std::string("--gather_predictions=") + gathers} +
+                      (gathers[0] == 't' ? Words{"--predictions=" + file} : Words{"--print_predictions"})));
+    EXPECT_EQ(predicted.status, kExitInterrupted) << predicted.err;
+    EXPECT_THAT(predicted.out, HasSubstr("interrupted by a signal to another rank after 22 samples"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(file));
+  EXPECT_FALSE(std::filesystem::exists(file + ".part"));
+  const ProcessResult evaluated =
+      run_process(job_of(2, program({"--run_mode=eval", "--eval_batch_size=11"}) + signalled));
+  EXPECT_EQ(evaluated.status, kExitInterrupted) << evaluated.err;
+  EXPECT_THAT(evaluated.err, HasSubstr("interrupted by SIGTERM after 11 samples of this rank"));
+  EXPECT_FALSE(std::filesystem::exists(log_dir_ + "/results.json"));
 }
 
 }  // namespace

@@ -201,6 +201,13 @@ TEST_F(ImageData, OptionsThatNobodyGivesAreThoseOfTheRun) {
                {"data.format is 'npz'", "'image_folder'", "scaled otherwise"}, 2);
 }
 
+TEST_F(ImageData, ABatchThatDoesNotFitIsNamedByItsOption) {
+  write_images();
+  expect_success(run_process(job({})));
+  expect_error(run_process(job({"--run_mode=eval", "--eval_batch_size=1000000000000"})),
+               {"bytes of memory", "eval_batch_size"});
+}
+
 // An option that is passed over looks like one that counts.
 TEST_F(ImageData, OptionsThatWouldDoNothingAreRefused) {
   write_images();
@@ -213,6 +220,8 @@ TEST_F(ImageData, OptionsThatWouldDoNothingAreRefused) {
                  {"--pretraining.epochs=-1", "at least 0, it is -1"},
                  {"--data.cache_gigabytes=-1", "0 to 1e9, it is -1"},
                  {"--data.cache_gigabytes=1e300", "0 to 1e9, it is 1e+300"},
+                 {"--data.train_split=", "data.train_split is empty: expected the name of the part"},
+                 {"--model.image_size=1", "are 1 x 1 pixels, cifarnet is made for 32. Use larger images"},
                  {"--augmentation.mix_up=-1", "alpha must be in (0, 1]"},
                  {"--augmentation.cut_out=32", "images are 32 pixels wide"},
                  {"--augmentation.recipe=resnt_v1_50", "resnet_v1_50"}};

@@ -140,6 +140,23 @@ TEST_F(TabularJob, PredictionsHaveTheTargetsOwnNumbers) {
                                                      "2,predict.csv:4,2,8,.*\n"));
 }
 
+TEST_F(TabularJob, SizesOfLayersThatCannotBeMeantAreRefused) {
+  write("train.csv", rows(0, 60));
+  for (const char* hidden : {"100000000000", "9223372036854775807", "8,0", "-3"})
+    expect_error(run_job(trained_ + Words{std::string("--model.hidden=[") + hidden + "]"}),
+                 {"model.hidden must list units", "from 1 to 1048576"}, 2);
+}
+
+// The first two things that are tried with a table of one's own.
+TEST_F(TabularJob, SaysThatATableIsNoDirectoryAndANumberNoClass) {
+  std::string text = "a,y\n";
+  for (int i = 0; i < 60; ++i) text += std::to_string(i) + "," + std::to_string(i * 37 % 61) + ".5\n";
+  write("train.csv", text);
+  expect_error(run_job({"--data.target=y", "--data_url=" + folder_ + "/train.csv"}),
+               {"data_url is the directory of the tables", "is a file", "--data.train_file"}, 2);
+  expect_error(run_job({"--data.target=y"}), {"classes of training", "data.task=regression"});
+}
+
 TEST_F(TabularJob, SaysWhatIsTheMatterWithAFile) {
   const auto table = [](const std::string& delimiter) {
     std::string text = rows(0, 20);

@@ -1,6 +1,6 @@
 // The `mox` command. Each subcommand is one file with one function, which adds itself to its parent. A
 // subcommand prints its result on stdout and throws a mox::Error when it cannot: main prints that and
-// returns 1.
+// returns the status that programs end with, 2 for what is refused or not there and 1 for all else.
 #pragma once
 
 #include <CLI/App.hpp>

@@ -36,7 +36,7 @@ std::optional<int> number_of(const nlohmann::json& value) {
 void require_complete(const nlohmann::json& table, const std::string& path) {
   const auto status = table.find("status");
   if (status != table.end() && *status != "completed")
-    throw DataError(fmt::format(
+    throw FailedPrecondition(fmt::format(
         "the rank table '{}' is not complete: its status is {}. The platform writes it while it starts the "
         "machines; try again when it says \"completed\"",
         path, status->dump()));

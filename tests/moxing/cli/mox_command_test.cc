@@ -31,9 +31,9 @@ Result run_mox(const std::string& arguments) {
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(out), read_file(err)};
 }
 
-void expect_refused(const std::string& arguments, const std::string& says) {
+void expect_refused(const std::string& arguments, const std::string& says, int status = 2) {
   const Result result = run_mox(arguments);
-  EXPECT_EQ(result.status, 1) << arguments;
+  EXPECT_EQ(result.status, status) << arguments;
   EXPECT_THAT(result.err, AllOf(StartsWith("mox: "), HasSubstr(says))) << arguments;
   EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << "one paragraph: " << result.err;
 }
@@ -119,18 +119,32 @@ TEST_F(MoxCommand, VerifyFindsTheDamagedOne) {
   std::string content = read_file(file);
   content.back() ^= 1;
   write_file_atomically(file, content);
-  expect_refused("checkpoint verify " + log_dir_, "1 of 2 checkpoints cannot be used");
+  expect_refused("checkpoint verify " + log_dir_, "1 of 2 checkpoints cannot be used", 1);
   EXPECT_THAT(run_mox("checkpoint verify " + log_dir_).out,
               AllOf(HasSubstr("intact   " + log_dir_ + "/checkpoint-10\n"),
                     HasSubstr("damaged  " + log_dir_ + "/checkpoint-20: "), HasSubstr(file)));
   EXPECT_EQ(run_mox("checkpoint verify " + log_dir_ + "/checkpoint-10").status, 0);
   for (const char* command : {"show", "digest"}) {
-    expect_refused("checkpoint " + std::string(command) + " " + log_dir_, "tensor 'layer/weights'");
+    expect_refused("checkpoint " + std::string(command) + " " + log_dir_, "tensor 'layer/weights'", 1);
     EXPECT_THAT(run_mox("checkpoint " + std::string(command) + " " + log_dir_).out, IsEmpty());
   }
 }
 
-TEST_F(MoxCommand, MistakesAreOneParagraphAndStatusOne) {
+// As programs end: what is refused, or not there, would be so again; what failed may go well another time.
+TEST_F(MoxCommand, MistakesAreOneParagraphAndStatusTwo) {
+  expect_refused("launch -n 0 -- /bin/true", "-n");
+  expect_refused("launch -n 2", "PROGRAM is required");
+  expect_refused("launch -n 2 --hosts /nowhere -- /bin/true", "/nowhere");
+  expect_refused("completion fish", "fish");
+  expect_refused("convert " + log_dir_ + "/missing " + log_dir_ + "/records", log_dir_ + "/missing");
+  expect_refused("convert " + log_dir_ + " " + log_dir_ + "/records --shards none", "shards");
+  expect_refused("import --model no_such_network " + log_dir_ + "/missing " + log_dir_, "/missing");
+  expect_refused("export-torch --model no_such_network " + log_dir_ + " " + log_dir_ + "/x.safetensors",
+                 "no_such_network");
+  expect_refused("file cp " + log_dir_ + " " + log_dir_ + "/copy", "-r copies it");
+  expect_refused("file rm " + log_dir_ + "/missing", log_dir_ + "/missing");
+  expect_refused("file sync " + log_dir_ + "/checkpoint-20/state.json " + log_dir_ + "/x", "no directory");
+  expect_refused("forecast " + log_dir_ + "/missing", log_dir_ + "/missing");
   expect_refused("", "subcommand is required");
   expect_refused("checkpoint", "subcommand is required");
   expect_refused("checkpoint show", "DIR is required");

@@ -8,6 +8,8 @@
 #include "ops/activation/activation.h"
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/comparison/comparison.h"
+#include "ops/gradients.h"
+#include "ops/reduction/reduction.h"
 #include "ops/shape/shape.h"
 #include "runtime/base/error.h"
 #include "tests/support/gradient_check.h"
@@ -277,6 +279,20 @@ TEST(Elementwise, NumbersThatADtypeCannotHoldAreRefused) {
       EXPECT_THROW(input(dtype) + number, InvalidArgument) << number;
   EXPECT_NO_THROW(input(DType::kFloat32) + -0x1.fffffep127);
   EXPECT_THROW(leaky_relu(input(DType::kFloat32), {.slope = kNaN}), InvalidArgument);
+}
+
+// Also where the result does not tell x's sign: it is 0, or turned round.
+TEST(Elementwise, TheGradientOfLeakyReluIsChosenByX) {
+  const Array x = Array::from<float>({6}, {-3, -1e-30f, -1e-44f, -0.0f, 1e-44f, 2});
+  for (const double slope : {1e-50, 1e-40, 1e-20, 0.0, -1e-50, -0.5, 0.25, 3.0}) {
+    const Array gradient = evaluate_op(
+        [&](std::span<const Tensor> in) {
+          return gradients(reduce_sum(leaky_relu(in[0], {.slope = slope})), in)[0];
+        },
+        {x});
+    const auto below = static_cast<float>(slope);
+    EXPECT_THAT(gradient.values<float>(), ::testing::ElementsAre(below, below, below, 1, 1, 1)) << slope;
+  }
 }
 
 TEST(Elementwise, ErrorsOfOperatorsNameTheLineOfTheExpression) {

@@ -38,6 +38,22 @@ TEST(SyncBatchNormOp, OfOneReplicaIsThatOfTheBatch) {
   }
 }
 
+TEST(SyncBatchNormOp, OfAnEmptyBatchHasMeanAndVarianceZero) {
+  for (const Shape& shape : {Shape{0, 3, 2, 2}, Shape{0, 3}, Shape{2, 3, 0, 4}}) {
+    const std::vector<Array> results = evaluate_ops(
+        [](std::span<const Tensor> in) -> std::vector<Tensor> {
+          const SyncBatchNormResult all = sync_batch_norm(in[0], in[1], in[2]);
+          std::vector<Tensor> values = gradients(reduce_sum(all.y), in);
+          values.insert(values.end(), {all.mean, all.variance, all.values, all.y});
+          return values;
+        },
+        arguments_for(shape));
+    for (size_t i = 1; i < 6; ++i)  // the gradients of scale and offset, then the moments
+      for (const float value : results[i].values<float>()) EXPECT_EQ(value, 0) << i << to_string(shape);
+    EXPECT_EQ(results[6].shape(), shape);
+  }
+}
+
 TEST(SyncBatchNormOp, HasTheGradientOfItsFormula) {
   for (const Shape& shape : kShapes)
     check_gradients([](std::span<const Tensor> in) { return sync_batch_norm(in[0], in[1], in[2]).y; },

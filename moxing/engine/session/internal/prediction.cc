@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <string>
 
 #include "moxing/console/stop_signal.h"
 #include "moxing/engine/session/internal/output_hook.h"
@@ -11,6 +11,7 @@
 #include "moxing/engine/session/internal/results_file.h"
 #include "moxing/engine/session/internal/shared_findings.h"
 #include "moxing/engine/session/internal/trained_data.h"
+#include "moxing/engine/session/run.h"
 #include "moxing/engine/session/session_state.h"
 #include "moxing/job/facts.h"
 #include "moxing/prediction/predictions_file.h"
@@ -70,9 +71,11 @@ class Gathering {
  public:
   Gathering(Receiver& receiver, bool on_rank_zero) : receiver_(receiver), on_rank_zero_(on_rank_zero) {}
 
-  // This rank's batch of the round, or an empty one. False if no rank had any.
-  bool add_round(OutputBatch own) {
+  // This rank's batch of the round, or an empty one. False if no rank had any. The ranks do not learn of a
+  // signal at the same time: `stops` of one of them counts for all, from this round on.
+  bool add_round(OutputBatch own, bool stops) {
     const int64_t before = samples_;
+    stops_ |= stops;
     if (job().size() == 1) {
       if (own.empty()) return false;
       place(own);
@@ -80,7 +83,9 @@ class Gathering {
     } else if (on_rank_zero_) {
       gather(own);
     } else {
-      const auto sizes = job().allgather_equal(fmt::format("{:20}", own.samples()));
+      auto sizes = job().allgather_equal(fmt::format("{}{:20}", wish(), own.samples()));
+      for (std::string& sent : sizes) sent = without_wish(sent);
+      if (stops_) return false;
       for (size_t rank = 0; rank < sizes.size(); ++rank) {
         if (static_cast<int>(rank) == job().rank()) own.first_sample = samples_;
         samples_ += std::stoll(sizes[rank]);
@@ -91,15 +96,26 @@ class Gathering {
   }
 
   int64_t samples() const { return samples_; }  // of all ranks
+  bool stops() const { return stops_; }         // the same on all ranks after a round
 
  private:
+  // The first letter of what a rank sends.
+  static constexpr char kGoesOn = '-', kStops = 's';
+  char wish() const { return stops_ ? kStops : kGoesOn; }
+  std::string without_wish(const std::string& sent) {
+    stops_ |= sent.at(0) == kStops;
+    return sent.substr(1);
+  }
+
   void place(OutputBatch& batch) {
     batch.first_sample = samples_;
     samples_ += batch.samples();
   }
 
   void gather(const OutputBatch& own) {
-    const auto all = job().allgather(own.empty() ? "" : own.to_bytes());
+    auto all = job().allgather(wish() + (own.empty() ? std::string() : own.to_bytes()));
+    for (std::string& sent : all) sent = without_wish(sent);
+    if (stops_) return;  // the batches of this round are not those of all ranks
     size_t last = 0;
     for (size_t rank = 0; rank < all.size(); ++rank) {
       if (all[rank].empty()) continue;
@@ -118,12 +134,21 @@ class Gathering {
 
   Receiver& receiver_;
   bool on_rank_zero_;
+  bool stops_ = false;
   int64_t samples_ = 0;
 };
+
+// What a job of several ranks, which do not learn of a signal at the same batch, ends with at the first.
+std::string of_interrupted_evaluation(const StopSignal& signal, int64_t samples) {
+  return fmt::format(
+      "interrupted by {} after {} samples{}: there are no metrics, and results.json is as it was",
+      signal.name(), samples, job().size() > 1 ? " of this rank" : "");
+}
 
 }  // namespace
 
 RunResult run_evaluation(const RunSpec& spec, const RunSettings& settings, Console& console) {
+  const StopSignal signal;  // first: also one that comes while the model compiles ends in good order
   Start start = start_pass(settings);
   const Team team(settings.threads);
   const EnteredTeam entered(team);
@@ -139,9 +164,18 @@ RunResult run_evaluation(const RunSpec& spec, const RunSettings& settings, Conso
                          *evaluator.samples());
   Evaluation evaluation;
   session.run(evaluator.dataset(), [&] {
-    evaluation = evaluator.evaluate({}, &session);
+    try {
+      evaluation = evaluator.evaluate([&] { return signal.received() != 0; }, &session);
+    } catch (const EvaluationGivenUp&) {
+      if (job().size() > 1) fail_job(of_interrupted_evaluation(signal, session.samples()), kExitInterrupted);
+      return session.interrupt();
+    }
     session.after_evaluation(evaluation.numbers);
   });
+  if (session.interrupted()) {
+    console.print(of_interrupted_evaluation(signal, session.samples()), Console::Style::kStrong);
+    return {.global_step = session.global_step(), .stop_reason = "interrupted", .interrupted = true};
+  }
   mention_speed("evaluated", evaluation.samples, session.seconds());
   if (job().rank() == 0)
     keep_results({.checkpoint = start.point.path,
@@ -157,11 +191,8 @@ RunResult run_evaluation(const RunSpec& spec, const RunSettings& settings, Conso
 }
 
 RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Console& console) {
-  // Ended by a signal at once, the process would leave what it has written of the file. The ranks of a job do
-  // not learn of a signal at the same batch.
-  std::optional<StopSignal> signal;
-  if (job().size() == 1) signal.emplace();
-  bool is_interrupted = false;
+  // Ended by a signal at once, the process would leave what it has written of the file.
+  const StopSignal signal;
   Start start = start_pass(settings);
   const Team team(settings.threads);
   const EnteredTeam entered(team);
@@ -187,14 +218,10 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Conso
   session.run(dataset, [&] {
     bool goes_on = true;
     do {
-      is_interrupted = signal && signal->received() != 0;
-      if (is_interrupted) {
-        session.interrupt();
-        return;
-      }
       Batch batch;
       OutputBatch outputs;
-      if (pipeline.next(&batch)) {
+      const bool stops = signal.received() != 0;
+      if (!stops && pipeline.next(&batch)) {
         CompiledModel& model = compiler.for_batch(batch);
         session.before_batch();
         model.instance->run({.components = batch.components});
@@ -202,15 +229,17 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Conso
         outputs.sample_names = std::move(batch.names);
         goes_on = session.after_batch(model, batch.size);
       }
-      goes_on &= gathering.add_round(std::move(outputs));
-    } while (goes_on);
+      goes_on &= gathering.add_round(std::move(outputs), stops);
+    } while (goes_on && !gathering.stops());
     share_findings(job(), dataset, take_findings(dataset));
+    if (gathering.stops()) return session.interrupt();
     receiver.finish();
   });
-  if (is_interrupted) {
+  if (gathering.stops()) {
     console.print(
         fmt::format(
-            "interrupted by {} after {} samples{}", signal->name(), gathering.samples(),
+            "interrupted by {} after {} samples{}",
+            signal.received() != 0 ? signal.name() : "a signal to another rank", gathering.samples(),
             settings.predictions.empty() ? "" : fmt::format(": '{}' is not written", settings.predictions)),
         Console::Style::kStrong);
     return {.global_step = session.global_step(), .stop_reason = "interrupted", .interrupted = true};

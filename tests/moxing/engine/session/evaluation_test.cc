@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 
 #include <bit>
+#include <csignal>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -59,6 +61,35 @@ class EvaluationTest : public SmallRun {
     return 0;
   }
 };
+
+TEST_F(EvaluationTest, ASignalEndsItInGoodOrder) {
+  auto s = scored();
+  run_or_throw(s);
+  s.run_mode = ModeKeys::EVAL;
+  s.eval_batch_size = 10;
+  std::filesystem::remove(log_dir_ + "/results.json");
+  bool knows = false;
+  const auto hook = std::make_shared<CallbackHook>();
+  hook->on_after = [](Session&, const StepResult&) { std::raise(SIGTERM); };
+  hook->on_evaluation = [](Session&, const Metrics&) { ADD_FAILURE() << "there is no evaluation"; };
+  hook->on_end = [&](Session& session) { knows = session.interrupted(); };
+  s.hooks = {hook};
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(run(s), kExitInterrupted);
+  EXPECT_THAT(testing::internal::GetCapturedStdout(),
+              HasSubstr("interrupted by SIGTERM after 10 samples: there are no metrics"));
+  EXPECT_TRUE(knows);
+  EXPECT_FALSE(std::filesystem::exists(log_dir_ + "/results.json"));
+  // One that comes before the first batch counts, too.
+  hook->on_after = {};
+  s.input_fn = [](ModeKeys) {
+    std::raise(SIGHUP);
+    return scored_data();
+  };
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(run(s), kExitInterrupted);
+  EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr("interrupted by SIGHUP after 0 samples"));
+}
 
 TEST_F(EvaluationTest, MetricsHaveTheSameBitsForAnyBatchSizeAndNumberOfDevices) {
   Metrics expected;
