@@ -51,12 +51,11 @@ mox::Dataset input_fn(mox::ModeKeys mode) {
   const bool training = mode == mox::ModeKeys::TRAIN;
   const mox::data::CifarBatch train = mox::data::read_cifar(place().data, 10, "train");
   const int64_t pixels = train.images.shape().elements() / train.images.shape()[0];
-  std::vector<double> sum(static_cast<size_t>(pixels));
+  std::vector<double> sum(pixels);
   const auto bytes = train.images.values<uint8_t>();
   for (size_t i = 0; i < bytes.size(); ++i) sum[i % sum.size()] += bytes[i];
   std::vector<float> mean(sum.size());
-  for (size_t i = 0; i < sum.size(); ++i)
-    mean[i] = static_cast<float>(sum[i] / static_cast<double>(train.images.shape()[0]));
+  for (size_t i = 0; i < sum.size(); ++i) mean[i] = sum[i] / train.images.shape()[0];
   const mox::data::CifarBatch part = training ? train : mox::data::read_cifar(place().data, 10, "test");
   const auto images =
       mox::Dataset::from_arrays({part.images, part.labels}).map([mean](const mox::Element& element) {

@@ -42,8 +42,7 @@ class EpochLines : public mox::TrainingHook {
   // Those that are complete.
   static int64_t epoch_of(const mox::Session& session) {
     if (session.steps_per_epoch() <= 0) return 0;
-    return static_cast<int64_t>(static_cast<double>(session.global_step()) / session.steps_per_epoch() +
-                                1e-9);
+    return static_cast<int64_t>(session.global_step() / session.steps_per_epoch() + 1e-9);
   }
 
   Clock::time_point begun_;

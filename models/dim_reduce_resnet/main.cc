@@ -24,7 +24,7 @@ using image_classifier::ClassifierData;
 // (label_smoothing) spreads its share over all C classes; the same targets come of s C / (C - 1).
 double smoothing_of(double factor, int64_t classes) {
   if (factor == 0) return 0;
-  const double share = factor * static_cast<double>(classes) / static_cast<double>(classes - 1);
+  const double share = factor * static_cast<double>(classes) / (classes - 1);
   if (factor < 0 || share >= 1)
     throw mox::InvalidArgument("label_smooth_factor is " + std::to_string(factor) + ": with " +
                                std::to_string(classes) +
@@ -52,7 +52,7 @@ mox::ModelSpec model_fn(const mox::Inputs& in, mox::ModeKeys mode, const Classif
 
 // The rates end where epoch_size says, at lr_end: further epochs would learn nothing, and say nothing of it.
 void require_rates_for_all_epochs() {
-  const auto epochs = static_cast<double>(mox::get_flag<int64_t>("max_epochs"));
+  const double epochs = mox::get_flag<int64_t>("max_epochs");
   const double rates = mox::get_flag<double>("epoch_size");
   if (epochs > rates && !mox::get_flag<bool>("boost.dim_reduce"))
     throw mox::InvalidArgument("max_epochs is " + std::to_string(epochs) +

@@ -22,7 +22,7 @@ mox::ModelSpec model_fn(const mox::Inputs& in, mox::ModeKeys mode) {
   x = mox::layers::conv2d(x, 64, {5, 5}, {.name = "conv2", .activation = mox::relu});
   x = mox::flatten(mox::max_pool(x));
   x = mox::layers::dense(x, 1024, {.name = "fc1", .activation = mox::relu});
-  x = mox::layers::dropout(x, static_cast<float>(mox::get_flag<double>("dropout")), mode);
+  x = mox::layers::dropout(x, mox::get_flag<double>("dropout"), mode);
   auto logits = mox::layers::dense(x, 10, {.name = "logits"});
   auto loss = mox::reduce_mean(mox::sparse_softmax_cross_entropy(logits, labels));
   return {.loss = loss,

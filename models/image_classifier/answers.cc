@@ -18,10 +18,9 @@ std::string answer(std::span<const float> probabilities, const std::vector<std::
   std::iota(order.begin(), order.end(), size_t{0});
   top = std::min(top, order.size());
   // Of equal ones the first, in every run.
-  std::partial_sort(
-      order.begin(), order.begin() + static_cast<std::ptrdiff_t>(top), order.end(), [&](size_t a, size_t b) {
-        return probabilities[a] != probabilities[b] ? probabilities[a] > probabilities[b] : a < b;
-      });
+  std::partial_sort(order.begin(), order.begin() + top, order.end(), [&](size_t a, size_t b) {
+    return probabilities[a] != probabilities[b] ? probabilities[a] > probabilities[b] : a < b;
+  });
   std::string text;
   for (size_t i = 0; i < top; ++i) {
     char share[64];  // as in every locale

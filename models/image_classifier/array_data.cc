@@ -158,7 +158,7 @@ LabelledImages read_csv(const ArrayFile& file) {
   float largest = 0;
   const float* from = table.values<float>().data();
   float* to = images.values<float>().data();
-  const auto offset = static_cast<double>(file.label_offset);
+  const double offset = file.label_offset;
   for (int32_t& label : labels.values<int32_t>()) {
     const double number = *from - offset;
     const bool is_in_range = number >= 0 && number <= kLargestCsvLabel;  // NaN is not

@@ -57,7 +57,7 @@ std::vector<double> class_weights(const std::vector<std::string>& label_names, b
     if (found == label_names.end())
       throw mox::InvalidArgument("class_weights: the data has no class '" + named.name +
                                  "'; its classes are: " + listed(label_names));
-    const auto number = static_cast<size_t>(found - label_names.begin());
+    const size_t number = found - label_names.begin();
     if (is_given[number])
       throw mox::InvalidArgument("class_weights: the class '" + named.name + "' is there twice");
     is_given[number] = true;
@@ -71,7 +71,7 @@ std::vector<double> class_weights(const std::vector<std::string>& label_names, b
 mox::Tensor sample_weights(const mox::Tensor& labels, const std::vector<double>& weights) {
   if (labels.shape().rank() == 1) return mox::class_weights(labels, weights);
   std::vector<float> row(weights.begin(), weights.end());
-  const auto classes = static_cast<int64_t>(row.size());
+  const int64_t classes = row.size();
   return mox::reduce_sum(labels * mox::constant(mox::Array::from<float>({1, classes}, row)), {.axes = {1}});
 }
 

@@ -26,7 +26,7 @@ mox::Tensor hidden_layers(mox::Tensor x, mox::ModeKeys mode) {
     if (of_layer < 1 || of_layer > kMostUnits)
       throw mox::ConfigError("model.hidden must list units of hidden layers, each from 1 to " +
                              std::to_string(kMostUnits) + "; one is " + std::to_string(of_layer));
-  const auto dropout = static_cast<float>(mox::get_flag<double>("model.dropout"));
+  const float dropout = mox::get_flag<double>("model.dropout");
   for (size_t i = 0; i < units.size(); ++i) {
     x = mox::layers::dense(x, units[i],
                            {.name = "hidden_" + std::to_string(i + 1), .activation = activation()});
@@ -68,7 +68,7 @@ mox::Tensor values_of_classes(const mox::TableSchema& schema) {
 }
 
 mox::ModelSpec classification(const mox::Inputs& in, mox::ModeKeys mode, const mox::TableSchema& schema) {
-  const auto classes = static_cast<int64_t>(schema.class_names().size());
+  const int64_t classes = schema.class_names().size();
   const mox::Tensor logits = mox::layers::dense(hidden_layers(in[0], mode), classes, {.name = "output"});
   if (mode == mox::ModeKeys::PREDICT) {
     const mox::Tensor number = mox::argmax(logits);

@@ -38,7 +38,7 @@ mox::data::CsvTable read_table(const std::string& flag) {
 }
 
 std::vector<int64_t> all_rows(const mox::data::CsvTable& table) {
-  std::vector<int64_t> rows(static_cast<size_t>(table.rows()));
+  std::vector<int64_t> rows(table.rows());
   std::iota(rows.begin(), rows.end(), int64_t{0});
   return rows;
 }
@@ -119,16 +119,15 @@ TabularData::Parts TabularData::read_parts() {
     return {{table, all_rows(table)}, {other, all_rows(other)}, all_rows_of(table), false};
   }
   const double fraction = mox::get_flag<double>("data.eval_fraction");
-  const auto rows = static_cast<size_t>(table.rows());
-  const auto held = static_cast<size_t>(std::llround(fraction * static_cast<double>(rows)));
+  const size_t rows = table.rows();
+  const auto held = static_cast<size_t>(std::llround(fraction * rows));
   if (!(fraction > 0 && fraction < 1) || held == 0 || held == rows)
     throw mox::ConfigError("data.eval_fraction is " + mox::flag("data.eval_fraction") + " of " +
                            std::to_string(rows) + " rows: some must be held back, and some be left");
-  const auto seed = static_cast<uint64_t>(mox::get_flag<int64_t>("data.split_seed"));
+  const uint64_t seed = mox::get_flag<int64_t>("data.split_seed");
   const mox::Permutation order(rows, seed, mox::stable_hash("tabular/split"));
   Parts parts{{table, {}}, {table, {}}, "", true};
-  for (size_t i = 0; i < rows; ++i)
-    (i < held ? parts.evaluation : parts.training).rows.push_back(static_cast<int64_t>(order(i)));
+  for (size_t i = 0; i < rows; ++i) (i < held ? parts.evaluation : parts.training).rows.push_back(order(i));
   std::sort(parts.evaluation.rows.begin(), parts.evaluation.rows.end());
   std::sort(parts.training.rows.begin(), parts.training.rows.end());
   parts.name = std::to_string(rows - held) + " of the " + std::to_string(rows) + " rows of a file (CRC-32 " +

@@ -47,7 +47,7 @@ class ImageModelHook : public TrainingHook {
 };
 
 NetworkOutput network_output(const ImageModel& model, const Tensor& images, ModeKeys mode) {
-  NetworkOptions options{.num_classes = static_cast<int64_t>(model.label_names.size())};
+  NetworkOptions options{.num_classes = std::ssize(model.label_names)};
   if (!get_model_meta(model.network).takes_any_image_size) options.image_size = model.image_size;
   return get_model_fn(model.network, options)(images, mode);
 }

@@ -14,7 +14,7 @@ Tensor relu6(const Tensor& x, SourceLocation where) { return clip_by_value(x, 0,
 // reference implementation.
 int64_t multiple_of_8(double channels) {
   const auto rounded = std::max<int64_t>(8, static_cast<int64_t>(channels + 4) / 8 * 8);
-  return static_cast<double>(rounded) < 0.9 * channels ? rounded + 8 : rounded;
+  return rounded < 0.9 * channels ? rounded + 8 : rounded;
 }
 
 Tensor depthwise(Network& network, const Tensor& x, int64_t stride) {
@@ -40,9 +40,7 @@ NetworkOutput mobilenet_v1(Network& network, const Tensor& images, double multip
   };
   constexpr Block kBlocks[] = {{1, 64},  {2, 128}, {1, 128}, {2, 256}, {1, 256},  {2, 512}, {1, 512},
                                {1, 512}, {1, 512}, {1, 512}, {1, 512}, {2, 1024}, {1, 1024}};
-  auto width = [&](int64_t filters) {
-    return std::max<int64_t>(8, static_cast<double>(filters) * multiplier);
-  };
+  auto width = [&](int64_t filters) { return std::max<int64_t>(8, filters * multiplier); };
   Tensor x = network.end_point(
       "conv1", network.conv_batch_norm(images, width(32), 3, "conv1", {.stride = 2, .activation = relu6}));
   int number = 0;
@@ -62,7 +60,7 @@ NetworkOutput mobilenet_v2(Network& network, const Tensor& images, double multip
   };
   constexpr Stage kStages[] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
                                {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
-  auto width = [&](int64_t filters) { return multiple_of_8(static_cast<double>(filters) * multiplier); };
+  auto width = [&](int64_t filters) { return multiple_of_8(filters * multiplier); };
   Tensor x = network.end_point(
       "conv1", network.conv_batch_norm(images, width(32), 3, "conv1", {.stride = 2, .activation = relu6}));
   int number = 0;

@@ -99,35 +99,31 @@ Basis::Basis(int64_t components, int64_t columns, int rank, int ranks, DType dty
 
 size_t Basis::offset(int64_t component, int64_t column) const {
   const int64_t at = column - own_columns_.first;
-  return static_cast<size_t>((at / kPanelColumns * components_ + component) * kPanelColumns +
-                             at % kPanelColumns);
+  return (at / kPanelColumns * components_ + component) * kPanelColumns + at % kPanelColumns;
 }
 
 void Basis::write(int64_t component, int64_t first_column, std::span<const float> values) {
-  for_pieces(first_column, static_cast<int64_t>(values.size()),
-             [&](int64_t column, int64_t done, int64_t count) {
-               const size_t at = offset(component, column);
-               const float* from = values.data() + done;
-               if (dtype() == DType::kFloat32)
-                 std::copy_n(from, count, panels_.values<float>().data() + at);
-               else
-                 std::transform(from, from + count, panels_.values<BFloat16>().data() + at,
-                                [](float value) { return BFloat16(value); });
-             });
+  for_pieces(first_column, values.size(), [&](int64_t column, int64_t done, int64_t count) {
+    const size_t at = offset(component, column);
+    const float* from = values.data() + done;
+    if (dtype() == DType::kFloat32)
+      std::copy_n(from, count, panels_.values<float>().data() + at);
+    else
+      std::transform(from, from + count, panels_.values<BFloat16>().data() + at,
+                     [](float value) { return BFloat16(value); });
+  });
 }
 
 void Basis::read(int64_t component, int64_t first_column, std::span<float> out) const {
-  for_pieces(first_column, static_cast<int64_t>(out.size()),
-             [&](int64_t column, int64_t done, int64_t count) {
-               const size_t at = offset(component, column);
-               float* to = out.data() + done;
-               if (dtype() == DType::kFloat32)
-                 std::copy_n(panels_.values<float>().data() + at, count, to);
-               else
-                 std::transform(panels_.values<BFloat16>().data() + at,
-                                panels_.values<BFloat16>().data() + at + count, to,
-                                [](BFloat16 value) { return static_cast<float>(value); });
-             });
+  for_pieces(first_column, out.size(), [&](int64_t column, int64_t done, int64_t count) {
+    const size_t at = offset(component, column);
+    float* to = out.data() + done;
+    if (dtype() == DType::kFloat32)
+      std::copy_n(panels_.values<float>().data() + at, count, to);
+    else
+      std::transform(panels_.values<BFloat16>().data() + at, panels_.values<BFloat16>().data() + at + count,
+                     to, [](BFloat16 value) { return static_cast<float>(value); });
+  });
 }
 
 void Basis::add_products(int64_t tile, const float* x, std::span<double> sums) const {
@@ -148,13 +144,13 @@ void Basis::combine(int64_t tile, std::span<const float> a, std::span<const floa
 }
 
 std::string Basis::identity(Communicator& ranks, const Workers& workers) const {
-  std::vector<uint32_t> own(static_cast<size_t>(own_chunks_.count));
+  std::vector<uint32_t> own(own_chunks_.count);
   const auto bytes = panels_.as_bytes();
-  const size_t tile_bytes = static_cast<size_t>(components_ * kTileColumns) * size_of(dtype());
+  const size_t tile_bytes = (components_ * kTileColumns) * size_of(dtype());
   workers(own_chunks_.count, [&](int64_t i) {
     const IndexRange chunk = chunks_.chunk(own_chunks_.first + i);
-    const auto first = static_cast<size_t>((chunk.first - own_columns_.first) / kTileColumns),
-               count = static_cast<size_t>((chunk.count + kTileColumns - 1) / kTileColumns);
+    const size_t first = (chunk.first - own_columns_.first) / kTileColumns,
+                 count = (chunk.count + kTileColumns - 1) / kTileColumns;
     own[i] = crc32(bytes.subspan(first * tile_bytes, count * tile_bytes));
   });
   uint64_t hash = mix_hash(static_cast<uint64_t>(components_), static_cast<uint64_t>(chunks_.columns()));

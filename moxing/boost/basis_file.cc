@@ -40,17 +40,16 @@ void write_basis(const std::string& path, const Basis& basis, Communicator& rank
   for (int rank = 0; rank < ranks.size(); ++rank) {
     const IndexRange slice = basis.chunks().columns_of(rank, ranks.size());
     for (int64_t done = 0; done < slice.count; done += kColumnsAtOnce) {
-      const auto count = static_cast<size_t>(std::min(kColumnsAtOnce, slice.count - done));
-      block.resize(static_cast<size_t>(components) * count);
+      const size_t count = std::min(kColumnsAtOnce, slice.count - done);
+      block.resize(components * count);
       if (ranks.rank() == rank)
         for (int64_t i = 0; i < components; ++i)
-          basis.read(i, slice.first + done, std::span(block).subspan(static_cast<size_t>(i) * count, count));
+          basis.read(i, slice.first + done, std::span(block).subspan(i * count, count));
       if (rank > 0) ranks.broadcast(std::as_writable_bytes(std::span(block)), rank);
       if (!file) continue;
       for (int64_t i = 0; i < components; ++i)
-        file->write_at(
-            header.size() + static_cast<uint64_t>(i * columns + slice.first + done) * sizeof(float),
-            std::as_bytes(std::span(block).subspan(static_cast<size_t>(i) * count, count)));
+        file->write_at(header.size() + (i * columns + slice.first + done) * sizeof(float),
+                       std::as_bytes(std::span(block).subspan(i * count, count)));
     }
   }
   if (file) file->publish();
@@ -61,7 +60,7 @@ Basis read_basis(const std::string& path, int64_t components, int64_t columns, C
                  const Workers& workers, DType dtype) {
   const InputFile file(path);
   const uint64_t bytes = file.bytes();
-  std::vector<std::byte> first(static_cast<size_t>(std::min<uint64_t>(bytes, 64 << 10)));
+  std::vector<std::byte> first(std::min<uint64_t>(bytes, 64 << 10));
   file.read_at(0, first);
   const data::NpyHeader header = data::parse_npy_header(first, path);
   const Shape& shape = header.type.shape;
@@ -79,13 +78,13 @@ Basis read_basis(const std::string& path, int64_t components, int64_t columns, C
     throw DataError(fmt::format("'{}' has {} bytes; {} and its header need {}", path, bytes,
                                 to_string(header.type), header.data_begin + header.type.bytes()));
   Basis basis(components, columns, ranks.rank(), ranks.size(), dtype);
-  std::vector<std::exception_ptr> errors(static_cast<size_t>(basis.own_chunks().count));
+  std::vector<std::exception_ptr> errors(basis.own_chunks().count);
   workers(basis.own_chunks().count, [&](int64_t index) {
     try {
       const IndexRange chunk = basis.chunks().chunk(basis.own_chunks().first + index);
-      std::vector<float> row(static_cast<size_t>(chunk.count));
+      std::vector<float> row(chunk.count);
       for (int64_t i = 0; i < components; ++i) {
-        file.read_at(header.data_begin + static_cast<uint64_t>(i * columns + chunk.first) * sizeof(float),
+        file.read_at(header.data_begin + (i * columns + chunk.first) * sizeof(float),
                      std::as_writable_bytes(std::span(row)));
         const auto wrong = std::ranges::find_if(row, [](float value) { return !std::isfinite(value); });
         if (wrong != row.end())

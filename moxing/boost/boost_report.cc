@@ -33,7 +33,7 @@ class BoostReportHook : public Hook {
     if (step < stage_.first_step() || rows_.empty()) return;
     const double per_epoch = session.steps_per_epoch();
     const auto epochs = [&](int64_t of) {
-      return per_epoch > 0 ? std::floor(static_cast<double>(of - stage_.first_step()) / per_epoch + 1e-9) : 0;
+      return per_epoch > 0 ? std::floor((of - stage_.first_step()) / per_epoch + 1e-9) : 0;
     };
     if (epochs(step) > epochs(step - 1) || step == session.last_step()) add_row(session);
   }

@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kWorkerColumns = 16 * kTileColumns;  // columns that a worker takes
 
 std::span<float> columns_of(std::vector<float>& all, int64_t first, int64_t count) {
-  return std::span(all).subspan(static_cast<size_t>(first), static_cast<size_t>(count));
+  return std::span(all).subspan(first, count);
 }
 
 int64_t whole_tiles(int64_t columns) { return (columns + kTileColumns - 1) / kTileColumns * kTileColumns; }
@@ -40,7 +40,7 @@ void require_options(const SearchOptions& options) {
   require(options.gamma >= 0 && options.gamma < 1, "gamma", options.gamma, "at least 0 and below 1");
   require(options.alpha >= 0 && std::isfinite(options.alpha), "alpha", options.alpha, "at least 0");
   require(options.sigma > 0 && options.sigma < 1, "sigma", options.sigma, "between 0 and 1");
-  require(options.max_search >= 1, "max_search", static_cast<double>(options.max_search), "at least 1");
+  require(options.max_search >= 1, "max_search", options.max_search, "at least 1");
 }
 
 DimReduce::DimReduce(Basis basis, const SearchOptions& options, Communicator& ranks, Workers workers)
@@ -51,23 +51,23 @@ DimReduce::DimReduce(Basis basis, const SearchOptions& options, Communicator& ra
       search_(basis_.components()) {
   require_options(options);
   identity_ = basis_.identity(ranks_, workers_);
-  counts_.accepted.assign(static_cast<size_t>(options.max_search), 0);
-  residual_.assign(static_cast<size_t>(whole_tiles(basis_.chunks().columns())), 0.0F);
+  counts_.accepted.assign(options.max_search, 0);
+  residual_.assign(whole_tiles(basis_.chunks().columns()), 0.0F);
   weights_before_ = way_ = residual_;
 }
 
 // Chunk by chunk, and the chunks' sums in their order over all ranks.
 std::vector<double> DimReduce::coordinates(const FlatArrays& gradient, float scale) const {
-  const auto k = static_cast<size_t>(basis_.components());
-  std::vector<double> own(static_cast<size_t>(basis_.own_chunks().count) * k, 0.0);
+  const size_t k = basis_.components();
+  std::vector<double> own(basis_.own_chunks().count * k, 0.0);
   workers_(basis_.own_chunks().count, [&](int64_t index) {
-    const std::span<double> sums = std::span(own).subspan(static_cast<size_t>(index) * k, k);
+    const std::span<double> sums = std::span(own).subspan(index * k, k);
     const IndexRange chunk = basis_.chunks().chunk(basis_.own_chunks().first + index);
     std::array<float, kTileColumns> g;
     for (int64_t first = chunk.first; first < chunk.end(); first += kTileColumns) {
       const int64_t count = std::min(kTileColumns, chunk.end() - first);
       g.fill(0);
-      gradient.read(first, std::span(g).first(static_cast<size_t>(count)));
+      gradient.read(first, std::span(g).first(count));
       for (float& value : g) value *= scale;
       basis_.add_products((first - basis_.own_columns().first) / kTileColumns, g.data(), sums);
     }
@@ -95,9 +95,7 @@ void DimReduce::share(std::vector<float>& columns) const {
   for (int rank = 0; rank < ranks_.size(); ++rank) {
     const IndexRange slice = basis_.chunks().columns_of(rank, ranks_.size());
     if (slice.count > 0)
-      ranks_.broadcast(std::as_writable_bytes(std::span(columns).subspan(static_cast<size_t>(slice.first),
-                                                                         static_cast<size_t>(slice.count))),
-                       rank);
+      ranks_.broadcast(std::as_writable_bytes(std::span(columns).subspan(slice.first, slice.count)), rank);
   }
 }
 
@@ -105,7 +103,7 @@ DimReduce::Outcome DimReduce::step(const FlatArrays& gradient, double gradient_s
                                    const FlatArrays& weights, FunctionRef<double()> loss_of_trial) {
   MOX_ASSERT(gradient.columns() == basis_.chunks().columns() && weights.columns() == gradient.columns(),
              "as many weights as the basis has columns");
-  const auto scale = static_cast<float>(gradient_scale);
+  const float scale = gradient_scale;
   const std::vector<double> projected = coordinates(gradient, scale);
   if (!std::ranges::all_of(projected, [](double value) { return std::isfinite(value); }))
     throw NumericError(
@@ -135,10 +133,10 @@ DimReduce::Outcome DimReduce::step(const FlatArrays& gradient, double gradient_s
       length *= options_.rho;
       each_tile(all, [&](int64_t first, int64_t count) {
         std::array<float, kTileColumns> trial;
-        const auto by = static_cast<float>(length);
+        const float by = length;
         const float *w = weights_before_.data() + first, *u = way_.data() + first;
         for (int64_t j = 0; j < kTileColumns; ++j) trial[j] = w[j] + by * u[j];
-        weights.write(first, std::span(trial).first(static_cast<size_t>(count)));
+        weights.write(first, std::span(trial).first(count));
       });
     }
     ++outcome.trials;
@@ -176,10 +174,10 @@ void DimReduce::go_outside(const FlatArrays& gradient, float scale, std::span<co
                            std::span<const float> coordinates, IndexRange tile) {
   std::array<float, kTileColumns> g, inside;
   g.fill(0);
-  gradient.read(tile.first, std::span(g).first(static_cast<size_t>(tile.count)));
+  gradient.read(tile.first, std::span(g).first(tile.count));
   basis_.combine((tile.first - basis_.own_columns().first) / kTileColumns, direction, coordinates,
                  way_.data() + tile.first, inside.data());
-  const auto gamma = static_cast<float>(options_.gamma);
+  const float gamma = options_.gamma;
   float* r = residual_.data() + tile.first;
   for (int64_t j = 0; j < kTileColumns; ++j) r[j] = gamma * r[j] + (scale * g[j] - inside[j]);
 }
@@ -197,10 +195,10 @@ void DimReduce::begin_trials(const FlatArrays& weights, IndexRange tile) {
 // The weights are those of the last trial; they stay if it `counts`, else what was before comes back. Then
 // the step outside of the subspace.
 void DimReduce::leave_trials(bool counts, const FlatArrays& weights) {
-  const auto alpha = static_cast<float>(options_.alpha);
+  const float alpha = options_.alpha;
   each_tile({0, basis_.chunks().columns()}, [&](int64_t first, int64_t count) {
     std::array<float, kTileColumns> moved;
-    const auto own = std::span(moved).first(static_cast<size_t>(count));
+    const auto own = std::span(moved).first(count);
     if (counts)
       weights.read(first, own);
     else
@@ -213,7 +211,7 @@ void DimReduce::leave_trials(bool counts, const FlatArrays& weights) {
 
 Array DimReduce::residual() const {
   const int64_t columns = basis_.chunks().columns();
-  return Array::from<float>({columns}, std::span(residual_).first(static_cast<size_t>(columns)));
+  return Array::from<float>({columns}, std::span(residual_).first(columns));
 }
 
 std::string DimReduce::save_state() const {

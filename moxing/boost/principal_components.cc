@@ -23,7 +23,7 @@ constexpr double kSmallestEigenvalue = 1e-13;
 
 // Runs body(index) on the workers; throws what the body of the lowest index threw.
 void run_all(const Workers& workers, int64_t count, FunctionRef<void(int64_t)> body) {
-  std::vector<std::exception_ptr> errors(static_cast<size_t>(count));
+  std::vector<std::exception_ptr> errors(count);
   workers(count, [&](int64_t index) {
     try {
       body(index);
@@ -36,7 +36,7 @@ void run_all(const Workers& workers, int64_t count, FunctionRef<void(int64_t)> b
 }
 
 [[noreturn]] void throw_not_finite(const ColumnSource& source, int64_t first_column, int64_t columns) {
-  std::vector<float> row(static_cast<size_t>(columns));
+  std::vector<float> row(columns);
   for (int64_t vector = 0; vector < source.vectors(); ++vector) {
     source.read(vector, first_column, row);
     for (int64_t j = 0; j < columns; ++j)
@@ -54,11 +54,11 @@ void run_all(const Workers& workers, int64_t count, FunctionRef<void(int64_t)> b
 class CentredBlock {
  public:
   explicit CentredBlock(const ColumnSource& source)
-      : source_(source), rows_(source.vectors(), kBlockColumns), read_(static_cast<size_t>(kBlockColumns)) {}
+      : source_(source), rows_(source.vectors(), kBlockColumns), read_(kBlockColumns) {}
 
   // The block of the columns from `first` on; rows are the vectors.
   auto load(int64_t first, int64_t columns) {
-    const std::span<float> values = std::span(read_).first(static_cast<size_t>(columns));
+    const std::span<float> values = std::span(read_).first(columns);
     for (int64_t vector = 0; vector < source_.vectors(); ++vector) {
       source_.read(vector, first, values);
       rows_.row(vector).head(columns) =
@@ -101,8 +101,8 @@ class BlockPool {
 Matrix gram_matrix(const ColumnSource& source, const Basis& basis, Communicator& ranks,
                    const Workers& workers, BlockPool& blocks) {
   const int64_t n = source.vectors();
-  const auto entries = static_cast<size_t>(n * n);
-  std::vector<double> own(static_cast<size_t>(basis.own_chunks().count) * entries);
+  const size_t entries = n * n;
+  std::vector<double> own(basis.own_chunks().count * entries);
   run_all(workers, basis.own_chunks().count, [&](int64_t index) {
     const IndexRange chunk = basis.chunks().chunk(basis.own_chunks().first + index);
     Matrix sum = Matrix::Zero(n, n);
@@ -113,7 +113,7 @@ Matrix gram_matrix(const ColumnSource& source, const Basis& basis, Communicator&
       if (!sum.diagonal().allFinite()) throw_not_finite(source, chunk.first + done, columns);
     }
     blocks.give_back(std::move(block));
-    std::memcpy(own.data() + static_cast<size_t>(index) * entries, sum.data(), entries * sizeof(double));
+    std::memcpy(own.data() + index * entries, sum.data(), entries * sizeof(double));
   });
   Matrix gram = Matrix::Zero(n, n);
   for (const std::vector<double>& theirs : allgather_values(ranks, own))
@@ -155,7 +155,7 @@ PrincipalComponents principal_components(const ColumnSource& source, int64_t com
     direction.cwiseAbs().maxCoeff(&largest);
     if (direction[largest] < 0) direction = -direction;
     coefficients.row(i) = direction.transpose() / std::sqrt(eigenvalues[i]);
-    result.explained_variance.push_back(eigenvalues[i] / static_cast<double>(n - 1));
+    result.explained_variance.push_back(eigenvalues[i] / (n - 1));
     result.explained_ratio.push_back(eigenvalues[i] / total);
   }
   Basis& basis = result.basis;

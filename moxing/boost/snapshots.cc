@@ -113,10 +113,10 @@ SnapshotSet::SnapshotSet(const std::string& directory, const WeightLayout& expec
   // Of this rank; all are read by some rank.
   std::vector<size_t> own;
   for (size_t i = 0; i < files_.size(); ++i)
-    if (static_cast<int>(i % static_cast<size_t>(ranks.size())) == ranks.rank()) own.push_back(i);
+    if (static_cast<int>(i % ranks.size()) == ranks.rank()) own.push_back(i);
   std::vector<std::exception_ptr> errors(own.size());
-  workers(static_cast<int64_t>(own.size()), [&](int64_t i) {
-    const auto index = static_cast<size_t>(i);
+  workers(own.size(), [&](int64_t i) {
+    const size_t index = i;
     try {
       files_[own[index]].verify();
     } catch (...) {
@@ -131,14 +131,13 @@ void SnapshotSet::read(int64_t vector, int64_t first_column, std::span<float> ou
   const auto& variables = layout_.variables();
   const auto after = std::ranges::upper_bound(variables, first_column, {}, &WeightLayout::Variable::first);
   auto index = static_cast<size_t>(after - variables.begin()) - 1;
-  for (auto left = static_cast<int64_t>(out.size()); left > 0; ++index) {
+  for (int64_t left = out.size(); left > 0; ++index) {
     const WeightLayout::Variable& variable = variables[index];
     const int64_t begin = first_column - variable.first,
                   count = std::min(left, variable.shape.elements() - begin);
     if (count > 0) {
-      files_[vector].read(index, static_cast<uint64_t>(begin) * sizeof(float),
-                          std::as_writable_bytes(out.first(static_cast<size_t>(count))));
-      out = out.subspan(static_cast<size_t>(count));
+      files_[vector].read(index, begin * sizeof(float), std::as_writable_bytes(out.first(count)));
+      out = out.subspan(count);
       first_column += count;
       left -= count;
     }

@@ -62,7 +62,7 @@ class SnapshotSet : public ColumnSource {
   SnapshotSet(const std::string& directory, const WeightLayout& expected, Communicator& ranks,
               const Workers& workers);
 
-  int64_t vectors() const override { return static_cast<int64_t>(files_.size()); }
+  int64_t vectors() const override { return files_.size(); }
   int64_t columns() const override { return layout_.columns(); }
   void read(int64_t vector, int64_t first_column, std::span<float> out) const override;
   std::string describe(int64_t vector, int64_t column) const override;

@@ -90,8 +90,7 @@ void StageTwo::prepare(WeightLayout layout, const Start& start) {
           "least {}: "
           "write them more often (snapshots.every_n_steps), keep more, or lower dim_reduce.n_components",
           expected, first_step_, options_.n_components, needed));
-  } else if (const auto found = static_cast<int64_t>(list_snapshots(snapshots_path_).size());
-             found < needed) {
+  } else if (const int64_t found = list_snapshots(snapshots_path_).size(); found < needed) {
     throw FailedPrecondition(fmt::format("'{}' holds {} snapshots, and {} components need at least {}",
                                          snapshots_path_, found, options_.n_components, needed));
   }
@@ -138,7 +137,7 @@ void StageTwo::step(std::span<const std::string> variables, std::span<const std:
                     FunctionRef<double()> loss_now) {
   std::vector<std::span<float>> gradient, weights;
   for (const WeightLayout::Variable& variable : layout_.variables()) {
-    const auto at = static_cast<size_t>(std::ranges::find(variables, variable.name) - variables.begin());
+    const size_t at = std::ranges::find(variables, variable.name) - variables.begin();
     MOX_ASSERT(at < variables.size(), "a gradient for each variable");
     gradient.push_back(gradients[at]);
     weights.push_back(values[at]);

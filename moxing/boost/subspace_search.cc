@@ -18,14 +18,12 @@ Eigen::Map<const Eigen::VectorXd> as_vector(std::span<const double> values) {
 }  // namespace
 
 SubspaceSearch::SubspaceSearch(int64_t dimensions)
-    : b_(static_cast<size_t>(dimensions * dimensions)),
-      s_(static_cast<size_t>(dimensions)),
-      direction_(static_cast<size_t>(dimensions)) {
+    : b_(dimensions * dimensions), s_(dimensions), direction_(dimensions) {
   Eigen::Map<SquareMatrix>(b_.data(), dimensions, dimensions).setIdentity();
 }
 
 void SubspaceSearch::update(std::span<const double> gradient) {
-  const auto k = static_cast<Eigen::Index>(s_.size());
+  const Eigen::Index k = s_.size();
   const auto s = as_vector(s_);
   const Eigen::VectorXd y = as_vector(gradient) - as_vector(last_gradient_);
   const double curvature = y.dot(s);
@@ -40,7 +38,7 @@ const std::vector<double>& SubspaceSearch::begin(std::span<const double> gradien
   b_before_ = b_;
   last_gradient_before_ = last_gradient_;
   if (!last_gradient_.empty()) update(gradient);
-  const auto k = static_cast<Eigen::Index>(s_.size());
+  const Eigen::Index k = s_.size();
   Eigen::Map<Eigen::VectorXd> direction(direction_.data(), k);
   direction = -(Eigen::Map<const SquareMatrix>(b_.data(), k, k) * as_vector(gradient));
   slope_ = direction.dot(as_vector(gradient));

@@ -19,7 +19,7 @@ class SubspaceSearch {
  public:
   explicit SubspaceSearch(int64_t dimensions);
 
-  int64_t dimensions() const { return static_cast<int64_t>(s_.size()); }
+  int64_t dimensions() const { return s_.size(); }
 
   // Begins a step with the gradient's coordinates; returns the direction d = -B g.
   const std::vector<double>& begin(std::span<const double> gradient);

@@ -47,15 +47,15 @@ std::string WeightLayout::difference(const WeightLayout& other) const {
 
 FlatArrays::FlatArrays(std::vector<std::span<float>> parts) : parts_(std::move(parts)) {
   int64_t end = 0;
-  for (const std::span<float> part : parts_) ends_.push_back(end += static_cast<int64_t>(part.size()));
+  for (const std::span<float> part : parts_) ends_.push_back(end += part.size());
 }
 
 template <typename Visit>
 void FlatArrays::visit(int64_t first, int64_t count, Visit each) const {
-  auto part = static_cast<size_t>(std::ranges::upper_bound(ends_, first) - ends_.begin());
+  size_t part = std::ranges::upper_bound(ends_, first) - ends_.begin();
   for (int64_t done = 0; done < count; ++part) {
     MOX_ASSERT(part < parts_.size(), "columns that there are");
-    const auto size = static_cast<int64_t>(parts_[part].size());
+    const int64_t size = parts_[part].size();
     const int64_t begin = first + done - (ends_[part] - size), length = std::min(size - begin, count - done);
     each(parts_[part].data() + begin, done, length);
     done += length;
@@ -63,12 +63,12 @@ void FlatArrays::visit(int64_t first, int64_t count, Visit each) const {
 }
 
 void FlatArrays::read(int64_t first, std::span<float> out) const {
-  visit(first, static_cast<int64_t>(out.size()),
+  visit(first, out.size(),
         [&](const float* part, int64_t at, int64_t length) { std::copy_n(part, length, out.begin() + at); });
 }
 
 void FlatArrays::write(int64_t first, std::span<const float> values) const {
-  visit(first, static_cast<int64_t>(values.size()),
+  visit(first, values.size(),
         [&](float* part, int64_t at, int64_t length) { std::copy_n(values.begin() + at, length, part); });
 }
 

@@ -124,7 +124,7 @@ SafetensorsFile read_safetensors(const std::string& path) {
 
 SafetensorsFile parse_safetensors(std::span<const std::byte> content, const std::string& path) {
   const auto read_at = [&](uint64_t offset, std::span<std::byte> out) {
-    std::copy_n(content.begin() + static_cast<ptrdiff_t>(offset), out.size(), out.begin());
+    std::copy_n(content.begin() + offset, out.size(), out.begin());
   };
   return read_from(content.size(), read_at, path);
 }

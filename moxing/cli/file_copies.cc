@@ -45,17 +45,14 @@ class ProgressLine {
   }
   void operator()(const file::CopyProgress& now) const {
     if (!shows_) return;
-    const double seconds = seconds_since_begin(begin_),
-                 rate = static_cast<double>(now.bytes) / std::max(seconds, 1e-3);
-    const double share =
-        now.bytes_total ? static_cast<double>(now.bytes) / static_cast<double>(now.bytes_total) : 1;
+    const double seconds = seconds_since_begin(begin_), rate = now.bytes / std::max(seconds, 1e-3);
+    const double share = now.bytes_total ? static_cast<double>(now.bytes) / now.bytes_total : 1;
     constexpr int kWidth = 24;
     const int filled = static_cast<int>(share * kWidth);
     fmt::print(stderr, "\r\x1b[K{:3.0f}% [{:<{}}] {}/{} files  {} of {}  {}/s  ETA {}", 100 * share,
-               std::string(static_cast<size_t>(filled), '#'), kWidth, now.files, now.files_total,
-               bytes_text(static_cast<double>(now.bytes)), bytes_text(static_cast<double>(now.bytes_total)),
-               bytes_text(rate),
-               format_duration(rate > 0 ? static_cast<double>(now.bytes_total - now.bytes) / rate : -1));
+               std::string(filled, '#'), kWidth, now.files, now.files_total, bytes_text(now.bytes),
+               bytes_text(now.bytes_total), bytes_text(rate),
+               format_duration(rate > 0 ? (now.bytes_total - now.bytes) / rate : -1));
     std::fflush(stderr);
   }
 
@@ -110,12 +107,10 @@ void print_report(const Wanted& wanted, const file::CopyReport& report, double s
                                         {"seconds", seconds}};
     fmt::print("{}\n", object.dump());
   } else if (!wanted.quiet) {
-    fmt::print("{} files, {} in {} ({}/s)", report.files, bytes_text(static_cast<double>(report.bytes)),
-               format_duration(seconds),
-               bytes_text(static_cast<double>(report.sent_bytes) / std::max(seconds, 1e-3)));
+    fmt::print("{} files, {} in {} ({}/s)", report.files, bytes_text(report.bytes), format_duration(seconds),
+               bytes_text(report.sent_bytes / std::max(seconds, 1e-3)));
     if (report.same_files) fmt::print("; {} were there", report.same_files);
-    if (report.continued_bytes)
-      fmt::print("; {} had arrived before", bytes_text(static_cast<double>(report.continued_bytes)));
+    if (report.continued_bytes) fmt::print("; {} had arrived before", bytes_text(report.continued_bytes));
     if (report.unchecked)
       fmt::print("; {} checked by size alone, as the store gives no checksum", report.unchecked);
     if (removed) fmt::print("; {} removed", removed);

@@ -15,14 +15,12 @@ constexpr double kSmallestPlain = 1e-3;  // and below this
 
 std::string format_bytes(int64_t bytes) {
   constexpr double kMebibyte = 1024.0 * 1024.0;
-  const double mebibytes = static_cast<double>(bytes) / kMebibyte;
+  const double mebibytes = bytes / kMebibyte;
   return mebibytes < 10 * 1024 ? fmt::format("{:.0f} MiB", mebibytes)
                                : fmt::format("{:.1f} GiB", mebibytes / 1024);
 }
 
-double per_second(int64_t count, double seconds) {
-  return seconds > 0 ? static_cast<double>(count) / seconds : 0;
-}
+double per_second(int64_t count, double seconds) { return seconds > 0 ? count / seconds : 0; }
 
 std::string format_share(std::string_view name, double seconds, double total) {
   const double percent = total > 0 ? 100 * seconds / total : 0;
@@ -60,8 +58,7 @@ std::string format_progress_line(const Progress& progress, int columns) {
   std::string line;
   if (progress.max_global_step > 0) {
     // Rounded down: 100% means that the last step is done.
-    const double share =
-        static_cast<double>(progress.global_step) / static_cast<double>(progress.max_global_step);
+    const double share = static_cast<double>(progress.global_step) / progress.max_global_step;
     line = fmt::format("{:3.0f}%  step {}/{}", std::floor(100 * std::clamp(share, 0.0, 1.0)),
                        progress.global_step, progress.max_global_step);
   } else {
@@ -128,7 +125,7 @@ std::string format_summary(const RunSummary& summary) {
 int64_t peak_memory_bytes() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<int64_t>(usage.ru_maxrss) * 1024;  // Linux counts in KiB
+  return usage.ru_maxrss * 1024;  // Linux counts in KiB
 }
 
 }  // namespace mox

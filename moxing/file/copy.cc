@@ -63,8 +63,7 @@ CopyReport end_of(CopyRun& run) {
   std::string text =
       fmt::format("{}{} of {} files ({} bytes) have arrived; missing {}:\n  {}",
                   run.options.stop.stop_requested() ? "cancelled: " : "", report.files, run.files_found(),
-                  report.bytes, missing.size(),
-                  fmt::join(missing.begin(), missing.begin() + static_cast<std::ptrdiff_t>(shown), "\n  "));
+                  report.bytes, missing.size(), fmt::join(missing.begin(), missing.begin() + shown, "\n  "));
   if (missing.size() > shown) text += fmt::format("\n  and {} more", missing.size() - shown);
   if (run.options.stop.stop_requested()) throw s3::Cancelled(text + "\nthe same command goes on from here");
   throw IoError(text + "\nthe same command tries these again");

@@ -55,11 +55,10 @@ class File::Implementation {
     if (size < 0) size = std::numeric_limits<int64_t>::max();
     std::string content = buffered(size);
     // What a caller wants is not a reason to take so much memory: bytes_ looks at what there is.
-    if (static_cast<int64_t>(content.size()) < size) {
-      content += bytes_->read_at(position_ + static_cast<int64_t>(content.size()),
-                                 size - static_cast<int64_t>(content.size()));
+    if (std::ssize(content) < size) {
+      content += bytes_->read_at(position_ + content.size(), size - content.size());
     }
-    position_ += static_cast<int64_t>(content.size());
+    position_ += content.size();
     return content;
   }
 
@@ -76,7 +75,7 @@ class File::Implementation {
       }
       const size_t end = piece.find('\n');
       if (end != std::string::npos) piece.resize(end + 1);
-      position_ += static_cast<int64_t>(piece.size());
+      position_ += piece.size();
       line += piece;
       if (end != std::string::npos) return true;
     }
@@ -123,10 +122,10 @@ class File::Implementation {
 
   // Of what was read ahead, the bytes from the position on, at most `most`.
   std::string buffered(int64_t most) const {
-    const int64_t end = buffer_begin_ + static_cast<int64_t>(buffer_.size());
+    const int64_t end = buffer_begin_ + buffer_.size();
     if (position_ < buffer_begin_ || position_ >= end) return "";
-    const auto piece = static_cast<size_t>(std::min(most, end - position_));
-    return buffer_.substr(static_cast<size_t>(position_ - buffer_begin_), piece);
+    const size_t piece = std::min(most, end - position_);
+    return buffer_.substr(position_ - buffer_begin_, piece);
   }
 
   const std::string url_;

@@ -175,14 +175,14 @@ CifarBatch read_cifar(const std::string& directory, int classes, std::string_vie
         const auto bytes = std::as_bytes(std::span(content.data(), content.size()));
         parts.push_back(version.suffix.empty() ? parse_cifar_python(bytes, classes, path)
                                                : parse_cifar_binary(bytes, classes, path));
-        samples += static_cast<size_t>(parts.back().labels.elements());
+        samples += parts.back().labels.elements();
       }
       CifarBatch all = empty_batch(samples);
       size_t done = 0;
       for (const CifarBatch& part : parts) {
         std::memcpy(all.images.data() + done * kImage, part.images.data(), part.images.bytes());
         std::memcpy(all.labels.data() + done * sizeof(int32_t), part.labels.data(), part.labels.bytes());
-        done += static_cast<size_t>(part.labels.elements());
+        done += part.labels.elements();
       }
       return all;
     }

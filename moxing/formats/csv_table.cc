@@ -138,7 +138,7 @@ std::string header_advice(const std::vector<std::string>& columns) {
 
 size_t CsvTable::column(std::string_view name) const {
   const auto found = std::find(columns().begin(), columns().end(), name);
-  if (found != columns().end()) return static_cast<size_t>(found - columns().begin());
+  if (found != columns().end()) return found - columns().begin();
   const std::string nearest = mox::internal::nearest_name(name, columns());
   throw NotFound(fmt::format("'{}' has no column '{}'{}; it has {}{}", path(), name,
                              nearest.empty() ? "" : fmt::format(": is '{}' meant?", nearest),

@@ -130,7 +130,7 @@ void to_native_order(Array& array) {
 void scale(const uint8_t* values, size_t count, float* out) {
   constexpr float kReciprocal = 1.0f / 255.0f;
   for (size_t i = 0; i < count; ++i) {
-    const float value = static_cast<float>(values[i]);
+    const float value = values[i];
     const float quotient = value * kReciprocal;
     out[i] = std::fma(std::fma(-quotient, 255.0f, value), kReciprocal, quotient);
   }
@@ -153,13 +153,13 @@ class IdxSource : public RandomAccessSource {
   const std::vector<TensorType>& signature() const override { return signature_; }
 
   void read(int64_t index, const SampleContext&, std::span<std::byte* const> components) const override {
-    const size_t pixels = static_cast<size_t>(pixels_);
+    const size_t pixels = pixels_;
     if (raw_) {
       if (pixels != 0) std::memcpy(components[0], image(index), pixels);
     } else {
       scale(image(index), pixels, reinterpret_cast<float*>(components[0]));
     }
-    std::memcpy(components[1], &labels_.values<int32_t>()[static_cast<size_t>(index)], sizeof(int32_t));
+    std::memcpy(components[1], &labels_.values<int32_t>()[index], sizeof(int32_t));
   }
 
   void will_read(int64_t index) const override {

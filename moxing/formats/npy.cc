@@ -29,7 +29,7 @@ uint64_t stored_number(const std::byte* from, size_t bytes, bool big_endian) {
 }
 
 float half_to_float(uint64_t half) {
-  const int exponent = static_cast<int>(half >> 10 & 0x1f);
+  const int exponent = half >> 10 & 0x1f;
   const float mantissa = half & 0x3ff;
   const float magnitude = exponent == 0    ? std::ldexp(mantissa, -24)
                           : exponent == 31 ? (mantissa == 0 ? std::numeric_limits<float>::infinity()
@@ -63,7 +63,7 @@ class NpyConversion {
         step_(header.type.shape.rank(), 1) {
     const Shape& shape = header.type.shape;
     for (size_t axis = step_.size(); axis-- > 1;)
-      step_[axis - 1] = step_[axis] * static_cast<size_t>(shape[static_cast<int>(axis)]);
+      step_[axis - 1] = step_[axis] * shape[static_cast<int>(axis)];
   }
 
   void take(std::span<const std::byte> values) {  // whole ones
@@ -135,7 +135,7 @@ Array read_array(ByteStream& content, const std::string& name) {
   const TensorType& type = header.type;
   const NpyPlace place{name, header.data_begin};
   const uint64_t bytes = file_bytes - header.data_begin, count = type.shape.elements();
-  const size_t value_bytes = header.stored == "?" ? 1 : static_cast<size_t>(header.stored[1] - '0');
+  const size_t value_bytes = header.stored == "?" ? 1 : header.stored[1] - '0';
   if (bytes / value_bytes != count || bytes % value_bytes != 0)
     place.fail(header.data_begin, fmt::format("{} needs {} bytes after the header, {} are given",
                                               to_string(type), count * value_bytes, bytes));
@@ -157,7 +157,7 @@ Array read_array(ByteStream& content, const std::string& name) {
     if (are_bools) place.require_bools(values, done);
     conversion.take(values);
     done += whole;
-    block.erase(block.begin(), block.begin() + static_cast<ptrdiff_t>(whole));
+    block.erase(block.begin(), block.begin() + whole);
     constexpr uint64_t kBlock = uint64_t{1} << 20;
     const size_t kept = block.size();
     block.resize(kept + std::min(kBlock, content.left()));

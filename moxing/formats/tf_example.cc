@@ -87,14 +87,14 @@ class FeatureReader {
   }
 
   void require_count(size_t given, std::string_view unit) const {
-    const auto expected = static_cast<size_t>(spec_.shape.elements());
+    const size_t expected = spec_.shape.elements();
     if (given != expected)
       fail(fmt::format("has {} {}; the shape {} takes {}", given, unit, to_string(spec_.shape), expected));
   }
 
   template <typename List, typename T>
   void copy(const List& values, T* out) const {
-    require_count(static_cast<size_t>(values.size()), "values");
+    require_count(values.size(), "values");
     std::transform(values.begin(), values.end(), out, [](auto value) { return static_cast<T>(value); });
   }
 
@@ -106,7 +106,7 @@ class FeatureReader {
   }
 
   void fill(double value, std::byte* out) const {
-    const auto count = static_cast<size_t>(spec_.shape.elements());
+    const size_t count = spec_.shape.elements();
     switch (spec_.dtype) {
       case DType::kFloat32:
         std::fill_n(reinterpret_cast<float*>(out), count, static_cast<float>(value));

@@ -45,7 +45,7 @@ void read_at(int descriptor, const std::string& path, uint64_t offset, std::span
                       "since it was opened",
                       path, offset, out.size()));
     out = out.subspan(got);
-    offset += static_cast<uint64_t>(got);
+    offset += got;
   }
 }
 
@@ -67,7 +67,7 @@ struct OpenedRecords {
 
   void read(const std::string& path, uint64_t offset, std::span<std::byte> out) const {
     if (object)
-      object->read(static_cast<int64_t>(offset), out);
+      object->read(offset, out);
     else
       read_at(descriptor.get(), path, offset, out);
   }
@@ -260,7 +260,7 @@ std::span<const std::byte> TfRecordFiles::read(int64_t index, RecordBuffer* buff
   const std::string& path = paths_[at.file];
   const auto framed = buffer->take(at.end - at.begin);
   if (const auto& object = objects_[at.file]) {
-    object->read(static_cast<int64_t>(at.begin), framed);
+    object->read(at.begin, framed);
   } else if (descriptors_.empty()) {
     const FileDescriptor file = open_regular_file(path);
     read_at(file.get(), path, at.begin, framed);
@@ -281,8 +281,7 @@ std::span<const std::byte> TfRecordFiles::read(int64_t index, RecordBuffer* buff
 
 void TfRecordFiles::will_read(int64_t index) const {
   const Place at = place(index);
-  if (const auto& object = objects_[at.file])
-    return object->will_read(static_cast<int64_t>(at.begin), static_cast<int64_t>(at.end - at.begin));
+  if (const auto& object = objects_[at.file]) return object->will_read(at.begin, at.end - at.begin);
   if (descriptors_.empty()) return;
   ::posix_fadvise(descriptors_[at.file], at.begin, at.end - at.begin, POSIX_FADV_WILLNEED);
 }

@@ -46,7 +46,7 @@ bool IntervalClock::time_is_up() const {
 
 int64_t completed_epochs(int64_t steps, double steps_per_epoch) {
   // A pass whose end lies within a step ends with it.
-  return static_cast<int64_t>(std::floor(static_cast<double>(steps) / steps_per_epoch + 1e-9));
+  return static_cast<int64_t>(std::floor(steps / steps_per_epoch + 1e-9));
 }
 
 }  // namespace mox

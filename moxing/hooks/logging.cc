@@ -53,8 +53,8 @@ class LoggingHook : public TrainingHook {
   void measure() {
     const auto now = Clock::now();
     const double seconds = std::chrono::duration<double>(now - mark_).count();
-    steps_per_second_ = static_cast<double>(steps_) / seconds;
-    samples_per_second_ = static_cast<double>(samples_) / seconds;
+    steps_per_second_ = steps_ / seconds;
+    samples_per_second_ = samples_ / seconds;
     mark_ = now;
     steps_ = samples_ = 0;
   }

@@ -40,7 +40,7 @@ class MetricsFileHook : public TrainingHook {
     const double seconds = std::chrono::duration<double>(now - mark_).count();
     nlohmann::ordered_json line;
     line[kStepField] = session.global_step();
-    line[kSpeedField] = static_cast<double>(samples_) / seconds;
+    line[kSpeedField] = samples_ / seconds;
     line[kLearningRateField] = learning_rate_;
     for (const std::string& name : session.log_names()) line[name] = result.number(name);
     write(line);

@@ -22,8 +22,7 @@ class StepTimerHook : public TrainingHook {
     if (++steps_ < every_n_steps_) return;
     const auto now = Clock::now();
     const double seconds = std::chrono::duration<double>(now - mark_).count();
-    report_(static_cast<double>(steps_) / seconds, static_cast<double>(samples_) / seconds,
-            session.global_step());
+    report_(steps_ / seconds, samples_ / seconds, session.global_step());
     mark_ = now;
     steps_ = samples_ = 0;
   }

@@ -116,10 +116,8 @@ class ImageReader::Implementation {
   }
 
  private:
-  size_t plane_pixels() const {
-    return static_cast<size_t>(recipe_.height) * static_cast<size_t>(recipe_.width);
-  }
-  size_t values() const { return static_cast<size_t>(recipe_.channels) * plane_pixels(); }
+  size_t plane_pixels() const { return static_cast<size_t>(recipe_.height) * recipe_.width; }
+  size_t values() const { return recipe_.channels * plane_pixels(); }
 
   // resample(rows): gives the resampler its input, and `rows` as where its output goes.
   template <typename Value, typename Resample>
@@ -156,11 +154,10 @@ class ImageReader::Implementation {
       for (size_t c = 0; c < static_cast<size_t>(recipe_.channels); ++c)  // black around it
         std::fill_n(out + c * plane_pixels(), plane_pixels(), static_cast<Value>(offset[c]));
     const size_t stride = recipe_.width;
-    Value* const first = out + static_cast<size_t>(plan.y) * stride + static_cast<size_t>(plan.x);
+    Value* const first = out + plan.y * stride + plan.x;
     if (recipe_.channels == 1) {
       resample([&](int y, const uint8_t* const* planes) {
-        internal::row_to_grey(planes, output.width, scale[0], offset[0],
-                              first + static_cast<size_t>(y) * stride);
+        internal::row_to_grey(planes, output.width, scale[0], offset[0], first + y * stride);
       });
       return;
     }
@@ -175,16 +172,15 @@ class ImageReader::Implementation {
   // The square's centre lies in the image; what of it lies outside is cut off.
   template <typename Value>
   void cut_out(const RandomStream& random, Value* out) const {
-    const int x = static_cast<int>(random.below(internal::kCutOutXPosition, recipe_.width));
-    const int y = static_cast<int>(random.below(internal::kCutOutYPosition, recipe_.height));
+    const int x = random.below(internal::kCutOutXPosition, recipe_.width);
+    const int y = random.below(internal::kCutOutYPosition, recipe_.height);
     const int left = std::max(0, x - recipe_.cut_out / 2), top = std::max(0, y - recipe_.cut_out / 2);
     const int right = std::min(recipe_.width, x - recipe_.cut_out / 2 + recipe_.cut_out);
     const int bottom = std::min(recipe_.height, y - recipe_.cut_out / 2 + recipe_.cut_out);
     for (int c = 0; c < recipe_.channels; ++c)
       for (int row = top; row < bottom; ++row)
-        std::fill(out + static_cast<size_t>(c) * plane_pixels() + row * recipe_.width + left,
-                  out + static_cast<size_t>(c) * plane_pixels() + row * recipe_.width + right,
-                  static_cast<Value>(0.0f));
+        std::fill(out + c * plane_pixels() + row * recipe_.width + left,
+                  out + c * plane_pixels() + row * recipe_.width + right, static_cast<Value>(0.0f));
   }
 
   Augmentation recipe_;

@@ -150,7 +150,7 @@ class Resampler::Implementation {
     internal::NumberRow<Value> row{};
     row.streamed = out.past_caches;
     for (size_t c = 0; c < kPlanes; ++c) {
-      row.planes[c] = out.planes[c] + static_cast<size_t>(y) * out.stride;
+      row.planes[c] = out.planes[c] + y * out.stride;
       row.scale[c] = out.scale[c];
       row.offset[c] = out.offset[c];
       if (reinterpret_cast<uintptr_t>(row.planes[c]) % 64 != 0) row.streamed = false;

@@ -50,7 +50,7 @@ void append_images_below(const std::string& directory, std::vector<std::string>&
   for (const std::string& name : listing.images) paths.push_back((fs::path(directory) / name).string());
   for (const std::string& name : listing.directories)
     append_images_below((fs::path(directory) / name).string(), paths, left_out);
-  left_out += static_cast<int64_t>(listing.others.size());
+  left_out += listing.others.size();
 }
 
 std::vector<std::string> images_of_list(const std::string& list) {

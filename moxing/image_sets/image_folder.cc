@@ -77,7 +77,7 @@ class FolderImages : public FilesOfImages {
     std::vector<int64_t> sizes;
     for (const int32_t label : labels_) {
       sizes.resize(std::max(sizes.size(), static_cast<size_t>(label) + 1));
-      ++sizes[static_cast<size_t>(label)];
+      ++sizes[label];
     }
     return sizes;
   }

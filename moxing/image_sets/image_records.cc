@@ -65,7 +65,7 @@ class RecordImages : public internal::EncodedImages {
           "{}: the label {} is out of range: expected {} to {}. label_offset (data.label_offset of the image "
           "classifier) is subtracted from labels: it is {} now; 1 is for labels that begin at 1",
           files_->locate(index), given, label_offset_, label_offset_ + most, label_offset_));
-    const auto value = static_cast<int32_t>(given - label_offset_);
+    const int32_t value = given - label_offset_;
     std::memcpy(label, &value, sizeof value);
     buffer->encoded = std::move(*encoded->second.mutable_bytes_list()->mutable_value(0));
     return std::as_bytes(std::span(buffer->encoded.data(), buffer->encoded.size()));
@@ -111,8 +111,7 @@ Dataset image_classification_tfrecord(const std::string& patterns, const ImageRe
   const auto paths = match_files(patterns);
   int64_t classes = options.num_classes;
   const auto names = std::filesystem::path(paths.front()).parent_path() / "labels.txt";
-  if (classes == 0 && file::exists(names.string()))
-    classes = static_cast<int64_t>(read_label_names(names.string()).size());
+  if (classes == 0 && file::exists(names.string())) classes = read_label_names(names.string()).size();
   TfRecordOptions records = options.records;
   if (file::is_remote(paths.front()) && records.index_directory.empty())
     records.index_directory = mox::internal::local_places() + "/index";
@@ -140,7 +139,7 @@ std::string serialize_image_record(const ImageRecord& record) {
 std::vector<std::string> convert_image_folder(const ImageClassificationRaw& folder, const std::string& prefix,
                                               const ConvertOptions& options) {
   constexpr int kMostShards = 99999;
-  const auto total = static_cast<int64_t>(folder.files().size());
+  const int64_t total = folder.files().size();
   if (options.shards < 1 || options.shards > kMostShards || options.shards > total)
     throw InvalidArgument(fmt::format("shards must be 1 to {} and not more than the {} images, it is {}",
                                       kMostShards, total, options.shards));
@@ -149,14 +148,14 @@ std::vector<std::string> convert_image_folder(const ImageClassificationRaw& fold
   const std::string list = (parent / "labels.txt").string();
   const std::vector<std::string> names = is_there(list) ? read_label_names(list) : folder.label_names();
   const std::vector<int64_t> labels = numbers_in(names, folder, list);
-  const Permutation order(static_cast<uint64_t>(total), options.seed, stable_hash("convert"));
+  const Permutation order(total, options.seed, stable_hash("convert"));
   std::vector<std::string> paths;
   int64_t done = 0;
   for (int shard = 0; shard < options.shards; ++shard) {
     paths.push_back(fmt::format("{}-{:05}-of-{:05}", prefix, shard, options.shards));
     TfRecordWriter writer(paths.back());
     for (int64_t position = shard; position < total; position += options.shards) {
-      const ImageFile& file = folder.files()[order(static_cast<uint64_t>(position))];
+      const ImageFile& file = folder.files()[order(position)];
       const std::string path = (std::filesystem::path(folder.directory()) / file.path).string();
       const std::string record = serialize_image_record({.encoded = read_file(path),
                                                          .class_name = folder.label_names()[file.label],

@@ -58,8 +58,8 @@ void mix(const MixUpOptions& options, const SampleContext& context, const Elemen
     const size_t partner = (i + distance) % count;
     mix_values(images.data() + i * size, images.data() + partner * size, share, size,
                mixed.data() + i * size);
-    targets[i * classes + static_cast<size_t>(labels[i])] += share;
-    targets[i * classes + static_cast<size_t>(labels[partner])] += 1 - share;
+    targets[i * classes + labels[i]] += share;
+    targets[i * classes + labels[partner]] += 1 - share;
   }
 }
 

@@ -24,12 +24,12 @@ MachineMemory machine_memory_of_job() {
 }
 
 std::shared_ptr<MemoryBudget> data_memory_of_rank(int64_t data_memory_mb, const MachineMemory& memory) {
-  const auto ranks = static_cast<size_t>(memory.ranks);
+  const size_t ranks = memory.ranks;
   if (data_memory_mb > 0)
     return std::make_shared<MemoryBudget>(
         (static_cast<size_t>(data_memory_mb) << 20) / ranks,
         fmt::format("{} is {} for this machine{}", kOption, data_memory_mb, among(memory.ranks)), kOption);
-  const size_t of_machine = memory.bytes / 4 / static_cast<size_t>(memory.ranks_of_kernel);
+  const size_t of_machine = memory.bytes / 4 / memory.ranks_of_kernel;
   const size_t of_group = memory.limit.value_or(memory.bytes) / 4 / ranks;
   const bool group_decides = memory.limit && of_group < of_machine;
   return std::make_shared<MemoryBudget>(

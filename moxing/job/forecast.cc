@@ -33,10 +33,10 @@ constexpr int kLatenciesOfASum = 6;
 constexpr double kNotable = 0.02;
 
 double quantile(const std::vector<double>& quantiles, double share) {
-  const double place = share * static_cast<double>(quantiles.size() - 1);
+  const double place = share * (quantiles.size() - 1);
   const auto below = std::min(static_cast<size_t>(place), quantiles.size() - 1);
   const size_t above = std::min(below + 1, quantiles.size() - 1);
-  return quantiles[below] + (place - static_cast<double>(below)) * (quantiles[above] - quantiles[below]);
+  return quantiles[below] + (place - below) * (quantiles[above] - quantiles[below]);
 }
 
 struct SimulatedStep {
@@ -59,11 +59,10 @@ SimulatedStep simulate(const StepProfile& profile, int nodes, const ForecastLink
     for (const ProfiledBucket& bucket : profile.buckets) {
       const double ready = bucket.ready_s * slowness;
       if (ready > computed) pass(ready - computed, ready - computed);
-      const double bytes = 2.0 * (nodes - 1) / nodes * static_cast<double>(bucket.bytes);
+      const double bytes = 2.0 * (nodes - 1) / nodes * bucket.bytes;
       const auto elements = bucket.bytes / static_cast<int64_t>(sizeof(float));
-      const double working =
-          bytes * work.seconds_per_byte +
-          static_cast<double>(internal::bucket_messages(elements, nodes)) * work.seconds_per_message;
+      const double working = bytes * work.seconds_per_byte +
+                             internal::bucket_messages(elements, nodes) * work.seconds_per_message;
       const double sending = std::max(bytes * 8 / (link.bits_per_second * link.efficiency), working);
       pass(sending, work.shares_cores ? sending - working : sending);
       step.finished_s = std::max(step.finished_s, now + link.latency_s * kLatenciesOfASum);

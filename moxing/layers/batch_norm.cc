@@ -67,8 +67,7 @@ Tensor batch_norm(const Tensor& x, ModeKeys mode, const BatchNormOptions& option
   } else {
     result = mox::batch_norm(x, scale, offset, {.epsilon = options.epsilon});
     unbiased = result.variance *
-               (values > 1 ? static_cast<float>(static_cast<double>(values) / static_cast<double>(values - 1))
-                           : 1.0f);
+               (values > 1 ? static_cast<float>(static_cast<double>(values) / (values - 1)) : 1.0f);
   }
   // A layer that is shared by several uses counts them in turn.
   Graph& graph = current_graph("batch_norm");

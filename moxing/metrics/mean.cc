@@ -17,7 +17,7 @@ Metric mean(const Tensor& values, const MeanOptions& options, SourceLocation whe
               [](const Sample& sample, State& state) {
                 const auto row = sample.values[0];
                 for (const double value : row) state.sum(0).add_product(sample.weight, value);
-                state.sum(1).add_product(sample.weight, static_cast<double>(row.size()));
+                state.sum(1).add_product(sample.weight, row.size());
               },
           .result = [](const State& state) { return state.sum(0).value() / state.sum(1).value(); }};
 }

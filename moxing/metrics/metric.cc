@@ -78,7 +78,7 @@ void add_batch(const Metric& metric, std::span<const Array> inputs, const Array&
       if (sample.weight == 0) continue;
     }
     for (size_t i = 0; i < inputs.size(); ++i) {
-      const size_t length = numbers[i].size() / static_cast<size_t>(samples);
+      const size_t length = numbers[i].size() / samples;
       sample.values[i] = std::span<const double>(numbers[i]).subspan(at * length, length);
     }
     try {

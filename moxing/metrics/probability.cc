@@ -66,7 +66,7 @@ Metric probability_metric(const char* name, double (*of_sample)(const DecisionPr
 
 // Bin b is (b / bins, (b + 1) / bins]; 0 goes into the first.
 size_t bin_of(double confidence, int64_t bins) {
-  const double position = std::ceil(confidence * static_cast<double>(bins)) - 1;
+  const double position = std::ceil(confidence * bins) - 1;
   return std::clamp(position, 0.0, static_cast<double>(bins - 1));
 }
 

@@ -88,7 +88,7 @@ class Curves {
 
   // The sums of curve c begin at c (2 bins + 1): negatives and positives of each bin, then scores that are
   // NaN.
-  size_t first_sum(size_t curve) const { return curve * (2 * static_cast<size_t>(bins_) + 1); }
+  size_t first_sum(size_t curve) const { return curve * (2 * bins_ + 1); }
 
   void add_to_bins(const Sample& sample, double weight, State& state) const {
     for (size_t curve = 0; curve < count(); ++curve) {
@@ -101,9 +101,8 @@ class Curves {
         throw InvalidArgument(fmt::format(
             "the score is {}, outside of [0, 1], which the bins cut; give a probability, or take bins = 0",
             score));
-      const auto bin = std::min(static_cast<int64_t>(score * static_cast<double>(bins_)), bins_ - 1);
-      state.sum(first_sum(curve) + 2 * static_cast<size_t>(bin) + (positive(sample, curve) ? 1 : 0))
-          .add(weight);
+      const auto bin = std::min(static_cast<int64_t>(score * bins_), bins_ - 1);
+      state.sum(first_sum(curve) + 2 * bin + (positive(sample, curve) ? 1 : 0)).add(weight);
     }
   }
 

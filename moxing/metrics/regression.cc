@@ -58,7 +58,7 @@ Metric mean_absolute_error(const Tensor& predictions, const Tensor& labels, cons
   metric.add = [](const Sample& sample, State& state) {
     const auto p = sample.values[0], y = sample.values[1];
     for (size_t i = 0; i < p.size(); ++i) state.sum(0).add_product(sample.weight, std::abs(p[i] - y[i]));
-    state.sum(1).add_product(sample.weight, static_cast<double>(p.size()));
+    state.sum(1).add_product(sample.weight, p.size());
   };
   metric.result = [](const State& state) { return state.sum(0).value() / state.sum(1).value(); };
   return metric;
@@ -71,7 +71,7 @@ Metric root_mean_squared_error(const Tensor& predictions, const Tensor& labels, 
   metric.add = [](const Sample& sample, State& state) {
     const auto p = sample.values[0], y = sample.values[1];
     for (size_t i = 0; i < p.size(); ++i) state.sum(0).add_product(sample.weight, p[i] - y[i], p[i] - y[i]);
-    state.sum(1).add_product(sample.weight, static_cast<double>(p.size()));
+    state.sum(1).add_product(sample.weight, p.size());
   };
   metric.result = [](const State& state) { return std::sqrt(state.sum(0).value() / state.sum(1).value()); };
   return metric;
@@ -93,7 +93,7 @@ Metric r2(const Tensor& predictions, const Tensor& labels, const ErrorOptions& o
   metric.result = [elements](const State& state) {
     double sum = 0;
     for (size_t i = 0; i < elements; ++i) sum += r2_of_element(state, i);
-    return sum / static_cast<double>(elements);
+    return sum / elements;
   };
   return metric;
 }

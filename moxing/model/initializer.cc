@@ -29,7 +29,7 @@ template <typename Limit>
 Initializer scaled_uniform(std::string description, Limit limit) {
   return {std::move(description),
           [limit](std::span<float> out, const Shape& shape, const RandomStream& random) {
-            const float bound = static_cast<float>(limit(compute_fans(shape)));
+            const float bound = limit(compute_fans(shape));
             random.fill_uniform(out, 0, -bound, bound);
           }};
 }
@@ -38,7 +38,7 @@ template <typename Stddev>
 Initializer scaled_normal(std::string description, Stddev stddev) {
   return {std::move(description),
           [stddev](std::span<float> out, const Shape& shape, const RandomStream& random) {
-            random.fill_normal(out, 0, 0.0f, static_cast<float>(stddev(compute_fans(shape))));
+            random.fill_normal(out, 0, 0.0f, stddev(compute_fans(shape)));
           }};
 }
 
@@ -49,7 +49,7 @@ Fans compute_fans(const Shape& shape) {
   if (shape.rank() == 1) return {static_cast<double>(shape[0]), static_cast<double>(shape[0])};
   if (shape.rank() == 2) return {static_cast<double>(shape[0]), static_cast<double>(shape[1])};
   double taps = 1;
-  for (int axis = 2; axis < shape.rank(); ++axis) taps *= static_cast<double>(shape[axis]);
+  for (int axis = 2; axis < shape.rank(); ++axis) taps *= shape[axis];
   return {static_cast<double>(shape[1]) * taps, static_cast<double>(shape[0]) * taps};
 }
 
@@ -78,7 +78,7 @@ Initializer ones() { return constant_fill("ones", 1); }
 
 Initializer constant_initializer(double value) {
   require(true, "constant_initializer", "the value", value);
-  return constant_fill(fmt::format("constant({})", value), static_cast<float>(value));
+  return constant_fill(fmt::format("constant({})", value), value);
 }
 
 Initializer random_uniform_initializer(double low, double high) {
@@ -89,7 +89,7 @@ Initializer random_uniform_initializer(double low, double high) {
         fmt::format("random_uniform_initializer: low must be <= high, got [{}, {})", low, high));
   return {fmt::format("uniform({}, {})", low, high),
           [low, high](std::span<float> out, const Shape&, const RandomStream& random) {
-            random.fill_uniform(out, 0, static_cast<float>(low), static_cast<float>(high));
+            random.fill_uniform(out, 0, low, high);
           }};
 }
 
@@ -98,7 +98,7 @@ Initializer random_normal_initializer(double mean, double stddev) {
   require(stddev >= 0, "random_normal_initializer", "the standard deviation, which is >= 0,", stddev);
   return {fmt::format("normal({}, {})", mean, stddev),
           [mean, stddev](std::span<float> out, const Shape&, const RandomStream& random) {
-            random.fill_normal(out, 0, static_cast<float>(mean), static_cast<float>(stddev));
+            random.fill_normal(out, 0, mean, stddev);
           }};
 }
 
@@ -107,7 +107,7 @@ Initializer truncated_normal_initializer(double mean, double stddev) {
   require(stddev >= 0, "truncated_normal_initializer", "the standard deviation, which is >= 0,", stddev);
   return {fmt::format("truncated_normal({}, {})", mean, stddev),
           [mean, stddev](std::span<float> out, const Shape&, const RandomStream& random) {
-            random.fill_truncated_normal(out, 0, static_cast<float>(mean), static_cast<float>(stddev));
+            random.fill_truncated_normal(out, 0, mean, stddev);
           }};
 }
 

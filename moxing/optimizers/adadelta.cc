@@ -29,8 +29,8 @@ class Adadelta final : public RuleOptimizer {
 
   void apply(const ParameterUpdate& update, const Team& team) const override {
     const EffectiveGradient effective(update, update.weight_decay);
-    const float rate = static_cast<float>(update.learning_rate), epsilon = static_cast<float>(epsilon_);
-    const float rho = static_cast<float>(rho_), one_minus_rho = static_cast<float>(1 - rho_);
+    const float rate = update.learning_rate, epsilon = epsilon_;
+    const float rho = rho_, one_minus_rho = 1 - rho_;
     update_elements<2>(update, team, [=](float& value, float gradient, float& square, float& square_delta) {
       const float g = effective(gradient, value);
       square = rho * square + one_minus_rho * (g * g);

@@ -21,14 +21,14 @@ class Adagrad final : public RuleOptimizer {
             "adagrad", options,
             fmt::format("initial_accumulator {}, epsilon {}", options.initial_accumulator.value_or(0.1),
                         options.epsilon.value_or(1e-10))),
-        initial_accumulator_(static_cast<float>(options.initial_accumulator.value_or(0.1))),
-        epsilon_(static_cast<float>(options.epsilon.value_or(1e-10))) {}
+        initial_accumulator_(options.initial_accumulator.value_or(0.1)),
+        epsilon_(options.epsilon.value_or(1e-10)) {}
 
   std::vector<SlotSpec> slots() const override { return {{"accumulator", initial_accumulator_}}; }
 
   void apply(const ParameterUpdate& update, const Team& team) const override {
     const EffectiveGradient effective(update, update.weight_decay);
-    const float rate = static_cast<float>(update.learning_rate), epsilon = epsilon_;
+    const float rate = update.learning_rate, epsilon = epsilon_;
     update_elements<1>(update, team, [=](float& value, float gradient, float& accumulator) {
       const float g = effective(gradient, value);
       accumulator += g * g;

@@ -21,9 +21,7 @@ namespace mox::internal {
 namespace {
 
 // 1 - beta^step without cancellation for beta near 1.
-double bias_correction(double beta, int64_t step) {
-  return -std::expm1(static_cast<double>(step) * std::log(beta));
-}
+double bias_correction(double beta, int64_t step) { return -std::expm1(step * std::log(beta)); }
 
 class Adam final : public RuleOptimizer {
  public:
@@ -42,11 +40,11 @@ class Adam final : public RuleOptimizer {
     const EffectiveGradient effective(update, decoupled_ ? 0.0 : update.weight_decay);
     const float keep =
         decoupled_ ? static_cast<float>(1.0 - update.learning_rate * update.weight_decay) : 1.0f;
-    const float beta1 = static_cast<float>(beta1_), one_minus_beta1 = static_cast<float>(1 - beta1_);
-    const float beta2 = static_cast<float>(beta2_), one_minus_beta2 = static_cast<float>(1 - beta2_);
-    const float epsilon = static_cast<float>(epsilon_);
-    const float rate = static_cast<float>(update.learning_rate / bias_correction(beta1_, update.step));
-    const float root_scale = static_cast<float>(1 / std::sqrt(bias_correction(beta2_, update.step)));
+    const float beta1 = beta1_, one_minus_beta1 = 1 - beta1_;
+    const float beta2 = beta2_, one_minus_beta2 = 1 - beta2_;
+    const float epsilon = epsilon_;
+    const float rate = update.learning_rate / bias_correction(beta1_, update.step);
+    const float root_scale = 1 / std::sqrt(bias_correction(beta2_, update.step));
     update_elements<2>(update, team, [=](float& value, float gradient, float& mean, float& variance) {
       const float g = effective(gradient, value);
       mean = beta1 * mean + one_minus_beta1 * g;

@@ -25,16 +25,16 @@ class Ftrl final : public RuleOptimizer {
             "ftrl", options,
             fmt::format("l1 {}, l2 {}, initial_accumulator {}", options.l1_regularization.value_or(0),
                         options.l2_regularization.value_or(0), options.initial_accumulator.value_or(0.1))),
-        l1_(static_cast<float>(options.l1_regularization.value_or(0))),
-        l2_(static_cast<float>(options.l2_regularization.value_or(0))),
-        initial_accumulator_(static_cast<float>(options.initial_accumulator.value_or(0.1))) {}
+        l1_(options.l1_regularization.value_or(0)),
+        l2_(options.l2_regularization.value_or(0)),
+        initial_accumulator_(options.initial_accumulator.value_or(0.1)) {}
 
   std::vector<SlotSpec> slots() const override { return {{"accumulator", initial_accumulator_}, {"linear"}}; }
 
   void apply(const ParameterUpdate& update, const Team& team) const override {
     if (update.learning_rate == 0) return;
     const EffectiveGradient effective(update, update.weight_decay);
-    const float inverse_rate = static_cast<float>(1 / update.learning_rate);
+    const float inverse_rate = 1 / update.learning_rate;
     const float l1 = l1_, twice_l2 = 2 * l2_;
     update_elements<2>(update, team, [=](float& value, float gradient, float& accumulator, float& linear) {
       const float g = effective(gradient, value);

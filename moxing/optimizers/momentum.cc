@@ -19,14 +19,14 @@ class Momentum final : public RuleOptimizer {
       : RuleOptimizer("momentum", options,
                       fmt::format("momentum {}{}", options.momentum.value_or(0.9),
                                   options.nesterov.value_or(false) ? " (Nesterov)" : "")),
-        momentum_(static_cast<float>(options.momentum.value_or(0.9))),
+        momentum_(options.momentum.value_or(0.9)),
         nesterov_(options.nesterov.value_or(false)) {}
 
   std::vector<SlotSpec> slots() const override { return {{"momentum"}}; }
 
   void apply(const ParameterUpdate& update, const Team& team) const override {
     const EffectiveGradient effective(update, update.weight_decay);
-    const float rate = static_cast<float>(update.learning_rate), mu = momentum_;
+    const float rate = update.learning_rate, mu = momentum_;
     if (nesterov_) {
       update_elements<1>(update, team, [=](float& value, float gradient, float& momentum) {
         const float g = effective(gradient, value);

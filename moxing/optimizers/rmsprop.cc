@@ -27,8 +27,8 @@ class RmsProp final : public RuleOptimizer {
                                   options.momentum.value_or(0), options.epsilon.value_or(1e-8),
                                   options.centered.value_or(false) ? ", centered" : "")),
         rho_(options.rho.value_or(0.9)),
-        momentum_(static_cast<float>(options.momentum.value_or(0))),
-        epsilon_(static_cast<float>(options.epsilon.value_or(1e-8))),
+        momentum_(options.momentum.value_or(0)),
+        epsilon_(options.epsilon.value_or(1e-8)),
         centered_(options.centered.value_or(false)) {}
 
   std::vector<SlotSpec> slots() const override {
@@ -40,8 +40,8 @@ class RmsProp final : public RuleOptimizer {
 
   void apply(const ParameterUpdate& update, const Team& team) const override {
     const EffectiveGradient effective(update, update.weight_decay);
-    const float rate = static_cast<float>(update.learning_rate), epsilon = epsilon_, mu = momentum_;
-    const float rho = static_cast<float>(rho_), one_minus_rho = static_cast<float>(1 - rho_);
+    const float rate = update.learning_rate, epsilon = epsilon_, mu = momentum_;
+    const float rho = rho_, one_minus_rho = 1 - rho_;
     const auto plain = [=](float g, float& square) {
       square = rho * square + one_minus_rho * (g * g);
       return g / (std::sqrt(square) + epsilon);

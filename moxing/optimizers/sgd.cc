@@ -13,7 +13,7 @@ class Sgd final : public RuleOptimizer {
 
   void apply(const ParameterUpdate& update, const Team& team) const override {
     const EffectiveGradient effective(update, update.weight_decay);
-    const float rate = static_cast<float>(update.learning_rate);
+    const float rate = update.learning_rate;
     update_elements<0>(update, team,
                        [=](float& value, float gradient) { value -= rate * effective(gradient, value); });
   }

@@ -19,7 +19,7 @@ double TrainingLength::elapsed(int64_t step, double steps_per_epoch) const {
         to_string(*this)));
   // A quotient, not a product with `value`: it equals the nearest number to a border such as 0.29 whenever it
   // should.
-  return static_cast<double>(step) / steps_per_epoch;
+  return step / steps_per_epoch;
 }
 
 TrainingLength steps(double count) { return {count, TrainingLength::Unit::kSteps}; }

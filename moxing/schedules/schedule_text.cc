@@ -112,7 +112,7 @@ class Parser {
     const char* begin = text_.data() + position_;
     const auto [rest, error] = std::from_chars(begin, text_.data() + text_.size(), value);
     if (error != std::errc() || !std::isfinite(value)) fail(position_, expected);
-    position_ += static_cast<size_t>(rest - begin);
+    position_ += rest - begin;
     return value;
   }
 

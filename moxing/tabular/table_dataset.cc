@@ -32,10 +32,10 @@ constexpr float kNone = -1;
 // float32 for what a column has learnt of numbers; those beyond it are refused, not made infinite.
 float normalised(double value, const TableMoments& moments, const std::string& place) {
   const double result = (value - moments.mean) / moments.deviation;
-  if (std::fabs(result) > static_cast<double>(std::numeric_limits<float>::max()))
+  if (std::fabs(result) > std::numeric_limits<float>::max())
     throw DataError(
         fmt::format("{}: {} is too far from the mean of the training part, {}", place, value, moments.mean));
-  return static_cast<float>(result);
+  return result;
 }
 
 class CellReader {
@@ -96,7 +96,7 @@ class CellReader {
 };
 
 std::vector<int64_t> all_rows(const CsvTable& table) {
-  std::vector<int64_t> rows(static_cast<size_t>(table.rows()));
+  std::vector<int64_t> rows(table.rows());
   std::iota(rows.begin(), rows.end(), int64_t{0});
   return rows;
 }
@@ -134,7 +134,7 @@ void write_features(const TableSchema& schema, const float* cells, float* out) {
 
 Array read_targets(const TableSchema& schema, const CsvTable& table, std::span<const int64_t> rows) {
   const size_t at = table.column(schema.target());
-  const auto count = static_cast<int64_t>(rows.size());
+  const int64_t count = rows.size();
   const bool classes = schema.task() == TableTask::kClassification;
   std::map<std::string_view, int32_t> places;
   for (const std::string& name : schema.class_names())
@@ -193,11 +193,11 @@ class TableSource : public RandomAccessSource {
     signature_.push_back({targets_->dtype(), Shape{}});
   }
 
-  int64_t size() const override { return static_cast<int64_t>(rows_.size()); }
+  int64_t size() const override { return rows_.size(); }
   const std::vector<TensorType>& signature() const override { return signature_; }
 
   void read(int64_t index, const SampleContext&, std::span<std::byte* const> components) const override {
-    const auto i = static_cast<size_t>(index);
+    const size_t i = index;
     write_features(schema_, cells_.data() + i * schema_.columns().size(),
                    reinterpret_cast<float*>(components[0]));
     if (targets_) std::memcpy(components[1], static_cast<const std::byte*>(targets_->data()) + i * 4, 4);
@@ -241,7 +241,7 @@ Dataset table_dataset(const TableSchema& schema, const CsvTable& table, const Ta
 Array table_features(const TableSchema& schema, const CsvTable& table, UnseenValue unseen) {
   const std::vector<float> cells = read_cells(schema, table, all_rows(table), unseen);
   Array features(DType::kFloat32, {table.rows(), schema.features()});
-  const auto width = static_cast<size_t>(schema.features());
+  const size_t width = schema.features();
   for (size_t row = 0; row < static_cast<size_t>(table.rows()); ++row)
     write_features(schema, cells.data() + row * schema.columns().size(),
                    features.values<float>().data() + row * width);

@@ -94,7 +94,7 @@ TableColumnKind kind_of(const CsvTable& table, size_t column, const ColumnConten
 
 std::vector<std::string> vocabulary_of(const ColumnContent& content, const std::string& column,
                                        const TableOptions& options) {
-  if (static_cast<int64_t>(content.categories.size()) > options.largest_vocabulary)
+  if (std::ssize(content.categories) > options.largest_vocabulary)
     throw DataError(fmt::format(
         "column '{}' has {} different values, more than {}: if it names the rows say so (id); if it "
         "tells nothing leave it out (ignored); else raise largest_vocabulary",
@@ -236,7 +236,7 @@ TableSchema TableSchema::fit(const CsvTable& table, const TableOptions& options,
         if (schema.classes_.size() < 2)
           throw DataError(fmt::format("column '{}' has one class alone, '{}': there is nothing to learn",
                                       name, schema.classes_[0]));
-        if (static_cast<int64_t>(schema.classes_.size()) > options.largest_vocabulary)
+        if (std::ssize(schema.classes_) > options.largest_vocabulary)
           throw DataError(
               fmt::format("the target '{}' has {} different values: a number to be learnt is a "
                           "regression; for so many classes raise largest_vocabulary",
@@ -270,7 +270,7 @@ TableSchema TableSchema::fit(const CsvTable& table, const TableOptions& options,
 }
 
 TableSchema TableSchema::fit(const CsvTable& table, const TableOptions& options) {
-  std::vector<int64_t> rows(static_cast<size_t>(table.rows()));
+  std::vector<int64_t> rows(table.rows());
   std::iota(rows.begin(), rows.end(), int64_t{0});
   return fit(table, options, rows);
 }

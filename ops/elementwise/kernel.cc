@@ -87,7 +87,7 @@ Kernel ElementwiseCompile::operator()(const KernelRequest& request) const {
   kernel.output_layouts = {layout};
   executable->register_dtype = register_type(node);
   executable->output_dtype = output.dtype;
-  executable->elements = static_cast<int64_t>(layout.bytes() / size_of(output.dtype));
+  executable->elements = layout.bytes() / size_of(output.dtype);
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const TensorType& type = node.inputs[i].type();
     const bool direct = is_full_shape(node, i);
@@ -102,8 +102,7 @@ Kernel ElementwiseCompile::operator()(const KernelRequest& request) const {
   kernel.scratch_bytes = executable->scratch_bytes();
   kernel.implementation = layout.is_plain() ? "loop" : "loop:" + layout.to_string();
   for (const Instruction& instruction : executable->program.instructions)
-    if (instruction.opcode != Opcode::kConstant)
-      kernel.floating_point_operations += static_cast<double>(executable->elements);
+    if (instruction.opcode != Opcode::kConstant) kernel.floating_point_operations += executable->elements;
   kernel.instantiate = [executable] { return make_kernel_function(executable); };
   return kernel;
 }

@@ -20,7 +20,7 @@ class ProgramBuilder {
  public:
   int input(const Tensor& tensor) {
     const auto found = std::find(inputs_.begin(), inputs_.end(), tensor);
-    const int index = static_cast<int>(found - inputs_.begin());
+    const int index = found - inputs_.begin();
     if (found == inputs_.end()) inputs_.push_back(tensor);
     return -1 - index;
   }

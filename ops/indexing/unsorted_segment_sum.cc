@@ -64,7 +64,7 @@ void sum_segments(const KernelArguments& args, const internal::IndexReader& segm
 Kernel compile_segment_sum(const KernelRequest& request) {
   const Node& node = request.node;
   const Shape& shape = node.inputs[0].shape();
-  const int axis = static_cast<int>(node.attributes.get<int64_t>("axis"));
+  const int axis = node.attributes.get<int64_t>("axis");
   const int last = axis + node.inputs[1].shape().rank();
   SegmentExtents extents{1, node.inputs[1].shape().elements(), node.attributes.get<int64_t>("segment_count"),
                          1};

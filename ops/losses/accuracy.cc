@@ -32,9 +32,8 @@ Kernel compile_accuracy(const KernelRequest& request) {
         count += internal::elements_ranked_before(logits + row * classes, classes, labels[row], true) == 0;
       correct.fetch_add(count, std::memory_order_relaxed);
     });
-    args.output<float>(0)[0] =
-        batch == 0 ? std::numeric_limits<float>::quiet_NaN()
-                   : static_cast<float>(static_cast<double>(correct.load()) / static_cast<double>(batch));
+    args.output<float>(0)[0] = batch == 0 ? std::numeric_limits<float>::quiet_NaN()
+                                          : static_cast<float>(static_cast<double>(correct.load()) / batch);
   });
 }
 

@@ -50,8 +50,7 @@ Kernel compile_softmax_cross_entropy(const KernelRequest& request) {
         const float* x = logits + row * classes;
         loss[row] = weighted_loss(x, labels + row * classes, classes, maxima[row], log_sums[row]);
         if (smoothing == 0) continue;
-        const float mean =
-            internal::row_sum_of_differences(x, classes, maxima[row]) / static_cast<float>(classes);
+        const float mean = internal::row_sum_of_differences(x, classes, maxima[row]) / classes;
         loss[row] = (1 - smoothing) * loss[row] + smoothing * (log_sums[row] - mean);
       }
     });

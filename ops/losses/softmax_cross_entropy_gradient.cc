@@ -36,7 +36,7 @@ Kernel compile_softmax_cross_entropy_gradient(const KernelRequest& request) {
   const Node& node = request.node;
   const int64_t batch = node.inputs[0].shape()[0], classes = node.inputs[0].shape()[1];
   const float smoothing = internal::smoothing_of(node.attributes);
-  const float everywhere = smoothing / static_cast<float>(classes);  // what smoothing adds to each label
+  const float everywhere = smoothing / classes;  // what smoothing adds to each label
   Kernel kernel = plain_kernel(node, [=](const KernelArguments& args) {
     const float* logits = args.input<float>(0);
     const float* maxima = args.input<float>(2);

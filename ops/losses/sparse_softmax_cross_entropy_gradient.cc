@@ -33,7 +33,7 @@ Kernel compile_sparse_softmax_cross_entropy_gradient(const KernelRequest& reques
   const Node& node = request.node;
   const int64_t batch = node.inputs[0].shape()[0], classes = node.inputs[0].shape()[1];
   const float smoothing = internal::smoothing_of(node.attributes);
-  const float elsewhere = smoothing / static_cast<float>(classes);  // what t holds for the other classes
+  const float elsewhere = smoothing / classes;  // what t holds for the other classes
   internal::IndexCheck check(node, 1, classes, "label", "classes");
   Kernel kernel = plain_kernel(node, [=, check = std::move(check)](const KernelArguments& args) {
     const internal::IndexReader labels = check.checked(args);

@@ -15,14 +15,14 @@ namespace mox {
 
 Tensor class_weights(const Tensor& labels, const std::vector<double>& weights, SourceLocation where) {
   if (!labels.defined()) throw InvalidArgument("class_weights: the labels are an undefined tensor");
-  Array table(DType::kFloat32, {static_cast<int64_t>(weights.size())});
+  Array table(DType::kFloat32, {std::ssize(weights)});
   for (size_t i = 0; i < weights.size(); ++i) {
     if (!(weights[i] >= 0) || !is_finite_float32(weights[i]))
       throw InvalidArgument(
           fmt::format("class_weights ({}:{}): the weight of class {} is {}; weights are finite "
                       "as float32, and >= 0",
                       where.file_name(), where.line(), i, weights[i]));
-    table.values<float>()[i] = static_cast<float>(weights[i]);
+    table.values<float>()[i] = weights[i];
   }
   NameScope scope("class_weights");
   return gather(labels.node()->graph->constant(table, where), labels, 0, where);

@@ -175,8 +175,7 @@ Kernel matrix_product_kernel(const Node& node, bool has_bias, const Team& team) 
                   : is_split ? split_kernel(node, product, y.shape[0], has_bias)
                              : primitive_product(node, product, a, b, y, has_bias);
   if (is_plain) add_parts(kernel, product, y.shape, has_bias, team);
-  kernel.floating_point_operations =
-      2.0 * static_cast<double>(y.shape.elements()) * static_cast<double>(product.a.columns);
+  kernel.floating_point_operations = 2.0 * static_cast<double>(y.shape.elements()) * product.a.columns;
   return kernel;
 }
 

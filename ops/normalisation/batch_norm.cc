@@ -28,7 +28,7 @@ std::vector<Tensor> gradient_of_batch_norm(const GradientCall& call) {
   // values.
   auto add_to_dx = [&](const Tensor& more) { dx = dx.defined() ? add(dx, more) : more; };
   const int64_t values = x.shape().elements() / std::max<int64_t>(1, x.shape()[1]);
-  const float share = values > 0 ? 1.0f / static_cast<float>(values) : 0.0f;
+  const float share = values > 0 ? 1.0f / values : 0.0f;
   if (call.output_gradients[1].defined()) add_to_dx(bias_broadcast(mul(call.gradient(1), share), x.shape()));
   if (call.output_gradients[2].defined())
     add_to_dx(mul(sub(x, bias_broadcast(mean, x.shape())),

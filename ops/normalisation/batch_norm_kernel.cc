@@ -269,7 +269,7 @@ Kernel forward_kernel(const KernelRequest& request, const ForwardOptions& option
   options.inputs.x.lend_to(kernel, 0);
   options.inputs.residual.lend_to(kernel, 0);
   kernel.floating_point_operations =
-      ((has_moments ? 3.0 : 7.0) + (has_residual ? 1.0 : 0.0)) * static_cast<double>(type.shape.elements());
+      ((has_moments ? 3.0 : 7.0) + (has_residual ? 1.0 : 0.0)) * type.shape.elements();
   const int64_t groups = has_moments ? inputs.moments.shape()[0] : 0;
   kernel.instantiate = [run = run_for<Forward>(type.dtype, image, options, groups)] { return run; };
   return kernel;
@@ -282,7 +282,7 @@ Kernel again_kernel(const KernelRequest& request, double epsilon, const Activati
   Kernel kernel = with_layouts(request.node, type, layout);
   const Image image(type, layout);
   kernel.scratch_bytes = Constants::bytes(image);
-  kernel.floating_point_operations = 3.0 * static_cast<double>(type.shape.elements());
+  kernel.floating_point_operations = 3.0 * type.shape.elements();
   kernel.instantiate = [run = run_for<Again>(type.dtype, image, inputs, epsilon, activation)] { return run; };
   return kernel;
 }
@@ -302,7 +302,7 @@ Kernel backward_kernel(const KernelRequest& request, const BackwardOptions& opti
   inputs.x.lend_to(kernel, 0);
   if (!options.has_dz) inputs.dy.lend_to(kernel, 0);
   const bool has_sums = inputs.sums.given();
-  kernel.floating_point_operations = (has_sums ? 5.0 : 10.0) * static_cast<double>(type.shape.elements());
+  kernel.floating_point_operations = (has_sums ? 5.0 : 10.0) * type.shape.elements();
   const int64_t groups = has_sums ? unpack<BackwardInputs>(node).sums.shape()[0] : 0;
   kernel.instantiate = [run = run_for<Backward>(type.dtype, image, options, groups)] { return run; };
   return kernel;

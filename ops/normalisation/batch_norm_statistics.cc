@@ -4,7 +4,7 @@ namespace mox::normalisation {
 
 void combine_statistics(const Image& image, std::byte* scratch, const Slice& slice, float* mean,
                         float* variance) {
-  const auto pixels = static_cast<double>(image.pixels), groups = static_cast<double>(image.groups);
+  const double pixels = image.pixels, groups = image.groups;
   const int64_t width = slice.width, row = image.width;
   double means[Slice::kWidest] = {}, squares[Slice::kWidest] = {};
   for (int64_t group = 0; group < image.groups; ++group) {
@@ -20,8 +20,8 @@ void combine_statistics(const Image& image, std::byte* scratch, const Slice& sli
     }
   }
   for (int64_t c = 0; c < slice.channels; ++c) {
-    mean[slice.channel + c] = static_cast<float>(means[c]);
-    variance[slice.channel + c] = static_cast<float>(squares[c] / static_cast<double>(image.values()));
+    mean[slice.channel + c] = means[c];
+    variance[slice.channel + c] = squares[c] / image.values();
   }
 }
 
@@ -42,8 +42,8 @@ void combine_moments(const float* moments, int64_t groups, int64_t row, int64_t 
     }
   }
   for (int64_t c = 0; c < channels; ++c) {
-    mean[first + c] = static_cast<float>(means[c]);
-    variance[first + c] = static_cast<float>(squares[c] / pixels);
+    mean[first + c] = means[c];
+    variance[first + c] = squares[c] / pixels;
   }
 }
 

@@ -12,10 +12,10 @@ struct ChannelGradient {
 
   ChannelGradient(double sum, double product, int64_t values, float variance, double epsilon) {
     const double square = static_cast<double>(variance) + epsilon, count = values;
-    mean_dz = static_cast<float>(sum / count);
-    slope = static_cast<float>(product / count / square);
-    dscale = static_cast<float>(product / std::sqrt(square));
-    doffset = static_cast<float>(sum);
+    mean_dz = sum / count;
+    slope = product / count / square;
+    dscale = product / std::sqrt(square);
+    doffset = sum;
   }
 };
 

@@ -49,7 +49,7 @@ Kernel sharing_kernel(const Node& node, const TensorType& x, const Layout& layou
   constexpr int64_t kFloatsPerThread = 1 << 14;
   const int64_t grain = 1 + kFloatsPerThread / (view.inner * view.width);
   Kernel kernel = plain_kernel(node, [view, grain](const KernelArguments& arguments) {
-    const auto pixels = static_cast<float>(view.inner);
+    const float pixels = view.inner;
     const float* dy = arguments.input<float>(0);
     float* dx = arguments.output<float>(0);
     arguments.team.parallel_for(view.outer * view.blocks, grain, [&](int64_t first, int64_t last) {
@@ -61,7 +61,7 @@ Kernel sharing_kernel(const Node& node, const TensorType& x, const Layout& layou
     });
   });
   kernel.output_layouts[0] = layout;
-  kernel.floating_point_operations = static_cast<double>(x.shape.elements());
+  kernel.floating_point_operations = x.shape.elements();
   return kernel;
 }
 

@@ -7,8 +7,8 @@
 namespace mox {
 namespace {
 
-float low_of(const Attributes& attributes) { return static_cast<float>(attributes.get<double>("low")); }
-float high_of(const Attributes& attributes) { return static_cast<float>(attributes.get<double>("high")); }
+float low_of(const Attributes& attributes) { return attributes.get<double>("low"); }
+float high_of(const Attributes& attributes) { return attributes.get<double>("high"); }
 
 std::vector<TensorType> infer_random_uniform(const OpCall& call) {
   const float low = low_of(call.attributes), high = high_of(call.attributes);

@@ -13,7 +13,7 @@ const Op kReduceMean{
       const Shape& shape = call.input(0).shape();
       int64_t count = 1;
       for (int64_t axis : call.node.attributes.get<std::vector<int64_t>>("axes")) count *= shape[axis];
-      const Tensor share = call.gradient() * (1.0 / static_cast<double>(count));
+      const Tensor share = call.gradient() * (1.0 / count);
       return {broadcast_to(with_kept_axes(call.node, share), shape)};
     },
     .compile = compile_reduction(Reduction::kMean),

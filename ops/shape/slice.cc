@@ -32,7 +32,7 @@ std::vector<Tensor> slice_gradient(const GradientCall& call) {
   const auto& begin = call.node.attributes.get<Extents>("begin");
   std::vector<PadAmount> amounts;
   for (size_t i = 0; i < begin.size(); ++i) {
-    const int axis = static_cast<int>(i);
+    const int axis = i;
     amounts.push_back({begin[i], call.input(0).shape()[axis] - begin[i] - call.gradient().shape()[axis]});
   }
   return {pad(call.gradient(), amounts)};

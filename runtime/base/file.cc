@@ -90,7 +90,7 @@ std::string read_file(const std::string& path) {
   const FileDescriptor file = open_regular_file(path);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) throw_io("stat", path, errno);
-  const auto bytes = static_cast<size_t>(status.st_size);
+  const size_t bytes = status.st_size;
   if (bytes > kAlwaysRead) require_memory(bytes, path);
   std::string content(bytes, '\0');
   const auto read_into = [&](std::span<char> out) {
@@ -98,7 +98,7 @@ std::string read_file(const std::string& path) {
       const ssize_t got = ::read(file.get(), out.data() + filled, out.size() - filled);
       if (got < 0 && errno != EINTR) throw_io("read", path, errno);
       if (got == 0) return filled;
-      filled += static_cast<size_t>(std::max<ssize_t>(got, 0));
+      filled += std::max<ssize_t>(got, 0);
     }
     return out.size();
   };

@@ -19,13 +19,13 @@ uint64_t InputFile::bytes() const {
   struct stat status {};
   if (::fstat(file_.get(), &status) != 0)
     throw IoError(fmt::format("cannot stat '{}': {}", path_, std::strerror(errno)));
-  return static_cast<uint64_t>(status.st_size);
+  return status.st_size;
 }
 
 void InputFile::read_at(uint64_t offset, std::span<std::byte> out) const {
   while (!out.empty()) {
     const size_t wanted = std::min<size_t>(out.size(), size_t{1} << 30);
-    const ssize_t got = ::pread(file_.get(), out.data(), wanted, static_cast<off_t>(offset));
+    const ssize_t got = ::pread(file_.get(), out.data(), wanted, offset);
     if (got < 0) {
       if (errno == EINTR) continue;
       throw IoError(fmt::format("cannot read '{}' at byte {}: {}", path_, offset, std::strerror(errno)));
@@ -33,7 +33,7 @@ void InputFile::read_at(uint64_t offset, std::span<std::byte> out) const {
     if (got == 0)
       throw DataError(fmt::format("'{}' became shorter while it was read, at byte {}", path_, offset));
     out = out.subspan(got);
-    offset += static_cast<uint64_t>(got);
+    offset += got;
   }
 }
 

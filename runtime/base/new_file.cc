@@ -45,12 +45,11 @@ void NewFile::write(std::span<const std::byte> bytes) {
 
 void NewFile::write_at(uint64_t offset, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t put = ::pwrite(file_.get(), bytes.data(), std::min<size_t>(bytes.size(), 1 << 30),
-                                 static_cast<off_t>(offset));
+    const ssize_t put = ::pwrite(file_.get(), bytes.data(), std::min<size_t>(bytes.size(), 1 << 30), offset);
     if (put < 0 && errno == EINTR) continue;
     if (put <= 0) fail("write");
-    bytes = bytes.subspan(static_cast<size_t>(put));
-    offset += static_cast<uint64_t>(put);
+    bytes = bytes.subspan(put);
+    offset += put;
   }
 }
 

@@ -56,7 +56,7 @@ bool has_lost_its_name(const FileDescriptor& file, const std::string& path) {
   constexpr std::string_view kGone = " (deleted)";
   char name[PATH_MAX + kGone.size()];
   const ssize_t length = ::readlink(fmt::format("/proc/self/fd/{}", file.get()).c_str(), name, sizeof name);
-  if (length > 0) return std::string_view(name, static_cast<size_t>(length)).ends_with(kGone);
+  if (length > 0) return std::string_view(name, length).ends_with(kGone);
   // A system without /proc: by what has the name now.
   struct stat opened = {}, there = {};
   return ::fstat(file.get(), &opened) != 0 || ::lstat(path.c_str(), &there) != 0 ||
@@ -124,7 +124,7 @@ void append_to(const FileDescriptor& file, const std::string& path, std::string_
     const ssize_t put = ::write(file.get(), text.data(), text.size());
     if (put < 0 && errno == EINTR) continue;
     if (put <= 0) throw IoError(fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
-    text.remove_prefix(static_cast<size_t>(put));
+    text.remove_prefix(put);
   }
 }
 

@@ -131,7 +131,7 @@ std::optional<uint64_t> hierarchical_memory_limit(const std::string& directory) 
 
 std::optional<double> quotient(std::optional<uint64_t> quota, std::optional<uint64_t> period) {
   if (!quota || !period || *period == 0) return std::nullopt;
-  return static_cast<double>(*quota) / static_cast<double>(*period);
+  return static_cast<double>(*quota) / *period;
 }
 
 }  // namespace
@@ -159,7 +159,7 @@ ResourceLimits control_group_limits(const std::string& root) {
 
 size_t machine_memory() {
   const long pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGE_SIZE);
-  return pages > 0 && page > 0 ? static_cast<size_t>(pages) * static_cast<size_t>(page) : size_t{4} << 30;
+  return pages > 0 && page > 0 ? static_cast<size_t>(pages) * page : size_t{4} << 30;
 }
 
 size_t available_memory() {

@@ -82,7 +82,7 @@ void Communicator::run(std::unique_ptr<Operation> operation, std::string what) {
 }
 
 void Communicator::barrier() {
-  std::vector<int> all(static_cast<size_t>(size_));
+  std::vector<int> all(size_);
   std::iota(all.begin(), all.end(), 0);
   run(internal::make_barrier(std::move(all)), "barrier");
 }
@@ -126,7 +126,7 @@ std::vector<std::string> Communicator::allgather(std::string_view data) {
 
 void Communicator::allreduce(std::span<float> values) {
   run(make_tree_sum({.leaves = size_,
-                     .elements = static_cast<int64_t>(values.size()),
+                     .elements = std::ssize(values),
                      .partial_sums = {values.data()},
                      .result = values.data()}),
       "allreduce");

@@ -172,7 +172,7 @@ void MpiTransport::progress() {
     self.check_each(code, count);
   }
   if (count == 0) return;
-  for (int i = 0; i < count; ++i) --self.incomplete.at(self.owners[self.completed[static_cast<size_t>(i)]]);
+  for (int i = 0; i < count; ++i) --self.incomplete.at(self.owners[self.completed[i]]);
   // MPI has set those that are complete to the null request.
   size_t kept = 0;
   for (size_t i = 0; i < self.requests.size(); ++i) {

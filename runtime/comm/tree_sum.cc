@@ -27,8 +27,7 @@ float from_bfloat16(uint16_t bits) { return std::bit_cast<float>(static_cast<uin
 // A range of floats on its way: as it is, or rounded.
 class WireBuffer {
  public:
-  WireBuffer(WireType type, int64_t elements)
-      : narrow_(type == WireType::kBFloat16 ? static_cast<size_t>(elements) : 0) {}
+  WireBuffer(WireType type, int64_t elements) : narrow_(type == WireType::kBFloat16 ? elements : 0) {}
 
   std::span<const std::byte> outgoing(const float* values, int64_t elements) {
     if (narrow_.empty()) return std::as_bytes(std::span(values, elements));
@@ -138,7 +137,7 @@ class TreeSumOperation : public Operation {
     const Range own = segment(chunk, rank_);
     if (sum_.wire == WireType::kBFloat16 && ranks_ > 1) round_partial_sums(own);
     stage = {};
-    size_t array = static_cast<size_t>(&stage - stages_.data()) * arrivals();
+    size_t array = (&stage - stages_.data()) * arrivals();
     // Peers in an order of each rank's own, so that not all of them call on rank 0 first.
     for (int distance = 1; distance < ranks_; ++distance) {
       const int peer = (rank_ + distance) % ranks_;

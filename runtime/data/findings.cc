@@ -19,7 +19,7 @@ std::vector<const RandomAccessSource*> sources_of(const Dataset& dataset) {
 size_t take_number(std::string_view* text, char end) {
   size_t number = 0;
   const auto [rest, error] = std::from_chars(text->data(), text->data() + text->size(), number);
-  const size_t digits = static_cast<size_t>(rest - text->data());
+  const size_t digits = rest - text->data();
   if (error != std::errc() || digits == text->size() || *rest != end)
     throw DataError("what another rank has found in its data cannot be read: the ranks differ");
   text->remove_prefix(digits + 1);

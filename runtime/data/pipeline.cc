@@ -149,7 +149,7 @@ class Pipeline::Implementation {
 
   PipelineStatistics statistics() const {
     PipelineStatistics result = statistics_;
-    result.mean_queue_fill = takes_ > 0 ? queue_fill_ / static_cast<double>(takes_) : 0;
+    result.mean_queue_fill = takes_ > 0 ? queue_fill_ / takes_ : 0;
     result.in_flight_limit = flow_ ? limit_ : 1;
     result.threaded = flow_ != nullptr;
     result.threads = threads_;
@@ -174,7 +174,7 @@ class Pipeline::Implementation {
 
   // The serial stage.
   void produce(Ticket& ticket) {
-    ticket.leaves.resize(static_cast<size_t>(stream_->arity()));
+    ticket.leaves.resize(stream_->arity());
     ticket.state.clear();
     ticket.error = nullptr;
     ticket.end = ticket.pause = pausing_.load(std::memory_order_relaxed);
@@ -197,7 +197,7 @@ class Pipeline::Implementation {
   // The next batch of this share; after the last one of a group the stream stands at the end of the group.
   bool next_of_share(Leaf* out) {
     if (group_size_ == 1) return stream_->next(out);
-    passed_.resize(static_cast<size_t>(stream_->arity()));
+    passed_.resize(stream_->arity());
     while (in_group_ < group_first_ || in_group_ >= group_end_) {
       if (!stream_->next(passed_.data())) return false;
       in_group_ = (in_group_ + 1) % group_size_;
@@ -279,8 +279,7 @@ class Pipeline::Implementation {
     if (batches < kJudgedBatches || seconds < kJudgedSeconds) return;
     judged_batches_ = 0;
     // Another number needs another flow: this one ends behind the batches that are in it.
-    if (tuner_->observe(seconds / static_cast<double>(batches),
-                        (statistics_.wait_seconds - waited_before_) / seconds))
+    if (tuner_->observe(seconds / batches, (statistics_.wait_seconds - waited_before_) / seconds))
       pausing_.store(true, std::memory_order_relaxed);
     if (tuner_->settled()) say_choice();
   }
@@ -305,7 +304,7 @@ class Pipeline::Implementation {
 
   int64_t affordable_batches() const {
     const size_t room = budget_->room_for_batches(in_flight_.bytes());
-    return static_cast<int64_t>(std::min<size_t>(room / std::max<size_t>(batch_bytes_, 1), 1 << 20));
+    return std::min<size_t>(room / std::max<size_t>(batch_bytes_, 1), 1 << 20);
   }
 
   int batches_in_flight(int threads) const {
@@ -315,11 +314,11 @@ class Pipeline::Implementation {
 
   void take_room_for(int threads) {
     limit_ = batches_in_flight(threads);
-    in_flight_.resize(static_cast<size_t>(limit_) * batch_bytes_);
+    in_flight_.resize(limit_ * batch_bytes_);
   }
 
   bool next_from_flow(Batch* batch) {
-    queue_fill_ += static_cast<double>(flow_->waiting());
+    queue_fill_ += flow_->waiting();
     ++takes_;
     Ticket* ticket = flow_->take();
     if (ticket && ticket->pause) {
@@ -350,8 +349,7 @@ class Pipeline::Implementation {
     batch->size = batch->components[0].shape()[0];
     batch->epoch = ticket.epoch;
     batch->names = std::move(ticket.names);
-    if (static_cast<int64_t>(batch->names.size()) != batch->size ||
-        std::ranges::all_of(batch->names, &std::string::empty))
+    if (std::ssize(batch->names) != batch->size || std::ranges::all_of(batch->names, &std::string::empty))
       batch->names.clear();
     position_.state.swap(ticket.state);
     if (group_size_ == 1) {  // a position says nothing about the share
@@ -360,8 +358,7 @@ class Pipeline::Implementation {
     }
     ++statistics_.batches;
     statistics_.samples += batch->size;
-    for (const auto& component : batch->components)
-      statistics_.bytes += static_cast<int64_t>(component.bytes());
+    for (const auto& component : batch->components) statistics_.bytes += component.bytes();
     return true;
   }
 

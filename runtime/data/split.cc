@@ -35,11 +35,11 @@ uint64_t checked_size(const Dataset& dataset, double fraction, SourceLocation wh
         fmt::format("the order of the data changes from pass to pass ({}), and the parts with it; split "
                     "first and shuffle each part, or use shuffle_once",
                     dataset.describe()));
-  return static_cast<uint64_t>(size);
+  return size;
 }
 
 uint64_t share_of(double fraction, uint64_t size) {
-  return static_cast<uint64_t>(std::llround(fraction * static_cast<double>(size)));
+  return static_cast<uint64_t>(std::llround(fraction * size));
 }
 
 // The classes of all samples.
@@ -59,7 +59,7 @@ std::vector<int64_t> classes_of(const Dataset& dataset, size_t label, SourceLoca
     const Array& values = batch.components[label];
     const auto append = [&]<class T>(T) {
       for (const T value : values.values<T>()) {
-        const auto number = static_cast<double>(value);
+        const double number = value;
         if (!(std::floor(number) == number && std::fabs(number) < 9e15))
           refuse_split(where, fmt::format("component {} of sample {} is {}, no whole number: it is no class",
                                           label, classes.size(), number));
@@ -134,7 +134,7 @@ Dataset::Split Dataset::split(double fraction, uint64_t seed, size_t label, Wher
     const uint64_t count = positions.size() == 1 ? 1
                                                  : std::clamp<uint64_t>(share_of(fraction, positions.size()),
                                                                         1, positions.size() - 1);
-    choose(positions, count, seed, static_cast<uint64_t>(number), &chosen);
+    choose(positions, count, seed, number, &chosen);
   }
   return parts_of(
       chosen, fraction,

@@ -144,7 +144,7 @@ class StepBuilder {
 
   // At the end of the plan.
   void append(PlanInstruction added) {
-    const auto instruction = static_cast<int>(plan_.instructions.size());
+    const int instruction = plan_.instructions.size();
     for (const int input : added.inputs) {
       PlanValue& value = at(plan_.root(input));
       value.last_instruction = std::max(value.last_instruction, instruction);

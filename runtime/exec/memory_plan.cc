@@ -95,7 +95,7 @@ size_t plan_memory(std::vector<MemoryBlock>& blocks) {
     placed.insert(std::ranges::upper_bound(placed, block.offset, {}, &Placed::offset),
                   {block.offset, end, block.first_instruction, block.last_instruction});
   }
-  return static_cast<size_t>(place_by_time(blocks, all.subspan(large), arena));
+  return place_by_time(blocks, all.subspan(large), arena);
 }
 
 }  // namespace mox

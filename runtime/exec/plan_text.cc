@@ -27,13 +27,13 @@ std::string memory_text(const Plan::Impl& plan) {
   const PlanStatistics& s = plan.statistics;
   std::string text = "memory:\n";
   const auto line = [&](std::string_view what, size_t bytes, const std::string& remark = "") {
-    text += fmt::format("  {:<10} {:>10}{}{}\n", what, human_bytes(static_cast<double>(bytes)),
-                        remark.empty() ? "" : "  ", remark);
+    text +=
+        fmt::format("  {:<10} {:>10}{}{}\n", what, human_bytes(bytes), remark.empty() ? "" : "  ", remark);
   };
-  std::string remark = fmt::format("{} without sharing", human_bytes(static_cast<double>(s.unplanned_bytes)));
+  std::string remark = fmt::format("{} without sharing", human_bytes(s.unplanned_bytes));
   if (!plan.instructions.empty())
-    remark += fmt::format("; {} live at once, first in instruction {}",
-                          human_bytes(static_cast<double>(s.live_bytes)), s.live_instruction);
+    remark += fmt::format("; {} live at once, first in instruction {}", human_bytes(s.live_bytes),
+                          s.live_instruction);
   line("arena", s.arena_bytes, remark);
   line("variables", s.variable_bytes);
   line("gradients", s.gradient_bytes,
@@ -69,7 +69,7 @@ std::string Plan::describe() const {
     if (instruction.is_conversion) how += " (" + instruction.attributes + ")";
     rows.push_back({instruction.op, value_text(*impl_, instruction.outputs[0]), std::move(how),
                     fmt::format("{:.2f}", instruction.kernel.floating_point_operations / 1e6),
-                    human_bytes(static_cast<double>(bytes)), instruction.name});
+                    human_bytes(bytes), instruction.name});
   }
   auto widest = [&](std::string Row::*column) {
     size_t width = 0;

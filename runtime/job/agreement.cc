@@ -51,7 +51,7 @@ void require_agreement(Communicator& communicator, const JobFacts& facts) {
   const auto hashes = communicator.allgather_equal(fmt::format("{:016x}", stable_hash(own)));
   const auto other = std::ranges::find_if(hashes, [&](const std::string& hash) { return hash != hashes[0]; });
   if (other == hashes.end()) return;
-  const int rank = static_cast<int>(other - hashes.begin());
+  const int rank = other - hashes.begin();
   const auto first = lines_of(communicator.broadcast_text(own, 0)),
              second = lines_of(communicator.broadcast_text(own, rank));
   // Rank 0 speaks. The others wait for what never comes: its failure ends them.

@@ -32,8 +32,7 @@ void CoreContention::look(Clock::time_point now, int64_t switches) {
     return;
   }
   if (now - *since_ < kPeriod) return;
-  const double rate =
-      static_cast<double>(switches - switches_) / std::chrono::duration<double>(now - *since_).count();
+  const double rate = (switches - switches_) / std::chrono::duration<double>(now - *since_).count();
   since_ = now;
   switches_ = switches;
   if (teams_) {

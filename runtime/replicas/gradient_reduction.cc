@@ -189,7 +189,7 @@ void GradientReduction::send(size_t b) {
   parts_under_way_[b] = static_cast<int>(parts);
   for (int64_t part = 0; part < parts; ++part) {
     const int64_t begin = bucket.elements * part / parts, end = bucket.elements * (part + 1) / parts;
-    const size_t slot = b * kSendingParts + static_cast<size_t>(part);
+    const size_t slot = b * kSendingParts + part;
     TreeSum sum{.leaves = placement_.logical_replicas,
                 .elements = end - begin,
                 .partial_sums = {},
@@ -213,7 +213,7 @@ int GradientReduction::tags() const { return pending_.size(); }
 
 void GradientReduction::deliver(size_t b, int64_t first, std::span<float> sum) {
   const Bucket& bucket = buckets_[b];
-  const int64_t begin = bucket.offset + first, end = begin + static_cast<int64_t>(sum.size());
+  const int64_t begin = bucket.offset + first, end = begin + sum.size();
   for (size_t i = bucket.first_part; i <= bucket.last_part; ++i) {
     // Between parts there may be elements of none.
     const int64_t from = std::max(begin, parts_[i].offset),

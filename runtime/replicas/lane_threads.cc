@@ -56,7 +56,7 @@ void require_team_threads(int lanes, int size) {
   std::latch done(1);
   std::string refusal;
   try {
-    asked.reserve(static_cast<size_t>(wanted));
+    asked.reserve(wanted);
     while (std::ssize(asked) < wanted) asked.emplace_back([&] { done.wait(); });
   } catch (const std::system_error& error) {
     refusal = error.code().message();

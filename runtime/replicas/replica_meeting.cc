@@ -82,8 +82,8 @@ void ReplicaMeeting::sum_all() {
   std::vector<PartialSum<float*>> stack;
   const int64_t first = placement_.replicas().first;
   for (size_t local = 0; local < values_.size(); ++local) {
-    MOX_ASSERT(static_cast<int64_t>(values_[local].size()) == elements, "what is exchanged has one size");
-    const int64_t leaf = first + static_cast<int64_t>(local);
+    MOX_ASSERT(std::ssize(values_[local]) == elements, "what is exchanged has one size");
+    const int64_t leaf = first + local;
     push_partial_sum(placement_.logical_replicas, stack, {{leaf, leaf + 1}, values_[local].data()},
                      [&](float* left, const float* right) { add_to(left, right, elements); });
   }

@@ -82,7 +82,7 @@ SleepingTeams::SleepingTeams() {
   if (user_says_how_to_wait()) return;
   // Of the machine rather than of the process: libgomp compares with the cores that the process had when it
   // began, which are no more.
-  const auto cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_CONF));
+  const int cores = ::sysconf(_SC_NPROCESSORS_CONF);
   if (system_gives(cores + 2)) pool_ = std::make_unique<IdlePool>(cores + 1);
 }
 

@@ -21,10 +21,10 @@ double seconds(StepTiming::Clock::duration duration) {
 
 double quantile(std::vector<double> values, double share) {
   std::ranges::sort(values);
-  const double place = share * static_cast<double>(values.size() - 1);
+  const double place = share * (values.size() - 1);
   const size_t below = place;
   const size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
+  return values[below] + (place - below) * (values[above] - values[below]);
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ void StepTiming::add(const Moment& begun, const Moment& computed, Clock::time_po
   bucket_bytes_.clear();
   for (const BucketTimes& bucket : buckets) {
     step.ready.push_back(own_seconds(bucket.ready, bucket.communication_s));
-    bucket_bytes_.push_back(bucket.elements * static_cast<int64_t>(sizeof(float)));
+    bucket_bytes_.push_back(bucket.elements * sizeof(float));
   }
   if (++count_ <= kWarmUpSteps) return;
   if (steps_.size() < kMostSteps) {
@@ -76,7 +76,7 @@ std::optional<double> StepTiming::work_of_a_byte(double message_work_s) const {
   const double bytes = seen.bytes_sent;
   const double all =
       static_cast<double>(std::accumulate(bucket_bytes_.begin(), bucket_bytes_.end(), int64_t{0})) *
-      static_cast<double>(steps_.size());
+      steps_.size();
   if (bytes == 0 || bytes < kLeastShareSeen * all) return std::nullopt;
   return std::max(0.0, seen.processor_seconds - static_cast<double>(seen.messages_sent) * message_work_s) /
          bytes;

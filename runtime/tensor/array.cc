@@ -104,10 +104,10 @@ Array Array::rows(int64_t begin, int64_t end) const {
   if (type_.shape.rank() < 1 || begin < 0 || begin > end || end > type_.shape[0])
     throw InvalidArgument(fmt::format("rows [{}, {}) do not exist in {}", begin, end, to_string(type_)));
   std::vector<int64_t> dims(type_.shape.begin(), type_.shape.end());
-  const size_t row_bytes = type_.shape[0] == 0 ? 0 : bytes() / static_cast<size_t>(type_.shape[0]);
+  const size_t row_bytes = type_.shape[0] == 0 ? 0 : bytes() / type_.shape[0];
   dims[0] = end - begin;
   return {TensorType{type_.dtype, Shape(std::move(dims))},
-          std::shared_ptr<std::byte>(data_, data_.get() + static_cast<size_t>(begin) * row_bytes)};
+          std::shared_ptr<std::byte>(data_, data_.get() + begin * row_bytes)};
 }
 
 void Array::require(DType dtype) const {

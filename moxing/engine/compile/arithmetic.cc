@@ -15,7 +15,7 @@ namespace {
 std::vector<RankInstructions> instructions_of_ranks(Communicator& ranks) {
   std::vector<RankInstructions> result;
   for (const std::string& name : ranks.allgather(to_string(available_instruction_set()))) {
-    const int rank = static_cast<int>(result.size());
+    const int rank = result.size();
     const auto set = instruction_set_from_string(name);
     if (!set)
       throw FailedPrecondition(

@@ -148,9 +148,9 @@ void refuse_updates_of_trained(const std::vector<GradientOutput>& gradients, con
 // 25,000 steps a second alone and 14,000 with two. Bytes count for the instructions that only move.
 Team team_for(const PlanStatistics& plan, const Team& team) {
   constexpr double kOperationsPerSecond = 30e9, kBytesPerSecond = 10e9, kWorthSharing = 5e-6;
-  const double seconds = plan.floating_point_operations / kOperationsPerSecond +
-                         static_cast<double>(plan.arena_bytes) / kBytesPerSecond;
-  return seconds < kWorthSharing * static_cast<double>(plan.instructions) ? Team(1) : team;
+  const double seconds =
+      plan.floating_point_operations / kOperationsPerSecond + plan.arena_bytes / kBytesPerSecond;
+  return seconds < kWorthSharing * plan.instructions ? Team(1) : team;
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ LossScaleState LossScale::state() const {
 
 void LossScale::set_scale(double scale) {
   scale_ = scale;
-  variable_.values<float>()[0] = static_cast<float>(scale);
+  variable_.values<float>()[0] = scale;
 }
 
 bool LossScale::accepts(bool gradients_are_finite) {
@@ -76,9 +76,8 @@ bool LossScale::accepts(bool gradients_are_finite) {
 bool are_finite(std::span<const float> values, const Team& team) {
   constexpr int64_t kChunk = 1 << 16;
   std::atomic<bool> finite = true;
-  team.parallel_for(static_cast<int64_t>(values.size()), kChunk, [&](int64_t begin, int64_t end) {
-    if (!chunk_is_finite(values.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin))))
-      finite.store(false, std::memory_order_relaxed);
+  team.parallel_for(values.size(), kChunk, [&](int64_t begin, int64_t end) {
+    if (!chunk_is_finite(values.subspan(begin, end - begin))) finite.store(false, std::memory_order_relaxed);
   });
   return finite;
 }

@@ -84,9 +84,7 @@ bool ParameterUpdater::takes_parts() const {
 void ParameterUpdater::apply_part(size_t number, int64_t first, std::span<const float> gradient,
                                   double gradient_scale) {
   Parameter& parameter = parameters_[number];
-  const auto part = [&](std::span<float> whole) {
-    return whole.subspan(static_cast<size_t>(first), gradient.size());
-  };
+  const auto part = [&](std::span<float> whole) { return whole.subspan(first, gradient.size()); };
   std::array<std::span<float>, kMostSlots> slots;
   for (size_t i = 0; i < parameter.slot_spans.size(); ++i) slots[i] = part(parameter.slot_spans[i]);
   update(parameter, part(parameter.value.values<float>()), gradient,

@@ -92,9 +92,8 @@ std::shared_ptr<ReplicatedStep::Reductions> ReplicatedStep::make_reductions(Comp
     made->targets.elements.push_back(parts.back().elements);
   }
   made->gradients = std::make_unique<GradientReduction>(
-      engine_.placement, engine_.communicator, std::move(parts),
-      static_cast<int64_t>(model.instance->gradient_block().size()), bucket_options_,
-      [this](size_t index, int64_t first, std::span<float> sum) {
+      engine_.placement, engine_.communicator, std::move(parts), std::ssize(model.instance->gradient_block()),
+      bucket_options_, [this](size_t index, int64_t first, std::span<float> sum) {
         gate_.take_gradient({index, first, sum});
       });
   if (!is_alone()) reduce_after_step_values(instance, *made);
@@ -114,8 +113,7 @@ void ReplicatedStep::reduce_after_step_values(const PlanInstance& instance, Redu
     elements += type.shape.elements();
   }
   if (elements == 0) return;
-  reductions.after_step_blocks.assign(static_cast<size_t>(engine_.placement.lanes),
-                                      std::vector<float>(static_cast<size_t>(elements)));
+  reductions.after_step_blocks.assign(engine_.placement.lanes, std::vector<float>(elements));
   const BucketOptions whole{.first_bucket_elements = elements,
                             .bucket_elements = elements,
                             .wire = WireType::kFloat32,
@@ -131,7 +129,7 @@ void ReplicatedStep::reduce_after_step_values(const PlanInstance& instance, Redu
 bool ReplicatedStep::begin(std::span<const Batch> batches) {
   batches_ = batches;
   int64_t own_samples = 0;
-  models_.assign(static_cast<size_t>(engine_.placement.replicas().size()), nullptr);
+  models_.assign(engine_.placement.replicas().size(), nullptr);
   for (size_t i = 0; i < batches.size(); ++i) {
     models_[i] = any_model_ = &engine_.compiler.for_batch(batches[i]);
     reductions_of(*models_[i]);
@@ -147,11 +145,11 @@ bool ReplicatedStep::begin(std::span<const Batch> batches) {
 }
 
 double ReplicatedStep::scale_of_sums(int64_t samples) const {
-  return is_alone() || samples == 0 ? 1 : static_cast<double>(full_batch_) / static_cast<double>(samples);
+  return is_alone() || samples == 0 ? 1 : static_cast<double>(full_batch_) / samples;
 }
 
 double ReplicatedStep::share_of(const Batch& batch) const {
-  return static_cast<double>(batch.size) / static_cast<double>(full_batch_);
+  return static_cast<double>(batch.size) / full_batch_;
 }
 
 // What each replica counts.
@@ -162,7 +160,7 @@ void ReplicatedStep::begin_meeting() {
 }
 
 StepInputs ReplicatedStep::inputs_of(size_t local) const {
-  const int64_t replica = engine_.placement.replicas().first + static_cast<int64_t>(local);
+  const int64_t replica = engine_.placement.replicas().first + local;
   return {.components = batches_[local].components,
           .seed = seed_of_replica(moment_.seed, replica),
           .step = moment_.step};
@@ -208,7 +206,7 @@ void ReplicatedStep::compute_replicas(int lane) {
   engine_.update.prepare_lane(lane);
   const int64_t count = engine_.placement.replicas_per_lane();
   for (int64_t nth = 0; nth < count; ++nth) {
-    const auto local = static_cast<size_t>(lane * count + nth);
+    const size_t local = lane * count + nth;
     if (local < batches_.size()) {
       compute_replica(*models_[local], lane, nth);
     } else {
@@ -221,22 +219,20 @@ void ReplicatedStep::compute_replicas(int lane) {
 // A replica without a batch takes part in the exchanges of the others, where it counts nothing: what it
 // computes is of no use.
 void ReplicatedStep::accompany(int lane) {
-  const EnteredExchange entered(&meeting_.of(static_cast<size_t>(lane)));
+  const EnteredExchange entered(&meeting_.of(lane));
   full_model_->of_lane(lane).run({.components = no_batch_, .seed = moment_.seed, .step = moment_.step});
 }
 
 void ReplicatedStep::compute_replica(CompiledModel& model, int lane, int64_t nth) {
   PlanInstance& instance = model.of_lane(lane);
-  const auto local = static_cast<size_t>(lane * engine_.placement.replicas_per_lane() + nth);
+  const size_t local = lane * engine_.placement.replicas_per_lane() + nth;
   const EnteredExchange entered(is_alone() ? nullptr : &meeting_.of(local));
   const StepInputs inputs = inputs_of(local);
   if (in_parts_) return compute_in_parts(instance, inputs);
   const Batch& batch = batches_[local];
   const std::span<float> block = instance.gradient_block();
   instance.run(inputs, [&](size_t i) {
-    weigh(block.subspan(static_cast<size_t>(instance.gradient_offset(i)),
-                        static_cast<size_t>(instance.gradient(i).elements())),
-          batch);
+    weigh(block.subspan(instance.gradient_offset(i), instance.gradient(i).elements()), batch);
     current_->gradients->add(lane, nth, i, block);
   });
   if (is_alone()) return;
@@ -258,8 +254,7 @@ void ReplicatedStep::add_after_step_values(const PlanInstance& instance, const B
   const std::span<float> block = current_->after_step_blocks[lane];
   for (size_t i = 0; i < current_->after_step_parts.size(); ++i) {
     const BlockPart& part = current_->after_step_parts[i];
-    const std::span<float> values =
-        block.subspan(static_cast<size_t>(part.offset), static_cast<size_t>(part.elements));
+    const std::span<float> values = block.subspan(part.offset, part.elements);
     std::ranges::copy(instance.update_value(i).values<float>(), values.begin());
     weigh(values, batch);
     current_->after_step->add(lane, nth, i, block);
@@ -269,7 +264,7 @@ void ReplicatedStep::add_after_step_values(const PlanInstance& instance, const B
 // So that a sum over replicas is one over their samples.
 void ReplicatedStep::weigh(std::span<float> values, const Batch& batch) const {
   if (is_alone() || batch.size == full_batch_) return;
-  const auto share = static_cast<float>(share_of(batch));
+  const float share = share_of(batch);
   for (float& value : values) value *= share;
 }
 

@@ -33,7 +33,7 @@ double ReplicatedStep::loss_of_variables() {
     try {
       const int64_t count = engine_.placement.replicas_per_lane();
       for (int64_t nth = 0; nth < count; ++nth) {
-        const auto local = static_cast<size_t>(lane * count + nth);
+        const size_t local = lane * count + nth;
         const bool has_batch = local < batches_.size();
         if (!has_batch && !engine_.placement.replicas_meet) continue;
         PlanInstance& instance = (has_batch ? *models_[local] : *full_model_).forward_of_lane(lane);

@@ -13,7 +13,7 @@ constexpr int kSamplesTag = 2;
 void SampleCount::begin_step(int64_t own, const std::function<void(int64_t all)>& known) {
   own_ = own;
   if (ranks_.size() == 1) return known(all_ = own);
-  told_.resize(static_cast<size_t>(ranks_.size()));
+  told_.resize(ranks_.size());
   telling_ = ranks_.start(make_allgather(std::as_bytes(std::span(&own_, 1)), &told_, kSamplesTag), "samples",
                           [this, known] {
                             int64_t all = 0;

@@ -41,7 +41,7 @@ void StepValues::take(const PlanInstance& instance) {
 
 void StepValues::combine(const PlanInstance& instance, Communicator& ranks) {
   values_.resize(kinds_->is_number.size());
-  const auto count = static_cast<size_t>(std::ranges::count(kinds_->is_number, true));
+  const size_t count = std::ranges::count(kinds_->is_number, true);
   const std::vector<double> means = means_over_samples(numbers_, count, ranks);
   for (size_t f = 0, next = 0; f < values_.size(); ++f)
     if (kinds_->is_number[f]) values_[f] = Array::scalar(static_cast<float>(means[next++]));
@@ -55,7 +55,7 @@ std::vector<double> StepValues::means_over_samples(const std::vector<std::vector
   std::vector<double> own(numbers.size() * entries, 0.0);
   for (size_t local = 0; local < batches_.size(); ++local) {
     const std::span<double> entry = std::span(own).subspan(local * entries, entries);
-    entry[0] = static_cast<double>(batches_[local].size);
+    entry[0] = batches_[local].size;
     std::ranges::copy(numbers[local], entry.begin() + 1);
   }
   std::vector<double> sums(count, 0.0);

@@ -32,7 +32,7 @@ void UpdateGate::take_gradient(SumRange range) {
   if (applies_together() || !update_.updater().takes_parts()) {
     const int64_t elements = targets_->elements[range.index];
     sums_[range.index] = {range.sum.data() - range.first, static_cast<size_t>(elements)};
-    elements_left_[range.index] -= static_cast<int64_t>(range.sum.size());
+    elements_left_[range.index] -= range.sum.size();
     if (applies_together() || elements_left_[range.index] > 0) return;
     range = {range.index, 0, sums_[range.index]};
   }
@@ -46,7 +46,7 @@ void UpdateGate::take_gradient(SumRange range) {
 void UpdateGate::apply(const SumRange& range) {
   ParameterUpdater& updater = update_.updater();
   const size_t parameter = targets_->parameters[range.index];
-  if (static_cast<int64_t>(range.sum.size()) == targets_->elements[range.index])
+  if (std::ssize(range.sum) == targets_->elements[range.index])
     return updater.apply(parameter, range.sum, scale_, delivering_team_);
   updater.apply_part(parameter, range.first, range.sum, scale_);
 }
@@ -56,7 +56,7 @@ void UpdateGate::take_after_step_value(const SumRange& range) {
     waiting_after_step_.push_back(range);
     return;
   }
-  const auto scale = static_cast<float>(scale_);
+  const float scale = scale_;
   Array variable = update_.host(targets_->after_step[range.index]);
   std::ranges::transform(range.sum, variable.values<float>().begin() + range.first,
                          [scale](float value) { return value * scale; });

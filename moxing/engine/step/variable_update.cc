@@ -12,7 +12,7 @@ namespace {
 // Copies of variables, for each lane that has its own.
 class LaneCopies {
  public:
-  explicit LaneCopies(int lanes) : of_lanes_(static_cast<size_t>(lanes)) {}
+  explicit LaneCopies(int lanes) : of_lanes_(lanes) {}
 
   // Made on the first call, of the value that `host` has then.
   Array get(int lane, std::string_view name, const Array& host) {

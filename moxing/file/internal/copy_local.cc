@@ -40,8 +40,8 @@ void copy_local(CopyRun& run, const CopyItem& item) {
       if (piece.empty()) break;
       if (checks) read_md5.update(piece);
       part.write(piece, at);
-      at += static_cast<int64_t>(piece.size());
-      run.sent(static_cast<int64_t>(piece.size()));
+      at += piece.size();
+      run.sent(piece.size());
     }
     if (::fstat(source.get(), &after) != 0) throw_system("look at", item.from.path, errno);
     if (at != before.st_size || after.st_size != before.st_size ||

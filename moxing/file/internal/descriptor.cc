@@ -52,7 +52,7 @@ void write_fully(int fd, std::string_view content, const std::string& path) {
     const ssize_t written = ::write(fd, content.data(), std::min<size_t>(content.size(), 1 << 30));
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) throw_system("write", path, errno);
-    content.remove_prefix(static_cast<size_t>(written));
+    content.remove_prefix(written);
   }
 }
 
@@ -61,22 +61,21 @@ void write_fully_at(int fd, std::string_view content, int64_t offset, const std:
     const ssize_t written = ::pwrite(fd, content.data(), std::min<size_t>(content.size(), 1 << 30), offset);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) throw_system("write", path, errno);
-    content.remove_prefix(static_cast<size_t>(written));
+    content.remove_prefix(written);
     offset += written;
   }
 }
 
 std::string read_fully_at(int fd, int64_t offset, int64_t length, const std::string& path) {
-  std::string content(static_cast<size_t>(length), '\0');
+  std::string content(length, '\0');
   size_t filled = 0;
   while (filled < content.size()) {
-    const ssize_t got =
-        ::pread(fd, content.data() + filled, std::min<size_t>(content.size() - filled, 1 << 30),
-                offset + static_cast<int64_t>(filled));
+    const ssize_t got = ::pread(fd, content.data() + filled,
+                                std::min<size_t>(content.size() - filled, 1 << 30), offset + filled);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw_system("read", path, errno);
     if (got == 0) break;
-    filled += static_cast<size_t>(got);
+    filled += got;
   }
   content.resize(filled);
   return content;

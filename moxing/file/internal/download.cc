@@ -31,8 +31,8 @@ struct RangedDownload {
         count(count_of_parts(this->info.size, range)),
         file(this->item.to.path, this->item.part_path),
         hasher(part_size.value_or(0)),
-        md5s(static_cast<size_t>(count)),
-        there(static_cast<size_t>(count)) {}
+        md5s(count),
+        there(count) {}
 
   int64_t length_of(int64_t index) const { return std::min(range, info.size - index * range); }
 
@@ -193,7 +193,7 @@ std::string download_to_memory(s3::Client& client, const s3::ObjectName& object,
                     "it is not read",
                     object.shown(), info.size, available_memory()));
   const auto part_size = parts_behind_etag(client, object, info, {});
-  std::string content(static_cast<size_t>(info.size), '\0');
+  std::string content(info.size, '\0');
   std::exception_ptr failure;
   {
     Workers workers(8);

@@ -28,7 +28,7 @@ class LocalBytes : public OpenBytes {
   int64_t write_at(int64_t offset, std::string_view content) override {
     if (!appends_) {
       write_fully_at(file_.get(), content, offset, path_);
-      return offset + static_cast<int64_t>(content.size());
+      return offset + content.size();
     }
     write_fully(file_.get(), content, path_);  // O_APPEND: behind what others have written meanwhile, too
     return size();

@@ -40,7 +40,7 @@ class ReadObject : public OpenBytes {
       const int64_t index = offset / kRange;
       need(index);
       const int64_t from = offset - index * kRange;
-      const auto piece = std::min<int64_t>(static_cast<int64_t>(block_.size()) - from, end - offset);
+      const auto piece = std::min<int64_t>(block_.size() - from, end - offset);
       content.append(block_, static_cast<size_t>(from), static_cast<size_t>(piece));
       offset += piece;
     }
@@ -121,7 +121,7 @@ class WrittenObject : public OpenBytes {
     if (appends_) offset = size();
     write_fully_at(file_.get(), content, offset, "a temporary file for " + to_string(url_));
     changed_ = true;
-    return offset + static_cast<int64_t>(content.size());
+    return offset + content.size();
   }
   int64_t size() override {
     const off_t end = ::lseek(file_.get(), 0, SEEK_END);
@@ -163,11 +163,11 @@ class AppendedObject : public OpenBytes {
     waiting_ += content;
     return size();
   }
-  int64_t size() override { return there_ + static_cast<int64_t>(waiting_.size()); }
+  int64_t size() override { return there_ + waiting_.size(); }
   void flush() override {
     if (waiting_.empty() && !must_be_made_) return;
     object_store().append(url_, waiting_);
-    there_ += static_cast<int64_t>(waiting_.size());
+    there_ += waiting_.size();
     must_be_made_ = false;
     waiting_.clear();
   }

@@ -72,7 +72,7 @@ void PartFile::begin(const std::string& source, int64_t size) {
       int64_t index = -1;
       const auto [rest, error] = std::from_chars(line.data(), line.data() + line.size(), index);
       if (error != std::errc() || rest == line.data() + line.size() || *rest != ' ') continue;
-      std::string digest = s3::from_hex(line.substr(static_cast<size_t>(rest - line.data()) + 1));
+      std::string digest = s3::from_hex(line.substr((rest - line.data()) + 1));
       if (digest.size() == 16) recorded_[index] = std::move(digest);
     }
   } else {

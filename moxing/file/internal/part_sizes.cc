@@ -26,11 +26,10 @@ int64_t parts_in_etag(std::string_view etag) {
 void EtagHasher::update(std::string_view bytes) {
   if (part_size_ == 0) return md5_.update(bytes);
   while (!bytes.empty()) {
-    const auto piece =
-        static_cast<size_t>(std::min<int64_t>(part_size_ - in_part_, static_cast<int64_t>(bytes.size())));
+    const size_t piece = std::min<int64_t>(part_size_ - in_part_, bytes.size());
     md5_.update(bytes.substr(0, piece));
     bytes.remove_prefix(piece);
-    in_part_ += static_cast<int64_t>(piece);
+    in_part_ += piece;
     if (in_part_ == part_size_) {
       parts_.push_back(md5_.finish());
       in_part_ = 0;

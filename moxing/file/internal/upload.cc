@@ -25,7 +25,7 @@ class SteadyFile {
   int64_t size() const { return before_.st_size; }
   std::string read(int64_t offset, int64_t length) const {
     std::string content = read_fully_at(file_.get(), offset, length, path_);
-    if (static_cast<int64_t>(content.size()) != length) changed();
+    if (std::ssize(content) != length) changed();
     return content;
   }
   void require_unchanged() const {
@@ -94,7 +94,7 @@ struct PartsUpload {
         object(object_name(this->item.to)),
         file(this->item.from.path),
         part_size(part_size_for(file.size())),
-        parts(static_cast<size_t>(count_of_parts(file.size(), part_size))) {}
+        parts(count_of_parts(file.size(), part_size)) {}
 
   void send(int64_t index) {
     if (run->options.stop.stop_requested()) throw s3::Cancelled("cancelled");
@@ -192,12 +192,12 @@ void upload(const std::shared_ptr<CopyRun>& run, const CopyItem& item) {
   const auto job = std::make_shared<PartsUpload>(run, item);
   job->begun = begin_upload(*run->client, job->object, job->part_size, run->options.stop);
   run_parts(
-      run->workers, static_cast<int64_t>(job->parts.size()), [job](int64_t index) { job->send(index); },
+      run->workers, job->parts.size(), [job](int64_t index) { job->send(index); },
       [job](const std::exception_ptr& error) { job->end(error); });
 }
 
 void upload_from_memory(s3::Client& client, const s3::ObjectName& object, std::string_view content) {
-  const auto size = static_cast<int64_t>(content.size());
+  const int64_t size = content.size();
   require_size(size, object.shown());
   if (size <= kSingleRequest) {
     client.put(object, content, s3::md5(content));
@@ -205,15 +205,14 @@ void upload_from_memory(s3::Client& client, const s3::ObjectName& object, std::s
   }
   const int64_t part_size = part_size_for(size);
   const std::string id = client.create_upload(object, part_size);
-  std::vector<s3::Part> parts(static_cast<size_t>(count_of_parts(size, part_size)));
+  std::vector<s3::Part> parts(count_of_parts(size, part_size));
   std::exception_ptr failure;
   {
     Workers workers(8);
     run_parts(
-        workers, static_cast<int64_t>(parts.size()),
+        workers, parts.size(),
         [&](int64_t index) {
-          const std::string_view bytes =
-              content.substr(static_cast<size_t>(index * part_size), static_cast<size_t>(part_size));
+          const std::string_view bytes = content.substr(index * part_size, part_size);
           parts[index] = client.upload_part(object, id, static_cast<int>(index) + 1, bytes, s3::md5(bytes));
         },
         [&](const std::exception_ptr& error) { failure = error; });
@@ -253,7 +252,7 @@ void copy_in_store(const std::shared_ptr<CopyRun>& run, const CopyItem& item) {
   const auto parts =
       std::make_shared<std::vector<s3::Part>>(static_cast<size_t>(count_of_parts(size, part_size)));
   run_parts(
-      run->workers, static_cast<int64_t>(parts->size()),
+      run->workers, parts->size(),
       [run, from, to, etag, size, part_size, id, parts](int64_t index) {
         const int64_t offset = index * part_size;
         (*parts)[index] = run->client->copy_part(from, etag, offset, std::min(part_size, size - offset), to,

@@ -132,7 +132,7 @@ std::string Client::get_same(const ObjectName& object, const ObjectInfo& known, 
   }
   // An answer without an ETag does not say whose it is; the object itself does.
   const bool is_silent = arrived.etag.empty() && !known.etag.empty();
-  require_same(is_silent ? look().etag : arrived.etag, static_cast<int64_t>(content.size()));
+  require_same(is_silent ? look().etag : arrived.etag, content.size());
   if (info) *info = std::move(arrived);
   return content;
 }
@@ -165,7 +165,7 @@ std::string Client::get_range(const ObjectName& object, int64_t offset, int64_t 
     const bool of_another = !etag.empty() && !arrived.empty() && !same_version(arrived, etag);
     // Where neither a condition was sent nor an ETag has come, the object itself says it.
     if (of_another || (arrived.empty() && is_weak(etag))) require_unchanged();
-    if (static_cast<int64_t>(response.body.size()) != length ||
+    if (std::ssize(response.body) != length ||
         (!whole && (response.status != 206 ||
                     !range.starts_with(fmt::format("bytes {}-{}/", offset, offset + length - 1)))))
       throw DataError(fmt::format(
@@ -288,7 +288,7 @@ void Client::append(const ObjectName& object, int64_t position, std::string_view
     // If an answer was lost, what was sent may be there already: then the object ends where it should.
     if (error.status() != 409 || repeated_.load() == repeated_before) throw;
     const auto found = head(object, stop);
-    const auto length = static_cast<int64_t>(body.size());
+    const int64_t length = body.size();
     if (!found || found->size != position + length ||
         get_range(object, position, length, found->etag, stop) != body)
       throw;

@@ -29,7 +29,7 @@ Part Client::upload_part(const ObjectName& object, const std::string& upload, in
   constexpr int kMostSendings = 3;
   for (int sending = 1;; ++sending) {
     const HttpResponse response = send(call, stop);
-    Part part{number, static_cast<int64_t>(body.size()), md5, parse_etag_text(response.header("etag"))};
+    Part part{number, std::ssize(body), md5, parse_etag_text(response.header("etag"))};
     if (part.etag.empty())
       throw DataError(fmt::format("the store gives no ETag to part {} of '{}'", number, object.shown()));
     if (!is_md5(part.etag) || part.etag == hex(md5) ||

@@ -64,7 +64,7 @@ std::string base64(std::string_view bytes) {
   const int length =
       EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
                       reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
-  text.resize(static_cast<size_t>(length));
+  text.resize(length);
   return text;
 }
 

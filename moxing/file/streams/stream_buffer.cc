@@ -119,7 +119,7 @@ void StreamBuffer::work(const std::stop_token& stop) {
     for (size_t i = 0; i < request.keys.size(); ++i) {
       Piece& piece = pieces_.at(request.keys[i]);
       bytes_ -= piece.cost;
-      piece.cost = error ? 0 : static_cast<int64_t>(contents[i].size());
+      piece.cost = error ? 0 : contents[i].size();
       bytes_ += piece.cost;
       piece.error = error;
       if (!error) piece.bytes = std::make_shared<const std::string>(std::move(contents[i]));

@@ -50,8 +50,7 @@ struct StreamedFile::Place {
       if (count == 1)
         blocks.push_back(std::move(bytes));
       else
-        for (int64_t i = 0; i < count; ++i)
-          blocks.push_back(bytes.substr(static_cast<size_t>(i * kBlock), static_cast<size_t>(kBlock)));
+        for (int64_t i = 0; i < count; ++i) blocks.push_back(bytes.substr(i * kBlock, kBlock));
       return blocks;
     };
     return request;
@@ -119,8 +118,7 @@ void StreamedFile::read(int64_t offset, std::span<std::byte> out) const {
         place_->key(block), [&] { return place_->request(block, block + 1); });
     const int64_t skipped = std::max<int64_t>(0, offset - block * kBlock);
     const int64_t count = std::min(end, (block + 1) * kBlock) - block * kBlock - skipped;
-    std::memcpy(out.data() + (block * kBlock + skipped - offset), bytes->data() + skipped,
-                static_cast<size_t>(count));
+    std::memcpy(out.data() + (block * kBlock + skipped - offset), bytes->data() + skipped, count);
   }
 }
 

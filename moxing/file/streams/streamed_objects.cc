@@ -57,8 +57,8 @@ struct StreamedObjects::Versions {
               const s3::ObjectName object = internal::object_name(internal::parse_url(url));
               s3::ObjectInfo info;
               std::string content = store_client()->get(object, kMostWhole, &info, stop);
-              self->require_known(static_cast<size_t>(index), object, info.etag, stop);
-              const auto size = static_cast<int64_t>(content.size());
+              self->require_known(index, object, info.etag, stop);
+              const int64_t size = content.size();
               expected_size().store((7 * expected_size().load() + size) / 8 + 1);
               std::vector<std::string> contents;
               contents.push_back(std::move(content));

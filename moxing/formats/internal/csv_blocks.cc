@@ -23,7 +23,7 @@ void read_in_blocks(const std::string& path, const CsvBlocks& blocks,
   std::string block;
   size_t held = 0;  // of the block's bytes, those that are read and not done with
   for (uint64_t at = 0;;) {
-    const auto more = static_cast<size_t>(std::min<uint64_t>(std::max(blocks.bytes, held), bytes - at));
+    const size_t more = std::min<uint64_t>(std::max(blocks.bytes, held), bytes - at);
     block.resize(held + more);
     file.read_at(at, std::as_writable_bytes(std::span(block).subspan(held)));
     at += more;

@@ -69,8 +69,7 @@ std::optional<float> number_of(std::string_view text_of_cell, char decimal) {
 }  // namespace
 
 std::string_view take_line(std::string_view* content) {
-  const auto end =
-      static_cast<size_t>(std::find_if(content->begin(), content->end(), is_line_end) - content->begin());
+  const size_t end = std::find_if(content->begin(), content->end(), is_line_end) - content->begin();
   const std::string_view line = content->substr(0, end);
   content->remove_prefix(end);
   if (content->starts_with("\r\n"))

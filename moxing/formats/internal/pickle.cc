@@ -33,7 +33,7 @@ class PickleReader : private PickleInput {
     if (!value) fail(fmt::format("{} is expected here", expected));
     return *std::move(value);
   }
-  uint64_t key_line() { return static_cast<uint64_t>(known(integer_of(line()), "the number of an entry")); }
+  uint64_t key_line() { return known(integer_of(line()), "the number of an entry"); }
   int64_t long_integer(uint64_t size) {
     if (size > sizeof(int64_t)) fail(fmt::format("a whole number of {} bytes", size));
     return integer_of_bytes(text(size), true, false);
@@ -402,7 +402,7 @@ class PickleReader : private PickleInput {
     std::string row_major = bytes;
     if (array.is_fortran && array.shape.size() > 1 && !bytes.empty()) {
       if (array.shape.size() != 2) fail("an array of more than two axes in Fortran's order");
-      const auto rows = static_cast<size_t>(array.shape[0]), columns = static_cast<size_t>(array.shape[1]);
+      const size_t rows = array.shape[0], columns = array.shape[1];
       for (size_t row = 0; row < rows; ++row)
         for (size_t column = 0; column < columns; ++column)
           row_major[row * columns + column] = bytes[column * rows + row];

@@ -163,7 +163,7 @@ void MetricsLog::cut_after(int64_t step) {
   std::string text;
   for (auto line = kept.rbegin(); line != kept.rend(); ++line) text += *line;
   if (is_changed) {
-    if (::ftruncate(file_.get(), static_cast<off_t>(bytes_)) != 0)
+    if (::ftruncate(file_.get(), bytes_) != 0)
       throw IoError(fmt::format("cannot cut '{}': {}", path_, std::strerror(errno)));
     append_to(file_, path_, text);
   }

@@ -22,7 +22,7 @@ void change_brightness(float factor, size_t pixels, float* const planes[3]) {
 void change_contrast(float factor, size_t pixels, float* const planes[3]) {
   double sum = 0;
   for (size_t i = 0; i < pixels; ++i) sum += luma(planes[0][i], planes[1][i], planes[2][i]);
-  const float mean = static_cast<float>(sum / static_cast<double>(pixels));
+  const float mean = sum / pixels;
   for (int c = 0; c < 3; ++c)
     for (size_t i = 0; i < pixels; ++i) planes[c][i] = clamped(mean + (planes[c][i] - mean) * factor);
 }

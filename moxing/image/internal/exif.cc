@@ -15,7 +15,7 @@ class TiffReader {
     int64_t value = 0;
     for (int i = 0; i < size; ++i) {
       const int at = big_endian_ ? i : size - 1 - i;
-      value = value << 8 | std::to_integer<int64_t>(bytes_[offset + static_cast<uint64_t>(at)]);
+      value = value << 8 | std::to_integer<int64_t>(bytes_[offset + at]);
     }
     return value;
   }

@@ -92,10 +92,9 @@ class PngDecoder : public FormatDecoder {
   // Each pass refines all rows, so that all must be kept: three bytes a pixel, and only meanwhile.
   void decode_interlaced(const Box& box, size_t stride, int passes, RowSink sink) {
     const int rows = height();
-    std::vector<uint8_t> all(stride * static_cast<size_t>(rows));
+    std::vector<uint8_t> all(stride * rows);
     for (int pass = 0; pass < passes; ++pass) {
-      for (int y = 0; y < rows; ++y)
-        guarded([&] { png_read_row(png_, all.data() + stride * static_cast<size_t>(y), nullptr); });
+      for (int y = 0; y < rows; ++y) guarded([&] { png_read_row(png_, all.data() + stride * y, nullptr); });
     }
     pixels_.resize(static_cast<size_t>(box.width) * kPixelBytes);
     for (int y = 0; y < box.height; ++y) {

@@ -55,7 +55,7 @@ void Axis::prepare(Filter filter, const AxisGeometry& geometry, int begin, int s
     taps_ = std::max(taps_, count);
   }
   stride_ = (taps_ + 1) / 2 * 2;
-  weights_.assign(static_cast<size_t>(size) * static_cast<size_t>(stride_), 0);
+  weights_.assign(static_cast<size_t>(size) * stride_, 0);
   exact_.resize(taps_);
   const double narrowed = 1 / geometry.grown();
   for (int i = 0; i < size; ++i) {
@@ -63,7 +63,7 @@ void Axis::prepare(Filter filter, const AxisGeometry& geometry, int begin, int s
     // borders.
     const double centre = geometry.centre(begin + i);
     const auto place = [=, from = first(i) + left](int k) { return (from + k - centre + 0.5) * narrowed; };
-    int16_t* const weights = &weights_[static_cast<size_t>(i) * static_cast<size_t>(stride_)];
+    int16_t* const weights = &weights_[static_cast<size_t>(i) * stride_];
     if (filter == Filter::kBilinear)
       round_weights([=](int k) { return std::max(0.0, 1 - std::abs(place(k))); }, count(i), exact_.data(),
                     weights);

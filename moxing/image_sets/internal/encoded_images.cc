@@ -155,8 +155,8 @@ class AugmentedImages : public RandomAccessSource {
     image::Decoder& decoder = worker.decoder;
     decoder.open(encoded, name);
     const image::Box size = kept_size(decoder);
-    const bool room = kept_->has_room(uint64_t{image::kPlanes} * static_cast<uint64_t>(size.width) *
-                                      static_cast<uint64_t>(size.height));
+    const bool room =
+        kept_->has_room(uint64_t{image::kPlanes} * static_cast<uint64_t>(size.width) * size.height);
     if (!room && !resizes()) return worker.reader.read(encoded, name, context, image);
     decode_to(size, worker);
     if (room) kept_->keep(index, worker.scratch, label);

@@ -38,8 +38,8 @@ bool read_at(int file, uint64_t offset, void* out, size_t bytes) {
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return false;
     to += got;
-    offset += static_cast<uint64_t>(got);
-    bytes -= static_cast<size_t>(got);
+    offset += got;
+    bytes -= got;
   }
   return true;
 }
@@ -51,8 +51,8 @@ bool write_at(int file, uint64_t offset, const void* data, size_t bytes) {
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) return false;
     from += done;
-    offset += static_cast<uint64_t>(done);
-    bytes -= static_cast<size_t>(done);
+    offset += done;
+    bytes -= done;
   }
   return true;
 }
@@ -96,9 +96,9 @@ class KeptInDirectory : public KeptImages {
       const image::Box box = needed(entry.width, entry.height);
       found.pixels.first_row = box.y;
       found.pixels.rows = box.height;
-      const auto stride = uint64_t{image::kPlanes} * static_cast<uint64_t>(entry.width);
-      skipped = stride * static_cast<uint64_t>(box.y);
-      bytes = stride * static_cast<uint64_t>(box.height);
+      const auto stride = uint64_t{image::kPlanes} * entry.width;
+      skipped = stride * box.y;
+      bytes = stride * box.height;
     }
     if (scratch->size() < bytes + image::kRowSlackBytes) scratch->resize(bytes + image::kRowSlackBytes);
     found.pixels.pixels = scratch->data();
@@ -121,7 +121,7 @@ class KeptInDirectory : public KeptImages {
 
   bool keeps(int64_t index) override {
     const std::lock_guard lock(mutex_);
-    return entries_[static_cast<size_t>(index)].has_value();
+    return entries_[index].has_value();
   }
 
   bool has_room(uint64_t) override {

@@ -29,7 +29,7 @@ class KeptInMemory : public KeptImages {
 
   bool keeps(int64_t index) override {
     const std::lock_guard lock(mutex_);
-    return entries_[static_cast<size_t>(index)].state == State::kThere;
+    return entries_[index].state == State::kThere;
   }
 
   bool has_room(uint64_t bytes) override {

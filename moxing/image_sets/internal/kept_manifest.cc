@@ -25,7 +25,7 @@ bool is_sound(const KeptEntry& entry, uint64_t file_bytes) {
   if (entry.offset > file_bytes || entry.bytes > file_bytes || entry.label_bytes > kMostLabelBytes ||
       entry.end() > file_bytes || entry.width < 0 || entry.height < 0)
     return false;
-  const uint64_t pixels = static_cast<uint64_t>(entry.width) * static_cast<uint64_t>(entry.height);
+  const uint64_t pixels = static_cast<uint64_t>(entry.width) * entry.height;
   return (entry.width == 0 && entry.height == 0) || (pixels > 0 && entry.bytes == pixels * image::kPlanes);
 }
 

@@ -40,7 +40,7 @@ std::vector<SampleFinding> findings_from_text(std::string_view text, int64_t sam
     finding.is_good = take_number(&text, ' ') != 0;
     const int64_t length = take_number(&text, ':');
     if (finding.index < 0 || finding.index >= samples || length < 0 || length > std::ssize(text)) fail();
-    finding.reason = text.substr(0, static_cast<size_t>(length));
+    finding.reason = text.substr(0, length);
     text.remove_prefix(finding.reason.size());
     findings.push_back(std::move(finding));
   }

@@ -28,14 +28,14 @@ std::span<const std::byte> read_local(const std::string& path, RecordBuffer* buf
   const FileDescriptor file = open_regular_file(path);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) fail("look at", path);
-  const auto bytes = buffer->take(static_cast<size_t>(status.st_size));
+  const auto bytes = buffer->take(status.st_size);
   size_t filled = 0;
   while (filled < bytes.size()) {
     const ssize_t got = ::read(file.get(), bytes.data() + filled, bytes.size() - filled);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail("read", path);
     if (got == 0) break;  // shorter than it was a moment ago
-    filled += static_cast<size_t>(got);
+    filled += got;
   }
   return bytes.first(filled);
 }
@@ -71,7 +71,7 @@ SetFiles::SetFiles(std::string directory, std::vector<std::string> names, std::v
 SetFiles::~SetFiles() = default;
 
 std::string SetFiles::path(int64_t index) const {
-  const std::string& name = names_[static_cast<size_t>(index)];
+  const std::string& name = names_[index];
   return directory_.empty() ? name : (std::filesystem::path(directory_) / name).string();
 }
 
@@ -91,8 +91,7 @@ void SetFiles::will_read(int64_t index) const {
 
 uint32_t SetFiles::checksum() const {
   uint32_t sum = 0;
-  for (int64_t i = 0; i < size(); ++i)
-    sum = add_file(path(i), etags_.empty() ? "" : etags_[static_cast<size_t>(i)], sum);
+  for (int64_t i = 0; i < size(); ++i) sum = add_file(path(i), etags_.empty() ? "" : etags_[i], sum);
   return sum;
 }
 

@@ -24,7 +24,7 @@ class SetFiles {
   SetFiles(std::string directory, std::vector<std::string> names, std::vector<std::string> etags = {});
   ~SetFiles();
 
-  int64_t size() const { return static_cast<int64_t>(names_.size()); }
+  int64_t size() const { return names_.size(); }
   const std::vector<std::string>& names() const { return names_; }
   std::string path(int64_t index) const;
 

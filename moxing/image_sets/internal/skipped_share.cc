@@ -9,7 +9,7 @@
 namespace mox::data::internal {
 
 SkippedShare::SkippedShare(int64_t samples, std::vector<int64_t> class_sizes, double limit)
-    : samples_(samples), sizes_(std::move(class_sizes)), limit_(limit), met_(static_cast<size_t>(samples)) {}
+    : samples_(samples), sizes_(std::move(class_sizes)), limit_(limit), met_(samples) {}
 
 bool SkippedShare::add_good(int64_t index, int64_t number) {
   if (!sizes_.empty()) return false;
@@ -32,7 +32,7 @@ void SkippedShare::add_bad(int64_t index, int64_t number, const std::string& rea
 }
 
 bool SkippedShare::is_new(int64_t index) {
-  const auto at = static_cast<size_t>(index);
+  const size_t at = index;
   if (met_[at]) return false;
   met_[at] = true;
   ++number_met_;
@@ -43,8 +43,8 @@ void SkippedShare::judge(int64_t number) const {
   const Count& count = counts_.at(number);
   const bool is_known = static_cast<size_t>(number) < sizes_.size();
   if (!is_known && number_met_ < samples_ && count.bad < kTelling) return;
-  const int64_t size = is_known ? sizes_[static_cast<size_t>(number)] : count.good + count.bad;
-  if (static_cast<double>(count.bad) <= limit_ * static_cast<double>(size)) return;
+  const int64_t size = is_known ? sizes_[number] : count.good + count.bad;
+  if (count.bad <= limit_ * size) return;
   throw DataError(fmt::format(
       "{} of the {} images of class {} that were {} cannot be read, more than the share {:g} that may be "
       "skipped (max_bad_share, for the image classifier data.max_bad_share): the class would go unlearnt. "

@@ -87,7 +87,7 @@ void require_weights(const char* metric, const Tensor& weights, const Tensor& li
 
 size_t DecisionProblem::label_of(const Sample& sample) const {
   const double label = sample.values[1][0];
-  if (!(label >= 0) || label >= static_cast<double>(classes) || label != std::floor(label))
+  if (!(label >= 0) || label >= classes || label != std::floor(label))
     throw InvalidArgument(
         fmt::format("the label is {}; labels are whole numbers from 0 to {}", label, classes - 1));
   return label;

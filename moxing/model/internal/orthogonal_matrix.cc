@@ -8,7 +8,7 @@
 namespace mox::internal {
 
 void orthogonalize(std::span<float> matrix, int64_t rows, int64_t columns, double gain) {
-  MOX_ASSERT(static_cast<int64_t>(matrix.size()) == rows * columns, "the matrix has rows * columns elements");
+  MOX_ASSERT(std::ssize(matrix) == rows * columns, "the matrix has rows * columns elements");
   Eigen::Map<Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>> values(matrix.data(),
                                                                                            rows, columns);
   const bool wide = rows < columns;

@@ -21,9 +21,7 @@ inline constexpr int64_t kUpdateGrain = 16384;
 // The gradient as a rule sees it: scaled, clipped, and with the coupled weight decay added.
 struct EffectiveGradient {
   explicit EffectiveGradient(const ParameterUpdate& update, double coupled_weight_decay)
-      : scale(static_cast<float>(update.gradient_scale)),
-        clip(static_cast<float>(update.clip_value)),
-        decay(static_cast<float>(coupled_weight_decay)) {}
+      : scale(update.gradient_scale), clip(update.clip_value), decay(coupled_weight_decay) {}
 
   float operator()(float gradient, float value) const {
     // std::max and std::min return their first argument if the other does not compare: NaN stays NaN.

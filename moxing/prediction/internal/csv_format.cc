@@ -28,8 +28,7 @@ class CsvPredictions : public PredictionsFile {
       if (!batch.sample_names.empty()) text += ',' + csv_field(batch.sample_names[row]);
       for (const auto& [name, value] : batch) {
         const size_t length = value.elements() / batch.samples();
-        for (size_t i = 0; i < length; ++i)
-          text += ',' + number_text(value, static_cast<size_t>(row) * length + i, nullptr);
+        for (size_t i = 0; i < length; ++i) text += ',' + number_text(value, row * length + i, nullptr);
       }
       text += '\n';
     }

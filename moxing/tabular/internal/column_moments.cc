@@ -15,7 +15,7 @@ constexpr double kLeastRange = 0.001;  // of most values, in deviations
 }  // namespace
 
 TableMoments moments_of(const std::vector<double>& values) {
-  const auto count = static_cast<double>(values.size());
+  const double count = values.size();
   TableMoments moments{.mean = std::accumulate(values.begin(), values.end(), 0.0) / count, .deviation = 1};
   double squares = 0;
   for (const double value : values) squares += (value - moments.mean) * (value - moments.mean);

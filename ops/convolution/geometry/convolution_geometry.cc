@@ -3,8 +3,8 @@
 namespace mox {
 
 double ConvolutionGeometry::floating_point_operations() const {
-  const double products = static_cast<double>(w.shape[1] * w.shape[2]) * static_cast<double>(w.shape[3]);
-  return 2.0 * static_cast<double>(y.shape.elements()) * products;
+  const double products = static_cast<double>(w.shape[1] * w.shape[2]) * w.shape[3];
+  return 2.0 * y.shape.elements() * products;
 }
 
 int64_t even_chunk(int64_t tiles, int64_t most, int64_t step) {

@@ -22,8 +22,8 @@ ImageGroups cut(const Problem& p) {
   for (int64_t images = 1; images <= std::min({kMostImages, p.batch, kMostFloats / floats}); ++images)
     for (const int64_t chunk : {36, 32, 24}) {
       const ImageGroups groups{images, chunk};
-      const double waste = static_cast<double>(groups.chunks(p) * chunk) /
-                           static_cast<double>(images * p.tiles_y() * p.tiles_x());
+      const double waste =
+          static_cast<double>(groups.chunks(p) * chunk) / (images * p.tiles_y() * p.tiles_x());
       if (waste >= least) continue;
       least = waste;
       best = groups;

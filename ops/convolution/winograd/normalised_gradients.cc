@@ -52,8 +52,8 @@ class NormalisedGradients {
         kernels_(winograd::kernels_of(forward_)) {}
 
   size_t scratch_bytes(const Team& team) const {
-    return static_cast<size_t>(ChannelNumbers::kRows * channels() + (1 + kFilterParts) * filter_floats() +
-                               chunk_sums_floats() + int64_t{team.size()} * thread_floats()) *
+    return (ChannelNumbers::kRows * channels() + (1 + kFilterParts) * filter_floats() + chunk_sums_floats() +
+            int64_t{team.size()} * thread_floats()) *
            sizeof(float);
   }
 
@@ -223,7 +223,7 @@ Kernel winograd_normalised_gradients_kernel(const Node& node, const ConvolutionG
   kernel.scratch_bytes = run.scratch_bytes(team);
   kernel.implementation = implementation_of(problem, "_by_images");
   kernel.floating_point_operations =
-      2 * geometry.floating_point_operations() + 10.0 * static_cast<double>(geometry.x.shape.elements());
+      2 * geometry.floating_point_operations() + 10.0 * geometry.x.shape.elements();
   return kernel;
 }
 

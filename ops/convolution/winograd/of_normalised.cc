@@ -31,8 +31,7 @@ class OfNormalised {
         kernels_(winograd::kernels_of(problem_)) {}
 
   size_t scratch_bytes(const Team& team) const {
-    return static_cast<size_t>(channels() + filter_floats() + int64_t{team.size()} * thread_floats()) *
-           sizeof(float);
+    return (channels() + filter_floats() + int64_t{team.size()} * thread_floats()) * sizeof(float);
   }
 
   void operator()(const KernelArguments& args) const {
@@ -124,9 +123,8 @@ Kernel winograd_of_normalised_kernel(const Node& node, const ConvolutionGeometry
   inputs.residual.lend_to(kernel, 0);
   kernel.scratch_bytes = run.scratch_bytes(team);
   kernel.implementation = implementation_of(problem, "_by_images");
-  kernel.floating_point_operations =
-      geometry.floating_point_operations() +
-      (inputs.residual.given() ? 4.0 : 3.0) * static_cast<double>(geometry.x.shape.elements());
+  kernel.floating_point_operations = geometry.floating_point_operations() +
+                                     (inputs.residual.given() ? 4.0 : 3.0) * geometry.x.shape.elements();
   return kernel;
 }
 

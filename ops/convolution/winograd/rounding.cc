@@ -28,12 +28,12 @@ double amplification(const Problem& p, ConvolutionResult result) {
 
 // Of `count` addends at most `in_a_row`, and then sums of them, one for at least `in_a_sum`.
 double summed(int64_t count, double in_a_row, double in_a_sum) {
-  const auto addends = static_cast<double>(count);
+  const double addends = count;
   return std::min(addends, in_a_row) + addends / in_a_sum;
 }
 
 double summed_channels(const Problem& p) {
-  return p.is_wide() ? summed(p.in_channels, 192, 64) : static_cast<double>(p.in_channels);
+  return p.is_wide() ? summed(p.in_channels, 192, 64) : p.in_channels;
 }
 double summed_tiles(const Problem& p) {
   return p.gradient_is_wide() ? summed(p.tiles(), 192, 64) : 8 + summed(p.tiles(), 36, 96);

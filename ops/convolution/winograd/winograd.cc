@@ -60,17 +60,17 @@ Kernel correlation_kernel(const Node& node, const Problem& problem, int image, i
     });
     const Epilogue epilogue = make_epilogue ? make_epilogue(args, per_channel) : Epilogue();
     args.team.parallel_for_by_thread(chunks_of(problem), 1, [&](int thread, int64_t first, int64_t last) {
-      kernels.correlate(
-          problem, args.input<float>(image), u, bias < 0 ? nullptr : args.input<float>(bias),
-          args.output<float>(0), epilogue, first * chunk, std::min(problem.tiles(), last * chunk), chunk,
-          u + filter_floats(problem) + static_cast<size_t>(thread) * chunk_floats(problem, chunk));
+      kernels.correlate(problem, args.input<float>(image), u, bias < 0 ? nullptr : args.input<float>(bias),
+                        args.output<float>(0), epilogue, first * chunk,
+                        std::min(problem.tiles(), last * chunk), chunk,
+                        u + filter_floats(problem) + thread * chunk_floats(problem, chunk));
     });
   });
   kernel.input_layouts[image] = blocked_layout(problem, node.inputs[image].type());
   kernel.output_layouts[0] = blocked_layout(problem, node.outputs[0]);
-  kernel.scratch_bytes = (static_cast<size_t>(problem.out_channels) + filter_floats(problem) +
-                          static_cast<size_t>(team.size()) * chunk_floats(problem, chunk)) *
-                         sizeof(float);
+  kernel.scratch_bytes =
+      (problem.out_channels + filter_floats(problem) + team.size() * chunk_floats(problem, chunk)) *
+      sizeof(float);
   kernel.implementation = implementation_of(problem);
   kernel.floating_point_operations = operations;
   return kernel;
@@ -189,20 +189,18 @@ Kernel winograd_filter_gradient_kernel(const Node& node, const ConvolutionGeomet
     args.team.parallel_for_by_thread(kFilterParts, 1, [&](int thread, int64_t first, int64_t last) {
       for (int64_t part = first; part < last; ++part)
         kernels.accumulate_filter(problem, args.input<float>(0), args.input<float>(1),
-                                  sums + static_cast<size_t>(part) * filter_floats(problem),
+                                  sums + part * filter_floats(problem),
                                   std::min(problem.tiles(), chunks * part / kFilterParts * chunk),
                                   std::min(problem.tiles(), chunks * (part + 1) / kFilterParts * chunk),
-                                  chunk,
-                                  chunks_memory + static_cast<size_t>(thread) * chunk_floats(problem, chunk));
+                                  chunk, chunks_memory + thread * chunk_floats(problem, chunk));
     });
     args.team.parallel_for(problem.out_channels, 8, [&](int64_t first, int64_t last) {
       kernels.finish_filter(problem, sums, kFilterParts, args.output<float>(0), first, last);
     });
   });
   kernel.input_layouts = {blocked_layout(problem, geometry.x), blocked_layout(problem, geometry.y)};
-  kernel.scratch_bytes = (kFilterParts * filter_floats(problem) +
-                          static_cast<size_t>(team.size()) * chunk_floats(problem, chunk)) *
-                         sizeof(float);
+  kernel.scratch_bytes =
+      (kFilterParts * filter_floats(problem) + team.size() * chunk_floats(problem, chunk)) * sizeof(float);
   kernel.implementation = implementation_of(problem);
   kernel.floating_point_operations = geometry.floating_point_operations();
   return kernel;

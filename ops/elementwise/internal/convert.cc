@@ -22,7 +22,7 @@ To convert(From value) {
     using Limits = std::numeric_limits<To>;
     if (value != value) return 0;
     // The largest To may not be a float; its successor, a power of two, is.
-    constexpr float kBeyond = static_cast<float>(uint64_t{1} << (Limits::digits - 1)) * 2.0f;
+    constexpr float kBeyond = (uint64_t{1} << (Limits::digits - 1)) * 2.0f;
     if (value >= kBeyond) return Limits::max();
     if (value <= static_cast<float>(Limits::min())) return Limits::min();
     return static_cast<To>(value);

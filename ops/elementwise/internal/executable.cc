@@ -127,7 +127,7 @@ class Slice {
     const std::byte* from = arguments_.inputs[i];
     Register* to = register_of(i);
     if (access.kind() == Access::Kind::kDirect) {
-      load_elements(from + begin * static_cast<int64_t>(element), dtype, count, to);
+      load_elements(from + begin * element, dtype, count, to);
     } else if (dtype == dtype_of<Register>) {
       access.gather(from, element, begin, count, reinterpret_cast<std::byte*>(to));
     } else {
@@ -156,8 +156,7 @@ class Slice {
     const Program& program = executable_.program;
     for (int i = 0; i < program.inputs; ++i) values_.at[i] = load(i, begin, count);
 
-    std::byte* const output =
-        arguments_.outputs[0] + begin * static_cast<int64_t>(size_of(executable_.output_dtype));
+    std::byte* const output = arguments_.outputs[0] + begin * size_of(executable_.output_dtype);
     const bool write_there = executable_.output_dtype == dtype_of<Register> && count % kLane == 0 &&
                              reinterpret_cast<uintptr_t>(output) % 32 == 0;
     const int64_t whole = round_up(count);
@@ -206,9 +205,7 @@ KernelFunction bind_as(std::shared_ptr<const Executable> executable) {
 
 }  // namespace
 
-size_t Executable::scratch_bytes() const {
-  return static_cast<size_t>(slices * registers * block) * size_of(register_dtype);
-}
+size_t Executable::scratch_bytes() const { return slices * registers * block * size_of(register_dtype); }
 
 void prepare(Executable* executable, const Team& team) {
   MOX_ASSERT(executable->program.values() <= kMaxValues, "a program has at most 64 values");

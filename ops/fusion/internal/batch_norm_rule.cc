@@ -230,7 +230,7 @@ bool is_recomputed(const Node& to_filter, RecomputedNormalisations where, Precis
   if (!computes_in_float32(to_filter, precision)) return false;
   const TensorType image = unpack<FilterGradientInputs>(to_filter).image.type();
   return resolve_convolution(to_filter.attributes, image, to_filter.outputs[0]).floating_point_operations() >=
-         kCheapOperations * static_cast<double>(image.shape.elements());
+         kCheapOperations * image.shape.elements();
 }
 
 // Whether a normalisation and its activation made it, of one image.

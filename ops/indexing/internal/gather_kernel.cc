@@ -17,7 +17,7 @@ Kernel gather_kernel(const Node& node, int axis, std::string index_name, std::st
   const TensorType& type = node.inputs[0].type();
   const AxisView view = axis_view(type.shape, axis);
   const int64_t count = node.inputs[1].shape().elements();
-  const int64_t slice_bytes = view.inner * static_cast<int64_t>(size_of(type.dtype));
+  const int64_t slice_bytes = view.inner * size_of(type.dtype);
   IndexCheck check(node, 1, view.extent, std::move(index_name), std::move(bound_name));
   return plain_kernel(
       node,

@@ -28,7 +28,7 @@ struct PixelLoops {
       for (int p = 1; p < kPixels; ++p) sum = Simd::add(sum, Simd::load(x + first + p * width));
       Simd::store(mean + c, Simd::add(Simd::load(mean + c), sum));
     });
-    const Vector share = Simd::broadcast(1.0f / static_cast<float>(pixels));
+    const Vector share = Simd::broadcast(1.0f / pixels);
     for (int64_t c = 0; c < width; c += kLanes)
       Simd::store(mean + c, Simd::multiply(Simd::load(mean + c), share));
     for_some_pixels(pixels, width, [&]<int kPixels>(int64_t c, int64_t first) {

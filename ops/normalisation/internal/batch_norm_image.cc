@@ -53,7 +53,7 @@ Image::Image(const TensorType& type, const Layout& layout)
   channels = view->channels;
   if (!is_channels_last) return;
   const int64_t all = groups * pixels;
-  pixels = pixels_of_group(all, width * static_cast<int64_t>(size_of(type.dtype)));
+  pixels = pixels_of_group(all, width * size_of(type.dtype));
   groups = all / pixels;
 }
 

@@ -29,7 +29,7 @@ struct Planes {
     for (; p < pixels; ++p)
       for (int v = 0; v < kVectors; ++v)
         sums[0][v] = Simd::add(sums[0][v], Simd::load(x + p * kWidth + v * kLanes));
-    const Vector share = Simd::broadcast(1.0f / static_cast<float>(pixels));
+    const Vector share = Simd::broadcast(1.0f / pixels);
     for (int v = 0; v < kVectors; ++v) {
       const Vector sum = Simd::add(Simd::add(sums[0][v], sums[1][v]), Simd::add(sums[2][v], sums[3][v]));
       center[v] = Simd::multiply(sum, share);

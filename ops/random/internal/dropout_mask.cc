@@ -106,14 +106,13 @@ uint32_t dropout_keep_count(double rate) {
   return static_cast<uint32_t>(std::clamp(std::round((1 - rate) * 65536), 1.0, 65535.0));
 }
 
-float dropout_scale(double rate) { return static_cast<float>(65536.0 / dropout_keep_count(rate)); }
+float dropout_scale(double rate) { return 65536.0 / dropout_keep_count(rate); }
 
 void draw_dropout(const float* x, float* y, uint8_t* mask, int64_t elements, double rate, uint64_t seed,
                   uint64_t stream, const Team& team) {
   const uint32_t keep_count = dropout_keep_count(rate);
   for_tiles(x, y, mask, elements, dropout_scale(rate), team, [=](int64_t tile) {
-    draw_tile(philox_of_eight(seed, static_cast<uint64_t>(tile) * kColumns, stream), keep_count,
-              mask + tile * kDropoutTileBytes);
+    draw_tile(philox_of_eight(seed, tile * kColumns, stream), keep_count, mask + tile * kDropoutTileBytes);
   });
 }
 

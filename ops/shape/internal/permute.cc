@@ -82,8 +82,7 @@ void Permute::run_rows(const std::byte* source, std::byte* target, const Team& t
         from += rest % axes_[i].extent * axes_[i].source_stride;
         rest /= axes_[i].extent;
       }
-      std::memcpy(target + static_cast<size_t>(row) * row_bytes,
-                  source + static_cast<size_t>(from) * element_bytes_, row_bytes);
+      std::memcpy(target + row * row_bytes, source + from * element_bytes_, row_bytes);
     }
   });
 }
@@ -98,7 +97,7 @@ void Permute::run_tiled(const T* source, T* target, const Team& team) const {
   int64_t slices = tiles;
   for (size_t i = 0; i + 1 < axes_.size(); ++i)
     if (i != source_last_) slices *= axes_[i].extent;
-  const int64_t slice_bytes = std::min(down.extent, kTile) * across.extent * static_cast<int64_t>(sizeof(T));
+  const int64_t slice_bytes = std::min(down.extent, kTile) * across.extent * sizeof(T);
   const int64_t grain = std::max<int64_t>(1, kBytesPerThread / slice_bytes);
   team.parallel_for(slices, grain, [&](int64_t begin, int64_t end) {
     for (int64_t slice = begin; slice < end; ++slice) {

@@ -14,10 +14,10 @@ class Barrier : public Operation {
   explicit Barrier(std::vector<int> members) : members_(std::move(members)) {}
 
   bool advance(Transport& transport, std::vector<Transport::Request>& requests) override {
-    const int size = static_cast<int>(members_.size());
+    const int size = members_.size();
     if (distance_ >= size) return false;
     const auto member = [&](int place) { return members_[(place + size) % size]; };
-    const int own = static_cast<int>(std::ranges::lower_bound(members_, transport.rank()) - members_.begin());
+    const int own = std::ranges::lower_bound(members_, transport.rank()) - members_.begin();
     requests.push_back(transport.receive(member(own - distance_), kCollectiveTag, std::span(&heard_, 1)));
     requests.push_back(transport.send(member(own + distance_), kCollectiveTag, std::span(&told_, 1)));
     distance_ *= 2;

@@ -39,7 +39,7 @@ Communicator::Pending::State Communicator::Pending::advance(Transport& transport
   std::erase_if(requests, [&](const Transport::Request& request) {
     if (!transport.test(request)) return false;
     if (request.bytes_sent > 0) ++sent.messages_sent;
-    sent.bytes_sent += static_cast<int64_t>(request.bytes_sent);
+    sent.bytes_sent += request.bytes_sent;
     return true;
   });
   if (!requests.empty()) return State::kWaiting;
@@ -110,7 +110,7 @@ Communicator::Work Communicator::Thread::work() {
   clockid_t clock{};
   timespec spent{};
   if (pthread_getcpuclockid(thread_.native_handle(), &clock) == 0 && clock_gettime(clock, &spent) == 0)
-    work.processor_seconds = static_cast<double>(spent.tv_sec) + 1e-9 * static_cast<double>(spent.tv_nsec);
+    work.processor_seconds = spent.tv_sec + 1e-9 * spent.tv_nsec;
   return work;
 }
 

@@ -146,8 +146,7 @@ class SourceNode : public Node {
     if (lines->size() >= kMostContents) return;
     std::call_once(contents_once_, [&] { contents_ = sample_contents(*source_); });
     const size_t room = kMostContents - std::min(lines->size(), kMostContents);
-    lines->insert(lines->end(), contents_.begin(),
-                  contents_.begin() + static_cast<std::ptrdiff_t>(std::min(room, contents_.size())));
+    lines->insert(lines->end(), contents_.begin(), contents_.begin() + std::min(room, contents_.size()));
   }
 
   const RandomAccessSource* source() const override { return source_.get(); }

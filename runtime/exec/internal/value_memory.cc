@@ -28,7 +28,7 @@ bool may_overwrite(const Plan::Impl& plan, const PlanInstruction& instruction, i
 std::pair<size_t, int> most_at_once(const std::vector<MemoryBlock>& blocks, size_t instructions) {
   std::vector<int64_t> change(instructions + 1, 0);
   for (const MemoryBlock& block : blocks) {
-    change[block.first_instruction] += static_cast<int64_t>(block.bytes);
+    change[block.first_instruction] += block.bytes;
     if (static_cast<size_t>(block.last_instruction) < instructions)
       change[static_cast<size_t>(block.last_instruction) + 1] -= static_cast<int64_t>(block.bytes);
   }

@@ -54,7 +54,7 @@ cpu_set_t share_of_cores(std::span<const RankCores> ranks, int own) {
   }
   const int cores = CPU_COUNT(&self.allowed);
   if (cores == 0) return self.allowed;
-  int first = static_cast<int>(int64_t{place} * cores / sharers);
+  int first = int64_t{place} * cores / sharers;
   first = std::min(first, cores - 1);
   int last = std::max(first + 1, static_cast<int>((int64_t{place} + 1) * cores / sharers));
   if (self.quota > 0)

@@ -55,7 +55,7 @@ std::optional<Hello> parse_hello(std::string_view line, int ranks) {
   Hello hello;
   const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), hello.rank);
   if (error != std::errc() || hello.rank < 1 || hello.rank >= ranks) return std::nullopt;
-  line.remove_prefix(static_cast<size_t>(end - line.data()));
+  line.remove_prefix(end - line.data());
   if (!line.starts_with(' ') || !is_hexadecimal(line.substr(1), kNonceDigits)) return std::nullopt;
   hello.nonce = line.substr(1);
   return hello;

@@ -141,7 +141,7 @@ bool write_line(int socket, std::string_view line) {
     const ssize_t count = ::send(socket, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return false;
-    sent += static_cast<size_t>(count);
+    sent += count;
   }
   return true;
 }
@@ -164,7 +164,7 @@ RankListener listen_for_ranks() {
 
 std::vector<int> accept_ranks(const RankListener& listener, const std::vector<std::string>& names,
                               std::chrono::milliseconds patience) {
-  const int ranks = static_cast<int>(names.size());
+  const int ranks = names.size();
   std::vector<int> sockets(names.size() - 1, -1);
   std::vector<Stranger> strangers;
   const auto until = Clock::now() + patience;

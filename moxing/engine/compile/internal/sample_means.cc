@@ -122,7 +122,7 @@ class PartsOfGraph {
   }
 
   bool divides_by_samples(double divisor) const {
-    const double each = divisor / static_cast<double>(samples_);
+    const double each = divisor / samples_;
     return std::round(each) >= 1 && std::abs(each - std::round(each)) < 1e-6 * each;
   }
 

@@ -48,7 +48,7 @@ EvaluationState::EvaluationState(const CompiledModel& model, int lanes)
     : values_(model.evaluated),
       metrics_(model.spec.metrics),
       signature_(model.signature),
-      states_(static_cast<size_t>(lanes), std::vector<metrics::State>(model.spec.metrics.size())) {}
+      states_(lanes, std::vector<metrics::State>(model.spec.metrics.size())) {}
 
 void EvaluationState::expect(size_t batches) {
   expected_ = records_.size();
@@ -65,7 +65,7 @@ void EvaluationState::add(size_t index, int lane, CompiledModel& model, int64_t 
         "others; it must build the same model each time");
   PlanInstance& instance = model.of_lane(lane);
   double* record = records_.data() + expected_ + index * (values_.means.size() + 1);
-  *record++ = static_cast<double>(samples);
+  *record++ = samples;
   for (size_t i = 0; i < values_.means.size(); ++i) {
     const EvaluatedValues::Mean& mean = model.evaluated.means[i];
     if (mean.name != values_.means[i].name)
@@ -119,7 +119,7 @@ void EvaluationState::add_means(Communicator& ranks, const std::string& data, Ev
   if (evaluation.samples == 0)
     throw DataError(fmt::format("the data of input_fn(eval) has no samples ({})", data));
   for (size_t i = 0; i < sums.size(); ++i)
-    evaluation.numbers.emplace_back(values_.means[i].name, sums[i] / static_cast<double>(evaluation.samples));
+    evaluation.numbers.emplace_back(values_.means[i].name, sums[i] / evaluation.samples);
 }
 
 void EvaluationState::add_measures(Communicator& ranks, Evaluation& evaluation) {

@@ -84,7 +84,7 @@ void Evaluator::evaluate_batches(EvaluationState& state, const std::function<boo
   Pipeline pipeline(dataset_, pipeline_options_);
   const int64_t full_batch = dataset_.signature()[0].shape[0];
   data_seconds_ = compute_seconds_ = 0;
-  std::vector<Batch> batches(static_cast<size_t>(lanes_.size()));
+  std::vector<Batch> batches(lanes_.size());
   std::vector<CompiledModel*> models(batches.size());
   int64_t done = 0;  // batches of this rank
   bool goes_on = true;
@@ -97,13 +97,13 @@ void Evaluator::evaluate_batches(EvaluationState& state, const std::function<boo
     state.expect(taken);
     if (observer && taken > 0) observer->before_batch();
     lanes_.run([&](int lane) {
-      const auto i = static_cast<size_t>(lane);
+      const size_t i = lane;
       if (i >= taken) return;
       models[i]->of_lane(lane).run({.components = batches[i].components});
       const int64_t batch = (done + lane) * job().size() + job().rank();
       state.add(i, lane, *models[i], batches[i].size, batch * full_batch);
     });
-    done += static_cast<int64_t>(taken);
+    done += taken;
     data_seconds_ += std::chrono::duration<double>(ready - before).count();
     compute_seconds_ += std::chrono::duration<double>(Clock::now() - ready).count();
     if (observer && taken > 0) goes_on = observer->after_batch(*models[0], batches[0].size);

@@ -44,7 +44,7 @@ class Receiver {
     if (file_) file_->add(batch);
     if (!output_fn_) return;
     pending_.push_back(std::move(batch));
-    if (static_cast<int64_t>(pending_.size()) == every_) flush();
+    if (std::ssize(pending_) == every_) flush();
   }
 
   void finish() {

@@ -33,7 +33,7 @@ std::string this_process() {
 std::string owner_of(int descriptor) {
   char text[kLongestOwner];
   const ssize_t got = ::pread(descriptor, text, sizeof text, 0);
-  return got > 0 ? std::string(text, static_cast<size_t>(got)) : "a process that has not said its number";
+  return got > 0 ? std::string(text, got) : "a process that has not said its number";
 }
 
 [[noreturn]] void throw_unusable(const std::string& log_dir, const std::string& why) {

@@ -143,7 +143,7 @@ void resolve_data(const RunSpec& spec, RunSettings* settings) {
     settings->stream_memory =
         std::make_shared<MemoryBudget::Share>(settings->data_memory, MemoryBudget::Share::Of::kBatches);
     settings->stream_memory->resize(of_streams);
-    file::set_stream_memory(static_cast<int64_t>(of_streams));
+    file::set_stream_memory(of_streams);
   }
 }
 

@@ -21,7 +21,7 @@ void share_findings(Communicator& ranks, const Dataset& dataset, const std::stri
     for (int rank = 0; rank < ranks.size(); ++rank) {
       if (rank == ranks.rank()) continue;
       try {
-        add_findings(dataset, all[static_cast<size_t>(rank)]);
+        add_findings(dataset, all[rank]);
       } catch (const DataError&) {
         if (!error) error = std::current_exception();
       }

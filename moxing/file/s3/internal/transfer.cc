@@ -26,7 +26,7 @@ size_t take_body(char* bytes, size_t, size_t size, void* context) {
   if (body.empty()) {
     curl_off_t length = -1;
     curl_easy_getinfo(transfer.handle, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
-    if (length > 0 && length <= transfer.request.most_bytes) body.reserve(static_cast<size_t>(length));
+    if (length > 0 && length <= transfer.request.most_bytes) body.reserve(length);
   }
   body.append(bytes, size);
   return size;
@@ -64,7 +64,7 @@ int rewind_body(void* context, curl_off_t offset, int origin) {
   auto& transfer = *static_cast<Transfer*>(context);
   if (origin != SEEK_SET || offset < 0 || static_cast<size_t>(offset) > transfer.request.body.size())
     return CURL_SEEKFUNC_FAIL;
-  transfer.sent = static_cast<size_t>(offset);
+  transfer.sent = offset;
   return CURL_SEEKFUNC_OK;
 }
 

@@ -46,13 +46,12 @@ Kernel correlation_kernel(const Node& node, const Problem& problem, int image, i
       kernels().correlate(problem, args.input<BFloat16>(image), u,
                           bias < 0 ? nullptr : args.input<float>(bias), args.output<BFloat16>(0),
                           first * chunk, std::min(problem.tiles(), last * chunk), chunk,
-                          u + filter_floats + static_cast<size_t>(thread) * chunk_floats(problem, chunk));
+                          u + filter_floats + thread * chunk_floats(problem, chunk));
     });
   });
   kernel.input_layouts[image] = blocked_layout(problem, node.inputs[image].type());
   kernel.output_layouts[0] = blocked_layout(problem, node.outputs[0]);
-  kernel.scratch_bytes =
-      (filter_floats + static_cast<size_t>(shares) * chunk_floats(problem, chunk)) * sizeof(float);
+  kernel.scratch_bytes = (filter_floats + shares * chunk_floats(problem, chunk)) * sizeof(float);
   kernel.implementation = kImplementation;
   kernel.floating_point_operations = operations;
   return kernel;

@@ -137,8 +137,7 @@ Kernel winograd_bf16_filter_gradient_kernel(const Node& node, const ConvolutionG
   });
   kernel.input_layouts = {blocked_layout(plan.problem, geometry.x), blocked_layout(plan.problem, geometry.y)};
   kernel.scratch_bytes =
-      static_cast<size_t>(plan.parts * (plan.part_floats() + plan.image_floats() + plan.gradient_floats())) *
-      sizeof(float);
+      (plan.parts * (plan.part_floats() + plan.image_floats() + plan.gradient_floats())) * sizeof(float);
   kernel.implementation = kImplementation;
   kernel.floating_point_operations = geometry.floating_point_operations();
   return kernel;

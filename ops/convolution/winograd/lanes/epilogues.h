@@ -56,7 +56,7 @@ class Moments {
   void advance(int64_t pixels) { pixels_ += pixels; }
 
   void finish() {
-    const Vector pixels = splat(static_cast<float>(pixels_));
+    const Vector pixels = splat(pixels_);
     for (float* at = rows_; at < rows_ + channels_; at += kLanes) {
       const Vector sum = load(at + channels_), mean = sum / pixels;
       const Vector squares = subtract_product(sum, mean, load(at + 2 * channels_));

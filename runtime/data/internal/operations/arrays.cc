@@ -25,15 +25,14 @@ class ArraySource : public RandomAccessSource {
   void read(int64_t index, const SampleContext&, std::span<std::byte* const> components) const override {
     for (size_t c = 0; c < arrays_.size(); ++c)
       if (row_bytes_[c] != 0)
-        std::memcpy(components[c], arrays_[c].data() + static_cast<size_t>(index) * row_bytes_[c],
-                    row_bytes_[c]);
+        std::memcpy(components[c], arrays_[c].data() + index * row_bytes_[c], row_bytes_[c]);
   }
 
   void will_read(int64_t index) const override {
     // The hardware follows a row once its first lines are on their way.
     constexpr size_t kLine = 64, kLinesAhead = 8;
     for (size_t c = 0; c < arrays_.size(); ++c) {
-      const std::byte* row = arrays_[c].data() + static_cast<size_t>(index) * row_bytes_[c];
+      const std::byte* row = arrays_[c].data() + index * row_bytes_[c];
       for (size_t at = 0; at < std::min(row_bytes_[c], kLine * kLinesAhead); at += kLine)
         __builtin_prefetch(row + at);
     }

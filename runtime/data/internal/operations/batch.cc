@@ -254,8 +254,7 @@ class BatchNode : public UnaryNode {
     Element element = zero_element(signature());
     for (size_t c = 0; c < element.size(); ++c)
       for (int64_t row = 0; row < size_ && one[c].bytes() != 0; ++row)
-        std::memcpy(element[c].data() + static_cast<size_t>(row) * one[c].bytes(), one[c].data(),
-                    one[c].bytes());
+        std::memcpy(element[c].data() + row * one[c].bytes(), one[c].data(), one[c].bytes());
     return element;
   }
 

@@ -99,8 +99,7 @@ class SlotEvaluator : public ElementEvaluator {
       if (leaves[i * stride].index != leaves->index + i || !slots_->ready(leaves[i * stride].index))
         return false;
     const int64_t first = leaves->index;
-    for (const auto& column : slots_->columns())
-      rows->push_back(column.rows(first, first + static_cast<int64_t>(count)));
+    for (const auto& column : slots_->columns()) rows->push_back(column.rows(first, first + count));
     return true;
   }
   bool has_views() const override { return !type().rows_vary; }

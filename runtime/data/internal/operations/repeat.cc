@@ -133,7 +133,7 @@ class RepeatNode : public UnaryNode {
     const bool around = std::exchange(context.one_order, false);  // each pass has an order of its own
     Compiled compiled = child()->compile(context);
     context.one_order = around;
-    const uint64_t count = count_ == Dataset::kInfinite ? kEndless : static_cast<uint64_t>(count_);
+    const uint64_t count = count_ == Dataset::kInfinite ? kEndless : count_;
     if (compiled.indexed && compiled.indexed->size() > 0) {
       compiled.indexed = std::make_shared<RepeatIndexed>(compiled.indexed, count);
       return compiled;

@@ -76,7 +76,7 @@ class WindowStream : public Stream {
     for (size_t i = 0; i < leaves; ++i) charge_.give_back(bytes_of(slot[i]));
     std::move(slot, slot + leaves, out);
     // The last element takes the free place and the next one of the input comes to the end.
-    if (drawn + 1 != filled) std::move(buffer_.end() - static_cast<ptrdiff_t>(leaves), buffer_.end(), slot);
+    if (drawn + 1 != filled) std::move(buffer_.end() - leaves, buffer_.end(), slot);
     buffer_.resize(buffer_.size() - leaves);
     return true;
   }

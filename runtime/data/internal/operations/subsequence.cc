@@ -98,7 +98,7 @@ class SubsequenceNode : public UnaryNode {
   int64_t find_cardinality() const override {
     const int64_t below = child()->cardinality();
     if (below == Dataset::kUnknown) return kept_.count == 0 ? 0 : Dataset::kUnknown;
-    const uint64_t kept = kept_.of(below == Dataset::kInfinite ? kEndless : static_cast<uint64_t>(below));
+    const uint64_t kept = kept_.of(below == Dataset::kInfinite ? kEndless : below);
     return kept == kEndless ? Dataset::kInfinite : static_cast<int64_t>(kept);
   }
 

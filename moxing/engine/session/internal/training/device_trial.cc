@@ -107,7 +107,7 @@ struct Trial {
 int fastest_of(std::string_view option, const std::vector<int>& possible, int RunSettings::*setting,
                Counts counts, const Trial& trial) {
   const std::vector<TensorType> signature = training_signature(trial.spec, trial.settings);
-  const auto samples = static_cast<double>(signature.at(0).shape[0]);
+  const double samples = signature.at(0).shape[0];
   int best = 0;
   double best_rate = 0;
   std::vector<std::string> lines;

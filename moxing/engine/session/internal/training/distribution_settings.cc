@@ -25,7 +25,7 @@ Placement placement_of(const RunSettings& settings, const StartingPoint& start,
 }
 
 double learning_rate_scale(const RunSettings& settings, const Placement& placement) {
-  const auto replicas = static_cast<double>(placement.logical_replicas);
+  const double replicas = placement.logical_replicas;
   if (settings.scale_learning_rate == "none") return 1;
   return settings.scale_learning_rate == "linear" ? replicas : std::sqrt(replicas);
 }

@@ -35,7 +35,7 @@ void TrainingData::count_elements(const Start& start, int64_t epoch, int64_t car
         fmt::format("batch_size is {}, for each of {} logical replicas: more samples than can be counted",
                     settings.batch_size, replicas));
   if (epoch > 0) {
-    steps_per_epoch_ = static_cast<double>(epoch) / static_cast<double>(step_elements_);
+    steps_per_epoch_ = static_cast<double>(epoch) / step_elements_;
     if (cardinality == epoch)
       steps_per_epoch_ = std::ceil(steps_per_epoch_);  // one pass, whose last batch is smaller
   }

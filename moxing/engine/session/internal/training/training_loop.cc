@@ -60,7 +60,7 @@ void TrainingLoop::take_batches() {
   const auto before = Clock::now();
   set_job_step(session_.global_step() + 1);
   try {
-    training_.data->take(static_cast<size_t>(training_.start.placement.replicas().size()), &batches_);
+    training_.data->take(training_.start.placement.replicas().size(), &batches_);
   } catch (...) {
     unreadable_ = std::current_exception();
   }

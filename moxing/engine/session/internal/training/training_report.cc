@@ -19,11 +19,11 @@ namespace {
 std::string describe_memory(const Training& training, const CompiledModel& model) {
   constexpr double kMebibyte = 1 << 20;
   const PlanStatistics& plan = model.plan->statistics();
-  const auto mebibytes = [&](size_t bytes) { return static_cast<double>(bytes) / kMebibyte; };
+  const auto mebibytes = [&](size_t bytes) { return bytes / kMebibyte; };
   size_t slots = 0, variables = 0;
   for (const NamedArray& slot : training.update->updater().slots()) slots += slot.value.bytes();
   for (const NamedArray& variable : training.start.store.all()) variables += variable.value.bytes();
-  const auto lanes = static_cast<size_t>(training.start.placement.lanes);
+  const size_t lanes = training.start.placement.lanes;
   return fmt::format(
       "memory {:.1f} MiB: arena {:.1f}, gradients {:.1f}, results {:.1f}{}, variables {:.1f}, optimizer "
       "{:.1f}, constants {:.1f}",
