@@ -212,6 +212,10 @@ ClassifierData::ClassifierData(std::string network, ImageSizes sizes)
     throw mox::InvalidArgument(
         "data.train_split is empty: expected the name of the part of data_url that is trained on, such as "
         "train; leave the option out for that");
+  if (!looks_at_images() && !mox::flag("predict.images").empty() &&
+      mox::option_origin("predict.images") == "command line")
+    throw mox::ConfigError("predict.images is '" + mox::flag("predict.images") + "', but run_mode is '" +
+                           mox::flag("run_mode") + "', which does not look at them. Set run_mode to predict");
   if (directory_.empty() && !looks_at_images())
     throw mox::InvalidArgument("data_url is not set: it says where the images are");
   // Those formats are read whole.

@@ -57,6 +57,11 @@ TEST_F(ImageClassifier, PredictsAFolderAFileAndAListWithoutLabels) {
       run_process(job({"--run_mode=predict", "--predict.images=" + dark, "--data.on_bad_sample=skip"})),
       {"a bad image cannot be skipped"}, 2);
   write("missing.txt", "a.jpg\n");
+  write("broken/1.jpg", "no image");
+  expect_error(run_process(job({"--run_mode=predict", "--predict.images=" + folder_ + "/broken"})),
+               {"broken/1.jpg", "take this one away"}, 1);
+  expect_error(run_process(job({"--predict.images=" + dark})),
+               {"run_mode is 'train'", "Set run_mode to predict"}, 2);
   expect_error(run_process(job({"--run_mode=predict", "--predict.images=" + folder_ + "/missing.txt"})),
                {"missing.txt', line 1", "a.jpg"}, 2);
   fs::remove(log_dir_ + "/labels.txt");

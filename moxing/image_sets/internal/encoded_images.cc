@@ -86,9 +86,12 @@ class AugmentedImages : public RandomAccessSource {
         if (options_.on_bad_sample == OnBadSample::kError) {
           if (!dynamic_cast<const DataError*>(&error)) throw;
           throw DataError(
-              fmt::format("{} (on_bad_sample, for the image classifier data.on_bad_sample=skip, passes over "
-                          "images that cannot be read)",
-                          error.what()));
+              fmt::format("{} ({})", error.what(),
+                          signature_.size() > 1
+                              ? "on_bad_sample, for the image classifier data.on_bad_sample=skip, passes "
+                                "over images that cannot be read"
+                              : "each file is to get its own answer: take this one away, or name the "
+                                "others in a list"));
         }
         reason = error.what();
       }

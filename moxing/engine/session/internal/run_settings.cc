@@ -229,6 +229,11 @@ void resolve_predictions(const RunSpec& spec, RunSettings* settings) {
     throw InvalidArgument(
         "run: there is no output_fn and predictions is not set, so nothing would receive what the model "
         "computes; name a file with --predictions=FILE.csv, .jsonl or .npz");
+  // A YAML serves all modes.
+  if (settings->run_mode != ModeKeys::PREDICT && !settings->predictions.empty() &&
+      option_origin("predictions") == "command line")
+    log_warning(fmt::format("predictions is '{}', but nothing is written there: run_mode is {}, not predict",
+                            settings->predictions, to_string(settings->run_mode)));
   if (!settings->predictions.empty() && !settings->gather_predictions)
     throw InvalidArgument(
         "predictions names one file, for which rank 0 gathers those of all ranks: gather_predictions cannot "

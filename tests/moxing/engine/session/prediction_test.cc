@@ -165,6 +165,17 @@ TEST_F(PredictionTest, SomethingMustReceiveThem) {
   EXPECT_THAT(message_of_run<InvalidArgument>(s), HasSubstr("gather_predictions cannot be false"));
 }
 
+TEST_F(PredictionTest, AFileThatNothingWritesIsNamed) {
+  auto s = predicting();
+  s.run_mode = ModeKeys::EVAL;
+  const std::string file = log_dir_ + "/p.csv";
+  const ScopedConfiguration configuration({"--threads=1", "--log_level=warning", "--predictions=" + file});
+  testing::internal::CaptureStderr();
+  run_or_throw(s);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("predictions is '" + file), HasSubstr("run_mode is eval, not predict")));
+}
+
 TEST_F(PredictionTest, AnErrorLeavesNoFile) {
   auto s = predicting();
   s.predictions = log_dir_ + "/p.csv";
