@@ -105,6 +105,8 @@ int train_head_first(const std::string& network, const std::function<int64_t()>&
   patterns.push_back(backbone_pattern(network));
   flags.set("freeze", patterns);
   flags.set("max_epochs", epochs);
+  // What these do, stop or slow the training and keep all trained variables, is meant of the whole network.
+  for (const char* section : {"early_stopping", "plateau", "snapshots"}) flags.switch_off(section);
   return train();
 }
 

@@ -51,7 +51,12 @@ int pretrain(const std::function<int()>& train) {
   {
     TemporaryFlags flags;
     flags.set("log_dir", directory);
+    // Nothing is evaluated, and what is kept is the training's that follows.
     flags.set("inter_mode", "none");
+    for (const char* interval : {"eval_every_n_steps", "eval_every_n_secs", "eval_every_n_epochs"})
+      flags.set(interval, 0);
+    for (const char* section : {"keep_best", "early_stopping", "plateau", "snapshots"})
+      flags.switch_off(section);
     flags.set("max_epochs", mox::get_flag<int64_t>("pretraining.epochs"));
     if (const std::string rate = mox::flag("pretraining.learning_rate"); !rate.empty())
       flags.set("optimizer.learning_rate", rate);

@@ -4,6 +4,8 @@
 #include <moxing/moxing.h>
 
 #include <string>
+#include <type_traits>
+#include <variant>
 #include <vector>
 
 namespace image_classifier {
@@ -22,6 +24,18 @@ class TemporaryFlags {
   void set(const std::string& name, const T& value) {
     names_.push_back(name);
     mox::set_flag(name, value);
+  }
+
+  // All options of the section get their defaults, with which it does nothing.
+  void switch_off(const std::string& section) {
+    for (const mox::Option& option : mox::built_in_options())
+      if (option.name.starts_with(section + "."))
+        std::visit(
+            [&](const auto& value) {
+              if constexpr (!std::is_same_v<std::decay_t<decltype(value)>, std::monostate>)
+                set(option.name, value);
+            },
+            option.default_value);
   }
 
  private:

@@ -106,6 +106,20 @@ TEST_F(ImageFineTuning, TakesACheckpointForOtherClasses) {
                2);
 }
 
+TEST_F(ImageFineTuning, FrozenPassesAreNotStoppedEarly) {
+  write_images();
+  expect_success(run_process(job({"--max_epochs=1"})));
+  const std::string tuned = fresh("fine_tuned"), snapshots = tuned + "/snapshots";
+  // At this rate nothing gets better.
+  expect_success(run_process(job({"--train_url=" + tuned, "--model.pretrained=" + log_dir_, "--max_epochs=5",
+                                  "--model.freeze_epochs=4", "--optimizer.learning_rate=1e-12",
+                                  "--eval_every_n_epochs=1", "--early_stopping.metric=accuracy",
+                                  "--early_stopping.patience=1", "--snapshots.every_n_epochs=1"})));
+  EXPECT_EQ(load_checkpoint(tuned).global_step, 15);
+  EXPECT_TRUE(fs::exists(snapshots + "/snapshot-15.safetensors"));
+  EXPECT_FALSE(fs::exists(snapshots + "/snapshot-12.safetensors")) << "holds the last layer alone";
+}
+
 // A state with torchvision's names and shapes, as mox export-torch writes it, for other classes.
 TEST_F(ImageFineTuning, TakesATorchvisionStateIntoFiveClasses) {
   write_images();
