@@ -34,7 +34,7 @@ class KeepBestHook : public TrainingHook {
     best_.reset();
     in_memory_.clear();
     directory_ = session.log_dir().empty() ? "" : best_directory(session.log_dir());
-    if (!directory_.empty()) find_kept();
+    if (!directory_.empty()) find_kept(session.global_step());
     is_continued_ = false;
   }
 
@@ -63,12 +63,12 @@ class KeepBestHook : public TrainingHook {
   };
 
   // What an earlier start of the run has kept. Rank 0 looks.
-  void find_kept() {
+  void find_kept(int64_t global_step) {
     std::string found;
     if (rank() == 0) {
       writer_ = std::make_unique<CheckpointWriter>(directory_, CheckpointRetention{.keep_last = 1});
       if (const auto kept = load_latest_checkpoint(directory_))
-        if (const auto mark = best_mark_of(*kept)) found = what_is_kept(*kept, *mark);
+        if (const auto mark = best_mark_of(*kept)) found = what_is_kept(*kept, *mark, global_step);
     }
     found = broadcast(found);
     if (found.empty()) return;
@@ -76,7 +76,7 @@ class KeepBestHook : public TrainingHook {
     best_ = Best{.value = json.at("value").get<double>(), .step = json.at("step").get<int64_t>()};
   }
 
-  std::string what_is_kept(const Checkpoint& kept, const BestMark& mark) {
+  std::string what_is_kept(const Checkpoint& kept, const BestMark& mark, int64_t global_step) {
     if (!is_continued_)
       throw FailedPrecondition(
           fmt::format("'{}' holds the best state of another run, which this one would replace. Delete it, or "
@@ -88,6 +88,13 @@ class KeepBestHook : public TrainingHook {
       replaces_step_ = kept.global_step;
       return "";
     }
+    // After a crash the run comes by that state again; with other options, or other data, it does not.
+    if (kept.global_step > global_step)
+      log_warning(
+          fmt::format("'{}' holds the best state of global step {}, and this run goes on from step {}: that "
+                      "state counts until "
+                      "one is better. Delete it if the run is to go on otherwise than it did",
+                      directory_, kept.global_step, global_step));
     return nlohmann::json({{"value", mark.value}, {"step", kept.global_step}}).dump();
   }
 

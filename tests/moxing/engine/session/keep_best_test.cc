@@ -145,6 +145,24 @@ TEST_F(KeepBest, AnEarlierStepMayTakeThePlaceOfALaterOne) {
   EXPECT_EQ(list_checkpoints(best_directory(log_dir_)).size(), 1u);
 }
 
+TEST_F(KeepBest, OneOfALaterStepIsNamed) {
+  auto s = best_spec();
+  s.max_number_of_steps = 50;
+  run_or_throw(s);
+  s.max_number_of_steps = 60;
+  const auto warnings_of_going_on = [&] {
+    const ScopedConfiguration configuration({"--threads=1", "--log_level=warning"});
+    testing::internal::CaptureStderr();
+    run_or_throw(s);
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(warnings_of_going_on(), Not(HasSubstr("best state")));
+  for (const CheckpointEntry& entry : list_checkpoints(log_dir_))
+    if (entry.step > 30) std::filesystem::remove_all(entry.path);
+  EXPECT_THAT(warnings_of_going_on(),
+              HasSubstr("the best state of global step 40, and this run goes on from step 30"));
+}
+
 TEST_F(KeepBest, ThatOfAnotherRunIsNotTouched) {
   auto s = best_spec();
   s.max_number_of_steps = 50;
