@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "moxing/config/flags.h"
 #include "moxing/config/options.h"
@@ -15,6 +16,7 @@ namespace mox {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 struct Case {
   const char *option, *theirs, *hint;
@@ -93,6 +95,17 @@ TEST(OldNames, HaveAHintThatNamesOurs) {
   EXPECT_EQ(internal::old_name_text("option", "", "optim.lr"), "here it is 'optimizer.learning_rate'");
   EXPECT_THAT(internal::old_name_text("flag", "--", "ps_hosts"), HasSubstr("no flag is needed for it"));
   EXPECT_EQ(internal::old_name_text("flag", "--", "hidden_units"), "");
+  // Of which the nearest names of ours are misleading: --optimizer.rho, --seed, --data.num_classes,
+  // --data.format.
+  for (const auto& [theirs, ours] : std::map<std::string, std::string>{{"optimizer", "optimizer.name"},
+                                                                       {"sched", "optimizer.learning_rate"},
+                                                                       {"num_clones", "num_devices"},
+                                                                       {"trainable_scopes", "freeze"},
+                                                                       {"workers", "data_threads"},
+                                                                       {"evaluate", "run_mode"}})
+    EXPECT_THAT(internal::old_name_text("flag", "--", theirs), StartsWith("here it is '--" + ours + "'"))
+        << theirs;
+  EXPECT_THAT(internal::old_name_text("flag", "--", "data_format"), HasSubstr("images are NCHW"));
 }
 
 }  // namespace
