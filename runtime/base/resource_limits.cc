@@ -8,7 +8,11 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
+#include <latch>
+#include <new>
 #include <string_view>
+#include <system_error>
+#include <thread>
 #include <vector>
 
 namespace mox {
@@ -129,6 +133,12 @@ std::optional<uint64_t> hierarchical_memory_limit(const std::string& directory) 
   return std::nullopt;
 }
 
+// A thread that was joined still counts for the system until it has gone, a moment later.
+void wait_until_gone(pid_t thread) {
+  const std::string path = "/proc/self/task/" + std::to_string(thread);
+  for (int i = 0; i < 1000 && ::access(path.c_str(), F_OK) == 0; ++i) ::usleep(1000);
+}
+
 std::optional<double> quotient(std::optional<uint64_t> quota, std::optional<uint64_t> period) {
   if (!quota || !period || *period == 0) return std::nullopt;
   return static_cast<double>(*quota) / *period;
@@ -174,6 +184,31 @@ int available_cores() {
   if (const std::optional<double> quota = control_group_limits().cores)
     cores = std::clamp(static_cast<int>(std::ceil(std::min(*quota, 1e6))), 1, cores);
   return cores;
+}
+
+GivenThreads threads_given(int wanted) {
+  GivenThreads given;
+  std::vector<std::thread> asked;
+  std::vector<pid_t> numbers(std::max(wanted, 0));
+  std::latch done(1);
+  try {
+    asked.reserve(numbers.size());
+    while (asked.size() < numbers.size())
+      asked.emplace_back([&done, &number = numbers[asked.size()]] {
+        number = ::gettid();
+        done.wait();
+      });
+  } catch (const std::system_error& error) {
+    given.refusal = error.code().message();
+  } catch (const std::bad_alloc&) {
+    given.refusal = "there is no memory for it";
+  }
+  done.count_down();
+  given.count = asked.size();
+  for (std::thread& thread : asked) thread.join();
+  numbers.resize(asked.size());
+  for (const pid_t number : numbers) wait_until_gone(number);
+  return given;
 }
 
 }  // namespace mox

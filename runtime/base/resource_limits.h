@@ -30,4 +30,14 @@ size_t available_memory();
 // threads, one of which waits now and then). At least 1.
 int available_cores();
 
+// Threads that the system gives when it is asked.
+struct GivenThreads {
+  int count = 0;
+  std::string refusal;  // why there are no more; "" if there are as many as were wanted
+};
+// How many of `wanted` threads can be there at once, beside those that there are. They have ended when it
+// returns. libgomp ends the process, and oneTBB an unguarded thread, where one of theirs is refused: so who
+// has them start threads asks first.
+GivenThreads threads_given(int wanted);
+
 }  // namespace mox

@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 #include <pthread.h>
 
-#include <latch>
-#include <new>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/base/resource_limits.h"
 
 namespace mox::internal {
 namespace {
@@ -52,26 +51,13 @@ class BoundThread {
 // many are asked for before it begins, and given back.
 void require_team_threads(int lanes, int size) {
   const int wanted = lanes * (size - 1);
-  std::vector<std::thread> asked;
-  std::latch done(1);
-  std::string refusal;
-  try {
-    asked.reserve(wanted);
-    while (std::ssize(asked) < wanted) asked.emplace_back([&] { done.wait(); });
-  } catch (const std::system_error& error) {
-    refusal = error.code().message();
-  } catch (const std::bad_alloc&) {
-    refusal = "there is no memory for it";
-  }
-  done.count_down();
-  const size_t got = asked.size();
-  for (std::thread& thread : asked) thread.join();
-  if (!refusal.empty())
+  const GivenThreads given = threads_given(wanted);
+  if (!given.refusal.empty())
     throw FailedPrecondition(fmt::format(
         "{} threads compute beside {}, but the system has refused number {}: {}. Raise the limits on "
         "processes and memory (ulimit -u, ulimit -v, the control group's pids.max), or set a lower "
         "value of threads",
-        wanted, lanes == 1 ? "the first" : "those of the devices", got + 1, refusal));
+        wanted, lanes == 1 ? "the first" : "those of the devices", given.count + 1, given.refusal));
 }
 
 // The team's threads, but not the calling one.
@@ -90,10 +76,9 @@ LaneThreads::LaneThreads(int lanes, const Team& team) : team_(team), errors_(lan
   is_bound_ = lanes > 1 && is_known && CPU_COUNT(&allowed_) >= int64_t{lanes} * team.size();
   try {
     for (int lane = 1; lane < lanes; ++lane) start(lane);
-    if (team_.size() > 1) require_team_threads(lanes, team_.size());
-    if (!is_bound_) return;
-    first_cores_ = cores_of_lane(allowed_, 0, team.size());
-    bind_others(team_, first_cores_);
+    if (is_bound_) first_cores_ = cores_of_lane(allowed_, 0, team.size());
+    if (team_.size() > 1) start_teams(lanes);
+    if (is_bound_) bind_others(team_, first_cores_);
   } catch (...) {
     stop();
     throw;
@@ -103,6 +88,12 @@ LaneThreads::LaneThreads(int lanes, const Team& team) : team_(team), errors_(lan
 LaneThreads::~LaneThreads() {
   stop();
   if (is_bound_) bind_others(team_, allowed_);
+}
+
+// They begin here, while what was asked for is still there: others start threads, too.
+void LaneThreads::start_teams(int lanes) {
+  require_team_threads(lanes, team_.size());
+  run([this](int) { team_.on_each_thread([] {}); });
 }
 
 void LaneThreads::start(int lane) {

@@ -35,6 +35,7 @@ class LaneThreads {
 
  private:
   void start(int lane);
+  void start_teams(int lanes);
   void stop();
   std::exception_ptr run_first(FunctionRef<void(int)> body);
   void loop(int lane);

@@ -6,10 +6,9 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>
-#include <system_error>
 #include <thread>
-#include <vector>
 
+#include "runtime/base/resource_limits.h"
 #include "runtime/base/team.h"
 
 namespace mox {
@@ -17,30 +16,6 @@ namespace {
 
 bool user_says_how_to_wait() {
   return std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr;
-}
-
-// libgomp ends the process where a thread cannot be made: asked for before.
-bool system_gives(int threads) {
-  std::vector<std::thread> tried;
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool done = false;
-  try {
-    for (int i = 0; i < threads; ++i) {
-      tried.emplace_back([&] {
-        std::unique_lock lock(mutex);
-        changed.wait(lock, [&] { return done; });
-      });
-    }
-  } catch (const std::system_error&) {
-  }
-  {
-    std::lock_guard lock(mutex);
-    done = true;
-  }
-  changed.notify_all();
-  for (std::thread& thread : tried) thread.join();
-  return static_cast<int>(tried.size()) == threads;
 }
 
 }  // namespace
@@ -83,7 +58,7 @@ SleepingTeams::SleepingTeams() {
   // Of the machine rather than of the process: libgomp compares with the cores that the process had when it
   // began, which are no more.
   const int cores = ::sysconf(_SC_NPROCESSORS_CONF);
-  if (system_gives(cores + 2)) pool_ = std::make_unique<IdlePool>(cores + 1);
+  if (threads_given(cores + 2).refusal.empty()) pool_ = std::make_unique<IdlePool>(cores + 1);
 }
 
 SleepingTeams::~SleepingTeams() = default;

@@ -3,12 +3,14 @@
 #include <oneapi/tbb/flow_graph.h>
 #include <oneapi/tbb/task_arena.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
 #include <optional>
 #include <thread>
 
+#include "runtime/base/resource_limits.h"
 #include "runtime/data/internal/happens_before.h"
 
 namespace mox::data::internal {
@@ -73,7 +75,7 @@ struct Flow::Graph {
         evaluate(std::move(evaluate_body)),
         threads(thread_count),
         limit(in_flight),
-        arena(thread_count, 1) {
+        arena(std::max(1, threads_given(thread_count).count), 1) {  // the driver is one of them
     driver = std::thread([this] { drive(); });
   }
 

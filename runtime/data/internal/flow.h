@@ -4,7 +4,7 @@
 //                          ^------------- one more may start ------------'
 //
 // A thread of the graph's own takes part in its arena, so that it advances even where oneTBB has no worker to
-// give (one core, or a program that limits it).
+// give (one core, a program that limits it, a system that refuses more threads).
 #pragma once
 
 #include <cstdint>

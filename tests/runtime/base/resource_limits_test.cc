@@ -1,9 +1,13 @@
 // Limits of control groups, from trees as the kernel, systemd, Docker, Slurm and Kubernetes lay them out.
 #include "runtime/base/resource_limits.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include "runtime/base/error.h"
 #include "tests/support/temporary_directory.h"
+#include "tests/support/without_privileges.h"
 
 namespace mox {
 namespace {
@@ -107,6 +111,24 @@ TEST(ResourceLimits, ThatAreNoNumbersAreNone) {
 TEST(ResourceLimits, OfThisProcess) {
   EXPECT_GE(available_cores(), 1);
   EXPECT_GE(machine_memory(), size_t{1} << 20);
+}
+
+TEST(ThreadsGiven, AreAllThatAreWanted) {
+  for (const int wanted : {-1, 0, 1, 5}) {
+    const GivenThreads given = threads_given(wanted);
+    EXPECT_EQ(given.count, std::max(wanted, 0));
+    EXPECT_EQ(given.refusal, "");
+  }
+}
+
+TEST(ThreadsGiven, AreThoseThatTheSystemDoesNotRefuse) {
+  EXPECT_THAT(message_without_privileges<Error>([] {
+                const rlimit few{.rlim_cur = 3, .rlim_max = 3};
+                ::setrlimit(RLIMIT_NPROC, &few);
+                const GivenThreads given = threads_given(8);
+                throw InvalidArgument(std::to_string(given.count < 3) + " " + given.refusal);
+              }),
+              testing::StartsWith("1 Resource temporarily unavailable"));
 }
 
 }  // namespace

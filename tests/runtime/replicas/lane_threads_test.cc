@@ -10,7 +10,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <latch>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -157,6 +159,37 @@ TEST(LaneThreadsDeathTest, ThatCannotBeStartedAreAnError) {
               "the 64 lanes of a process need a thread each, .*ulimit");
   EXPECT_EXIT(start_too_many(1, 64), testing::ExitedWithCode(0),
               "63 threads compute beside the first, .*ulimit.*threads");
+}
+
+// The team's threads are there before anybody else can take what the system allows: libgomp would end the
+// process. For a user of its own, whose only processes are the test's.
+TEST(LaneThreadsDeathTest, ATeamHasItsThreadsBeforeOthersTakeThem) {
+  if (::getuid() != 0) GTEST_SKIP() << "needs root, to be another user";
+  if (kReservesAddressSpace)
+    GTEST_SKIP() << "needs a build without sanitizers, which have threads of their own";
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto compute_within_two_threads = [] {
+    const uid_t user = 1'000'000 + ::getpid();
+    const rlimit two = {2, 2};
+    if (setrlimit(RLIMIT_NPROC, &two) != 0 || ::setresuid(user, user, user) != 0) std::exit(2);
+    const Team team(2);
+    const EnteredTeam entered(team);
+    LaneThreads lanes(1, team);
+    bool is_refused = false;
+    std::latch done(1);
+    std::thread other;
+    try {
+      other = std::thread([&] { done.wait(); });
+    } catch (const std::system_error&) {
+      is_refused = true;
+    }
+    std::atomic<int> computed = 0;
+    lanes.run([&](int) { team.on_each_thread([&] { ++computed; }); });
+    done.count_down();
+    if (other.joinable()) other.join();
+    std::exit(is_refused && computed == 2 ? 0 : 3);
+  };
+  EXPECT_EXIT(compute_within_two_threads(), testing::ExitedWithCode(0), "");
 }
 
 class CoresOfARun : public SmallRun {};
