@@ -141,8 +141,7 @@ void define_data_flags() {
       "data.format", "image_folder",
       "What lies in data_url: image_folder (SPLIT/CLASS/*.jpg), multilabel_folder (SPLIT/images/x.jpg with "
       "SPLIT/labels/x.jpg.txt), tfrecord (SPLIT-* and labels.txt), npz (SPLIT.npz with images and labels), "
-      "csv "
-      "(SPLIT.csv, a line for each image: its label and its pixels), cifar10, cifar100, mnist.");
+      "csv (SPLIT.csv, a line for each image: its label and its pixels), cifar10, cifar100, mnist.");
   mox::define_flag("data.train_split", "train", "The part of the data that is trained on.");
   mox::define_flag(
       "data.eval_split", "",
@@ -171,8 +170,8 @@ void define_data_flags() {
       "read there, and directory copies the data set to this machine first.");
   mox::define_flag("data.cache_content", "decoded",
                    "What is kept: decoded (pixels), resized (pixels of images made small, ready for "
-                   "augmentation: fastest, with slightly "
-                   "different samples), or bytes (the files as they are, for those that lie far away).");
+                   "augmentation: fastest, with slightly different samples), or bytes (the files as they "
+                   "are, for those that lie far away).");
   mox::define_flag("data.cache_gigabytes", 4.0, "Limit of the cache in memory.");
   mox::define_flag("data.cache_directory", "", "Where the cache in a directory is kept, for later runs too.");
   mox::define_flag("data.remove_cache_on_finish", false, "Remove the cache's files when the run ends.");
@@ -284,8 +283,7 @@ void ClassifierData::find_classes_of_data() {
     if (label_names_.empty())
       throw mox::NotFound(
           "the classes of the run are not known: there is no labels.txt in train_url or beside "
-          "checkpoint_path, "
-          "where the training has written it");
+          "checkpoint_path, where the training has written it");
   } else if (format_ == "image_folder") {
     label_names_ = mox::data::ImageClassificationRaw(folder_of(directory_, train_split_, "data.train_split"))
                        .label_names();

@@ -66,8 +66,7 @@ Basis read_basis(const std::string& path, int64_t components, int64_t columns, C
   const Shape& shape = header.type.shape;
   if (header.type.dtype != DType::kFloat32 || !header.plain())
     throw DataError(
-        fmt::format("'{}' holds {}; a basis is an array of float32 (in Python: "
-                    "array.astype('float32'))",
+        fmt::format("'{}' holds {}; a basis is an array of float32 (in Python: array.astype('float32'))",
                     path, to_string(header.type)));
   if (shape.rank() != 2 || shape[0] != components || shape[1] != columns)
     throw FailedPrecondition(fmt::format(

@@ -42,8 +42,7 @@ void refuse_options_without_interval(const SnapshotHookOptions& options) {
   if (std::ranges::any_of(kSnapshotIntervals, [](const char* name) { return is_given(name); })) return;
   throw ConfigError(
       "snapshots.from_epoch, snapshots.keep or snapshots.directory is set, but no interval, so no snapshot "
-      "would "
-      "be written: set snapshots.every_n_epochs, snapshots.every_n_steps or snapshots.every_n_secs");
+      "would be written: set snapshots.every_n_epochs, snapshots.every_n_steps or snapshots.every_n_secs");
 }
 
 }  // namespace

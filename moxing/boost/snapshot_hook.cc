@@ -40,16 +40,14 @@ class SnapshotHook : public TrainingHook {
     if (by_epochs && session.steps_per_epoch() <= 0)
       throw FailedPrecondition(
           "snapshots.every_n_epochs or snapshots.from_epoch is set, but the size of an epoch of input_fn's "
-          "data is "
-          "not known; use snapshots.every_n_steps or snapshots.every_n_secs");
+          "data is not known; use snapshots.every_n_steps or snapshots.every_n_secs");
     clock_.start(session);
     if (rank() != 0) return;
     directory_ = options_.directory;
     if (directory_.empty()) {
       if (session.log_dir().empty())
         throw FailedPrecondition(
-            "snapshots are asked for, but there is no place for them: set log_dir or "
-            "snapshots.directory");
+            "snapshots are asked for, but there is no place for them: set log_dir or snapshots.directory");
       directory_ = session.log_dir() + "/snapshots";
     }
     if (run_.empty()) run_ = fmt::format("{:08x}{:08x}", std::random_device()(), std::random_device()());

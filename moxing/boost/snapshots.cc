@@ -57,8 +57,7 @@ void require_same_files(const std::vector<SafetensorsReader>& files, const std::
     if (all[rank] != all[0])
       throw FailedPrecondition(fmt::format(
           "rank 0 and rank {} see different snapshots in '{}' ({} and {} files): each rank computes a slice "
-          "of "
-          "the basis, so the directory must be on a file system that all machines share",
+          "of the basis, so the directory must be on a file system that all machines share",
           rank, directory, std::ranges::count(all[0], '\n'), std::ranges::count(all[rank], '\n')));
 }
 

@@ -69,16 +69,14 @@ void StageTwo::prepare(WeightLayout layout, const Start& start) {
   } else if (!start.has_weights) {
     throw FailedPrecondition(
         "stage 2 of dimension-reduced training begins with trained weights: give the last checkpoint of "
-        "stage 1 as "
-        "checkpoint_path; or let one run do both, with dim_reduce.from_epoch");
+        "stage 1 as checkpoint_path; or let one run do both, with dim_reduce.from_epoch");
   }
   if (may_read_basis() && is_there(basis_path_)) return;
   if (snapshots_path_.empty())
     throw FailedPrecondition(
         fmt::format("there is no basis '{}', and no snapshots that it could be computed from: set "
-                    "dim_reduce.weight_load_dir to "
-                    "those of stage 1; or, for one run with both stages, snapshots.every_n_epochs and "
-                    "dim_reduce.from_epoch",
+                    "dim_reduce.weight_load_dir to those of stage 1; or, for one run with both stages, "
+                    "snapshots.every_n_epochs and dim_reduce.from_epoch",
                     basis_path_));
   const int64_t needed = options_.n_components + 1;
   if (options_.weight_load_dir.empty()) {
@@ -87,8 +85,8 @@ void StageTwo::prepare(WeightLayout layout, const Start& start) {
     if (expected >= 0 && expected < needed)
       throw FailedPrecondition(fmt::format(
           "stage 1 will have written {} snapshots when it ends after step {}, and {} components need at "
-          "least {}: "
-          "write them more often (snapshots.every_n_steps), keep more, or lower dim_reduce.n_components",
+          "least {}: write them more often (snapshots.every_n_steps), keep more, or lower "
+          "dim_reduce.n_components",
           expected, first_step_, options_.n_components, needed));
   } else if (const int64_t found = list_snapshots(snapshots_path_).size(); found < needed) {
     throw FailedPrecondition(fmt::format("'{}' holds {} snapshots, and {} components need at least {}",

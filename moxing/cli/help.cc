@@ -28,8 +28,8 @@ CLI::App* command_called(CLI::App& mox, const std::string& name) {
 void add_help(CLI::App& mox) {
   CLI::App* command = mox.add_subcommand("help",
                                          "Show what a name means: a command, an op, layer, metric, hook, "
-                                         "data set operation, optimizer, schedule, "
-                                         "option, or a field of a struct");
+                                         "data set operation, optimizer, schedule, option, or a field of a "
+                                         "struct");
   auto name = std::make_shared<std::string>();
   command->add_option("NAME", *name, "relu, Dataset::shuffle, layers::dense, batch_size, adam, ...");
   command->callback([&mox, name] {

@@ -129,8 +129,7 @@ CifarBatch parse_cifar_python(std::span<const std::byte> content, int classes, c
   const auto labels = pickle.lists.find(key);
   if (data == pickle.arrays.end() || labels == pickle.lists.end())
     throw DataError(
-        fmt::format("'{}': the pickle's dictionary must have 'data' (an array) and '{}' (a list of "
-                    "integers)",
+        fmt::format("'{}': the pickle's dictionary must have 'data' (an array) and '{}' (a list of integers)",
                     name, key));
   const int64_t samples = labels->second.size();
   if (data->second.shape != std::vector<int64_t>{samples, static_cast<int64_t>(kImage)})

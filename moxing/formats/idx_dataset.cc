@@ -201,8 +201,7 @@ Array checked_labels(const Array& file, const std::string& path, const IdxOption
 std::string find_file(const std::string& directory, const std::string& stem, const std::string& type) {
   constexpr const char* kWhereToFind =
       "Fashion-MNIST comes with the Debian package dataset-fashion-mnist (apt-get install "
-      "dataset-fashion-mnist), in "
-      "/usr/share/datasets/fashion-mnist";
+      "dataset-fashion-mnist), in /usr/share/datasets/fashion-mnist";
   std::error_code ignored;
   if (!std::filesystem::is_directory(directory, ignored))
     throw NotFound(fmt::format("the data set's directory '{}' {} (the flag data_url, in most programs). {}",

@@ -221,8 +221,7 @@ Dataset tf_examples(const std::string& patterns, std::vector<FeatureSpec> specs,
     if (spec.dtype != DType::kFloat32 && spec.dtype != DType::kInt64 && spec.dtype != DType::kInt32 &&
         spec.dtype != DType::kUInt8)
       throw InvalidArgument(
-          fmt::format("tf_examples ({}): feature '{}' cannot be {}; expected float32, int32, "
-                      "int64 or uint8",
+          fmt::format("tf_examples ({}): feature '{}' cannot be {}; expected float32, int32, int64 or uint8",
                       to_string(where), spec.name, to_string(spec.dtype)));
     if (spec.default_value && !representable(*spec.default_value, spec.dtype))
       throw InvalidArgument(fmt::format("tf_examples ({}): feature '{}' is {} and cannot have the default {}",

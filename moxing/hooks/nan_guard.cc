@@ -16,10 +16,8 @@ class NanGuardHook : public TrainingHook {
     if (std::isfinite(loss)) return;
     throw NumericError(
         fmt::format("the loss is {:g} at global step {} (learning rate {:g}); the checkpoints saved before "
-                    "are untouched. Usual causes: a "
-                    "learning rate that is too high (try clip_gradient_norm or a warm-up), a logarithm or "
-                    "division of zero, bad input "
-                    "values",
+                    "are untouched. Usual causes: a learning rate that is too high (try clip_gradient_norm "
+                    "or a warm-up), a logarithm or division of zero, bad input values",
                     std::isnan(loss) ? std::abs(loss) : loss, session.global_step(), learning_rate_));
   }
 

@@ -139,8 +139,8 @@ void require_writable_names(const std::vector<std::string>& names, const std::st
                    : std::string(1, letter);
     throw DataError(
         fmt::format("'{}': the class '{}' has a character in its name that is no letter but controls a "
-                    "terminal or ends a "
-                    "line (\\x{:02x}): labels.txt has a line for each class; give it another name",
+                    "terminal or ends a line (\\x{:02x}): labels.txt has a line for each class; give it "
+                    "another name",
                     place, shown, static_cast<unsigned char>(*control)));
   }
 }

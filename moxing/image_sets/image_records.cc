@@ -87,10 +87,8 @@ std::vector<int64_t> numbers_in(const std::vector<std::string>& names, const Ima
     if (found == number.end())
       throw DataError(fmt::format(
           "'{}' has the classes {} (written with the files beside it), '{}' has {}: '{}' is not among them. "
-          "Convert "
-          "the part with all classes first, write into another directory, or remove labels.txt and the files "
-          "that were "
-          "numbered by it",
+          "Convert the part with all classes first, write into another directory, or remove labels.txt and "
+          "the files that were numbered by it",
           list, internal::some_of(names), folder.directory(), internal::some_of(folder.label_names()), name));
     result.push_back(found->second);
   }

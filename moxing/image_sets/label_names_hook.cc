@@ -56,8 +56,8 @@ class LabelNamesHook : public Hook {
     };
     throw DataError(
         fmt::format("'{}' says that the run was trained with {} classes, the data has {} now; the first "
-                    "difference is label {}: {} "
-                    "before, {} now. Give it the classes of before, or begin anew in another log_dir",
+                    "difference is label {}: {} before, {} now. Give it the classes of before, or begin anew "
+                    "in another log_dir",
                     path, before.size(), names_.size(), old_name - before.begin(),
                     text(old_name, before.end()), text(new_name, names_.end())));
   }

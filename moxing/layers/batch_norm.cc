@@ -18,11 +18,9 @@ namespace {
 [[noreturn]] void refuse_one_value(const Tensor& x, const Tensor& scale, SourceLocation where) {
   throw InvalidArgument(fmt::format(
       "batch normalisation at {} over one value a channel: its input {} ('{}') has one sample of one pixel, "
-      "so "
-      "that every value would become the offset, and nothing could be learnt. Raise batch_size (it counts "
-      "for "
-      "each logical replica), set sync_batch_norm where several replicas compute a step, or leave the layer "
-      "out",
+      "so that every value would become the offset, and nothing could be learnt. Raise batch_size (it counts "
+      "for each logical replica), set sync_batch_norm where several replicas compute a step, or leave the "
+      "layer out",
       to_string(where), to_string(x.type()), scale.name()));
 }
 

@@ -48,8 +48,7 @@ void VariableStore::declare(const Graph& graph) {
       if (existing->second.type() != spec.type)
         throw InvalidArgument(fmt::format(
             "the variable '{}' made at {} is {}, but it is {} elsewhere in this run; model_fn must build the "
-            "same "
-            "variables in every mode and for every batch size",
+            "same variables in every mode and for every batch size",
             spec.name, to_string(spec.where), to_string(spec.type), to_string(existing->second.type())));
       continue;
     }

@@ -54,8 +54,7 @@ OptimizerFn with_configured_options(const OptimizerFn& from_code) {
     if (!names.empty())
       throw ConfigError(
           fmt::format("this program's optimizer_fn is its own, so the configuration cannot change it: {} "
-                      "would have no effect. Remove "
-                      "them, or use get_optimizer_fn in the program",
+                      "would have no effect. Remove them, or use get_optimizer_fn in the program",
                       fmt::join(names, ", ")));
     return from_code;
   }

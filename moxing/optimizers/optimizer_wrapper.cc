@@ -19,8 +19,7 @@ class ClipByValue final : public OptimizerWrapper {
     if (global_norm_limit())
       throw InvalidArgument(
           "clip_by_value cannot be outside of clip_by_global_norm, since the norm is taken of the gradients "
-          "as the "
-          "backward pass left them: write clip_by_global_norm(clip_by_value(optimizer)) instead");
+          "as the backward pass left them: write clip_by_global_norm(clip_by_value(optimizer)) instead");
   }
   bool is_elementwise() const override { return wrapped().is_elementwise(); }
   std::string description() const override {

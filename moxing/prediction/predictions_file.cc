@@ -38,8 +38,7 @@ void require_like_first(const OutputBatch& batch, const OutputBatch& first) {
   if (!alike || batch.sample_names.empty() != first.sample_names.empty())
     throw InvalidArgument(
         "model_fn returns other output_info for the last, smaller batch than for the others; it must build "
-        "the "
-        "same model each time");
+        "the same model each time");
 }
 
 }  // namespace internal

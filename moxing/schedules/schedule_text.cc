@@ -141,9 +141,8 @@ class Parser {
         column >= text_.size() ? "the end of the text" : fmt::format("\"{}\"", text_.substr(column, 20));
     throw InvalidArgument(
         fmt::format("schedule \"{}\", column {}: expected {}, found {}. The form is END:VALUE, END:FROM->TO "
-                    "(straight line) "
-                    "or END:FROM=>TO (exponential), separated by commas, END in epochs "
-                    "(or \"500 steps\"); for example \"5:0.1->0.4,10:0.4=>0.8,15:0.8,20:0.08\"",
+                    "(straight line) or END:FROM=>TO (exponential), separated by commas, END in epochs (or "
+                    "\"500 steps\"); for example \"5:0.1->0.4,10:0.4=>0.8,15:0.8,20:0.08\"",
                     text_, column + 1, expected, found));
   }
 

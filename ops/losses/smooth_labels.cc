@@ -14,8 +14,7 @@ Tensor smooth_labels(const Tensor& labels, double smoothing, SourceLocation wher
   if (!has_classes || labels.dtype() != DType::kFloat32 || !(smoothing >= 0 && smoothing < 1))
     throw InvalidArgument(
         fmt::format("smooth_labels at {}: expected float32 labels [..., classes] with at least one class and "
-                    "smoothing in [0, 1); "
-                    "given {} and {}",
+                    "smoothing in [0, 1); given {} and {}",
                     to_string(where), to_string(labels), smoothing));
   const double classes = shape[shape.rank() - 1];
   return add(mul(labels, 1 - smoothing, where), smoothing / classes, where);

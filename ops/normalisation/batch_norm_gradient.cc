@@ -18,8 +18,7 @@ std::vector<TensorType> infer_batch_norm_gradient(const OpCall& call) {
 std::vector<Tensor> gradient_of_batch_norm_gradient(const GradientCall& call) {
   throw InvalidArgument(
       fmt::format("{}: batch_norm is differentiable once, but a second derivative was asked for. Normalise "
-                  "with public ops "
-                  "(reduce_mean, rsqrt) where the loss depends on a gradient (made at {}).",
+                  "with public ops (reduce_mean, rsqrt) where the loss depends on a gradient (made at {}).",
                   call.node.name, to_string(call.node.where)));
 }
 

@@ -74,8 +74,7 @@ int launched_ranks() {
     if (number_in("SLURM_PROCID").value_or(0) > 0 || std::getenv("SLURM_STEP_ID"))
       refuse(kLaunchers[0], "SLURM_NTASKS", tasks);
     log_warning(
-        fmt::format("Slurm has given this job {} tasks, and this process is alone in it; {} to train "
-                    "on all",
+        fmt::format("Slurm has given this job {} tasks, and this process is alone in it; {} to train on all",
                     tasks, kLaunchers[0].instead));
   }
   return 1;

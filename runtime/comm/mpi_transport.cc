@@ -122,9 +122,8 @@ MpiTransport::MpiTransport(int ranks) : implementation_(std::make_unique<Impleme
   if (ranks != kRanksKnownToMpi && self.size != ranks)
     throw FailedPrecondition(fmt::format(
         "the launcher has started {} processes, but MPI connects {}: Open MPI has found no PMIx server that "
-        "it "
-        "can talk to (srun needs --mpi=pmix with a PMIx that fits, see srun --mpi=list); use mox launch, or "
-        "Open MPI's mpirun",
+        "it can talk to (srun needs --mpi=pmix with a PMIx that fits, see srun --mpi=list); use mox launch, "
+        "or Open MPI's mpirun",
         ranks, self.size));
 }
 

@@ -237,8 +237,7 @@ class StepBuilder {
         kernel.output_layouts.size() != node.outputs.size())
       throw InvalidArgument(
           fmt::format("the kernel of the op '{}' states {} input and {} output layouts, but '{}' made at {} "
-                      "has {} inputs and {} "
-                      "outputs; it needs one each (plain_kernel fills them in)",
+                      "has {} inputs and {} outputs; it needs one each (plain_kernel fills them in)",
                       node.op->name, kernel.input_layouts.size(), kernel.output_layouts.size(), node.name,
                       to_string(node.where), node.inputs.size(), node.outputs.size()));
     plan_.statistics.floating_point_operations += kernel.floating_point_operations;

@@ -74,10 +74,8 @@ std::vector<Tensor> build_gradients(const Tensor& loss, std::span<const Tensor> 
     if (!node.op->gradient)
       throw InvalidArgument(
           fmt::format("the gradient of the loss '{}' made at {} was asked for through '{}' made at {}, but "
-                      "its op '{}' has "
-                      "none. Compute it with other ops, give it one (docs/writing_an_op.md), or put "
-                      "stop_gradient around it "
-                      "where it shall count as a constant",
+                      "its op '{}' has none. Compute it with other ops, give it one (docs/writing_an_op.md), "
+                      "or put stop_gradient around it where it shall count as a constant",
                       loss.name(), to_string(loss.where()), node.name, to_string(node.where), node.op->name));
     LocationScope where(node.where);
     TraitsScope traits(gradient_traits(node.traits));
@@ -85,8 +83,7 @@ std::vector<Tensor> build_gradients(const Tensor& loss, std::span<const Tensor> 
     if (input_gradients.size() != node.inputs.size())
       throw InvalidArgument(fmt::format(
           "the gradient function of the op '{}' returned {} tensors for '{}' made at {}, which has {} "
-          "inputs; it answers with "
-          "one for each (an undefined one where no gradient flows)",
+          "inputs; it answers with one for each (an undefined one where no gradient flows)",
           node.op->name, input_gradients.size(), node.name, to_string(node.where), node.inputs.size()));
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const Tensor& input = node.inputs[i];

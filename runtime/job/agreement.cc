@@ -64,8 +64,7 @@ void require_agreement(Communicator& communicator, const JobFacts& facts) {
   const std::string& line = left != first.end() ? *left : *right;
   throw FailedPrecondition(
       fmt::format("rank 0 (host {}) and rank {} (host {}) do not run the same thing. The first difference is "
-                  "in the {}: {} against {}. All "
-                  "ranks need the same program, options and data",
+                  "in the {}: {} against {}. All ranks need the same program, options and data",
                   communicator.host(0), rank, communicator.host(rank), line.substr(0, line.find('\t')),
                   shown(left, first), shown(right, second)));
 }

@@ -183,8 +183,7 @@ void say_how_messages_travel(Communicator& communicator, const std::string& why_
   if (communicator.rank() != 0 || first == reasons.end()) return;
   log_info(
       fmt::format("the processes on host {} may not read each other's memory ({}: a container without "
-                  "ptrace?), so messages "
-                  "between them are copied through shared memory",
+                  "ptrace?), so messages between them are copied through shared memory",
                   communicator.host(static_cast<int>(first - reasons.begin())), *first));
 }
 

@@ -41,10 +41,8 @@ void ReplicaMeeting::sum(size_t local, std::string_view what, std::span<float> v
   if (!placement_.replicas_meet)
     throw FailedPrecondition(
         fmt::format("'{}' sums over the {} replicas of a step, which do not all compute at the same time: "
-                    "some share a lane, "
-                    "or have no batch at the end of the data; set sync_batch_norm, which gives each replica "
-                    "a lane of its own "
-                    "and lets those without a batch take part",
+                    "some share a lane, or have no batch at the end of the data; set sync_batch_norm, which "
+                    "gives each replica a lane of its own and lets those without a batch take part",
                     what, placement_.logical_replicas));
   const double share = shares_[local];
   const auto multiply = [&](double factor) {

@@ -216,9 +216,8 @@ int main(int argc, char** argv) {
       "exception, kill, kill_after (the start), stop, sleep, terminate, leave, early (a wish to stop before "
       "the first step), compiled (something before the run), batch, variables (other ones), horovod (the "
       "same, in its words), data (fewer to evaluate), pixels (other ones), filter (the same, which no count "
-      "shows), "
-      "stop_evaluation, local_work (that takes long, before the run), local_stop (the same, and stops), "
-      "machine (prints what it has of it), functions or none.");
+      "shows), stop_evaluation, local_work (that takes long, before the run), local_stop (the same, and "
+      "stops), machine (prints what it has of it), functions or none.");
   mox::define_flag("fault_rank", int64_t{1}, "The rank that has the fault.");
   mox::define_flag("fault_step", int64_t{5}, "The steps before it.");
   mox::define_flag("endless", true, "Whether the training data repeat.");

@@ -38,8 +38,7 @@ std::string_view words_of(Counted counted) {
 std::string table() {
   std::string text =
       "| name | image | classes | parameters | moving averages | multiply-adds | published: parameters | "
-      "published: "
-      "multiply-adds | source |\n|---|---|---:|---:|---:|---:|---:|---:|---|\n";
+      "published: multiply-adds | source |\n|---|---|---:|---:|---:|---:|---:|---:|---|\n";
   for (const std::string& name : model_names()) {
     const ModelMeta meta = get_model_meta(name);
     const PublishedFigure* figure = nullptr;

@@ -162,8 +162,7 @@ TEST(Zoo, MistakesAreExplained) {
         build("vgg_16", {1, 3, 256, 256});
       },
       "vgg_16: expected float32 or bfloat16 images [batch, channels, 224, 224]; given input: float32[1, 3, "
-      "256, 256]; "
-      "the option image_size");
+      "256, 256]; the option image_size");
   message(
       [&] {
         get_model_fn("resnet_v1_18")(graph.input(1, {DType::kUInt8, {1, 3, 64, 64}}, {}), ModeKeys::TRAIN);

@@ -79,8 +79,7 @@ DirectoryLock::DirectoryLock(const std::string& directory)
     if (std::chrono::steady_clock::now() > warning) {
       log_warning(
           fmt::format("another process has been saving a checkpoint in '{}' for {} seconds; this one waits "
-                      "for it. Only one "
-                      "run may use a log_dir: end the other one",
+                      "for it. Only one run may use a log_dir: end the other one",
                       directory, kLockPatience.count()));
       warning += kLockPatience;
     }

@@ -67,8 +67,7 @@ std::vector<HostSlots> in_order_of_ranks(const std::map<int, size_t>& server_of,
     if (std::ranges::find(hosts, host, &HostSlots::host) != hosts.end())
       throw DataError(
           fmt::format("the rank table '{}' gives '{}' rank_id {} apart from its others: number the devices "
-                      "of a server one "
-                      "after the other, as mpirun places ranks",
+                      "of a server one after the other, as mpirun places ranks",
                       path, host, rank));
     hosts.push_back({host, 1});
   }
@@ -114,8 +113,7 @@ std::vector<HostSlots> parse_rank_table(const std::string& text, const std::stri
   } catch (const nlohmann::json::exception& error) {
     throw DataError(
         fmt::format("'{}' is no rank table (\"server_list\" with \"server_id\" and \"device\", each with its "
-                    "\"rank_id\"): "
-                    "{}",
+                    "\"rank_id\"): {}",
                     path, error.what()));
   }
   if (servers.empty()) throw DataError(fmt::format("the rank table '{}' has no servers", path));

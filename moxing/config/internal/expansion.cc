@@ -80,8 +80,7 @@ std::string expanded(const std::string& text, const std::string& where, const st
     const size_t length = name_length(rest);
     if (length == 0 || length == rest.size() || rest[length] != '}')
       place.fail(
-          "${ must be followed by the name of an environment variable and }; for the text itself "
-          "write $${");
+          "${ must be followed by the name of an environment variable and }; for the text itself write $${");
     result += place.variable(std::string(rest.substr(0, length)));
     rest.remove_prefix(length + 1);
   }

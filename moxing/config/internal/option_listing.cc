@@ -42,9 +42,8 @@ std::string help_text(const std::string& program, const ConfigStore& store) {
   text += wrapped(
       "Every flag is also a key of the YAML file that --config names (a dot in a name is one level of "
       "nesting). The command line overrides the file, the file the program, the program the default. A "
-      "program may also give options values where it starts its "
-      "run (RunSpec), which is later than this is printed: configuration.yaml in log_dir says what a run "
-      "really used, and where each value came from.",
+      "program may also give options values where it starts its run (RunSpec), which is later than this is "
+      "printed: configuration.yaml in log_dir says what a run really used, and where each value came from.",
       0, width);
   const std::vector<Option> options = options_of(store);
   for (const std::string& group : groups_of(options)) {
@@ -136,11 +135,9 @@ std::string configuration_reference() {
       "and of who asks in an address (`user:password@`, `?token=...`) nothing is shown or written "
       "([security.md](security.md)).\n\n"
       "In a text `~` at the beginning is the home directory and `${NAME}` an environment variable (`$${` is "
-      "the "
-      "text\n"
+      "the text\n"
       "`${`); a variable that is not set is an error. `<<: *NAME` brings in the keys of the section that "
-      "`&NAME` "
-      "marks, and\n"
+      "`&NAME` marks, and\n"
       "a top-level section whose name begins with `x-` is there for that alone. A file may be UTF-8 or "
       "UTF-16.\n"
       "A text that begins with `!` is written in quotes: without them it is a tag, and an error.\n\n"

@@ -76,16 +76,14 @@ std::vector<Option> options_of_boost() {
        .default_value = "skip",
        .group = "Boost",
        .help = "Where no trial is accepted. skip: no step in the subspace. shrink: the shortest one that was "
-               "tried "
-               "is taken all the same. stop: the run ends.",
+               "tried is taken all the same. stop: the run ends.",
        .allowed = {"skip", "shrink", "stop"}},
       {.name = "dim_reduce.pca_mat_path",
        .type = OptionType::kString,
        .default_value = std::string(),
        .group = "Boost",
        .help = "The basis of the subspace, a NumPy file (.npy), which is computed and written if it is not "
-               "there. "
-               "Empty: log_dir/pca_mat.npy, computed anew where there are snapshots."},
+               "there. Empty: log_dir/pca_mat.npy, computed anew where there are snapshots."},
       {.name = "dim_reduce.weight_load_dir",
        .type = OptionType::kString,
        .default_value = std::string(),

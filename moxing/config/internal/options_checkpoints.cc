@@ -87,8 +87,7 @@ std::vector<Option> options_of_checkpoints() {
        .default_value = int64_t{0},
        .group = "Snapshots",
        .help = "Passes over the training data between two snapshots: the trained variables alone, beside the "
-               "checkpoints. 0: "
-               "not by passes.",
+               "checkpoints. 0: not by passes.",
        .minimum = 0},
       {.name = "snapshots.every_n_steps",
        .type = OptionType::kInteger,

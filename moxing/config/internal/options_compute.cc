@@ -11,11 +11,9 @@ std::vector<Option> options_of_compute() {
        .group = "Compute",
        .help =
            "Threads that compute. 0: as many as OMP_NUM_THREADS says, else one for each core that the "
-           "process "
-           "may use; and one alone for a plan whose instructions are too small to be shared out. auto: all "
-           "of "
-           "them, half, a quarter ... or one, whichever trains most samples a second, measured before the "
-           "first step and kept when the run is continued.",
+           "process may use; and one alone for a plan whose instructions are too small to be shared out. "
+           "auto: all of them, half, a quarter ... or one, whichever trains most samples a second, measured "
+           "before the first step and kept when the run is continued.",
        .allowed = {"auto"},
        .minimum = 0,
        .maximum = 4096},
@@ -33,8 +31,7 @@ std::vector<Option> options_of_compute() {
        .help =
            "Of conv_algorithm auto: the largest error of a convolution by Winograd's method, as a part of "
            "its result's largest magnitude. Convolutions whose bound (docs/precision.md) is above it sum "
-           "directly. Default: all are below it; in fp32 1e-5 keeps the method for up to about 40 "
-           "channels.",
+           "directly. Default: all are below it; in fp32 1e-5 keeps the method for up to about 40 channels.",
        .minimum = 0,
        .maximum = 0.01},
       {.name = "precision",
@@ -50,11 +47,8 @@ std::vector<Option> options_of_compute() {
        .default_value = 1.0,
        .group = "Compute",
        .help = "The loss is multiplied by this number for the backward pass, and the gradients are divided "
-               "by it; a step whose "
-               "gradients are not finite is left out (drop_overflow_update). dynamic: a number that grows "
-               "until gradients overflow, "
-               "and shrinks when "
-               "they do. 1: off.",
+               "by it; a step whose gradients are not finite is left out (drop_overflow_update). dynamic: a "
+               "number that grows until gradients overflow, and shrinks when they do. 1: off.",
        .allowed = {"dynamic"},
        .minimum = 1,
        .maximum = 1 << 24},
@@ -71,11 +65,10 @@ std::vector<Option> options_of_compute() {
        .default_value = "auto",
        .group = "Compute",
        .help =
-           "normalisation: what a batch normalisation and its activation gave to a convolution is "
-           "computed again in the "
-           "backward pass instead of kept for it, to the same bits: less memory, a little more time. "
-           "auto: where that takes little beside the convolution, if it frees 32 MiB in all; both of them "
-           "also make the cheap convolutions of shortcuts again. none: everything is kept.",
+           "normalisation: what a batch normalisation and its activation gave to a convolution is computed "
+           "again in the backward pass instead of kept for it, to the same bits: less memory, a little more "
+           "time. auto: where that takes little beside the convolution, if it frees 32 MiB in all; both of "
+           "them also make the cheap convolutions of shortcuts again. none: everything is kept.",
        .allowed = {"auto", "none", "normalisation"}},
       {.name = "frozen_batch_norm",
        .type = OptionType::kString,

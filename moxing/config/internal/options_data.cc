@@ -37,10 +37,8 @@ std::vector<Option> options_of_data() {
        .default_value = int64_t{0},
        .group = "Data",
        .help = "Mebibytes that batches in preparation, Dataset::cache and the buffers of Dataset::shuffle "
-               "may take "
-               "together on each machine, in all pipelines of all ranks there. 0: a quarter of the machine's "
-               "memory, or of what its container or "
-               "control group may have.",
+               "may take together on each machine, in all pipelines of all ranks there. 0: a quarter of the "
+               "machine's memory, or of what its container or control group may have.",
        .minimum = 0,
        .maximum = 1 << 30},
       {.name = "prefetch_batches",

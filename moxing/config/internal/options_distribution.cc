@@ -10,9 +10,8 @@ std::vector<Option> options_of_distribution() {
        .default_value = 1.0,
        .group = "Distribution",
        .help = "Devices of a process: sets of cores that each compute batches of their own. auto: the number "
-               "that trains most "
-               "samples a second, measured before the first step and kept when the run is continued; without "
-               "logical_replicas it also decides how many samples a step takes.",
+               "that trains most samples a second, measured before the first step and kept when the run is "
+               "continued; without logical_replicas it also decides how many samples a step takes.",
        .allowed = {"auto"},
        .minimum = 1,
        .maximum = 4096},
@@ -29,8 +28,8 @@ std::vector<Option> options_of_distribution() {
        .group = "Distribution",
        .help =
            "The parts, of batch_size samples each, that the batch of a step is cut into, whatever computes "
-           "them; with "
-           "more than one, each is computed by one thread. 0: those of the checkpoint, else one a device.",
+           "them; with more than one, each is computed by one thread. 0: those of the checkpoint, else one a "
+           "device.",
        .minimum = 0,
        .maximum = 1 << 20},
       {.name = "allow_inexact",
@@ -46,10 +45,8 @@ std::vector<Option> options_of_distribution() {
        .default_value = false,
        .group = "Distribution",
        .help = "Batch normalisation takes its mean and variance over the logical replicas of all devices and "
-               "ranks instead of "
-               "over each replica's own batch. All replicas of a process are then computed at the same time, "
-               "each with "
-               "memory of its own."},
+               "ranks instead of over each replica's own batch. All replicas of a process are then computed "
+               "at the same time, each with memory of its own."},
       {.name = "scale_learning_rate",
        .type = OptionType::kString,
        .default_value = "none",
@@ -62,10 +59,8 @@ std::vector<Option> options_of_distribution() {
        .default_value = "replicated_host",
        .group = "Distribution",
        .help = "Who holds the variables: each process one copy for all of its devices (replicated_host), "
-               "each device one of "
-               "its own (replicated), or rank 0, from whom all devices copy them at each step "
-               "(parameter_server). The "
-               "result is the same; the last two are there for comparison.",
+               "each device one of its own (replicated), or rank 0, from whom all devices copy them at each "
+               "step (parameter_server). The result is the same; the last two are there for comparison.",
        .allowed = {"replicated_host", "replicated", "parameter_server"}},
       {.name = "first_bucket_mb",
        .type = OptionType::kNumber,

@@ -28,9 +28,8 @@ std::vector<Option> options_of_optimizer() {
        .default_value = {},
        .group = "Optimizer",
        .help = "The learning rate: a number, or a schedule over epochs such as "
-               "\"5:0.1->0.4,10:0.4=>0.8,20:0.08\" "
-               "(-> linear, => exponential), or over steps: \"500 steps:0->0.1,2000:0.1\". Not given: the "
-               "program's, else 0.01.",
+               "\"5:0.1->0.4,10:0.4=>0.8,20:0.08\" (-> linear, => exponential), or over steps: \"500 "
+               "steps:0->0.1,2000:0.1\". Not given: the program's, else 0.01.",
        .minimum = 0},
       {.name = "optimizer.momentum",
        .type = OptionType::kNumber,

@@ -74,8 +74,8 @@ void ConfigStore::define(Option option, SourceLocation where) {
   if (!is_well_formed(option.name) || option.name == "help" || option.name == "version") {
     throw InvalidArgument(
         fmt::format("define_flag at {}: '{}' cannot be the name of a flag: use lower-case letters, digits "
-                    "and underscores, with "
-                    "dots between the parts of a nested name, and not 'help' or 'version'.",
+                    "and underscores, with dots between the parts of a nested name, and not 'help' or "
+                    "'version'.",
                     place, option.name));
   }
   if (const Setting* taken = find(option.name)) {

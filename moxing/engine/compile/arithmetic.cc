@@ -97,16 +97,14 @@ Precision supported_precision(Precision precision) {
     case BFloat16Support::kEmulated:
       log_warning(
           "bfloat16 is asked for (by precision, or a scope's force_dtype), but the instructions in use have "
-          "no products of bfloat16 numbers (AVX512_BF16): products are computed through "
-          "conversions to float32, and a step takes about four times as long as with precision fp32; "
-          "it saves memory alone");
+          "no products of bfloat16 numbers (AVX512_BF16): products are computed through conversions to "
+          "float32, and a step takes about four times as long as with precision fp32; it saves memory alone");
       break;
     case BFloat16Support::kNone:
       log_warning(
           "bfloat16 is asked for (by precision, or a scope's force_dtype), but the instructions in use can "
-          "compute nothing in bfloat16 (they have no AVX-512): float32 stands in for it, "
-          "with the time of a step, the memory and the digits of precision fp32, so precision bf16 gains "
-          "nothing here");
+          "compute nothing in bfloat16 (they have no AVX-512): float32 stands in for it, with the time of a "
+          "step, the memory and the digits of precision fp32, so precision bf16 gains nothing here");
       return Precision::kFloat32;
   }
   return Precision::kBFloat16;

@@ -31,10 +31,9 @@ class FetchList : public ModelBuild {
     if (tensor.node()->graph != &graph_)
       throw InvalidArgument(
           fmt::format("the value '{}' to fetch is '{}' (made at {}), a tensor of another graph: model_fn is "
-                      "called once for each mode and "
-                      "batch size, and no tensor may be kept from one call to the next. A hook finds its "
-                      "tensor anew in each begin: put it "
-                      "into a collection in model_fn and take it with get_collection",
+                      "called once for each mode and batch size, and no tensor may be kept from one call to "
+                      "the next. A hook finds its tensor anew in each begin: put it into a collection in "
+                      "model_fn and take it with get_collection",
                       name, tensor.name(), to_string(tensor.where())));
     const auto [known, is_new] = places.emplace(name, names.size());
     if (is_new) {
@@ -134,10 +133,8 @@ void refuse_updates_of_trained(const std::vector<GradientOutput>& gradients, con
       const Tensor& value = found->second;
       throw InvalidArgument(
           fmt::format("the variable '{}' made at {} is trained, and takes the value of '{}' made at {} after "
-                      "each step: what the "
-                      "optimizer does to it would be lost. Make it with trainable = false, leave it out of "
-                      "var_scopes, or "
-                      "change it in a hook (Session::set_variable)",
+                      "each step: what the optimizer does to it would be lost. Make it with trainable = "
+                      "false, leave it out of var_scopes, or change it in a hook (Session::set_variable)",
                       graph.spec(gradient.variable).name, to_string(graph.spec(gradient.variable).where),
                       value.name(), to_string(value.where())));
     }

@@ -149,8 +149,8 @@ void require_same_optimizer(const OptimizerIdentity& before, const Optimizer& no
   if (wanted == before) return;
   throw FailedPrecondition(
       fmt::format("the run in '{0}' was trained with the optimizer {1} and cannot go on with {2}. Go on with "
-                  "{3}; or train its variables "
-                  "with {4} from step 0 in another log_dir, with --checkpoint_path={0}",
+                  "{3}; or train its variables with {4} from step 0 in another log_dir, with "
+                  "--checkpoint_path={0}",
                   path, describe(before), describe(wanted), before.name, wanted.name));
 }
 
@@ -172,8 +172,7 @@ SessionState from_checkpoint_state(const Checkpoint& checkpoint, const std::stri
   } catch (const std::exception& error) {
     throw DataError(
         fmt::format("the checkpoint '{}' holds no training state that this program can continue ({}); give "
-                    "it as checkpoint_path "
-                    "with another log_dir to start from its variables only",
+                    "it as checkpoint_path with another log_dir to start from its variables only",
                     path, error.what()));
   }
   return state;

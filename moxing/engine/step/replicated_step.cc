@@ -70,9 +70,8 @@ ReplicatedStep::Reductions& ReplicatedStep::reductions_of(CompiledModel& model) 
   const auto& first = reductions_.begin()->second;
   if (first->gradient_variables != model.gradient_variables || first->fetch_names != model.fetch_names)
     throw FailedPrecondition(
-        "model_fn built other variables or log_info for a last, smaller batch than for a full one; "
-        "replicas that are summed must "
-        "be alike");
+        "model_fn built other variables or log_info for a last, smaller batch than for a full one; replicas "
+        "that are summed must be alike");
   return *reductions_.emplace(&model, first).first->second;
 }
 

@@ -94,8 +94,7 @@ Credentials Client::credentials() {
     throw ConfigError(
         "there are no credentials for the object store: set ACCESS_KEY_ID and SECRET_ACCESS_KEY (or "
         "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY), or write a profile into ~/.aws/credentials; on a "
-        "cloud machine, "
-        "--file.instance_metadata=true asks its service");
+        "cloud machine, --file.instance_metadata=true asks its service");
   }
   for (const std::string& value :
        {credentials_.access_key, credentials_.secret_key, credentials_.session_token})

@@ -129,8 +129,7 @@ class PickleReader : private PickleInput {
       push(Callable::kScalar);
     else
       fail(fmt::format(
-          "the pickle calls '{}'; only NumPy arrays of whole numbers are accepted, and nothing is "
-          "executed",
+          "the pickle calls '{}'; only NumPy arrays of whole numbers are accepted, and nothing is executed",
           full));
   }
 

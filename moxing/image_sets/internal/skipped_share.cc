@@ -48,8 +48,7 @@ void SkippedShare::judge(int64_t number) const {
   throw DataError(fmt::format(
       "{} of the {} images of class {} that were {} cannot be read, more than the share {:g} that may be "
       "skipped (max_bad_share, for the image classifier data.max_bad_share): the class would go unlearnt. "
-      "The "
-      "first: {}",
+      "The first: {}",
       count.bad, size, number, is_known ? "found" : "read so far", limit_, count.first_reason));
 }
 

@@ -45,8 +45,7 @@ void check_contents(const std::vector<std::string>& before, const std::vector<st
   if (different == 0) return;
   const std::string text = fmt::format(
       "the data are others than when the run was saved, under the same names: of {} samples that were looked "
-      "at "
-      "{} differ; the first: {}",
+      "at {} differ; the first: {}",
       now.size(), different, first);
   if (2 * different >= now.size()) throw FailedPrecondition(text);
   log_warning(text + ". The run goes on with the data as they are now");

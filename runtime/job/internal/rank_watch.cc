@@ -199,8 +199,8 @@ void RankWatch::handle_loss(Peer& peer) {
   if (ending_.exchange(true)) return;
   const std::string text = fmt::format(
       "{} was lost when rank {} was at global step {}: its process ended without a word (killed, or out of "
-      "memory?) or its "
-      "host cannot be reached. The job ends; started again, it goes on from its last checkpoint",
+      "memory?) or its host cannot be reached. The job ends; started again, it goes on from its last "
+      "checkpoint",
       name_of(peer.rank), rank_, step());
   // If rank 0 is lost, nobody speaks for all.
   print_and_exit(text, rank_ == 0 || rank_ == 1);

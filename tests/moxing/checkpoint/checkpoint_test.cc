@@ -157,9 +157,8 @@ TEST(Checkpoint, ADamagedOneNamesTheIntactOneBeforeIt) {
   EXPECT_THAT(load_error(log_dir),
               HasSubstr("The newest older checkpoint that is intact is '" + log_dir +
                         "/checkpoint-20' (step 20). To go on from it, remove or move away '" + latest +
-                        "' and run again, or start in another log_dir with "
-                        "--checkpoint_path=" +
-                        log_dir + "/checkpoint-20"));
+                        "' and run again, or start in another log_dir with --checkpoint_path=" + log_dir +
+                        "/checkpoint-20"));
   overwrite(log_dir + "/checkpoint-20/state.json", "{}");
   EXPECT_THAT(load_error(log_dir), HasSubstr("is '" + log_dir + "/checkpoint-10' (step 10)"));
   fs::remove_all(log_dir + "/checkpoint-10");

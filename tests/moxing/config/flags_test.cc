@@ -150,8 +150,7 @@ TEST(Flags, BadDefinitionsAreRefused) {
   EXPECT_THAT(
       message_of<InvalidArgument>([] { define_flag("units", 2, "Help."); }),
       MatchesRegex("define_flag at .*flags_test.cc:[0-9]+: the flag 'units' of this program is already "
-                   "defined at "
-                   ".*flags_test.cc:[0-9]+; choose another name."));
+                   "defined at .*flags_test.cc:[0-9]+; choose another name."));
   EXPECT_THAT(message_of<InvalidArgument>([] { define_flag("batch_size", 2, "Help."); }),
               HasSubstr("already defined by moxing"));
   EXPECT_THAT(message_of<InvalidArgument>([] { define_flag("optimizer", 2, "Help."); }),

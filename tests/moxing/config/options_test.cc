@@ -165,9 +165,8 @@ INSTANTIATE_TEST_SUITE_P(
                 {"{FILE}:3: 'optimizer.name' is already given at {FILE}:2"}},
         Refusal{"optimizer: sgd\n",
                 {"{FILE}:1: 'optimizer' is a section; indent one of its keys below it (name, learning_rate, "
-                 "momentum, "
-                 "nesterov, weight_decay, beta1, beta2, rho, epsilon, centered, initial_accumulator, "
-                 "l1_regularization, l2_regularization, groups)."}},
+                 "momentum, nesterov, weight_decay, beta1, beta2, rho, epsilon, centered, "
+                 "initial_accumulator, l1_regularization, l2_regularization, groups)."}},
         Refusal{"config: other.yaml\n", {"{FILE}:1: 'config' can only be given on the command line"}},
         Refusal{"- 1\n- 2\n",
                 {"{FILE}:1: a configuration is made of lines 'key: value'; this file holds a list."}},

@@ -132,8 +132,8 @@ TEST(ConfiguredOptimizerTest, MistakesInGroupsAreNamed) {
   const TemporaryFile typo("optimizer:\n  groups:\n    - {patern: a, weight_decay: 0}\n");
   EXPECT_EQ(refusal({"--config", typo.path()}),
             typo.path() +
-                ":3: unknown key 'patern' in optimizer.groups; it takes pattern, "
-                "learning_rate_multiplier, weight_decay.");
+                ":3: unknown key 'patern' in optimizer.groups; it takes pattern, learning_rate_multiplier, "
+                "weight_decay.");
   const TemporaryFile nested("optimizer:\n  groups:\n    - {pattern: [a, b], weight_decay: 0}\n");
   EXPECT_THAT(refusal({"--config", nested.path()}),
               HasSubstr(":3: 'pattern' in optimizer.groups takes one word."));

@@ -61,8 +61,7 @@ void EvaluationState::add(size_t index, int lane, CompiledModel& model, int64_t 
       model.evaluated.measures.size() != values_.measures.size())
     throw InvalidArgument(
         "model_fn returns other log_info or metrics for the last, smaller batch of an evaluation than for "
-        "the "
-        "others; it must build the same model each time");
+        "the others; it must build the same model each time");
   PlanInstance& instance = model.of_lane(lane);
   double* record = records_.data() + expected_ + index * (values_.means.size() + 1);
   *record++ = samples;
@@ -71,8 +70,8 @@ void EvaluationState::add(size_t index, int lane, CompiledModel& model, int64_t 
     if (mean.name != values_.means[i].name)
       throw InvalidArgument(
           fmt::format("in a batch of {} samples the log_info '{}' is not the mean over samples that it is "
-                      "(or is not) in one "
-                      "of {}: divide by the batch's own size, in[0].shape()[0], or use reduce_mean",
+                      "(or is not) in one of {}: divide by the batch's own size, in[0].shape()[0], or use "
+                      "reduce_mean",
                       samples, values_.means[i].name, signature_[0].shape[0]));
     *record++ = instance.fetched(mean.fetch).item();
   }

@@ -122,8 +122,7 @@ class Gathering {
       if (rank > last)
         throw DataError(
             fmt::format("rank {} (host {}) has come to the end of the data of input_fn(predict) before rank "
-                        "{}; all ranks "
-                        "need the same data, in the same order",
+                        "{}; all ranks need the same data, in the same order",
                         last, job().host(static_cast<int>(last)), rank));
       last = rank + 1;
       OutputBatch batch = OutputBatch::from_bytes(all[rank]);

@@ -69,8 +69,8 @@ RunLock::RunLock(const std::string& log_dir) {
       ::close(descriptor_);
       throw FailedPrecondition(
           fmt::format("another run ({}) is training in the log_dir '{}', and two would overwrite each "
-                      "other's checkpoints. "
-                      "Wait for it or end it, then run again; or choose another log_dir.",
+                      "other's checkpoints. Wait for it or end it, then run again; or choose another "
+                      "log_dir.",
                       owner, log_dir));
     }
     std::this_thread::sleep_for(kBetweenAttempts);

@@ -60,8 +60,7 @@ class RepeatStream : public Stream {
       if (in_pass_ == 0 && count_ == kEndless)
         throw FailedPrecondition(
             fmt::format("{}: pass {} gave no element at all, so repeating it without end would never give "
-                        "one; check that the data "
-                        "is there and that no filter refuses everything",
+                        "one; check that the data is there and that no filter refuses everything",
                         label_, pass_));
       ++pass_;
       in_pass_ = 0;
@@ -104,10 +103,9 @@ class RepeatNode : public UnaryNode {
     if (selection)
       refuse(
           fmt::format("{} stands above a shuffle that gives another order each pass, so every pass would "
-                      "select other samples "
-                      "(a training would see those that another part holds back). Use split(fraction, seed) "
-                      "to divide the data, "
-                      "shuffle_once to keep one order, or shuffle after the selection",
+                      "select other samples (a training would see those that another part holds back). Use "
+                      "split(fraction, seed) to divide the data, shuffle_once to keep one order, or shuffle "
+                      "after the selection",
                       selection->label()));
     int64_t total = 0;
     if (count > 0 && this->child()->cardinality() > 0 &&

@@ -153,10 +153,8 @@ int choose_devices(const RunSpec& spec, const RunSettings& settings, const Start
   if (possible.empty())
     throw FailedPrecondition(
         fmt::format("num_devices is auto, but no number of devices is possible with {} threads and {} ranks: "
-                    "the logical replicas "
-                    "of the run ({}) must be a multiple of ranks x devices. Choose another number of ranks, "
-                    "or give num_devices "
-                    "with --allow_inexact",
+                    "the logical replicas of the run ({}) must be a multiple of ranks x devices. Choose "
+                    "another number of ranks, or give num_devices with --allow_inexact",
                     settings.threads, ranks.size(),
                     start.kind == StartingPoint::Kind::kContinued ? restored.logical_replicas
                                                                   : settings.logical_replicas));

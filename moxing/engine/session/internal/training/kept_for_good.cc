@@ -12,9 +12,8 @@ KeptForGood::KeptForGood(const Interval& interval, double steps_per_epoch)
     : interval_(interval), steps_per_epoch_(steps_per_epoch) {
   if (interval.epochs > 0 && steps_per_epoch <= 0)
     throw ConfigError(fmt::format(
-        "keep_checkpoint_every_n_epochs is {}, but the size of an epoch of input_fn's data is not "
-        "known; use keep_checkpoint_every_n_steps or keep_checkpoint_every_n_secs, or a data set "
-        "of known size",
+        "keep_checkpoint_every_n_epochs is {}, but the size of an epoch of input_fn's data is not known; use "
+        "keep_checkpoint_every_n_steps or keep_checkpoint_every_n_secs, or a data set of known size",
         interval.epochs));
 }
 

@@ -47,8 +47,7 @@ void open(Training& training, const RunSpec& spec) {
   if (training.update->updater().optimizer().needs_steps_per_epoch() && training.data->steps_per_epoch() == 0)
     throw FailedPrecondition(
         "the learning-rate schedule is written in epochs, but the size of an epoch of input_fn's data is not "
-        "known; write "
-        "it in steps, or use a data set of known size");
+        "known; write it in steps, or use a data set of known size");
 }
 
 // Parts have no times of their own, and one copy of the variables to go to.
@@ -132,9 +131,8 @@ bool is_finished_already(const Training& training) {
   // The run's result, and not a line of the log that a log level could hide.
   training.console.print(
       fmt::format(
-          "nothing to train: '{}' already holds step {} and the run ends at step {}. To train further, "
-          "raise max_number_of_steps or max_epochs; to begin anew, choose another log_dir or delete "
-          "this one",
+          "nothing to train: '{}' already holds step {} and the run ends at step {}. To train further, raise "
+          "max_number_of_steps or max_epochs; to begin anew, choose another log_dir or delete this one",
           training.start.settings.log_dir, step, last_step),
       Console::Style::kStrong);
   return true;

@@ -82,9 +82,8 @@ void TrainingData::open_pipeline(const Start& start) {
     if (cursor.empty()) throw;
     throw FailedPrecondition(
         fmt::format("'{}' cannot be continued with what input_fn gives now: {}. Give it the data, the "
-                    "operations and the batch_size of "
-                    "before; or train its variables on with these, from step 0 in another log_dir, with "
-                    "--checkpoint_path={}",
+                    "operations and the batch_size of before; or train its variables on with these, from "
+                    "step 0 in another log_dir, with --checkpoint_path={}",
                     start.point.path, error.what(), start.point.path));
   }
 }

@@ -149,9 +149,8 @@ void TrainingSession::submit_checkpoint() {
   if (const std::string* name = updater.first_not_finite())
     throw NumericError(
         fmt::format("the variable '{}' is not finite after global step {} (the gradient was NaN or infinite, "
-                    "or the step too large), so it "
-                    "is not saved; the checkpoints saved before are untouched. Try clip_gradient_norm or a "
-                    "lower learning rate",
+                    "or the step too large), so it is not saved; the checkpoints saved before are untouched. "
+                    "Try clip_gradient_norm or a lower learning rate",
                     *name, global_step_));
   Checkpoint checkpoint;
   checkpoint.global_step = global_step_;

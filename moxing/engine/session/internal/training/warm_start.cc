@@ -45,8 +45,7 @@ void report_restored(const StartingPoint& start, const VariableStore& store, boo
     throw FailedPrecondition(fmt::format(
         "the checkpoint '{}' and the model have no variable in common: the checkpoint has {} ({}), the model "
         "{} ({}). It is of another network: give checkpoint_path one of this network, or leave it out to "
-        "begin "
-        "with initial values",
+        "begin with initial values",
         start.path, held.size(), first_names(held), model.size(), first_names(model)));
   if (!says || (missing.empty() && unused.empty() && anew.empty())) return;
   std::string line = fmt::format("{} of the model's {} variables are from the checkpoint '{}'", taken.size(),
