@@ -21,6 +21,8 @@ std::string mistake(const CLI::App& mox, const std::string& what) {
   if (!below.empty() && !unknown.empty() && !unknown.front().starts_with('-'))
     text = fmt::format("there is no command '{} {}'; there are {}", name, unknown.front(),
                        fmt::join(below, ", "));
+  else if (name == "mox launch" && !unknown.empty())
+    text += "; what belongs to the program comes after --, as in mox launch -n 2 -- PROGRAM --flag=value";
   return fmt::format("mox: {}. `{} --help` shows what there is.\n", text, name);
 }
 

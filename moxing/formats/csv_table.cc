@@ -168,6 +168,14 @@ CsvTable parse_csv_table(std::string text, char delimiter, const std::string& na
   char* const begin = content->text.data();
   CsvCells cells(begin + mark, begin + content->text.size(), delimiter, name);
 
+  const std::string_view first_line = unmarked.substr(0, unmarked.find_first_of("\r\n"));
+  if (first_line.size() == 5 && first_line.starts_with("sep=")) {  // what spreadsheets are told
+    if (first_line[4] != delimiter)
+      throw InvalidArgument(
+          fmt::format("'{}' says in its first line that its delimiter is '{}', not '{}': say so (delimiter)",
+                      name, first_line[4], delimiter));
+    for (bool last = false; !last;) cells.take(&last);
+  }
   cells.pass_empty_lines();
   if (cells.at_end())
     throw DataError(fmt::format("'{}' is empty; its first line should name the columns", name));

@@ -38,9 +38,13 @@ std::string nearest_name(std::string_view name, std::span<const std::string> kno
   if (name.size() > kLongestName) return "";
   std::string best;
   size_t best_distance = 0;
+  const std::string lower = lower_case(name);
   for (const std::string& candidate : known) {
+    if (lower_case(candidate) == lower) return candidate;
     const size_t distance = levenshtein_distance(name, candidate);
     const size_t limit = std::max<size_t>(2, std::max(name.size(), candidate.size()) / 3);
+    // Where not a letter is left in its place, it is another name.
+    if (distance >= std::max(name.size(), candidate.size())) continue;
     if (distance <= limit && (best.empty() || distance < best_distance)) {
       best = candidate;
       best_distance = distance;

@@ -12,8 +12,9 @@ namespace mox::internal {
 // std::tolower: in Turkish that leaves I as it is.
 std::string lower_case(std::string_view text);
 
-// The known name with the smallest Levenshtein distance to `name`; empty if all are too far to be a slip of
-// the keyboard (farther than a third of the longer name, at least 2).
+// The known name that differs in the size of its letters alone, else the one with the smallest Levenshtein
+// distance to `name`; empty if all are too far to be a slip of the keyboard (farther than a third of the
+// longer name, at least 2, or with no letter in common).
 std::string nearest_name(std::string_view name, std::span<const std::string> known);
 
 // "unknown optimizer "adma": did you mean "adam"? Known: adadelta, adam"

@@ -135,6 +135,8 @@ TEST_F(MoxCommand, MistakesAreOneParagraphAndStatusTwo) {
   expect_refused("launch -n 0 -- /bin/true", "-n");
   expect_refused("launch -n 2", "PROGRAM is required");
   expect_refused("launch -n 2 --hosts /nowhere -- /bin/true", "/nowhere");
+  expect_refused("launch -n 2 /bin/true --config=x",
+                 "--config=x; what belongs to the program comes after --, as in mox launch -n 2 -- PROGRAM");
   expect_refused("completion fish", "fish");
   expect_refused("convert " + log_dir_ + "/missing " + log_dir_ + "/records", log_dir_ + "/missing");
   expect_refused("convert " + log_dir_ + " " + log_dir_ + "/records --shards none", "shards");
