@@ -5,29 +5,32 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <limits>
+#include <optional>
+#include <set>
+#include <utility>
 
+#include "moxing/formats/internal/example_reader.h"
 #include "runtime/base/error.h"
 
 namespace mox::data {
 namespace {
 
-wire::Example parse(std::span<const std::byte> record, const std::string& where) {
-  wire::Example example;
-  if (record.size() > std::numeric_limits<int>::max() ||
-      !example.ParseFromArray(record.data(), static_cast<int>(record.size())))
+using internal::ExampleFeature;
+using FeatureKind = ExampleFeature::Kind;
+
+void for_each_feature(std::span<const std::byte> record, const std::string& where,
+                      FunctionRef<void(const ExampleFeature&)> take) {
+  if (!internal::for_each_feature(record, take))
     throw DataError(fmt::format("{}: the {} bytes of this record are no tf.Example", where, record.size()));
-  return example;
 }
 
-std::string_view kind_name(const wire::Feature& feature) {
-  switch (feature.kind_case()) {
-    case wire::Feature::kBytesList:
+std::string_view kind_name(FeatureKind kind) {
+  switch (kind) {
+    case FeatureKind::kBytes:
       return "bytes";
-    case wire::Feature::kFloatList:
+    case FeatureKind::kFloats:
       return "floats";
-    case wire::Feature::kInt64List:
+    case FeatureKind::kIntegers:
       return "integers";
     default:
       return "nothing";
@@ -35,10 +38,9 @@ std::string_view kind_name(const wire::Feature& feature) {
 }
 
 // The names that there are, for an error about one that is not.
-std::string names_in(const wire::Example& example) {
-  std::vector<std::string> names;
-  for (const auto& [name, feature] : example.features().feature()) names.push_back(name);
-  std::sort(names.begin(), names.end());
+std::string names_in(std::span<const std::byte> record, const std::string& where) {
+  std::set<std::string> names;
+  for_each_feature(record, where, [&](const ExampleFeature& feature) { names.emplace(feature.name); });
   return names.empty() ? "it has no features" : fmt::format("it has {}", fmt::join(names, ", "));
 }
 
@@ -46,33 +48,45 @@ class FeatureReader {
  public:
   FeatureReader(const FeatureSpec& spec, const std::string& where) : spec_(spec), where_(where) {}
 
-  void read(const wire::Example& example, std::byte* out) const {
-    const auto found = example.features().feature().find(spec_.name);
-    if (found == example.features().feature().end() || found->second.kind_case() == 0) {
-      if (!spec_.default_value) fail(fmt::format("is missing; {}", names_in(example)));
+  // `feature` is nothing where the record has none of the name.
+  void read(std::span<const std::byte> record, const std::optional<ExampleFeature>& feature,
+            std::byte* out) const {
+    if (!feature || feature->kind == FeatureKind::kNothing) {
+      if (!spec_.default_value) fail(fmt::format("is missing; {}", names_in(record, where_)));
       fill(*spec_.default_value, out);
       return;
     }
-    const wire::Feature& feature = found->second;
     switch (spec_.dtype) {
-      case DType::kFloat32:
-        if (!feature.has_float_list()) refuse_kind(feature, "floats");
-        copy(feature.float_list().value(), reinterpret_cast<float*>(out));
+      case DType::kFloat32: {
+        require(*feature, FeatureKind::kFloats);
+        auto* to = reinterpret_cast<float*>(out);
+        feature->for_each_float([&](float value) { *to++ = value; });
         break;
-      case DType::kInt64:
-        if (!feature.has_int64_list()) refuse_kind(feature, "integers");
-        copy(feature.int64_list().value(), reinterpret_cast<int64_t*>(out));
+      }
+      case DType::kInt64: {
+        require(*feature, FeatureKind::kIntegers);
+        auto* to = reinterpret_cast<int64_t*>(out);
+        feature->for_each_integer([&](int64_t value) { *to++ = value; });
         break;
-      case DType::kInt32:
-        if (!feature.has_int64_list()) refuse_kind(feature, "integers");
-        for (int64_t value : feature.int64_list().value())
-          if (value < std::numeric_limits<int32_t>::min() || value > std::numeric_limits<int32_t>::max())
+      }
+      case DType::kInt32: {
+        require_kind(*feature, FeatureKind::kIntegers);
+        feature->for_each_integer([&](int64_t value) {
+          if (!std::in_range<int32_t>(value))
             fail(fmt::format("holds {}, which does not fit into int32; ask for int64", value));
-        copy(feature.int64_list().value(), reinterpret_cast<int32_t*>(out));
+        });
+        require_count(feature->count, "values");
+        auto* to = reinterpret_cast<int32_t*>(out);
+        feature->for_each_integer([&](int64_t value) { *to++ = static_cast<int32_t>(value); });
         break;
+      }
       default:
-        if (!feature.has_bytes_list()) refuse_kind(feature, "bytes");
-        copy_bytes(feature.bytes_list(), out);
+        require_kind(*feature, FeatureKind::kBytes);
+        if (feature->count != 1) fail(fmt::format("has {} strings; one is expected", feature->count));
+        feature->for_each_bytes([&](std::string_view value) {
+          require_count(value.size(), "bytes");
+          std::ranges::copy(std::as_bytes(std::span(value)), out);
+        });
     }
   }
 
@@ -81,28 +95,21 @@ class FeatureReader {
     throw DataError(fmt::format("{}: feature '{}' {}", where_, spec_.name, what));
   }
 
-  [[noreturn]] void refuse_kind(const wire::Feature& feature, std::string_view expected) const {
-    fail(fmt::format("is a list of {}; {} are expected for {}", kind_name(feature), expected,
-                     to_string(spec_.dtype)));
+  void require_kind(const ExampleFeature& feature, FeatureKind expected) const {
+    if (feature.kind != expected)
+      fail(fmt::format("is a list of {}; {} are expected for {}", kind_name(feature.kind),
+                       kind_name(expected), to_string(spec_.dtype)));
+  }
+
+  void require(const ExampleFeature& feature, FeatureKind expected) const {
+    require_kind(feature, expected);
+    require_count(feature.count, "values");
   }
 
   void require_count(size_t given, std::string_view unit) const {
     const size_t expected = spec_.shape.elements();
     if (given != expected)
       fail(fmt::format("has {} {}; the shape {} takes {}", given, unit, to_string(spec_.shape), expected));
-  }
-
-  template <typename List, typename T>
-  void copy(const List& values, T* out) const {
-    require_count(values.size(), "values");
-    std::transform(values.begin(), values.end(), out, [](auto value) { return static_cast<T>(value); });
-  }
-
-  void copy_bytes(const wire::BytesList& list, std::byte* out) const {
-    if (list.value_size() != 1) fail(fmt::format("has {} strings; one is expected", list.value_size()));
-    const std::string& value = list.value(0);
-    require_count(value.size(), "bytes");
-    if (!value.empty()) std::memcpy(out, value.data(), value.size());
   }
 
   void fill(double value, std::byte* out) const {
@@ -168,25 +175,28 @@ bool representable(double value, DType dtype) {
 
 Example parse_example(std::span<const std::byte> record, const std::string& where) {
   Example result;
-  const wire::Example example = parse(record, where);
-  for (const auto& [name, feature] : example.features().feature()) {
-    switch (feature.kind_case()) {
-      case wire::Feature::kFloatList: {
-        const auto& values = feature.float_list().value();
-        result[name] = std::vector<float>(values.begin(), values.end());
+  for_each_feature(record, where, [&](const ExampleFeature& feature) {
+    FeatureValue& value = result[std::string(feature.name)];
+    switch (feature.kind) {
+      case FeatureKind::kFloats: {
+        auto& floats = value.emplace<std::vector<float>>();
+        floats.reserve(feature.count);
+        feature.for_each_float([&](float number) { floats.push_back(number); });
         break;
       }
-      case wire::Feature::kInt64List: {
-        const auto& values = feature.int64_list().value();
-        result[name] = std::vector<int64_t>(values.begin(), values.end());
+      case FeatureKind::kIntegers: {
+        auto& integers = value.emplace<std::vector<int64_t>>();
+        integers.reserve(feature.count);
+        feature.for_each_integer([&](int64_t number) { integers.push_back(number); });
         break;
       }
       default: {
-        const auto& values = feature.bytes_list().value();
-        result[name] = std::vector<std::string>(values.begin(), values.end());
+        auto& texts = value.emplace<std::vector<std::string>>();
+        texts.reserve(feature.count);
+        feature.for_each_bytes([&](std::string_view text) { texts.emplace_back(text); });
       }
     }
-  }
+  });
   return result;
 }
 
@@ -209,8 +219,13 @@ std::string serialize_example(const Example& example) {
 
 void read_features(std::span<const std::byte> record, std::span<const FeatureSpec> specs,
                    std::span<std::byte* const> components, const std::string& where) {
-  const wire::Example example = parse(record, where);
-  for (size_t i = 0; i < specs.size(); ++i) FeatureReader(specs[i], where).read(example, components[i]);
+  std::vector<std::optional<ExampleFeature>> found(specs.size());
+  for_each_feature(record, where, [&](const ExampleFeature& feature) {
+    for (size_t i = 0; i < specs.size(); ++i)
+      if (specs[i].name == feature.name) found[i] = feature;
+  });
+  for (size_t i = 0; i < specs.size(); ++i)
+    FeatureReader(specs[i], where).read(record, found[i], components[i]);
 }
 
 Dataset tf_examples(const std::string& patterns, std::vector<FeatureSpec> specs,

@@ -3,15 +3,6 @@
 
 #include "moxing/formats/tf_example.h"
 #include "runtime/base/error.h"
-#include "tests/fuzz/heap_peak.h"
-
-namespace mox::fuzz {
-
-// The lists of a tf.Example are those of protocol buffers: integers and texts of a byte or two in the record
-// become eight bytes and some forty, in lists that grow.
-size_t allowed_heap(const unsigned char* /*data*/, size_t size) { return 48 * size + (1 << 20); }
-
-}  // namespace mox::fuzz
 
 namespace {
 

@@ -51,7 +51,7 @@ class PickleReader : private PickleInput {
   // A value takes some sixty bytes, and one byte of a pickle can make one: the images, which are one value
   // each, are what such a file is large by.
   void require_room(size_t count) const {
-    constexpr size_t kAlways = 4096, kBytesOfValue = 16;
+    constexpr size_t kAlways = 1024, kBytesOfValue = 16;
     if (count >= kAlways + size() / kBytesOfValue)
       fail(fmt::format("the pickle has more than {} values in {} bytes, which no batch of images has", count,
                        size()));

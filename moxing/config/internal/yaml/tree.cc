@@ -18,7 +18,7 @@ namespace {
 constexpr int kMostValues = 20'000;
 
 // What a file may take of memory, its text not counted: so much a byte, and as much as one of this size.
-constexpr int64_t kBudgetPerByte = 12;
+constexpr int64_t kBudgetPerByte = 11;
 constexpr size_t kSmallFile = 16 << 10;
 
 // What is taken for a value: in the tree, for the place where the parser believes a key to begin (it keeps
