@@ -11,6 +11,7 @@
 #include <set>
 #include <stop_token>
 #include <thread>
+#include <vector>
 
 #include "moxing/file/copy.h"
 #include "moxing/file/file.h"
@@ -99,7 +100,7 @@ class RunUpload::Implementation {
     try {
       std::map<int64_t, Seen> checkpoints;
       std::map<std::string, Seen> files;
-      look(checkpoints, files);
+      look("", checkpoints, files);
       const auto is_new = [&](const auto& checkpoint) {
         const auto found = uploaded_.find(checkpoint.first);
         return found == uploaded_.end() || found->second != checkpoint.second;
@@ -111,7 +112,9 @@ class RunUpload::Implementation {
       for (const auto& checkpoint : checkpoints)
         if (is_new(checkpoint)) upload(checkpoint.first, checkpoint.second);
       for (auto entry = uploaded_.begin(); entry != uploaded_.end();) {
-        if (checkpoints.contains(entry->first)) {
+        // A run deletes what it has newer ones of. Where all are gone, somebody has cleaned up this machine.
+        const bool has_newer = !checkpoints.empty() && checkpoints.rbegin()->first > entry->first;
+        if (checkpoints.contains(entry->first) || !has_newer) {
           ++entry;
           continue;
         }
@@ -131,23 +134,29 @@ class RunUpload::Implementation {
     return "";
   }
 
-  void look(std::map<int64_t, Seen>& checkpoints, std::map<std::string, Seen>& files) const {
-    std::error_code gone;  // what a run deletes while we look is not there
-    for (fs::recursive_directory_iterator entry(directory_, gone), end; entry != end; entry.increment(gone)) {
-      const std::string name = fs::relative(entry->path(), directory_, gone).string();
+  // Looks below a directory of the run, "" or "a/b/". Throws if it cannot: what it does not see would count
+  // as deleted.
+  void look(const std::string& below, std::map<int64_t, Seen>& checkpoints,
+            std::map<std::string, Seen>& files) const {
+    const std::string place = directory_ + "/" + below;
+    std::vector<DirectoryEntry> entries;
+    try {
+      entries = scan_dir(place);
+    } catch (const Error&) {
+      if (below.empty() || mox::is_there(place)) throw;
+      return;  // the run has deleted it meanwhile
+    }
+    for (const DirectoryEntry& entry : entries) {
+      const std::string name = below + entry.name, path = place + entry.name;
+      if (entry.stat.is_directory) {
+        std::error_code gone;
+        if (!(below.empty() && is_temporary(entry.name)) && !fs::is_symlink(path, gone))
+          look(name + "/", checkpoints, files);
+        continue;
+      }
+      if (is_temporary(entry.name) || !is_there_as_file(path)) continue;
+      const Seen seen{entry.stat.length, entry.stat.mtime};
       const std::string top = name.substr(0, name.find('/'));
-      if (is_temporary(top)) {
-        if (entry->is_directory(gone)) entry.disable_recursion_pending();
-        continue;
-      }
-      if (is_temporary(entry->path().filename()) || !entry->is_regular_file(gone)) continue;
-      Stat stat;
-      try {
-        stat = file::stat(entry->path());
-      } catch (const NotFound&) {
-        continue;
-      }
-      const Seen seen{stat.length, stat.mtime};
       const auto step = internal::step_of(top);
       if (!step)
         files[name] = seen;

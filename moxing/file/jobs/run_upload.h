@@ -1,8 +1,8 @@
 // Takes what a run writes into its local log_dir to an object store, on a thread of its own.
 //
 // A checkpoint is uploaded when it is complete, its manifest (state.json) last, so that a checkpoint in the
-// store that has one is whole; one that the run deletes is deleted there, its manifest first. Other files
-// (metrics, configuration, reports) follow when they change.
+// store that has one is whole; one that the run deletes, having a newer one, is deleted there, its manifest
+// first. Other files (metrics, configuration, reports) follow when they change.
 //
 // A store that cannot be reached does not stop the run: it is said once, tried again and again, and said when
 // it has caught up.

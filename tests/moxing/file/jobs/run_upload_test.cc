@@ -104,6 +104,29 @@ TEST_F(RunUploads, AStoreThatIsLostIsCaughtUpWith) {
   upload.finish();
 }
 
+// Caches and directories for temporary files are cleaned by others, and disks come off.
+TEST_F(RunUploads, WhatThisMachineHasLostTheStoreKeeps) {
+  const std::string away = run_.path() + ".away";
+  RunUpload upload(run_.path(), "s3://bucket/run", often_);
+  save(1);
+  save(2);
+  EXPECT_TRUE(
+      comes([&] { return has("run/checkpoint-1/state.json") && has("run/checkpoint-2/state.json"); }));
+  std::filesystem::rename(run_.path(), away);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_TRUE(has("run/checkpoint-1/state.json"));
+  EXPECT_TRUE(has("run/checkpoint-2/state.json"));
+  std::filesystem::create_directory(run_.path());  // and nothing in it
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_TRUE(has("run/checkpoint-1/state.json"));
+  EXPECT_TRUE(has("run/checkpoint-2/variables.safetensors"));
+  save(3);
+  upload.finish();
+  EXPECT_THAT(store_.server.keys("bucket"),
+              ElementsAre("run/checkpoint-3/state.json", "run/checkpoint-3/variables.safetensors"));
+  std::filesystem::remove_all(away);
+}
+
 TEST_F(RunUploads, AStoreThatDoesNotComeBackIsAnErrorThatNamesThePlace) {
   RunUploadOptions options = often_;
   options.finish_within_s = 0.1;
