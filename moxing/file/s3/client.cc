@@ -94,8 +94,12 @@ int64_t Client::size_of_first_part(const ObjectName& object, std::stop_token sto
 std::string Client::get(const ObjectName& object, int64_t most_bytes, ObjectInfo* info,
                         std::stop_token stop) {
   for (int reading = 1;; ++reading) {
-    HttpResponse response =
-        send({.operation = "GetObject", .method = "GET", .object = object, .most_bytes = most_bytes}, stop);
+    HttpResponse response = send({.operation = "GetObject",
+                                  .method = "GET",
+                                  .object = object,
+                                  .most_bytes = most_bytes,
+                                  .body_is_object = true},
+                                 stop);
     if (response.header("content-length").empty())
       response.headers["content-length"] = std::to_string(response.body.size());
     const ObjectInfo found = info_of(response, object.shown());
@@ -143,6 +147,7 @@ std::string Client::get_range(const ObjectName& object, int64_t offset, int64_t 
   call.headers = {{"range", fmt::format("bytes={}-{}", offset, offset + length - 1)}};
   if (is_condition(etag)) call.headers.emplace_back("if-match", etag_text(etag));
   call.most_bytes = std::max(length, kLongestRefusal);
+  call.body_is_object = true;
   // Says it if the object is another one now.
   const auto require_unchanged = [&] {
     const auto now = head(object, stop);
@@ -182,7 +187,6 @@ std::string Client::put(const ObjectName& object, std::string_view body, const s
                         std::stop_token stop) {
   Call call{.operation = "PutObject", .method = "PUT", .object = object, .body = body};
   call.headers = {{"content-md5", base64(md5)}, {"content-type", "application/octet-stream"}};
-  call.success_may_be_error = true;
   for (int sending = 1;; ++sending) {
     const HttpResponse response = send(call, stop);
     const std::string etag = parse_etag_text(response.header("etag"));
@@ -215,8 +219,8 @@ std::vector<KeptKey> Client::remove_many(const std::string& bucket, const std::v
         .operation = "DeleteObjects", .method = "POST", .object = {bucket, ""}, .query = {{"delete", ""}}};
     call.headers = {{"content-md5", base64(md5(document))}, {"content-type", "application/xml"}};
     call.body = document;
-    call.success_may_be_error = true;
-    for (KeptKey& key : parse_delete_result(send(call, stop).body)) kept.push_back(std::move(key));
+    for (KeptKey& key : read_document(call, send(call, stop), parse_delete_result))
+      kept.push_back(std::move(key));
     batch.clear();
   };
   for (const std::string& key : keys) {
@@ -241,7 +245,7 @@ Listing Client::list_some(const std::string& bucket, const std::string& prefix, 
   call.query = {
       {"list-type", "2"}, {"prefix", prefix}, {"encoding-type", "url"}, {"max-keys", std::to_string(most)}};
   if (!delimiter.empty()) call.query.emplace_back("delimiter", delimiter);
-  return parse_listing(send(call, stop).body);
+  return read_document(call, send(call, stop), parse_listing);
 }
 
 void Client::list(const std::string& bucket, const std::string& prefix, const std::string& delimiter,
@@ -253,7 +257,7 @@ void Client::list(const std::string& bucket, const std::string& prefix, const st
     call.query = {{"list-type", "2"}, {"prefix", prefix}, {"encoding-type", "url"}};
     if (!delimiter.empty()) call.query.emplace_back("delimiter", delimiter);
     if (!token.empty()) call.query.emplace_back("continuation-token", token);
-    Listing page = parse_listing(send(call, stop).body);
+    Listing page = read_document(call, send(call, stop), parse_listing);
     token = page.next_token;
     if (!token.empty() && !seen.insert(token).second)
       throw DataError(
@@ -267,8 +271,7 @@ std::string Client::copy(const ObjectName& from, const ObjectName& to, const std
   Call call{.operation = "CopyObject", .method = "PUT", .object = to};
   call.headers = {{"x-amz-copy-source", "/" + from.bucket + "/" + percent_encode(from.key, true)}};
   if (is_condition(etag)) call.headers.emplace_back("x-amz-copy-source-if-match", etag_text(etag));
-  call.success_may_be_error = true;
-  return parse_etag(send(call, stop).body);
+  return read_document(call, send(call, stop), parse_etag);
 }
 
 bool Client::has_append(const std::string& scheme) const {

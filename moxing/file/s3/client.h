@@ -120,13 +120,16 @@ class Client {
   struct Place;
   HttpResponse send(const Call& call, std::stop_token stop);
   HttpRequest signed_request(const Call& call);
-  // Why a HEAD was refused: its answer has no body, that of a GET says.
-  StoreRefusal explanation_of(const Call& refused, std::stop_token stop);
+  // Why a HEAD was refused: its answer has no body, that of a GET says. Nothing if that was let through.
+  std::optional<StoreRefusal> explanation_of(const Call& refused, std::stop_token stop);
   Place place_of(const std::string& bucket) const;
   std::string region_of(const std::string& bucket) const;
   // Whether what was refused is mended, so that another attempt makes sense: the clock, the region, expired
   // credentials.
-  bool mend(const Call& call, const HttpResponse& response, const StoreRefusal& refusal);
+  bool mend(const Call& call, const HttpRequest& request, const HttpResponse& response,
+            const StoreRefusal& refusal);
+  // Whether there are others now than a request was signed with.
+  bool renews_credentials(const HttpRequest& request);
   [[noreturn]] void refuse(const Call& call, const HttpResponse& response, const StoreRefusal& refusal,
                            int attempt) const;
   Credentials credentials();

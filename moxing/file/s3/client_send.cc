@@ -1,6 +1,7 @@
 // How a call becomes requests: address, signature, attempts, and what can be mended between them.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
 
 #include "moxing/file/s3/digest.h"
@@ -35,6 +36,8 @@ std::string printable(const std::string& text) {
     shown += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
   return shown;
 }
+
+bool is_success(const HttpResponse& response) { return response.status >= 200 && response.status < 300; }
 
 void replace_all(std::string& text, const std::string& secret) {
   if (secret.size() < 4) return;
@@ -132,7 +135,25 @@ HttpRequest Client::signed_request(const Call& call) {
           .most_bytes = call.most_bytes};
 }
 
-bool Client::mend(const Call& call, const HttpResponse& response, const StoreRefusal& refusal) {
+bool Client::renews_credentials(const HttpRequest& request) {
+  const auto sent = std::find_if(request.headers.begin(), request.headers.end(),
+                                 [](const auto& header) { return header.first == "x-amz-security-token"; });
+  const std::string expired = sent == request.headers.end() ? "" : sent->second;
+  const std::lock_guard lock(mutex_);
+  if (credentials_.session_token != expired) return true;  // another thread was here
+  try {
+    // Whoever renews them writes them into the file of the profile.
+    const auto found = local_credentials(options_);
+    const bool are_others = found ? found->session_token != expired : options_.instance_metadata;
+    if (are_others) credentials_known_ = false;
+    return are_others;
+  } catch (const Error&) {
+    return false;  // a file that is half written: what the store says is the trouble
+  }
+}
+
+bool Client::mend(const Call& call, const HttpRequest& request, const HttpResponse& response,
+                  const StoreRefusal& refusal) {
   if (refusal.code == "RequestTimeTooSkewed" || (call.method == "HEAD" && response.status == 403)) {
     const auto theirs = parse_time(response.header("date"));
     if (theirs == std::chrono::system_clock::time_point{}) return false;
@@ -152,11 +173,7 @@ bool Client::mend(const Call& call, const HttpResponse& response, const StoreRef
     regions_[call.object.bucket] = region;
     return true;
   }
-  if (refusal.code == "ExpiredToken" && options_.instance_metadata) {
-    const std::lock_guard lock(mutex_);
-    return std::exchange(credentials_known_, false);
-  }
-  return false;
+  return refusal.code == "ExpiredToken" && renews_credentials(request);
 }
 
 void Client::refuse(const Call& call, const HttpResponse& response, const StoreRefusal& refusal,
@@ -172,14 +189,17 @@ void Client::refuse(const Call& call, const HttpResponse& response, const StoreR
   throw StoreError(text, response.status, refusal.code);
 }
 
-StoreRefusal Client::explanation_of(const Call& refused, std::stop_token stop) {
+std::optional<StoreRefusal> Client::explanation_of(const Call& refused, std::stop_token stop) {
   Call call = refused;
   call.method = "GET";
   call.most_bytes = 64 << 10;  // if it is let through after all, nobody waits for the object
   try {
-    return parse_refusal(http_.perform(signed_request(call), stop).body);
-  } catch (const TransportError&) {
-    return {};  // the refusal stands without it
+    const HttpResponse response = http_.perform(signed_request(call), stop);
+    if (is_success(response)) return std::nullopt;
+    return parse_refusal(response.body);
+  } catch (const TransportError& error) {
+    if (error.too_long()) return std::nullopt;
+    return StoreRefusal{};  // the refusal stands without it
   }
 }
 
@@ -188,18 +208,26 @@ HttpResponse Client::send(const Call& call, std::stop_token stop) {
   for (int mends = 0;;) {
     std::optional<double> retry_after;
     try {
-      HttpResponse response = http_.perform(signed_request(call), stop);
-      const bool success = response.status >= 200 && response.status < 300;
+      const HttpRequest request = signed_request(call);
+      HttpResponse response = http_.perform(request, stop);
+      const bool success = is_success(response);
       StoreRefusal refusal;
-      if (!success || call.success_may_be_error) refusal = parse_refusal(response.body);
+      if (!success || !call.body_is_object) refusal = parse_refusal(response.body);
       if (success && refusal.code.empty()) return response;
-      if (mends < kMostMends && mend(call, response, refusal)) {
+      const bool may_mend = mends < kMostMends;
+      bool is_mended = may_mend && mend(call, request, response, refusal);
+      // A lone <Error> in a success is the store's own trouble, whatever its code.
+      if (!is_mended && !success && call.method == "HEAD" && response.status != 404 &&
+          response.status < 500 && !worth_repeating(response.status, "")) {
+        const auto explained = explanation_of(call, stop);
+        refusal = explained.value_or(StoreRefusal{});
+        // What is let through now was mended by another thread.
+        is_mended = may_mend && (!explained || mend(call, request, response, refusal));
+      }
+      if (is_mended) {
         ++mends;
         continue;
       }
-      // A lone <Error> in a success is the store's own trouble, whatever its code.
-      if (!success && call.method == "HEAD" && response.status < 500 && response.status != 404)
-        refusal = explanation_of(call, stop);
       if (!success && !worth_repeating(response.status, refusal.code))
         refuse(call, response, refusal, retry.attempt());
       retry_after = parse_retry_after(response.header("retry-after"));

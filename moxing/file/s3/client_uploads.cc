@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "moxing/file/s3/digest.h"
 #include "moxing/file/s3/etag.h"
@@ -16,8 +18,7 @@ std::string Client::create_upload(const ObjectName& object, int64_t part_size, s
       .operation = "CreateMultipartUpload", .method = "POST", .object = object, .query = {{"uploads", ""}}};
   call.headers = {{"content-type", "application/octet-stream"},
                   {"x-amz-meta-mox-part-size", std::to_string(part_size)}};
-  call.success_may_be_error = true;
-  return parse_upload_id(send(call, stop).body);
+  return read_document(call, send(call, stop), parse_upload_id);
 }
 
 Part Client::upload_part(const ObjectName& object, const std::string& upload, int number,
@@ -25,7 +26,6 @@ Part Client::upload_part(const ObjectName& object, const std::string& upload, in
   Call call{.operation = "UploadPart", .method = "PUT", .object = object, .body = body};
   call.query = {{"partNumber", std::to_string(number)}, {"uploadId", upload}};
   call.headers = {{"content-md5", base64(md5)}};
-  call.success_may_be_error = true;
   constexpr int kMostSendings = 3;
   for (int sending = 1;; ++sending) {
     const HttpResponse response = send(call, stop);
@@ -49,8 +49,7 @@ Part Client::copy_part(const ObjectName& from, const std::string& etag, int64_t 
   call.headers = {{"x-amz-copy-source", "/" + from.bucket + "/" + percent_encode(from.key, true)},
                   {"x-amz-copy-source-range", fmt::format("bytes={}-{}", offset, offset + length - 1)}};
   if (is_condition(etag)) call.headers.emplace_back("x-amz-copy-source-if-match", etag_text(etag));
-  call.success_may_be_error = true;
-  return {number, length, {}, parse_etag(send(call, stop).body)};
+  return {number, length, {}, read_document(call, send(call, stop), parse_etag)};
 }
 
 void Client::complete(const ObjectName& object, const std::string& upload, const std::vector<Part>& parts,
@@ -78,10 +77,9 @@ void Client::complete(const ObjectName& object, const std::string& upload, const
             .query = {{"uploadId", upload}}};
   call.headers = {{"content-type", "application/xml"}};
   call.body = document;
-  call.success_may_be_error = true;
   std::string etag;
   try {
-    etag = parse_etag(send(call, stop).body);
+    etag = read_document(call, send(call, stop), parse_etag);
   } catch (const StoreError& error) {
     // An answer that was lost: the upload is gone because it is complete.
     if (error.code() == "NoSuchUpload" && is_made()) return;
@@ -114,7 +112,7 @@ std::vector<ListedPart> Client::parts_of(const ObjectName& object, const std::st
   for (int marker = 0;;) {
     Call call{.operation = "ListParts", .method = "GET", .object = object, .query = {{"uploadId", upload}}};
     if (marker) call.query.emplace_back("part-number-marker", std::to_string(marker));
-    PartListing page = parse_parts(send(call, stop).body);
+    PartListing page = read_document(call, send(call, stop), parse_parts);
     parts.insert(parts.end(), page.parts.begin(), page.parts.end());
     if (!page.next) return parts;
     if (page.next <= marker)
@@ -126,6 +124,7 @@ std::vector<ListedPart> Client::parts_of(const ObjectName& object, const std::st
 std::vector<ListedUpload> Client::uploads_of(const ObjectName& object, std::stop_token stop) {
   std::vector<ListedUpload> found;
   std::string key_marker, id_marker;
+  std::set<std::pair<std::string, std::string>> seen;
   for (;;) {
     Call call{.operation = "ListMultipartUploads", .method = "GET", .object = object};
     call.object.key.clear();
@@ -134,12 +133,12 @@ std::vector<ListedUpload> Client::uploads_of(const ObjectName& object, std::stop
       call.query.emplace_back("key-marker", key_marker);
       if (!id_marker.empty()) call.query.emplace_back("upload-id-marker", id_marker);
     }
-    UploadListing page = parse_uploads(send(call, stop).body);
+    UploadListing page = read_document(call, send(call, stop), parse_uploads);
     for (ListedUpload& upload : page.uploads)
       if (upload.key == object.key) found.push_back(std::move(upload));
     // Keys come in order: those of this name are the first that begin with it.
     if (page.next_key.empty() || page.next_key > object.key) return found;
-    if (page.next_key == key_marker && page.next_id == id_marker)
+    if (!seen.insert({page.next_key, page.next_id}).second)
       throw DataError(fmt::format("the listing of uploads of '{}' goes round in a circle", object.shown()));
     key_marker = page.next_key;
     id_marker = page.next_id;

@@ -8,6 +8,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/nearest_name.h"
 
 namespace mox::file::s3 {
 namespace {
@@ -16,8 +17,9 @@ namespace {
 constexpr size_t kLongestAnswer = 16'000;
 
 // What is asked of a profile; the rest of the file is not kept.
-constexpr std::string_view kProfileKeys[] = {"aws_access_key_id", "aws_secret_access_key",
-                                             "aws_session_token", "region"};
+constexpr std::string_view kProfileKeys[] = {
+    "aws_access_key_id", "aws_secret_access_key", "aws_session_token", "region", "credential_process",
+    "role_arn",          "sso_session",           "sso_start_url"};
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
@@ -76,12 +78,33 @@ std::optional<Credentials> from_profile(const std::map<std::string, std::string>
   return credentials;
 }
 
+// Says why a profile has no keys, if somebody has meant it to have some.
+void require_usable(const std::string& name, const std::map<std::string, std::string>& credentials,
+                    const std::map<std::string, std::string>& config) {
+  for (const auto* profile : {&credentials, &config})
+    for (const char* way : {"credential_process", "role_arn", "sso_session", "sso_start_url"})
+      if (profile->contains(way))
+        throw ConfigError(
+            fmt::format("the profile '{0}' gets its keys by {1}, which is not done here; `aws configure "
+                        "export-credentials --profile '{0}' --format env` prints them as variables to set",
+                        name, way));
+  if (!variable("AWS_PROFILE").empty() && credentials.empty() && config.empty())
+    throw ConfigError(fmt::format(
+        "the environment says AWS_PROFILE='{}', and neither ~/.aws/credentials nor ~/.aws/config (or "
+        "AWS_SHARED_CREDENTIALS_FILE, AWS_CONFIG_FILE) has keys of such a profile",
+        name));
+}
+
 }  // namespace
 
 std::map<std::string, std::string> parse_profile(std::string_view text, std::string_view source,
                                                  std::string_view profile) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   std::map<std::string, std::string> values;
   bool has_name = false, is_asked_for = false;
+  // Of the last value in this profile, if there is one: what stands further to the right belongs to it.
+  size_t indent = std::string_view::npos;
   int number = 0;
   while (!text.empty()) {
     const size_t end = text.find('\n');
@@ -97,17 +120,20 @@ std::map<std::string, std::string> parse_profile(std::string_view text, std::str
       if (name.starts_with("profile ") || name.starts_with("profile\t")) name = stripped(name.substr(8));
       has_name = true;
       is_asked_for = name == profile;
+      indent = std::string_view::npos;
       continue;
     }
-    if (line.front() == ' ' || line.front() == '\t') continue;
+    const size_t column = line.find_first_not_of(" \t");
+    if (column > indent) continue;
+    indent = column;
     const size_t equals = content.find('=');
     if (equals == std::string_view::npos)
       throw DataError(fmt::format("{}:{}: expected NAME = VALUE", source, number));
     if (!has_name)
       throw DataError(fmt::format("{}:{}: there is no [profile] above this line", source, number));
-    const std::string_view key = stripped(content.substr(0, equals));
+    const std::string key = mox::internal::lower_case(stripped(content.substr(0, equals)));
     if (is_asked_for && std::ranges::find(kProfileKeys, key) != std::end(kProfileKeys))
-      values[std::string(key)] = stripped(content.substr(equals + 1));
+      values[key] = stripped(content.substr(equals + 1));
   }
   return values;
 }
@@ -127,9 +153,12 @@ std::optional<Credentials> local_credentials(const StoreOptions& options) {
   if (auto found = from_variables("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"))
     return found;
   const std::string name = name_of_profile(options);
-  if (auto found = from_profile(profile_in("AWS_SHARED_CREDENTIALS_FILE", "credentials", name), name))
-    return found;
-  return from_profile(profile_in("AWS_CONFIG_FILE", "config", name), name);
+  const auto credentials = profile_in("AWS_SHARED_CREDENTIALS_FILE", "credentials", name);
+  if (auto found = from_profile(credentials, name)) return found;
+  const auto config = profile_in("AWS_CONFIG_FILE", "config", name);
+  if (auto found = from_profile(config, name)) return found;
+  if (!options.instance_metadata) require_usable(name, credentials, config);
+  return std::nullopt;
 }
 
 std::string region_of_profile(const StoreOptions& options) {

@@ -85,6 +85,8 @@ std::chrono::system_clock::time_point parse_time(std::string_view text) {
 }
 
 StoreRefusal parse_refusal(std::string_view xml) {
+  constexpr size_t kLongest = 64 << 10;  // what is longer is a listing, and need not be read twice
+  if (xml.size() > kLongest) return {};
   const Parsed parsed(xml);
   if (!name_is(parsed.root, "Error")) return {};
   return {text_of(parsed.root, "Code"), text_of(parsed.root, "Message"), text_of(parsed.root, "RequestId"),

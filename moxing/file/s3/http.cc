@@ -9,6 +9,7 @@
 #include <deque>
 #include <thread>
 #include <unordered_set>
+#include <utility>
 
 #include "moxing/file/s3/internal/transfer.h"
 #include "moxing/file/s3/store_error.h"
@@ -65,19 +66,32 @@ class HttpClient::Loop {
       curl_multi_perform(multi_, &running);
       take_finished();
       end_what_stands_still();
+      begin_waiting();
       curl_multi_poll(multi_, nullptr, 0, active_.empty() ? 10'000 : 200, nullptr);
     }
     take_arrived();
+    for (Transfer* transfer : waiting_) end(transfer, CURLE_ABORTED_BY_CALLBACK);
     while (!active_.empty()) finish(*active_.begin(), CURLE_ABORTED_BY_CALLBACK);
   }
 
   void take_arrived() {
-    std::deque<Transfer*> arrived;
     {
       const std::lock_guard lock(mutex_);
-      arrived.swap(arrived_);
+      waiting_.insert(waiting_.end(), arrived_.begin(), arrived_.end());
+      arrived_.clear();
     }
-    for (Transfer* transfer : arrived) {
+    begin_waiting();
+  }
+
+  // As many as there are connections: what waits for one does not stand still.
+  void begin_waiting() {
+    while (!waiting_.empty() && std::cmp_less(active_.size(), options_.connections)) {
+      Transfer* const transfer = waiting_.front();
+      waiting_.pop_front();
+      if (transfer->cancelled.load()) {
+        end(transfer, CURLE_ABORTED_BY_CALLBACK);
+        continue;
+      }
       if (idle_.empty()) idle_.push_back(curl_easy_init());
       transfer->handle = idle_.back();
       idle_.pop_back();
@@ -107,6 +121,11 @@ class HttpClient::Loop {
         ended.push_back(transfer);
     for (Transfer* transfer : ended)
       finish(transfer, transfer->cancelled.load() ? CURLE_ABORTED_BY_CALLBACK : CURLE_OPERATION_TIMEDOUT);
+    std::erase_if(waiting_, [&](Transfer* transfer) {
+      const bool cancelled = transfer->cancelled.load();
+      if (cancelled) end(transfer, CURLE_ABORTED_BY_CALLBACK);
+      return cancelled;
+    });
   }
 
   // After this the transfer is its caller's again.
@@ -119,10 +138,16 @@ class HttpClient::Loop {
     transfer->handle = nullptr;
     transfer->done.release();
   }
+  // The same of one that was never begun.
+  static void end(Transfer* transfer, CURLcode result) {
+    transfer->result = result;
+    transfer->done.release();
+  }
 
   const HttpOptions options_;
   CURLM* multi_ = nullptr;
   std::vector<CURL*> idle_;
+  std::deque<Transfer*> waiting_;  // for a connection
   std::unordered_set<Transfer*> active_;
   std::mutex mutex_;  // of arrived_
   std::deque<Transfer*> arrived_;

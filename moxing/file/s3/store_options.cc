@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "runtime/base/error.h"
+#include "runtime/base/nearest_name.h"
 
 namespace mox::file::s3 {
 namespace {
@@ -24,8 +25,21 @@ std::optional<bool> environment_switch(const char* name) {
   throw ConfigError(fmt::format("the environment says {}='{}'; expected 0 or 1", name, *value));
 }
 
+// It becomes a part of a header, and with AWS of the host.
+void require_region(const std::string& region) {
+  for (const char c : region)
+    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+          c == '_' || c == '.'))
+      throw ConfigError(
+          "the region of the object store (S3_REGION, AWS_REGION, file.region) has a character in it that is "
+          "no "
+          "letter, digit, '-', '_' or '.' (a space or a line break?)");
+}
+
 // With a scheme, without a slash at the end.
 std::string complete_endpoint(std::string endpoint, bool use_https) {
+  if (const size_t colon = endpoint.find("://"); colon != std::string::npos)
+    endpoint = mox::internal::lower_case(endpoint.substr(0, colon)) + endpoint.substr(colon);
   if (endpoint.find("://") == std::string::npos) endpoint = (use_https ? "https://" : "http://") + endpoint;
   while (endpoint.ends_with('/')) endpoint.pop_back();
   const std::string_view rest = std::string_view(endpoint).substr(endpoint.find("://") + 3);
@@ -47,6 +61,7 @@ StoreOptions options_from_environment(StoreOptions options) {
   if (options.ca_file.empty()) options.ca_file = environment("AWS_CA_BUNDLE").value_or("");
   for (const char* name : {"S3_REGION", "AWS_REGION", "AWS_DEFAULT_REGION"})
     if (options.region.empty()) options.region = environment(name).value_or("");
+  require_region(options.region);
   return options;
 }
 

@@ -291,10 +291,10 @@ bool FaultProxy::serve_one(Connection& connection, const std::string& head) {
   const std::string target =
       head.substr(method.size() + 1, head.find(' ', method.size() + 1) - method.size() - 1);
   const bool is_head = method == "HEAD";
+  const std::string operation = operation_of(method, target, !header_in(head, "x-amz-copy-source").empty());
   Happening happening;
   {
     const std::lock_guard lock(mutex_);
-    const std::string operation = operation_of(method, target, !header_in(head, "x-amz-copy-source").empty());
     if (plan_) happening = plan_(operation, seen_[operation]++);
   }
   const Fault fault = happening.fault;
@@ -329,7 +329,7 @@ bool FaultProxy::serve_one(Connection& connection, const std::string& head) {
   switch (fault) {
     case Fault::kErrorIn200:
       // Of what has a document for an answer; where the body is the object, nobody could tell.
-      if (method != "GET" && !is_head && answer.starts_with("HTTP/1.1 200"))
+      if (operation != "GetObject" && !is_head && answer.starts_with("HTTP/1.1 20"))
         answer = status_answer(200, "InternalError", false);
       break;
     case Fault::kLostAnswer:

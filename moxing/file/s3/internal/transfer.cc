@@ -137,6 +137,10 @@ void Transfer::conclude(CURLcode how) {
     failure = fmt::format("the answer is longer than the {} bytes that were expected", request.most_bytes);
   else if (how == CURLE_OPERATION_TIMEDOUT && !detail[0])
     failure = "nothing has moved for too long";
+  else if (has_bad_proxy())
+    failure =
+        "the proxy that the environment names (http_proxy, https_proxy, all_proxy) is not "
+        "[http://][USER:PASSWORD@]HOST[:PORT]";
   else
     failure = detail[0] ? detail : curl_easy_strerror(result);
   if (speaks_no_tls()) failure += "; this server speaks no TLS: http:// in the endpoint, or S3_USE_HTTPS=0";
@@ -147,8 +151,10 @@ bool Transfer::speaks_no_tls() const {
          std::string_view(detail).find("wrong version number") != std::string_view::npos;
 }
 
+bool Transfer::has_bad_proxy() const { return std::string_view(detail).starts_with("Unsupported proxy"); }
+
 bool Transfer::worth_repeating() const {
-  if (too_long || speaks_no_tls()) return false;
+  if (too_long || speaks_no_tls() || has_bad_proxy()) return false;
   switch (result) {
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:

@@ -22,6 +22,7 @@ struct Transfer {
   void conclude(CURLcode how);               // reads from the handle what its end was
   bool worth_repeating() const;
   bool speaks_no_tls() const;  // plain HTTP came where TLS was begun
+  bool has_bad_proxy() const;  // what libcurl says of it shows its password
 
   const HttpRequest& request;
   HttpResponse response;

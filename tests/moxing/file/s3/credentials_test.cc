@@ -49,6 +49,34 @@ TEST_F(CredentialsTest, OfTheEnvironment) {
   EXPECT_EQ(local_credentials({})->session_token, "");
 }
 
+// As people write them, and Amazon's own tools read them.
+TEST_F(CredentialsTest, OfProfilesInOtherForms) {
+  for (const char* text : {"\xef\xbb\xbf[default]\naws_access_key_id=one\naws_secret_access_key=s1\n",
+                           "[default]\n  aws_access_key_id = one\n  aws_secret_access_key = s1\n",
+                           "[default]\n\taws_access_key_id = one\n\taws_secret_access_key = s1\n",
+                           "[default]\nAWS_ACCESS_KEY_ID = one\nAws_Secret_Access_Key = s1",
+                           "[default]\n  s3 =\n    aws_access_key_id = nested\n  aws_access_key_id = one\n"
+                           "  aws_secret_access_key = s1\n    and more\n"}) {
+    home_.write(".aws/credentials", text);
+    const auto found = local_credentials({});
+    ASSERT_TRUE(found) << text;
+    EXPECT_EQ(found->access_key, "one") << text;
+    EXPECT_EQ(found->secret_key, "s1") << text;
+  }
+}
+
+TEST_F(CredentialsTest, OfProfilesThatHaveNoneSayWhy) {
+  home_.write(".aws/config", "[default]\nregion = x\n[profile work]\nsso_session = a\n");
+  EXPECT_FALSE(local_credentials({}));
+  ::setenv("AWS_PROFILE", "work", 1);
+  EXPECT_THAT(message_of<ConfigError>([] { local_credentials({}); }),
+              testing::AllOf(HasSubstr("'work' gets its keys by sso_session"), HasSubstr("--format env")));
+  ::setenv("AWS_PROFILE", "wrok", 1);
+  EXPECT_THAT(message_of<ConfigError>([] { local_credentials({}); }),
+              HasSubstr("AWS_PROFILE='wrok', and neither"));
+  EXPECT_FALSE(local_credentials({.instance_metadata = true}));
+}
+
 TEST_F(CredentialsTest, OfProfiles) {
   home_.write(".aws/credentials",
               "# a comment\n[default]\naws_access_key_id = one\naws_secret_access_key=s=1\n"
@@ -91,6 +119,8 @@ TEST_F(CredentialsTest, OptionsOfTheEnvironment) {
   EXPECT_EQ(options_from_environment().endpoint, "http://obs.example.com");
   ::setenv("S3_ENDPOINT", "https://obs.example.com:8443/", 1);
   EXPECT_EQ(options_from_environment().endpoint, "https://obs.example.com:8443");
+  ::setenv("S3_ENDPOINT", "HTTP://obs.example.com", 1);
+  EXPECT_EQ(options_from_environment().endpoint, "http://obs.example.com");
   ::setenv("S3_VERIFY_SSL", "0", 1);
   EXPECT_FALSE(options_from_environment().verify_tls);
   ::setenv("S3_VERIFY_SSL", "perhaps", 1);
@@ -100,6 +130,10 @@ TEST_F(CredentialsTest, OptionsOfTheEnvironment) {
   EXPECT_EQ(options_from_environment().region, "r2");
   ::setenv("S3_REGION", "r1", 1);
   EXPECT_EQ(options_from_environment().region, "r1");
+  for (const char* region : {"us east", "us-east-1\r\nx: y", "us/east"}) {
+    ::setenv("S3_REGION", region, 1);
+    EXPECT_THAT(message_of<ConfigError>([] { options_from_environment(); }), HasSubstr("S3_REGION"));
+  }
   StoreOptions given;
   given.region = "r0";
   EXPECT_EQ(options_from_environment(given).region, "r0");

@@ -1,0 +1,185 @@
+// What a store, or whatever stands where one should be, may answer, and when.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <httplib.h>
+
+#include <atomic>
+#include <functional>
+#include <future>
+#include <thread>
+
+#include "moxing/file/file.h"
+#include "moxing/file/s3/client.h"
+#include "runtime/base/error.h"
+#include "tests/moxing/file/store_fixture.h"
+#include "tests/support/message_of.h"
+
+namespace mox::file {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing_store::Fault;
+using testing_store::Happening;
+
+// Answers every request as the test says.
+class AnsweringServer {
+ public:
+  explicit AnsweringServer(const httplib::Server::Handler& handler) {
+    const char* everything = R"([\s\S]*)";
+    server_.Get(everything, handler);
+    server_.Put(everything, handler);
+    server_.Delete(everything, handler);
+    port_ = server_.bind_to_any_port("127.0.0.1");
+    thread_ = std::thread([this] { server_.listen_after_bind(); });
+    while (!server_.is_running()) std::this_thread::yield();
+  }
+  ~AnsweringServer() {
+    set_store_options({});  // its connections
+    server_.stop();
+    thread_.join();
+  }
+  s3::StoreOptions options() const {
+    s3::StoreOptions options;
+    options.endpoint = fmt::format("http://127.0.0.1:{}", port_);
+    options.region = "us-east-1";
+    options.first_delay_s = 0.001;
+    options.attempts = 2;
+    return options;
+  }
+
+ private:
+  httplib::Server server_;
+  std::thread thread_;
+  int port_ = 0;
+};
+
+// A success may be a refusal, whatever was asked for.
+TEST(AnswersTest, ARemovalOrAListingThatIsAnErrorInASuccessIsAskedForAgain) {
+  StoreFixture store;
+  for (const char* name : {"a", "b/c"}) write(std::string("s3://bucket/top/") + name, "abc");
+  const auto only_first = [](const std::string& operation, int64_t number) {
+    return Happening{operation != "GetObject" && number == 0 ? Fault::kErrorIn200 : Fault::kNone};
+  };
+  store.proxy.set_plan(only_first);
+  EXPECT_EQ(list_directory("s3://bucket/top", {.recursive = true}).size(), 3u);
+  remove("s3://bucket/top/a");
+  EXPECT_FALSE(exists("s3://bucket/top/a"));
+  auto options = store.options();
+  options.attempts = 2;
+  store.use(options);
+  store.proxy.set_plan([](const std::string& operation, int64_t) {
+    return Happening{operation != "GetObject" ? Fault::kErrorIn200 : Fault::kNone};
+  });
+  for (const auto& call :
+       {+[] { remove("s3://bucket/top/b/c"); }, +[] { list_directory("s3://bucket/top"); }})
+    EXPECT_THAT(
+        message_of<IoError>(call),
+        AllOf(HasSubstr("of 's3://bucket/"), HasSubstr("200 InternalError"), HasSubstr("attempt 2 of 2")));
+}
+
+TEST(AnswersTest, APageOfAnotherServerIsNamedWithWhatWasAskedFor) {
+  const StoreFixture credentials;
+  const AnsweringServer portal([](const httplib::Request&, httplib::Response& response) {
+    response.set_header("x-amz-request-id", "REQ7");
+    response.set_content("<html>Log in</html>", "text/html");
+  });
+  StoreFixture::use(portal.options());
+  EXPECT_THAT(message_of<DataError>([] { list_directory("s3://bucket/a"); }),
+              AllOf(HasSubstr("ListObjectsV2 of 's3://bucket/'"), HasSubstr("no <ListBucketResult>"),
+                    HasSubstr("status 200"), HasSubstr("request id REQ7")));
+}
+
+TEST(AnswersTest, AListingOfUploadsThatGoesRoundInACircleIsAnError) {
+  const StoreFixture credentials;
+  std::atomic<int> pages{0};
+  const AnsweringServer circle([&](const httplib::Request&, httplib::Response& response) {
+    response.set_content(
+        fmt::format(
+            "<ListMultipartUploadsResult><IsTruncated>true</IsTruncated><NextKeyMarker>{}</NextKeyMarker>"
+            "</ListMultipartUploadsResult>",
+            ++pages % 2 ? "a" : "b"),
+        "application/xml");
+    if (pages > 1000) response.status = 403;  // for ever, without the check
+  });
+  s3::Client client(circle.options());
+  EXPECT_THAT(message_of<DataError>([&] {
+                client.uploads_of({"bucket", "c"});
+              }),
+              HasSubstr("round in a circle"));
+}
+
+TEST(AnswersTest, WhatWaitsForAConnectionDoesNotStandStill) {
+  StoreFixture store;
+  write("s3://bucket/a", "abc");
+  auto options = store.options();
+  options.connections = 1;
+  options.stall_s = 1.2;
+  options.attempts = 1;
+  store.use(options);
+  store.proxy.set_plan([](const std::string&, int64_t) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    return Happening{};
+  });
+  std::vector<std::future<std::string>> reads;
+  for (int i = 0; i < 8; ++i)
+    reads.push_back(std::async(std::launch::async, [] { return read("s3://bucket/a"); }));
+  for (auto& each : reads) EXPECT_EQ(each.get(), "abc");
+}
+
+// As long as a job runs, somebody may have to renew them.
+TEST(AnswersTest, TokensThatExpireAreReadAgain) {
+  TemporaryDirectory directory;
+  StoreFixture fixture;  // whose variables would come first
+  for (const char* name : {"ACCESS_KEY_ID", "SECRET_ACCESS_KEY"}) ::unsetenv(name);
+  const std::string path = directory.file("credentials");
+  ::setenv("AWS_SHARED_CREDENTIALS_FILE", path.c_str(), 1);
+  const auto renew = [&](const std::string& token) {
+    write(path, "[default]\naws_access_key_id=a\naws_secret_access_key=b\naws_session_token=" + token);
+  };
+  std::string valid = "first";
+  std::mutex mutex;
+  const AnsweringServer server([&](const httplib::Request& request, httplib::Response& response) {
+    const std::lock_guard lock(mutex);
+    if (request.get_header_value("x-amz-security-token") == valid)
+      return response.set_content("abc", "application/octet-stream");
+    response.status = 400;
+    response.set_content("<Error><Code>ExpiredToken</Code></Error>", "application/xml");
+  });
+  renew("first");
+  StoreFixture::use(server.options());
+  EXPECT_EQ(read("s3://bucket/a"), "abc");
+  for (const std::string token : {"second", "third"}) {
+    {
+      const std::lock_guard lock(mutex);
+      valid = token;
+    }
+    EXPECT_THAT(message_of<IoError>([] { exists("s3://bucket/a"); }), HasSubstr("ExpiredToken"));
+    renew(token);
+    std::vector<std::future<std::string>> reads;
+    for (int i = 0; i < 8; ++i)
+      reads.push_back(std::async(std::launch::async, [] { return read("s3://bucket/a"); }));
+    for (auto& each : reads) EXPECT_EQ(each.get(), "abc");
+  }
+  ::unsetenv("AWS_SHARED_CREDENTIALS_FILE");
+}
+
+// libcurl shows the whole of what it cannot use.
+TEST(AnswersTest, ThePasswordOfAProxyIsInNoMessage) {
+  StoreFixture store;
+  auto options = store.options();
+  options.endpoint = "http://store.invalid";
+  for (const char* proxy :
+       {"ftp://user:pa55word@host:1", "http://user:pa55 word@host:1", "user:pa55word@host:x",
+        "http://user:pa55word@[::1", "socks9://user:pa55word@host"}) {
+    ::setenv("http_proxy", proxy, 1);
+    store.use(options);
+    EXPECT_THAT(message_of<IoError>([] { read("s3://bucket/a"); }),
+                AllOf(HasSubstr("proxy"), Not(HasSubstr("pa55")), HasSubstr("attempt 1 of")));
+  }
+  ::unsetenv("http_proxy");
+}
+
+}  // namespace
+}  // namespace mox::file
