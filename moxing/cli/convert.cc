@@ -25,13 +25,13 @@ class ProgressBar {
     const std::string numbers =
         fmt::format("{} of {} images, {:.0f} a second", done, total, static_cast<double>(done) / seconds);
     if (!terminal_) {
-      fmt::print(stderr, "{}\n", numbers);
+      std::fputs(fmt::format("{}\n", numbers).c_str(), stderr);
       return;
     }
     constexpr int kWidth = 40;
     const size_t filled = kWidth * done / total;
-    fmt::print(stderr, "\r[{:<40}] {} ", std::string(filled, '='), numbers);
-    if (done == total) fmt::print(stderr, "\n");
+    std::fputs(fmt::format("\r[{:<40}] {} ", std::string(filled, '='), numbers).c_str(), stderr);
+    if (done == total) std::fputs("\n", stderr);
   }
 
  private:

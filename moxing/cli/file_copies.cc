@@ -41,7 +41,7 @@ class ProgressLine {
  public:
   explicit ProgressLine(bool wanted) : shows_(wanted && ::isatty(STDERR_FILENO)) {}
   ~ProgressLine() {
-    if (shows_) fmt::print(stderr, "\r\x1b[K");
+    if (shows_) std::fputs("\r\x1b[K", stderr);
   }
   void operator()(const file::CopyProgress& now) const {
     if (!shows_) return;
@@ -49,10 +49,12 @@ class ProgressLine {
     const double share = now.bytes_total ? static_cast<double>(now.bytes) / now.bytes_total : 1;
     constexpr int kWidth = 24;
     const int filled = static_cast<int>(share * kWidth);
-    fmt::print(stderr, "\r\x1b[K{:3.0f}% [{:<{}}] {}/{} files  {} of {}  {}/s  ETA {}", 100 * share,
-               std::string(filled, '#'), kWidth, now.files, now.files_total, bytes_text(now.bytes),
-               bytes_text(now.bytes_total), bytes_text(rate),
-               format_duration(rate > 0 ? (now.bytes_total - now.bytes) / rate : -1));
+    std::fputs(fmt::format("\r\x1b[K{:3.0f}% [{:<{}}] {}/{} files  {} of {}  {}/s  ETA {}", 100 * share,
+                           std::string(filled, '#'), kWidth, now.files, now.files_total,
+                           bytes_text(now.bytes), bytes_text(now.bytes_total), bytes_text(rate),
+                           format_duration(rate > 0 ? (now.bytes_total - now.bytes) / rate : -1))
+                   .c_str(),
+               stderr);
     std::fflush(stderr);
   }
 
@@ -134,6 +136,9 @@ std::string place_of_file(const Wanted& wanted) {
 void run_move(const Wanted& wanted) {
   require_place(wanted);
   const Clock::time_point begin = Clock::now();
+  // Until here a signal ends the command at once: there is nothing to take back.
+  const bool directory = file::stat(wanted.from).is_directory;
+  const std::string place = directory ? wanted.to : place_of_file(wanted);
   const StopOnSignal stop;
   file::CopyReport report;
   {
@@ -141,8 +146,7 @@ void run_move(const Wanted& wanted) {
     file::CopyOptions options{.threads = wanted.threads,
                               .on_progress = [&](const file::CopyProgress& now) { line(now); }};
     options.stop = stop.token();
-    const bool directory = file::stat(wanted.from).is_directory;
-    report = file::rename(wanted.from, directory ? wanted.to : place_of_file(wanted), options);
+    report = file::rename(wanted.from, place, options);
   }
   print_report(wanted, report, seconds_since_begin(begin), 0);
 }
@@ -150,6 +154,13 @@ void run_move(const Wanted& wanted) {
 void run_copy(const Wanted& wanted, bool synchronises) {
   require_place(wanted);
   const Clock::time_point begin = Clock::now();
+  const bool directory = file::stat(wanted.from).is_directory;
+  if (synchronises && !directory)
+    throw InvalidArgument(fmt::format("sync: '{}' is no directory", wanted.from));
+  if (directory && !synchronises && !wanted.recursive)
+    throw InvalidArgument(
+        fmt::format("cp: '{}' is a directory; -r copies it with all below it", wanted.from));
+  const std::string place = directory ? wanted.to : place_of_file(wanted);
   const StopOnSignal stop;
   file::SyncReport report;
   {
@@ -158,18 +169,12 @@ void run_copy(const Wanted& wanted, bool synchronises) {
                               .on_progress = [&](const file::CopyProgress& now) { line(now); }};
     if (wanted.size_only) options.verify = file::Verify::kSize;
     options.stop = stop.token();
-    const bool directory = file::stat(wanted.from).is_directory;
-    if (synchronises) {
-      if (!directory) throw InvalidArgument(fmt::format("sync: '{}' is no directory", wanted.from));
-      report = file::sync(wanted.from, wanted.to, wanted.removes_others, options);
-    } else if (directory) {
-      if (!wanted.recursive)
-        throw InvalidArgument(
-            fmt::format("cp: '{}' is a directory; -r copies it with all below it", wanted.from));
-      report.copied = file::copy_parallel(wanted.from, wanted.to, options);
-    } else {
-      report.copied = file::copy(wanted.from, place_of_file(wanted), options);
-    }
+    if (synchronises)
+      report = file::sync(wanted.from, place, wanted.removes_others, options);
+    else if (directory)
+      report.copied = file::copy_parallel(wanted.from, place, options);
+    else
+      report.copied = file::copy(wanted.from, place, options);
   }
   print_report(wanted, report.copied, seconds_since_begin(begin), report.removed);
 }

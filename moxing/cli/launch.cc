@@ -93,7 +93,8 @@ bool stop_is_asked() {
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   ::execvp(words[0], words.data());
-  fmt::print(stderr, "mox launch: '{}' could not be started; is it installed?\n", command[0]);
+  std::fputs(fmt::format("mox launch: '{}' could not be started; is it installed?\n", command[0]).c_str(),
+             stderr);
   ::_exit(kProgramNotStarted);
 }
 
@@ -261,9 +262,10 @@ void say_that_root_is_allowed() {
   };
   if (::geteuid() != 0 || (is_set("OMPI_ALLOW_RUN_AS_ROOT") && is_set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")))
     return;
-  fmt::print(stderr,
-             "mox launch: the job runs as root, so mpirun is given --allow-run-as-root; better start it as a "
-             "user (OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 say that root is meant)\n");
+  std::fputs(
+      "mox launch: the job runs as root, so mpirun is given --allow-run-as-root; better start it as a "
+      "user (OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 say that root is meant)\n",
+      stderr);
 }
 
 // A list with a mistake is a configuration that is refused.
@@ -286,7 +288,7 @@ int launch(const LaunchArguments& arguments) {
   try {
     require_program(arguments.program.at(0), hosts);
   } catch (const Error& error) {
-    fmt::print(stderr, "mox launch: {}\n", error.what());
+    std::fputs(fmt::format("mox launch: {}\n", error.what()).c_str(), stderr);
     return kProgramNotStarted;
   }
   catch_signals();
@@ -307,7 +309,9 @@ int launch(const LaunchArguments& arguments) {
       if (is_there) {
         left.push_back(entry);
       } else {
-        fmt::print(stderr, "mox launch: the host '{}' does not answer and is left out\n", entry.host);
+        std::fputs(
+            fmt::format("mox launch: the host '{}' does not answer and is left out\n", entry.host).c_str(),
+            stderr);
       }
     }
     if (stop_is_asked()) return status;
@@ -315,8 +319,10 @@ int launch(const LaunchArguments& arguments) {
       ranks = ranks_that_fit(wanted, total_slots(left));
       if (ranks == 0) throw IoError("none of the hosts answers any more");
     }
-    fmt::print(stderr, "mox launch: the job ended with status {}; restart {} of {} with {} ranks\n", status,
-               attempt + 1, arguments.max_restarts, ranks);
+    std::fputs(fmt::format("mox launch: the job ended with status {}; restart {} of {} with {} ranks\n",
+                           status, attempt + 1, arguments.max_restarts, ranks)
+                   .c_str(),
+               stderr);
     if (!hosts.empty()) hosts = std::move(left);
   }
 }

@@ -42,10 +42,11 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "{}", mox::cli::mistake(app, mox::file::masked_address(error.what())));
+    // Not fmt::print, which throws where nobody reads any more.
+    std::fputs(mox::cli::mistake(app, mox::file::masked_address(error.what())).c_str(), stderr);
     return mox::internal::kValueRefused;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "mox: {}\n", error.what());
+    std::fputs(fmt::format("mox: {}\n", error.what()).c_str(), stderr);
     return mox::internal::exit_status_of(error);
   }
 }

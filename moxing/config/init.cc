@@ -48,7 +48,7 @@ void fetch_or_exit() {
   } catch (const Error& failure) {
     const int status = internal::exit_status_of(failure);
     if (internal::job().size() > 1) internal::fail_job(failure.what(), status);
-    fmt::print(stderr, "error: {}\n", failure.what());
+    std::fputs(fmt::format("error: {}\n", failure.what()).c_str(), stderr);
     std::exit(status);
   }
 }
@@ -127,7 +127,7 @@ void init(int argc, const char* const* argv, const ProgramDefaults& defaults) {
   } catch (const FailedPrecondition&) {
     throw;  // a second call
   } catch (const Error& failure) {
-    fmt::print(stderr, "error: {}\n", failure.what());
+    std::fputs(fmt::format("error: {}\n", failure.what()).c_str(), stderr);
     std::exit(internal::exit_status_of(failure));
   }
   if (text) {

@@ -20,7 +20,7 @@ namespace {
       std::fflush(stdout);
       const int status = exit_status_of(error);
       if (job().size() > 1) fail_job(error.what(), status);
-      fmt::print(stderr, "error: {}\n", error.what());
+      std::fputs(fmt::format("error: {}\n", error.what()).c_str(), stderr);
       std::_Exit(status);
     } catch (...) {
     }

@@ -96,7 +96,7 @@ int run(const RunSpec& spec) {
   }
   std::fflush(stdout);
   if (internal::job().size() > 1) internal::fail_job(message, status);
-  fmt::print(stderr, "error: {}\n", message);
+  std::fputs(fmt::format("error: {}\n", message).c_str(), stderr);
   return status;
 }
 

@@ -55,6 +55,15 @@ TEST_F(MoxCommand, HelpExplainsNames) {
   expect_refused("help a_name_that_nothing_has", "docs/reference lists them");
 }
 
+// A terminal that has gone away, or a log on a full disk, is no reason to crash.
+TEST_F(MoxCommand, ThatCannotSayWhatIsWrongEndsWithItsStatus) {
+  for (const char* arguments : {"file cat /none", "file", "file ls / --nothing"}) {
+    const int status =
+        std::system((std::string(MOX_BINARY_DIR "/bin/mox ") + arguments + " 2>/dev/full").c_str());
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 2) << arguments << ": " << status;
+  }
+}
+
 TEST_F(MoxCommand, SaysItsVersion) {
   const Result result = run_mox("--version");
   EXPECT_EQ(result.status, 0);
