@@ -111,7 +111,8 @@ void add_ls(CLI::App& parent) {
     if (!stat.is_directory)
       return print_entry(stat, options->url, options->url, options->details, options->json);
     for (const file::DirectoryEntry& entry : file::scan_dir(options->url, {.recursive = options->recursive}))
-      print_entry(entry.stat, entry.name, entry.url, options->details, options->json);
+      print_entry(entry.stat, entry.name.empty() ? entry.url : entry.name, entry.url, options->details,
+                  options->json);
   });
 }
 

@@ -17,6 +17,7 @@
 #include "moxing/file/s3/store_error.h"
 #include "moxing/file/store_client.h"
 #include "runtime/base/error.h"
+#include "runtime/base/file.h"
 
 namespace mox::file {
 namespace {
@@ -75,11 +76,11 @@ std::shared_ptr<s3::Client> client_for(const Url& from, const Url& to) {
 
 // Adds what is below `from`, directories first.
 void add_tree(const std::shared_ptr<CopyRun>& run, const Url& from, const Url& to) {
-  const std::vector<DirectoryEntry> entries = store_of(from).list(from, true);
+  const std::vector<DirectoryEntry> entries = store_of(from).list(from, true, run->options.stop);
   std::map<std::string, Stat> there;
   if (run->options.skip_same) {
     try {
-      for (DirectoryEntry& entry : store_of(to).list(to, true))
+      for (DirectoryEntry& entry : store_of(to).list(to, true, run->options.stop))
         if (!entry.stat.is_directory) there.emplace(std::move(entry.name), std::move(entry.stat));
     } catch (const NotFound&) {
     }
@@ -115,7 +116,7 @@ void add_tree(const std::shared_ptr<CopyRun>& run, const Url& from, const Url& t
     }
     run->found(1, entry.stat.length);
     if (!trouble.empty()) {
-      run->missing(entry.name, trouble);
+      run->missing(entry.name.empty() ? to_string(join(from, "")) : entry.name, trouble);
       continue;
     }
     if (!to.remote && with_content.contains(entry.name)) {
@@ -148,8 +149,8 @@ void add_listed(const std::shared_ptr<CopyRun>& run, const Url& from, const Url&
 CopyReport copy_one(const Url& from, const Url& to, Stat source, const CopyOptions& options) {
   require_two(from, to);
   if (to.path.empty() || to.path.ends_with('/'))
-    throw FailedPrecondition(
-        fmt::format("'{}' names a directory; the name of a file is needed", to_string(to)));
+    throw FailedPrecondition(fmt::format("'{}' names a directory; the name of a file is needed{}",
+                                         to_string(to), internal::absent_bucket(to)));
   internal::Workers workers(options.threads);
   const auto run = std::make_shared<CopyRun>(options, client_for(from, to), workers);
   run->found(1, source.length);
@@ -242,6 +243,9 @@ CopyReport rename(const std::string& from, const std::string& to, const CopyOpti
   if (!found->is_directory) require_two(source, target);
   if (!source.remote && !target.remote) {
     std::error_code error;
+    // Made as a copy and a store would.
+    const std::string parent = std::filesystem::path(without_slash(target).path).parent_path();
+    if (!parent.empty() && !is_there(parent)) make_directories(parent);
     std::filesystem::rename(source.path, target.path, error);
     if (!error && !found->is_directory) return {.files = 1, .bytes = found->length, .same_files = 1};
     if (!error) return moved_report(target);
@@ -264,7 +268,7 @@ CopyReport rename(const std::string& from, const std::string& to, const CopyOpti
     std::map<std::pair<std::string, bool>,
              std::tuple<int64_t, std::chrono::system_clock::time_point, std::string>>
         entries;
-    for (const DirectoryEntry& entry : store_of(source).list(source, true))
+    for (const DirectoryEntry& entry : store_of(source).list(source, true, options.stop))
       entries[{entry.name, entry.stat.is_directory}] = {
           entry.stat.length,
           entry.stat.is_directory ? std::chrono::system_clock::time_point{} : entry.stat.mtime,

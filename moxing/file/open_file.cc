@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <limits>
 #include <utility>
@@ -9,11 +10,13 @@
 #include "moxing/file/internal/open_bytes.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
+#include "runtime/base/resource_limits.h"
 
 namespace mox::file {
 namespace {
 
 constexpr int64_t kReadAtOnce = 64 << 10;
+constexpr int64_t kAlwaysRead = 64 << 20;  // without asking how much memory there is
 
 internal::OpenMode parse_mode(std::string_view text) {
   std::string plain;
@@ -53,8 +56,9 @@ class File::Implementation {
   std::string read(int64_t size) {
     require(mode_.reads, "read", "r");
     if (size < 0) size = std::numeric_limits<int64_t>::max();
-    std::string content = buffered(size);
+    std::string content(buffered(size));
     // What a caller wants is not a reason to take so much memory: bytes_ looks at what there is.
+    if (size > kAlwaysRead) require_memory(std::min(size, bytes_->size() - position_));
     if (std::ssize(content) < size) {
       content += bytes_->read_at(position_ + content.size(), size - content.size());
     }
@@ -66,7 +70,7 @@ class File::Implementation {
     require(mode_.reads, "read", "r");
     line.clear();
     for (;;) {
-      std::string piece = buffered(kReadAtOnce);
+      std::string_view piece = buffered(kReadAtOnce);
       if (piece.empty()) {
         buffer_ = bytes_->read_at(position_, kReadAtOnce);
         buffer_begin_ = position_;
@@ -74,8 +78,9 @@ class File::Implementation {
         continue;
       }
       const size_t end = piece.find('\n');
-      if (end != std::string::npos) piece.resize(end + 1);
+      if (end != std::string::npos) piece = piece.substr(0, end + 1);
       position_ += piece.size();
+      if (line.size() + piece.size() > line.capacity()) require_memory(2 * line.capacity());
       line += piece;
       if (end != std::string::npos) return true;
     }
@@ -120,12 +125,21 @@ class File::Implementation {
       throw FailedPrecondition(fmt::format("cannot {} '{}': it was not opened with {}", doing, url_, needed));
   }
 
+  // Before it is taken.
+  void require_memory(int64_t bytes) const {
+    if (bytes <= kAlwaysRead || std::cmp_less_equal(bytes, available_memory())) return;
+    throw IoError(fmt::format(
+        "'{}' has {} bytes to be read at once, more than the {} bytes of memory that this process "
+        "may have: read it in pieces",
+        url_, bytes, available_memory()));
+  }
+
   // Of what was read ahead, the bytes from the position on, at most `most`.
-  std::string buffered(int64_t most) const {
+  std::string_view buffered(int64_t most) const {
     const int64_t end = buffer_begin_ + buffer_.size();
-    if (position_ < buffer_begin_ || position_ >= end) return "";
+    if (position_ < buffer_begin_ || position_ >= end) return {};
     const size_t piece = std::min(most, end - position_);
-    return buffer_.substr(position_ - buffer_begin_, piece);
+    return std::string_view(buffer_).substr(position_ - buffer_begin_, piece);
   }
 
   const std::string url_;

@@ -125,7 +125,7 @@ class LocalStore : public Store {
     throw_system("look at", url.path, errno);
   }
 
-  std::vector<DirectoryEntry> list(const Url& url, bool recursive) override {
+  std::vector<DirectoryEntry> list(const Url& url, bool recursive, const std::stop_token&) override {
     struct stat status {};
     if (::stat(url.path.c_str(), &status) != 0) {
       if (errno == ENOENT || errno == ENOTDIR) throw NotFound(fmt::format("no directory '{}'", url.path));

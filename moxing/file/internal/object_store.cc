@@ -48,11 +48,12 @@ class ListedEntries {
 
  private:
   void add_object(const std::string& name, const s3::ListedObject& object) {
-    if (name.empty()) return;  // the directory itself
     if (recursive_)
       for (size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1))
         add_directory(name.substr(0, slash));
-    if (name.ends_with('/') && object.size == 0) return;  // an empty directory
+    // What stands for a directory, this one or one in it. With content it is a file, of an odd name or of
+    // none.
+    if ((name.empty() || name.ends_with('/')) && object.size == 0) return;
     entries_.push_back({name, {}, {.length = object.size, .mtime = object.mtime, .etag = object.etag}});
   }
   void add_directory(const std::string& name) {
@@ -82,12 +83,12 @@ class ObjectStore : public Store {
     }
   }
 
-  std::vector<DirectoryEntry> list(const Url& url, bool recursive) override {
+  std::vector<DirectoryEntry> list(const Url& url, bool recursive, const std::stop_token& stop) override {
     const auto client = store_client();
     const std::string prefix = as_directory(url).path;
     ListedEntries entries(prefix, recursive);
-    client->list(url.bucket, prefix, recursive ? "" : "/",
-                 [&](const s3::Listing& page) { entries.add(page); });
+    client->list(
+        url.bucket, prefix, recursive ? "" : "/", [&](const s3::Listing& page) { entries.add(page); }, stop);
     if (!entries.any() && !url.path.empty()) {
       if (stat(url)) throw FailedPrecondition(fmt::format("cannot list '{}': it is a file", to_string(url)));
       throw NotFound(fmt::format("no directory '{}'{}", to_string(url), absent_bucket(url)));

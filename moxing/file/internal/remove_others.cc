@@ -29,12 +29,12 @@ bool is_link(const Url& url) {
 }
 
 // What is in a directory comes behind it.
-std::vector<Unwanted> unwanted_in(const Url& source, const Url& target) {
+std::vector<Unwanted> unwanted_in(const Url& source, const Url& target, const std::stop_token& stop) {
   std::set<std::string> files, directories, links;
-  for (DirectoryEntry& entry : store_of(source).list(source, true))
+  for (DirectoryEntry& entry : store_of(source).list(source, true, stop))
     (entry.stat.is_directory ? directories : files).insert(std::move(entry.name));
   std::vector<Unwanted> unwanted;
-  for (DirectoryEntry& entry : store_of(target).list(target, true)) {
+  for (DirectoryEntry& entry : store_of(target).list(target, true, stop)) {
     bool is_directory = entry.stat.is_directory;
     if ((is_directory ? directories : files).contains(entry.name) || has_one_above(entry.name, links))
       continue;
@@ -59,7 +59,7 @@ void remove_directory(const Url& url) {
 
 int64_t remove_others(const Url& source, const Url& target, const std::stop_token& stop) {
   int64_t removed = 0;
-  const std::vector<Unwanted> unwanted = unwanted_in(source, target);
+  const std::vector<Unwanted> unwanted = unwanted_in(source, target, stop);
   for (auto entry = unwanted.rbegin(); entry != unwanted.rend(); ++entry) {
     if (stop.stop_requested()) throw s3::Cancelled("cancelled; not all has been removed that should be");
     const Url url = join(target, entry->name);

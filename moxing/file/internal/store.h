@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,7 +23,9 @@ class Store {
 
   // What is in a directory, or with `recursive` below it, sorted by name; a directory before what is in it.
   // Entries have names and Stats; their urls are empty. NotFound, FailedPrecondition if it is a file.
-  virtual std::vector<DirectoryEntry> list(const Url& url, bool recursive) = 0;
+  // Cancelled (store_error.h) when `stop` asks for it while a store is waited for.
+  virtual std::vector<DirectoryEntry> list(const Url& url, bool recursive,
+                                           const std::stop_token& stop = {}) = 0;
 
   virtual std::string read(const Url& url) = 0;
   virtual void write(const Url& url, std::string_view content) = 0;

@@ -148,7 +148,24 @@ TEST_P(Anywhere, Globs) {
   EXPECT_THAT(names("*/a*"), ElementsAre("s/a3.txt"));
   EXPECT_THAT(names("**/a*.txt"), ElementsAre("a1.txt", "a2.txt", "s/a3.txt", "s/t/a4.txt"));
   EXPECT_THAT(names("none*"), IsEmpty());
+  EXPECT_THAT(names("s*/"), ElementsAre("s/"));
+  EXPECT_THAT(names("**/"), ElementsAre("s/", "s/t/"));
+  EXPECT_THAT(names("a1.txt/*"), IsEmpty());
   EXPECT_THAT(glob(at("a1.txt")), ElementsAre(at("a1.txt")));
+}
+
+// Each pass through them would double what there is to look through.
+TEST(LinksTest, ThatLeadInACircleEndASearch) {
+  TemporaryDirectory directory;
+  directory.write("d/a.txt", "");
+  for (int i = 0; i < 4; ++i)
+    std::filesystem::create_directory_symlink("..", directory.file("d/up" + std::to_string(i)));
+  std::filesystem::create_directory_symlink("d", directory.file("other"));
+  EXPECT_THAT(message_of<IoError>([&] { glob(directory.file("**/*.txt")); }),
+              HasSubstr("leads to a directory that it lies in"));
+  for (int i = 0; i < 4; ++i) remove(directory.file("d/up" + std::to_string(i)));
+  EXPECT_THAT(glob(directory.file("**/*.txt")),
+              ElementsAre(directory.file("d/a.txt"), directory.file("other/a.txt")));
 }
 
 TEST_P(Anywhere, RemovesAndSaysWhatStays) {
@@ -181,6 +198,8 @@ TEST_P(Anywhere, Renames) {
   EXPECT_THROW(rename(at("none"), at("y")), NotFound);
   make_dirs(at("f"));
   EXPECT_THROW(rename(at("e"), at("f")), FailedPrecondition);
+  rename(at("x"), at("new/deeper/x"));
+  EXPECT_EQ(read(at("new/deeper/x")), "abc");
   EXPECT_TRUE(exists(at("e")));
 }
 

@@ -5,7 +5,9 @@
 #include <sys/stat.h>
 
 #include <atomic>
+#include <chrono>
 #include <fstream>
+#include <thread>
 
 #include "moxing/file/file.h"
 #include "runtime/base/error.h"
@@ -228,6 +230,29 @@ TEST(CopyTest, OfAStoreThatAnswersForOthersGoesOn) {
   EXPECT_THAT(
       message_of<IoError>([&] { copy_parallel("s3://bucket/down", directory.file("to"), {.threads = 1}); }),
       testing::AllOf(HasSubstr("20 of 60 files"), testing::Not(HasSubstr("not tried"))));
+}
+
+// What a copy begins with may wait for a store as long as what follows.
+TEST(CopyTest, IsCancelledWhileItWaitsForAListing) {
+  StoreFixture store;
+  TemporaryDirectory directory;
+  write("s3://bucket/from/a", "abc");
+  store.proxy.set_plan([](const std::string& operation, int64_t number) -> testing_store::Happening {
+    return {operation == "ListObjectsV2" && number > 0 ? testing_store::Fault::kStandstill
+                                                       : testing_store::Fault::kNone};
+  });
+  std::stop_source stop;
+  const auto begin = std::chrono::steady_clock::now();
+  const std::jthread user([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    stop.request_stop();
+  });
+  EXPECT_THAT(message_of<IoError>([&] {
+                copy_parallel("s3://bucket/from", directory.file("to"), {.stop = stop.get_token()});
+              }),
+              HasSubstr("cancelled"));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin,
+            std::chrono::seconds(15));  // it would wait 20 s, ten times
 }
 
 TEST(CopyTest, GoesOnFromItsParts) {

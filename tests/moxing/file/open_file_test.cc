@@ -150,6 +150,16 @@ TEST_P(OpenFile, AnExceptionLeavesAnObjectAsItWasAndALocalFileAsFarAsItCame) {
   EXPECT_EQ(read(at("a")), GetParam() == "path" ? "half of the n" : "old");
 }
 
+TEST(LocalFileTest, LargerThanTheMemoryIsNotReadAtOnce) {
+  TemporaryDirectory directory;
+  write(directory.file("a"), "abc");
+  std::filesystem::resize_file(directory.file("a"), uintmax_t{1} << 43);
+  File file(directory.file("a"));
+  EXPECT_EQ(file.read(3), "abc");
+  EXPECT_THAT(message_of<IoError>([&] { file.read(); }), testing::HasSubstr("read it in pieces"));
+  EXPECT_EQ(file.tell(), 3);
+}
+
 TEST(ObjectTest, ThatIsReplacedWhileItIsReadIsAnError) {
   StoreFixture store;
   write("s3://bucket/large", random_bytes(20 << 20));

@@ -118,6 +118,20 @@ TEST_F(WhatStays, OfAFileAndADirectoryOfOneNameTheOneThatIsWanted) {
   EXPECT_THAT(store_.server.keys("bucket"), ElementsAre("to/d/y", "to/f"));
 }
 
+// The object that stands for a directory may have content, which is nobody's else.
+TEST_F(WhatStays, TheContentOfADirectorysOwnObject) {
+  store_.server.put("bucket", "d/", "abc");
+  store_.server.put("bucket", "d/e/", "de");
+  EXPECT_EQ(get_size("s3://bucket/d", true), 5);
+  EXPECT_THAT(message_of<IoError>([&] { copy_parallel("s3://bucket/d", here("down")); }),
+              AllOf(HasSubstr("0 of 2 files"), HasSubstr("s3://bucket/d/: ")));
+  EXPECT_THROW(rename("s3://bucket/d", here("moved")), IoError);
+  EXPECT_EQ(store_.server.keys("bucket").size(), 2u);
+  rename("s3://bucket/d", "s3://bucket/new");
+  EXPECT_THAT(store_.server.keys("bucket"), ElementsAre("new/", "new/e/"));
+  EXPECT_EQ(*store_.server.content("bucket", "new/"), "abc");
+}
+
 TEST_F(WhatStays, PipesAndDevices) {
   ASSERT_EQ(::mkfifo(here("pipe").c_str(), 0600), 0);
   write("s3://bucket/a", "abc");
