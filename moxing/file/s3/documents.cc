@@ -40,7 +40,17 @@ int64_t number_of(const pugi::xml_node& node, std::string_view name) {
   return number;
 }
 
-bool is_true(const pugi::xml_node& node, std::string_view name) { return text_of(node, name) == "true"; }
+// Whether a listing goes on behind this page. A page that is taken for the last one hides what comes behind
+// it, so that a word which is neither is an error, and so is a last page that says where the next one begins.
+bool goes_on(const pugi::xml_node& root, std::string_view next) {
+  const std::string text = text_of(root, "IsTruncated");
+  if (text == "true") return true;
+  if (!text.empty() && text != "false")
+    throw DataError("the store's listing has an IsTruncated that is neither true nor false");
+  if (!next.empty() && !text_of(root, next).empty())
+    throw DataError(fmt::format("the store's listing has a {}, but does not say that it goes on", next));
+  return false;
+}
 
 // Whether an answer has no more tags than stores write, an element in twelve characters (<Key>a</Key>) and
 // more: each becomes a node of some seventy bytes.
@@ -113,7 +123,7 @@ Listing parse_listing(std::string_view xml) {
       listing.prefixes.push_back(name_in(child, "Prefix"));
     }
   }
-  if (is_true(parsed.root, "IsTruncated")) {
+  if (goes_on(parsed.root, "NextContinuationToken")) {
     listing.next_token = text_of(parsed.root, "NextContinuationToken");
     if (listing.next_token.empty())
       throw DataError("the store's listing goes on, but it has no NextContinuationToken");
@@ -148,7 +158,7 @@ PartListing parse_parts(std::string_view xml) {
     listing.parts.push_back(
         {static_cast<int>(number), number_of(child, "Size"), parse_etag_text(text_of(child, "ETag"))});
   }
-  if (is_true(parsed.root, "IsTruncated")) {
+  if (goes_on(parsed.root, "")) {
     const int64_t next = number_of(parsed.root, "NextPartNumberMarker");
     if (next < 1 || next > 10'000)
       throw DataError("the store's listing of parts does not say how it goes on");
@@ -167,7 +177,7 @@ UploadListing parse_uploads(std::string_view xml) {
     if (name_is(child, "Upload"))
       listing.uploads.push_back(
           {key_of(text_of(child, "Key")), text_of(child, "UploadId"), text_of(child, "Initiated")});
-  if (is_true(parsed.root, "IsTruncated")) {
+  if (goes_on(parsed.root, "")) {
     listing.next_key = key_of(text_of(parsed.root, "NextKeyMarker"));
     listing.next_id = text_of(parsed.root, "NextUploadIdMarker");
     if (listing.next_key.empty())

@@ -28,7 +28,12 @@ TEST(DocumentsTest, Listings) {
         "<ListBucketResult><Contents><Key>a</Key></Contents></ListBucketResult>",
         "<ListBucketResult><Contents><Key>a</Key><Size>-1</Size></Contents></ListBucketResult>",
         "<ListBucketResult><Contents><Key></Key><Size>1</Size></Contents></ListBucketResult>",
-        "<ListBucketResult><Contents>"})
+        "<ListBucketResult><Contents>",
+        // a page that only looks like the last one
+        "<ListBucketResult><IsTruncated>trud</IsTruncated><NextContinuationToken>t</NextContinuationToken>"
+        "</ListBucketResult>",
+        "<ListBucketResult><IsTruncated>tru</IsTruncated></ListBucketResult>",
+        "<ListBucketResult><NextContinuationToken>t</NextContinuationToken></ListBucketResult>"})
     EXPECT_THROW(parse_listing(text), DataError) << text;
 }
 
