@@ -241,6 +241,8 @@ CopyReport rename(const std::string& from, const std::string& to, const CopyOpti
   if (there && (found->is_directory || there->is_directory))
     throw FailedPrecondition(fmt::format("rename: the name '{}' is taken", to));
   if (!found->is_directory) require_two(source, target);
+  if (found->is_directory && internal::lies_in(target, source))
+    throw FailedPrecondition(fmt::format("rename: '{}' would lie in '{}' itself", to, from));
   if (!source.remote && !target.remote) {
     std::error_code error;
     // Made as a copy and a store would.

@@ -93,7 +93,12 @@ Descriptor open_ordinary_file(const std::string& path) {
 
 Descriptor open_for_writing(const std::string& path, int flags) {
   // Without O_NONBLOCK a pipe that nobody reads would be waited for.
-  Descriptor file(::open(path.c_str(), flags | O_NONBLOCK | O_CLOEXEC, 0644));
+  int fd = ::open(path.c_str(), flags | O_NONBLOCK | O_CLOEXEC, 0644);
+  if (fd < 0 && errno == EWOULDBLOCK) {  // an ordinary file that a file server has lent to somebody
+    require_replaceable_file(path);
+    fd = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
+  }
+  Descriptor file(fd);
   if (file.get() < 0) {
     if (errno == ENOENT || errno == ENOTDIR) throw NotFound(fmt::format("no file '{}'", path));
     if (errno == EISDIR) throw FailedPrecondition(fmt::format("'{}' is a directory; a file is needed", path));

@@ -37,6 +37,7 @@ struct Found {
   std::string name;
   struct stat status {};
   bool is_link = false;
+  int failure = 0;  // why nothing is known of it
 };
 
 // What is in a directory, sorted. What goes away meanwhile is left out.
@@ -58,8 +59,14 @@ std::vector<Found> entries_of(const std::string& path, bool follow) {
     if (::fstatat(::dirfd(directory), entry->d_name, &found.status, AT_SYMLINK_NOFOLLOW) != 0) {
       if (errno == ENOENT) continue;
       // In a directory without the right to search it names alone are seen: nothing is left out in silence.
-      failure = errno;
-      break;
+      if (follow) {
+        const int refused = errno;
+        ::closedir(directory);
+        throw_system("look at", path + "/" + found.name, refused);
+      }
+      found.failure = errno;
+      entries.push_back(std::move(found));
+      continue;
     }
     found.is_link = S_ISLNK(found.status.st_mode);
     struct stat followed {};
@@ -107,7 +114,9 @@ void remove_below(const std::string& path, RemovalReport& report) {
   }
   for (const Found& found : entries) {
     const std::string below = path + "/" + found.name;
-    if (S_ISDIR(found.status.st_mode))
+    if (found.failure != 0)
+      report.keep(below, std::strerror(found.failure));
+    else if (S_ISDIR(found.status.st_mode))
       remove_below(below, report);
     else if (::unlink(below.c_str()) != 0 && errno != ENOENT)
       report.keep(below, std::strerror(errno));

@@ -35,14 +35,12 @@ std::vector<Unwanted> unwanted_in(const Url& source, const Url& target, const st
     (entry.stat.is_directory ? directories : files).insert(std::move(entry.name));
   std::vector<Unwanted> unwanted;
   for (DirectoryEntry& entry : store_of(target).list(target, true, stop)) {
-    bool is_directory = entry.stat.is_directory;
-    if ((is_directory ? directories : files).contains(entry.name) || has_one_above(entry.name, links))
-      continue;
-    if (is_directory && is_link(join(target, entry.name))) {
-      links.insert(entry.name);
-      is_directory = false;
-    }
-    unwanted.push_back({std::move(entry.name), is_directory});
+    if (has_one_above(entry.name, links)) continue;  // which is elsewhere, even if the link itself is wanted
+    const bool is_directory = entry.stat.is_directory;
+    const bool leads_elsewhere = is_directory && is_link(join(target, entry.name));
+    if (leads_elsewhere) links.insert(entry.name);
+    if ((is_directory ? directories : files).contains(entry.name)) continue;
+    unwanted.push_back({std::move(entry.name), is_directory && !leads_elsewhere});
   }
   return unwanted;
 }

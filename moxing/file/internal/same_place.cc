@@ -16,8 +16,12 @@ bool lies_in(const Url& inner, const Url& outer) {
   std::string below = as_directory(inner).path, above = as_directory(outer).path;
   if (!inner.remote) {
     std::error_code ignored;
-    below = std::filesystem::weakly_canonical(below, ignored).string() + "/";
-    above = std::filesystem::weakly_canonical(above, ignored).string();
+    // A relative path of which nothing is there yet would stay relative.
+    const auto whole = [&](const std::string& path) {
+      return std::filesystem::weakly_canonical(std::filesystem::absolute(path, ignored), ignored).string();
+    };
+    below = whole(below) + "/";
+    above = whole(above);
     if (!above.ends_with('/')) above += "/";
   }
   return below.starts_with(above);

@@ -29,14 +29,6 @@ bool is_known_cloud(const std::string& host) {
          host.find(".myhuaweicloud.com") != std::string::npos;
 }
 
-// What a server says is shown to people.
-std::string printable(const std::string& text) {
-  std::string shown;
-  for (const char c : text.substr(0, 500))
-    shown += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
-  return shown;
-}
-
 bool is_success(const HttpResponse& response) { return response.status >= 200 && response.status < 300; }
 
 void replace_all(std::string& text, const std::string& secret) {
@@ -154,7 +146,8 @@ bool Client::renews_credentials(const HttpRequest& request) {
 
 bool Client::mend(const Call& call, const HttpRequest& request, const HttpResponse& response,
                   const StoreRefusal& refusal) {
-  if (refusal.code == "RequestTimeTooSkewed" || (call.method == "HEAD" && response.status == 403)) {
+  if (refusal.code == "RequestTimeTooSkewed" ||
+      (call.method == "HEAD" && response.status == 403 && refusal.code.empty())) {
     const auto theirs = parse_time(response.header("date"));
     if (theirs == std::chrono::system_clock::time_point{}) return false;
     const int64_t skew = std::chrono::system_clock::to_time_t(theirs) - std::time(nullptr);
@@ -221,8 +214,8 @@ HttpResponse Client::send(const Call& call, std::stop_token stop) {
           response.status < 500 && !worth_repeating(response.status, "")) {
         const auto explained = explanation_of(call, stop);
         refusal = explained.value_or(StoreRefusal{});
-        // What is let through now was mended by another thread.
-        is_mended = may_mend && (!explained || mend(call, request, response, refusal));
+        // What is let through now was mended by another thread; or the store answers a GET alone.
+        is_mended = may_mend && (explained ? mend(call, request, response, refusal) : mends == 0);
       }
       if (is_mended) {
         ++mends;

@@ -41,12 +41,13 @@ int64_t number_of(const pugi::xml_node& node, std::string_view name) {
 }
 
 // Whether a listing goes on behind this page. A page that is taken for the last one hides what comes behind
-// it, so that a word which is neither is an error, and so is a last page that says where the next one begins.
+// it, so that a word which is neither is an error, and so is a page that says nothing but where the next
+// begins.
 bool goes_on(const pugi::xml_node& root, std::string_view next) {
   const std::string text = text_of(root, "IsTruncated");
   if (text == "true") return true;
-  if (!text.empty() && text != "false")
-    throw DataError("the store's listing has an IsTruncated that is neither true nor false");
+  if (text == "false") return false;
+  if (!text.empty()) throw DataError("the store's listing has an IsTruncated that is neither true nor false");
   if (!next.empty() && !text_of(root, next).empty())
     throw DataError(fmt::format("the store's listing has a {}, but does not say that it goes on", next));
   return false;

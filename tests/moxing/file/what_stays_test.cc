@@ -108,6 +108,37 @@ TEST_F(WhatStays, WhatALinkInTheTargetLeadsTo) {
   EXPECT_THAT(list_directory(here("target"), {.recursive = true}), ElementsAre("kept", "kept/a"));
 }
 
+// The source has a directory of the link's name: what the target has behind the link is elsewhere all the
+// same.
+TEST_F(WhatStays, WhatAWantedLinkInTheTargetLeadsTo) {
+  write(here("elsewhere/precious"), "abc");
+  write(here("from/kept/a"), "a");
+  std::filesystem::create_directory(here("target"));
+  std::filesystem::create_directory_symlink("../elsewhere", here("target/kept"));
+  EXPECT_EQ(sync(here("from"), here("target"), true).removed, 0);
+  EXPECT_EQ(read(here("elsewhere/precious")), "abc");
+
+  // The link leads to the source itself.
+  write(here("source/link/x"), "x");
+  write(here("source/a"), "a");
+  std::filesystem::create_directory(here("other"));
+  std::filesystem::create_directory_symlink("../source", here("other/link"));
+  EXPECT_EQ(sync(here("source"), here("other"), true).removed, 0);
+  EXPECT_EQ(read(here("source/link/x")), "x");
+  EXPECT_EQ(read(here("source/a")), "a");
+}
+
+TEST_F(WhatStays, ADirectoryThatWouldLieInItself) {
+  write(here("top/a"), "a");
+  EXPECT_THROW(rename(here("top"), here("top/x/y")), FailedPrecondition);
+  EXPECT_FALSE(exists(here("top/x")));
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(here("top"));
+  EXPECT_THROW(copy_parallel(".", "new"), FailedPrecondition);  // nothing of it is there yet
+  std::filesystem::current_path(before);
+  EXPECT_THAT(list_directory(here("top"), {.recursive = true}), ElementsAre("a"));
+}
+
 // In a store a file and a directory may have the same name.
 TEST_F(WhatStays, OfAFileAndADirectoryOfOneNameTheOneThatIsWanted) {
   write(here("from/d/y"), "y");
@@ -155,9 +186,10 @@ TEST_F(WhatStays, WhatMayNotBeLookedAtIsNoEmptyDirectory) {
   write(here("from/closed/a"), "abc");
   const std::string place = here("from");
   ::chmod(directory_.path().c_str(), 0755);
-  ::chmod(here("from/closed").c_str(), 0744);  // names may be read, and nothing else
+  ::chmod(here("from/closed").c_str(), 0444);  // names may be read, and nothing else
   const std::string text =
       message_without_privileges<IoError>([&] { list_directory(place, {.recursive = true}); });
+  ::chmod(here("from/closed").c_str(), 0755);
   EXPECT_THAT(text, AllOf(HasSubstr("from/closed"), HasSubstr("Permission denied")));
 }
 
