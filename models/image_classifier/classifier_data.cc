@@ -210,7 +210,7 @@ ClassifierData::ClassifierData(std::string network, ImageSizes sizes)
   if (train_split_.empty() && (has_files_of_images(format_) || is_array_file(format_)))
     throw mox::InvalidArgument(
         "data.train_split is empty: expected the name of the part of data_url that is trained on, such as "
-        "train; leave the option out for that");
+        "train; leave the option out for that, or write . where the classes' folders lie in data_url itself");
   if (!looks_at_images() && !mox::flag("predict.images").empty() &&
       mox::option_origin("predict.images") == "command line")
     throw mox::ConfigError("predict.images is '" + mox::flag("predict.images") + "', but run_mode is '" +

@@ -49,18 +49,16 @@ class Mutation {
         if (!content_.empty()) content_[below(content_.size())] = static_cast<char>(random_());
         break;
       case 2:
-        content_.insert(place(), 1, static_cast<char>(random_()));
+        insert(std::string(1, static_cast<char>(random_())));
         break;
       case 3:
-        content_.erase(place(), length());
+        erase();
         break;
-      case 4: {
-        const std::string piece = content_.substr(place(), length());
-        content_.insert(place(), piece);
+      case 4:
+        insert(piece_of(content_));
         break;
-      }
       case 5:
-        content_.insert(place(), other_.substr(below(other_.size() + 1), length()));
+        insert(piece_of(other_));
         break;
       case 6:
         write_number();
@@ -71,6 +69,17 @@ class Mutation {
       default:
         content_.resize(place());
     }
+  }
+
+  // One draw a line: the order of a call's arguments is another with each compiler.
+  std::string piece_of(const std::string& text) {
+    const size_t begin = below(text.size() + 1);
+    return text.substr(begin, length());
+  }
+  void insert(const std::string& piece) { content_.insert(place(), piece); }
+  void erase() {
+    const size_t begin = place();
+    content_.erase(begin, length());
   }
 
   void flip(char& byte) { byte = static_cast<char>(byte ^ (1 << below(8))); }

@@ -2,8 +2,8 @@
 // given, and fails where an input took more memory than allowed_heap says. Ends with the largest peaks, and a
 // line for the table of tests/fuzz/memory.
 //
-// --search SECONDS: goes on for so long with inputs that are made of these by chance (mutation.h), the same
-// ones on each machine, as many as the time allows.
+// --search COUNT: goes on with so many inputs that are made of these by chance (mutation.h), the same ones on
+// each machine; no longer than twenty seconds, which the readers of large files and slow machines need.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -44,6 +44,7 @@ constexpr size_t kSmall = mox::fuzz::kSmallInput;
 constexpr size_t kSpare = 1 << 20;
 
 constexpr unsigned kMostSeconds = 60;  // for an input
+constexpr std::chrono::seconds kMostSearch(20);
 
 // "memory: INPUTS RATIO NAME-OR-- BYTES SHARE": the worst ratio of inputs that are not small, and which it
 // is; the largest peak of small ones; the worst share of what is allowed.
@@ -123,11 +124,20 @@ bool try_one(const std::vector<Input>& inputs, int number) {
   return false;
 }
 
-bool search(const std::vector<Input>& inputs, int seconds) {
+// The sanitizers report these signals better.
+void watch_signals() {
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE}) std::signal(signal, say_and_end);
+#endif
+  for (const int signal : {SIGABRT, SIGALRM}) std::signal(signal, say_and_end);
+}
+
+bool search(const std::vector<Input>& inputs, int count) {
   using Clock = std::chrono::steady_clock;
-  const auto end = Clock::now() + std::chrono::seconds(seconds);
+  const auto end = Clock::now() + kMostSearch;
+  watch_signals();
   int number = 0;
-  for (; Clock::now() < end; ++number) {
+  for (; number < count && Clock::now() < end; ++number) {
     ::alarm(kMostSeconds);
     if (!try_one(inputs, number)) return false;
   }
@@ -140,11 +150,11 @@ bool search(const std::vector<Input>& inputs, int seconds) {
 
 int main(int argc, char** argv) try {
   std::vector<Input> inputs;
-  int seconds = 0, only = -1;
+  int count = 0, only = -1;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     if (argument == "--search" && i + 1 < argc) {
-      seconds = std::stoi(argv[++i]);
+      count = std::stoi(argv[++i]);
     } else if (argument == "--input" && i + 1 < argc) {
       only = std::stoi(argv[++i]);
     } else {
@@ -154,8 +164,8 @@ int main(int argc, char** argv) try {
   }
   std::ranges::sort(inputs, {}, &Input::name);  // the order of a folder is another on each machine
   if (inputs.empty()) return 1;
-  for (const int signal : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGALRM}) std::signal(signal, say_and_end);
   if (only >= 0) {
+    watch_signals();
     const std::string content = input_of(inputs, only);
     std::fwrite(content.data(), 1, content.size(), stdout);
     return try_one(inputs, only) ? 0 : 1;
@@ -179,7 +189,7 @@ int main(int argc, char** argv) try {
       fmt::print("TOO MUCH: {} takes {} bytes of the heap for {}; {} are allowed\n", peak.name, peak.bytes,
                  peak.size, peak.allowed);
   print_summary(peaks);
-  return is_within && (seconds == 0 || search(inputs, seconds)) ? 0 : 1;
+  return is_within && (count == 0 || search(inputs, count)) ? 0 : 1;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());
   return 1;

@@ -2,6 +2,7 @@
 // a schema, or a DataError.
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "moxing/tabular/table_dataset.h"
@@ -23,18 +24,43 @@ size_t allowed_heap(const unsigned char* data, size_t size) {
 
 namespace {
 
+std::optional<mox::TableSchema> fitted(const mox::data::CsvTable& table, const mox::TableOptions& options) {
+  try {
+    return mox::TableSchema::fit(table, options);
+  } catch (const mox::DataError&) {
+    return std::nullopt;
+  }
+}
+
+// What a run writes into its checkpoints must be readable there.
+void require_kept(const mox::TableSchema& schema) {
+  std::string json;
+  try {
+    json = schema.to_json();
+  } catch (const mox::DataError&) {
+    return;  // names that are not UTF-8
+  }
+  try {
+    MOX_ASSERT(mox::TableSchema::from_json(json, "input") == schema, "the schema comes back");
+  } catch (const mox::DataError& error) {
+    MOX_ASSERT(false, error.what());
+  }
+}
+
 void read_as_table(const std::string& text, char delimiter) {
   const mox::data::CsvTable table = mox::data::parse_csv_table(text, delimiter, "input");
   MOX_ASSERT(static_cast<size_t>(table.rows()) * table.columns().size() <= text.size() + 1,
              "a cell takes a character");
   for (const mox::TableTask task : {mox::TableTask::kRegression, mox::TableTask::kClassification}) {
-    try {
-      const auto schema = mox::TableSchema::fit(table, {.target = table.columns()[0], .task = task});
-      MOX_ASSERT(mox::TableSchema::from_json(schema.to_json(), "input") == schema, "the schema comes back");
-      const mox::Array features = mox::table_features(schema, table);
-      MOX_ASSERT(features.shape()[1] == schema.features(), "one width");
-    } catch (const mox::DataError&) {
-    }
+    const mox::TableOptions options{.target = table.columns()[0], .task = task};
+    const std::optional<mox::TableSchema> schema = fitted(table, options);
+    if (!schema) continue;
+    require_kept(*schema);
+    const mox::Array features = mox::table_features(*schema, table);
+    MOX_ASSERT(features.shape()[1] == schema->features(), "one width");
+    mox::TableOptions large = options;
+    large.largest_vocabulary = 1 << 20;
+    if (const auto of_many = fitted(table, large)) require_kept(*of_many);
   }
 }
 

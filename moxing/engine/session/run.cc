@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <new>
 #include <optional>
 #include <string>
@@ -26,12 +27,13 @@ namespace {
 
 // What std::thread throws where the system refuses one says neither what was refused nor what to do.
 std::string refused_or_foreign(const std::system_error& error) {
-  if (error.code() == std::errc::resource_unavailable_try_again)
+  const bool is_of_a_file = dynamic_cast<const std::filesystem::filesystem_error*>(&error) != nullptr;
+  if (!is_of_a_file && error.code() == std::errc::resource_unavailable_try_again)
     return fmt::format(
         "the system has refused this process a thread ({}): raise the limits on processes and memory (ulimit "
         "-u, ulimit -v, the control group's pids.max), or set lower values of threads, num_devices and "
         "data_threads",
-        error.code().message());
+        error.what());
   return fmt::format("an exception that is not one of moxing's left the program's own code: {}",
                      error.what());
 }

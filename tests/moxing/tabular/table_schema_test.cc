@@ -245,6 +245,16 @@ TEST(TableSchema, ComesBackFromItsText) {
   }
 }
 
+// Texts of a few letters take the most for their size, and what a run writes it reads again.
+TEST(TableSchema, ComesBackWithThousandsOfShortNames) {
+  std::string text = "y,size,city\n";
+  for (int i = 0; i < 3000; ++i) text += fmt::format("{0:x},{1},{0:o}\n", i, i % 7);
+  TableOptions given = {.target = "y", .task = TableTask::kClassification};
+  given.largest_vocabulary = 5000;
+  const TableSchema schema = TableSchema::fit(parse(text), given);
+  EXPECT_EQ(TableSchema::from_json(schema.to_json(), "text"), schema);
+}
+
 TEST(TableDataset, GivesFeaturesTargetsAndNames) {
   const TableSchema schema = fitted();
   const std::vector<int64_t> rows = {3, 0};

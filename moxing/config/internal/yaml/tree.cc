@@ -17,9 +17,14 @@ namespace {
 
 constexpr int kMostValues = 20'000;
 
-// What a file may take of memory, its text not counted: so much a byte, and as much as one of this size.
-constexpr int64_t kBudgetPerByte = 11;
+// What a file may take of memory, its text not counted: so much a byte, and beside it what a small one may
+// take.
+constexpr int64_t kBudgetPerByte = 11, kBudgetOfSmall = 700'000;
 constexpr size_t kSmallFile = 16 << 10;
+
+int64_t budget_of(size_t bytes) {
+  return kBudgetPerByte * static_cast<int64_t>(bytes) + (bytes < kSmallFile ? kBudgetOfSmall : 0);
+}
 
 // What is taken for a value: in the tree, for the place where the parser believes a key to begin (it keeps
 // all of them to the end), for what an option makes of an element in brackets, and for the name of an anchor.
@@ -138,7 +143,7 @@ class YamlTreeBuilder : public YAML::EventHandler {
 };
 
 YamlTree::YamlTree(const std::string& path, const std::string& text, size_t bytes) {
-  ScannedText scanned(path, text, kBudgetPerByte * static_cast<int64_t>(std::max(bytes, kSmallFile)));
+  ScannedText scanned(path, text, budget_of(bytes));
   texts_.reserve(text.size());
   std::istream stream(&scanned);
   stream.exceptions(std::ios::badbit);  // what the text throws is thrown on
