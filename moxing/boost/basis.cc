@@ -23,6 +23,10 @@ static_assert(kTileColumns % kPanelColumns == 0);
 using Lanes [[gnu::vector_size(32)]] = float;
 constexpr int64_t kLanes = 8;
 
+// P is asked for so many numbers before they are used: the sums of a panel wait for one another, and what a
+// core may do out of order in the meantime does not reach far enough to keep the memory busy.
+constexpr int64_t kAhead = 1024;
+
 inline Lanes load(const float* values) {
   Lanes lanes;
   std::memcpy(&lanes, values, sizeof lanes);
@@ -43,8 +47,10 @@ void add_tile_products(const T* panel, const float* x, std::span<double> sums) {
   std::fill_n(lanes.begin(), sums.size(), Lanes{});
   for (int64_t j = 0; j < kTileColumns; j += kPanelColumns) {
     const Lanes left = load(x + j), right = load(x + j + kLanes);
-    for (size_t i = 0; i < sums.size(); ++i, panel += kPanelColumns)
+    for (size_t i = 0; i < sums.size(); ++i, panel += kPanelColumns) {
+      __builtin_prefetch(panel + kAhead);
       lanes[i] += load(panel) * left + load(panel + kLanes) * right;
+    }
   }
   for (size_t i = 0; i < sums.size(); ++i)
     sums[i] += static_cast<double>((lanes[i][0] + lanes[i][4]) + (lanes[i][2] + lanes[i][6])) +
@@ -56,6 +62,7 @@ void combine_tile(const T* panel, std::span<const float> a, std::span<const floa
   for (int64_t j = 0; j < kTileColumns; j += kPanelColumns) {
     Lanes u_left{}, u_right{}, v_left{}, v_right{};
     for (size_t i = 0; i < a.size(); ++i, panel += kPanelColumns) {
+      __builtin_prefetch(panel + kAhead);
       const Lanes left = load(panel), right = load(panel + kLanes);
       u_left += a[i] * left;
       u_right += a[i] * right;
