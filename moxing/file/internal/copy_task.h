@@ -16,6 +16,7 @@
 #include "moxing/file/file.h"
 #include "moxing/file/internal/url.h"
 #include "moxing/file/internal/workers.h"
+#include "moxing/file/md5/md5_queue.h"
 #include "moxing/file/s3/client.h"
 
 namespace mox::file::internal {
@@ -29,6 +30,7 @@ class CopyRun {
   const CopyOptions& options;
   const std::shared_ptr<s3::Client> client;  // if one of the sides is remote
   Workers& workers;
+  Md5Queue md5s;
 
   // Of a file, once, at its end.
   void arrived(int64_t bytes, bool same, bool checked);

@@ -41,12 +41,12 @@ struct RangedDownload {
       throw s3::Cancelled("cancelled; the same copy goes on from what is there");
     const int64_t offset = index * range, length = length_of(index);
     std::string md5 = file.recorded(index);
-    if (!md5.empty() && s3::md5(file.read(offset, length)) == md5) {
+    if (!md5.empty() && run->md5s.digest(file.read(offset, length)) == md5) {
       run->continued(length);
     } else {
       const CopyRun::Memory memory(*run, length);
       const std::string bytes = run->client->get_range(object, offset, length, info.etag, run->options.stop);
-      md5 = s3::md5(bytes);
+      md5 = run->md5s.digest(bytes);
       file.write(bytes, offset);
       file.record(index, md5);
       run->sent(length);

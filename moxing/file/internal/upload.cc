@@ -101,7 +101,7 @@ struct PartsUpload {
     const int64_t offset = index * part_size, length = std::min(part_size, file.size() - offset);
     const CopyRun::Memory memory(*run, length);
     const std::string bytes = file.read(offset, length);
-    const std::string md5 = s3::md5(bytes);
+    const std::string md5 = run->md5s.digest(bytes);
     s3::Part& part = parts[index];
     const auto there = begun.parts.find(index + 1);
     if (there != begun.parts.end() && there->second.size == length && there->second.etag == s3::hex(md5)) {
@@ -185,7 +185,7 @@ void upload(const std::shared_ptr<CopyRun>& run, const CopyItem& item) {
     const CopyRun::Memory memory(*run, file.size());
     const std::string content = file.read(0, file.size());
     file.require_unchanged();
-    run->client->put(object_name(item.to), content, s3::md5(content), run->options.stop);
+    run->client->put(object_name(item.to), content, run->md5s.digest(content), run->options.stop);
     run->sent(file.size());
     return run->arrived(file.size(), false, true);
   }

@@ -50,7 +50,8 @@ Answer S3Server::complete(const Call& call) {
   for (const pugi::xml_node& listed : document.child("CompleteMultipartUpload").children("Part")) {
     const int number = listed.child("PartNumber").text().as_int();
     const auto part = upload.parts.find(number);
-    if (part == upload.parts.end() || written(part->second.etag) != listed.child_value("ETag"))
+    const std::string_view etag = listed.child_value("ETag");  // as it was given, or as s3cmd: bare
+    if (part == upload.parts.end() || (etag != written(part->second.etag) && etag != part->second.etag))
       return refusal(400, "InvalidPart");
     if (number <= last) return refusal(400, "InvalidPartOrder");
     if (count_of_parts && size_before < options_.smallest_part) return refusal(400, "EntityTooSmall");

@@ -1,0 +1,38 @@
+// MD5 digests for the threads of a copy: what more threads wait for than there are cores is made together
+// (md5_lanes.h), by one of the threads that wait.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "moxing/file/md5/md5_lanes.h"
+
+namespace mox::file {
+
+class Md5Queue {
+ public:
+  Md5Queue();
+
+  // 16 bytes. Short texts and few of them are left to OpenSSL. Any thread.
+  std::string digest(std::string_view text);
+
+ private:
+  struct Waiting {
+    std::string_view text;
+    Md5Digest digest{};
+    bool done = false;
+  };
+
+  void digest_some(std::unique_lock<std::mutex>& lock, Waiting& mine);
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Waiting*> waiting_;  // for a thread that begins; the longest first
+  int under_way_ = 0;              // threads that make digests
+  const int most_under_way_;
+};
+
+}  // namespace mox::file

@@ -1,0 +1,82 @@
+// Digests of many texts at a time, against OpenSSL's.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "moxing/file/md5/md5_lanes.h"
+#include "moxing/file/md5/md5_queue.h"
+#include "moxing/file/s3/digest.h"
+
+namespace mox::file {
+namespace {
+
+std::string text_of(size_t size, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::string text(size, '\0');
+  std::ranges::generate(text, [&] { return static_cast<char>(random()); });
+  return text;
+}
+
+void expect_digests(const std::vector<std::string>& texts) {
+  const std::vector<std::string_view> views(texts.begin(), texts.end());
+  std::vector<Md5Digest> digests(texts.size());
+  md5_of_each(views, digests);
+  for (size_t i = 0; i < texts.size(); ++i)
+    EXPECT_EQ(s3::hex({digests[i].data(), digests[i].size()}), s3::hex(s3::md5(texts[i])))
+        << "text " << i << " of " << texts.size() << ", " << texts[i].size() << " bytes";
+}
+
+TEST(Md5Lanes, EveryLengthAroundTheBlocks) {
+  std::vector<std::string> texts;
+  for (size_t size = 0; size <= 3 * 64 + 1; ++size) texts.push_back(text_of(size, size));
+  expect_digests(texts);
+}
+
+TEST(Md5Lanes, AnyNumberOfTextsOfAnyLengths) {
+  for (size_t count = 0; count <= 2 * kMd5Lanes + 1; ++count) {
+    std::vector<std::string> texts;
+    for (size_t i = 0; i < count; ++i) texts.push_back(text_of((count * 7919 + i * 104729) % 5000, i));
+    expect_digests(texts);
+  }
+}
+
+TEST(Md5Lanes, OneLongTextAmongShortOnes) {
+  for (size_t place = 0; place < kMd5Lanes; ++place) {
+    std::vector<std::string> texts(kMd5Lanes, "short");
+    texts[place] = text_of(1'000'003, place);
+    expect_digests(texts);
+  }
+}
+
+// RFC 1321, A.5.
+TEST(Md5Lanes, ThePublishedExamples) {
+  const std::vector<std::string_view> texts = {"", "a", "message digest"};
+  std::vector<Md5Digest> digests(texts.size());
+  md5_of_each(texts, digests);
+  EXPECT_EQ(s3::hex({digests[0].data(), 16}), "d41d8cd98f00b204e9800998ecf8427e");
+  EXPECT_EQ(s3::hex({digests[1].data(), 16}), "0cc175b9c0f1b6a831c399e269772661");
+  EXPECT_EQ(s3::hex({digests[2].data(), 16}), "f96b697d7cb7938d525a2f31aaf161d0");
+}
+
+TEST(Md5Queue, GivesEachThreadItsOwn) {
+  constexpr size_t kThreads = 40, kTexts = 6;  // more than a batch
+  Md5Queue queue;
+  std::vector<std::thread> threads;
+  std::vector<std::string> wrong(kThreads);
+  for (size_t thread = 0; thread < kThreads; ++thread)
+    threads.emplace_back([&, thread] {
+      for (size_t i = 0; i < kTexts; ++i) {
+        const std::string text = text_of((thread + i) % 5 ? 200'000 + thread * 77 : 100, thread * kTexts + i);
+        if (queue.digest(text) != s3::md5(text)) wrong[thread] += " " + std::to_string(i);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (size_t thread = 0; thread < kThreads; ++thread) EXPECT_EQ(wrong[thread], "") << "of thread " << thread;
+}
+
+}  // namespace
+}  // namespace mox::file
