@@ -18,11 +18,40 @@
 #include "runtime/base/file.h"
 #include "runtime/base/input_file.h"
 #include "runtime/base/new_file.h"
+#include "runtime/comm/allgather_values.h"
 
 namespace mox::boost {
 namespace {
 
 constexpr int64_t kColumnsAtOnce = 64 * kTileColumns;
+
+// How far from 1 the length of a row may be: what rounding, to bfloat16 too, leaves of principal components.
+constexpr double kLengthError = 0.01;
+
+void require_plain_float32(const data::NpyHeader& header, const std::string& path) {
+  if (header.type.dtype == DType::kFloat32 && header.plain()) return;
+  throw DataError(fmt::format(
+      "'{}' holds values of the type {}{} in {} order, {}; a basis is an array of float32, little-endian and "
+      "in C order (in Python: numpy.ascontiguousarray(array, '<f4'))",
+      path, header.stored, header.big_endian ? ", big-endian," : "", header.fortran_order ? "Fortran" : "C",
+      to_string(header.type.shape)));
+}
+
+// What has the right shape by chance is found so, and most of what is damaged. `own`: sums of squares, of
+// each of the own chunks those of all rows. All ranks call it together.
+void require_unit_rows(const std::vector<double>& own, int64_t components, Communicator& ranks,
+                       const std::string& path) {
+  std::vector<double> squares(components, 0.0);
+  for (const std::vector<double>& theirs : allgather_values(ranks, own))
+    for (size_t at = 0; at < theirs.size(); ++at) squares[at % squares.size()] += theirs[at];
+  for (size_t i = 0; i < squares.size(); ++i)
+    if (const double length = std::sqrt(squares[i]); !(std::abs(length - 1) <= kLengthError))
+      throw DataError(fmt::format(
+          "'{}' is no basis, or it is damaged: row {} has the length {:.6g}, and rows of a basis, which are "
+          "orthonormal, have the length 1 (in Python: array /= numpy.linalg.norm(array, axis=1, "
+          "keepdims=True))",
+          path, i, length));
+}
 
 }  // namespace
 
@@ -64,10 +93,7 @@ Basis read_basis(const std::string& path, int64_t components, int64_t columns, C
   file.read_at(0, first);
   const data::NpyHeader header = data::parse_npy_header(first, path);
   const Shape& shape = header.type.shape;
-  if (header.type.dtype != DType::kFloat32 || !header.plain())
-    throw DataError(
-        fmt::format("'{}' holds {}; a basis is an array of float32 (in Python: array.astype('float32'))",
-                    path, to_string(header.type)));
+  require_plain_float32(header, path);
   if (shape.rank() != 2 || shape[0] != components || shape[1] != columns)
     throw FailedPrecondition(fmt::format(
         "the basis '{}' is {}; this run needs [{}, {}]: dim_reduce.n_components rows, and a column "
@@ -78,6 +104,7 @@ Basis read_basis(const std::string& path, int64_t components, int64_t columns, C
                                 to_string(header.type), header.data_begin + header.type.bytes()));
   Basis basis(components, columns, ranks.rank(), ranks.size(), dtype);
   std::vector<std::exception_ptr> errors(basis.own_chunks().count);
+  std::vector<double> squares(basis.own_chunks().count * components, 0.0);
   workers(basis.own_chunks().count, [&](int64_t index) {
     try {
       const IndexRange chunk = basis.chunks().chunk(basis.own_chunks().first + index);
@@ -89,6 +116,8 @@ Basis read_basis(const std::string& path, int64_t components, int64_t columns, C
         if (wrong != row.end())
           throw DataError(fmt::format("'{}' has a value that is not finite in row {}, column {}", path, i,
                                       chunk.first + (wrong - row.begin())));
+        double& sum = squares[index * components + i];
+        for (const float value : row) sum += static_cast<double>(value) * value;
         basis.write(i, chunk.first, row);
       }
     } catch (...) {
@@ -97,6 +126,7 @@ Basis read_basis(const std::string& path, int64_t components, int64_t columns, C
   });
   for (const std::exception_ptr& error : errors)
     if (error) std::rethrow_exception(error);
+  require_unit_rows(squares, components, ranks, path);
   return basis;
 }
 

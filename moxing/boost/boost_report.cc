@@ -39,8 +39,12 @@ class BoostReportHook : public Hook {
   }
 
   void end(Session& session) override {
-    if (session.failed() || rows_.empty() || !stage_.has_begun()) return;
-    print(session);
+    if (session.failed()) return;
+    if (!stage_.has_begun() && session.global_step() > 0 && session.global_step() <= stage_.first_step())
+      session.console().print(
+          fmt::format("stage 2 has not begun: it begins after step {}, and this is the end of step {}",
+                      stage_.first_step(), session.global_step()));
+    if (stage_.has_begun() && !rows_.empty()) print(session);
   }
 
   std::string save_state() const override {

@@ -1,5 +1,7 @@
 #include "moxing/boost/boost_settings.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -45,6 +47,25 @@ void refuse_options_without_interval(const SnapshotHookOptions& options) {
       "would be written: set snapshots.every_n_epochs, snapshots.every_n_steps or snapshots.every_n_secs");
 }
 
+constexpr std::array kDimReduce = {"dim_reduce.from_epoch",   "dim_reduce.n_components",
+                                   "dim_reduce.rho",          "dim_reduce.gamma",
+                                   "dim_reduce.alpha",        "dim_reduce.sigma",
+                                   "dim_reduce.max_search",   "dim_reduce.on_failed_search",
+                                   "dim_reduce.pca_mat_path", "dim_reduce.weight_load_dir",
+                                   "dim_reduce.timeout",      "dim_reduce.basis_dtype"};
+
+// Who describes a stage 2 and does not say whether there is one would get an ordinary training instead of it.
+void refuse_options_without_stage_two(const std::string& mode) {
+  if (mode != "manual" || is_given("boost.dim_reduce")) return;
+  const auto given = std::ranges::find_if(
+      kDimReduce, [](const char* name) { return is_given(name) && option_origin(name) != "code"; });
+  if (given == kDimReduce.end()) return;
+  throw ConfigError(fmt::format(
+      "{} ({}) is set, but nothing says whether there is a stage 2 of dimension-reduced training, and without "
+      "it this option does nothing: set boost.dim_reduce to true, or to false where it is to wait",
+      *given, option_origin(*given)));
+}
+
 }  // namespace
 
 std::optional<SnapshotHookOptions> resolve_snapshots(const std::optional<SnapshotHookOptions>& from_code) {
@@ -82,6 +103,7 @@ std::optional<DimReduceOptions> resolve_dim_reduce(const std::optional<std::stri
                   .weight_load_dir = value("dim_reduce.weight_load_dir", &Options::weight_load_dir),
                   .timeout = value("dim_reduce.timeout", &Options::timeout),
                   .basis_dtype = value("dim_reduce.basis_dtype", &Options::basis_dtype)};
+  if (level != "O0" && !wanted) refuse_options_without_stage_two(mode);
   if (level == "O0" || mode == "disable_all" || (mode == "manual" && !wanted)) return std::nullopt;
   return options;
 }

@@ -56,7 +56,7 @@ class DimReduce {
     double length = 0;  // rho^m; 0: no step in the subspace
     int64_t trials = 0;
     bool failed = false;  // no trial was accepted
-    bool stop = false;    // and with kStop the run ends: nothing has changed
+    bool stop = false;    // and with kStop the run ends: no weight has changed
   };
 
   // Throws what require_options throws.

@@ -30,10 +30,12 @@ class DimReduceResnet : public TrainingTest {
       }
   }
   Words job(const Words& flags) const {
-    return Words{"dim_reduce_resnet",     "--data_url=" + folder_, "--model.name=cifarnet",
-                 "--model.image_size=32", "--batch_size=8",        "--loss_scale=1024",
-                 "--lr_max=0.002",        "--epoch_size=4",        "--dim_reduce.n_components=4",
-                 "--log_every_n_steps=0", "--log_level=warning"} +
+    return Words{"dim_reduce_resnet",        "--data_url=" + folder_,
+                 "--model.name=cifarnet",    "--model.image_size=32",
+                 "--batch_size=8",           "--loss_scale=1024",
+                 "--lr_max=0.002",           "--epoch_size=4",
+                 "--boost.dim_reduce=false", "--dim_reduce.n_components=4",
+                 "--log_every_n_steps=0",    "--log_level=warning"} +
            flags;
   }
   const std::string folder_ = fresh("photographs");

@@ -102,14 +102,14 @@ void ParameterUpdater::expect_part(size_t number, int64_t first, int64_t count) 
 }
 
 std::optional<double> ParameterUpdater::common_scale(std::span<const std::span<const float>> gradients,
-                                                     double gradient_scale) {
+                                                     double gradient_scale, bool clips) {
   double scale = gradient_scale / loss_scale_.scale();
   if (loss_scale_.may_leave_out()) {
     const bool finite =
         std::ranges::all_of(gradients, [&](const auto& gradient) { return are_finite(gradient, team_); });
     if (!loss_scale_.accepts(finite)) return std::nullopt;
   }
-  if (const std::optional<double> limit = optimizer_->global_norm_limit()) {
+  if (const std::optional<double> limit = optimizer_->global_norm_limit(); limit && clips) {
     std::vector<double> squares;
     for (const auto& gradient : gradients) squares.push_back(sum_of_squares(gradient, team_));
     scale *= clipping_scale(global_norm(squares) * scale, *limit);

@@ -51,11 +51,11 @@ class ParameterUpdater {
   void apply_part(size_t parameter, int64_t first, std::span<const float> gradient, double gradient_scale);
   // Fetches what `apply_part` will read into the calling core's cache.
   void expect_part(size_t parameter, int64_t first, int64_t count) const;
-  // The factor of all gradients of a step: `gradient_scale`, which they still lack, times what clipping by
-  // the global norm and loss scaling ask for. None if the step is to be left out. Once a step, if
+  // The factor of all gradients of a step: `gradient_scale`, which they still lack, times what loss scaling
+  // and, if `clips`, clipping by the global norm ask for. None if the step is to be left out. Once a step, if
   // `needs_all_gradients`; throws what LossScale::accepts throws.
-  std::optional<double> common_scale(std::span<const std::span<const float>> gradients,
-                                     double gradient_scale);
+  std::optional<double> common_scale(std::span<const std::span<const float>> gradients, double gradient_scale,
+                                     bool clips);
   const LossScale& loss_scale() const { return loss_scale_; }
 
   // The name of a declared variable with a NaN or an infinity, or null.

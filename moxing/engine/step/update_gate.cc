@@ -69,7 +69,9 @@ void UpdateGate::finish_gradients() {
   if (!update_.applies_here() && !updater.may_leave_out()) return;
   std::optional<double> scale = scale_;
   if (updater.needs_all_gradients())
-    scale = updater.common_scale(std::vector<std::span<const float>>(sums_.begin(), sums_.end()), scale_);
+    // A rule gets the gradient itself: clipping is the optimizer's.
+    scale = updater.common_scale(std::vector<std::span<const float>>(sums_.begin(), sums_.end()), scale_,
+                                 /*clips=*/!rule_);
   left_out_ = !scale;
   if (left_out_ || !update_.applies_here()) return;
   if (rule_) return rule_(sums_, *scale);

@@ -139,6 +139,17 @@ TEST(BasisFileTest, WhatIsNoBasisOfThisModelIsRefused) {
   EXPECT_THAT(refusal(npy("shape.npy", {DType::kFloat32, {2, 4}}, std::string(32, '\0'))),
               AllOf(HasSubstr("is [2, 4]"), HasSubstr("needs [2, 3]")));
   EXPECT_THAT(refusal(npy("type.npy", {DType::kInt32, {2, 3}}, std::string(24, '\0'))), HasSubstr("float32"));
+  const std::string header = data::make_npy_header({DType::kFloat32, {2, 3}});
+  const auto with = [&](const std::string& name, const std::string& from, const std::string& to) {
+    std::string changed = header;
+    changed.replace(changed.find(from), to.size(), to);
+    return directory.write(name, changed + std::string(24, '\0'));
+  };
+  EXPECT_THAT(refusal(with("fortran.npy", "False", "True ")),
+              AllOf(HasSubstr("Fortran order"), HasSubstr("numpy.ascontiguousarray(array, '<f4')")));
+  EXPECT_THAT(refusal(with("big.npy", "<f4", ">f4")), HasSubstr("big-endian"));
+  EXPECT_THAT(refusal(npy("zeros.npy", {DType::kFloat32, {2, 3}}, std::string(24, '\0'))),
+              AllOf(HasSubstr("row 0 has the length 0"), HasSubstr("numpy.linalg.norm")));
   EXPECT_THAT(refusal(npy("short.npy", {DType::kFloat32, {2, 3}}, std::string(20, '\0'))),
               HasSubstr("bytes"));
   EXPECT_THAT(refusal(npy("long.npy", {DType::kFloat32, {2, 3}}, std::string(28, '\0'))), HasSubstr("bytes"));

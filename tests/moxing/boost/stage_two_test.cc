@@ -22,6 +22,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::vector<std::string> flags(const std::vector<std::string>& more) {
   std::vector<std::string> all{"--threads=2", "--log_level=error", "--log_every_n_steps=0",
@@ -132,6 +133,58 @@ TEST_F(FixtureRun, TheLossScaleIsTakenOut) {
   const ScopedConfiguration configured(flags({"--loss_scale=1024"}));
   run_or_throw(spec("scaled", 64, "skip"));
   EXPECT_LT(difference("scaled", "skip"), 1e-5);
+}
+
+// g is the gradient of the loss: what the optimizer would make of it has no part in stage 2.
+TEST_F(FixtureRun, NeitherClippingNorWeightDecayActs) {
+  for (const std::string option : {"clip_gradient_norm=0.01", "clip_gradient_value=0.0001",
+                                   "optimizer.weight_decay=0.1", "optimizer.learning_rate=100"}) {
+    const ScopedConfiguration configured(flags({"--" + option}));
+    run_or_throw(spec(option, 64, "skip"));
+    EXPECT_LT(difference(option, "skip"), 1e-5) << option;
+  }
+  const ScopedConfiguration configured(flags({"--clip_gradient_norm=0.01", "--loss_scale=dynamic"}));
+  run_or_throw(spec("scaled", 64, "skip"));
+  EXPECT_LT(difference("scaled", "skip"), 1e-5);
+}
+
+// In directions in which no loss falls a trial is the step's forward pass once more. With another mask its
+// loss would be below that of the step in every second trial, and accepted.
+TEST_F(FixtureRun, ATrialDrawsTheStepsDropout) {
+  const ScopedConfiguration configured(flags({"--logical_replicas=2", "--num_devices=2"}));
+  RunSpec run = spec("masks", 32, "skip");
+  run.model_fn = [](const Inputs& in, ModeKeys mode) {
+    auto [x, y] = in.take<2>();
+    auto h = tanh(matmul(x, get_variable("w1", {40, 100}, zeros())) + get_variable("b1", {100}, zeros()));
+    h = layers::dropout(h, 0.5F, mode);
+    auto z = matmul(h, get_variable("w2", {100, 8}, zeros())) + get_variable("b2", {8}, zeros());
+    const auto idle = reduce_sum(get_variable("idle", {9}, ones())) * 0.0F;
+    return ModelSpec{.loss = reduce_mean(sparse_softmax_cross_entropy(z, y)) + idle};
+  };
+  Communicator alone;
+  boost::Basis basis(8, 4917, 0, 1);
+  const std::vector<float> one{1};
+  for (int64_t i = 0; i < 8; ++i) basis.write(i, 108 + i, one);  // of "idle"
+  boost::write_basis(run.dim_reduce->pca_mat_path, basis, alone);
+  run_or_throw(run);
+  const auto stage = load_checkpoint(directory_.file("masks")).state.at("stage_two");
+  EXPECT_THAT(stage, HasSubstr(R"(\"failed\":50,)"));
+  EXPECT_THAT(stage, HasSubstr(R"(\"trials\":100)"));
+}
+
+TEST_F(FixtureRun, OptionsOfAStageTwoThatNobodyHasAskedForAreRefused) {
+  RunSpec run = spec("run", 64, "skip");
+  run.max_number_of_steps = 1;
+  run.boost.reset();
+  {
+    const ScopedConfiguration configured(flags({"--dim_reduce.alpha=0.01"}));
+    EXPECT_THAT(message_of_run<ConfigError>(run),
+                AllOf(HasSubstr("dim_reduce.alpha"), HasSubstr("boost.dim_reduce")));
+  }
+  for (const char* off : {"--boost.dim_reduce=false", "--boost_level=O0", "--boost.mode=disable_all"}) {
+    const ScopedConfiguration configured(flags({"--dim_reduce.alpha=0.01", off}));
+    run_or_throw(run);
+  }
 }
 
 TEST_F(FixtureRun, GoesOnFromAnyStepWithTheSameBits) {
@@ -264,6 +317,33 @@ TEST_F(BothStages, InOneRunAndTheSameInTwo) {
   second.dim_reduce->weight_load_dir = directory_.file("two/snapshots");
   run_or_throw(second);
   expect_equal_variables(directory_.file("one"), directory_.file("two"));
+}
+
+TEST_F(BothStages, WhatARunWillNotComeToIsSaid) {
+  const auto words_of = [&](const RunSpec& run) {
+    const ScopedConfiguration configured(flags({"--log_level=warning"}));
+    testing::internal::CaptureStderr();
+    testing::internal::CaptureStdout();
+    run_or_throw(run);
+    return testing::internal::GetCapturedStderr() + testing::internal::GetCapturedStdout();
+  };
+  RunSpec run = spec("short");
+  run.max_epochs = 5;
+  EXPECT_THAT(words_of(run), HasSubstr("stage 2 begins after step 40, and the run ends at step 40"));
+  run.max_epochs = 6;
+  run.snapshots.reset();
+  run.dim_reduce->from_epoch = 0;
+  run.dim_reduce->weight_load_dir = directory_.file("short/snapshots");
+  EXPECT_THAT(words_of(run), AllOf(Not(HasSubstr("begins after")), Not(HasSubstr("no snapshots"))));
+  run.max_epochs = 7;
+  run.snapshots = SnapshotHookOptions{.every_n_steps = 4, .directory = directory_.file("more")};
+  EXPECT_THAT(words_of(run), HasSubstr("no snapshots are written in stage 2"));
+
+  RunSpec early = spec("early");
+  early.hooks.push_back(after_run_hook([](Session& session, const StepResult&) {
+    if (session.global_step() == 3) session.request_stop("planted");
+  }));
+  EXPECT_THAT(words_of(early), HasSubstr("stage 2 has not begun"));
 }
 
 TEST_F(BothStages, StoppedAndGoneOnWithOnOtherPlacements) {

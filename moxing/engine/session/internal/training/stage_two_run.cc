@@ -56,6 +56,10 @@ void StageTwoRun::begin_if_due(int64_t global_step, const RunSettings& settings,
   stage_->begin(workers_of(engine.lanes, engine.team));
   set_stall_limits(settings.stall_warning_s, settings.stall_abort_s);
   step.set_rule(rule_.get());
+  if (job().rank() == 0)
+    log_info(
+        "stage 2 begins: a search in the subspace changes the weights now; the optimizer does not act, nor do "
+        "its learning rate, weight decay and clipping");
 }
 
 void StageTwoRun::add_slots(std::vector<NamedArray>* slots) const {

@@ -81,7 +81,7 @@ void TrainingLoop::step() {
   if (const boost::StageTwo* stage = training_.stage_two->stage(); stage && stage->wants_to_stop())
     session_.request_stop(
         fmt::format("the line search of step {} failed (dim_reduce.on_failed_search: stop); the step changed "
-                    "nothing",
+                    "no trained variable",
                     session_.global_step()));
   seconds_.compute += seconds_between(before, Clock::now());
 

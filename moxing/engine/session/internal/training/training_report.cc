@@ -49,6 +49,25 @@ void mention_threads(const Training& training, const CompiledModel& model) {
                     start.point.path, before, now, before));
 }
 
+// Of a run that has a stage 2.
+void mention_idle_settings_of(const boost::StageTwo& stage, const Training& training) {
+  const RunSettings& settings = training.start.settings;
+  const int64_t last_step = training.data->last_step();
+  if (last_step > 0 && stage.first_step() >= last_step && training.start.restored.global_step < last_step)
+    log_warning(
+        fmt::format("stage 2 begins after step {}, and the run ends at step {}: it does not come to it "
+                    "(dim_reduce.from_epoch; max_epochs, max_number_of_steps)",
+                    stage.first_step(), last_step));
+  if (settings.dim_reduce->from_epoch > 0) return;
+  if (settings.selection.plateau)
+    log_warning(
+        "plateau.metric is set, but it lowers the optimizer's learning rate, which does not act in stage 2");
+  if (settings.snapshots)
+    log_warning(
+        "snapshots are asked for, but no snapshots are written in stage 2, with which this run begins "
+        "(dim_reduce.from_epoch)");
+}
+
 }  // namespace
 
 void mention_idle_settings(const Training& training) {
@@ -60,6 +79,7 @@ void mention_idle_settings(const Training& training) {
     log_warning(
         "eval_every_n_steps, _secs or _epochs is set, but nothing is evaluated: inter_mode is not eval (set "
         "--inter_mode=eval)");
+  if (const boost::StageTwo* stage = training.stage_two->stage()) mention_idle_settings_of(*stage, training);
 }
 
 void describe_training(const Training& training, const CompiledModel& model) {
