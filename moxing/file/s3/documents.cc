@@ -53,6 +53,23 @@ bool goes_on(const pugi::xml_node& root, std::string_view next) {
   return false;
 }
 
+// Nothing checks the bytes of a listing, so that what can be known of it is looked at. Stores count keys, or
+// keys and common prefixes.
+void require_its_names(const pugi::xml_node& root, const Listing& listing) {
+  if (child_of(root, "KeyCount")) {
+    const int64_t count = number_of(root, "KeyCount"), keys = std::ssize(listing.objects),
+                  all = keys + std::ssize(listing.prefixes);
+    if (count != keys && count != all)
+      throw DataError(fmt::format("the store's listing holds {} names and says {}", all, count));
+  }
+  const auto twice = std::ranges::adjacent_find(listing.objects, {}, &ListedObject::key);
+  if (twice != listing.objects.end())
+    throw DataError(fmt::format("the store's listing has '{}' twice", twice->key));
+  const auto prefix = std::ranges::adjacent_find(listing.prefixes);
+  if (prefix != listing.prefixes.end())
+    throw DataError(fmt::format("the store's listing has '{}' twice", *prefix));
+}
+
 // Whether an answer has no more tags than stores write, an element in twelve characters (<Key>a</Key>) and
 // more: each becomes a node of some seventy bytes.
 bool has_few_tags(std::string_view xml) {
@@ -124,6 +141,7 @@ Listing parse_listing(std::string_view xml) {
       listing.prefixes.push_back(name_in(child, "Prefix"));
     }
   }
+  require_its_names(parsed.root, listing);
   if (goes_on(parsed.root, "NextContinuationToken")) {
     listing.next_token = text_of(parsed.root, "NextContinuationToken");
     if (listing.next_token.empty())

@@ -27,7 +27,7 @@ struct Listing {
   std::string next_token;             // empty: this is the last page
 };
 // <ListBucketResult> of ListObjectsV2. DataError also for a page that says it is not the last and not how to
-// go on.
+// go on, that holds another number of names than it says, or one name twice.
 Listing parse_listing(std::string_view xml);
 
 // <InitiateMultipartUploadResult>: the id of the upload.

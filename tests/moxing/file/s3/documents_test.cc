@@ -33,8 +33,25 @@ TEST(DocumentsTest, Listings) {
         "<ListBucketResult><IsTruncated>trud</IsTruncated><NextContinuationToken>t</NextContinuationToken>"
         "</ListBucketResult>",
         "<ListBucketResult><IsTruncated>tru</IsTruncated></ListBucketResult>",
-        "<ListBucketResult><NextContinuationToken>t</NextContinuationToken></ListBucketResult>"})
+        "<ListBucketResult><NextContinuationToken>t</NextContinuationToken></ListBucketResult>",
+        // a flipped bit: <Key>c</Key>
+        "<ListBucketResult><Contents><Key>b</Key><Size>1</Size></Contents>"
+        "<Contents><Key>b</Key><Size>1</Size></Contents></ListBucketResult>",
+        "<ListBucketResult><CommonPrefixes><Prefix>b/</Prefix></CommonPrefixes>"
+        "<CommonPrefixes><Prefix>b/</Prefix></CommonPrefixes></ListBucketResult>",
+        "<ListBucketResult><KeyCount>2</KeyCount><Contents><Key>b</Key><Size>1</Size></Contents>"
+        "</ListBucketResult>"})
     EXPECT_THROW(parse_listing(text), DataError) << text;
+}
+
+TEST(DocumentsTest, TheNumberOfNamesOfAListing) {
+  const std::string names =
+      "<Contents><Key>b</Key><Size>1</Size></Contents><CommonPrefixes><Prefix>c/</Prefix></CommonPrefixes>";
+  for (const char* count : {"", "<KeyCount>1</KeyCount>", "<KeyCount>2</KeyCount>"})
+    EXPECT_NO_THROW(parse_listing("<ListBucketResult>" + names + count + "</ListBucketResult>")) << count;
+  for (const char* count : {"<KeyCount>0</KeyCount>", "<KeyCount>3</KeyCount>", "<KeyCount>x</KeyCount>"})
+    EXPECT_THROW(parse_listing("<ListBucketResult>" + names + count + "</ListBucketResult>"), DataError)
+        << count;
 }
 
 TEST(DocumentsTest, Refusals) {
