@@ -26,7 +26,7 @@ void digest_one(std::string_view text, Md5Digest& digest) {
 
 }  // namespace
 
-Md5Queue::Md5Queue() : most_under_way_(available_cores()) {}
+Md5Queue::Md5Queue(int most_at_once) : most_under_way_(most_at_once > 0 ? most_at_once : available_cores()) {}
 
 std::string Md5Queue::digest(std::string_view text) {
   Waiting mine{.text = text};
@@ -36,7 +36,7 @@ std::string Md5Queue::digest(std::string_view text) {
     std::unique_lock lock(mutex_);
     waiting_.push_back(&mine);
     while (!mine.done) {
-      if (under_way_ >= most_under_way_)
+      if (mine.taken || under_way_ >= most_under_way_)
         changed_.wait(lock);
       else
         digest_some(lock, mine);
@@ -55,6 +55,7 @@ void Md5Queue::digest_some(std::unique_lock<std::mutex>& lock, Waiting& mine) {
     std::copy_n(waiting_.begin(), count, taken.begin());
     waiting_.erase(waiting_.begin(), waiting_.begin() + count);
   }
+  for (size_t i = 0; i < count; ++i) taken[i]->taken = true;
   ++under_way_;
   lock.unlock();
   if (count == 1) {

@@ -14,7 +14,8 @@ namespace mox::file {
 
 class Md5Queue {
  public:
-  Md5Queue();
+  // `most_at_once`: threads that make digests; 0: as many as there are cores.
+  explicit Md5Queue(int most_at_once = 0);
 
   // 16 bytes. Short texts and few of them are left to OpenSSL. Any thread.
   std::string digest(std::string_view text);
@@ -23,7 +24,7 @@ class Md5Queue {
   struct Waiting {
     std::string_view text;
     Md5Digest digest{};
-    bool done = false;
+    bool taken = false, done = false;
   };
 
   void digest_some(std::unique_lock<std::mutex>& lock, Waiting& mine);
