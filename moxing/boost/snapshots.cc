@@ -45,6 +45,12 @@ WeightLayout layout_of(const SafetensorsReader& file) {
   return WeightLayout(std::move(names), shapes);
 }
 
+// Which run has written it; "" if it does not say.
+std::string run_of(const SafetensorsReader& file) {
+  const auto run = file.metadata().find("run");
+  return run == file.metadata().end() ? "" : run->second;
+}
+
 void require_same_files(const std::vector<SafetensorsReader>& files, const std::string& directory,
                         Communicator& ranks) {
   if (ranks.size() == 1) return;
@@ -109,6 +115,13 @@ SnapshotSet::SnapshotSet(const std::string& directory, const WeightLayout& expec
           fmt::format("the snapshot '{}' is of another network{}: {}", file.path(),
                       expected.columns() > 0 ? "" : fmt::format(" than '{}'", files_[0].path()), difference));
   }
+  run_ = run_of(files_[0]);
+  for (const SafetensorsReader& file : files_)
+    if (run_of(file) != run_)
+      throw FailedPrecondition(fmt::format(
+          "'{}' and '{}' are of two runs: what lies between two runs is no direction in which one "
+          "has moved. Give each run's snapshots a directory of their own",
+          files_[0].path(), file.path()));
   // Of this rank; all are read by some rank.
   std::vector<size_t> own;
   for (size_t i = 0; i < files_.size(); ++i)

@@ -57,8 +57,8 @@ class SnapshotSet : public ColumnSource {
   // the ranks, which construct theirs together and must all see the directory. `expected`: the variables of
   // the model; with no columns, those of the first snapshot.
   //
-  // Throws NotFound if there are none; FailedPrecondition for one of another network, and if ranks see
-  // different files; DataError for one that is damaged.
+  // Throws NotFound if there are none; FailedPrecondition for one of another network or of another run than
+  // the first, and if ranks see different files; DataError for one that is damaged.
   SnapshotSet(const std::string& directory, const WeightLayout& expected, Communicator& ranks,
               const Workers& workers);
 
@@ -67,10 +67,13 @@ class SnapshotSet : public ColumnSource {
   void read(int64_t vector, int64_t first_column, std::span<float> out) const override;
   std::string describe(int64_t vector, int64_t column) const override;
   const WeightLayout& layout() const { return layout_; }
+  // The run that has written them (SnapshotWriting); "" if they do not say.
+  const std::string& run() const { return run_; }
 
  private:
   std::vector<SafetensorsReader> files_;
   WeightLayout layout_;
+  std::string run_;
 };
 
 }  // namespace mox::boost

@@ -14,6 +14,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
+#include "runtime/base/new_file.h"
 
 namespace mox::boost {
 
@@ -47,6 +48,8 @@ bool StageTwo::may_read_basis() const {
 void StageTwo::prepare(WeightLayout layout, const Start& start) {
   layout_ = std::move(layout);
   kept_ = start.kept;
+  run_ = start.run;
+  start_path_ = start.path;
   first_step_ = start.global_step;
   if (kept_) {
     try {
@@ -108,7 +111,14 @@ Basis StageTwo::find_basis(const Workers& workers) {
         fmt::format("the checkpoint '{}' went on in the subspace of a basis that is not at '{}' now: set "
                     "dim_reduce.pca_mat_path to where it is",
                     kept_->path, basis_path_));
+  // Unfinished ones of this run, where nobody but it writes, can be large.
+  if (ranks_.rank() == 0 && options_.pca_mat_path.empty()) remove_unfinished(basis_path_);
   const SnapshotSet snapshots(snapshots_path_, layout_, ranks_, workers);
+  if (ranks_.rank() == 0 && !run_.empty() && !snapshots.run().empty() && snapshots.run() != run_)
+    log_warning(fmt::format(
+        "the snapshots in '{}' are not those of the run that has trained '{}': the directions in which one run "
+        "has moved need not be those that another one lacks (dim_reduce.weight_load_dir, checkpoint_path)",
+        snapshots_path_, start_path_));
   PrincipalComponents found = principal_components(snapshots, options_.n_components, ranks_, workers);
   write_basis(basis_path_, found.basis, ranks_);
   explained_ratio_ = found.explained_ratio;

@@ -44,6 +44,10 @@ class StageTwo {
     double steps_per_epoch = 0;  // 0: not known
     bool has_weights = false;    // that were trained: from a checkpoint
     std::optional<Kept> kept;
+    // The run that wrote snapshots up to these weights, as snapshots name it, and the checkpoint that says
+    // so;
+    // "" if none did.
+    std::string run, path;
   };
   // Throws FailedPrecondition if stage 2 would begin with weights that are not trained, or would find too few
   // snapshots when it begins; DataError for a damaged state.
@@ -86,6 +90,7 @@ class StageTwo {
   DType basis_dtype_ = DType::kFloat32;
   WeightLayout layout_;
   int64_t first_step_ = 0;
+  std::string run_, start_path_;
   std::optional<Kept> kept_;
   std::string kept_method_;  // of kept_
   std::optional<DimReduce> method_;

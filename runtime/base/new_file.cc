@@ -10,13 +10,19 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 
 namespace mox {
 namespace {
+
+// Between a name and the digits of the one that a file has until it is whole.
+constexpr std::string_view kWriting = ".writing-";
+constexpr size_t kDigits = 16;
 
 uint64_t unforeseeable_number() {
   uint64_t number = 0;
@@ -28,7 +34,8 @@ uint64_t unforeseeable_number() {
 }  // namespace
 
 NewFile::NewFile(std::string path)
-    : path_(std::move(path)), temporary_(fmt::format("{}.writing-{:016x}", path_, unforeseeable_number())) {
+    : path_(std::move(path)),
+      temporary_(fmt::format("{}{}{:0{}x}", path_, kWriting, unforeseeable_number(), kDigits)) {
   // O_EXCL follows no link and takes nothing that is there already.
   file_ = FileDescriptor(::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (file_.get() < 0) fail("create");
@@ -63,6 +70,19 @@ void NewFile::publish() {
 
 void NewFile::fail(const char* doing) const {
   throw IoError(fmt::format("cannot {} '{}': {}", doing, temporary_, std::strerror(errno)));
+}
+
+void remove_unfinished(const std::string& path) {
+  const std::filesystem::path whole(path), parent = whole.parent_path();
+  const std::string begin = whole.filename().string() + std::string(kWriting);
+  std::error_code error;
+  std::vector<std::filesystem::path> found;
+  for (std::filesystem::directory_iterator entry(parent.empty() ? "." : parent, error), end;
+       !error && entry != end; entry.increment(error))
+    if (const std::string name = entry->path().filename().string();
+        name.starts_with(begin) && name.size() == begin.size() + kDigits)
+      found.push_back(entry->path());
+  for (const auto& file : found) std::filesystem::remove(file, error);
 }
 
 }  // namespace mox

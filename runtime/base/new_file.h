@@ -37,4 +37,8 @@ class NewFile {
   uint64_t end_ = 0;
 };
 
+// Removes what processes that are gone have left of a NewFile of `path`. Only where no other process makes
+// one at the same time. What cannot be removed stays.
+void remove_unfinished(const std::string& path);
+
 }  // namespace mox

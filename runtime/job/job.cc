@@ -37,6 +37,7 @@ struct Job {
   std::unique_ptr<RankWatch> watch;  // with several ranks
   std::atomic<const char*> doing{""};
   std::atomic<double> warn_seconds{30}, abort_seconds{600};
+  std::atomic<const char*> abort_option{"stall_abort_s"};
   int ranks_of_kernel = 1;
   std::atomic<bool> has_stepped{false};
   // Of the thread that drives the communicator: stalls that were reported, and when the ranks that hold the
@@ -159,9 +160,11 @@ void report_stall(const std::string& what, std::span<const int> missing, double 
   }
   if (is_over)
     watch.end_job(text +
-                  " (stall_abort_s), so the job ends; started again, it goes on from its last checkpoint");
+                  fmt::format(" ({}), so the job ends; started again, it goes on from its last checkpoint",
+                              self.abort_option.load()));
   if (speaker(statuses, own) != own) return;
-  log_warning(text + fmt::format(". The job ends after {:.0f} s (stall_abort_s)", self.abort_seconds.load()));
+  log_warning(text + fmt::format(". The job ends after {:.0f} s ({})", self.abort_seconds.load(),
+                                 self.abort_option.load()));
 }
 
 // At the end of the program. A process that ends in another way has its connections closed by the kernel,
@@ -224,9 +227,10 @@ void join_job(LogLevel least_level) {
 
 int ranks_of_kernel() { return the_job().ranks_of_kernel; }
 
-void set_stall_limits(double warn_seconds, double abort_seconds) {
+void set_stall_limits(double warn_seconds, double abort_seconds, const char* option) {
   the_job().warn_seconds = warn_seconds;
   the_job().abort_seconds = abort_seconds;
+  the_job().abort_option = option;
 }
 
 void set_job_step(int64_t step) {

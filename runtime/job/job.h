@@ -34,8 +34,8 @@ Communicator& job();
 int ranks_of_kernel();
 
 // How long the job waits for a rank that does not send what it should: after `warn_seconds` the rank is
-// named, after `abort_seconds` the job ends.
-void set_stall_limits(double warn_seconds, double abort_seconds);
+// named, after `abort_seconds` the job ends. `option`: the one that says so, for messages; a literal.
+void set_stall_limits(double warn_seconds, double abort_seconds, const char* option = "stall_abort_s");
 
 // The step that is under way, for messages.
 void set_job_step(int64_t step);

@@ -95,6 +95,18 @@ TEST(SnapshotsTest, ThoseOfAnotherNetworkAreRefusedWithTheDifference) {
   EXPECT_THAT(refusal(directory.file("none")), HasSubstr("there are no snapshots"));
 }
 
+TEST(SnapshotsTest, ThoseOfTwoRunsAreNotMixed) {
+  const TemporaryDirectory directory;
+  const Array walk = boost::random_walk(3, 3003);
+  for (const int64_t step : {0, 1, 2})
+    write_snapshot(directory.path(), step, boost::weights_of(walk, step), {.run = "one"});
+  Communicator alone;
+  EXPECT_EQ(SnapshotSet(directory.path(), {}, alone, kTwoWorkers).run(), "one");
+  write_snapshot(directory.path(), 3, boost::weights_of(walk, 0), {.run = "another"});
+  EXPECT_THAT(refusal(directory.path()),
+              AllOf(HasSubstr("of two runs"), HasSubstr("snapshot-0"), HasSubstr("snapshot-3")));
+}
+
 TEST(SnapshotsTest, ADamagedOneIsFoundWhicheverByteItIs) {
   const TemporaryDirectory directory;
   boost::write_walk(directory.path(), boost::random_walk(2, 3003));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "runtime/base/error.h"
@@ -10,6 +11,22 @@
 #include "runtime/job/job.h"
 
 namespace mox::internal {
+namespace {
+
+// Which run has written snapshots on the way to a checkpoint; "" if none, and for a state of another form: it
+// is asked for a warning alone.
+std::string snapshots_run_of(const Checkpoint& checkpoint) {
+  const auto hooks = checkpoint.state.find("hooks");
+  if (hooks == checkpoint.state.end()) return "";
+  const auto states = nlohmann::json::parse(hooks->second, nullptr, /*allow_exceptions=*/false);
+  if (!states.is_object() || !states.contains("snapshots") || !states["snapshots"].is_string()) return "";
+  const auto of_hook =
+      nlohmann::json::parse(states["snapshots"].get<std::string>(), nullptr, /*allow_exceptions=*/false);
+  if (!of_hook.is_object() || !of_hook.contains("run") || !of_hook["run"].is_string()) return "";
+  return of_hook["run"].get<std::string>();
+}
+
+}  // namespace
 
 StageTwoRun::StageTwoRun(Start& start, Communicator& ranks) {
   auto& slots = start.point.checkpoint.optimizer_slots;
@@ -31,6 +48,7 @@ StageTwoRun::StageTwoRun(Start& start, Communicator& ranks) {
     throw InvalidArgument(
         "dimension-reduced training needs variable_update: replicated_host, one copy of the variables a "
         "process");
+  snapshots_run_ = snapshots_run_of(start.point.checkpoint);
   stage_ = std::make_unique<boost::StageTwo>(
       *settings.dim_reduce, boost::StageTwo::Place{settings.log_dir, settings.snapshots}, ranks);
 }
@@ -43,7 +61,9 @@ void StageTwoRun::prepare(const CompiledModel& model, Start& start, double steps
                   {.global_step = start.restored.global_step,
                    .steps_per_epoch = steps_per_epoch,
                    .has_weights = start.point.kind != StartingPoint::Kind::kInitial,
-                   .kept = std::exchange(kept_, std::nullopt)});
+                   .kept = std::exchange(kept_, std::nullopt),
+                   .run = snapshots_run_,
+                   .path = start.point.path});
   rule_ = std::make_unique<BoostRule>(*stage_, start.store);
 }
 
@@ -52,7 +72,7 @@ void StageTwoRun::begin_if_due(int64_t global_step, const RunSettings& settings,
   if (!stage_ || !stage_->is_due(global_step)) return;
   const JobActivity activity("computing the basis of stage 2");
   const double timeout = settings.dim_reduce->timeout;
-  set_stall_limits(std::min(settings.stall_warning_s, timeout), timeout);
+  set_stall_limits(std::min(settings.stall_warning_s, timeout), timeout, "dim_reduce.timeout");
   stage_->begin(workers_of(engine.lanes, engine.team));
   set_stall_limits(settings.stall_warning_s, settings.stall_abort_s);
   step.set_rule(rule_.get());

@@ -35,6 +35,7 @@ class StageTwoRun {
   std::unique_ptr<boost::StageTwo> stage_;
   std::unique_ptr<BoostRule> rule_;
   std::optional<boost::StageTwo::Kept> kept_;  // of the checkpoint, until the stage is prepared
+  std::string snapshots_run_;                  // that the checkpoint names
 };
 
 }  // namespace mox::internal
