@@ -95,7 +95,16 @@ class HeaderParser {
     if (stored == "i8" || stored == "u4") return DType::kInt64;
     if (stored == "u1") return DType::kUInt8;
     if (stored == "b1" || stored == "?") return DType::kBool;
-    if (stored.starts_with('O')) fail("this is an array of Python objects: a pickle, which is not read");
+    constexpr const char* kNumbered =
+        "names of classes are numbered by numpy.unique(labels, return_inverse=True), which gives the names "
+        "and, for each label, the number of its own";
+    if (stored.starts_with('O'))
+      fail(fmt::format(
+          "this is an array of Python objects: a pickle, which is not read; save an array of one type of "
+          "numbers; {}",
+          kNumbered));
+    if (stored.starts_with('U') || stored.starts_with('S'))
+      fail(fmt::format("values of type '{}' are text, and numbers are expected; {}", code, kNumbered));
     fail(fmt::format(
         "values of type '{}' have no dtype here; expected f4, f2, i1, i2, i4, i8, u1, u2, u4 or b1 (in "
         "Python: array.astype('float32'), or labels.astype('int64') for the numbers of classes)",

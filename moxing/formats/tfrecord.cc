@@ -154,6 +154,17 @@ std::vector<std::string> match_objects(const std::string& pattern) {
   return internal::choose_shards(pattern, std::move(matched));
 }
 
+// Writers make such files where there are fewer records than shards; mostly a copy was interrupted.
+void warn_of_empty(const std::vector<std::string>& paths, const std::vector<uint64_t>& first_records) {
+  int64_t count = 0;
+  std::string first;
+  for (size_t i = 0; i < paths.size(); ++i)
+    if (first_records[i] == first_records[i + 1] && count++ == 0) first = paths[i];
+  if (count > 0)
+    log_warning(fmt::format("{} of {} files have no records: '{}'{}", count, paths.size(), first,
+                            count > 1 ? ", ..." : ""));
+}
+
 }  // namespace
 
 std::vector<std::string> match_files(const std::string& patterns) {
@@ -238,6 +249,7 @@ std::shared_ptr<const TfRecordFiles> TfRecordFiles::open(const std::vector<std::
     throw DataError(fmt::format("'{}'{} has no records: {} bytes", paths.front(),
                                 paths.size() > 1 ? fmt::format(" with {} more files", paths.size() - 1) : "",
                                 files->bytes_));
+  warn_of_empty(paths, files->first_);
   return files;
 }
 

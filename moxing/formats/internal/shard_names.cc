@@ -17,7 +17,7 @@ namespace {
 
 // Of stem-00001-of-00004.extension; the stem has its directory.
 struct ShardName {
-  std::string stem;
+  std::string path, stem;
   int64_t index = 0, count = 0;
 };
 
@@ -37,7 +37,7 @@ std::optional<ShardName> shard_name(std::string_view path) {
   const auto index = digits_to_number(path.substr(dash + 1, of - dash - 1));
   const auto count = digits_to_number(path.substr(of + 4, end - of - 4));
   if (!index || !count || (end < path.size() && path[end] != '.')) return std::nullopt;
-  return ShardName{std::string(path.substr(0, dash)), *index, *count};
+  return ShardName{std::string(path), std::string(path.substr(0, dash)), *index, *count};
 }
 
 bool is_copy(const std::string& path) {
@@ -77,6 +77,13 @@ void require_all_shards(const std::string& stem, const std::vector<ShardName>& s
                     stem, counts));
   }
   const auto& [count, indices] = *by_count.begin();
+  std::map<int64_t, const std::string*> seen;
+  for (const ShardName& shard : shards)
+    if (const auto [other, is_new] = seen.emplace(shard.index, &shard.path); !is_new)
+      throw DataError(fmt::format(
+          "'{}' and '{}' are both shard {} of '{}-*', whose samples would count twice. Remove the "
+          "one that is not meant, or name the files that are meant one by one",
+          *other->second, shard.path, shard.index, stem));
   if (*indices.rbegin() >= count)
     throw DataError(fmt::format("'{}-{:05}-of-{:05}': a shard's number must be below {}", stem,
                                 *indices.rbegin(), count, count));

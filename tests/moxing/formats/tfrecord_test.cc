@@ -224,9 +224,32 @@ TEST(MatchFiles, TakesTheShardsOfOneConversion) {
   EXPECT_THAT(message_of<DataError>([&] { match_files(pattern); }), testing::HasSubstr("different sets"));
   EXPECT_EQ(match_files(first + "," + second), both);
   std::filesystem::remove(left_over);
+  // Copies under a name that looks like a shard's.
+  for (const char* name : {"train-1-of-2", "train-00001-of-00002.crc"}) {
+    const std::string again = write(name);
+    EXPECT_THAT(message_of<DataError>([&] { match_files(pattern); }),
+                AllOf(HasSubstr(second), HasSubstr(again), HasSubstr("both shard 1")));
+    std::filesystem::remove(again);
+  }
   std::filesystem::remove(first);
   EXPECT_THAT(message_of<DataError>([&] { match_files(pattern); }),
               testing::HasSubstr("train-00000-of-00002"));
+}
+
+TEST(TfRecord, SaysWhichFilesHaveNoRecords) {
+  TemporaryDirectory directory;
+  const std::string full = directory.file("full"), empty = directory.write("empty", "");
+  {
+    TfRecordWriter writer(full);
+    writer.write(as_bytes("one"));
+    writer.close();
+  }
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(TfRecordFiles::open({full, empty}, {.cache_index = false})->size(), 1);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("1 of 2 files have no records: '" + empty));
+  testing::internal::CaptureStderr();
+  TfRecordFiles::open({full}, {.cache_index = false});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
 TEST(TfRecord, SaysThatAFileIsCompressedOrEmpty) {
