@@ -22,8 +22,8 @@ class PredictionsFile {
  public:
   virtual ~PredictionsFile() = default;
 
-  // By the ending of `path`. What is written goes beside it, to PATH.part, until finish(). Throws
-  // InvalidArgument for another ending, IoError where that file cannot be made.
+  // By the ending of `path`. What is written goes to another file beside it until finish(). Throws
+  // InvalidArgument for another ending, and for a place where no file can be made or a directory is.
   static std::unique_ptr<PredictionsFile> open(const std::string& path);
 
   // Throws InvalidArgument for a batch with other values than the first, IoError.

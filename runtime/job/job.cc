@@ -258,4 +258,10 @@ void fail_job(const std::string& message, int status) {
       status);
 }
 
+void stop_job(const std::string& what, int status) {
+  Job& self = the_job();
+  MOX_ASSERT(self.watch != nullptr, "a job of several ranks can be stopped");
+  self.watch->end_job(fmt::format("{} {}", self.watch->name_of(self.communicator->rank()), what), status);
+}
+
 }  // namespace mox::internal

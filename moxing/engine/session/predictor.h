@@ -10,8 +10,8 @@
 //
 // The answers have the same bits as those of run_mode predict with batches of the same sizes, with the same
 // precision, conv_algorithm and conv_error, on a machine of the same instructions and with as many threads.
-// Where kernels cut their sums by the size of a batch, other
-// sizes may change the last bits.
+//
+// Where kernels cut their sums by the size of a batch, other sizes may change the last bits.
 #pragma once
 
 #include <cstddef>

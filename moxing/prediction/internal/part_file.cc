@@ -5,21 +5,29 @@
 #include <span>
 
 #include "runtime/base/error.h"
+#include "runtime/base/file.h"
 
 namespace mox::internal {
 namespace {
 
 constexpr size_t kBufferBytes = 1 << 20;
 
+constexpr const char* kAdvice = "name a file in a directory that is there and that this user may write";
+
 [[noreturn]] void fail(const IoError& error) {
-  throw IoError(fmt::format(
-      "the predictions cannot be written: {}; name a file in a directory that this user may write, "
-      "with room for it",
-      error.what()));
+  throw IoError(
+      fmt::format("the predictions cannot be written: {}; {}, with room for it", error.what(), kAdvice));
 }
 
-NewFile made(const std::string& path) try { return NewFile(path); } catch (const IoError& error) {
-  fail(error);
+NewFile made(const std::string& path) {
+  if (is_there_as_directory(path))
+    throw InvalidArgument(fmt::format("predictions is '{}', which is a directory; {}", path, kAdvice));
+  try {
+    return NewFile(path);
+  } catch (const IoError& error) {
+    throw InvalidArgument(
+        fmt::format("predictions is '{}', which cannot be written: {}; {}", path, error.what(), kAdvice));
+  }
 }
 
 }  // namespace

@@ -101,7 +101,11 @@ TEST_F(PredictionsFileTest, AFileThatIsNotFinishedLeavesNothing) {
 TEST_F(PredictionsFileTest, SaysWhatItCannotWrite) {
   const auto open = [&](const char* name) { return PredictionsFile::open(directory_.file(name)); };
   EXPECT_THAT(message_of<InvalidArgument>([&] { open("p.parquet"); }), HasSubstr(".csv, .jsonl or .npz"));
-  EXPECT_THAT(message_of<IoError>([&] { open("nowhere/p.csv"); }), HasSubstr("nowhere"));
+  EXPECT_THAT(
+      message_of<InvalidArgument>([&] { open("nowhere/p.csv"); }),
+      AllOf(HasSubstr("predictions is '"), HasSubstr("nowhere/p.csv'"), HasSubstr("a directory that")));
+  std::filesystem::create_directory(directory_.file("folder.csv"));
+  EXPECT_THAT(message_of<InvalidArgument>([&] { open("folder.csv"); }), HasSubstr("which is a directory"));
   const auto file = open("p.csv");
   file->add(batch_of(0, {1}, {1}, {}));
   EXPECT_THROW(file->add(batch_of(1, {1, 2}, {1}, {})), InvalidArgument);

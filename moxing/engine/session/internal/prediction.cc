@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "moxing/console/stop_signal.h"
@@ -137,10 +138,10 @@ class Gathering {
   int64_t samples_ = 0;
 };
 
-// What a job of several ranks, which do not learn of a signal at the same batch, ends with at the first.
 std::string of_interrupted_evaluation(const StopSignal& signal, int64_t samples) {
   return fmt::format(
-      "interrupted by {} after {} samples{}: there are no metrics, and results.json is as it was",
+      "interrupted by {} after {} samples{}: there are no metrics, and results.json is as it was; the same "
+      "command evaluates again, from the first sample",
       signal.name(), samples, job().size() > 1 ? " of this rank" : "");
 }
 
@@ -166,7 +167,9 @@ RunResult run_evaluation(const RunSpec& spec, const RunSettings& settings, Conso
     try {
       evaluation = evaluator.evaluate([&] { return signal.received() != 0; }, &session);
     } catch (const EvaluationGivenUp&) {
-      if (job().size() > 1) fail_job(of_interrupted_evaluation(signal, session.samples()), kExitInterrupted);
+      // Ranks do not learn of a signal at the same batch: the first ends the job.
+      if (job().size() > 1)
+        stop_job("was " + of_interrupted_evaluation(signal, session.samples()), kExitInterrupted);
       return session.interrupt();
     }
     session.after_evaluation(evaluation.numbers);
@@ -192,6 +195,8 @@ RunResult run_evaluation(const RunSpec& spec, const RunSettings& settings, Conso
 RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Console& console) {
   // Ended by a signal at once, the process would leave what it has written of the file.
   const StopSignal signal;
+  std::optional<Receiver> receiver;  // first: a file that cannot be made is said before any work
+  if (!settings.print_plan) receiver.emplace(spec, settings);
   Start start = start_pass(settings);
   const Team team(settings.threads);
   const EnteredTeam entered(team);
@@ -212,8 +217,7 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Conso
                               .group_first = job().rank(),
                               .sample_names = true});
   require_agreement(job(), facts_of_data(dataset));
-  Receiver receiver(spec, settings);
-  Gathering gathering(receiver, settings.gather_predictions);
+  Gathering gathering(*receiver, settings.gather_predictions);
   session.run(dataset, [&] {
     bool goes_on = true;
     do {
@@ -232,7 +236,7 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Conso
     } while (goes_on && !gathering.stops());
     share_findings(job(), dataset, take_findings(dataset));
     if (gathering.stops()) return session.interrupt();
-    receiver.finish();
+    receiver->finish();
   });
   if (gathering.stops()) {
     console.print(

@@ -165,6 +165,19 @@ TEST_F(PredictionTest, SomethingMustReceiveThem) {
   EXPECT_THAT(message_of_run<InvalidArgument>(s), HasSubstr("gather_predictions cannot be false"));
 }
 
+TEST_F(PredictionTest, AFileThatCannotBeMadeIsSaidBeforeAnyWork) {
+  auto s = predicting();
+  s.input_fn = [](ModeKeys) -> Dataset { throw DataError("the data were opened first"); };
+  for (const char* place : {"/no/such/p.csv", "/no/such/p.jsonl", "/no/such/p.npz", "/p.xml"}) {
+    s.predictions = log_dir_ + place;
+    EXPECT_THAT(message_of_run<InvalidArgument>(s), HasSubstr(place));
+    EXPECT_FALSE(std::filesystem::exists(log_dir_ + "/no"));
+  }
+  s.predictions = log_dir_ + "/folder.csv";
+  std::filesystem::create_directory(*s.predictions);
+  EXPECT_THAT(message_of_run<InvalidArgument>(s), HasSubstr("which is a directory"));
+}
+
 TEST_F(PredictionTest, AFileThatNothingWritesIsNamed) {
   auto s = predicting();
   s.run_mode = ModeKeys::EVAL;

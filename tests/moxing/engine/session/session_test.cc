@@ -277,7 +277,7 @@ TEST_F(SessionTest, AThreadThatTheSystemRefusesIsNamedWithWhatHelps) {
 TEST_F(SessionTest, AProfileThatCannotBeWrittenIsRefusedBeforeTheFirstStep) {
   const ScopedConfiguration configuration(
       {"--threads=1", "--log_level=error", "--step_profile=" + log_dir_ + "/none/profile.json"});
-  EXPECT_THAT(message_of_run<IoError>(spec()), HasSubstr("step_profile"));
+  EXPECT_THAT(message_of_run<InvalidArgument>(spec()), HasSubstr("step_profile"));
   EXPECT_EQ(latest_checkpoint(log_dir_), std::nullopt);
 }
 

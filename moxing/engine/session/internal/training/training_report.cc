@@ -98,10 +98,10 @@ void describe_training(const Training& training, const CompiledModel& model) {
 void require_place_of_profile(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
   if (::access(parent.empty() ? "." : parent.c_str(), W_OK | X_OK) != 0)
-    throw IoError(
+    throw InvalidArgument(
         fmt::format("step_profile is '{}', which cannot be written: '{}': {}; name a file in a directory "
                     "that this user may write",
-                    path, parent, std::strerror(errno)));
+                    path, parent.empty() ? "." : parent, std::strerror(errno)));
 }
 
 void write_step_profile(const Training& training) {
