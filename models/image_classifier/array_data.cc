@@ -39,12 +39,17 @@ struct LabelledImages {
   mox::Array images, labels;  // labels: int32
 };
 
-mox::Array array_of(const std::map<std::string, mox::Array>& arrays, const std::string& name,
-                    const std::string& path) {
-  const auto found = arrays.find(name);
-  if (found == arrays.end())
-    throw mox::NotFound("'" + path + "' has no array '" + name + "': 'images' and 'labels' are expected");
-  return found->second;
+std::map<std::string, mox::Array> arrays_of(const ArrayFile& file) {
+  const std::string& path = file.path;
+  try {
+    if (file.needs_labels) return mox::data::read_npz(path, {"images", "labels"});
+    return mox::data::read_npz(path, {"images"});
+  } catch (const mox::NotFound& error) {
+    if (!mox::is_there(path)) throw;
+    throw mox::NotFound(std::string(error.what()) +
+                        ". Expected are 'images' [samples, channels, height, width] and 'labels' [samples]: "
+                        "numpy.savez(FILE, images=..., labels=...) gives arrays these names");
+  }
 }
 
 // As int32, whatever integers they are.
@@ -97,8 +102,18 @@ void require_channels(const mox::Array& images, int64_t expected, const std::str
 }
 
 std::string way_out_of(const mox::Array& images) {
+  if (images.shape().rank() == 3)
+    return "; if they are grey, [samples, height, width], save images[:, None], with one channel";
+  if (images.shape().rank() == 2)
+    return "; if a row is an image, save images.reshape(len(images), CHANNELS, HEIGHT, WIDTH)";
   if (images.shape().rank() != 4) return "";
   return ": save images.astype('uint8') where all are in 0 to 255, or (images / LARGEST).astype('float32')";
+}
+
+std::string shape_advice(const mox::Array& labels) {
+  if (labels.shape().rank() != 2) return "";
+  return labels.shape()[1] == 1 ? "; save labels[:, 0]"
+                                : "; where each row marks its class (one-hot), save labels.argmax(axis=1)";
 }
 
 // Floats are taken as they are. Those that nobody has scaled hardly learn: pixels of 8 bits are refused, for
@@ -130,18 +145,21 @@ void check_range(const mox::Array& images, const std::string& path) {
 
 LabelledImages read_npz(const ArrayFile& file) {
   const std::string& path = file.path;
-  const auto arrays = mox::data::read_npz(path, {"images", "labels"});
-  const mox::Array images = array_of(arrays, "images", path), labels = array_of(arrays, "labels", path);
+  const auto arrays = arrays_of(file);
+  const mox::Array images = arrays.at("images");
   if (images.shape().rank() != 4 ||
       (images.dtype() != mox::DType::kUInt8 && images.dtype() != mox::DType::kFloat32))
     throw mox::DataError("'" + path +
                          "': images must be uint8 or float32 [samples, channels, height, width], they are " +
                          stored_type(path, "images") + way_out_of(images));
   require_channels(images, file.csv_image[0], path);
+  if (images.dtype() == mox::DType::kFloat32) check_range(images, path);
+  if (!file.needs_labels) return {images, mox::Array(mox::DType::kInt32, mox::Shape{images.shape()[0]})};
+  const mox::Array labels = arrays.at("labels");
   if (labels.shape() != mox::Shape{images.shape()[0]})
     throw mox::DataError("'" + path + "': labels must be [" + std::to_string(images.shape()[0]) +
-                         "], one for each image, they are " + stored_type(path, "labels"));
-  if (images.dtype() == mox::DType::kFloat32) check_range(images, path);
+                         "], the number of a class for each image, they are " + stored_type(path, "labels") +
+                         shape_advice(labels));
   return {images, labels_of(labels, file)};
 }
 

@@ -17,6 +17,7 @@ struct ArrayFile {
   mox::data::CsvOptions csv = {};
   float csv_maximum = 255;   // the value of a pixel that becomes 1
   int64_t label_offset = 0;  // subtracted from the labels
+  bool needs_labels = true;  // false: those of .npz are not read, and are 0
 };
 
 // One more than the largest label. Classes without a sample are a warning. Throws as mox::data::read_npz and

@@ -262,9 +262,12 @@ void ClassifierData::find_classes() {
   const bool trains = mox::flag("run_mode") == "train";
   const std::vector<std::string> trained =
       trains || looks_at_images() ? std::vector<std::string>{} : label_names_of_run();
-  if (!trained.empty() && format_ == "image_folder") {
+  // Classes of arrays have numbers: the run's list is theirs unless it has names.
+  const bool are_numbers = is_array_file(format_) && mox::get_flag<int64_t>("data.num_classes") == 0 &&
+                           trained == numbers(std::ssize(trained));
+  if (!trained.empty() && (format_ == "image_folder" || has_many_labels() || are_numbers)) {
     label_names_ = trained;
-    num_classes_ = label_names_.size();
+    num_classes_ = std::ssize(label_names_);
     return;
   }
   find_classes_of_data();
@@ -318,7 +321,8 @@ ArrayFile ClassifierData::array_file(const std::string& split) const {
           .csv_image = mox::Shape{mox::get_model_meta(network_).channels, image_size_, image_size_},
           .csv = csv_options(),
           .csv_maximum = static_cast<float>(maximum),
-          .label_offset = label_offset()};
+          .label_offset = label_offset(),
+          .needs_labels = mox::flag("run_mode") != "predict"};
 }
 
 mox::data::ImageOptions ClassifierData::image_options(mox::ModeKeys mode) const {
@@ -394,13 +398,8 @@ mox::Dataset ClassifierData::samples(mox::ModeKeys mode) const {
   if (!has_many_labels())
     return mox::data::ImageClassificationRaw(folder_of(directory_, split, flag), label_names_)
         .dataset(options);
-  const auto same_classes = [&](const auto& folder) {
-    if (folder.label_names() != label_names_)
-      throw mox::DataError("'" + inside(directory_, split) + "' has other classes than '" +
-                           inside(directory_, train_split_) + "': its labels would mean something else");
-    return folder.dataset(options);
-  };
-  return same_classes(mox::data::MultilabelClassificationRaw(folder_of(directory_, split, flag)));
+  return mox::data::MultilabelClassificationRaw(folder_of(directory_, split, flag), label_names_)
+      .dataset(options);
 }
 
 mox::Dataset ClassifierData::dataset(mox::ModeKeys mode) const {

@@ -86,7 +86,8 @@ mox::NetworkOutput output_of(const std::string& network, const mox::NetworkOptio
     if (std::min(height, width) >= usual) throw;
     throw mox::InvalidArgument(std::string(error.what()) + ". The images are " + std::to_string(height) +
                                " x " + std::to_string(width) + " pixels, " + network + " is made for " +
-                               std::to_string(usual) + ". Use larger images (model.image_size)");
+                               std::to_string(usual) +
+                               ". If they are too small for it, use larger ones (model.image_size)");
   }
 }
 

@@ -50,6 +50,24 @@ std::vector<std::string> only_in(const std::vector<std::string>& some,
   return result;
 }
 
+std::string classes_text(const std::vector<std::string>& of_run) {
+  return fmt::format("{} classes: {}", of_run.size(), some_of(of_run));
+}
+
+void require_known(const std::string& directory, const std::vector<std::string>& given,
+                   const std::vector<std::string>& of_run) {
+  const auto unknown = only_in(given, of_run);
+  if (!unknown.empty())
+    throw DataError(fmt::format("'{}' has classes that the run does not have: {}; its {} classes are {}",
+                                directory, some_of(unknown), of_run.size(), some_of(of_run)));
+}
+
+void warn_of_lacking(const std::string& directory, const std::vector<std::string>& lacking, size_t classes) {
+  if (!lacking.empty())
+    log_warning(fmt::format("'{}' has no images of {} of the {} classes: {}", directory, lacking.size(),
+                            classes, some_of(lacking)));
+}
+
 // Images that are files of one directory.
 class FilesOfImages : public EncodedImages {
  public:
@@ -214,10 +232,7 @@ ImageClassificationRaw::ImageClassificationRaw(std::string directory, std::vecto
   if (std::find(root.others.begin(), root.others.end(), kLabelsFile) != root.others.end())
     for (const std::string& name : read_label_names(inside(directory_, kLabelsFile)))
       if (!std::binary_search(root.directories.begin(), root.directories.end(), name)) given.push_back(name);
-  const auto unknown = only_in(given, label_names_);
-  if (!unknown.empty())
-    throw DataError(fmt::format("'{}' has classes that the run does not have: {}; its {} classes are {}",
-                                directory_, some_of(unknown), label_names_.size(), some_of(label_names_)));
+  require_known(directory_, given, label_names_);
   warn_of_stray_images(directory_, root.images);
   list_classes(others_of(root), true);
 }
@@ -245,9 +260,7 @@ void ImageClassificationRaw::list_classes(std::vector<std::string> others, bool 
       for (const std::string& other : *names) others.push_back(inside(within, other));
   }
   if (files_.empty()) throw DataError(fmt::format("'{}' has no images of any class of the run", directory_));
-  if (!lacking.empty())
-    log_warning(fmt::format("'{}' has no images of {} of the {} classes: {}", directory_, lacking.size(),
-                            label_names_.size(), some_of(lacking)));
+  warn_of_lacking(directory_, lacking, label_names_.size());
   warn_of(directory_, others);
 }
 
@@ -266,6 +279,16 @@ Dataset ImageClassificationRaw::dataset(const ImageOptions& options, SourceLocat
 
 MultilabelClassificationRaw::MultilabelClassificationRaw(std::string directory)
     : directory_(std::move(directory)) {
+  list_images(false);
+}
+
+MultilabelClassificationRaw::MultilabelClassificationRaw(std::string directory,
+                                                         std::vector<std::string> label_names)
+    : directory_(std::move(directory)), label_names_(std::move(label_names)) {
+  list_images(true);
+}
+
+void MultilabelClassificationRaw::list_images(bool are_known) {
   const std::string images = inside(directory_, "images"), labels = inside(directory_, "labels");
   const internal::Listing image_listing = list_directory(images);
   const internal::Listing label_listing = list_directory(labels);
@@ -289,7 +312,9 @@ MultilabelClassificationRaw::MultilabelClassificationRaw(std::string directory)
   for (int64_t i = 0; i < label_files.size(); ++i) names.push_back(lines_of(label_files, i));
   const std::string list = inside(directory_, kLabelsFile);
   const bool listed = file::exists(list);
-  if (listed) {
+  if (are_known) {
+    require_known(directory_, listed ? read_label_names(list) : std::vector<std::string>{}, label_names_);
+  } else if (listed) {
     label_names_ = read_label_names(list);
   } else {
     for (const auto& lines : names)
@@ -299,6 +324,7 @@ MultilabelClassificationRaw::MultilabelClassificationRaw(std::string directory)
     label_names_.erase(std::unique(label_names_.begin(), label_names_.end()), label_names_.end());
     if (label_names_.empty()) throw DataError(fmt::format("no file in '{}' holds a label", labels));
   }
+  std::vector<bool> occurs(label_names_.size());
   std::unordered_map<std::string_view, int32_t> numbers;
   for (size_t i = 0; i < label_names_.size(); ++i) numbers.emplace(label_names_[i], static_cast<int32_t>(i));
   for (size_t i = 0; i < names.size(); ++i) {
@@ -307,13 +333,19 @@ MultilabelClassificationRaw::MultilabelClassificationRaw(std::string directory)
       if (names[i][line].empty()) continue;
       const auto found = numbers.find(names[i][line]);
       if (found == numbers.end())
-        throw DataError(fmt::format("'{}', line {}: the label '{}' is not in '{}'",
-                                    inside(labels, expected[i]), line + 1, names[i][line], list));
+        throw DataError(fmt::format(
+            "'{}', line {}: the label '{}' is not {}", inside(labels, expected[i]), line + 1, names[i][line],
+            are_known ? "one of the run's " + classes_text(label_names_) : "in '" + list + "'"));
+      occurs[found->second] = true;
       present.push_back(found->second);
     }
     paths_.push_back(inside("images", image_listing.images[i]));
     labels_.push_back(std::move(present));
   }
+  std::vector<std::string> lacking;
+  for (size_t i = 0; i < occurs.size(); ++i)
+    if (!occurs[i]) lacking.push_back(label_names_[i]);
+  if (are_known) warn_of_lacking(directory_, lacking, label_names_.size());
 }
 
 Dataset MultilabelClassificationRaw::dataset(const ImageOptions& options, SourceLocation where) const {

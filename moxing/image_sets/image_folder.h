@@ -65,6 +65,10 @@ class MultilabelClassificationRaw {
   // and a label (file and line) that labels.txt does not have.
   explicit MultilabelClassificationRaw(std::string directory);
 
+  // The folder of a run whose classes are known, as of ImageClassificationRaw: classes that no image here has
+  // are allowed, with a warning; DataError for a label that the list does not have.
+  MultilabelClassificationRaw(std::string directory, std::vector<std::string> label_names);
+
   // Elements {image, labels}: options.dtype[channels, height, width] and float32[classes], 1 for the labels
   // that the image has and 0 for the others.
   Dataset dataset(const ImageOptions& options, SourceLocation where = SourceLocation::current()) const;
@@ -73,6 +77,8 @@ class MultilabelClassificationRaw {
   int64_t size() const { return paths_.size(); }
 
  private:
+  void list_images(bool are_known);
+
   std::string directory_;
   std::vector<std::string> label_names_;
   std::vector<std::string> paths_;            // from the directory

@@ -182,6 +182,16 @@ TEST_F(ImageClassifier, TrainsOnManyLabels) {
   expect_success(result);
   EXPECT_THAT(result.out, testing::AnyOf(HasSubstr("test accuracy: 0.9"), HasSubstr("test accuracy: 1")));
   EXPECT_EQ(read_file(log_dir_ + "/labels.txt"), "0: dark\n1: red\n");
+  // The run knows the classes: of other data only the part that is evaluated is needed, and may lack some.
+  for (int i = 0; i < 24; ++i) {
+    const std::string name = std::to_string(i) + ".jpg";
+    write("other/validation/images/" + name, read_file(folder_ + "/validation/images/" + name));
+    write("other/validation/labels/" + name + ".txt", i % 3 == 0 ? "red\n" : "");
+  }
+  const ProcessResult other = run_process(
+      job({"--data.format=multilabel_folder", "--run_mode=eval", "--data_url=" + folder_ + "/other"}));
+  expect_success(other);
+  EXPECT_THAT(other.err, HasSubstr("no images of 1 of the 2 classes: dark"));
   expect_error(run_process(job({"--data.format=multilabel_folder", "--class_weights=red=2"})),
                {"class_weights", "has no class of its own"}, 2);
   expect_error(run_process(job({"--data.format=multilabel_folder", "--augmentation.mix_up=0.2"})), {"mix_up"},

@@ -18,8 +18,9 @@ class ImageData : public ImageClassifierTest {
   // SPLIT.npz of 24 images: type and values of the images, in Python, by sample i, pixel j and class k; their
   // labels by class.
   void write_npz(const std::string& type, const std::string& pixel, const std::string& labels,
-                 const std::string& label_type = "<i8", const std::string& splits = "train,test") const {
-    write("make.py", R"(
+                 const std::string& label_type = "<i8", const std::string& splits = "train,test",
+                 const std::pair<std::string, std::string>& change = {}) const {
+    std::string script = R"(
 import sys, zipfile, struct
 folder, code, pixel, labels, label_code, splits = sys.argv[1:]
 labels = eval(labels)
@@ -35,7 +36,9 @@ for split in splits.split(','):
         pixels = [value(i, j, i % len(labels)) for i in range(24) for j in range(3 * 32 * 32)]
         archive.writestr('images.npy', npy(code, (24, 3, 32, 32), packed(code, pixels)))
         archive.writestr('labels.npy', npy(label_code, (24,), packed(label_code, [labels[i % len(labels)] for i in range(24)])))
-)");
+)";
+    if (!change.first.empty()) script.replace(script.find(change.first), change.first.size(), change.second);
+    write("make.py", script);
     expect_success(run_process(
         {"/usr/bin/env", "python3", folder_ + "/make.py", folder_, type, pixel, labels, label_type, splits}));
   }
@@ -141,6 +144,51 @@ TEST_F(ImageData, TypesAreNamedAsTheyAreStored) {
   expect_error(run_npz(), {"labels.npy", "labels.astype('int64')"});
 }
 
+// With the line that mends it.
+TEST_F(ImageData, ArraysOfOtherShapesAndNamesAreSaid) {
+  const struct {
+    std::string from, to, says;
+  } odd[] = {
+      {"(24, 3, 32, 32)", "(24, 32, 96)",
+       "uint8[24, 32, 96]; if they are grey, [samples, height, width], save images[:, None]"},
+      {"(24, 3, 32, 32)", "(24, 3072)", "images.reshape(len(images), CHANNELS, HEIGHT, WIDTH)"},
+      {"'images.npy'", "'x_train.npy'", "it has x_train, labels. Expected are 'images' [samples, channels,"},
+      {"'labels.npy'", "'y.npy'", "numpy.savez(FILE, images=..., labels=...)"},
+      {"label_code, (24,)", "label_code, (24, 1)", "int64[24, 1]; save labels[:, 0]"},
+      {"label_code, (24,)", "'<i4', (24, 2)", "save labels.argmax(axis=1)"},
+      {"label_code, (24,)", "'<U2', (24,)",
+       "are text, and numbers are expected; names of classes are numbered by numpy.unique("},
+      {"label_code, (24,)", "'|S8', (24,)", "numpy.unique("},
+      {"label_code, (24,)", "'|O', (24,)",
+       "a pickle, which is not read; save an array of one type of numbers"}};
+  for (const auto& [from, to, says] : odd) {
+    SCOPED_TRACE(to);
+    write_npz("|u1", bytes_, "[0, 1]", "<i8", "train,test", {from, to});
+    expect_error(run_npz(), {says}, from.ends_with(".npy'") ? 2 : 1);
+  }
+}
+
+// The run knows the classes, as of folders: other data need no part that is trained on, nor all classes.
+TEST_F(ImageData, EvaluatesArraysThatLackAClass) {
+  write_npz("|u1", bytes_, "[0, 1, 2]");
+  expect_success(run_npz());
+  const auto evaluate = [&](const Words& flags = {}) {
+    return run_process(job(Words{"--data.format=npz", "--run_mode=eval"} + flags));
+  };
+  fs::remove(folder_ + "/train.npz");
+  expect_success(evaluate());
+  write_npz("|u1", bytes_, "[0, 1]", "<i8", "test");
+  expect_success(evaluate());
+  expect_error(evaluate({"--data.num_classes=2"}), {"trained with 3 classes", "has 2"});
+  write_npz("|u1", bytes_, "[0, 3]", "<i8", "test");
+  expect_error(evaluate(), {"test.npz': label 3 is out of range: expected 0 to 2"});
+  write_npz("|u1", bytes_, "[0]", "<i8", "test", {"'labels.npy'", "'other.npy'"});
+  expect_error(evaluate(), {"has no array 'labels'"}, 2);
+  const ProcessResult predicted = run_process(job({"--data.format=npz", "--run_mode=predict"}));
+  expect_success(predicted);
+  EXPECT_THAT(predicted.out, HasSubstr("sample 23: "));
+}
+
 TEST_F(ImageData, EvaluationOnTheTrainingDataIsSaid) {
   write_images();
   EXPECT_THAT(run_process(job({"--max_epochs=1"})).err, Not(HasSubstr("how well")));
@@ -221,7 +269,7 @@ TEST_F(ImageData, OptionsThatWouldDoNothingAreRefused) {
                  {"--data.cache_gigabytes=-1", "0 to 1e9, it is -1"},
                  {"--data.cache_gigabytes=1e300", "0 to 1e9, it is 1e+300"},
                  {"--data.train_split=", "data.train_split is empty: expected the name of the part"},
-                 {"--model.image_size=1", "are 1 x 1 pixels, cifarnet is made for 32. Use larger images"},
+                 {"--model.image_size=1", "are 1 x 1 pixels, cifarnet is made for 32. If they are too small"},
                  {"--augmentation.mix_up=-1", "alpha must be in (0, 1]"},
                  {"--augmentation.cut_out=32", "images are 32 pixels wide"},
                  {"--augmentation.recipe=resnt_v1_50", "resnet_v1_50"}};

@@ -7,6 +7,7 @@
 #include "moxing/image_sets/image_folder.h"
 #include "moxing/image_sets/image_records.h"
 #include "runtime/base/error.h"
+#include "runtime/data/pipeline.h"
 #include "tests/moxing/image/images.h"
 #include "tests/support/temporary_directory.h"
 
@@ -32,6 +33,35 @@ TEST(KnownClasses, ALackingClassDoesNotShiftTheOthers) {
   directory.write("v/zebra/1.jpg", "");
   EXPECT_THAT(message_of<DataError>([&] { ImageClassificationRaw(directory.file("v"), kNames); }),
               AllOf(HasSubstr("zebra"), HasSubstr("ant, bee, cat")));
+}
+
+TEST(KnownClasses, LabelsThatNoImageHasDoNotShiftTheOthers) {
+  TemporaryDirectory directory;
+  directory.write("v/images/1.jpg", small_jpeg());
+  directory.write("v/labels/1.jpg.txt", "cat\n");
+  const auto labels = [&] {
+    const MultilabelClassificationRaw folder(directory.file("v"), kNames);
+    EXPECT_EQ(folder.label_names(), kNames);
+    ImageOptions options;
+    options.augmentation.height = options.augmentation.width = 8;
+    Pipeline pipeline(folder.dataset(options).batch(1), {});
+    Batch batch;
+    EXPECT_TRUE(pipeline.next(&batch));
+    const auto values = std::as_const(batch.components[1]).values<float>();
+    return std::vector<float>(values.begin(), values.end());
+  };
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(labels(), (std::vector<float>{0, 0, 1}));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("no images of 2 of the 3 classes: ant, bee"));
+  directory.write("v/labels.txt", "0: cat\n1: ant\n");  // another order
+  EXPECT_EQ(labels(), (std::vector<float>{0, 0, 1}));
+  directory.write("v/labels.txt", "0: cat\n1: dog\n");
+  EXPECT_THAT(message_of<DataError>([&] { labels(); }),
+              AllOf(HasSubstr("classes that the run does not have: dog"), HasSubstr("ant, bee, cat")));
+  std::filesystem::remove(directory.file("v/labels.txt"));
+  directory.write("v/labels/1.jpg.txt", "cat\ndog\n");
+  EXPECT_THAT(message_of<DataError>([&] { labels(); }),
+              AllOf(HasSubstr("1.jpg.txt', line 2: the label 'dog'"), HasSubstr("ant, bee, cat")));
 }
 
 TEST(KnownClasses, ASecondConversionIsNumberedByTheFirst) {
