@@ -120,6 +120,13 @@ class MultilabelImages : public FilesOfImages {
                    size_t classes)
       : FilesOfImages(std::move(files)), labels_(std::move(labels)), classes_(classes) {}
   TensorType label_type() const override { return {DType::kFloat32, Shape{static_cast<int64_t>(classes_)}}; }
+  std::vector<int64_t> class_sizes() const override {
+    std::vector<int64_t> sizes(classes_);
+    for (const auto& present : labels_)
+      for (const int32_t label : present) ++sizes[label];
+    return sizes;
+  }
+  std::span<const int32_t> classes_of(int64_t index) const override { return labels_[index]; }
   std::span<const std::byte> load(int64_t index, LoadBuffer* buffer, std::byte* label) const override {
     auto* values = reinterpret_cast<float*>(label);
     std::fill_n(values, classes_, 0.0f);
@@ -324,7 +331,8 @@ void MultilabelClassificationRaw::list_images(bool are_known) {
     label_names_.erase(std::unique(label_names_.begin(), label_names_.end()), label_names_.end());
     if (label_names_.empty()) throw DataError(fmt::format("no file in '{}' holds a label", labels));
   }
-  std::vector<bool> occurs(label_names_.size());
+  constexpr size_t kNone = SIZE_MAX;
+  std::vector<size_t> last_image(label_names_.size(), kNone);  // that has the label
   std::unordered_map<std::string_view, int32_t> numbers;
   for (size_t i = 0; i < label_names_.size(); ++i) numbers.emplace(label_names_[i], static_cast<int32_t>(i));
   for (size_t i = 0; i < names.size(); ++i) {
@@ -336,15 +344,16 @@ void MultilabelClassificationRaw::list_images(bool are_known) {
         throw DataError(fmt::format(
             "'{}', line {}: the label '{}' is not {}", inside(labels, expected[i]), line + 1, names[i][line],
             are_known ? "one of the run's " + classes_text(label_names_) : "in '" + list + "'"));
-      occurs[found->second] = true;
-      present.push_back(found->second);
+      size_t& last = last_image[found->second];
+      if (last != i) present.push_back(found->second);
+      last = i;
     }
     paths_.push_back(inside("images", image_listing.images[i]));
     labels_.push_back(std::move(present));
   }
   std::vector<std::string> lacking;
-  for (size_t i = 0; i < occurs.size(); ++i)
-    if (!occurs[i]) lacking.push_back(label_names_[i]);
+  for (size_t i = 0; i < last_image.size(); ++i)
+    if (last_image[i] == kNone) lacking.push_back(label_names_[i]);
   if (are_known) warn_of_lacking(directory_, lacking, label_names_.size());
 }
 

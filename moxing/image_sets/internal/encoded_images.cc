@@ -36,9 +36,10 @@ class AugmentedImages : public RandomAccessSource {
     const auto& recipe = options_.augmentation;
     signature_ = {{options_.dtype, Shape{recipe.channels, recipe.height, recipe.width}}};
     if (images_->has_labels()) signature_.push_back(images_->label_type());
-    const bool one_class_each = images_->has_labels() && signature_[1] == TensorType{DType::kInt32, Shape{}};
-    if (options_.on_bad_sample == OnBadSample::kSkip && one_class_each)
-      skipped_ = std::make_unique<SkippedShare>(size(), images_->class_sizes(), options_.max_bad_share);
+    one_class_each_ = images_->has_labels() && signature_[1] == TensorType{DType::kInt32, Shape{}};
+    std::vector<int64_t> sizes = images_->class_sizes();
+    if (options_.on_bad_sample == OnBadSample::kSkip && (one_class_each_ || !sizes.empty()))
+      skipped_ = std::make_unique<SkippedShare>(size(), std::move(sizes), options_.max_bad_share);
     if (options_.cache == ImageCache::kMemory)
       kept_ = kept_in_memory(size(), options_.cache_bytes);
     else if (options_.cache == ImageCache::kDirectory)
@@ -75,7 +76,7 @@ class AugmentedImages : public RandomAccessSource {
       try {
         std::span<std::byte> label;
         if (signature_.size() > 1) label = {components[1], signature_[1].bytes()};
-        if (skipped_) set_class(components[1], kUnknownClass);
+        if (skipped_ && one_class_each_) set_class(components[1], kUnknownClass);
         if (options_.dtype == DType::kBFloat16)
           make(at, context, *worker, reinterpret_cast<BFloat16*>(components[0]), label);
         else
@@ -96,15 +97,15 @@ class AugmentedImages : public RandomAccessSource {
         reason = error.what();
       }
       if (is_read) {
-        if (!skipped_) return;
+        if (!skipped_ || !one_class_each_) return;
         const int32_t number = class_in(components[1]);
         if (skipped_->add_good(at, number)) findings_.add_good(at, number);
         return;
       }
-      const int32_t number = skipped_ ? class_in(components[1]) : kUnknownClass;
+      const int32_t number = skipped_ && one_class_each_ ? class_in(components[1]) : kUnknownClass;
       findings_.add_bad(at, number, reason);
       options_.bad_samples->add(at, reason, options_.max_bad_samples);
-      if (skipped_) skipped_->add_bad(at, number, reason);
+      count_skipped(at, number, reason);
       at = (at + 1) % size();
       if (attempt >= size()) throw DataError("no sample of the data set can be read; the first: " + reason);
     }
@@ -119,7 +120,7 @@ class AugmentedImages : public RandomAccessSource {
       }
       findings_.note_bad_elsewhere(finding.index);
       options_.bad_samples->add_of_another_rank(finding.index, finding.reason, options_.max_bad_samples);
-      if (skipped_) skipped_->add_bad(finding.index, finding.number, finding.reason);
+      count_skipped(finding.index, finding.number, finding.reason);
     }
   }
 
@@ -134,6 +135,11 @@ class AugmentedImages : public RandomAccessSource {
     KeptImage scratch;           // an image that is made to be kept
     std::vector<uint8_t> found;  // memory for one that was
   };
+
+  void count_skipped(int64_t index, int32_t number, const std::string& reason) const {
+    if (!skipped_) return;
+    skipped_->add_bad(index, one_class_each_ ? std::span(&number, 1) : images_->classes_of(index), reason);
+  }
 
   template <typename Value>
   void make(int64_t index, const SampleContext& context, Worker& worker, Value* image,
@@ -260,7 +266,8 @@ class AugmentedImages : public RandomAccessSource {
   ImageOptions options_;
   std::vector<TensorType> signature_;
   std::unique_ptr<KeptImages> kept_;
-  std::unique_ptr<SkippedShare> skipped_;  // kSkip, one class each
+  bool one_class_each_ = false;
+  std::unique_ptr<SkippedShare> skipped_;  // kSkip, of images with classes
   mutable SampleFindings findings_;        // for the other ranks
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Worker>> free_;

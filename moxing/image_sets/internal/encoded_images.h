@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -31,6 +32,9 @@ class EncodedImages {
   virtual TensorType label_type() const = 0;
   // How many images the classes 0, 1, ... have, where that is known without reading them; else empty.
   virtual std::vector<int64_t> class_sizes() const { return {}; }
+  // The classes of an image that may have any number of them; of one that has one, which `load` says,
+  // nothing.
+  virtual std::span<const int32_t> classes_of(int64_t /*index*/) const { return {}; }
   // The image's bytes; writes the label to `label`, as soon as it is known. Throws DataError, NotFound or
   // IoError, naming the sample.
   virtual std::span<const std::byte> load(int64_t index, LoadBuffer* buffer, std::byte* label) const = 0;

@@ -20,14 +20,16 @@ bool SkippedShare::add_good(int64_t index, int64_t number) {
   return true;
 }
 
-void SkippedShare::add_bad(int64_t index, int64_t number, const std::string& reason) {
+void SkippedShare::add_bad(int64_t index, std::span<const int32_t> numbers, const std::string& reason) {
   const std::lock_guard lock(mutex_);
   const bool is_news = is_new(index);
-  if (number >= 0) {
+  for (const int32_t number : numbers) {
+    if (number < 0) continue;
     Count& count = counts_[number];
     if (is_news && count.bad++ == 0) count.first_reason = reason;
-    judge(number);
   }
+  for (const int32_t number : numbers)
+    if (number >= 0) judge(number);
   if (sizes_.empty() && number_met_ == samples_) judge_all();
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,10 +25,10 @@ class SkippedShare {
   // Sample `index`, of class `number`, was read. Throws DataError as `add_bad` does. Whether this is news: it
   // counts, and was not met before.
   bool add_good(int64_t index, int64_t number);
-  // It cannot be read; `number` is negative where the class is not known. Throws DataError when more than the
-  // limit of a class are bad, then for each that is met again, too: the first error may be that of a batch
-  // which was read ahead and is never asked for.
-  void add_bad(int64_t index, int64_t number, const std::string& reason);
+  // It cannot be read; of its classes a number is negative where it is not known. Throws DataError when more
+  // than the limit of a class are bad, then for each that is met again, too: the first error may be that of a
+  // batch which was read ahead and is never asked for.
+  void add_bad(int64_t index, std::span<const int32_t> numbers, const std::string& reason);
 
  private:
   struct Count {

@@ -58,6 +58,24 @@ TEST(SkippedShare, OfAClassOfAFolder) {
   EXPECT_THROW(folder_of(directory, 0, 0, skipping(1.5)), InvalidArgument);
 }
 
+// Images may have several labels: a rare one must not vanish with its few images.
+TEST(SkippedShare, OfALabelOfImagesWithMany) {
+  const TemporaryDirectory directory;
+  const auto folder = [&](int bad_rare) {
+    for (int i = 0; i < 12; ++i) {
+      const std::string name = std::to_string(i) + ".jpg";
+      directory.write("set/images/" + name, i < bad_rare ? "no image" : small_jpeg(static_cast<uint64_t>(i)));
+      directory.write("set/labels/" + name + ".txt",
+                      std::string(i < 11 ? "common\n" : "") + (i < 2 ? "rare\nrare\n" : ""));
+    }
+    return MultilabelClassificationRaw(directory.file("set")).dataset(skipping());
+  };
+  EXPECT_EQ(samples_of(folder(0).repeat(2)), 24);
+  EXPECT_EQ(samples_of(folder(1).repeat(2)), 24);  // half of them
+  EXPECT_THAT(message_of<DataError>([&] { samples_of(folder(2)); }),
+              AllOf(HasSubstr("2 of the 2 images of class 1"), HasSubstr("images/")));
+}
+
 // The first error may go with a batch that was read ahead and that nobody asks for.
 TEST(SkippedShare, IsAnErrorForEverySampleThatIsMetAgain) {
   const TemporaryDirectory directory;
