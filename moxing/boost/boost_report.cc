@@ -103,14 +103,12 @@ class BoostReportHook : public Hook {
       }
     }
     const DimReduce::Counts& counts = stage_.method().counts();
-    text +=
-        fmt::format("\nthe search failed in {} of {} steps; {} trials; accepted step lengths:", counts.failed,
-                    counts.steps, counts.trials);
-    double length = 1;
-    for (const int64_t accepted : counts.accepted) {
-      text += fmt::format(" {:.4g} ({}x)", length, accepted);
-      length *= stage_.rho();
-    }
+    text += fmt::format("\nthe search failed in {} of {} steps; {} trials; accepted {}:", counts.failed,
+                        counts.steps, counts.trials,
+                        stage_.rho() ? "step lengths" : "trials (dim_reduce.rho has changed)");
+    for (size_t m = 0; m < counts.accepted.size(); ++m)
+      text += fmt::format(" {:.4g} ({}x)", stage_.rho() ? std::pow(*stage_.rho(), m) : m + 1.0,
+                          counts.accepted[m]);
     session.console().print(text);
   }
 

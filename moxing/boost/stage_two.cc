@@ -27,6 +27,7 @@ StageTwo::StageTwo(const DimReduceOptions& options, Place place, Communicator& r
                      .max_search = options.max_search,
                      .on_failed_search = failed_search_from_string(options.on_failed_search)};
   require_options(search_options_);
+  rho_ = options.rho;
   basis_dtype_ = options.basis_dtype == "bfloat16" ? DType::kBFloat16 : DType::kFloat32;
   basis_path_ = options.pca_mat_path;
   if (basis_path_.empty() && !place_.log_dir.empty()) basis_path_ = place_.log_dir + "/pca_mat.npy";
@@ -58,6 +59,7 @@ void StageTwo::prepare(WeightLayout layout, const Start& start) {
       first_step_ = json.at("first_step").get<int64_t>();
       explained_ratio_ = json.at("explained_ratio").get<std::vector<double>>();
       kept_method_ = json.at("method").get<std::string>();
+      if (const auto rho = json.find("rho"); rho != json.end() && *rho != options_.rho) rho_.reset();
     } catch (const std::exception& error) {
       throw DataError(fmt::format("the checkpoint '{}' holds no state of dimension-reduced training ({})",
                                   kept_->path, error.what()));
@@ -158,6 +160,7 @@ void StageTwo::step(std::span<const std::string> variables, std::span<const std:
 std::string StageTwo::save_state() const {
   if (!has_begun()) return "";
   return nlohmann::json({{"first_step", first_step_},
+                         {"rho", rho_ ? nlohmann::json(*rho_) : nlohmann::json()},
                          {"explained_ratio", explained_ratio_},
                          {"method", method_->save_state()}})
       .dump();

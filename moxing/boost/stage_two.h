@@ -70,7 +70,8 @@ class StageTwo {
   bool wants_to_stop() const { return wants_to_stop_; }  // on_failed_search: stop
 
   const DimReduce& method() const { return *method_; }
-  double rho() const { return options_.rho; }
+  // Of all steps so far; none if some had another one.
+  std::optional<double> rho() const { return rho_; }
   // Of the basis's components, parts of the whole; empty if it was read from a file.
   const std::vector<double>& explained_ratio() const { return explained_ratio_; }
   const std::string& basis_path() const { return basis_path_; }
@@ -95,6 +96,7 @@ class StageTwo {
   std::string kept_method_;  // of kept_
   std::optional<DimReduce> method_;
   std::vector<double> explained_ratio_;
+  std::optional<double> rho_;
   bool wants_to_stop_ = false;
 };
 

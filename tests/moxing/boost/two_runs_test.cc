@@ -44,6 +44,27 @@ TEST_F(TwoRuns, SnapshotsOfAnotherRunThanTheWeightsAreNoted) {
   EXPECT_THAT(stage_two("other"), HasSubstr("are not those of the run that has trained"));
 }
 
+// The counts of a stage 2 that goes on with another rho are not those of its lengths.
+TEST_F(TwoRuns, LengthsOfSeveralRhoAreNotGivenAsThoseOfOne) {
+  const auto printed = [&](double rho, int64_t steps) {
+    RunSpec run = spec();
+    run.log_dir = directory_.file("rho");
+    run.max_number_of_steps = steps;
+    run.checkpoint_path = directory_.file("one");
+    run.boost = BoostOptions{.dim_reduce = true};
+    run.dim_reduce =
+        DimReduceOptions{.n_components = 1, .rho = rho, .weight_load_dir = directory_.file("one/snapshots")};
+    testing::internal::CaptureStdout();
+    run_or_throw(run);
+    return testing::internal::GetCapturedStdout();
+  };
+  EXPECT_THAT(printed(0.5, 2), HasSubstr("accepted step lengths: 1 (2x) 0.5 (0x)"));
+  EXPECT_THAT(printed(0.5, 3), HasSubstr("accepted step lengths: 1 (3x) 0.5 (0x)"));
+  for (const int64_t steps : {4, 5})
+    EXPECT_THAT(printed(0.25, steps), HasSubstr("accepted trials (dim_reduce.rho has changed): 1 (" +
+                                                std::to_string(steps) + "x) 2 (0x)"));
+}
+
 TEST_F(TwoRuns, UnfinishedBasesOfAKilledRunAreRemoved) {
   const auto put = [&](const std::string& name) {
     return directory_.write("in_one/pca_mat.npy" + name, "x");
