@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "moxing/checkpoint/internal/checkpoint_directory.h"
@@ -41,6 +42,7 @@ std::optional<BestMark> best_mark_of(const Checkpoint& checkpoint) {
 }
 
 Checkpoint load_trained(const std::string& path, std::string* directory) {
+  if (!std::filesystem::is_directory(path)) return load_checkpoint(path, directory);  // throws, and says why
   std::string found;
   if (auto best = load_latest_checkpoint(best_directory(path), &found)) {
     const std::optional<BestMark> mark = best_mark_of(*best);

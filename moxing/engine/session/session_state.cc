@@ -7,6 +7,8 @@
 
 #include "moxing/checkpoint/best_checkpoint.h"
 #include "moxing/checkpoint/checkpoint_broadcast.h"
+#include "moxing/config/flags.h"
+#include "moxing/config/options.h"
 #include "runtime/base/c_numbers.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
@@ -180,6 +182,21 @@ SessionState from_checkpoint_state(const Checkpoint& checkpoint, const std::stri
 
 namespace {
 
+// A training from initial values whose options say what is taken of a checkpoint: one was meant, and none is
+// named. What the program sets itself is for those who name one.
+void refuse_idle_selection(const RestoreSelection& selection) {
+  const std::pair<const char*, bool> options[] = {{"checkpoint_include_patterns", !selection.include.empty()},
+                                                  {"checkpoint_exclude_patterns", !selection.exclude.empty()},
+                                                  {"checkpoint_rename", !selection.rename.empty()},
+                                                  {"on_shape_mismatch", selection.initialises_other_shapes}};
+  for (const auto& [option, is_set] : options)
+    if (is_set && is_given(option) && option_origin(option) != "code")
+      throw ConfigError(
+          fmt::format("{} is set ({}), but the training begins with initial values, so it would have no "
+                      "effect: name the checkpoint to start from (checkpoint_path), or leave it out",
+                      option, option_origin(option)));
+}
+
 StartingPoint find_on_disk(const RunSettings& settings) {
   StartingPoint start;
   // A training goes on where it stopped. What is evaluated or predicts is what was asked for by name.
@@ -211,6 +228,7 @@ StartingPoint find_on_disk(const RunSettings& settings) {
   }
   if (trains && start.kind == StartingPoint::Kind::kWarmStart)
     start.left_out = select_variables(settings.restore, start.path, &start.checkpoint.variables);
+  if (trains && start.kind == StartingPoint::Kind::kInitial) refuse_idle_selection(settings.restore);
   return start;
 }
 

@@ -104,6 +104,36 @@ TEST_F(WarmStart, ThatIsAskedForInAFileIsTheSame) {
   EXPECT_EQ(after(s, "head/kernel").size(), 15u);
 }
 
+TEST_F(WarmStart, AFileIsNoCheckpoint) {
+  RunSpec s = started("body", 2);
+  const std::string file = log_dir_ + "/snapshot-4.safetensors";
+  write_file_atomically(file, "");
+  s.checkpoint_path = file;
+  EXPECT_THAT(message_of_run<NotFound>(s),
+              AllOf(HasSubstr(file), HasSubstr("Give a checkpoint-<step> directory")));
+}
+
+// One was meant, and is not named: a training from initial values would look like the one that was wanted.
+TEST_F(WarmStart, WhatIsTakenOfNoCheckpointIsRefused) {
+  for (const char* option : {"--checkpoint_include_patterns=kernel", "--checkpoint_exclude_patterns=^head/",
+                             "--checkpoint_rename=^head/ -> head/", "--on_shape_mismatch=initialise"}) {
+    const ScopedConfiguration configuration({"--threads=1", "--log_level=error", option});
+    RunSpec s = started("body", 2);
+    run_or_throw(s);  // from one, and on from its own
+    s.max_number_of_steps = 6;
+    run_or_throw(s);
+    s.checkpoint_path = "";
+    s.log_dir = fresh_directory("no_checkpoint");
+    const std::string given(option), name = given.substr(2, given.find('=') - 2);
+    EXPECT_THAT(message_of_run<ConfigError>(s),
+                AllOf(HasSubstr(name + " is set (command line)"), HasSubstr("checkpoint_path")));
+  }
+  RunSpec s = spec_of("body", 2);  // a program serves those who name a checkpoint and those who do not
+  s.checkpoint_exclude_patterns = {{"^head/"}};
+  s.log_dir = fresh_directory("no_checkpoint");
+  run_or_throw(s);
+}
+
 TEST_F(WarmStart, APatternThatMatchesNothingIsRefused) {
   RunSpec s = started("body", 2);
   s.checkpoint_exclude_patterns = {{"^logits/"}};
