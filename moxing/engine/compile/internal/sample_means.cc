@@ -68,6 +68,9 @@ class PartsOfGraph {
     // Over the last axis, which is that of the samples.
     if (is_one_of(op, {"softmax", "log_softmax", "top_k", "argmax"}) && first.shape().rank() < 2)
       return Part::kMixed;
+    // Products of one batch axis with another, as attention makes them, take each sample by itself.
+    if (is_one_of(op, {"matmul", "matmul_bias"}) && node.outputs[0].shape.rank() > 2)
+      return rows_have_rank(node, node.outputs[0].shape.rank()) ? Part::kRows : Part::kMixed;
     if (is_one_of(op, {"matmul", "matmul_bias", "conv2d"}) &&
         (inputs_of_rows > 1 || of(first) != Part::kRows))
       return Part::kMixed;
@@ -76,6 +79,12 @@ class PartsOfGraph {
         if (of(input) == Part::kRows && broadcasts(input.shape(), node.outputs[0].shape, op))
           return Part::kMixed;
     return Part::kRows;
+  }
+
+  bool rows_have_rank(const Node& node, int rank) const {
+    return std::ranges::all_of(node.inputs, [&](const Tensor& input) {
+      return of(input) != Part::kRows || input.shape().rank() == rank;
+    });
   }
 
   // Whether an element-wise op would put the axis of the samples beside another one.

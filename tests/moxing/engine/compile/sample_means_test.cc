@@ -49,6 +49,23 @@ TEST(SampleMeans, MeansOverRows) {
   EXPECT_TRUE(is_mean([](In) { return get_variable("w", {}, zeros()) + 0.0f; })) << "the same in every batch";
 }
 
+// Each sample with itself alone: attention over its parts, and a loss of each part.
+TEST(SampleMeans, ProductsOfTheParts) {
+  using In = std::span<const Tensor>;
+  EXPECT_TRUE(is_mean([](In in) {
+    const Tensor parts = reshape(in[0], {kSamples, 2, 2});
+    const Tensor share = softmax(matmul(parts, parts, {.transpose_b = true}));
+    const Tensor answer = reshape(matmul(share, parts), {kSamples * 2, 2});
+    return reduce_mean(sparse_softmax_cross_entropy(
+        answer, reshape(broadcast_to(expand_dims(in[1], 1), {kSamples, 2}), {kSamples * 2})));
+  }));
+  EXPECT_FALSE(is_mean([](In in) { return reduce_mean(matmul(in[0], in[0], {.transpose_b = true})); }))
+      << "each sample with each";
+  EXPECT_FALSE(is_mean([](In in) {  // sums over the samples, six of them
+    return reduce_mean(square(matmul(constant(Array(DType::kFloat32, {kSamples, 1, kSamples})), in[0])));
+  }));
+}
+
 TEST(SampleMeans, WhatIsNone) {
   using In = std::span<const Tensor>;
   EXPECT_FALSE(is_mean([](In in) { return reduce_max(in[2]); }));
