@@ -150,18 +150,23 @@ std::optional<metrics::Direction> direction_of(const ModelSpec& spec, std::strin
   return metrics::direction_of_name(name);
 }
 
-void require_evaluated(const ModelSpec& spec, const std::string& option, const std::string& name) {
+void require_evaluated(const CompiledModel& model, const std::string& option, const std::string& name) {
   std::vector<std::string> names;
-  for (const auto& [known, value] : spec.log_info) names.push_back(known);
-  for (const auto& [known, metric] : spec.metrics)
-    if (std::ranges::find(names, known) == names.end()) names.push_back(known);
-  const auto gives = [&](const std::string& known) {  // "f1", or a part of it: "f1/dark"
-    return name == known || name.starts_with(known + "/") || name.starts_with(known + " (");
-  };
-  if (std::ranges::any_of(names, gives)) return;
-  throw ConfigError(
-      fmt::format("{} is '{}', which no evaluation gives; model_fn's log_info and metrics are {}", option,
-                  name, fmt::join(names, ", ")));
+  for (const EvaluatedValues::Mean& mean : model.evaluated.means) names.push_back(mean.name);
+  if (std::ranges::find(names, name) != names.end()) return;
+  for (const auto& [known, metric] : model.spec.metrics) {
+    if (name == known || name.starts_with(known + "/")) return;  // "f1", or a part of it: "f1/dark"
+    names.push_back(known);
+  }
+  const bool is_of_batches = std::ranges::any_of(
+      names, [&](const std::string& known) { return known.starts_with(name + " (mean of batches"); });
+  throw ConfigError(fmt::format(
+      "{} is '{}', which no evaluation gives; model_fn's log_info and metrics are {}{}", option, name,
+      fmt::join(names, ", "),
+      is_of_batches ? fmt::format(". '{}' of log_info is no mean over samples, so that it changes with the "
+                                  "batch size: make it one of ModelSpec::metrics",
+                                  name)
+                    : ""));
 }
 
 std::string format_test_lines(const Evaluation& evaluation) {

@@ -51,7 +51,7 @@ std::optional<metrics::Direction> direction_of(const ModelSpec& spec, std::strin
 
 // Throws ConfigError, naming the `option` that says `name` and the values that there are, if an evaluation
 // cannot give a number of that name.
-void require_evaluated(const ModelSpec& spec, const std::string& option, const std::string& name);
+void require_evaluated(const CompiledModel& model, const std::string& option, const std::string& name);
 
 // "test loss: 0.3412" and "test accuracy: 0.9123", a line each, then the tables: what a final evaluation
 // prints on stdout.

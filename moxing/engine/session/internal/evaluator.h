@@ -57,7 +57,8 @@ class Evaluator {
   const Dataset& dataset() const { return dataset_; }
   // What input_fn gave, cut to one epoch, if it gave samples and not batches.
   const std::optional<Dataset>& samples() const { return samples_; }
-  const ModelSpec& spec() { return compiler_.for_signature(dataset_.signature()).spec; }
+  const CompiledModel& model() { return compiler_.for_signature(dataset_.signature()); }
+  const ModelSpec& spec() { return model().spec; }
 
  private:
   void share_samples_read(const std::function<void()>& keep) const;

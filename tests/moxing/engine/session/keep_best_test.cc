@@ -73,6 +73,28 @@ TEST_F(KeepBest, ARunEndsWithTheStateOfItsBestEvaluation) {
   EXPECT_EQ(list_checkpoints(best_directory(log_dir_)).size(), 1u);
 }
 
+// Not after the first evaluation, when the steps before it are lost.
+TEST_F(KeepBest, AMetricThatNoEvaluationGivesIsRefusedBeforeTheFirstStep) {
+  int steps = 0;
+  auto s = best_spec();
+  s.hooks = {before_run_hook([&](Session&) { ++steps; })};
+  s.keep_best = {{.metric = "accuracy"}};
+  EXPECT_THAT(message_of_run<ConfigError>(s),
+              HasSubstr("keep_best.metric is 'accuracy', which no evaluation gives; model_fn's log_info and "
+                        "metrics are loss, error"));
+  s.model_fn = [](const Inputs& in, ModeKeys) -> ModelSpec {
+    const Tensor loss = get_variable("w", {}, zeros()) + reduce_mean(in[0]);
+    return {.loss = loss, .log_info = {{"loss", loss}, {"rmse", sqrt(reduce_mean(square(in[0])))}}};
+  };
+  s.keep_best = {{.metric = "rmse"}};
+  EXPECT_THAT(message_of_run<ConfigError>(s),
+              AllOf(HasSubstr("keep_best.metric is 'rmse', which no evaluation gives"),
+                    HasSubstr("'rmse' of log_info is no mean over samples")));
+  EXPECT_EQ(steps, 0);
+  s.keep_best = {{.metric = "rmse (mean of batches)"}};
+  run_or_throw(s);
+}
+
 TEST_F(KeepBest, EvaluationAndPredictionTakeIt) {
   auto s = best_spec();
   run_or_throw(s);

@@ -95,7 +95,7 @@ void require_agreement_on(const Training& training, const CompiledModel& model) 
 }
 
 // Before the first step, not after the first evaluation.
-void require_followed_metrics(const SelectionSettings& selection, const ModelSpec& evaluated) {
+void require_followed_metrics(const SelectionSettings& selection, const CompiledModel& evaluated) {
   if (selection.keep_best) require_evaluated(evaluated, "keep_best.metric", selection.keep_best->metric);
   if (selection.early_stopping)
     require_evaluated(evaluated, "early_stopping.metric", selection.early_stopping->metric);
@@ -120,7 +120,7 @@ void prepare(Training& training, CompiledModel& model) {
   if (!settings.evaluates) return;
   training.evaluator =
       std::make_unique<Evaluator>(training.spec, settings, start.store, training.team, *training.lanes);
-  require_followed_metrics(settings.selection, training.evaluator->spec());
+  require_followed_metrics(settings.selection, training.evaluator->model());
   if (training.data->samples() && training.evaluator->samples())
     warn_of_trained_data(*training.data->samples(), *training.evaluator->samples());
 }
