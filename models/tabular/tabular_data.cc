@@ -37,6 +37,18 @@ mox::data::CsvTable read_table(const std::string& flag) {
   return mox::data::read_csv_table(path.string(), one_character("data.delimiter"));
 }
 
+mox::data::CsvTable read_training_table() {
+  try {
+    return read_table("data.train_file");
+  } catch (const mox::NotFound& error) {
+    if (mox::flag("run_mode") != "eval") throw;
+    throw mox::NotFound(
+        std::string(error.what()) +
+        ". Without data.eval_file the rows that the training held back of data.train_file are "
+        "evaluated: name the table with other rows as --data.eval_file");
+  }
+}
+
 std::vector<int64_t> all_rows(const mox::data::CsvTable& table) {
   std::vector<int64_t> rows(table.rows());
   std::iota(rows.begin(), rows.end(), int64_t{0});
@@ -113,7 +125,7 @@ void define_data_flags() {
 }
 
 TabularData::Parts TabularData::read_parts() {
-  const mox::data::CsvTable table = read_table("data.train_file");
+  const mox::data::CsvTable table = read_training_table();
   if (!mox::flag("data.eval_file").empty()) {
     const mox::data::CsvTable other = read_table("data.eval_file");
     return {{table, all_rows(table)}, {other, all_rows(other)}, all_rows_of(table), false};

@@ -134,6 +134,20 @@ std::string serialize_image_record(const ImageRecord& record) {
                             {"image/width", Integers{bitmap.width}}});
 }
 
+namespace {
+
+std::string record_of(const ImageRecord& record) {
+  try {
+    return serialize_image_record(record);
+  } catch (const DataError& error) {
+    throw DataError(fmt::format(
+        "{}. A conversion leaves no image out: put a good file in its place, or take it out of the folder",
+        error.what()));
+  }
+}
+
+}  // namespace
+
 std::vector<std::string> convert_image_folder(const ImageClassificationRaw& folder, const std::string& prefix,
                                               const ConvertOptions& options) {
   constexpr int kMostShards = 99999;
@@ -155,10 +169,10 @@ std::vector<std::string> convert_image_folder(const ImageClassificationRaw& fold
     for (int64_t position = shard; position < total; position += options.shards) {
       const ImageFile& file = folder.files()[order(position)];
       const std::string path = (std::filesystem::path(folder.directory()) / file.path).string();
-      const std::string record = serialize_image_record({.encoded = read_file(path),
-                                                         .class_name = folder.label_names()[file.label],
-                                                         .file_name = path,
-                                                         .label = labels[file.label]});
+      const std::string record = record_of({.encoded = read_file(path),
+                                            .class_name = folder.label_names()[file.label],
+                                            .file_name = path,
+                                            .label = labels[file.label]});
       writer.write(std::as_bytes(std::span(record.data(), record.size())));
       if (options.progress) options.progress(++done, total);
     }

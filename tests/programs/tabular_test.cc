@@ -120,6 +120,15 @@ TEST_F(TabularJob, EvaluationOnLearntRowsIsSaid) {
               testing::AllOf(HasSubstr("48 of the 60 rows"), HasSubstr("same.csv' is that file")));
 }
 
+TEST_F(TabularJob, OtherRowsToEvaluateAreNamedWithoutTheTrainings) {
+  write("train.csv", rows(0, 60));
+  write("other.csv", rows(60, 90));
+  expect_success(run_job(trained_));
+  fs::remove(folder_ + "/train.csv");
+  expect_error(run_job({"--run_mode=eval"}), {"no file '", "train.csv'", "--data.eval_file"}, 2);
+  expect_success(run_job({"--run_mode=eval", "--data.eval_file=other.csv"}));
+}
+
 TEST_F(TabularJob, ANegativeShareIsNoShare) {
   write("train.csv", rows(0, 60));
   expect_error(run_job(trained_ + Words{"--model.dropout=-0.5"}), {"rate in [0, 1)", "-0.5"}, 2);

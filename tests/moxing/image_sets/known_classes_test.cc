@@ -81,6 +81,15 @@ TEST(KnownClasses, ASecondConversionIsNumberedByTheFirst) {
   EXPECT_FALSE(std::filesystem::exists(directory.file("r/w-00000-of-00001")));
 }
 
+TEST(ImageRecords, AConversionSaysWhatToDoWithADamagedImage) {
+  TemporaryDirectory directory;
+  directory.write("t/ant/1.jpg", small_jpeg().substr(0, 200));
+  EXPECT_THAT(message_of<DataError>([&] {
+                convert_image_folder(ImageClassificationRaw(directory.file("t")), directory.file("r/t"), {});
+              }),
+              AllOf(HasSubstr("t/ant/1.jpg"), HasSubstr("take it out of the folder")));
+}
+
 TEST(ImageFolder, ReadsADirectoryOfImagesInEachClass) {
   TemporaryDirectory directory;
   directory.write("s/a/images/1.jpg", "");
