@@ -97,12 +97,15 @@ TEST(OldNames, HaveAHintThatNamesOurs) {
   EXPECT_EQ(internal::old_name_text("flag", "--", "hidden_units"), "");
   // Of which the nearest names of ours are misleading: --optimizer.rho, --seed, --data.num_classes,
   // --data.format.
-  for (const auto& [theirs, ours] : std::map<std::string, std::string>{{"optimizer", "optimizer.name"},
-                                                                       {"sched", "optimizer.learning_rate"},
-                                                                       {"num_clones", "num_devices"},
-                                                                       {"trainable_scopes", "freeze"},
-                                                                       {"workers", "data_threads"},
-                                                                       {"evaluate", "run_mode"}})
+  for (const auto& [theirs, ours] :
+       std::map<std::string, std::string>{{"optimizer", "optimizer.name"},
+                                          {"sched", "optimizer.learning_rate"},
+                                          {"num_clones", "num_devices"},
+                                          {"trainable_scopes", "freeze"},
+                                          {"workers", "data_threads"},
+                                          {"save_checkpoint_steps", "save_model_steps"},
+                                          {"save_checkpoint_epochs", "save_model_epochs"},
+                                          {"evaluate", "run_mode"}})
     EXPECT_THAT(internal::old_name_text("flag", "--", theirs), StartsWith("here it is '--" + ours + "'"))
         << theirs;
   EXPECT_THAT(internal::old_name_text("flag", "--", "data_format"), HasSubstr("images are NCHW"));
