@@ -265,7 +265,10 @@ void ClassifierData::find_classes() {
   // Classes of arrays have numbers: the run's list is theirs unless it has names.
   const bool are_numbers = is_array_file(format_) && mox::get_flag<int64_t>("data.num_classes") == 0 &&
                            trained == numbers(std::ssize(trained));
-  if (!trained.empty() && (format_ == "image_folder" || has_many_labels() || are_numbers)) {
+  // A prediction does not look at labels: records need no list of their own.
+  const bool are_unlisted = mox::flag("run_mode") == "predict" && format_ == "tfrecord" &&
+                            !mox::file::exists(inside(directory_, "labels.txt"));
+  if (!trained.empty() && (format_ == "image_folder" || has_many_labels() || are_numbers || are_unlisted)) {
     label_names_ = trained;
     num_classes_ = std::ssize(label_names_);
     return;

@@ -161,6 +161,11 @@ TEST_F(ImageClassifier, ReadsRecordsThatConvertWrote) {
       run_process(job({"--data.format=tfrecord", "--data_url=" + folder_ + "/records"}));
   expect_success(result);
   EXPECT_THAT(result.out, HasSubstr("test accuracy: 1"));
+  fs::remove(folder_ + "/records/labels.txt");
+  const ProcessResult predicted = run_process(
+      job({"--data.format=tfrecord", "--data_url=" + folder_ + "/records", "--run_mode=predict"}));
+  expect_success(predicted);
+  EXPECT_THAT(predicted.out, HasSubstr(": dark "));
 }
 
 // An image may be dark, red, or both.
