@@ -149,6 +149,9 @@ TEST_F(ImageData, ArraysOfOtherShapesAndNamesAreSaid) {
   const struct {
     std::string from, to, says;
   } odd[] = {
+      {"(24, 3, 32, 32)", "(24, 32, 32, 3)", "would have 32 channels"},
+      {"(24, 3, 32, 32)", "(24, 32, 32, 3)", "save images.transpose(0, 3, 1, 2)"},
+      {"(24, 3, 32, 32)", "(32, 32, 3, 24)", "numpy.transpose brings the axes into this order"},
       {"(24, 3, 32, 32)", "(24, 32, 96)",
        "uint8[24, 32, 96]; if they are grey, [samples, height, width], save images[:, None]"},
       {"(24, 3, 32, 32)", "(24, 3072)", "images.reshape(len(images), CHANNELS, HEIGHT, WIDTH)"},
