@@ -78,6 +78,14 @@ class SnapshotHook : public TrainingHook {
     boost::write_snapshot(directory_, session.global_step(), variables, {.keep = options_.keep, .run = run_});
   }
 
+  void end(Session& session) override {
+    if (rank() != 0 || !boost::list_snapshots(directory_).empty()) return;
+    log_warning(fmt::format(
+        "no snapshot was written: the run ended at step {}, before the first that is due{}",
+        session.global_step(),
+        options_.from_epoch > 0 ? fmt::format(" (snapshots.from_epoch is {})", options_.from_epoch) : ""));
+  }
+
   std::string save_state() const override {
     return run_.empty() ? "" : nlohmann::json({{"run", run_}}).dump();
   }

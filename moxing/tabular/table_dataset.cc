@@ -83,10 +83,10 @@ class CellReader {
                                 std::string_view cell) const {
     const std::string nearest = internal::nearest_name(cell, column.vocabulary);
     throw DataError(fmt::format(
-        "{}: '{}' is none of the {} categories of training ({}){}. It can be taken as a "
+        "{}: '{}' is none of the {} categories of training ({}){} It can be taken as a "
         "missing value (unseen: missing)",
         table_.place(row, at), cell, column.vocabulary.size(), internal::first_names(column.vocabulary),
-        nearest.empty() ? "" : fmt::format(": is '{}' meant?", nearest)));
+        nearest.empty() ? "." : fmt::format(": is '{}' meant?", nearest)));
   }
 
   const TableSchema& schema_;

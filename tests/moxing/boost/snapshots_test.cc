@@ -154,6 +154,16 @@ TEST_F(SnapshotHookTest, ByEpochsFromAnEpochOnKeepsTheNewest) {
   EXPECT_THAT(steps(), ElementsAre(40, 50));
 }
 
+TEST_F(SnapshotHookTest, ARunThatWritesNoneSaysSo) {
+  const ScopedConfiguration configured{std::vector<std::string>{"--log_level=warning"}};
+  testing::internal::CaptureStderr();
+  run_or_throw(with({.every_n_epochs = 1, .from_epoch = 3}, 14));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("no snapshot was written: the run ended at step 14, before the first that is due "
+                        "(snapshots.from_epoch is 3)"));
+  EXPECT_THAT(steps(), ElementsAre());
+}
+
 TEST_F(SnapshotHookTest, BySecondsThatHavePassed) {
   RunSpec run = with({.every_n_secs = 1}, 7);
   auto slow = std::make_shared<CallbackHook>();
