@@ -129,7 +129,8 @@ TEST(SkippedShare, OfWhatAnotherRankHasRead) {
   EXPECT_EQ(take_findings(one), "");  // told once
   EXPECT_EQ(options.bad_samples->count(), 1);
   for (const auto& [dataset, findings] : {std::pair(one, found_by_other), {other, found}})
-    EXPECT_THAT(message_of<DataError>([&] { add_findings(dataset, findings); }),
+    EXPECT_THAT(message_of<DataError>(
+                    [&dataset = dataset, &findings = findings] { add_findings(dataset, findings); }),
                 HasSubstr("2 of the 4 images of class 0"));
   EXPECT_EQ(options.bad_samples->count(), 2);
   EXPECT_EQ(take_findings(one), "");  // what others have told is not told on
@@ -151,7 +152,8 @@ TEST(SkippedShare, OfRecordsThatOtherRanksHaveRead) {
   samples_of(other.skip(4));
   const std::string found = take_findings(one), found_by_other = take_findings(other);
   for (const auto& [dataset, findings] : {std::pair(one, found_by_other), {other, found}})
-    EXPECT_THAT(message_of<DataError>([&] { add_findings(dataset, findings); }),
+    EXPECT_THAT(message_of<DataError>(
+                    [&dataset = dataset, &findings = findings] { add_findings(dataset, findings); }),
                 HasSubstr("4 of the 6 images of class 1 that were read so far"));
 }
 
