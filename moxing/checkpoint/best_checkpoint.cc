@@ -7,6 +7,7 @@
 
 #include "moxing/checkpoint/internal/checkpoint_directory.h"
 #include "runtime/base/error.h"
+#include "runtime/base/file.h"
 #include "runtime/base/log.h"
 
 namespace mox {
@@ -42,7 +43,7 @@ std::optional<BestMark> best_mark_of(const Checkpoint& checkpoint) {
 }
 
 Checkpoint load_trained(const std::string& path, std::string* directory) {
-  if (!std::filesystem::is_directory(path)) return load_checkpoint(path, directory);  // throws, and says why
+  if (!is_there_as_directory(path)) return load_checkpoint(path, directory);  // throws, and says why
   std::string found;
   if (auto best = load_latest_checkpoint(best_directory(path), &found)) {
     const std::optional<BestMark> mark = best_mark_of(*best);

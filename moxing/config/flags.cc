@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "moxing/config/given_by_user.h"
 #include "moxing/config/internal/option_listing.h"
 #include "moxing/config/state.h"
 #include "moxing/config/uncaught.h"
@@ -134,6 +135,16 @@ void reset_flag(std::string_view name) {
 bool is_given(std::string_view name) {
   const std::string origin = option_origin(name);
   return origin != "default" && origin != "mox::init";
+}
+
+bool internal::is_given_by_user(std::string_view name) {
+  bool given = false;
+  with_configured("is_given_by_user", [&](ConfigStore* store) {
+    const Setting& setting = store->at(name);
+    const auto& of_program = setting.spec ? setting.spec : setting.code;
+    given = setting.written && !setting.set && setting.written != of_program;
+  });
+  return given;
 }
 
 std::string log_dir_of_run() {

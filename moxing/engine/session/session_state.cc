@@ -8,6 +8,7 @@
 #include "moxing/checkpoint/best_checkpoint.h"
 #include "moxing/checkpoint/checkpoint_broadcast.h"
 #include "moxing/config/flags.h"
+#include "moxing/config/given_by_user.h"
 #include "moxing/config/options.h"
 #include "runtime/base/c_numbers.h"
 #include "runtime/base/error.h"
@@ -190,7 +191,7 @@ void refuse_idle_selection(const RestoreSelection& selection) {
                                                   {"checkpoint_rename", !selection.rename.empty()},
                                                   {"on_shape_mismatch", selection.initialises_other_shapes}};
   for (const auto& [option, is_set] : options)
-    if (is_set && is_given(option) && option_origin(option) != "code")
+    if (is_set && internal::is_given_by_user(option))
       throw ConfigError(
           fmt::format("{} is set ({}), but the training begins with initial values, so it would have no "
                       "effect: name the checkpoint to start from (checkpoint_path), or leave it out",

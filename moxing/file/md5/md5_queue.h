@@ -31,7 +31,7 @@ class Md5Queue {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Waiting*> waiting_;  // for a thread that begins; the longest first
+  std::vector<Waiting*> waiting_;  // for a thread that begins; first who has waited longest
   int under_way_ = 0;              // threads that make digests
   const int most_under_way_;
 };

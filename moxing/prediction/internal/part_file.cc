@@ -1,7 +1,9 @@
 #include "moxing/prediction/internal/part_file.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <span>
 
 #include "runtime/base/error.h"
@@ -22,11 +24,15 @@ constexpr const char* kAdvice = "name a file in a directory that is there and th
 NewFile made(const std::string& path) {
   if (is_there_as_directory(path))
     throw InvalidArgument(fmt::format("predictions is '{}', which is a directory; {}", path, kAdvice));
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   try {
     return NewFile(path);
   } catch (const IoError& error) {
-    throw InvalidArgument(
-        fmt::format("predictions is '{}', which cannot be written: {}; {}", path, error.what(), kAdvice));
+    const std::string text =
+        fmt::format("predictions is '{}', which cannot be written: {}; {}", path, error.what(), kAdvice);
+    // Another time a full disk has room, but a place that is none stays so.
+    if (::access(parent.empty() ? "." : parent.c_str(), W_OK | X_OK) != 0) throw InvalidArgument(text);
+    throw IoError(text);
   }
 }
 

@@ -10,7 +10,7 @@ namespace mox::internal {
 
 class PartFile {
  public:
-  explicit PartFile(const std::string& path);  // throws InvalidArgument where none can be made
+  explicit PartFile(const std::string& path);  // throws InvalidArgument where none can be made, IoError
 
   void write(std::string_view bytes);  // throws IoError
   void finish();                       // syncs and renames; throws IoError

@@ -162,6 +162,13 @@ TEST_F(SnapshotHookTest, ARunThatWritesNoneSaysSo) {
               HasSubstr("no snapshot was written: the run ended at step 14, before the first that is due "
                         "(snapshots.from_epoch is 3)"));
   EXPECT_THAT(steps(), ElementsAre());
+  // Of a run that has written some, which lie elsewhere now.
+  const RunSpec run = with({.every_n_epochs = 1}, 15);
+  run_or_throw(run);
+  std::filesystem::remove_all(log_dir_ + "/snapshots");
+  testing::internal::CaptureStderr();
+  run_or_throw(run);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), Not(HasSubstr("snapshot")));
 }
 
 TEST_F(SnapshotHookTest, BySecondsThatHavePassed) {

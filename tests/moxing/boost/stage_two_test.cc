@@ -185,6 +185,9 @@ TEST_F(FixtureRun, OptionsOfAStageTwoThatNobodyHasAskedForAreRefused) {
     const ScopedConfiguration configured(flags({"--dim_reduce.alpha=0.01", off}));
     run_or_throw(run);
   }
+  const ScopedConfiguration configured(flags({"--dim_reduce.alpha=0.01"}));  // one file for all modes
+  run.run_mode = ModeKeys::EVAL;
+  run_or_throw(run);
 }
 
 TEST_F(FixtureRun, GoesOnFromAnyStepWithTheSameBits) {

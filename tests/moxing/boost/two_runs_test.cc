@@ -44,6 +44,20 @@ TEST_F(TwoRuns, SnapshotsOfAnotherRunThanTheWeightsAreNoted) {
   EXPECT_THAT(stage_two("other"), HasSubstr("are not those of the run that has trained"));
 }
 
+TEST_F(TwoRuns, ARunFromACheckpointWithSnapshotsOfItsOwnIsNotWarned) {
+  const ScopedConfiguration configured{std::vector<std::string>{"--threads=1", "--log_level=warning"}};
+  RunSpec run = spec();
+  run.log_dir = directory_.file("single");
+  run.checkpoint_path = directory_.file("one");
+  run.snapshots = SnapshotHookOptions{.every_n_steps = 1};
+  run.max_number_of_steps = 10;
+  run.boost = BoostOptions{.dim_reduce = true};
+  run.dim_reduce = DimReduceOptions{.from_epoch = 1, .n_components = 1};
+  testing::internal::CaptureStderr();
+  run_or_throw(run);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), Not(HasSubstr("are not those of the run")));
+}
+
 // The counts of a stage 2 that goes on with another rho are not those of its lengths.
 TEST_F(TwoRuns, LengthsOfSeveralRhoAreNotGivenAsThoseOfOne) {
   const auto printed = [&](double rho, int64_t steps) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <string>
 
 #include "moxing/console/stop_signal.h"
@@ -195,8 +194,9 @@ RunResult run_evaluation(const RunSpec& spec, const RunSettings& settings, Conso
 RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Console& console) {
   // Ended by a signal at once, the process would leave what it has written of the file.
   const StopSignal signal;
-  std::optional<Receiver> receiver;  // first: a file that cannot be made is said before any work
-  if (!settings.print_plan) receiver.emplace(spec, settings);
+  // First: a file that cannot be made is said before any work. It is gone again while input_fn looks at what
+  // may be the same directory.
+  if (!settings.print_plan) Receiver(spec, settings);
   Start start = start_pass(settings);
   const Team team(settings.threads);
   const EnteredTeam entered(team);
@@ -217,7 +217,8 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Conso
                               .group_first = job().rank(),
                               .sample_names = true});
   require_agreement(job(), facts_of_data(dataset));
-  Gathering gathering(*receiver, settings.gather_predictions);
+  Receiver receiver(spec, settings);
+  Gathering gathering(receiver, settings.gather_predictions);
   session.run(dataset, [&] {
     bool goes_on = true;
     do {
@@ -236,7 +237,7 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Conso
     } while (goes_on && !gathering.stops());
     share_findings(job(), dataset, take_findings(dataset));
     if (gathering.stops()) return session.interrupt();
-    receiver->finish();
+    receiver.finish();
   });
   if (gathering.stops()) {
     console.print(

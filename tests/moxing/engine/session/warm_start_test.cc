@@ -132,6 +132,16 @@ TEST_F(WarmStart, WhatIsTakenOfNoCheckpointIsRefused) {
   s.checkpoint_exclude_patterns = {{"^head/"}};
   s.log_dir = fresh_directory("no_checkpoint");
   run_or_throw(s);
+  const std::string written = *s.log_dir + "/configuration.yaml";  // where what code has said stands, too
+  {
+    const ScopedConfiguration configuration({"--config=" + written, "--log_level=error"});
+    s.log_dir = fresh_directory("the_same_again");
+    run_or_throw(s);
+  }
+  s.checkpoint_exclude_patterns.reset();
+  s.options = {{"on_shape_mismatch", "initialise"}};
+  s.log_dir = fresh_directory("no_checkpoint_either");
+  run_or_throw(s);
 }
 
 TEST_F(WarmStart, APatternThatMatchesNothingIsRefused) {
