@@ -92,19 +92,28 @@ TEST_F(ImageClassifier, EvaluatesAtAnotherSizeThanItTrains) {
 TEST_F(ImageClassifier, WhatFollowsEvaluationsBeginsAfterThePretraining) {
   write_images();
   const std::string snapshots = fresh("snapshots");
-  const ProcessResult result =
-      run_process(job({"--model.name=resnet_v1_20", "--pretraining.image_size=24", "--pretraining.epochs=1",
-                       "--max_epochs=1", "--eval_every_n_epochs=1", "--keep_best.metric=accuracy",
-                       "--keep_best.mode=max", "--keep_best.restore", "--early_stopping.metric=accuracy",
-                       "--early_stopping.patience=2", "--plateau.metric=loss", "--plateau.factor=0.5",
-                       "--snapshots.every_n_epochs=1", "--snapshots.from_epoch=1", "--snapshots.keep=9",
-                       "--snapshots.directory=" + snapshots, "--checkpoint_exclude_patterns=/logits/"}));
+  const ProcessResult result = run_process(
+      job({"--model.name=resnet_v1_20", "--pretraining.image_size=24", "--pretraining.epochs=1",
+           "--max_epochs=1", "--eval_every_n_epochs=1", "--keep_best.metric=accuracy", "--keep_best.mode=max",
+           "--keep_best.restore", "--early_stopping.metric=accuracy", "--early_stopping.patience=2",
+           "--plateau.metric=loss", "--plateau.factor=0.5", "--snapshots.every_n_epochs=1",
+           "--snapshots.from_epoch=1", "--snapshots.keep=9", "--snapshots.directory=" + snapshots}));
   expect_success(result);
   EXPECT_THAT(result.out, HasSubstr("best accuracy: "));
   EXPECT_EQ(result.err, "");  // no warning of intervals either
   EXPECT_TRUE(fs::exists(log_dir_ + "/best"));
   EXPECT_FALSE(fs::exists(log_dir_ + "/pretraining/best"));
   EXPECT_TRUE(fs::exists(snapshots + "/snapshot-3.safetensors"));
+}
+
+// They are for the training that begins with what the pretraining has learnt.
+TEST_F(ImageClassifier, PatternsOfACheckpointLeaveThePretrainingAlone) {
+  write_images();
+  const ProcessResult result =
+      run_process(job({"--model.name=resnet_v1_20", "--pretraining.image_size=24", "--pretraining.epochs=1",
+                       "--max_epochs=1", "--checkpoint_exclude_patterns=/logits/"}));
+  expect_success(result);
+  EXPECT_THAT(result.err, HasSubstr("2 begin with their initial values: resnet_v1_20/logits/bias"));
 }
 
 TEST_F(ImageClassifier, TrainsOnSmallImagesFirst) {
