@@ -8,7 +8,7 @@ import subprocess
 
 from harness import pairing
 
-LOG_EVERY = 5  # steps
+LOG_EVERY = 10  # steps
 WARM_UP = 2    # lines of metrics.jsonl: the first steps measure threads and fill buffers
 
 
