@@ -265,8 +265,10 @@ void ClassifierData::find_classes() {
   // Classes of arrays have numbers: the run's list is theirs unless it has names.
   const bool are_numbers = is_array_file(format_) && mox::get_flag<int64_t>("data.num_classes") == 0 &&
                            trained == numbers(std::ssize(trained));
-  // A prediction does not look at labels: records need no list of their own.
+  // Records that are predicted need no list of their own: their labels only have to be in range.
+  const auto count = mox::get_flag<int64_t>("data.num_classes");
   const bool are_unlisted = mox::flag("run_mode") == "predict" && format_ == "tfrecord" &&
+                            (count == 0 || count == std::ssize(trained)) &&
                             !mox::file::exists(inside(directory_, "labels.txt"));
   if (!trained.empty() && (format_ == "image_folder" || has_many_labels() || are_numbers || are_unlisted)) {
     label_names_ = trained;
@@ -299,7 +301,9 @@ void ClassifierData::find_classes_of_data() {
             .label_names();
   } else if (is_array_file(format_)) {
     const auto given = mox::get_flag<int64_t>("data.num_classes");
-    label_names_ = numbers(given > 0 ? given : classes_of_arrays(array_file(train_split_)));
+    ArrayFile trained = array_file(train_split_);
+    trained.needs_labels = true;  // a prediction reads none
+    label_names_ = numbers(given > 0 ? given : classes_of_arrays(trained));
   } else if (format_ == "tfrecord") {
     const std::string list = inside(directory_, "labels.txt");
     num_classes_ = mox::get_flag<int64_t>("data.num_classes");

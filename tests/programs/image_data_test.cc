@@ -190,6 +190,16 @@ TEST_F(ImageData, EvaluatesArraysThatLackAClass) {
   const ProcessResult predicted = run_process(job({"--data.format=npz", "--run_mode=predict"}));
   expect_success(predicted);
   EXPECT_THAT(predicted.out, HasSubstr("sample 23: "));
+  // A checkpoint without the run's list: the arrays that were trained on have it.
+  write_npz("|u1", bytes_, "[0, 1, 2]");
+  const std::string copied = fresh("copied") + "/checkpoint";
+  fs::create_directories(fs::path(copied).parent_path());
+  fs::copy(mox::latest_checkpoint(log_dir_).value(), copied, fs::copy_options::recursive);
+  const ProcessResult elsewhere =
+      run_process(job({"--data.format=npz", "--run_mode=predict", "--checkpoint_path=" + copied,
+                       "--train_url=" + fresh("none")}));
+  expect_success(elsewhere);
+  EXPECT_EQ(elsewhere.out, run_process(job({"--data.format=npz", "--run_mode=predict"})).out);
 }
 
 TEST_F(ImageData, EvaluationOnTheTrainingDataIsSaid) {

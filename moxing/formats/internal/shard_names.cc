@@ -64,6 +64,26 @@ std::vector<std::string> take_out(std::vector<std::string>* paths, const Leaves&
   return out;
 }
 
+bool is_empty_file(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::file_size(path, error) == 0 && !error;
+}
+
+// What says of a shard that it is done, as other tools leave it: an empty file of the shard's name and more.
+void leave_out_marks(const std::string& pattern, std::vector<std::string>* paths) {
+  std::map<std::string, int> filled;  // files of a shard that hold something
+  const auto key = [](const std::string& path) {
+    const ShardName name = *shard_name(path);
+    return fmt::format("{}-{}-{}", name.stem, name.index, name.count);
+  };
+  for (const std::string& path : *paths)
+    if (!is_empty_file(path)) ++filled[key(path)];
+  warn_left_out(
+      pattern,
+      take_out(paths, [&](const auto& path) { return is_empty_file(path) && filled.contains(key(path)); }),
+      "are empty, beside the shard of their number");
+}
+
 void require_all_shards(const std::string& stem, const std::vector<ShardName>& shards) {
   std::map<int64_t, std::set<int64_t>> by_count;
   for (const ShardName& shard : shards) by_count[shard.count].insert(shard.index);
@@ -115,6 +135,7 @@ std::vector<std::string> choose_shards(const std::string& pattern, std::vector<s
     else
       warn_left_out(pattern, others, "are shards of another name");
   }
+  leave_out_marks(pattern, &paths);
   std::map<std::string, std::vector<ShardName>> sets;
   for (const std::string& path : paths) {
     ShardName name = *shard_name(path);

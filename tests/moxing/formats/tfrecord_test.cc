@@ -236,6 +236,14 @@ TEST(MatchFiles, TakesTheShardsOfOneConversion) {
               testing::HasSubstr("train-00000-of-00002"));
 }
 
+TEST(MatchFiles, LeavesOutTheMarksOfOtherTools) {
+  TemporaryDirectory directory;
+  const std::string first = directory.write("train-00000-of-00002", "a"),
+                    second = directory.write("train-00001-of-00002", "b");
+  directory.write("train-00001-of-00002.done", "");
+  EXPECT_THAT(match_files(directory.path() + "/train-*"), ElementsAre(first, second));
+}
+
 TEST(TfRecord, SaysWhichFilesHaveNoRecords) {
   TemporaryDirectory directory;
   const std::string full = directory.file("full"), empty = directory.write("empty", "");
