@@ -8,7 +8,9 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 
+#include "moxing/file/file.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 
@@ -65,23 +67,32 @@ std::vector<std::string> take_out(std::vector<std::string>* paths, const Leaves&
 }
 
 bool is_empty_file(const std::string& path) {
+  if (file::is_remote(path)) return file::stat(path).length == 0;
   std::error_code error;
   return std::filesystem::file_size(path, error) == 0 && !error;
 }
 
 // What says of a shard that it is done, as other tools leave it: an empty file of the shard's name and more.
 void leave_out_marks(const std::string& pattern, std::vector<std::string>* paths) {
-  std::map<std::string, int> filled;  // files of a shard that hold something
-  const auto key = [](const std::string& path) {
-    const ShardName name = *shard_name(path);
-    return fmt::format("{}-{}-{}", name.stem, name.index, name.count);
-  };
-  for (const std::string& path : *paths)
-    if (!is_empty_file(path)) ++filled[key(path)];
-  warn_left_out(
-      pattern,
-      take_out(paths, [&](const auto& path) { return is_empty_file(path) && filled.contains(key(path)); }),
-      "are empty, beside the shard of their number");
+  std::map<std::tuple<std::string, int64_t, int64_t>, std::vector<std::string>> shards;
+  for (const std::string& path : *paths) {
+    ShardName name = *shard_name(path);
+    shards[{std::move(name.stem), name.index, name.count}].push_back(path);
+  }
+  std::set<std::string> marks;
+  for (auto& [name, files] : shards) {
+    if (files.size() == 1) continue;
+    // The shard itself may be empty, too.
+    std::ranges::sort(files, {}, &std::string::size);
+    const bool is_first_empty = is_empty_file(files.front());
+    for (size_t i = 1; i < files.size(); ++i)
+      if (is_empty_file(files[i]))
+        marks.insert(files[i]);
+      else if (is_first_empty)
+        marks.insert(files.front());
+  }
+  warn_left_out(pattern, take_out(paths, [&](const auto& path) { return marks.contains(path); }),
+                "are empty, beside the shard of their number");
 }
 
 void require_all_shards(const std::string& stem, const std::vector<ShardName>& shards) {

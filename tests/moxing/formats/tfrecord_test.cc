@@ -211,7 +211,7 @@ TEST(MatchFiles, ListsPatternsSortedAndOnce) {
 
 TEST(MatchFiles, TakesTheShardsOfOneConversion) {
   TemporaryDirectory directory;
-  const auto write = [&](const std::string& name) { return directory.write(name, ""); };
+  const auto write = [&](const std::string& name) { return directory.write(name, "x"); };
   const std::string first = write("train-00000-of-00002"), second = write("train-00001-of-00002");
   const std::string pattern = directory.path() + "/train-*";
   const std::vector<std::string> both{first, second};
@@ -241,6 +241,9 @@ TEST(MatchFiles, LeavesOutTheMarksOfOtherTools) {
   const std::string first = directory.write("train-00000-of-00002", "a"),
                     second = directory.write("train-00001-of-00002", "b");
   directory.write("train-00001-of-00002.done", "");
+  EXPECT_THAT(match_files(directory.path() + "/train-*"), ElementsAre(first, second));
+  directory.write("train-00000-of-00002", "");  // a shard may have no records
+  directory.write("train-00000-of-00002.done", "");
   EXPECT_THAT(match_files(directory.path() + "/train-*"), ElementsAre(first, second));
 }
 
