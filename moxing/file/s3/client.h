@@ -137,6 +137,7 @@ class Client {
 
   StoreOptions options_;
   HttpClient http_;
+  SigningKey signing_key_;
   mutable std::mutex mutex_;  // of what follows
   Credentials credentials_;
   bool credentials_known_ = false;

@@ -117,7 +117,8 @@ HttpRequest Client::signed_request(const Call& call) {
   request.payload_sha256 =
       place.scheme == "https" && !call.body.empty() ? "UNSIGNED-PAYLOAD" : hex(sha256(call.body));
   request.headers.emplace_back("host", place.host);
-  sign(request, credentials(), region_of(call.object.bucket), std::time(nullptr) + clock_skew_s_.load());
+  sign(request, credentials(), region_of(call.object.bucket), std::time(nullptr) + clock_skew_s_.load(),
+       signing_key_);
   const std::string query = encoded_query(request.query);
   return {.method = call.method,
           .url = fmt::format("{}://{}{}{}{}", place.scheme, place.host, request.path,

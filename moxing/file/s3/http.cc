@@ -54,8 +54,8 @@ class HttpClient::Loop {
       transfer.cancelled.store(true);
       curl_multi_wakeup(multi_);
     });
-    curl_multi_wakeup(multi_);
-    transfer.done.acquire();
+    if (sleeping_.exchange(false)) curl_multi_wakeup(multi_);
+    transfer.wait();
   }
 
  private:
@@ -67,11 +67,23 @@ class HttpClient::Loop {
       take_finished();
       end_what_stands_still();
       begin_waiting();
-      curl_multi_poll(multi_, nullptr, 0, active_.empty() ? 10'000 : 200, nullptr);
+      sleep();
     }
     take_arrived();
     for (Transfer* transfer : waiting_) end(transfer, CURLE_ABORTED_BY_CALLBACK);
     while (!active_.empty()) finish(*active_.begin(), CURLE_ABORTED_BY_CALLBACK);
+  }
+
+  // Until something moves. A transfer that arrives wakes the thread if it sleeps, or is about to; one that
+  // arrived before is seen here.
+  void sleep() {
+    sleeping_.store(true);
+    const bool has_more = [&] {
+      const std::lock_guard lock(mutex_);
+      return !arrived_.empty();
+    }();
+    if (!has_more) curl_multi_poll(multi_, nullptr, 0, active_.empty() ? 10'000 : 200, nullptr);
+    sleeping_.store(false);
   }
 
   void take_arrived() {
@@ -136,12 +148,12 @@ class HttpClient::Loop {
     curl_easy_reset(transfer->handle);
     idle_.push_back(transfer->handle);
     transfer->handle = nullptr;
-    transfer->done.release();
+    transfer->end();
   }
   // The same of one that was never begun.
   static void end(Transfer* transfer, CURLcode result) {
     transfer->result = result;
-    transfer->done.release();
+    transfer->end();
   }
 
   const HttpOptions options_;
@@ -151,7 +163,7 @@ class HttpClient::Loop {
   std::unordered_set<Transfer*> active_;
   std::mutex mutex_;  // of arrived_
   std::deque<Transfer*> arrived_;
-  std::atomic<bool> stopping_{false};
+  std::atomic<bool> stopping_{false}, sleeping_{false};
   std::thread thread_;
 };
 

@@ -56,7 +56,21 @@ std::string canonical_request(const RequestToSign& request) {
                      headers, signed_names(request.headers), request.payload_sha256);
 }
 
-void sign(RequestToSign& request, const Credentials& credentials, std::string_view region, std::time_t now) {
+std::string SigningKey::get(const std::string& secret_key, std::string_view region, const std::string& date) {
+  const std::lock_guard lock(mutex_);
+  if (secret_key != secret_key_ || region != region_ || date != date_ || key_.empty()) {
+    secret_key_ = secret_key;
+    region_ = region;
+    date_ = date;
+    key_ = hmac_sha256("AWS4" + secret_key, date);
+    for (const std::string_view part : {region, std::string_view("s3"), std::string_view("aws4_request")})
+      key_ = hmac_sha256(key_, part);
+  }
+  return key_;
+}
+
+void sign(RequestToSign& request, const Credentials& credentials, std::string_view region, std::time_t now,
+          SigningKey& key) {
   const std::string date = time_text(now, "%Y%m%d"), time = time_text(now, "%Y%m%dT%H%M%SZ");
   request.headers.emplace_back("x-amz-date", time);
   request.headers.emplace_back("x-amz-content-sha256", request.payload_sha256);
@@ -66,13 +80,10 @@ void sign(RequestToSign& request, const Credentials& credentials, std::string_vi
   const std::string scope = fmt::format("{}/{}/s3/aws4_request", date, region);
   const std::string text =
       fmt::format("AWS4-HMAC-SHA256\n{}\n{}\n{}", time, scope, hex(sha256(canonical_request(request))));
-  std::string key = hmac_sha256("AWS4" + credentials.secret_key, date);
-  for (const std::string_view part : {region, std::string_view("s3"), std::string_view("aws4_request")})
-    key = hmac_sha256(key, part);
+  const std::string signature = hex(hmac_sha256(key.get(credentials.secret_key, region, date), text));
   request.headers.emplace_back(
-      "authorization",
-      fmt::format("AWS4-HMAC-SHA256 Credential={}/{},SignedHeaders={},Signature={}", credentials.access_key,
-                  scope, signed_names(request.headers), hex(hmac_sha256(key, text))));
+      "authorization", fmt::format("AWS4-HMAC-SHA256 Credential={}/{},SignedHeaders={},Signature={}",
+                                   credentials.access_key, scope, signed_names(request.headers), signature));
 }
 
 }  // namespace mox::file::s3

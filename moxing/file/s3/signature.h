@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ctime>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,9 +31,21 @@ struct RequestToSign {
 // The parameters as they are sent and signed: encoded, sorted, without "?".
 std::string encoded_query(const NamesAndValues& query);
 
+// The key that requests of one secret, region and day are signed with: four HMACs, made once for all of them.
+// Threads: any number.
+class SigningKey {
+ public:
+  std::string get(const std::string& secret_key, std::string_view region, const std::string& date);
+
+ private:
+  std::mutex mutex_;
+  std::string secret_key_, region_, date_, key_;
+};
+
 // Adds the headers x-amz-date, x-amz-content-sha256, x-amz-security-token (if there is one) and
 // authorization.
-void sign(RequestToSign& request, const Credentials& credentials, std::string_view region, std::time_t now);
+void sign(RequestToSign& request, const Credentials& credentials, std::string_view region, std::time_t now,
+          SigningKey& key);
 
 // The text that is signed; for tests against published examples.
 std::string canonical_request(const RequestToSign& request);

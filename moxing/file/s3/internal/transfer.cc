@@ -153,6 +153,17 @@ bool Transfer::speaks_no_tls() const {
 
 bool Transfer::has_bad_proxy() const { return std::string_view(detail).starts_with("Unsupported proxy"); }
 
+void Transfer::wait() {
+  std::unique_lock lock(mutex_);
+  ended_.wait(lock, [this] { return has_ended_; });
+}
+
+void Transfer::end() {
+  const std::lock_guard lock(mutex_);  // until the notification is over: the caller destroys this after it
+  has_ended_ = true;
+  ended_.notify_one();
+}
+
 bool Transfer::worth_repeating() const {
   if (too_long || speaks_no_tls() || has_bad_proxy()) return false;
   switch (result) {

@@ -19,8 +19,9 @@ class PublishedExample : public testing::Test {
   std::string signature_of(RequestToSign request, const std::string& body = "") {
     request.headers.emplace_back("host", "examplebucket.s3.amazonaws.com");
     request.payload_sha256 = hex(sha256(body));
+    SigningKey key;
     sign(request, {"AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", ""}, "us-east-1",
-         1369353600);
+         1369353600, key);
     return request.headers.back().second;
   }
 };
@@ -66,6 +67,7 @@ TEST(SignatureTest, AgreesWithBotocore) {
   std::ifstream file(MOX_SOURCE_DIR "/tests/fixtures/signature_fixtures.json");
   const nlohmann::json cases = nlohmann::json::parse(file);
   ASSERT_GT(cases.size(), 20u);
+  SigningKey key;
   for (const nlohmann::json& one : cases) {
     RequestToSign request{.method = one["method"],
                           .path = "/bucket/" + percent_encode(from_hex(one["key"].get<std::string>()), true),
@@ -76,9 +78,26 @@ TEST(SignatureTest, AgreesWithBotocore) {
     for (const auto& pair : one["headers"]) request.headers.emplace_back(pair[0], pair[1]);
     EXPECT_EQ("/bucket/" + one["path"].get<std::string>(), request.path);
     sign(request, {one["access"], one["secret"], one["token"]}, one["region"].get<std::string>(),
-         one["time"].get<std::time_t>());
+         one["time"].get<std::time_t>(), key);
     EXPECT_THAT(request.headers.back().second, EndsWith("Signature=" + one["signature"].get<std::string>()))
         << one;
+  }
+}
+
+TEST(SigningKeyTest, IsMadeAnewForAnotherSecretRegionOrDay) {
+  SigningKey kept;
+  for (int round = 0; round < 2; ++round) {
+    for (const auto& [secret, region, date] :
+         std::vector<std::array<std::string, 3>>{{"one", "us-east-1", "20261126"},
+                                                 {"two", "us-east-1", "20261126"},
+                                                 {"two", "eu-west-1", "20261126"},
+                                                 {"two", "eu-west-1", "20261127"},
+                                                 {"one", "us-east-1", "20261126"},
+                                                 {"one", "us-east-1", "20261126"}}) {
+      SigningKey fresh;
+      EXPECT_EQ(fresh.get(secret, region, date), kept.get(secret, region, date))
+          << secret << " " << region << " " << date;
+    }
   }
 }
 
