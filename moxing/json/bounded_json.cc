@@ -44,14 +44,57 @@ class MemoryOfJson : public nlohmann::json_sax<nlohmann::json> {
   size_t bytes_ = 0;
 };
 
+bool is_blank(char letter) { return letter == ' ' || letter == '\n' || letter == '\t' || letter == '\r'; }
+
+// Calls `take` for each character that is no blank between values; `blank` for the others.
+template <typename Take, typename Blank>
+void for_each_letter(std::string_view text, Take&& take, Blank&& blank) {
+  bool in_text = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (!in_text && is_blank(text[i])) {
+      blank();
+      continue;
+    }
+    if (text[i] == '"') in_text = !in_text;
+    take(text[i]);
+    if (in_text && text[i] == '\\' && i + 1 < text.size()) take(text[++i]);
+  }
+}
+
+// For the message of an error the parser keeps what it has read since the last text or number, and writes the
+// end of a line as eight characters.
+bool has_many_blanks(std::string_view text) {
+  constexpr size_t kMany = 4096;
+  size_t since = 0, most = 0;
+  for_each_letter(
+      text,
+      [&](char letter) {
+        if (letter == '"' || (letter >= '0' && letter <= '9')) since = 0;
+      },
+      [&] { most = std::max(most, ++since); });
+  return most > kMany;
+}
+
+std::string without_blanks(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  for_each_letter(
+      text, [&](char letter) { result += letter; }, [] {});
+  return result;
+}
+
 void require_within(size_t allowed, std::string_view text, const std::string& name) {
   MemoryOfJson memory(allowed);
-  nlohmann::json::sax_parse(text, &memory);
+  const bool is_blown_up = has_many_blanks(text);
+  const bool is_json = is_blown_up ? nlohmann::json::sax_parse(without_blanks(text), &memory)
+                                   : nlohmann::json::sax_parse(text, &memory);
   if (memory.is_exceeded())
     throw DataError(fmt::format(
         "'{}' is not read: the values of its {} bytes of JSON would take more than {} bytes of memory, which "
         "no file of this kind does",
         name, text.size(), allowed));
+  if (is_blown_up && !is_json)
+    throw DataError(fmt::format("'{}' is no JSON, but for the most part blanks and ends of lines", name));
 }
 
 }  // namespace

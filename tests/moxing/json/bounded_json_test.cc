@@ -41,5 +41,25 @@ TEST(BoundedJson, LeavesWhatIsNoJsonToTheParser) {
   for (const char* text : {"", "{", "[1,", "\"\\x\"", "nul"}) require_bounded_json(text, "a.json");
 }
 
+// The parser's own message would show each end of a line in eight characters.
+TEST(BoundedJson, RefusesWhatIsNoJsonButThousandsOfBlanks) {
+  const std::string lines(10'000, '\n'), many = [] {
+    std::string text = "[true";
+    for (int i = 0; i < 5000; ++i) text += ",\n  true";
+    return text;
+  }();
+  for (const std::string& text : {lines, "[" + lines, many, "{\"a\": 1," + lines + "]"}) {
+    try {
+      require_bounded_json(text, "a.json");
+      ADD_FAILURE() << "was taken";
+    } catch (const DataError& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr("'a.json' is no JSON"));
+    }
+  }
+  require_bounded_json("[" + lines + "1]", "a.json");
+  require_bounded_json(many + "]", "a.json");
+  require_bounded_json("[\"" + std::string(10'000, ' ') + "\\\"\n", "a.json");
+}
+
 }  // namespace
 }  // namespace mox
