@@ -11,6 +11,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/base/source_location.h"
@@ -51,6 +52,8 @@ std::map<std::string, NpyHeader> read_npz_headers(const std::string& path,
 // The bytes in front of the values of a file of version 1: their number is a multiple of 64. Throws
 // InvalidArgument for a type that NumPy does not have.
 std::string make_npy_header(const TensorType& type);
+// The same of values that no dtype has: `code` is what NumPy calls their type, such as <U7 for text.
+std::string make_npy_header(std::string_view code, const Shape& shape);
 
 // Samples from files: an element has one component for each of `paths`, row i of its array. All arrays are
 // held in memory. Throws as read_npy, InvalidArgument for no paths, DataError for an array without rows to

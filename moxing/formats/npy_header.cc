@@ -191,11 +191,11 @@ NpyHeader parse_npy_header(std::span<const std::byte> content, const std::string
   return header;
 }
 
-std::string make_npy_header(const TensorType& type) {
-  std::string shape;
-  for (const int64_t extent : type.shape) shape += fmt::format("{}, ", extent);
+std::string make_npy_header(std::string_view code, const Shape& shape) {
+  std::string extents;
+  for (const int64_t extent : shape) extents += fmt::format("{}{},", extents.empty() ? "" : " ", extent);
   std::string header =
-      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", code_of(type.dtype), shape);
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", code, extents);
   constexpr size_t kFixed = 10, kAlignment = 64;
   const size_t all = (kFixed + header.size() + 1 + kAlignment - 1) / kAlignment * kAlignment;
   header.resize(all - kFixed - 1, ' ');
@@ -204,6 +204,10 @@ std::string make_npy_header(const TensorType& type) {
   result += static_cast<char>(header.size() & 0xff);
   result += static_cast<char>(header.size() >> 8);
   return result + header;
+}
+
+std::string make_npy_header(const TensorType& type) {
+  return make_npy_header(code_of(type.dtype), type.shape);
 }
 
 bool NpyHeader::plain() const {

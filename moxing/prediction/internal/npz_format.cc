@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "moxing/formats/npy.h"
 #include "moxing/prediction/internal/formats.h"
 #include "moxing/prediction/internal/part_file.h"
 #include "runtime/base/error.h"
@@ -21,38 +22,11 @@ void append_little(std::string& bytes, T value) {
   for (size_t i = 0; i < sizeof(T); ++i) bytes += static_cast<char>(value >> (8 * i) & 0xff);
 }
 
-std::string npy_header(const std::string& descr, const std::string& shape) {
-  std::string dictionary =
-      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", descr, shape);
-  constexpr size_t kPreamble = 10;
-  while ((kPreamble + dictionary.size() + 1) % 64 != 0) dictionary += ' ';
-  dictionary += '\n';
-  std::string header("\x93NUMPY\x01\x00", 8);
-  append_little(header, static_cast<uint16_t>(dictionary.size()));
-  return header + dictionary;
-}
-
-std::string shape_text(int64_t rows, const Shape& of_batch) {
-  std::string text = fmt::format("({},", rows);
-  for (int axis = 1; axis < of_batch.rank(); ++axis) text += fmt::format(" {},", of_batch[axis]);
-  return text + ")";
-}
-
-const char* descr_of(DType dtype) {
-  switch (dtype) {
-    case DType::kInt32:
-      return "<i4";
-    case DType::kInt64:
-      return "<i8";
-    case DType::kUInt8:
-      return "|u1";
-    case DType::kBool:
-      return "|b1";
-    case DType::kFloat32:
-    case DType::kBFloat16:  // which NumPy does not have
-      break;
-  }
-  return "<f4";
+// The table of all rows, of which `of_batch` has some. NumPy has no bfloat16.
+TensorType table_type(DType dtype, int64_t rows, const Shape& of_batch) {
+  std::vector<int64_t> extents{rows};
+  for (int axis = 1; axis < of_batch.rank(); ++axis) extents.push_back(of_batch[axis]);
+  return {dtype == DType::kBFloat16 ? DType::kFloat32 : dtype, Shape(std::move(extents))};
 }
 
 // The code points of UTF-8; what is none becomes U+FFFD.
@@ -160,19 +134,19 @@ class NpzPredictions : public PredictionsFile {
 
   void finish() override {
     ZipArchive archive(file_);
-    archive.add("sample.npy", npy_header("<i8", shape_text(rows_, {rows_})), bytes_of(samples_));
+    archive.add("sample.npy", data::make_npy_header({DType::kInt64, {rows_}}), bytes_of(samples_));
     if (!names_.empty()) {
       std::u32string table;
       for (auto& name : names_) {
         name.resize(longest_name_);
         table += name;
       }
-      archive.add("file.npy", npy_header(fmt::format("<U{}", longest_name_), shape_text(rows_, {rows_})),
+      archive.add("file.npy", data::make_npy_header(fmt::format("<U{}", longest_name_), {rows_}),
                   bytes_of(table));
     }
     for (size_t i = 0; i < columns_.size(); ++i) {
       const auto& [name, value] = first_[i];
-      archive.add(name + ".npy", npy_header(descr_of(value.dtype()), shape_text(rows_, value.shape())),
+      archive.add(name + ".npy", data::make_npy_header(table_type(value.dtype(), rows_, value.shape())),
                   columns_[i]);
     }
     archive.finish();

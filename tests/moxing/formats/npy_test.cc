@@ -16,6 +16,7 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::SizeIs;
 
 std::string npy(const std::string& header, const std::string& data) {
   return std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(header.size()) + '\0' + header + data;
@@ -49,6 +50,8 @@ TEST(Npy, MakesTheHeadersThatItReads) {
     EXPECT_EQ(read.type, type);
     EXPECT_EQ(read.data_begin, header.size());
   }
+  EXPECT_THAT(make_npy_header("<U7", Shape{3, 2}),
+              AllOf(HasSubstr("'descr': '<U7'"), HasSubstr("'shape': (3, 2,),"), SizeIs(128)));
   EXPECT_THAT(message_of<InvalidArgument>([] {
                 make_npy_header({DType::kBFloat16, Shape{2}});
               }),
