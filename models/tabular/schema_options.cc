@@ -1,6 +1,7 @@
 #include "models/tabular/schema_options.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -26,10 +27,10 @@ void require_same(const std::string& flag, const std::string& trained, const std
                                  : "the model was trained with '" + trained + "' as " + what);
 }
 
-const mox::TableColumn* column_of(const mox::TableSchema& schema, const std::string& name) {
-  const auto found =
-      std::ranges::find_if(schema.columns(), [&](const mox::TableColumn& c) { return c.name == name; });
-  return found == schema.columns().end() ? nullptr : &*found;
+std::optional<mox::TableColumn> column_of(const mox::TableSchema& schema, std::string_view name) {
+  for (const mox::TableColumn& column : schema.columns())
+    if (column.name == name) return column;
+  return std::nullopt;
 }
 
 const char* words_of(mox::TableColumnKind kind) {
@@ -39,7 +40,7 @@ const char* words_of(mox::TableColumnKind kind) {
 void require_kinds(const mox::TableSchema& schema, const std::string& flag, mox::TableColumnKind kind) {
   if (!mox::is_given(flag)) return;
   for (const std::string& name : mox::get_flag<Texts>(flag)) {
-    const mox::TableColumn* column = column_of(schema, name);
+    const std::optional<mox::TableColumn> column = column_of(schema, name);
     if (!column) refuse(flag, "column '" + name + "' is none of those that the model learnt from");
     if (column->kind != kind)
       refuse(flag, "the model took column '" + name + "' as " + words_of(column->kind));
@@ -78,17 +79,17 @@ void require_options_of(const mox::TableSchema& schema) {
   if (mox::is_given("data.largest_vocabulary"))
     for (const mox::TableColumn& column : schema.columns())
       if (std::ssize(column.vocabulary) > mox::get_flag<int64_t>("data.largest_vocabulary"))
-        refuse("data.largest_vocabulary", "column '" + column.name + "' of the model has " +
+        refuse("data.largest_vocabulary", "column '" + std::string(column.name) + "' of the model has " +
                                               std::to_string(column.vocabulary.size()) + " categories");
 }
 
 void require_known_columns(const mox::TableSchema& schema, const mox::data::CsvTable& table) {
   const Texts ignored = mox::get_flag<Texts>("data.ignored");
   std::string unknown;
-  for (const std::string& name : table.columns())
+  for (const std::string_view name : table.columns())
     if (!column_of(schema, name) && name != schema.target() && name != schema.id() &&
         std::ranges::find(ignored, name) == ignored.end())
-      unknown += (unknown.empty() ? "'" : ", '") + name + "'";
+      unknown += (unknown.empty() ? "'" : ", '") + std::string(name) + "'";
   if (unknown.empty()) return;
   if (mox::is_given("data.ignored"))
     refuse("data.ignored",

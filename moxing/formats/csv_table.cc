@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstring>
+#include <numeric>
 
 #include "moxing/formats/internal/csv_text.h"
 #include "runtime/base/error.h"
@@ -14,15 +16,27 @@
 namespace mox::data {
 namespace {
 
-// Takes one cell after the other off a text. Doubled quotes are made single where they stand: a cell never
-// grows.
+// Takes one cell after the other off a text, and moves them together at its begin: a cell never grows.
 class CsvCells {
  public:
-  CsvCells(char* begin, char* end, char delimiter, const std::string& name)
-      : at_(begin), end_(end), delimiter_(delimiter), name_(name) {}
+  // `text` without its first bytes, `mark`.
+  CsvCells(std::string* text, size_t mark, char delimiter, const std::string& name)
+      : begin_(text->data()),
+        to_(begin_),
+        at_(begin_ + mark),
+        end_(begin_ + text->size()),
+        delimiter_(delimiter),
+        name_(name) {}
 
   bool at_end() const { return at_ == end_; }
-  int64_t line() const { return line_; }  // that the next cell begins in
+  int64_t line() const { return line_; }               // that the next cell begins in
+  size_t taken_bytes() const { return to_ - begin_; }  // of all cells until now
+
+  // Passes over a line of so many characters.
+  void pass_line(size_t characters) {
+    at_ += characters;
+    take_line_end();
+  }
 
   // Passes over lines of nothing but spaces.
   void pass_empty_lines() {
@@ -37,15 +51,16 @@ class CsvCells {
   }
 
   // Sets *last if the line ends behind it.
-  std::string_view take(bool* last) {
+  void take(bool* last) {
     pass_spaces();
     const std::string_view cell = at_ != end_ && *at_ == '"' ? take_quoted() : take_plain();
+    std::memmove(to_, cell.data(), cell.size());
+    to_ += cell.size();
     *last = at_ == end_ || *at_ != delimiter_;
     if (!*last)
       ++at_;
     else
       take_line_end();
-    return cell;
   }
 
  private:
@@ -91,6 +106,8 @@ class CsvCells {
     return {begin, static_cast<size_t>(to - begin)};
   }
 
+  char* const begin_;
+  char* to_;  // where the next cell goes
   char* at_;
   char* const end_;
   const char delimiter_;
@@ -98,32 +115,48 @@ class CsvCells {
   int64_t line_ = 1;
 };
 
-void add_column_name(std::string_view cell, const std::string& path, std::vector<std::string>* columns) {
-  const size_t place = columns->size() + 1;
-  if (cell.empty())
+// Numbers of lines and of columns take four bytes.
+void require_countable(int64_t number, const std::string& name) {
+  if (number > int64_t{UINT32_MAX})
+    throw DataError(fmt::format("'{}' has more than {} lines or columns: split it", name, UINT32_MAX));
+}
+
+// The places of the columns in the order of their names. Throws DataError for the first name that is empty or
+// another column's.
+std::vector<uint32_t> sorted_names(const TextRange& columns, const std::string& path) {
+  require_countable(std::ssize(columns), path);
+  std::vector<uint32_t> sorted(columns.size());
+  std::iota(sorted.begin(), sorted.end(), uint32_t{0});
+  std::ranges::sort(
+      sorted, [&](uint32_t a, uint32_t b) { return std::pair(columns[a], a) < std::pair(columns[b], b); });
+  size_t wrong = columns.size(), before = 0;
+  for (size_t i = 1; i < sorted.size(); ++i)
+    if (columns[sorted[i]] == columns[sorted[i - 1]] && sorted[i] < wrong) {
+      wrong = sorted[i];
+      before = sorted[i - 1];
+    }
+  if (columns[sorted[0]].empty() && sorted[0] < wrong)
     throw DataError(
         fmt::format("'{}': column {} has no name in the first line (row numbers that pandas has written? "
                     "to_csv(..., index=False) leaves them out)",
-                    path, place));
-  const auto before = std::find(columns->begin(), columns->end(), cell);
-  if (before != columns->end())
-    throw DataError(fmt::format("'{}': two columns, {} and {}, are called '{}'", path,
-                                before - columns->begin() + 1, place, cell));
-  columns->emplace_back(cell);
+                    path, sorted[0] + 1));
+  if (wrong < columns.size())
+    throw DataError(fmt::format("'{}': two columns, {} and {}, are called '{}'", path, before + 1, wrong + 1,
+                                columns[wrong]));
+  return sorted;
 }
 
-// What may be the matter with a file whose lines do not fit together.
-std::string delimiter_advice(const std::vector<std::string>& columns, char delimiter) {
-  if (columns.size() != 1) return "";
+// What may be the matter with a file whose lines do not fit together, of one column called `only`.
+std::string delimiter_advice(std::string_view only, char delimiter) {
   for (const auto& [other, words] : {std::pair{';', "';'"}, {'\t', "a tab"}, {',', "','"}})
-    if (other != delimiter && columns[0].find(other) != std::string::npos)
+    if (other != delimiter && only.find(other) != std::string_view::npos)
       return fmt::format("; the delimiter seems to be {}: say so (delimiter)", words);
   return "";
 }
 
 // A first line with a number in it is hardly one of names.
-std::string header_advice(const std::vector<std::string>& columns) {
-  const auto is_number = [](const std::string& cell) {
+std::string header_advice(const TextRange& columns) {
+  const auto is_number = [](std::string_view cell) {
     double number = 0;
     const char* end = cell.data() + cell.size();
     const auto parsed = std::from_chars(cell.data(), end, number);
@@ -134,20 +167,90 @@ std::string header_advice(const std::vector<std::string>& columns) {
          "it";
 }
 
+// The room of cells that there are not: delimiters in quotes had been counted.
+template <typename Number>
+void give_back(std::vector<Number>& numbers) {
+  if (numbers.size() < numbers.capacity() / 2) numbers.shrink_to_fit();
+}
+
 }  // namespace
 
+struct CsvTable::Content {
+  std::string path;
+  uint32_t checksum = 0;
+  char delimiter = ',';
+  size_t columns = 0;
+  TextList texts;  // the names of the columns, then the cells row by row
+  std::vector<uint32_t> lines;
+  std::vector<uint32_t> sorted_columns;
+
+  // Takes all cells off `text`, and the text itself; `End`: what holds its size.
+  template <typename End>
+  void read(CsvCells& cells, std::string& text);
+};
+
+template <typename End>
+void CsvTable::Content::read(CsvCells& cells, std::string& text) {
+  // A vector that grows takes three times its size.
+  const auto line_ends = std::ranges::count(text, '\n') + std::ranges::count(text, '\r');
+  std::vector<End> ends;
+  ends.reserve(std::ranges::count(text, delimiter) + line_ends + 1);
+  lines.reserve(line_ends);
+  const auto take = [&] {
+    bool last = false;
+    cells.take(&last);
+    ends.push_back(static_cast<End>(cells.taken_bytes()));
+    return !last;
+  };
+  while (take()) continue;
+  columns = ends.size();
+  const TextList names(text.substr(0, cells.taken_bytes()), std::vector<End>(ends));
+  sorted_columns = sorted_names({names, 0, columns}, path);
+  for (cells.pass_empty_lines(); !cells.at_end(); cells.pass_empty_lines()) {
+    const int64_t line = cells.line();
+    require_countable(line, path);
+    size_t count = 1;
+    while (take()) ++count;
+    if (count != columns)
+      throw DataError(fmt::format("'{}', line {}: {} cells, where the first line names {} columns{}", path,
+                                  line, count, columns,
+                                  columns == 1 ? delimiter_advice(names[0], delimiter) : ""));
+    lines.push_back(static_cast<uint32_t>(line));
+  }
+  text.resize(cells.taken_bytes());
+  give_back(ends);
+  give_back(lines);
+  texts = TextList(std::move(text), std::move(ends));
+}
+
+int64_t CsvTable::rows() const { return std::ssize(content_->lines); }
+TextRange CsvTable::columns() const { return {content_->texts, 0, content_->columns}; }
+const std::string& CsvTable::path() const { return content_->path; }
+uint32_t CsvTable::checksum() const { return content_->checksum; }
+
+std::string_view CsvTable::cell(int64_t row, size_t column) const {
+  return content_->texts[(static_cast<size_t>(row) + 1) * content_->columns + column];
+}
+
+int64_t CsvTable::line(int64_t row) const { return content_->lines[row]; }
+
 size_t CsvTable::column(std::string_view name) const {
-  const auto found = std::find(columns().begin(), columns().end(), name);
-  if (found != columns().end()) return found - columns().begin();
-  const std::string nearest = mox::internal::nearest_name(name, columns());
-  throw NotFound(fmt::format("'{}' has no column '{}'{}; it has {}{}", path(), name,
-                             nearest.empty() ? "" : fmt::format(": is '{}' meant?", nearest),
-                             mox::internal::first_names(columns()),
-                             delimiter_advice(columns(), content_->delimiter) + header_advice(columns())));
+  const TextRange names = columns();
+  const auto& sorted = content_->sorted_columns;
+  const auto found =
+      std::ranges::lower_bound(sorted, name, {}, [&](uint32_t column) { return names[column]; });
+  if (found != sorted.end() && names[*found] == name) return *found;
+  const std::vector<std::string> known = names.strings();
+  const std::string nearest = mox::internal::nearest_name(name, known);
+  throw NotFound(fmt::format(
+      "'{}' has no column '{}'{}; it has {}{}", path(), name,
+      nearest.empty() ? "" : fmt::format(": is '{}' meant?", nearest), mox::internal::first_names(known),
+      (names.size() == 1 ? delimiter_advice(names[0], content_->delimiter) : "") + header_advice(names)));
 }
 
 bool CsvTable::has_column(std::string_view name) const {
-  return std::find(columns().begin(), columns().end(), name) != columns().end();
+  return std::ranges::binary_search(content_->sorted_columns, name, {},
+                                    [&](uint32_t column) { return columns()[column]; });
 }
 
 std::string CsvTable::place(int64_t row, size_t column) const {
@@ -160,13 +263,10 @@ CsvTable parse_csv_table(std::string text, char delimiter, const std::string& na
   auto content = std::make_shared<CsvTable::Content>();
   content->path = name;
   content->delimiter = delimiter;
-  content->text = std::move(text);
-  content->checksum = crc32(std::as_bytes(std::span(content->text)));
-  const std::string_view unmarked = internal::without_mark(content->text, name);
+  content->checksum = crc32(std::as_bytes(std::span(text)));
+  const std::string_view unmarked = internal::without_mark(text, name);
   internal::require_utf8(unmarked, name);
-  const size_t mark = content->text.size() - unmarked.size();
-  char* const begin = content->text.data();
-  CsvCells cells(begin + mark, begin + content->text.size(), delimiter, name);
+  CsvCells cells(&text, text.size() - unmarked.size(), delimiter, name);
 
   const std::string_view first_line = unmarked.substr(0, unmarked.find_first_of("\r\n"));
   if (first_line.size() == 5 && first_line.starts_with("sep=")) {  // what spreadsheets are told
@@ -174,23 +274,15 @@ CsvTable parse_csv_table(std::string text, char delimiter, const std::string& na
       throw InvalidArgument(
           fmt::format("'{}' says in its first line that its delimiter is '{}', not '{}': say so (delimiter)",
                       name, first_line[4], delimiter));
-    for (bool last = false; !last;) cells.take(&last);
+    cells.pass_line(first_line.size());
   }
   cells.pass_empty_lines();
   if (cells.at_end())
     throw DataError(fmt::format("'{}' is empty; its first line should name the columns", name));
-  for (bool last = false; !last;) add_column_name(cells.take(&last), name, &content->columns);
-
-  const size_t columns = content->columns.size();
-  for (cells.pass_empty_lines(); !cells.at_end(); cells.pass_empty_lines()) {
-    const int64_t line = cells.line();
-    size_t count = 0;
-    for (bool last = false; !last; ++count) content->cells.push_back(cells.take(&last));
-    if (count != columns)
-      throw DataError(fmt::format("'{}', line {}: {} cells, where the first line names {} columns{}", name,
-                                  line, count, columns, delimiter_advice(content->columns, delimiter)));
-    content->lines.push_back(line);
-  }
+  if (text.size() > UINT32_MAX)
+    content->read<uint64_t>(cells, text);
+  else
+    content->read<uint32_t>(cells, text);
   return CsvTable(std::move(content));
 }
 

@@ -9,15 +9,18 @@
 #include <string_view>
 #include <vector>
 
+#include "moxing/formats/text_list.h"
+
 namespace mox::data {
 
-// The cells of a file, in memory. A handle to what does not change: copying is cheap, threads may share it.
+// The cells of a file, in memory: their bytes and four more for each. A handle to what does not change:
+// copying is cheap, threads may share it.
 class CsvTable {
  public:
-  int64_t rows() const { return static_cast<int64_t>(content_->lines.size()); }
-  const std::vector<std::string>& columns() const { return content_->columns; }
-  const std::string& path() const { return content_->path; }
-  uint32_t checksum() const { return content_->checksum; }  // CRC-32 of the text
+  int64_t rows() const;
+  TextRange columns() const;  // their names; valid while a copy of the table lives
+  const std::string& path() const;
+  uint32_t checksum() const;  // CRC-32 of the text
 
   // The place of the column of that name. Throws NotFound, naming the nearest and those there are, and
   // another delimiter that the file seems to have.
@@ -26,25 +29,16 @@ class CsvTable {
 
   // Without the quotes around it, and without spaces around it if it had none. Valid while a copy of the
   // table lives.
-  std::string_view cell(int64_t row, size_t column) const {
-    return content_->cells[static_cast<size_t>(row) * columns().size() + column];
-  }
+  std::string_view cell(int64_t row, size_t column) const;
   // The line of the file, counted from 1, in which a row begins.
-  int64_t line(int64_t row) const { return content_->lines[row]; }
+  int64_t line(int64_t row) const;
   // "'data.csv', line 7, column 'age'"
   std::string place(int64_t row, size_t column) const;
 
  private:
   friend CsvTable parse_csv_table(std::string content, char delimiter, const std::string& name);
 
-  struct Content {
-    std::string path, text;
-    uint32_t checksum = 0;
-    char delimiter = ',';
-    std::vector<std::string> columns;
-    std::vector<std::string_view> cells;  // row by row, of `text`
-    std::vector<int64_t> lines;
-  };
+  struct Content;
   explicit CsvTable(std::shared_ptr<const Content> content) : content_(std::move(content)) {}
 
   std::shared_ptr<const Content> content_;

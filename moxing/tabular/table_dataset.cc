@@ -7,7 +7,6 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
-#include <map>
 #include <numeric>
 #include <optional>
 
@@ -30,20 +29,27 @@ constexpr float kMissing = std::numeric_limits<float>::infinity();
 constexpr float kNone = -1;
 
 // float32 for what a column has learnt of numbers; those beyond it are refused, not made infinite.
-float normalised(double value, const TableMoments& moments, const std::string& place) {
+float normalised(double value, const TableMoments& moments, const CsvTable& table, int64_t row, size_t at) {
   const double result = (value - moments.mean) / moments.deviation;
   if (std::fabs(result) > std::numeric_limits<float>::max())
-    throw DataError(
-        fmt::format("{}: {} is too far from the mean of the training part, {}", place, value, moments.mean));
+    throw DataError(fmt::format("{}: {} is too far from the mean of the training part, {}",
+                                table.place(row, at), value, moments.mean));
   return result;
 }
 
 class CellReader {
  public:
   CellReader(const TableSchema& schema, const CsvTable& table, UnseenValue unseen)
-      : schema_(schema), table_(table), unseen_(unseen) {}
+      : schema_(schema), table_(table), unseen_(unseen) {
+    places_.reserve(schema.columns().size());
+    for (const TableColumn& column : schema.columns()) places_.push_back(table.column(column.name));
+    taken_as_missing_.resize(places_.size());
+  }
 
-  float read(const TableColumn& column, int64_t row, size_t at) {
+  // The value of a row in column `c` of the schema.
+  float read(int64_t row, size_t c) {
+    const TableColumn column = schema_.columns()[c];
+    const size_t at = places_[c];
     const std::string_view cell = table_.cell(row, at);
     if (schema_.is_missing(cell)) {
       if (column.was_missing) return kMissing;
@@ -52,7 +58,7 @@ class CellReader {
             fmt::format("{}: the value is missing; in training none was. Fill it in, or have it taken "
                         "as the average (unseen: missing)",
                         table_.place(row, at)));
-      ++taken_as_missing_[column.name];
+      ++taken_as_missing_[c];
       return column.kind == TableColumnKind::kNumber ? 0.0f : kNone;
     }
     if (column.kind == TableColumnKind::kNumber) {
@@ -60,39 +66,42 @@ class CellReader {
       if (!value)
         throw DataError(fmt::format("{}: '{}' is no number; in training the column was one of numbers",
                                     table_.place(row, at), cell));
-      return normalised(*value, column.moments, table_.place(row, at));
+      return normalised(*value, column.moments, table_, row, at);
     }
-    const auto& words = column.vocabulary;
+    const data::TextRange& words = column.vocabulary;
     const auto found = std::lower_bound(words.begin(), words.end(), cell);
     if (found != words.end() && *found == cell) return static_cast<float>(found - words.begin());
     if (unseen_ == UnseenValue::kError) refuse_word(column, row, at, cell);
-    ++taken_as_missing_[column.name];
+    ++taken_as_missing_[c];
     return column.was_missing ? kMissing : kNone;
   }
 
   void report() const {
-    for (const auto& [name, count] : taken_as_missing_)
-      log_warning(
-          fmt::format("'{}': {} value{} of column '{}' {} not in the training part, and {} taken as missing",
-                      table_.path(), count, count == 1 ? "" : "s", name, count == 1 ? "was" : "were",
-                      count == 1 ? "is" : "are"));
+    for (size_t c = 0; c < taken_as_missing_.size(); ++c)
+      if (const int64_t count = taken_as_missing_[c]; count > 0)
+        log_warning(fmt::format(
+            "'{}': {} value{} of column '{}' {} not in the training part, and {} taken as missing",
+            table_.path(), count, count == 1 ? "" : "s", schema_.columns()[c].name,
+            count == 1 ? "was" : "were", count == 1 ? "is" : "are"));
   }
 
  private:
   [[noreturn]] void refuse_word(const TableColumn& column, int64_t row, size_t at,
                                 std::string_view cell) const {
-    const std::string nearest = internal::nearest_name(cell, column.vocabulary);
-    throw DataError(fmt::format(
-        "{}: '{}' is none of the {} categories of training ({}){} It can be taken as a "
-        "missing value (unseen: missing)",
-        table_.place(row, at), cell, column.vocabulary.size(), internal::first_names(column.vocabulary),
-        nearest.empty() ? "." : fmt::format(": is '{}' meant?", nearest)));
+    const std::vector<std::string> words = column.vocabulary.strings();
+    const std::string nearest = internal::nearest_name(cell, words);
+    throw DataError(
+        fmt::format("{}: '{}' is none of the {} categories of training ({}){} It can be taken as a "
+                    "missing value (unseen: missing)",
+                    table_.place(row, at), cell, words.size(), internal::first_names(words),
+                    nearest.empty() ? "." : fmt::format(": is '{}' meant?", nearest)));
   }
 
   const TableSchema& schema_;
   const CsvTable& table_;
   UnseenValue unseen_;
-  std::map<std::string, int64_t> taken_as_missing_;
+  std::vector<size_t> places_;             // of the schema's columns in the table
+  std::vector<int64_t> taken_as_missing_;  // by column
 };
 
 std::vector<int64_t> all_rows(const CsvTable& table) {
@@ -104,14 +113,12 @@ std::vector<int64_t> all_rows(const CsvTable& table) {
 // The cells of the rows as CellReader reads them, row by row.
 std::vector<float> read_cells(const TableSchema& schema, const CsvTable& table, std::span<const int64_t> rows,
                               UnseenValue unseen) {
-  std::vector<size_t> places;
-  for (const TableColumn& column : schema.columns()) places.push_back(table.column(column.name));
   CellReader reader(schema, table, unseen);
+  const size_t columns = schema.columns().size();
   std::vector<float> cells;
-  cells.reserve(rows.size() * places.size());
+  cells.reserve(rows.size() * columns);
   for (const int64_t row : rows)
-    for (size_t c = 0; c < places.size(); ++c)
-      cells.push_back(reader.read(schema.columns()[c], row, places[c]));
+    for (size_t c = 0; c < columns; ++c) cells.push_back(reader.read(row, c));
   reader.report();
   return cells;
 }
@@ -132,37 +139,59 @@ void write_features(const TableSchema& schema, const float* cells, float* out) {
   }
 }
 
+// The label of each class, by its name; of classes that are numbers a number is meant, however it is spelt.
+class ClassLabels {
+ public:
+  explicit ClassLabels(const TableSchema& schema) : names_(schema.class_names()), decimal_(schema.decimal()) {
+    sorted_.resize(names_.size());
+    std::iota(sorted_.begin(), sorted_.end(), 0);
+    std::ranges::sort(sorted_, {}, [&](int32_t label) -> const std::string& { return names_[label]; });
+    if (!std::ranges::all_of(
+            names_, [&](const std::string& n) { return data::parse_number(n, decimal_).has_value(); }))
+      return;
+    numbers_.reserve(names_.size());
+    for (const std::string& name : names_)
+      numbers_.emplace_back(*data::parse_number(name, decimal_), std::ssize(numbers_));
+    std::ranges::sort(numbers_);
+    const auto equal = std::ranges::adjacent_find(numbers_, {}, &std::pair<double, int32_t>::first);
+    if (equal != numbers_.end()) numbers_.clear();
+  }
+
+  bool are_numbers() const { return !numbers_.empty(); }
+  std::optional<int32_t> label_of(std::string_view cell) const {
+    const auto found = std::ranges::lower_bound(
+        sorted_, cell, {}, [&](int32_t label) { return std::string_view(names_[label]); });
+    if (found != sorted_.end() && names_[*found] == cell) return *found;
+    const auto number = are_numbers() ? data::parse_number(cell, decimal_) : std::nullopt;
+    if (!number) return std::nullopt;
+    const auto equal = std::ranges::lower_bound(numbers_, *number, {}, &std::pair<double, int32_t>::first);
+    return equal != numbers_.end() && equal->first == *number ? std::optional(equal->second) : std::nullopt;
+  }
+
+ private:
+  const std::vector<std::string>& names_;
+  char decimal_;
+  std::vector<int32_t> sorted_;                      // labels, by their names
+  std::vector<std::pair<double, int32_t>> numbers_;  // and theirs
+};
+
 Array read_targets(const TableSchema& schema, const CsvTable& table, std::span<const int64_t> rows) {
   const size_t at = table.column(schema.target());
   const int64_t count = rows.size();
   const bool classes = schema.task() == TableTask::kClassification;
-  std::map<std::string_view, int32_t> places;
-  for (const std::string& name : schema.class_names())
-    places.emplace(name, static_cast<int32_t>(places.size()));
-  // Of classes that are numbers a number is meant, however it is spelt.
-  std::map<double, int32_t> numbers;
-  for (const auto& [name, place] : places)
-    if (const auto number = data::parse_number(name, schema.decimal())) numbers.emplace(*number, place);
-  if (numbers.size() != places.size()) numbers.clear();
-  const auto class_of = [&](std::string_view cell) -> std::optional<int32_t> {
-    if (const auto found = places.find(cell); found != places.end()) return found->second;
-    if (numbers.empty()) return std::nullopt;
-    const auto number = data::parse_number(cell, schema.decimal());
-    const auto found = number ? numbers.find(*number) : numbers.end();
-    return found == numbers.end() ? std::nullopt : std::optional(found->second);
-  };
+  const ClassLabels labels(schema);
   Array targets(classes ? DType::kInt32 : DType::kFloat32, {count});
   for (size_t i = 0; i < rows.size(); ++i) {
     const std::string_view cell = table.cell(rows[i], at);
     if (schema.is_missing(cell))
       throw DataError(fmt::format("{}: the target is missing", table.place(rows[i], at)));
     if (classes) {
-      const auto found = class_of(cell);
+      const auto found = labels.label_of(cell);
       if (!found)
         throw DataError(
             fmt::format("{}: '{}' is none of the {} classes of training ({}){}", table.place(rows[i], at),
-                        cell, places.size(), internal::first_names(schema.class_names()),
-                        numbers.empty() || std::ssize(places) < kManyClasses
+                        cell, schema.class_names().size(), internal::first_names(schema.class_names()),
+                        !labels.are_numbers() || std::ssize(schema.class_names()) < kManyClasses
                             ? ""
                             : "; a target that is a number to be estimated is data.task=regression"));
       targets.values<int32_t>()[i] = *found;
@@ -171,7 +200,7 @@ Array read_targets(const TableSchema& schema, const CsvTable& table, std::span<c
       if (!value)
         throw DataError(
             fmt::format("{}: '{}' is no number, which the target is", table.place(rows[i], at), cell));
-      targets.values<float>()[i] = normalised(*value, schema.target_moments(), table.place(rows[i], at));
+      targets.values<float>()[i] = normalised(*value, schema.target_moments(), table, rows[i], at);
     }
   }
   return targets;
@@ -179,11 +208,11 @@ Array read_targets(const TableSchema& schema, const CsvTable& table, std::span<c
 
 class TableSource : public RandomAccessSource {
  public:
-  TableSource(TableSchema schema, CsvTable table, std::span<const int64_t> rows,
+  TableSource(TableSchema schema, CsvTable table, std::vector<int64_t> rows,
               const TableDatasetOptions& options)
       : schema_(std::move(schema)),
         table_(std::move(table)),
-        rows_(rows.begin(), rows.end()),
+        rows_(std::move(rows)),
         cells_(read_cells(schema_, table_, rows_, options.unseen)),
         file_(std::filesystem::path(table_.path()).filename().string()) {
     if (!schema_.id().empty()) id_ = table_.column(schema_.id());
@@ -225,17 +254,22 @@ class TableSource : public RandomAccessSource {
   std::vector<TensorType> signature_;
 };
 
+Dataset dataset_of(const TableSchema& schema, const CsvTable& table, std::vector<int64_t> rows,
+                   const TableDatasetOptions& options, SourceLocation where) {
+  if (rows.empty()) throw DataError(fmt::format("'{}' has no rows", table.path()));
+  return Dataset::from_source(std::make_shared<TableSource>(schema, table, std::move(rows), options), where);
+}
+
 }  // namespace
 
 Dataset table_dataset(const TableSchema& schema, const CsvTable& table, std::span<const int64_t> rows,
                       const TableDatasetOptions& options, SourceLocation where) {
-  if (rows.empty()) throw DataError(fmt::format("'{}' has no rows", table.path()));
-  return Dataset::from_source(std::make_shared<TableSource>(schema, table, rows, options), where);
+  return dataset_of(schema, table, {rows.begin(), rows.end()}, options, where);
 }
 
 Dataset table_dataset(const TableSchema& schema, const CsvTable& table, const TableDatasetOptions& options,
                       SourceLocation where) {
-  return table_dataset(schema, table, all_rows(table), options, where);
+  return dataset_of(schema, table, all_rows(table), options, where);
 }
 
 Array table_features(const TableSchema& schema, const CsvTable& table, UnseenValue unseen) {

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <optional>
+#include <tuple>
 
 #include "moxing/job/distributed.h"
 #include "moxing/tabular/internal/cell_words.h"
 #include "moxing/tabular/internal/column_moments.h"
+#include "moxing/tabular/internal/schema_content.h"
+#include "moxing/tabular/internal/word_counts.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include "runtime/base/nearest_name.h"
@@ -20,38 +22,59 @@ namespace {
 
 using data::CsvTable;
 
+using internal::TableSchemaContent;
+using internal::WordCounts;
+
+// The rows of a table that are learnt from: some, or all.
+struct Rows {
+  std::optional<std::span<const int64_t>> some;
+  int64_t all = 0;
+
+  int64_t size() const { return some ? std::ssize(*some) : all; }
+  int64_t operator[](int64_t i) const { return some ? (*some)[i] : i; }
+};
+
 // What the training part has in one column.
 struct ColumnContent {
   int64_t there = 0, numbers = 0, missing = 0;
-  int64_t disguised = 0;                               // numbers as people write them
-  std::optional<int64_t> first_text, first_disguised;  // rows
-  std::map<std::string_view, int64_t> categories;      // and how many rows have them
-  std::vector<double> values;
+  int64_t disguised = 0;                                              // numbers as people write them
+  std::optional<int64_t> first_text, first_disguised, first_missing;  // rows
+  std::vector<double> values;                                         // where all are numbers
 };
 
-ColumnContent read_column(const CsvTable& table, size_t column, const TableSchema& schema,
-                          std::span<const int64_t> rows) {
+ColumnContent read_column(const CsvTable& table, size_t column, const TableSchemaContent& schema,
+                          const Rows& rows) {
   ColumnContent content;
-  for (const int64_t row : rows) {
+  for (int64_t i = 0; i < rows.size(); ++i) {
+    const int64_t row = rows[i];
     const std::string_view cell = table.cell(row, column);
     if (schema.is_missing(cell)) {
-      ++content.missing;
+      if (++content.missing == 1) content.first_missing = row;
       continue;
     }
     ++content.there;
-    ++content.categories[cell];
-    if (const auto value = data::parse_number(cell, schema.decimal())) {
-      ++content.numbers;
-      content.values.push_back(*value);
+    if (const auto value = data::parse_number(cell, schema.decimal)) {
+      if (++content.numbers == 1) content.values.reserve(rows.size() - i);
+      if (content.numbers == content.there) content.values.push_back(*value);
     } else {
       if (!content.first_text) content.first_text = row;
-      if (internal::disguised_number(cell, schema.decimal())) {
+      content.values = {};
+      if (internal::disguised_number(cell, schema.decimal)) {
         ++content.disguised;
         if (!content.first_disguised) content.first_disguised = row;
       }
     }
   }
   return content;
+}
+
+WordCounts words_of(const CsvTable& table, size_t column, const TableSchemaContent& schema,
+                    const Rows& rows) {
+  WordCounts words(table, column);
+  for (int64_t i = 0; i < rows.size(); ++i)
+    if (!schema.is_missing(table.cell(rows[i], column))) words.add(rows[i]);
+  words.finish();
+  return words;
 }
 
 [[noreturn]] void refuse_disguised(const CsvTable& table, size_t column, const ColumnContent& content,
@@ -73,7 +96,7 @@ ColumnContent read_column(const CsvTable& table, size_t column, const TableSchem
 
 TableColumnKind kind_of(const CsvTable& table, size_t column, const ColumnContent& content,
                         const TableOptions& options) {
-  const std::string& name = table.columns()[column];
+  const std::string_view name = table.columns()[column];
   const auto is_in = [&](const std::vector<std::string>& names) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
@@ -92,16 +115,12 @@ TableColumnKind kind_of(const CsvTable& table, size_t column, const ColumnConten
           content.numbers, content.there));
 }
 
-std::vector<std::string> vocabulary_of(const ColumnContent& content, const std::string& column,
-                                       const TableOptions& options) {
-  if (std::ssize(content.categories) > options.largest_vocabulary)
+void require_few(const WordCounts& words, std::string_view column, const TableOptions& options) {
+  if (std::ssize(words) > options.largest_vocabulary)
     throw DataError(fmt::format(
         "column '{}' has {} different values, more than {}: if it names the rows say so (id); if it "
         "tells nothing leave it out (ignored); else raise largest_vocabulary",
-        column, content.categories.size(), options.largest_vocabulary));
-  std::vector<std::string> vocabulary;
-  for (const auto& [word, count] : content.categories) vocabulary.emplace_back(word);
-  return vocabulary;
+        column, words.size(), options.largest_vocabulary));
 }
 
 // Each column has one part to play.
@@ -128,9 +147,9 @@ void check_names(const CsvTable& table, const TableOptions& options) {
     throw InvalidArgument(fmt::format("the decimal mark must be '.' or ',', it is '{}'", options.decimal));
 }
 
-void warn_of_similar(const CsvTable& table, const std::string& column, const ColumnContent& content,
-                     char decimal, const char* what) {
-  const auto similar = internal::similar_words(content.categories, decimal);
+void warn_of_similar(const CsvTable& table, std::string_view column, const WordCounts& words, char decimal,
+                     const char* what) {
+  const auto similar = internal::similar_words(words, decimal);
   if (!similar || rank() != 0) return;
   log_warning(fmt::format(
       "'{}', column '{}': '{}' and '{}' {}{}, and are different {} to the model; write them alike if "
@@ -140,7 +159,7 @@ void warn_of_similar(const CsvTable& table, const std::string& column, const Col
 }
 
 // The moments of a column of numbers. A warning where a few of them would hide the others.
-TableMoments moments_in(const CsvTable& table, const std::string& column, const std::vector<double>& values) {
+TableMoments moments_in(const CsvTable& table, std::string_view column, const std::vector<double>& values) {
   const TableMoments moments = internal::moments_of(values);
   if (!std::isfinite(moments.mean) || !std::isfinite(moments.deviation))
     throw DataError(fmt::format(
@@ -156,123 +175,182 @@ TableMoments moments_in(const CsvTable& table, const std::string& column, const 
 }
 
 // Class 2 comes before class 10 where all are numbers, and 2.0 is class 2.
-std::vector<std::string> classes_of(const CsvTable& table, const std::string& target,
-                                    const ColumnContent& content, char decimal) {
-  if (content.numbers != content.there) {
-    warn_of_similar(table, target, content, decimal, "classes");
+std::vector<std::string> classes_of(const CsvTable& table, std::string_view target, const WordCounts& words,
+                                    bool are_numbers, char decimal) {
+  if (!are_numbers) {
+    warn_of_similar(table, target, words, decimal, "classes");
     std::vector<std::string> classes;
-    for (const auto& [name, count] : content.categories) classes.emplace_back(name);
+    classes.reserve(words.size());
+    for (size_t i = 0; i < words.size(); ++i) classes.emplace_back(words.word(i));
     return classes;
   }
   std::vector<std::string> other;
-  std::vector<std::string> classes = internal::number_words(content.categories, decimal, &other);
+  std::vector<std::string> classes = internal::number_words(words, decimal, &other);
   if (!other.empty())
     log_info(fmt::format("'{}', column '{}': equal numbers are one class ({} are others of the {} classes)",
                          table.path(), target, internal::first_names(other), classes.size()));
   return classes;
 }
 
+void learn_target(const CsvTable& table, size_t at, const Rows& rows, const TableOptions& options,
+                  TableSchemaContent* schema) {
+  const std::string_view name = table.columns()[at];
+  ColumnContent content = read_column(table, at, *schema, rows);
+  if (content.missing > 0)
+    throw DataError(fmt::format("{}: the target is missing, here and in {} of {} rows: leave these out",
+                                table.place(*content.first_missing, at), content.missing, rows.size()));
+  if (options.task == TableTask::kRegression) {
+    if (content.first_disguised)
+      refuse_disguised(table, at, content, options.decimal, "; it is the target of a regression");
+    if (content.first_text)
+      refuse_text(table, at, content, ": the target of a regression; is it a classification?");
+    schema->target_moments = moments_in(table, name, content.values);
+    return;
+  }
+  content.values = {};
+  schema->classes = classes_of(table, name, words_of(table, at, *schema, rows),
+                               content.numbers == content.there, options.decimal);
+  if (schema->classes.size() < 2)
+    throw DataError(fmt::format("column '{}' has one class alone, '{}': there is nothing to learn", name,
+                                schema->classes[0]));
+  if (std::ssize(schema->classes) > options.largest_vocabulary)
+    throw DataError(
+        fmt::format("the target '{}' has {} different values: a number to be learnt is a "
+                    "regression; for so many classes raise largest_vocabulary",
+                    name, schema->classes.size()));
+}
+
+void learn_feature(const CsvTable& table, size_t at, const Rows& rows, const TableOptions& options,
+                   TableSchemaContent* schema) {
+  const std::string_view name = table.columns()[at];
+  ColumnContent content = read_column(table, at, *schema, rows);
+  if (content.there == 0)
+    throw DataError(
+        fmt::format("column '{}' of '{}' has no value in any row to learn from: leave it out (ignored)", name,
+                    table.path()));
+  const TableColumnKind kind = kind_of(table, at, content, options);
+  auto& column = schema->add_column(name, kind, content.missing > 0);
+  if (kind == TableColumnKind::kNumber) {
+    column.moments = moments_in(table, name, content.values);
+    return;
+  }
+  content.values = {};
+  const WordCounts words = words_of(table, at, *schema, rows);
+  require_few(words, name, options);
+  for (size_t i = 0; i < words.size(); ++i) schema->texts.add(words.word(i));
+  column.words = static_cast<uint32_t>(words.size());  // as many as rows at most
+  warn_of_similar(table, name, words, options.decimal, "categories");
+}
+
+std::shared_ptr<const TableSchemaContent> learnt(const CsvTable& table, const TableOptions& options,
+                                                 const Rows& rows) {
+  check_names(table, options);
+  if (rows.size() == 0) throw DataError(fmt::format("'{}' has no rows to learn from", table.path()));
+  auto schema = std::make_shared<TableSchemaContent>();
+  schema->task = options.task;
+  schema->target = options.target;
+  schema->id = options.id;
+  schema->training_part = options.training_part;
+  schema->decimal = options.decimal;
+  schema->missing_words = {""};
+  for (const std::string& word : options.missing_words)
+    schema->missing_words.push_back(internal::lower_case(word));
+  std::sort(schema->missing_words.begin(), schema->missing_words.end());
+  schema->columns.reserve(table.columns().size());
+  for (size_t c = 0; c < table.columns().size(); ++c) {
+    const std::string_view name = table.columns()[c];
+    const bool ignored =
+        std::find(options.ignored.begin(), options.ignored.end(), name) != options.ignored.end();
+    if (ignored || name == options.id) continue;
+    if (name == options.target)
+      learn_target(table, c, rows, options, schema.get());
+    else
+      learn_feature(table, c, rows, options, schema.get());
+  }
+  if (schema->columns.empty())
+    throw DataError(fmt::format("'{}' has no column to learn from, beside the target", table.path()));
+  return schema;
+}
+
 }  // namespace
 
-int64_t TableColumn::features() const {
-  return (kind == TableColumnKind::kNumber ? 1 : static_cast<int64_t>(vocabulary.size())) +
-         (was_missing ? 1 : 0);
+bool TableSchemaContent::is_missing(std::string_view cell) const {
+  if (cell.empty()) return true;
+  size_t longest = 0;
+  for (const std::string& word : missing_words) longest = std::max(longest, word.size());
+  return cell.size() <= longest &&
+         std::binary_search(missing_words.begin(), missing_words.end(), internal::lower_case(cell));
 }
+
+TableSchemaContent::Column& TableSchemaContent::add_column(std::string_view name, TableColumnKind kind,
+                                                           bool was_missing) {
+  const size_t place = texts.size();
+  texts.add(name);
+  return columns.emplace_back(
+      Column{.name = place, .is_category = kind == TableColumnKind::kCategory, .was_missing = was_missing});
+}
+
+int64_t TableColumn::features() const {
+  return (kind == TableColumnKind::kNumber ? 1 : std::ssize(vocabulary)) + (was_missing ? 1 : 0);
+}
+
+size_t TableColumns::size() const { return content_->columns.size(); }
+
+TableColumn TableColumns::operator[](size_t i) const {
+  const TableSchemaContent::Column& column = content_->columns[i];
+  return {.name = content_->texts[column.name],
+          .kind = column.is_category ? TableColumnKind::kCategory : TableColumnKind::kNumber,
+          .was_missing = column.was_missing,
+          .moments = column.moments,
+          .vocabulary = {content_->texts, column.name + 1, column.words}};
+}
+
+TableTask TableSchema::task() const { return content_->task; }
+const std::string& TableSchema::target() const { return content_->target; }
+const std::string& TableSchema::id() const { return content_->id; }
+const TableMoments& TableSchema::target_moments() const { return content_->target_moments; }
+const std::vector<std::string>& TableSchema::class_names() const { return content_->classes; }
+bool TableSchema::is_missing(std::string_view cell) const { return content_->is_missing(cell); }
+char TableSchema::decimal() const { return content_->decimal; }
+const std::vector<std::string>& TableSchema::missing_words() const { return content_->missing_words; }
+const std::string& TableSchema::training_part() const { return content_->training_part; }
 
 int64_t TableSchema::features() const {
   int64_t count = 0;
-  for (const TableColumn& column : columns_) count += column.features();
+  for (const TableColumn& column : columns()) count += column.features();
   return count;
 }
 
 std::vector<std::string> TableSchema::feature_names() const {
   std::vector<std::string> names;
-  for (const TableColumn& column : columns_) {
-    if (column.kind == TableColumnKind::kNumber) names.push_back(column.name);
-    for (const std::string& word : column.vocabulary) names.push_back(column.name + "=" + word);
-    if (column.was_missing) names.push_back(column.name + " missing");
+  for (const TableColumn& column : columns()) {
+    const std::string name(column.name);
+    if (column.kind == TableColumnKind::kNumber) names.push_back(name);
+    for (const std::string_view word : column.vocabulary) names.push_back(fmt::format("{}={}", name, word));
+    if (column.was_missing) names.push_back(name + " missing");
   }
   return names;
 }
 
-bool TableSchema::is_missing(std::string_view cell) const {
-  if (cell.empty()) return true;
-  size_t longest = 0;
-  for (const std::string& word : missing_words_) longest = std::max(longest, word.size());
-  return cell.size() <= longest &&
-         std::binary_search(missing_words_.begin(), missing_words_.end(), internal::lower_case(cell));
+bool TableSchema::operator==(const TableSchema& other) const {
+  if (content_ == other.content_) return true;
+  const auto rest = [](const TableSchemaContent& c) {
+    return std::tie(c.task, c.target, c.id, c.training_part, c.target_moments, c.classes, c.missing_words,
+                    c.decimal);
+  };
+  if (rest(*content_) != rest(*other.content_) || columns().size() != other.columns().size()) return false;
+  for (size_t i = 0; i < columns().size(); ++i)
+    if (columns()[i] != other.columns()[i]) return false;
+  return true;
 }
 
 TableSchema TableSchema::fit(const CsvTable& table, const TableOptions& options,
                              std::span<const int64_t> rows) {
-  check_names(table, options);
-  if (rows.empty()) throw DataError(fmt::format("'{}' has no rows to learn from", table.path()));
-  TableSchema schema;
-  schema.task_ = options.task;
-  schema.target_ = options.target;
-  schema.id_ = options.id;
-  schema.training_part_ = options.training_part;
-  schema.decimal_ = options.decimal;
-  schema.missing_words_ = {""};
-  for (const std::string& word : options.missing_words)
-    schema.missing_words_.push_back(internal::lower_case(word));
-  std::sort(schema.missing_words_.begin(), schema.missing_words_.end());
-
-  for (size_t c = 0; c < table.columns().size(); ++c) {
-    const std::string& name = table.columns()[c];
-    const bool ignored =
-        std::find(options.ignored.begin(), options.ignored.end(), name) != options.ignored.end();
-    if (ignored || name == options.id) continue;
-    const ColumnContent content = read_column(table, c, schema, rows);
-    if (name == options.target) {
-      if (content.missing > 0) {
-        const auto first = std::find_if(rows.begin(), rows.end(),
-                                        [&](int64_t row) { return schema.is_missing(table.cell(row, c)); });
-        throw DataError(fmt::format("{}: the target is missing, here and in {} of {} rows: leave these out",
-                                    table.place(*first, c), content.missing, rows.size()));
-      }
-      if (options.task == TableTask::kClassification) {
-        schema.classes_ = classes_of(table, name, content, options.decimal);
-        if (schema.classes_.size() < 2)
-          throw DataError(fmt::format("column '{}' has one class alone, '{}': there is nothing to learn",
-                                      name, schema.classes_[0]));
-        if (std::ssize(schema.classes_) > options.largest_vocabulary)
-          throw DataError(
-              fmt::format("the target '{}' has {} different values: a number to be learnt is a "
-                          "regression; for so many classes raise largest_vocabulary",
-                          name, schema.classes_.size()));
-      } else {
-        if (content.first_disguised)
-          refuse_disguised(table, c, content, options.decimal, "; it is the target of a regression");
-        if (content.first_text)
-          refuse_text(table, c, content, ": the target of a regression; is it a classification?");
-        schema.target_moments_ = moments_in(table, name, content.values);
-      }
-      continue;
-    }
-    if (content.there == 0)
-      throw DataError(
-          fmt::format("column '{}' of '{}' has no value in any row to learn from: leave it out (ignored)",
-                      name, table.path()));
-    TableColumn column{
-        .name = name, .kind = kind_of(table, c, content, options), .was_missing = content.missing > 0};
-    if (column.kind == TableColumnKind::kNumber)
-      column.moments = moments_in(table, name, content.values);
-    else
-      column.vocabulary = vocabulary_of(content, name, options);
-    if (column.kind == TableColumnKind::kCategory)
-      warn_of_similar(table, name, content, options.decimal, "categories");
-    schema.columns_.push_back(std::move(column));
-  }
-  if (schema.columns_.empty())
-    throw DataError(fmt::format("'{}' has no column to learn from, beside the target", table.path()));
-  return schema;
+  return TableSchema(learnt(table, options, {.some = rows}));
 }
 
 TableSchema TableSchema::fit(const CsvTable& table, const TableOptions& options) {
-  std::vector<int64_t> rows(table.rows());
-  std::iota(rows.begin(), rows.end(), int64_t{0});
-  return fit(table, options, rows);
+  return TableSchema(learnt(table, options, {.some = std::nullopt, .all = table.rows()}));
 }
 
 }  // namespace mox

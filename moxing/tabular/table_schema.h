@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,15 +34,48 @@ struct TableMoments {
   bool operator==(const TableMoments&) const = default;
 };
 
+// A view: valid while the schema or a copy of it lives.
 struct TableColumn {
-  std::string name;
+  std::string_view name;
   TableColumnKind kind = TableColumnKind::kNumber;
-  bool was_missing = false;                  // in some row of the training part
-  TableMoments moments = {};                 // of numbers
-  std::vector<std::string> vocabulary = {};  // of categories: sorted by bytes
+  bool was_missing = false;         // in some row of the training part
+  TableMoments moments = {};        // of numbers
+  data::TextRange vocabulary = {};  // of categories: sorted by bytes
   bool operator==(const TableColumn&) const = default;
 
   int64_t features() const;
+};
+
+namespace internal {
+struct TableSchemaContent;
+}
+
+// All columns of a schema, for a loop; a view as each of them is.
+class TableColumns {
+ public:
+  class Iterator {
+   public:
+    Iterator(const TableColumns& columns, size_t at) : content_(columns.content_), at_(at) {}
+    TableColumn operator*() const { return TableColumns(content_)[at_]; }
+    Iterator& operator++() {
+      ++at_;
+      return *this;
+    }
+    bool operator==(const Iterator& other) const { return at_ == other.at_; }
+
+   private:
+    const internal::TableSchemaContent* content_;
+    size_t at_;
+  };
+
+  explicit TableColumns(const internal::TableSchemaContent* content) : content_(content) {}
+  size_t size() const;
+  TableColumn operator[](size_t i) const;
+  Iterator begin() const { return {*this, 0}; }
+  Iterator end() const { return {*this, size()}; }
+
+ private:
+  const internal::TableSchemaContent* content_;
 };
 
 struct TableOptions {
@@ -68,6 +102,7 @@ enum class UnseenValue {
              // one)
 };
 
+// A handle to what does not change: copying is cheap.
 class TableSchema {
  public:
   // Of the rows [numbers from 0], or of all. Classes that are all numbers are one where these are equal (0
@@ -81,35 +116,32 @@ class TableSchema {
                          std::span<const int64_t> rows);
   static TableSchema fit(const data::CsvTable& table, const TableOptions& options);
 
-  const std::vector<TableColumn>& columns() const { return columns_; }  // in the order of the features
+  TableColumns columns() const { return TableColumns(content_.get()); }  // in the order of the features
   int64_t features() const;
   std::vector<std::string> feature_names() const;  // "age", "age missing", "city=Bern"
 
-  TableTask task() const { return task_; }
-  const std::string& target() const { return target_; }
-  const std::string& id() const { return id_; }                             // "" if rows have no name
-  const TableMoments& target_moments() const { return target_moments_; }    // regression
-  const std::vector<std::string>& class_names() const { return classes_; }  // classification: by label
+  TableTask task() const;
+  const std::string& target() const;
+  const std::string& id() const;                        // "" if rows have no name
+  const TableMoments& target_moments() const;           // regression
+  const std::vector<std::string>& class_names() const;  // classification: by label
   bool is_missing(std::string_view cell) const;
-  char decimal() const { return decimal_; }
-  const std::vector<std::string>& missing_words() const { return missing_words_; }  // in lower case, "" too
-  const std::string& training_part() const { return training_part_; }
+  char decimal() const;
+  const std::vector<std::string>& missing_words() const;  // in lower case, "" too
+  const std::string& training_part() const;
 
   // As text that from_json reads: numbers with all of their digits. from_json throws DataError, naming
   // `origin`, for what to_json cannot have written.
   std::string to_json() const;
   static TableSchema from_json(std::string_view text, const std::string& origin);
 
-  bool operator==(const TableSchema&) const = default;
+  bool operator==(const TableSchema& other) const;
 
  private:
-  TableTask task_ = TableTask::kRegression;
-  std::string target_, id_, training_part_;
-  TableMoments target_moments_;
-  std::vector<std::string> classes_;
-  std::vector<std::string> missing_words_;  // in lower case, sorted; the empty one among them
-  char decimal_ = '.';
-  std::vector<TableColumn> columns_;
+  explicit TableSchema(std::shared_ptr<const internal::TableSchemaContent> content)
+      : content_(std::move(content)) {}
+
+  std::shared_ptr<const internal::TableSchemaContent> content_;
 };
 
 }  // namespace mox

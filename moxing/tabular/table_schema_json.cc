@@ -6,6 +6,7 @@
 #include <set>
 
 #include "moxing/json/bounded_json.h"
+#include "moxing/tabular/internal/schema_content.h"
 #include "moxing/tabular/table_schema.h"
 #include "runtime/base/error.h"
 
@@ -29,12 +30,17 @@ TableMoments moments_from(const nlohmann::json& json) {
   return moments;
 }
 
-std::vector<std::string> sorted_words(const nlohmann::json& json, const char* what) {
-  auto words = json.get<std::vector<std::string>>();
-  if (!std::is_sorted(words.begin(), words.end()) ||
-      std::adjacent_find(words.begin(), words.end()) != words.end())
-    throw DataError(fmt::format("{} that are not sorted, or there twice", what));
-  return words;
+// Adds the words to `texts`; how many there are.
+uint32_t add_sorted_words(const nlohmann::json& json, data::TextList* texts) {
+  if (!json.is_array()) throw DataError("categories that are no list");
+  std::string_view before;
+  for (size_t i = 0; i < json.size(); ++i) {
+    const std::string& word = json.at(i).get_ref<const std::string&>();
+    if (i > 0 && word <= before) throw DataError("categories that are not sorted, or there twice");
+    texts->add(word);
+    before = word;
+  }
+  return static_cast<uint32_t>(json.size());  // of a text that is bounded
 }
 
 template <typename Kind>
@@ -46,35 +52,36 @@ Kind one_of(const nlohmann::json& json, const char* first, Kind first_kind, cons
   return text == first ? first_kind : second_kind;
 }
 
-TableColumn column_from(const nlohmann::json& json) {
-  TableColumn column{.name = json.at("name").get<std::string>(),
-                     .kind = one_of(json.at("kind"), "number", TableColumnKind::kNumber, "category",
-                                    TableColumnKind::kCategory),
-                     .was_missing = json.at("was_missing").get<bool>()};
-  if (column.kind == TableColumnKind::kNumber)
+std::string add_column(const nlohmann::json& json, internal::TableSchemaContent* schema) {
+  const auto name = json.at("name").get<std::string>();
+  const auto kind =
+      one_of(json.at("kind"), "number", TableColumnKind::kNumber, "category", TableColumnKind::kCategory);
+  auto& column = schema->add_column(name, kind, json.at("was_missing").get<bool>());
+  if (kind == TableColumnKind::kNumber)
     column.moments = moments_from(json);
   else
-    column.vocabulary = sorted_words(json.at("vocabulary"), "categories");
-  if (column.features() == 0) throw DataError(fmt::format("a column '{}' without categories", column.name));
-  return column;
+    column.words = add_sorted_words(json.at("vocabulary"), &schema->texts);
+  if (column.is_category && column.words == 0 && !column.was_missing)
+    throw DataError(fmt::format("a column '{}' without categories", name));
+  return name;
 }
 
 }  // namespace
 
 std::string TableSchema::to_json() const {
   nlohmann::ordered_json json = {{"version", kSchemaVersion},
-                                 {"task", task_ == TableTask::kRegression ? "regression" : "classification"},
-                                 {"target", target_},
-                                 {"id", id_},
-                                 {"training_part", training_part_},
-                                 {"decimal", std::string(1, decimal_)},
-                                 {"missing_words", missing_words_}};
-  if (task_ == TableTask::kRegression)
-    json["target_moments"] = json_of(target_moments_);
+                                 {"task", task() == TableTask::kRegression ? "regression" : "classification"},
+                                 {"target", target()},
+                                 {"id", id()},
+                                 {"training_part", training_part()},
+                                 {"decimal", std::string(1, decimal())},
+                                 {"missing_words", missing_words()}};
+  if (task() == TableTask::kRegression)
+    json["target_moments"] = json_of(target_moments());
   else
-    json["classes"] = classes_;
-  auto& columns = json["columns"] = nlohmann::ordered_json::array();
-  for (const TableColumn& column : columns_) {
+    json["classes"] = class_names();
+  auto& entries = json["columns"] = nlohmann::ordered_json::array();
+  for (const TableColumn& column : columns()) {
     const bool is_number = column.kind == TableColumnKind::kNumber;
     nlohmann::ordered_json entry = {{"name", column.name},
                                     {"kind", is_number ? "number" : "category"},
@@ -82,8 +89,8 @@ std::string TableSchema::to_json() const {
     if (is_number)
       entry.update(json_of(column.moments));
     else
-      entry["vocabulary"] = column.vocabulary;
-    columns.push_back(std::move(entry));
+      entry["vocabulary"] = column.vocabulary.strings();
+    entries.push_back(std::move(entry));
   }
   // Names and categories are bytes of a file, perhaps not UTF-8.
   try {
@@ -95,39 +102,38 @@ std::string TableSchema::to_json() const {
 }
 
 TableSchema TableSchema::from_json(std::string_view text, const std::string& origin) {
-  TableSchema schema;
+  auto schema = std::make_shared<internal::TableSchemaContent>();
   try {
     require_bounded_json(text, origin, kMostTimes);
     const auto json = nlohmann::json::parse(text);
     if (const int version = json.at("version").get<int>(); version != kSchemaVersion)
       throw DataError(fmt::format("version {}, which a newer moxing has written", version));
-    schema.task_ = one_of(json.at("task"), "regression", TableTask::kRegression, "classification",
+    schema->task = one_of(json.at("task"), "regression", TableTask::kRegression, "classification",
                           TableTask::kClassification);
-    schema.target_ = json.at("target").get<std::string>();
-    schema.id_ = json.at("id").get<std::string>();
-    schema.training_part_ = json.at("training_part").get<std::string>();
-    schema.decimal_ = one_of(json.at("decimal"), ".", '.', ",", ',');
-    schema.missing_words_ = json.at("missing_words").get<std::vector<std::string>>();
-    std::sort(schema.missing_words_.begin(), schema.missing_words_.end());
-    if (schema.task_ == TableTask::kRegression) {
-      schema.target_moments_ = moments_from(json.at("target_moments"));
+    schema->target = json.at("target").get<std::string>();
+    schema->id = json.at("id").get<std::string>();
+    schema->training_part = json.at("training_part").get<std::string>();
+    schema->decimal = one_of(json.at("decimal"), ".", '.', ",", ',');
+    schema->missing_words = json.at("missing_words").get<std::vector<std::string>>();
+    std::sort(schema->missing_words.begin(), schema->missing_words.end());
+    if (schema->task == TableTask::kRegression) {
+      schema->target_moments = moments_from(json.at("target_moments"));
     } else {
-      schema.classes_ = json.at("classes").get<std::vector<std::string>>();
-      const std::set<std::string_view> different(schema.classes_.begin(), schema.classes_.end());
-      if (different.size() < 2 || different.size() != schema.classes_.size())
-        throw DataError(fmt::format("{} classes, {} different", schema.classes_.size(), different.size()));
+      schema->classes = json.at("classes").get<std::vector<std::string>>();
+      const std::set<std::string_view> different(schema->classes.begin(), schema->classes.end());
+      if (different.size() < 2 || different.size() != schema->classes.size())
+        throw DataError(fmt::format("{} classes, {} different", schema->classes.size(), different.size()));
     }
-    std::set<std::string> names = {schema.target_};
+    std::set<std::string> names = {schema->target};
     for (const auto& entry : json.at("columns")) {
-      schema.columns_.push_back(column_from(entry));
-      if (!names.insert(schema.columns_.back().name).second)
-        throw DataError(fmt::format("two columns called '{}'", schema.columns_.back().name));
+      const std::string name = add_column(entry, schema.get());
+      if (!names.insert(name).second) throw DataError(fmt::format("two columns called '{}'", name));
     }
-    if (schema.columns_.empty()) throw DataError("no columns");
+    if (schema->columns.empty()) throw DataError("no columns");
   } catch (const std::exception& error) {
     throw DataError(fmt::format("'{}' holds no schema of a table: {}", origin, error.what()));
   }
-  return schema;
+  return TableSchema(std::move(schema));
 }
 
 }  // namespace mox

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "moxing/formats/csv_table.h"
 #include "runtime/base/nearest_name.h"
@@ -105,41 +106,115 @@ std::optional<DisguisedNumber> disguised_number(std::string_view cell, char deci
   return std::nullopt;
 }
 
+namespace {
+
+struct NumberOfWord {
+  double number;
+  uint32_t word;
+};
+
+// In the order of the numbers, and of the words where these are equal.
+void sort_numbers(std::vector<NumberOfWord>& numbers) {
+  std::ranges::sort(numbers, [](const NumberOfWord& a, const NumberOfWord& b) {
+    return a.number < b.number || (a.number == b.number && a.word < b.word);
+  });
+}
+
+// The word that the first two of several are, in the order of the words; and how many more there are.
+class FirstSimilar {
+ public:
+  explicit FirstSimilar(const WordCounts& words) : words_(words) {}
+  void note(uint32_t first, uint32_t second, const char* why) {
+    ++count_;
+    if (count_ > 1 && second > second_) return;
+    first_ = first;
+    second_ = second;
+    why_ = why;
+  }
+  std::optional<SimilarWords> result() const {
+    if (count_ == 0) return std::nullopt;
+    return SimilarWords{std::string(words_.word(first_)), std::string(words_.word(second_)), why_,
+                        count_ - 1};
+  }
+
+ private:
+  const WordCounts& words_;
+  size_t count_ = 0;
+  uint32_t first_ = 0, second_ = 0;
+  const char* why_ = "";
+};
+
+// Of each word the first one of the same letters.
+std::vector<uint32_t> first_of_letters(const WordCounts& words) {
+  data::TextList letters;
+  size_t bytes = 0;
+  for (size_t i = 0; i < words.size(); ++i) bytes += words.word(i).size();
+  letters.reserve(words.size(), bytes);
+  for (size_t i = 0; i < words.size(); ++i) letters.add(folded(words.word(i)));
+  std::vector<uint32_t> sorted(words.size()), first(words.size());
+  std::iota(sorted.begin(), sorted.end(), uint32_t{0});
+  std::ranges::sort(
+      sorted, [&](uint32_t a, uint32_t b) { return std::pair(letters[a], a) < std::pair(letters[b], b); });
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    const bool is_alike = i > 0 && letters[sorted[i]] == letters[sorted[i - 1]];
+    first[sorted[i]] = is_alike ? first[sorted[i - 1]] : sorted[i];
+  }
+  return first;
+}
+
+}  // namespace
+
 std::vector<std::string> number_words(const WordCounts& words, char decimal,
                                       std::vector<std::string>* other) {
-  std::map<double, std::pair<std::string_view, int64_t>> chosen;
-  for (const auto& [word, count] : words) {
-    const auto [place, is_new] = chosen.try_emplace(*data::parse_number(word, decimal), word, count);
-    if (is_new) continue;
-    auto& [best, best_count] = place->second;
-    const bool is_better = count > best_count || (count == best_count && word.size() < best.size());
-    other->emplace_back(is_better ? best : word);
-    if (is_better) place->second = {word, count};
+  std::vector<NumberOfWord> numbers;
+  numbers.reserve(words.size());
+  for (uint32_t i = 0; i < words.size(); ++i)
+    numbers.push_back({*data::parse_number(words.word(i), decimal), i});
+  sort_numbers(numbers);
+  std::vector<uint32_t> chosen, left;
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const uint32_t word = numbers[i].word;
+    if (i == 0 || numbers[i].number != numbers[i - 1].number) {
+      chosen.push_back(word);
+      continue;
+    }
+    uint32_t& best = chosen.back();
+    const bool is_better =
+        words.rows(word) > words.rows(best) ||
+        (words.rows(word) == words.rows(best) && words.word(word).size() < words.word(best).size());
+    left.push_back(is_better ? best : word);
+    if (is_better) best = word;
   }
+  numbers = {};
   std::vector<std::string> result;
-  for (const auto& [number, spelling] : chosen) result.emplace_back(spelling.first);
+  result.reserve(chosen.size());
+  for (const uint32_t word : chosen) result.emplace_back(words.word(word));
+  std::ranges::sort(left);
+  other->reserve(left.size());
+  for (const uint32_t word : left) other->emplace_back(words.word(word));
   return result;
 }
 
 std::optional<SimilarWords> similar_words(const WordCounts& words, char decimal) {
-  std::optional<SimilarWords> similar;
-  std::map<std::string, std::string_view> by_letters;
-  std::map<double, std::string_view> by_number;
-  const auto note = [&](std::string_view first, std::string_view second, const char* why) {
-    if (similar)
-      ++similar->more;
-    else
-      similar = {std::string(first), std::string(second), why};
-  };
-  for (const auto& [word, count] : words) {
-    if (const auto [before, is_new] = by_letters.emplace(folded(word), word); !is_new) {
-      note(before->second, word, "differ only in case or spaces");
-    } else if (const auto number = data::parse_number(word, decimal)) {
-      if (const auto [equal, is_first] = by_number.emplace(*number, word); !is_first)
-        note(equal->second, word, "are equal numbers");
+  FirstSimilar similar(words);
+  const std::vector<uint32_t> first = first_of_letters(words);
+  std::vector<NumberOfWord> numbers;
+  for (uint32_t i = 0; i < first.size(); ++i) {
+    if (first[i] != i) {
+      similar.note(first[i], i, "differ only in case or spaces");
+    } else if (const auto number = data::parse_number(words.word(i), decimal)) {
+      if (numbers.empty()) numbers.reserve(words.size() - i);
+      numbers.push_back({*number, i});
     }
   }
-  return similar;
+  sort_numbers(numbers);
+  uint32_t equal = 0;
+  for (size_t i = 0; i < numbers.size(); ++i)
+    if (i == 0 || numbers[i].number != numbers[i - 1].number)
+      equal = numbers[i].word;
+    else
+      similar.note(equal, numbers[i].word, "are equal numbers");
+  return similar.result();
 }
 
 }  // namespace mox::internal

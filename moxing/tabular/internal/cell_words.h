@@ -2,11 +2,12 @@
 // spaces.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "moxing/tabular/internal/word_counts.h"
 
 namespace mox::internal {
 
@@ -17,9 +18,6 @@ struct DisguisedNumber {
   std::string why;    // "separators between thousands"
 };
 std::optional<DisguisedNumber> disguised_number(std::string_view cell, char decimal);
-
-// Words of a column, and how many rows have them.
-using WordCounts = std::map<std::string_view, int64_t>;
 
 // Of words that are all numbers: one spelling for each number, the most frequent (of equally frequent ones
 // the shortest), in ascending order. `other` gets the spellings that are left out.

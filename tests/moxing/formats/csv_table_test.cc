@@ -130,7 +130,7 @@ TEST(CsvTable, ReadsOverTheLineThatTellsSpreadsheetsTheDelimiter) {
     for (const char* mark : {"", "\xEF\xBB\xBF"}) {
       const std::string text = std::string(mark) + "sep=;" + end + "a;b" + end + "1;2" + end;
       const CsvTable table = parse_csv_table(text, ';', "t.csv");
-      EXPECT_EQ(table.columns(), (std::vector<std::string>{"a", "b"}));
+      EXPECT_THAT(table.columns(), ElementsAre("a", "b"));
       EXPECT_EQ(table.rows(), 1);
       EXPECT_EQ(table.line(0), 3);
       EXPECT_THAT(message_of<InvalidArgument>([&] { parse_csv_table(text, ',', "t.csv"); }),

@@ -1,0 +1,35 @@
+// What a TableSchema is a handle to: a few bytes for each column and category.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "moxing/formats/text_list.h"
+#include "moxing/tabular/table_schema.h"
+
+namespace mox::internal {
+
+struct TableSchemaContent {
+  struct Column {
+    size_t name = 0;  // its place in `texts`; the vocabulary follows
+    uint32_t words = 0;
+    bool is_category = false, was_missing = false;
+    TableMoments moments = {};
+  };
+
+  TableTask task = TableTask::kRegression;
+  std::string target, id, training_part;
+  TableMoments target_moments;
+  std::vector<std::string> classes;
+  std::vector<std::string> missing_words;  // in lower case, sorted; the empty one among them
+  char decimal = '.';
+  data::TextList texts;
+  std::vector<Column> columns;
+
+  bool is_missing(std::string_view cell) const;
+  // A column whose vocabulary is to be added to `texts` next, and counted.
+  Column& add_column(std::string_view name, TableColumnKind kind, bool was_missing);
+};
+
+}  // namespace mox::internal
