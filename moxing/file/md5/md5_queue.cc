@@ -26,7 +26,13 @@ void digest_one(std::string_view text, Md5Digest& digest) {
 
 }  // namespace
 
-Md5Queue::Md5Queue(int most_at_once) : most_under_way_(most_at_once > 0 ? most_at_once : available_cores()) {}
+Md5Queue::Md5Queue(int most_at_once) : most_under_way_(std::max(most_at_once, 0)) {}
+
+bool Md5Queue::may_begin() {
+  if (under_way_ == 0) return true;
+  if (most_under_way_ == 0) most_under_way_ = available_cores();
+  return under_way_ < most_under_way_;
+}
 
 std::string Md5Queue::digest(std::string_view text) {
   Waiting mine{.text = text};
@@ -36,7 +42,7 @@ std::string Md5Queue::digest(std::string_view text) {
     std::unique_lock lock(mutex_);
     waiting_.push_back(&mine);
     while (!mine.done) {
-      if (mine.taken || under_way_ >= most_under_way_)
+      if (mine.taken || !may_begin())
         changed_.wait(lock);
       else
         digest_some(lock, mine);

@@ -14,7 +14,9 @@ namespace mox::file {
 
 class Md5Queue {
  public:
-  // `most_at_once`: threads that make digests; 0: as many as there are cores.
+  // `most_at_once`: threads that make digests; 0: as many as there are cores, which are counted when a second
+  // thread comes while the first makes one. It takes files of the control groups: a copy of small files has a
+  // queue each and never asks.
   explicit Md5Queue(int most_at_once = 0);
 
   // 16 bytes. Short texts and few of them are left to OpenSSL. Any thread.
@@ -27,13 +29,14 @@ class Md5Queue {
     bool taken = false, done = false;
   };
 
+  bool may_begin();  // with the mutex held
   void digest_some(std::unique_lock<std::mutex>& lock, Waiting& mine);
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Waiting*> waiting_;  // for a thread that begins; first who has waited longest
   int under_way_ = 0;              // threads that make digests
-  const int most_under_way_;
+  int most_under_way_;             // 0: not counted yet
 };
 
 }  // namespace mox::file

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <random>
 #include <string>
 #include <thread>
@@ -82,6 +83,29 @@ TEST(Md5Queue, GivesEachThreadItsOwn) {
     for (std::thread& thread : threads) thread.join();
     EXPECT_TRUE(got == expected);
   }
+}
+
+// How often this thread has read from a file.
+int64_t reads_until_now() {
+  std::ifstream file("/proc/thread-self/io");
+  std::string word;
+  while (file >> word)
+    if (word == "syscr:") {
+      int64_t count = 0;
+      file >> count;
+      return count;
+    }
+  return -1;
+}
+
+// Control groups are looked up in files, which takes as long as a small file's copy.
+TEST(Md5Queue, AsksForTheCoresOfNoThreadAlone) {
+  const std::string text = text_of(100'000, 1),
+                    expected = s3::md5(text);  // OpenSSL reads a file at its first
+  ASSERT_GE(reads_until_now(), 0);
+  const int64_t before = reads_until_now(), between = reads_until_now();
+  EXPECT_EQ(Md5Queue().digest(text), expected);
+  EXPECT_EQ(reads_until_now() - between, between - before);
 }
 
 }  // namespace
