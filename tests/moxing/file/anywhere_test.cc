@@ -203,6 +203,21 @@ TEST_P(Anywhere, Renames) {
   EXPECT_TRUE(exists(at("e")));
 }
 
+// Where large and small letters are different names.
+TEST_P(Anywhere, RenamesToOtherLetters) {
+  write(at("d/a"), "abc");
+  rename(at("d/a"), at("d/A"));
+  EXPECT_THAT(list_directory(at("d")), ElementsAre("A"));
+  EXPECT_EQ(read(at("d/A")), "abc");
+  write(at("d/a"), "small");
+  rename(at("d"), at("D"));
+  EXPECT_FALSE(exists(at("d")));
+  EXPECT_THAT(list_directory(at("D")), ElementsAre("A", "a"));
+  rename(at("D/a"), at("D/A"));
+  EXPECT_EQ(read(at("D/A")), "small");
+  EXPECT_FALSE(exists(at("D/a")));
+}
+
 TEST_P(Anywhere, NamesOfOtherKindsAreRefused) {
   EXPECT_THROW(read(""), InvalidArgument);
   EXPECT_THROW(read("http://host/x"), InvalidArgument);
