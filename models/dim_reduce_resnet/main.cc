@@ -14,6 +14,7 @@
 #include "models/dim_reduce_resnet/learning_rates.h"
 #include "models/image_classifier/answers.h"
 #include "models/image_classifier/classifier_data.h"
+#include "models/image_classifier/data_options.h"
 #include "models/image_classifier/kept_options.h"
 
 namespace {

@@ -12,9 +12,6 @@
 
 namespace image_classifier {
 
-// Declares the options. Call before mox::init.
-void define_data_flags();
-
 // Whether images of that data.format go through the network's recipe (augmentation.recipe), of which scaling
 // is a part; those of others are numbers already.
 bool augments_images(const std::string& format);

@@ -11,6 +11,7 @@
 #include "models/image_classifier/answers.h"
 #include "models/image_classifier/class_weights.h"
 #include "models/image_classifier/classifier_data.h"
+#include "models/image_classifier/data_options.h"
 #include "models/image_classifier/fine_tuning.h"
 #include "models/image_classifier/kept_options.h"
 #include "models/image_classifier/pretraining.h"

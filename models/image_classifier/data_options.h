@@ -1,0 +1,26 @@
+// The options data.* and augmentation.* of the pre-set job, and those of them that need more than to be read.
+#pragma once
+
+#include <moxing/moxing.h>
+
+#include <cstdint>
+#include <string>
+
+namespace image_classifier {
+
+// Declares the options. Call before mox::init.
+void define_data_flags();
+
+// What follows throws ConfigError for a value that cannot be.
+mox::data::CsvOptions csv_options();
+double cache_gigabytes();
+int64_t label_offset();  // labels are int32, and so is what leads to them
+
+// Refuses options that this data.format does not look at: who gives them expects something else.
+void require_effect(const std::string& format);
+
+// Refuses what is no network of the zoo nor of a family that has a recipe: of any other name the recipe would
+// be the last one's.
+void require_recipe(const std::string& name);
+
+}  // namespace image_classifier
