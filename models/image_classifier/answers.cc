@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "runtime/base/file.h"
+#include "runtime/text/printable.h"
 
 namespace image_classifier {
 namespace {
@@ -26,8 +27,9 @@ std::string answer(std::span<const float> probabilities, const std::vector<std::
     char share[64];  // as in every locale
     const auto end =
         std::to_chars(share, share + sizeof share, probabilities[order[i]], std::chars_format::fixed, 3);
-    text += (i == 0 ? "" : ", ") + (order[i] < names.size() ? names[order[i]] : std::to_string(order[i])) +
-            ' ' + std::string(share, end.ptr);
+    text += (i == 0 ? "" : ", ") +
+            (order[i] < names.size() ? mox::printable(names[order[i]]) : std::to_string(order[i])) + ' ' +
+            std::string(share, end.ptr);
   }
   return text;
 }
@@ -67,7 +69,8 @@ mox::OutputFn print_answers(const std::vector<std::string>& label_names) {
                                      ? "sample " + std::to_string(batch.first_sample + row)
                                      : batch.sample_names[row];
         const mox::Array of_row = probabilities.rows(row, row + 1);
-        std::printf("%s: %s\n", name.c_str(), answer(of_row.values<float>(), label_names, top).c_str());
+        std::printf("%s: %s\n", mox::printable(name).c_str(),
+                    answer(of_row.values<float>(), label_names, top).c_str());
       }
     }
     std::fflush(stdout);

@@ -11,6 +11,7 @@
 #include "moxing/cli/internal/command.h"
 #include "moxing/file/file.h"
 #include "runtime/base/error.h"
+#include "runtime/text/printable.h"
 
 namespace mox::cli {
 namespace {
@@ -42,8 +43,8 @@ void list_remote(const std::string& url) {
   if (complete.empty()) throw NotFound(fmt::format("no checkpoint in '{}'", url));
   fmt::print("{:>12}  {:>14}  {}\n", "step", "bytes", "path");
   for (const auto& [step, checkpoint] : complete)
-    fmt::print("{:>12}  {:>14}  {}{}{}\n", step, bytes[checkpoint], url, url.ends_with('/') ? "" : "/",
-               checkpoint);
+    fmt::print("{:>12}  {:>14}  {}{}{}\n", step, bytes[checkpoint], printable(url),
+               url.ends_with('/') ? "" : "/", printable(checkpoint));
 }
 
 }  // namespace
@@ -59,7 +60,7 @@ void add_checkpoint_list(CLI::App& checkpoint) {
     if (entries.empty()) throw NotFound(fmt::format("no checkpoint in '{}'", *path));
     fmt::print("{:>12}  {:>14}  {}\n", "step", "bytes", "path");
     for (const CheckpointEntry& entry : entries)
-      fmt::print("{:>12}  {:>14}  {}\n", entry.step, bytes_of_files(entry.path), entry.path);
+      fmt::print("{:>12}  {:>14}  {}\n", entry.step, bytes_of_files(entry.path), printable(entry.path));
   });
 }
 

@@ -11,6 +11,7 @@
 #include "moxing/checkpoint/checkpoint.h"
 #include "moxing/cli/internal/checkpoint_here.h"
 #include "moxing/cli/internal/command.h"
+#include "runtime/text/printable.h"
 
 namespace mox::cli {
 namespace {
@@ -19,7 +20,7 @@ void print_table(std::string_view title, std::span<const NamedArray> arrays) {
   size_t name_width = 4, shape_width = 5, bytes = 0;
   int64_t elements = 0;
   for (const NamedArray& array : arrays) {
-    name_width = std::max(name_width, array.name.size());
+    name_width = std::max(name_width, printable(array.name).size());
     shape_width = std::max(shape_width, to_string(array.value.shape()).size());
     bytes += array.value.bytes();
     elements += array.value.elements();
@@ -34,8 +35,8 @@ void print_table(std::string_view title, std::span<const NamedArray> arrays) {
   row("name", "dtype", "shape", "parameters", "bytes");
   fmt::print("checksum\n");
   for (const NamedArray& array : arrays) {
-    row(array.name, to_string(array.value.dtype()), to_string(array.value.shape()), array.value.elements(),
-        array.value.bytes());
+    row(printable(array.name), to_string(array.value.dtype()), to_string(array.value.shape()),
+        array.value.elements(), array.value.bytes());
     fmt::print("verified\n");  // loading would have failed otherwise
   }
 }
@@ -51,12 +52,13 @@ void add_checkpoint_show(CLI::App& checkpoint) {
   command->callback([path] {
     std::string directory;
     const Checkpoint loaded = load_checkpoint(checkpoint_here(*path), &directory);
-    fmt::print("checkpoint: {}\nglobal step: {}\ndigest: {}\n", directory, loaded.global_step,
+    fmt::print("checkpoint: {}\nglobal step: {}\ndigest: {}\n", printable(directory), loaded.global_step,
                arrays_digest(loaded.variables));
     print_table("variables", loaded.variables);
     print_table("optimizer slots", loaded.optimizer_slots);
     fmt::print("\nstate: {} entries\n", loaded.state.size());
-    for (const auto& [key, json] : loaded.state) fmt::print("  {}: {}\n", key, json);
+    for (const auto& [key, json] : loaded.state)
+      fmt::print("  {}: {}\n", printable(key), printable_lines(json));
   });
 }
 

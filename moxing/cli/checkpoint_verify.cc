@@ -9,6 +9,7 @@
 #include "moxing/cli/internal/checkpoint_here.h"
 #include "moxing/cli/internal/command.h"
 #include "runtime/base/error.h"
+#include "runtime/text/printable.h"
 
 namespace mox::cli {
 
@@ -26,13 +27,13 @@ void add_checkpoint_verify(CLI::App& checkpoint) {
     for (const CheckpointEntry& entry : entries) {
       try {
         load_checkpoint(entry.path);
-        fmt::print("intact   {}\n", entry.path);
+        fmt::print("intact   {}\n", printable(entry.path));
       } catch (const NotFound&) {
         // By a run that saves beside us; where a file alone is missing, that is damage.
-        fmt::print("deleted  {}\n", entry.path);
+        fmt::print("deleted  {}\n", printable(entry.path));
       } catch (const Error& error) {
         ++damaged;
-        fmt::print("damaged  {}: {}\n", entry.path, error.what());
+        fmt::print("damaged  {}: {}\n", printable(entry.path), printable_message(error.what()));
       }
     }
     if (damaged > 0)

@@ -3,6 +3,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/App.hpp>
 #include <cstdio>
@@ -15,6 +16,7 @@
 #include "moxing/file/open_file.h"
 #include "moxing/file/s3/store_error.h"
 #include "runtime/base/error.h"
+#include "runtime/text/printable.h"
 
 namespace mox::cli {
 namespace {
@@ -36,15 +38,21 @@ nlohmann::ordered_json json_of(const file::Stat& stat, const std::string& url) {
   return object;
 }
 
+// A terminal obeys what a name has of control characters; programs are given names as they are.
+std::string for_output(const std::string& name) {
+  static const bool is_terminal = ::isatty(STDOUT_FILENO);
+  return is_terminal ? printable(name) : name;
+}
+
 void print_entry(const file::Stat& stat, const std::string& name, const std::string& url, bool details,
                  bool json) {
   if (json)
     fmt::print("{}\n", one_line(json_of(stat, url)));
   else if (details)
     fmt::print("{:>14}  {:>20}  {}{}\n", stat.is_directory ? "-" : std::to_string(stat.length),
-               utc_time(stat.mtime), name, stat.is_directory ? "/" : "");
+               utc_time(stat.mtime), for_output(name), stat.is_directory ? "/" : "");
   else
-    fmt::print("{}{}\n", name, stat.is_directory ? "/" : "");
+    fmt::print("{}{}\n", for_output(name), stat.is_directory ? "/" : "");
 }
 
 std::string hint_of_pattern(const std::string& url) {
@@ -64,7 +72,7 @@ template <typename Do>
 void for_each_of(const std::vector<std::string>& urls, Do&& do_it) {
   std::string text;
   bool has_failed = false;  // at what may go well another time, and not only refused names
-  const auto add = [&](const std::string& what) { text += (text.empty() ? "" : "\nmox: ") + what; };
+  const auto add = [&](const std::string& what) { text += (text.empty() ? "" : "\n") + what; };
   for (size_t i = 0; i < urls.size(); ++i) {
     try {
       do_it(urls[i]);
@@ -141,10 +149,10 @@ void add_stat(CLI::App& parent) {
       fmt::print("{}\n", one_line(json_of(stat, options->url)));
       return;
     }
-    fmt::print("{}: {}\n", options->url,
+    fmt::print("{}: {}\n", for_output(options->url),
                stat.is_directory ? "a directory" : fmt::format("a file of {} bytes", stat.length));
     fmt::print("  modified {}\n", utc_time(stat.mtime));
-    if (!stat.etag.empty()) fmt::print("  etag     {}\n", stat.etag);
+    if (!stat.etag.empty()) fmt::print("  etag     {}\n", printable(stat.etag));
   });
 }
 

@@ -13,6 +13,7 @@
 
 #include "moxing/cli/internal/command.h"
 #include "runtime/base/error.h"
+#include "runtime/text/printable.h"
 
 namespace mox::cli {
 namespace {
@@ -67,7 +68,7 @@ void forecast(const ForecastArguments& arguments) {
                          : profile.latency_s > 0   ? profile.latency_s
                                                    : kUsualLatency;
   if (arguments.json) return print_lines(arguments, profile, rates, latency);
-  fmt::print("SIMULATED from '{}' (times: {})\n", arguments.profile, profile.source);
+  fmt::print("SIMULATED from '{}' (times: {})\n", arguments.profile, printable(profile.source));
   fmt::print("assumed: {:.0f} us one way, {:.0f} % of each link's rate, nothing else on the network\n",
              latency * 1e6, arguments.efficiency * 100);
   if (const auto& work = profile.sending_work) {

@@ -11,6 +11,7 @@
 #include "moxing/checkpoint/safetensors.h"
 #include "moxing/cli/internal/command.h"
 #include "runtime/base/error.h"
+#include "runtime/text/printable.h"
 
 namespace mox::cli {
 
@@ -38,7 +39,7 @@ void add_import(CLI::App& mox) {
     Checkpoint checkpoint;
     for (const ImportedVariable& entry : imported) {
       checkpoint.variables.push_back(entry.variable);
-      fmt::print("{} -> {} {}{}\n", entry.torch_name, entry.variable.name,
+      fmt::print("{} -> {} {}{}\n", printable(entry.torch_name), printable(entry.variable.name),
                  to_string(entry.variable.value.type()), entry.transposed ? " transposed" : "");
     }
     fmt::print("{} variables in {}\n", imported.size(), save_checkpoint(arguments->log_dir, checkpoint));

@@ -26,6 +26,7 @@
 #include "moxing/cli/internal/host_slots.h"
 #include "moxing/engine/session/run.h"
 #include "runtime/base/error.h"
+#include "runtime/text/printable.h"
 
 namespace mox::cli {
 namespace {
@@ -93,8 +94,9 @@ bool stop_is_asked() {
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   ::execvp(words[0], words.data());
-  std::fputs(fmt::format("mox launch: '{}' could not be started; is it installed?\n", command[0]).c_str(),
-             stderr);
+  std::fputs(
+      fmt::format("mox launch: '{}' could not be started; is it installed?\n", printable(command[0])).c_str(),
+      stderr);
   ::_exit(kProgramNotStarted);
 }
 
@@ -288,7 +290,7 @@ int launch(const LaunchArguments& arguments) {
   try {
     require_program(arguments.program.at(0), hosts);
   } catch (const Error& error) {
-    std::fputs(fmt::format("mox launch: {}\n", error.what()).c_str(), stderr);
+    std::fputs(fmt::format("mox launch: {}\n", printable_message(error.what())).c_str(), stderr);
     return kProgramNotStarted;
   }
   catch_signals();

@@ -12,6 +12,7 @@
 #include "moxing/file/masked_address.h"
 #include "runtime/base/version.h"
 #include "runtime/job/job.h"
+#include "runtime/text/printable.h"
 
 int main(int argc, char** argv) {
   CLI::App app(
@@ -46,7 +47,7 @@ int main(int argc, char** argv) {
     std::fputs(mox::cli::mistake(app, mox::file::masked_address(error.what())).c_str(), stderr);
     return mox::internal::kValueRefused;
   } catch (const std::exception& error) {
-    std::fputs(fmt::format("mox: {}\n", error.what()).c_str(), stderr);
+    std::fputs(fmt::format("mox: {}\n", mox::printable_message(error.what())).c_str(), stderr);
     return mox::internal::exit_status_of(error);
   }
 }

@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "runtime/text/printable.h"
+
 namespace mox::cli {
 
 std::string mistake(const CLI::App& mox, const std::string& what) {
@@ -23,7 +25,7 @@ std::string mistake(const CLI::App& mox, const std::string& what) {
                        fmt::join(below, ", "));
   else if (name == "mox launch" && !unknown.empty())
     text += "; what belongs to the program comes after --, as in mox launch -n 2 -- PROGRAM --flag=value";
-  return fmt::format("mox: {}. `{} --help` shows what there is.\n", text, name);
+  return fmt::format("mox: {}. `{} --help` shows what there is.\n", printable_message(text), name);
 }
 
 }  // namespace mox::cli

@@ -20,6 +20,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include "runtime/job/job.h"
+#include "runtime/text/printable.h"
 
 namespace mox {
 namespace {
@@ -48,7 +49,7 @@ void fetch_or_exit() {
   } catch (const Error& failure) {
     const int status = internal::exit_status_of(failure);
     if (internal::job().size() > 1) internal::fail_job(failure.what(), status);
-    std::fputs(fmt::format("error: {}\n", failure.what()).c_str(), stderr);
+    std::fputs(fmt::format("error: {}\n", printable_message(failure.what())).c_str(), stderr);
     std::exit(status);
   }
 }
@@ -127,7 +128,7 @@ void init(int argc, const char* const* argv, const ProgramDefaults& defaults) {
   } catch (const FailedPrecondition&) {
     throw;  // a second call
   } catch (const Error& failure) {
-    std::fputs(fmt::format("error: {}\n", failure.what()).c_str(), stderr);
+    std::fputs(fmt::format("error: {}\n", printable_message(failure.what())).c_str(), stderr);
     std::exit(internal::exit_status_of(failure));
   }
   if (text) {

@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "runtime/job/job.h"
+#include "runtime/text/printable.h"
 
 namespace mox::internal {
 namespace {
@@ -20,7 +21,7 @@ namespace {
       std::fflush(stdout);
       const int status = exit_status_of(error);
       if (job().size() > 1) fail_job(error.what(), status);
-      std::fputs(fmt::format("error: {}\n", error.what()).c_str(), stderr);
+      std::fputs(fmt::format("error: {}\n", printable_message(error.what())).c_str(), stderr);
       std::_Exit(status);
     } catch (...) {
     }

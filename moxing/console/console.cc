@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "runtime/text/printable.h"
+
 namespace mox {
 namespace {
 
@@ -61,7 +63,7 @@ Console::~Console() {
 }
 
 void Console::print(std::string_view text, Style style) {
-  std::string lines(text.substr(0, text.ends_with('\n') ? text.size() - 1 : text.size()));
+  std::string lines = printable_lines(text.substr(0, text.ends_with('\n') ? text.size() - 1 : text.size()));
   if (style == Style::kStrong && color_) lines = std::string(kBold) + lines + std::string(kReset);
   lines += '\n';
   int first_error = 0;

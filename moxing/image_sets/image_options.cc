@@ -12,6 +12,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
+#include "runtime/text/printable.h"
 
 namespace mox::data {
 
@@ -132,16 +133,11 @@ void require_writable_names(const std::vector<std::string>& names, const std::st
     const auto is_control = [](unsigned char letter) { return letter < ' ' || letter == 127; };
     const auto control = std::ranges::find_if(name, is_control);
     if (control == name.end()) continue;
-    std::string shown;
-    for (const char letter : name)
-      shown += is_control(static_cast<unsigned char>(letter))
-                   ? fmt::format("\\x{:02x}", static_cast<unsigned char>(letter))
-                   : std::string(1, letter);
     throw DataError(
         fmt::format("'{}': the class '{}' has a character in its name that is no letter but controls a "
                     "terminal or ends a line (\\x{:02x}): labels.txt has a line for each class; give it "
                     "another name",
-                    place, shown, static_cast<unsigned char>(*control)));
+                    place, printable(name), static_cast<unsigned char>(*control)));
   }
 }
 

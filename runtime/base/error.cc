@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "runtime/text/printable.h"
+
 namespace mox {
 
 std::string to_string(const SourceLocation& where) {
@@ -20,7 +22,7 @@ std::string to_string(const SourceLocation& where) {
 void assertion_failed(const char* condition, std::string_view message, SourceLocation where) {
   fmt::print(stderr,
              "moxing: internal error at {}: {} ({}). This is a fault in moxing, not in your program.\n",
-             to_string(where), message, condition);
+             to_string(where), printable_message(message), condition);
   std::fflush(stderr);
   std::abort();
 }

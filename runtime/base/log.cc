@@ -9,6 +9,8 @@
 #include <mutex>
 #include <utility>
 
+#include "runtime/text/printable.h"
+
 namespace mox {
 namespace {
 
@@ -75,10 +77,10 @@ void set_log_level(LogLevel level) {
   logger().set_level(kLevels[static_cast<int>(level)]);
 }
 
-void log_debug(std::string_view message) { logger().debug("{}", message); }
-void log_info(std::string_view message) { logger().info("{}", message); }
-void log_warning(std::string_view message) { logger().warn("{}", message); }
-void log_error(std::string_view message) { logger().error("{}", message); }
+void log_debug(std::string_view message) { logger().debug("{}", printable_message(message)); }
+void log_info(std::string_view message) { logger().info("{}", printable_message(message)); }
+void log_warning(std::string_view message) { logger().warn("{}", printable_message(message)); }
+void log_error(std::string_view message) { logger().error("{}", printable_message(message)); }
 
 void set_log_line_observer(LogLineObserver* observer) { sink()->set_observer(observer); }
 

@@ -35,6 +35,10 @@ TEST_F(Configuration, UnknownKeyIsNamedWithItsLineAndTheNearest) {
   expect_refused("drop_out: 0.3\n", {"run.yaml:1: unknown key 'drop_out'", "dropout"});
 }
 
+TEST_F(Configuration, WhatATerminalWouldObeyIsShown) {
+  expect_refused("batch_size: \"\\e[2Jmany\"\n", {"run.yaml:1: batch_size expects", "\\x1b[2Jmany"});
+}
+
 TEST_F(Configuration, WrongTypeIsNamedWithItsLine) {
   expect_refused("batch_size: many\n", {"run.yaml:1: batch_size expects", "many"});
   expect_refused("\nbatch_size: 1.5\n", {"run.yaml:2: batch_size expects", "1.5"});

@@ -228,7 +228,7 @@ TEST_F(ImageData, NamesOfClassesThatNoListCanShowAreRefused) {
   write_images();
   for (const char* split : {"train", "validation"})
     fs::rename(folder_ + "/" + split + "/dark", folder_ + "/" + split + "/da\nrk");
-  expect_error(run_process(job({})), {"the class 'da\\x0ark'", "another name"});
+  expect_error(run_process(job({})), {"the class 'da\\nrk'", "another name"});
   for (const char* split : {"train", "validation"})
     fs::rename(folder_ + "/" + split + "/da\nrk", folder_ + "/" + split + "/ \"dark");
   expect_success(run_process(job({"--max_epochs=1"})));

@@ -20,6 +20,7 @@
 #include "runtime/base/resource_limits.h"
 #include "runtime/job/agreement.h"
 #include "runtime/job/job.h"
+#include "runtime/text/printable.h"
 
 namespace mox {
 
@@ -98,7 +99,7 @@ int run(const RunSpec& spec) {
   }
   std::fflush(stdout);
   if (internal::job().size() > 1) internal::fail_job(message, status);
-  std::fputs(fmt::format("error: {}\n", message).c_str(), stderr);
+  std::fputs(fmt::format("error: {}\n", printable_message(message)).c_str(), stderr);
   return status;
 }
 

@@ -176,9 +176,9 @@ void Client::refuse(const Call& call, const HttpResponse& response, const StoreR
   if (id.empty()) id = response.header("x-amz-request-id");
   const std::string text = without_secrets(fmt::format(
       "{} of '{}' was refused: status {}{}{}{} (request id {}, attempt {} of {})", call.operation,
-      call.object.shown(), response.status, refusal.code.empty() ? "" : " " + printable(refusal.code),
-      refusal.message.empty() ? "" : ": ", printable(refusal.message), id.empty() ? "unknown" : printable(id),
-      attempt, options_.attempts));
+      call.object.shown(), response.status, refusal.code.empty() ? "" : " " + shown_begin(refusal.code),
+      refusal.message.empty() ? "" : ": ", shown_begin(refusal.message),
+      id.empty() ? "unknown" : shown_begin(id), attempt, options_.attempts));
   if (response.status == 404 && refusal.code != "NoSuchUpload") throw NotFound(text);
   throw StoreError(text, response.status, refusal.code);
 }
@@ -233,7 +233,7 @@ HttpResponse Client::send(const Call& call, std::stop_token stop) {
       if (!error.worth_repeating() || !retry.wait(std::nullopt, stop))
         throw StoreError(without_secrets(fmt::format("{} of '{}' failed: {} (attempt {} of {})",
                                                      call.operation, call.object.shown(),
-                                                     printable(error.what()), attempt, options_.attempts)),
+                                                     shown_begin(error.what()), attempt, options_.attempts)),
                          0, error.too_long() ? kTooLongCode : "");
     }
     ++repeated_;

@@ -16,6 +16,7 @@
 #include "runtime/job/internal/rank_connections.h"
 #include "runtime/job/internal/watch_message.h"
 #include "runtime/job/job.h"
+#include "runtime/text/printable.h"
 
 namespace mox::internal {
 namespace {
@@ -216,7 +217,7 @@ void RankWatch::tell_all(const std::string& line) {
 
 void RankWatch::print_and_exit(const std::string& text, bool print, int status) {
   if (print) {
-    const std::string line = "error: " + text + "\n";
+    const std::string line = "error: " + printable_message(text) + "\n";
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
   }
   if (rank_ == 0) {

@@ -1,7 +1,10 @@
 // The program build/bin/mox.
+#include <fmt/format.h>
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
+#include <pty.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -16,6 +19,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::StartsWith;
 
 struct Result {
@@ -53,6 +57,37 @@ TEST_F(MoxCommand, HelpExplainsNames) {
   EXPECT_EQ(run_mox("help").out, run_mox("--help").out);
   expect_refused("help rleu", "is 'relu' meant?");
   expect_refused("help a_name_that_nothing_has", "docs/reference lists them");
+}
+
+TEST_F(MoxCommand, ShowsWhatATerminalWouldObey) {
+  const Result missing = run_mox("file cat '/none\x1b[2J\nmox: all is well'");
+  EXPECT_THAT(missing.err, AllOf(StartsWith("mox: "), HasSubstr("/none\\x1b[2J\n  mox: all is well'")));
+  Checkpoint hostile = sample_checkpoint(30, 1);
+  hostile.variables[0].name = "layer/\x1b[31mweights\nglobal step: 7";
+  hostile.state["\x1b[2J"] = "1";
+  save_checkpoint(log_dir_, hostile);
+  const Result shown = run_mox("checkpoint show " + log_dir_);
+  EXPECT_THAT(shown.out, AllOf(HasSubstr("layer/\\x1b[31mweights\\nglobal step: 7"),
+                               HasSubstr("\n  \\x1b[2J: "), Not(HasSubstr("\x1b"))));
+  EXPECT_EQ(shown.status, 0) << shown.err;
+}
+
+// Programs get names as they are.
+TEST_F(MoxCommand, ListsNamesForATerminalOrForPrograms) {
+  const std::string folder = fresh_directory("mox_names");
+  make_directories(folder);
+  write_file_atomically(folder + "/a\x1b[31m\nb", "");
+  EXPECT_EQ(run_mox("file ls " + folder).out, "a\x1b[31m\nb\n");
+  int controlling = -1, terminal = -1;
+  ASSERT_EQ(::openpty(&controlling, &terminal, nullptr, nullptr, nullptr), 0);
+  const std::string command =
+      fmt::format("{}/bin/mox file ls {} >/dev/fd/{}", MOX_BINARY_DIR, folder, terminal);
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  char text[200];
+  const ssize_t size = ::read(controlling, text, sizeof text);
+  EXPECT_EQ(std::string(text, static_cast<size_t>(std::max<ssize_t>(size, 0))), "a\\x1b[31m\\nb\r\n");
+  ::close(terminal);
+  ::close(controlling);
 }
 
 // A terminal that has gone away, or a log on a full disk, is no reason to crash.

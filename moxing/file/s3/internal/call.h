@@ -6,6 +6,7 @@
 #include <string>
 
 #include "moxing/file/s3/client.h"
+#include "runtime/text/printable.h"
 
 namespace mox::file::s3 {
 
@@ -20,13 +21,8 @@ struct Client::Call {
   bool body_is_object = false;  // else a 200 may have an <Error> in it
 };
 
-// What a server says, as it may be shown to people.
-inline std::string printable(const std::string& text) {
-  std::string shown;
-  for (const char c : text.substr(0, 500))
-    shown += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
-  return shown;
-}
+// The begin of what a server says, as it may be shown to people.
+inline std::string shown_begin(std::string_view text) { return printable(text.substr(0, 500)); }
 
 // What `parse` makes of the document that a call was answered with. DataError that says which one.
 template <typename Call, typename Parse>
@@ -37,7 +33,7 @@ auto read_document(const Call& call, const HttpResponse& response, Parse&& parse
     const std::string id = response.header("x-amz-request-id");
     throw DataError(fmt::format("{} of '{}': {} (status {}, {} bytes, request id {})", call.operation,
                                 call.object.shown(), error.what(), response.status, response.body.size(),
-                                id.empty() ? "unknown" : printable(id)));
+                                id.empty() ? "unknown" : shown_begin(id)));
   }
 }
 
