@@ -156,15 +156,44 @@ std::string parameter(const std::string& name) {
   return value ? value : "";
 }
 
+bool can_be_run(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
+}
+
+// Whether execvp would find it.
+bool is_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) return can_be_run(name);
+  const char* path = std::getenv("PATH");
+  std::istringstream directories(path ? path : "/usr/bin:/bin");
+  for (std::string directory; std::getline(directories, directory, ':');)
+    if (can_be_run((directory.empty() ? "." : directory) + '/' + name)) return true;
+  return false;
+}
+
+// The command that starts something on another host. Of several, as in Open MPI's own "ssh : rsh", the first
+// that is there.
+std::vector<std::string> remote_agent() {
+  std::string agents = parameter("plm_rsh_agent");
+  if (const char* of_prrte = std::getenv("PRTE_MCA_plm_ssh_agent"); agents.empty() && of_prrte)
+    agents = of_prrte;
+  std::vector<std::string> first;
+  std::istringstream alternatives(agents);
+  for (std::string agent; std::getline(alternatives, agent, ':');) {
+    std::istringstream words(agent);
+    std::vector<std::string> command;
+    for (std::string word; words >> word;) command.push_back(word);
+    if (command.empty()) continue;
+    if (is_program(command[0])) return command;
+    if (first.empty()) first = std::move(command);
+  }
+  return first.empty() ? std::vector<std::string>{"ssh"} : first;
+}
+
 bool answers(const std::string& host) {
-  std::string agent = parameter("plm_rsh_agent");
-  if (const char* of_prrte = std::getenv("PRTE_MCA_plm_ssh_agent"); agent.empty() && of_prrte)
-    agent = of_prrte;
-  std::vector<std::string> command;
-  std::istringstream words(agent.empty() ? "ssh" : agent);
-  for (std::string word; words >> word;) command.push_back(word);
+  std::vector<std::string> command = remote_agent();
   // Without a question that nobody would answer.
-  if (!command.empty() && std::filesystem::path(command[0]).filename() == "ssh")
+  if (std::filesystem::path(command[0]).filename() == "ssh")
     command.insert(command.end(), {"-o", "BatchMode=yes", "-o", "ConnectTimeout=10"});
   command.insert(command.end(), {host, "true"});
   const pid_t child = ::fork();
@@ -234,11 +263,6 @@ std::vector<std::string> mpirun_command(const LaunchArguments& arguments, const 
   return command;
 }
 
-bool can_be_run(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
-}
-
 // mpirun's own words for it are of processes and slots. Other hosts may have programs of their own.
 void require_program(const std::string& program, const std::vector<HostSlots>& hosts) {
   if (!std::ranges::all_of(hosts, is_loopback, &HostSlots::host)) return;
@@ -248,11 +272,7 @@ void require_program(const std::string& program, const std::vector<HostSlots>& h
     if (!std::filesystem::exists(program, error)) throw NotFound(fmt::format("'{}' does not exist", program));
     throw InvalidArgument(fmt::format("'{}' is no program that this user may run", program));
   }
-  const char* path = std::getenv("PATH");
-  std::istringstream directories(path ? path : "/usr/bin:/bin");
-  for (std::string directory; std::getline(directories, directory, ':');)
-    if (can_be_run((directory.empty() ? "." : directory) + '/' + program)) return;
-  if (can_be_run("./" + program)) return;  // mpirun looks here as well
+  if (is_program(program) || can_be_run("./" + program)) return;  // mpirun looks here as well
   throw NotFound(fmt::format("there is no program '{}', neither here nor on the PATH", program));
 }
 

@@ -287,6 +287,23 @@ TEST_F(Launch, ASignalBetweenTwoAttemptsIsTheLast) {
   EXPECT_EQ(read_file(attempts), "attempt\n");
 }
 
+// Open MPI takes the first that is there, as of its own "ssh : rsh".
+TEST_F(Launch, OfSeveralAgentsTheFirstThatIsThereAsksTheHosts) {
+  const auto script = [](const std::string& name, const std::string& lines) {
+    const std::string path = fresh(name);
+    write_file_atomically(path, "#!/bin/bash\n" + lines);
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    return path;
+  };
+  const ProcessResult result = run_process(
+      {"/usr/bin/env", "OMPI_MCA_plm_rsh_agent=no_such_agent : " + script("agent", "exit 0\n") + " -q",
+       MOX_BINARY_DIR "/bin/mox", "launch", "--hosts", file_of("127.0.0.1 slots=1\n"), "--max-restarts", "1",
+       "--", script("failing", "exit 1\n")});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("restart 1 of 1 with 1 ranks"));
+  EXPECT_THAT(result.err, testing::Not(HasSubstr("does not answer")));
+}
+
 TEST_F(Launch, AJobThatWasAskedToStopIsNotStartedAgain) {
   const ProcessResult result = run_process(launch(
       {"-n", "2", "--max-restarts", "5"}, {"distributed_program", "--train_url=" + log_dir_,
