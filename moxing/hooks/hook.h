@@ -128,6 +128,13 @@ class Session {
   // Whether evaluations come between steps, not at the end alone: by eval_every_n_steps, _secs or _epochs, or
   // by a hook that says so (Hook::evaluates).
   virtual bool evaluates_between_steps() const = 0;
+  // What `follower` calls before the first step if it follows `metric` over evaluations. Throws ConfigError,
+  // naming those that there are, for one that no evaluation gives. A value of log_info that is no mean over
+  // samples comes as "metric (mean of batches)": a warning, once a run, says what is followed. Throws
+  // FailedPrecondition if the run has no EVAL side.
+  virtual void require_evaluated(std::string_view follower, std::string_view metric) = 0;
+  // That the last evaluation has measured, those of all ranks; 0 before the first.
+  virtual int64_t evaluated_samples() const = 0;
   // Which way the number of that name gets better: what ModelSpec::directions says, the metric itself, or the
   // name. Empty: that is not known.
   virtual std::optional<metrics::Direction> direction(std::string_view metric) const = 0;

@@ -27,8 +27,8 @@ struct LoggingHookOptions {
 std::shared_ptr<Hook> logging_hook(const LoggingHookOptions& options);
 
 // Appends {"step", "samples_per_second", "learning_rate", metrics...} as one JSON object a line to
-// log_dir/metrics.jsonl, and evaluations with "evaluation": true. After a resume, lines of steps beyond the
-// restored one are cut off first. Of the ranks of a job rank 0 writes the file.
+// log_dir/metrics.jsonl, and evaluations with "evaluation": true and "samples", how many were measured. After
+// a resume, lines of steps beyond the restored one are cut off. Of the ranks of a job rank 0 writes the file.
 std::shared_ptr<Hook> metrics_file_hook(int64_t every_n_steps);
 std::shared_ptr<Hook> metrics_file_hook(const Interval& interval);
 
@@ -56,8 +56,9 @@ std::shared_ptr<Hook> step_timer_hook(
 
 // Which metric is watched and what counts as better. Needs evaluations during training (inter_mode EVAL with
 // eval_every_n_steps > 0): a run without an EVAL side is refused with ConfigError before its first
-// step, and with InvalidArgument where it is not known which way the metric gets better; a metric that the
-// evaluation does not have throws NotFound.
+// step, as is a metric that no evaluation gives, and with InvalidArgument where it is not known which way the
+// metric gets better. A value of log_info that is no mean over samples is followed with a warning
+// (Session::require_evaluated).
 struct MonitorOptions {
   std::string metric = "loss";
   std::optional<bool> larger_is_better = {};  // not given: what Session::direction knows of the metric

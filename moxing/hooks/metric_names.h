@@ -1,4 +1,5 @@
-// The fields that a line of metrics.jsonl has beside the metrics.
+// The names of metrics: those that a line of metrics.jsonl has for other fields, and what an evaluation calls
+// a value that is no mean over samples.
 #pragma once
 
 #include <string_view>
@@ -9,8 +10,12 @@ inline constexpr std::string_view kStepField = "step";
 inline constexpr std::string_view kSpeedField = "samples_per_second";
 inline constexpr std::string_view kLearningRateField = "learning_rate";
 inline constexpr std::string_view kEvaluationField = "evaluation";
+inline constexpr std::string_view kSamplesField = "samples";  // that were measured, or predicted
 
 inline constexpr std::string_view kReservedMetricNames[] = {kStepField, kSpeedField, kLearningRateField,
-                                                            kEvaluationField};
+                                                            kEvaluationField, kSamplesField};
+
+// Behind the name of a value of log_info.
+inline constexpr std::string_view kMeanOfBatches = " (mean of batches)";
 
 }  // namespace mox::internal

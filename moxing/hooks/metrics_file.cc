@@ -16,6 +16,7 @@ namespace {
 
 using internal::kEvaluationField;
 using internal::kLearningRateField;
+using internal::kSamplesField;
 using internal::kSpeedField;
 using internal::kStepField;
 
@@ -54,6 +55,7 @@ class MetricsFileHook : public TrainingHook {
     nlohmann::ordered_json line;
     line[kStepField] = session.global_step();
     line[kEvaluationField] = true;
+    line[kSamplesField] = session.evaluated_samples();
     for (const auto& [name, value] : metrics) line[name] = value;
     write(line);
   }

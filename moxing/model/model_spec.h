@@ -55,9 +55,9 @@ struct ModelSpec {
   // Batch normalisation that is not trained keeps to its moving averages (option frozen_batch_norm).
   std::vector<std::string> var_scopes = {};
   // Numbers that are logged, and averaged over the samples in an evaluation; each a scalar that is a mean
-  // over the batch. Kept in this order. Not named step, samples_per_second, learning_rate or evaluation:
-  // metrics.jsonl has these already. One that is not seen to be such a mean (a quotient of sums, a root, an
-  // area under a curve) is called "NAME (mean of batches)" in an evaluation; write it as one of `metrics`.
+  // over the batch. Kept in this order. Not named step, samples, samples_per_second, learning_rate or
+  // evaluation: metrics.jsonl has these already. One that is not seen to be such a mean (a quotient of sums,
+  // a root, an area under a curve) is called "NAME (mean of batches)" in an evaluation; better a metric.
   NamedTensors log_info = {};
   // Measures over all samples of an evaluation (moxing/metrics/metrics.h); a training step leaves them out.
   // One with the name of a log_info value takes its place in evaluations.

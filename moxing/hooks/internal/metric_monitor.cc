@@ -6,18 +6,20 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "moxing/hooks/metric_names.h"
 #include "runtime/base/c_numbers.h"
 #include "runtime/base/error.h"
 
 namespace mox::internal {
 
-metrics::Direction direction_to_follow(const Session& session, std::string_view follower,
-                                       const std::string& metric, std::optional<bool> larger_is_better) {
+metrics::Direction direction_to_follow(Session& session, std::string_view follower, const std::string& metric,
+                                       std::optional<bool> larger_is_better) {
   if (!session.can_evaluate())
     throw ConfigError(
         fmt::format("{} follows '{}' over evaluations, but this run has none: set inter_mode to EVAL and "
                     "eval_every_n_steps to the steps between two of them",
                     follower, metric));
+  session.require_evaluated(follower, metric);
   if (larger_is_better)
     return *larger_is_better ? metrics::Direction::kLargerIsBetter : metrics::Direction::kSmallerIsBetter;
   const auto known = session.direction(metric);
@@ -30,9 +32,10 @@ metrics::Direction direction_to_follow(const Session& session, std::string_view 
 }
 
 double value_of(const Metrics& metrics, const std::string& name) {
+  const std::string of_batches = name + std::string(kMeanOfBatches);
   std::string names;
   for (const auto& [known, value] : metrics) {
-    if (known == name) return value;
+    if (known == name || known == of_batches) return value;
     names += (names.empty() ? "" : ", ") + known;
   }
   throw ConfigError(
@@ -50,7 +53,7 @@ MetricMonitor::MetricMonitor(const MonitorOptions& options) : options_(options) 
   if (options.larger_is_better.value_or(false)) direction_ = metrics::Direction::kLargerIsBetter;
 }
 
-void MetricMonitor::start(const Session& session, const char* hook) {
+void MetricMonitor::start(Session& session, const char* hook) {
   if (!is_restored_) {
     best_.reset();
     waited_ = 0;

@@ -9,12 +9,13 @@
 namespace mox::internal {
 
 // Which way `metric`, followed by what is called `follower` in messages, gets better: as the program says, or
-// as the run knows. Throws ConfigError for a run that evaluates nothing, and InvalidArgument if
-// neither knows.
-metrics::Direction direction_to_follow(const Session& session, std::string_view follower,
-                                       const std::string& metric, std::optional<bool> larger_is_better);
+// as the run knows. Throws ConfigError for a run that evaluates nothing or not this metric, and
+// InvalidArgument if neither knows.
+metrics::Direction direction_to_follow(Session& session, std::string_view follower, const std::string& metric,
+                                       std::optional<bool> larger_is_better);
 
-// The value of that name. Throws ConfigError, naming the metrics there are, if it is not among them.
+// The value of that name, or its mean of batches. Throws ConfigError, naming the metrics there are, if it is
+// not among them.
 double value_of(const Metrics& metrics, const std::string& name);
 
 class MetricMonitor {
@@ -24,9 +25,9 @@ class MetricMonitor {
 
   // At the start of a run, behind restore_state where a checkpoint has a state: without one, what an earlier
   // run of the same hook left is forgotten. Throws ConfigError, naming the hook, for a run that
-  // evaluates nothing, or nothing before its end: it would wait for ever; and InvalidArgument if neither the
-  // options nor the run know the direction.
-  void start(const Session& session, const char* hook);
+  // evaluates nothing, not this metric, or nothing before its end: it would wait for ever; and
+  // InvalidArgument if neither the options nor the run know the direction.
+  void start(Session& session, const char* hook);
 
   // Takes the metric out of an evaluation at `step`; NaN and infinities are no improvement. A
   // further evaluation at the same step (of a restored state) does not count. Throws what

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "moxing/engine/compile/internal/sample_means.h"
+#include "moxing/hooks/metric_names.h"
 #include "runtime/graph/graph.h"
 
 namespace mox::internal {
@@ -48,7 +49,7 @@ EvaluatedValues evaluated_values(const CompiledModel& model) {
   const std::vector<bool> exact = are_means_over_samples(*model.graph, tensors, samples);
   for (size_t i = 0; i < plain.size(); ++i) {
     const std::string& name = plain[i].first;
-    values.means.push_back({model.fetch_index(name), exact[i] ? name : name + " (mean of batches)"});
+    values.means.push_back({model.fetch_index(name), exact[i] ? name : name + std::string(kMeanOfBatches)});
   }
   for (const auto& [name, metric] : model.spec.metrics) {
     EvaluatedValues::Measure measure;

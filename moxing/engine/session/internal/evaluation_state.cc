@@ -7,6 +7,7 @@
 #include <cmath>
 #include <span>
 
+#include "moxing/hooks/metric_names.h"
 #include "runtime/base/error.h"
 #include "runtime/comm/allgather_values.h"
 
@@ -140,6 +141,7 @@ void EvaluationState::add_measures(Communicator& ranks, Evaluation& evaluation) 
 }
 
 std::optional<metrics::Direction> direction_of(const ModelSpec& spec, std::string_view name) {
+  if (name.ends_with(kMeanOfBatches)) name.remove_suffix(kMeanOfBatches.size());
   for (const auto& [known, direction] : spec.directions)
     if (known == name) return direction;
   const std::string_view of_metric = name.substr(0, name.find('/'));
@@ -150,23 +152,20 @@ std::optional<metrics::Direction> direction_of(const ModelSpec& spec, std::strin
   return metrics::direction_of_name(name);
 }
 
-void require_evaluated(const CompiledModel& model, const std::string& option, const std::string& name) {
+std::string evaluated_name(const CompiledModel& model, std::string_view what_says, std::string_view name) {
+  const std::string of_batches = std::string(name) + std::string(kMeanOfBatches);
   std::vector<std::string> names;
-  for (const EvaluatedValues::Mean& mean : model.evaluated.means) names.push_back(mean.name);
-  if (std::ranges::find(names, name) != names.end()) return;
+  for (const EvaluatedValues::Mean& mean : model.evaluated.means) {
+    if (mean.name == name || mean.name == of_batches) return mean.name;
+    names.push_back(mean.name);
+  }
   for (const auto& [known, metric] : model.spec.metrics) {
-    if (name == known || name.starts_with(known + "/")) return;  // "f1", or a part of it: "f1/dark"
+    // "f1", or a part of it: "f1/dark"
+    if (name == known || name.starts_with(known + "/")) return std::string(name);
     names.push_back(known);
   }
-  const bool is_of_batches = std::ranges::any_of(
-      names, [&](const std::string& known) { return known.starts_with(name + " (mean of batches"); });
-  throw ConfigError(fmt::format(
-      "{} is '{}', which no evaluation gives; model_fn's log_info and metrics are {}{}", option, name,
-      fmt::join(names, ", "),
-      is_of_batches ? fmt::format(". '{}' of log_info is no mean over samples, so that it changes with the "
-                                  "batch size: make it one of ModelSpec::metrics",
-                                  name)
-                    : ""));
+  throw ConfigError(fmt::format("{} '{}', which no evaluation gives; model_fn's log_info and metrics are {}",
+                                what_says, name, fmt::join(names, ", ")));
 }
 
 std::string format_test_lines(const Evaluation& evaluation) {

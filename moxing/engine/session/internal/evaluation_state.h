@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -49,9 +50,10 @@ class EvaluationState {
 // Which way the number of that name gets better, by what the spec says, by its metric or by its name.
 std::optional<metrics::Direction> direction_of(const ModelSpec& spec, std::string_view name);
 
-// Throws ConfigError, naming the `option` that says `name` and the values that there are, if an evaluation
-// cannot give a number of that name.
-void require_evaluated(const CompiledModel& model, const std::string& option, const std::string& name);
+// The name of the number that an evaluation gives for `name`: another one for a value of log_info that is no
+// mean over samples. Throws ConfigError, beginning with `what_says` ("keep_best.metric is") and naming those
+// that there are, if it gives none.
+std::string evaluated_name(const CompiledModel& model, std::string_view what_says, std::string_view name);
 
 // "test loss: 0.3412" and "test accuracy: 0.9123", a line each, then the tables: what a final evaluation
 // prints on stdout.

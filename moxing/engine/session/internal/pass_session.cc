@@ -74,6 +74,9 @@ void PassSession::refuse(const char* what) const {
 
 void PassSession::save_checkpoint() { refuse("Session::save_checkpoint"); }
 Metrics PassSession::evaluate() { refuse("Session::evaluate"); }
+void PassSession::require_evaluated(std::string_view, std::string_view) {
+  refuse("Session::require_evaluated");
+}
 void PassSession::set_learning_rate_multiplier(double) { refuse("Session::set_learning_rate_multiplier"); }
 
 }  // namespace mox::internal

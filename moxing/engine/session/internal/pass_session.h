@@ -19,6 +19,8 @@ class PassSession : public HookedSession, public PassObserver {
   void run(const Dataset& data, FunctionRef<void()> pass);
   double seconds() const;  // since `run` began
 
+  // In EVAL, when it is done.
+  void set_evaluated_samples(int64_t samples) { evaluated_samples_ = samples; }
   // For the hooks' end: the pass ends before its data, since a signal asks for it.
   void interrupt() { is_interrupted_ = true; }
 
@@ -38,6 +40,8 @@ class PassSession : public HookedSession, public PassObserver {
   Metrics evaluate() override;
   bool can_evaluate() const override { return false; }
   bool evaluates_between_steps() const override { return false; }
+  void require_evaluated(std::string_view follower, std::string_view metric) override;
+  int64_t evaluated_samples() const override { return evaluated_samples_; }
   std::vector<std::string> trained_variable_names() const override { return {}; }
   double learning_rate() const override { return 0; }
   double learning_rate_multiplier() const override { return 1; }
@@ -51,6 +55,7 @@ class PassSession : public HookedSession, public PassObserver {
 
   const Start& start_;
   bool is_interrupted_ = false;
+  int64_t evaluated_samples_ = 0;
   int64_t batches_ = 0, all_batches_ = 0, samples_ = 0;  // of this rank; all_batches_ 0: not known
   std::chrono::steady_clock::time_point begun_;
 };

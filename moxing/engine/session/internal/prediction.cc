@@ -171,6 +171,7 @@ RunResult run_evaluation(const RunSpec& spec, const RunSettings& settings, Conso
         stop_job("was " + of_interrupted_evaluation(signal, session.samples()), kExitInterrupted);
       return session.interrupt();
     }
+    session.set_evaluated_samples(evaluation.samples);
     session.after_evaluation(evaluation.numbers);
   });
   if (session.interrupted()) {

@@ -53,10 +53,11 @@ void append_line(const std::string& path, const PassResults& results) {
   Json line = {{kStepField, results.global_step}};
   if (results.mode == ModeKeys::EVAL) {
     line[kEvaluationField] = true;
+    line[kSamplesField] = results.samples;
     for (const auto& [name, value] : results.evaluation.numbers) line[name] = value;
   } else {
     line["prediction"] = true;
-    line["samples"] = results.samples;
+    line[kSamplesField] = results.samples;
   }
   append_to(open_kept_file(path), path, line.dump() + '\n');
 }

@@ -159,10 +159,27 @@ TEST_F(EvaluationTest, MetricsAreWrittenDown) {
     const auto entry = nlohmann::json::parse(line);
     if (!entry.contains("evaluation")) continue;
     ++evaluations;
+    EXPECT_EQ(entry.at("samples"), 103);
     EXPECT_EQ(entry.at("auc").get<double>(), value_of(metrics, "auc"));
     EXPECT_TRUE(entry.contains("each/1"));
   }
   EXPECT_EQ(evaluations, 2);
+}
+
+TEST_F(EvaluationTest, TheSummaryKnowsTheDirectionOfAMeanOfBatches) {
+  auto s = scored();
+  s.model_fn = [](const Inputs& in, ModeKeys mode) {
+    ModelSpec model = scored_model(in, mode);
+    model.log_info = {{"loss", model.loss}, {"spread", reduce_max(in[0]) * (model.loss + 1.0f)}};
+    model.directions = {{"spread", metrics::Direction::kSmallerIsBetter}};
+    return model;
+  };
+  auto hook = std::make_shared<CallbackHook>();
+  std::optional<metrics::Direction> direction;
+  hook->on_create = [&](Session& session) { direction = session.direction("spread (mean of batches)"); };
+  s.hooks = {hook};
+  run_or_throw(s);
+  EXPECT_EQ(direction, metrics::Direction::kSmallerIsBetter);
 }
 
 TEST_F(EvaluationTest, EarlyStoppingKnowsTheDirectionOfAMetric) {

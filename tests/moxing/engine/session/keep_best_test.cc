@@ -82,17 +82,59 @@ TEST_F(KeepBest, AMetricThatNoEvaluationGivesIsRefusedBeforeTheFirstStep) {
   EXPECT_THAT(message_of_run<ConfigError>(s),
               HasSubstr("keep_best.metric is 'accuracy', which no evaluation gives; model_fn's log_info and "
                         "metrics are loss, error"));
-  s.model_fn = [](const Inputs& in, ModeKeys) -> ModelSpec {
-    const Tensor loss = get_variable("w", {}, zeros()) + reduce_mean(in[0]);
-    return {.loss = loss, .log_info = {{"loss", loss}, {"rmse", sqrt(reduce_mean(square(in[0])))}}};
-  };
-  s.keep_best = {{.metric = "rmse"}};
-  EXPECT_THAT(message_of_run<ConfigError>(s),
-              AllOf(HasSubstr("keep_best.metric is 'rmse', which no evaluation gives"),
-                    HasSubstr("'rmse' of log_info is no mean over samples")));
+  // The hooks of a program, too.
+  s.keep_best = {};
+  for (const auto& hook : {keep_best_hook({.metric = "accuracy"}),
+                           early_stopping_hook({.metric = "accuracy", .larger_is_better = true}),
+                           plateau_learning_rate_hook({.metric = "accuracy", .larger_is_better = true})}) {
+    s.hooks = {before_run_hook([&](Session&) { ++steps; }), hook};
+    EXPECT_THAT(message_of_run<ConfigError>(s),
+                HasSubstr("follows 'accuracy', which no evaluation gives; model_fn's log_info and metrics "
+                          "are loss, error"))
+        << hook->name();
+    EXPECT_EQ(run(s), 2);
+  }
   EXPECT_EQ(steps, 0);
-  s.keep_best = {{.metric = "rmse (mean of batches)"}};
-  run_or_throw(s);
+}
+
+// As a program has it that computes the area under a curve of each batch.
+TEST_F(KeepBest, AMeanOfBatchesIsFollowedWithAWarning) {
+  auto s = best_spec();
+  s.model_fn = [](const Inputs& in, ModeKeys mode) {
+    ModelSpec model = best_at(40)(in, mode);
+    const Tensor error = model.log_info[1].second;
+    model.log_info[1] = {"rmse", sqrt(square(error) * reduce_max(in[0] * 0.0f + 1.0f))};
+    return model;
+  };
+  s.keep_best = {{.metric = "rmse", .restore = true}};
+  const auto warnings_of = [&](int64_t last_step) {
+    const ScopedConfiguration configuration({"--threads=1", "--log_level=warning"});
+    testing::internal::CaptureStderr();
+    const RunResult result = run_or_throw(s);
+    EXPECT_EQ(result.global_step, last_step);
+    EXPECT_EQ(number(result.evaluation, "rmse (mean of batches)"), 0);
+    return testing::internal::GetCapturedStderr();
+  };
+  const auto about_it = AllOf(HasSubstr("follows 'rmse' of log_info"),
+                              HasSubstr("depends on eval_batch_size"), HasSubstr("ModelSpec::metrics"));
+  s.early_stopping = {{.metric = "rmse", .patience = 3}};
+  s.plateau = {{.monitor = {.metric = "rmse", .patience = 2}}};
+  const std::string text = warnings_of(70);
+  EXPECT_THAT(text, about_it);
+  EXPECT_EQ(text.find("'rmse' of log_info"), text.rfind("'rmse' of log_info")) << "once: " << text;
+  EXPECT_EQ(best().global_step, 40);
+  EXPECT_EQ(best_mark_of(best())->metric, "rmse");
+  // A hook of the program alone.
+  s.log_dir = fresh_directory("its_own_hook");
+  s.plateau = {};
+  s.early_stopping = {};
+  s.hooks = {early_stopping_hook({.metric = "rmse", .patience = 3})};
+  EXPECT_THAT(warnings_of(70), about_it);
+  // Its name in evaluations says what it is.
+  s.log_dir = fresh_directory("its_whole_name");
+  s.keep_best->metric = "rmse (mean of batches)";
+  s.hooks = {};
+  EXPECT_EQ(warnings_of(200), "");
 }
 
 TEST_F(KeepBest, EvaluationAndPredictionTakeIt) {

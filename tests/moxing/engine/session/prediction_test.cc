@@ -268,7 +268,9 @@ TEST_F(PredictionTest, AnEvaluationIsKeptBesideItsCheckpoint) {
   EXPECT_EQ(kept.at("tables").at("table").at("rows").at("row")[0], 2.5);
   EXPECT_EQ(kept.at("global_step"), 4);
   const std::string lines = read_file(log_dir_ + "/metrics.jsonl");
-  EXPECT_THAT(lines, AllOf(HasSubstr("\"step\":4,\"evaluation\":true"), HasSubstr("\"share\":30")));
+  EXPECT_THAT(lines,
+              AllOf(HasSubstr("\"step\":4,\"evaluation\":true,\"samples\":" + kept.at("samples").dump()),
+                    HasSubstr("\"share\":30")));
   s.run_mode = ModeKeys::PREDICT;
   s.predictions = log_dir_ + "/p.csv";
   run_or_throw(s);

@@ -267,7 +267,7 @@ TEST_F(RunTest, RefusesAnUpdateAfterTheStepOfWhatTheOptimizerTrains) {
 }
 
 TEST_F(RunTest, RefusesNamesThatMetricsJsonlHasAlready) {
-  for (const std::string name : {"step", "samples_per_second", "learning_rate", "evaluation"}) {
+  for (const std::string name : {"step", "samples", "samples_per_second", "learning_rate", "evaluation"}) {
     auto s = spec();
     s.model_fn = [&](const Inputs& in, ModeKeys mode) {
       ModelSpec model = line_model(in, mode);

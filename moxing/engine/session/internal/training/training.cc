@@ -94,12 +94,12 @@ void require_agreement_on(const Training& training, const CompiledModel& model) 
   mention_other_processors(ranks, processor_model());
 }
 
-// Before the first step, not after the first evaluation.
+// Before the first step, not after the first evaluation, and in the words of the options.
 void require_followed_metrics(const SelectionSettings& selection, const CompiledModel& evaluated) {
-  if (selection.keep_best) require_evaluated(evaluated, "keep_best.metric", selection.keep_best->metric);
+  if (selection.keep_best) evaluated_name(evaluated, "keep_best.metric is", selection.keep_best->metric);
   if (selection.early_stopping)
-    require_evaluated(evaluated, "early_stopping.metric", selection.early_stopping->metric);
-  if (selection.plateau) require_evaluated(evaluated, "plateau.metric", selection.plateau->monitor.metric);
+    evaluated_name(evaluated, "early_stopping.metric is", selection.early_stopping->metric);
+  if (selection.plateau) evaluated_name(evaluated, "plateau.metric is", selection.plateau->monitor.metric);
 }
 
 // The lanes, and what works on them.

@@ -10,6 +10,7 @@
 #include "moxing/boost/snapshot_hook.h"
 #include "moxing/engine/session/internal/output_hook.h"
 #include "moxing/hooks/hooks.h"
+#include "moxing/hooks/metric_names.h"
 #include "moxing/job/facts.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
@@ -191,6 +192,23 @@ Metrics TrainingSession::evaluate() {
   after_evaluation(numbers);
   in_after_evaluation_ = false;
   return numbers;
+}
+
+void TrainingSession::require_evaluated(std::string_view follower, std::string_view metric) {
+  if (!training_.evaluator)
+    throw FailedPrecondition(
+        fmt::format("{} follows '{}' over evaluations, but this run has no evaluation side; set inter_mode "
+                    "to EVAL and give input_fn data for EVAL",
+                    follower, metric));
+  const std::string name =
+      evaluated_name(training_.evaluator->model(), fmt::format("{} follows", follower), metric);
+  if (name == metric || !name.ends_with(kMeanOfBatches) || !followed_means_.insert(name).second) return;
+  if (training_.ranks.rank() != 0) return;
+  log_warning(fmt::format(
+      "{} follows '{}' of log_info, which is not seen to be a mean over samples: its value is the average over "
+      "the batches of an evaluation, '{}', and depends on eval_batch_size ({} here). One of "
+      "ModelSpec::metrics (mox::metrics has areas under curves, F1, roots and others) is exact",
+      follower, metric, name, training_.evaluator->dataset().signature()[0].shape[0]));
 }
 
 std::optional<metrics::Direction> TrainingSession::direction(std::string_view metric) const {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,6 +55,8 @@ class TrainingSession : public HookedSession {
   bool evaluates_between_steps() const override {
     return can_evaluate() && std::ranges::any_of(hooks(), [](const auto& hook) { return hook->evaluates(); });
   }
+  void require_evaluated(std::string_view follower, std::string_view metric) override;
+  int64_t evaluated_samples() const override { return last_evaluation_.samples; }
   std::optional<metrics::Direction> direction(std::string_view metric) const override;
   std::vector<std::string> trained_variable_names() const override { return trained_names_; }
   void set_variable(std::string_view name, const Array& value) override;
@@ -76,6 +80,7 @@ class TrainingSession : public HookedSession {
   double learning_rate_multiplier_;
   bool in_after_evaluation_ = false, interrupted_ = false;
   std::vector<std::string> trained_names_;
+  std::set<std::string, std::less<>> followed_means_;  // of batches, of which a warning has been given
   Evaluation last_evaluation_;
   std::shared_ptr<EvaluationSummaryHook> evaluation_summary_ = std::make_shared<EvaluationSummaryHook>();
 };
