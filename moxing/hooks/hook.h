@@ -142,6 +142,8 @@ class Session {
   virtual std::vector<std::string> variable_names() const = 0;  // sorted
   // Those that training changes: trainable, inside ModelSpec::var_scopes, and reached by the loss. Sorted.
   virtual std::vector<std::string> trained_variable_names() const = 0;
+  // Those of the model in the run's own mode whose values came from `checkpoint`. Sorted.
+  virtual std::vector<std::string> restored_variable_names() const = 0;
   virtual Array variable(std::string_view name) const = 0;  // a copy; NotFound names the nearest
   virtual void set_variable(std::string_view name, const Array& value) = 0;
 

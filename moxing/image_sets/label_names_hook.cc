@@ -9,6 +9,7 @@
 #include "moxing/job/distributed.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/log.h"
 
 namespace mox {
 namespace {
@@ -26,6 +27,7 @@ class LabelNamesHook : public Hook {
 
  private:
   void keep(const Session& session) const {
+    if (session.first_step() == 0) warn_of_other_classes(session);
     if (session.log_dir().empty()) return;
     const std::string path = session.log_dir() + "/labels.txt";
     if (session.first_step() > 0 && is_there(path)) require_same(path);
@@ -46,20 +48,41 @@ class LabelNamesHook : public Hook {
     return "";
   }
 
+  // A training that starts from all variables of another run: as many classes, so that their shapes fit, tell
+  // nothing of their names. What begins anew is named by the run itself.
+  void warn_of_other_classes(const Session& session) const {
+    const std::string path = list_of_run(session);
+    const auto is_own = [&] { return path == (std::filesystem::path(session.log_dir()) / "labels.txt"); };
+    if (path.empty() || is_own() || session.restored_variable_names() != session.variable_names()) return;
+    const std::vector<std::string> before = data::read_label_names(path);
+    if (before.size() != names_.size() || before == names_) return;
+    log_warning(fmt::format(
+        "'{}' was trained for other classes, as '{}' says ({}), and all variables start from it, those of "
+        "the layer that gives the answers, too: it begins with what it has learnt of the classes of before. "
+        "checkpoint_exclude_patterns leaves variables out (model.pretrained of image_classifier those of "
+        "that layer), so that they begin anew",
+        session.checkpoint(), path, first_difference(before)));
+  }
+
   void require_same(const std::string& path) const {
     const std::vector<std::string> before = data::read_label_names(path);
     if (before == names_) return;
+    throw DataError(
+        fmt::format("'{}' says that the run was trained with {} classes, the data has {} now; the first "
+                    "difference is {}. Give it the classes of before, or begin anew "
+                    "in another log_dir",
+                    path, before.size(), names_.size(), first_difference(before)));
+  }
+
+  // "label 1: 'rose' before, 'tulip' now"
+  std::string first_difference(const std::vector<std::string>& before) const {
     const auto [old_name, new_name] =
         std::mismatch(before.begin(), before.end(), names_.begin(), names_.end());
     const auto text = [](auto name, auto end) {
       return name == end ? std::string("nothing") : "'" + *name + "'";
     };
-    throw DataError(
-        fmt::format("'{}' says that the run was trained with {} classes, the data has {} now; the first "
-                    "difference is label {}: {} before, {} now. Give it the classes of before, or begin anew "
-                    "in another log_dir",
-                    path, before.size(), names_.size(), old_name - before.begin(),
-                    text(old_name, before.end()), text(new_name, names_.end())));
+    return fmt::format("label {}: {} before, {} now", old_name - before.begin(), text(old_name, before.end()),
+                       text(new_name, names_.end()));
   }
 
   std::vector<std::string> names_;

@@ -46,6 +46,36 @@ TEST_F(LabelNamesHook, KeepsNamesAsTheyAre) {
   EXPECT_EQ(data::read_label_names(path), names);
 }
 
+TEST_F(LabelNamesHook, WarnsOfALayerThatWasTrainedForOtherClasses) {
+  RunSpec run = spec();
+  run.hooks = {label_names_hook({"daisy", "rose"})};
+  run_or_throw(run);
+  const auto warnings_of_start = [&](std::vector<std::string> names, bool is_begun_anew = false) {
+    RunSpec next = spec();
+    next.checkpoint_path = log_dir_;
+    next.log_dir = fresh_directory("other_classes");
+    next.hooks = {label_names_hook(std::move(names))};
+    if (is_begun_anew)
+      next.model_fn = [](const Inputs& in, ModeKeys mode) {
+        ModelSpec model = constant_slope_model(in, mode);
+        model.loss = model.loss + get_variable("head", {}, zeros());
+        return model;
+      };
+    const ScopedConfiguration configuration({"--threads=1", "--log_level=warning"});
+    testing::internal::CaptureStderr();
+    run_or_throw(next);
+    return testing::internal::GetCapturedStderr();
+  };
+  for (const auto& names : {std::vector<std::string>{"cat", "dog"}, {"rose", "daisy"}})
+    EXPECT_THAT(
+        warnings_of_start(names),
+        testing::AllOf(HasSubstr("was trained for other classes"), HasSubstr(log_dir_ + "/labels.txt"),
+                       HasSubstr("label 0: 'daisy' before, '" + names[0] + "' now")));
+  EXPECT_EQ(warnings_of_start({"daisy", "rose"}), "");
+  EXPECT_EQ(warnings_of_start({"cat", "dog", "horse"}), "") << "no layer fits both";
+  EXPECT_THAT(warnings_of_start({"cat", "dog"}, true), testing::Not(HasSubstr("other classes")));
+}
+
 TEST_F(LabelNamesHook, ComparesInEvaluationsAndPredictions) {
   RunSpec run = spec();
   run.hooks = {label_names_hook({"daisy", "rose"})};

@@ -43,6 +43,7 @@ class PassSession : public HookedSession, public PassObserver {
   void require_evaluated(std::string_view follower, std::string_view metric) override;
   int64_t evaluated_samples() const override { return evaluated_samples_; }
   std::vector<std::string> trained_variable_names() const override { return {}; }
+  std::vector<std::string> restored_variable_names() const override { return variable_names(); }
   double learning_rate() const override { return 0; }
   double learning_rate_multiplier() const override { return 1; }
   void set_learning_rate_multiplier(double multiplier) override;

@@ -70,6 +70,7 @@ CompiledModel& compile(Training& training, TrainingSession& session) {
   if (loss_scale.is_on()) compiler.scale_loss(loss_scale.variable());
   CompiledModel& model = compiler.for_signature(training.data->dataset().signature());
   session.set_trained_variables(model.gradient_variables);
+  session.set_restored_variables(restored_variables(start.point, start.store));
   const bool says = training.ranks.rank() == 0;
   report_frozen(start.settings.freeze, *model.graph, says);
   report_restored(start.point, start.store, says, start.saves() ? start.settings.log_dir : "");

@@ -32,8 +32,9 @@ class TrainingSession : public HookedSession {
   void save_before_failing(const char* why);
   // Sets whether a signal that all ranks know of has asked to end.
   void set_interrupted(bool interrupted) { interrupted_ = interrupted; }
-  // Those that the compiled model has gradients of.
+  // Those that the compiled model has gradients of, and those that it has from a checkpoint.
   void set_trained_variables(std::vector<std::string> names);
+  void set_restored_variables(std::vector<std::string> names) { restored_names_ = std::move(names); }
 
   // The factor of the learning rate in the next step, beside the schedule.
   double learning_rate_factor() const;
@@ -59,6 +60,7 @@ class TrainingSession : public HookedSession {
   int64_t evaluated_samples() const override { return last_evaluation_.samples; }
   std::optional<metrics::Direction> direction(std::string_view metric) const override;
   std::vector<std::string> trained_variable_names() const override { return trained_names_; }
+  std::vector<std::string> restored_variable_names() const override { return restored_names_; }
   void set_variable(std::string_view name, const Array& value) override;
   double learning_rate() const override;
   double learning_rate_multiplier() const override { return learning_rate_multiplier_; }
@@ -79,7 +81,7 @@ class TrainingSession : public HookedSession {
   bool save_is_due_ = false;  // a save that a hook asks for within a step waits for the step's end
   double learning_rate_multiplier_;
   bool in_after_evaluation_ = false, interrupted_ = false;
-  std::vector<std::string> trained_names_;
+  std::vector<std::string> trained_names_, restored_names_;
   std::set<std::string, std::less<>> followed_means_;  // of batches, of which a warning has been given
   Evaluation last_evaluation_;
   std::shared_ptr<EvaluationSummaryHook> evaluation_summary_ = std::make_shared<EvaluationSummaryHook>();

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <vector>
 
@@ -28,19 +29,29 @@ std::string section(const std::string& title, const std::vector<std::string>& na
 
 }  // namespace
 
+std::vector<std::string> restored_variables(const StartingPoint& start, const VariableStore& store) {
+  const std::vector<std::string> held = names_of(start.checkpoint.variables);
+  const std::set<std::string> known(held.begin(), held.end());
+  std::vector<std::string> names = names_of(store.all());
+  std::erase_if(names, [&](const std::string& name) {
+    return !known.contains(name) || std::ranges::any_of(store.other_shapes(), [&](const std::string& text) {
+      return text.starts_with(name + ' ');  // each begins with the name and a space
+    });
+  });
+  return names;
+}
+
 void report_restored(const StartingPoint& start, const VariableStore& store, bool says,
                      const std::string& log_dir) {
   if (start.kind == StartingPoint::Kind::kInitial) return;
   const bool is_continued = start.kind == StartingPoint::Kind::kContinued;
   const std::vector<std::string> held = names_of(start.checkpoint.variables), model = names_of(store.all());
-  const std::vector<std::string> unused = store.unclaimed();
+  const std::vector<std::string> unused = store.unclaimed(), taken = restored_variables(start, store);
+  const std::vector<std::string>& anew = store.other_shapes();
   const std::set<std::string> known(held.begin(), held.end());
-  std::vector<std::string> taken, missing;
-  for (const std::string& name : model) (known.contains(name) ? taken : missing).push_back(name);
-  const std::vector<std::string>& anew = store.other_shapes();  // each begins with the name and a space
-  std::erase_if(taken, [&](const std::string& name) {
-    return std::ranges::any_of(anew, [&](const std::string& text) { return text.starts_with(name + ' '); });
-  });
+  std::vector<std::string> missing;
+  std::ranges::copy_if(model, std::back_inserter(missing),
+                       [&](const std::string& name) { return !known.contains(name); });
   if (taken.empty() && !is_continued)
     throw FailedPrecondition(fmt::format(
         "the checkpoint '{}' and the model have no variable in common: the checkpoint has {} ({}), the model "

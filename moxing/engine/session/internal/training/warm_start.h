@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "moxing/engine/session/session_state.h"
 #include "moxing/model/variable_store.h"
@@ -9,11 +10,13 @@
 
 namespace mox::internal {
 
-// Call it once the model's variables are declared in `store`, on all ranks. Throws FailedPrecondition, naming
-// both, if a run starts from the variables of a checkpoint and the model has none of them. Where it has a
-// part of them, or of those of the run that it continues, one line of the log says how many; with `log_dir`
-// (rank 0's; empty: none) all names are written to its file restored_variables.txt. Throws IoError if it
-// cannot be.
+// The names of the variables declared in `store` whose values are those of the checkpoint; sorted.
+std::vector<std::string> restored_variables(const StartingPoint& start, const VariableStore& store);
+
+// Call it once the model's variables are declared in `store`, on all ranks. Throws FailedPrecondition, naming both,
+// if a run starts from the variables of a checkpoint and the model has none of them. Where it has a part of
+// them, or of those of the run that it continues, one line of the log says how many; with `log_dir` (rank
+// 0's; empty: none) all names are written to its file restored_variables.txt. Throws IoError if it cannot be.
 void report_restored(const StartingPoint& start, const VariableStore& store, bool says,
                      const std::string& log_dir);
 
