@@ -74,7 +74,7 @@ std::string schema_text(ModeKeys mode, const std::string& log_dir, const std::st
   }
   if (!checkpoint_path.empty()) return read_table_schema(checkpoint_path).to_json();
   if (mode == ModeKeys::TRAIN) return "";
-  throw FailedPrecondition(fmt::format(
+  throw ConfigError(fmt::format(
       "run_mode {} needs a trained model, but log_dir ('{}') holds no checkpoint and checkpoint_path "
       "is not set; train first, or name a checkpoint with --checkpoint_path",
       to_string(mode), log_dir));

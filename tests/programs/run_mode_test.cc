@@ -76,7 +76,7 @@ TEST_F(RunMode, ObjectStoresAreNotTakenForDirectories) {
 
 TEST_F(RunMode, EvalAndPredictRefuseWithoutACheckpoint) {
   expect_error(train("mnist_softmax", log_dir_, 20, {"--run_mode=eval"}),
-               {"run_mode eval needs trained variables", log_dir_, "--checkpoint_path"});
+               {"run_mode eval needs trained variables", log_dir_, "--checkpoint_path"}, 2);
   EXPECT_FALSE(std::filesystem::exists(log_dir_)) << "nothing is made by reading";
   expect_error(
       train("mnist_softmax", log_dir_, 20, {"--run_mode=eval", "--checkpoint_path=" + log_dir_ + "/none"}),

@@ -61,9 +61,8 @@ TEST_F(KeptTableSchema, IsInTheCheckpointItself) {
   EXPECT_EQ(read_table_schema(directory_.file("elsewhere")), schema);
   EXPECT_EQ(kept_table_schema(ModeKeys::PREDICT, "", directory_.file("elsewhere")), schema);
   EXPECT_EQ(kept_table_schema(ModeKeys::TRAIN, log_dir_, ""), schema);
-  EXPECT_THAT(
-      message_of<FailedPrecondition>([&] { kept_table_schema(ModeKeys::EVAL, directory_.file("no"), ""); }),
-      HasSubstr("train first"));
+  EXPECT_THAT(message_of<ConfigError>([&] { kept_table_schema(ModeKeys::EVAL, directory_.file("no"), ""); }),
+              HasSubstr("train first"));
 }
 
 TEST_F(KeptTableSchema, ARunDoesNotGoOnWithAnother) {

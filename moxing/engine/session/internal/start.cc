@@ -82,7 +82,7 @@ Start start_pass(const RunSettings& settings) {
   if (settings.print_plan) return start;
   start.point = find_starting_point(settings);
   if (start.point.kind == StartingPoint::Kind::kInitial)
-    throw FailedPrecondition(
+    throw ConfigError(
         fmt::format("run_mode {} needs trained variables, but log_dir ('{}') holds no checkpoint and "
                     "checkpoint_path is not set; train first, or name a checkpoint with --checkpoint_path",
                     to_string(settings.run_mode), settings.log_dir));

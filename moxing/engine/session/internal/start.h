@@ -33,7 +33,7 @@ struct Start {
 Start start_training(const RunSpec& spec, const RunSettings& settings);
 
 // For EVAL and PREDICT: settles the arithmetic; restores the checkpoint that the settings name, unless the
-// plan is all that is asked for. Throws FailedPrecondition if there is none.
+// plan is all that is asked for. Throws ConfigError if there is none.
 Start start_pass(const RunSettings& settings);
 
 }  // namespace mox::internal

@@ -122,7 +122,7 @@ TEST_F(SmallRun, ACheckpointWithoutAnyOfTheVariablesIsRefused) {
   other.checkpoint_path = log_dir_;
   other.log_dir = fresh_directory("other_network");
   other.model_fn = [](const Inputs& in, ModeKeys mode) { return network(in, mode, {}); };
-  EXPECT_THAT(message_of_run<FailedPrecondition>(other),
+  EXPECT_THAT(message_of_run<ConfigError>(other),
               AllOf(HasSubstr("no variable in common"), HasSubstr("the checkpoint has 1 (w)"),
                     HasSubstr("backbone/bn/moving_mean"), HasSubstr(log_dir_)));
 }

@@ -53,7 +53,7 @@ void report_restored(const StartingPoint& start, const VariableStore& store, boo
   std::ranges::copy_if(model, std::back_inserter(missing),
                        [&](const std::string& name) { return !known.contains(name); });
   if (taken.empty() && !is_continued)
-    throw FailedPrecondition(fmt::format(
+    throw ConfigError(fmt::format(
         "the checkpoint '{}' and the model have no variable in common: the checkpoint has {} ({}), the model "
         "{} ({}). It is of another network: give checkpoint_path one of this network, or leave it out to "
         "begin with initial values",

@@ -13,7 +13,7 @@ namespace mox::internal {
 // The names of the variables declared in `store` whose values are those of the checkpoint; sorted.
 std::vector<std::string> restored_variables(const StartingPoint& start, const VariableStore& store);
 
-// Call it once the model's variables are declared in `store`, on all ranks. Throws FailedPrecondition, naming both,
+// Call it once the model's variables are declared in `store`, on all ranks. Throws ConfigError, naming both,
 // if a run starts from the variables of a checkpoint and the model has none of them. Where it has a part of
 // them, or of those of the run that it continues, one line of the log says how many; with `log_dir` (rank
 // 0's; empty: none) all names are written to its file restored_variables.txt. Throws IoError if it cannot be.
