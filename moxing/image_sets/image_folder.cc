@@ -88,8 +88,9 @@ class FilesOfImages : public EncodedImages {
 
 class FolderImages : public FilesOfImages {
  public:
-  FolderImages(std::unique_ptr<const SetFiles> files, std::vector<int32_t> labels)
-      : FilesOfImages(std::move(files)), labels_(std::move(labels)) {}
+  FolderImages(std::unique_ptr<const SetFiles> files, std::vector<int32_t> labels,
+               std::vector<std::string> classes)
+      : FilesOfImages(std::move(files)), labels_(std::move(labels)), classes_(std::move(classes)) {}
   TensorType label_type() const override { return {DType::kInt32, Shape{}}; }
   std::vector<int64_t> class_sizes() const override {
     std::vector<int64_t> sizes;
@@ -99,6 +100,7 @@ class FolderImages : public FilesOfImages {
     }
     return sizes;
   }
+  std::vector<std::string> class_names() const override { return classes_; }
   std::span<const std::byte> load(int64_t index, LoadBuffer* buffer, std::byte* label) const override {
     std::memcpy(label, &labels_[index], sizeof(int32_t));
     return files().read(index, &buffer->file);
@@ -112,16 +114,18 @@ class FolderImages : public FilesOfImages {
 
  private:
   std::vector<int32_t> labels_;
+  std::vector<std::string> classes_;
 };
 
 class MultilabelImages : public FilesOfImages {
  public:
   MultilabelImages(std::unique_ptr<const SetFiles> files, std::vector<std::vector<int32_t>> labels,
-                   size_t classes)
-      : FilesOfImages(std::move(files)), labels_(std::move(labels)), classes_(classes) {}
-  TensorType label_type() const override { return {DType::kFloat32, Shape{static_cast<int64_t>(classes_)}}; }
+                   std::vector<std::string> classes)
+      : FilesOfImages(std::move(files)), labels_(std::move(labels)), classes_(std::move(classes)) {}
+  TensorType label_type() const override { return {DType::kFloat32, Shape{std::ssize(classes_)}}; }
+  std::vector<std::string> class_names() const override { return classes_; }
   std::vector<int64_t> class_sizes() const override {
-    std::vector<int64_t> sizes(classes_);
+    std::vector<int64_t> sizes(classes_.size());
     for (const auto& present : labels_)
       for (const int32_t label : present) ++sizes[label];
     return sizes;
@@ -129,7 +133,7 @@ class MultilabelImages : public FilesOfImages {
   std::span<const int32_t> classes_of(int64_t index) const override { return labels_[index]; }
   std::span<const std::byte> load(int64_t index, LoadBuffer* buffer, std::byte* label) const override {
     auto* values = reinterpret_cast<float*>(label);
-    std::fill_n(values, classes_, 0.0f);
+    std::fill_n(values, classes_.size(), 0.0f);
     for (int32_t present : labels_[index]) values[present] = 1;
     return files().read(index, &buffer->file);
   }
@@ -142,7 +146,7 @@ class MultilabelImages : public FilesOfImages {
 
  private:
   std::vector<std::vector<int32_t>> labels_;
-  size_t classes_;
+  std::vector<std::string> classes_;
 };
 
 std::vector<std::string> lines_of(const SetFiles& files, int64_t index) {
@@ -280,7 +284,7 @@ Dataset ImageClassificationRaw::dataset(const ImageOptions& options, SourceLocat
   }
   return internal::augmented_images(
       std::make_shared<FolderImages>(std::make_unique<SetFiles>(directory_, std::move(paths), etags_),
-                                     std::move(labels)),
+                                     std::move(labels), label_names_),
       options, "ImageClassificationRaw", where);
 }
 
@@ -360,7 +364,7 @@ void MultilabelClassificationRaw::list_images(bool are_known) {
 Dataset MultilabelClassificationRaw::dataset(const ImageOptions& options, SourceLocation where) const {
   return internal::augmented_images(
       std::make_shared<MultilabelImages>(std::make_unique<SetFiles>(directory_, paths_, etags_), labels_,
-                                         label_names_.size()),
+                                         label_names_),
       options, "MultilabelClassificationRaw", where);
 }
 

@@ -94,7 +94,7 @@ class SkippedOnRanks : public TrainingTest, public testing::WithParamInterface<i
 TEST_P(SkippedOnRanks, OfTrainingAreThoseOfAll) {
   write_images("train");
   const ProcessResult result = run({"--data.max_bad_share=0.45"});
-  expect_one_error(result, "of the 40 images of class 0");
+  expect_one_error(result, "of the 40 images of class 'a'");
   EXPECT_THAT(result.err, HasSubstr("data.max_bad_share"));
   EXPECT_GT(load_checkpoint(log_dir_).global_step, 0);  // the steps until then are kept
   std::filesystem::remove_all(log_dir_);
@@ -107,9 +107,9 @@ TEST_P(SkippedOnRanks, OfTrainingAreThoseOfAll) {
 TEST_P(SkippedOnRanks, OfEvaluationsAreThoseOfAll) {
   write_images("validation");
   const ProcessResult result = run({"--data.max_bad_share=0.45", "--eval_every_n_steps=5"});
-  expect_one_error(result, "of the 40 images of class 0");
+  expect_one_error(result, "of the 40 images of class 'a'");
   EXPECT_EQ(load_checkpoint(log_dir_).global_step, 5);
-  expect_one_error(run({"--data.max_bad_share=0.45", "--run_mode=eval"}), "of the 40 images of class 0");
+  expect_one_error(run({"--data.max_bad_share=0.45", "--run_mode=eval"}), "of the 40 images of class 'a'");
   expect_success(run({"--run_mode=eval"}));
 }
 

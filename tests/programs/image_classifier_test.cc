@@ -358,7 +358,7 @@ TEST_F(ImageClassifier, CountsBadImages) {
   write("train/dark/13.jpg", "");
   fs::remove_all(log_dir_);
   expect_error(run_process(job({"--data.on_bad_sample=skip"})),
-               {"7 of the 12 images of class 0", "data.max_bad_share", "train/dark"});
+               {"7 of the 12 images of class 'dark'", "data.max_bad_share", "train/dark"});
   expect_success(run_process(job({"--data.on_bad_sample=skip", "--data.max_bad_share=1"})));
 }
 

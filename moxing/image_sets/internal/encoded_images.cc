@@ -39,7 +39,8 @@ class AugmentedImages : public RandomAccessSource {
     one_class_each_ = images_->has_labels() && signature_[1] == TensorType{DType::kInt32, Shape{}};
     std::vector<int64_t> sizes = images_->class_sizes();
     if (options_.on_bad_sample == OnBadSample::kSkip && (one_class_each_ || !sizes.empty()))
-      skipped_ = std::make_unique<SkippedShare>(size(), std::move(sizes), options_.max_bad_share);
+      skipped_ = std::make_unique<SkippedShare>(size(), std::move(sizes), images_->class_names(),
+                                                options_.max_bad_share);
     if (options_.cache == ImageCache::kMemory)
       kept_ = kept_in_memory(size(), options_.cache_bytes);
     else if (options_.cache == ImageCache::kDirectory)

@@ -32,6 +32,8 @@ class EncodedImages {
   virtual TensorType label_type() const = 0;
   // How many images the classes 0, 1, ... have, where that is known without reading them; else empty.
   virtual std::vector<int64_t> class_sizes() const { return {}; }
+  // What the classes are called, for messages; empty: by their numbers.
+  virtual std::vector<std::string> class_names() const { return {}; }
   // The classes of an image that may have any number of them; of one that has one, which `load` says,
   // nothing.
   virtual std::span<const int32_t> classes_of(int64_t /*index*/) const { return {}; }

@@ -8,8 +8,13 @@
 
 namespace mox::data::internal {
 
-SkippedShare::SkippedShare(int64_t samples, std::vector<int64_t> class_sizes, double limit)
-    : samples_(samples), sizes_(std::move(class_sizes)), limit_(limit), met_(samples) {}
+SkippedShare::SkippedShare(int64_t samples, std::vector<int64_t> class_sizes,
+                           std::vector<std::string> class_names, double limit)
+    : samples_(samples),
+      sizes_(std::move(class_sizes)),
+      names_(std::move(class_names)),
+      limit_(limit),
+      met_(samples) {}
 
 bool SkippedShare::add_good(int64_t index, int64_t number) {
   if (!sizes_.empty()) return false;
@@ -47,11 +52,13 @@ void SkippedShare::judge(int64_t number) const {
   if (!is_known && number_met_ < samples_ && count.bad < kTelling) return;
   const int64_t size = is_known ? sizes_[number] : count.good + count.bad;
   if (count.bad <= limit_ * size) return;
+  const size_t at = number;
+  const std::string name = at < names_.size() ? "'" + names_[at] + "'" : std::to_string(number);
   throw DataError(fmt::format(
       "{} of the {} images of class {} that were {} cannot be read, more than the share {:g} that may be "
       "skipped (max_bad_share, for the image classifier data.max_bad_share): the class would go unlearnt. "
       "The first: {}",
-      count.bad, size, number, is_known ? "found" : "read so far", limit_, count.first_reason));
+      count.bad, size, name, is_known ? "found" : "read so far", limit_, count.first_reason));
 }
 
 void SkippedShare::judge_all() const {

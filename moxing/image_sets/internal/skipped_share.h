@@ -17,8 +17,10 @@ namespace mox::data::internal {
 class SkippedShare {
  public:
   // `class_sizes`: of the classes 0, 1, ..., or empty if they are known only by reading. Then a class is
-  // judged when all `samples` have been met, or when kTelling of it are bad.
-  SkippedShare(int64_t samples, std::vector<int64_t> class_sizes, double limit);
+  // judged when all `samples` have been met, or when kTelling of it are bad. `class_names`: for messages; a
+  // class beyond them has its number.
+  SkippedShare(int64_t samples, std::vector<int64_t> class_sizes, std::vector<std::string> class_names,
+               double limit);
 
   static constexpr int64_t kTelling = 20;
 
@@ -43,6 +45,7 @@ class SkippedShare {
   std::mutex mutex_;
   int64_t samples_;
   std::vector<int64_t> sizes_;
+  std::vector<std::string> names_;
   double limit_;
   std::vector<bool> met_;
   int64_t number_met_ = 0;

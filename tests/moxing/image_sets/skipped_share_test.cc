@@ -50,11 +50,11 @@ TEST(SkippedShare, OfAClassOfAFolder) {
   const TemporaryDirectory directory;
   EXPECT_EQ(samples_of(folder_of(directory, 2, 4, skipping()).repeat(2)), 24);  // half of each
   EXPECT_THAT(message_of<DataError>([&] { samples_of(folder_of(directory, 3, 0, skipping())); }),
-              AllOf(HasSubstr("3 of the 4 images of class 0"), HasSubstr("data.max_bad_share"),
+              AllOf(HasSubstr("3 of the 4 images of class 'a'"), HasSubstr("data.max_bad_share"),
                     HasSubstr("set/a/0.jpg")));
   EXPECT_EQ(samples_of(folder_of(directory, 4, 0, skipping(1))), 12);
   EXPECT_THAT(message_of<DataError>([&] { samples_of(folder_of(directory, 0, 1, skipping(0))); }),
-              HasSubstr("1 of the 8 images of class 1"));
+              HasSubstr("1 of the 8 images of class 'b'"));
   EXPECT_THROW(folder_of(directory, 0, 0, skipping(1.5)), InvalidArgument);
 }
 
@@ -73,7 +73,7 @@ TEST(SkippedShare, OfALabelOfImagesWithMany) {
   EXPECT_EQ(samples_of(folder(0).repeat(2)), 24);
   EXPECT_EQ(samples_of(folder(1).repeat(2)), 24);  // half of them
   EXPECT_THAT(message_of<DataError>([&] { samples_of(folder(2)); }),
-              AllOf(HasSubstr("2 of the 2 images of class 1"), HasSubstr("images/")));
+              AllOf(HasSubstr("2 of the 2 images of class 'rare'"), HasSubstr("images/")));
 }
 
 // The first error may go with a batch that was read ahead and that nobody asks for.
@@ -82,7 +82,7 @@ TEST(SkippedShare, IsAnErrorForEverySampleThatIsMetAgain) {
   const Dataset folder = folder_of(directory, 3, 0, skipping());
   for (int pass = 0; pass < 2; ++pass)
     EXPECT_THAT(message_of<DataError>([&] { samples_of(folder.take(4)); }),
-                HasSubstr("3 of the 4 images of class 0"));
+                HasSubstr("3 of the 4 images of class 'a'"));
   BadSamples samples;
   samples.add(7, "cut", 1);
   for (int pass = 0; pass < 2; ++pass) EXPECT_THROW(samples.add(8, "cut", 1), DataError);
@@ -131,7 +131,7 @@ TEST(SkippedShare, OfWhatAnotherRankHasRead) {
   for (const auto& [dataset, findings] : {std::pair(one, found_by_other), {other, found}})
     EXPECT_THAT(message_of<DataError>(
                     [&dataset = dataset, &findings = findings] { add_findings(dataset, findings); }),
-                HasSubstr("2 of the 4 images of class 0"));
+                HasSubstr("2 of the 4 images of class 'a'"));
   EXPECT_EQ(options.bad_samples->count(), 2);
   EXPECT_EQ(take_findings(one), "");  // what others have told is not told on
   options.max_bad_samples = 1;
