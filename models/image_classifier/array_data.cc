@@ -163,29 +163,35 @@ LabelledImages read_npz(const ArrayFile& file) {
   return {images, labels_of(labels, file)};
 }
 
+int32_t csv_label(float given, const ArrayFile& file) {
+  const double offset = file.label_offset, number = given - offset;
+  const bool is_in_range = number >= 0 && number <= kLargestCsvLabel;  // NaN is not
+  const auto label = static_cast<int32_t>(is_in_range ? number : 0);
+  if (!is_in_range || label != number)
+    throw mox::DataError("'" + file.path + "': " + std::to_string(given) +
+                         ", the first number of a line, cannot be the number of a class" + less_offset(file));
+  return label;
+}
+
 LabelledImages read_csv(const ArrayFile& file) {
   const mox::Array table = mox::data::read_csv(file.path, file.csv);
   const int64_t lines = table.shape()[0], columns = table.shape()[1], pixels = file.csv_image.elements();
-  if (columns != pixels + 1)
+  const bool has_labels = columns == pixels + 1;
+  if (!has_labels && (file.needs_labels || columns != pixels))
     throw mox::DataError("'" + file.path + "': a line has " + std::to_string(columns) +
                          " numbers; a label and an image of " + to_string(file.csv_image) + " are " +
-                         std::to_string(pixels + 1) + " (model.image_size says how large images are)");
+                         std::to_string(pixels + 1) +
+                         (file.needs_labels ? "" : ", an image alone " + std::to_string(pixels)) +
+                         " (model.image_size says how large images are)");
   mox::Array images(mox::DType::kFloat32,
                     mox::Shape{lines, file.csv_image[0], file.csv_image[1], file.csv_image[2]});
   mox::Array labels(mox::DType::kInt32, mox::Shape{lines});
   float largest = 0;
   const float* from = table.values<float>().data();
   float* to = images.values<float>().data();
-  const double offset = file.label_offset;
   for (int32_t& label : labels.values<int32_t>()) {
-    const double number = *from - offset;
-    const bool is_in_range = number >= 0 && number <= kLargestCsvLabel;  // NaN is not
-    if (is_in_range) label = static_cast<int32_t>(number);
-    if (!is_in_range || label != number)
-      throw mox::DataError("'" + file.path + "': " + std::to_string(*from) +
-                           ", the first number of a line, cannot be the number of a class" +
-                           less_offset(file));
-    ++from;
+    if (file.needs_labels) label = csv_label(*from, file);
+    if (has_labels) ++from;
     largest = std::max(largest, *std::max_element(from, from + pixels));
     to = std::transform(from, from + pixels, to, [&](float pixel) { return pixel / file.csv_maximum; });
     from += pixels;

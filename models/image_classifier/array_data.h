@@ -1,6 +1,6 @@
 // Images that are numbers already. An .npz archive: `images`, uint8 or float32 [samples, channels, height,
 // width], and `labels`, whole numbers [samples]. A .csv file: a line for each image, its label and then its
-// pixels, channel by channel and row by row.
+// pixels, channel by channel and row by row; a prediction takes lines without the label, too.
 #pragma once
 
 #include <moxing/moxing.h>
@@ -17,7 +17,7 @@ struct ArrayFile {
   mox::data::CsvOptions csv = {};
   float csv_maximum = 255;   // the value of a pixel that becomes 1
   int64_t label_offset = 0;  // subtracted from the labels
-  bool needs_labels = true;  // false: those of .npz are not read, and are 0
+  bool needs_labels = true;  // false: they may be there, are not looked at, and are 0
 };
 
 // One more than the largest label. Classes without a sample are a warning. Throws as mox::data::read_npz and

@@ -249,6 +249,25 @@ TEST_F(ImageClassifier, TrainsOnLinesOfNumbers) {
   const ProcessResult result = run_process(job(csv));
   expect_success(result);
   EXPECT_THAT(result.out, HasSubstr("test accuracy: 1"));
+  // A prediction takes the lines with their labels, whatever these are, and without.
+  std::string answers;
+  for (const bool with_label : {true, false}) {
+    std::istringstream lines(read_file(folder_ + "/test.csv"));
+    std::string unlabelled;
+    for (std::string line; std::getline(lines, line);)
+      unlabelled += (with_label ? "-7" : "") + line.substr(line.find(',') + (with_label ? 0 : 1)) + "\n";
+    write("unlabelled.csv", unlabelled);
+    const std::string file = folder_ + "/answers.jsonl";
+    expect_success(run_process(
+        job(csv + Words{"--run_mode=predict", "--data.eval_split=unlabelled", "--predictions=" + file})));
+    const std::string found = read_file(file);
+    EXPECT_EQ(std::ranges::count(found, '\n'), 24);
+    EXPECT_TRUE(answers.empty() || answers == found);
+    answers = found;
+  }
+  write("unlabelled.csv", "header\n1,2,3\n");
+  expect_error(run_process(job(csv + Words{"--run_mode=predict", "--data.eval_split=unlabelled"})),
+               {"3 numbers", "3073, an image alone 3072"});
   fs::remove_all(log_dir_);
   expect_error(run_process(job(csv + Words{"--model.image_size=28"})),
                {"train.csv", "3073 numbers", "2353", "model.image_size"});
