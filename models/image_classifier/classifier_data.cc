@@ -8,6 +8,7 @@
 #include "models/image_classifier/answers.h"
 #include "models/image_classifier/data_options.h"
 #include "models/image_classifier/temporary_flags.h"
+#include "moxing/prediction/predictions_file.h"
 #include "runtime/base/file.h"
 
 namespace image_classifier {
@@ -258,7 +259,11 @@ mox::Dataset ClassifierData::samples(mox::ModeKeys mode) const {
     return mox::data::image_files(mox::data::list_image_files(images_to_predict_), image_options(mode));
   }
   if (is_mnist(format_)) return mox::data::mnist(directory_, split, {.image_shape = mox::Shape{1, 28, 28}});
-  if (is_array_file(format_)) return samples_of_arrays(array_file(split), num_classes_);
+  if (is_array_file(format_)) {
+    const ArrayFile file = array_file(split);
+    if (mode == mox::ModeKeys::PREDICT) mox::require_other_than_input(mox::flag("predictions"), file.path);
+    return samples_of_arrays(file, num_classes_);
+  }
   const mox::data::ImageOptions options = image_options(mode);
   const mox::data::CifarOptions cifar{.augmentation = options.augmentation, .dtype = options.dtype};
   if (format_ == "cifar10") return mox::data::cifar10(directory_, split, cifar);

@@ -7,6 +7,7 @@
 
 #include "models/tabular/learnt_rows.h"
 #include "models/tabular/schema_options.h"
+#include "moxing/prediction/predictions_file.h"
 #include "runtime/base/file.h"
 
 namespace tabular {
@@ -158,6 +159,7 @@ TabularData::TabularData() {
   if (schema_) require_options_of(*schema_);
   if (mode == mox::ModeKeys::PREDICT) {
     const mox::data::CsvTable table = read_table("data.predict_file");
+    mox::require_other_than_input(mox::flag("predictions"), table.path());
     prediction_ = samples_of({table, all_rows(table)}, false);
     return;
   }

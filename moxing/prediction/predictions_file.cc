@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
+#include <system_error>
 
 #include "moxing/prediction/internal/formats.h"
 #include "runtime/base/error.h"
@@ -16,6 +18,14 @@ std::unique_ptr<PredictionsFile> PredictionsFile::open(const std::string& path) 
   if (path.ends_with(".npz")) return internal::open_npz(path);
   throw InvalidArgument(
       fmt::format("predictions is '{}'; the ending says the format: .csv, .jsonl or .npz", path));
+}
+
+void require_other_than_input(const std::string& predictions, const std::string& input) {
+  std::error_code not_there;
+  if (std::filesystem::equivalent(predictions, input, not_there))
+    throw ConfigError(fmt::format(
+        "predictions is '{}', the file that is predicted from, which would be replaced: name another one",
+        predictions));
 }
 
 namespace internal {

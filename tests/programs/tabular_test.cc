@@ -134,6 +134,18 @@ TEST_F(TabularJob, ANegativeShareIsNoShare) {
   expect_error(run_job(trained_ + Words{"--model.dropout=-0.5"}), {"rate in [0, 1)", "-0.5"}, 2);
 }
 
+TEST_F(TabularJob, PredictionsDoNotReplaceWhatTheyAreMadeOf) {
+  write("train.csv", rows(0, 60));
+  write("predict.csv", rows(0, 5));
+  expect_success(run_job(trained_));
+  fs::create_symlink(folder_ + "/predict.csv", folder_ + "/link.csv");
+  const std::string roundabout = "/../" + fs::path(folder_).filename().string() + "/predict.csv";
+  for (const std::string& name : {std::string("/predict.csv"), roundabout, std::string("/link.csv")})
+    expect_error(run_job({"--run_mode=predict", "--predictions=" + folder_ + name}),
+                 {folder_ + name + "', the file that is predicted from"}, 2);
+  EXPECT_EQ(read_file(folder_ + "/predict.csv"), rows(0, 5));
+}
+
 // Class 2 of the classes 3, 5 and 8 is no 2.
 TEST_F(TabularJob, PredictionsHaveTheTargetsOwnNumbers) {
   std::string text = "a,y\n";
