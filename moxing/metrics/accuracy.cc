@@ -20,11 +20,12 @@ bool is_among_largest(const DecisionProblem& problem, const Sample& sample, int6
   return std::ranges::count_if(scores, [&](double score) { return score > of_label; }) < k;
 }
 
-bool are_all_right(const Sample& sample, double threshold) {
+bool are_all_right(const DecisionProblem& problem, const Sample& sample, double threshold) {
   const auto scores = sample.values[0];
   bool right = true;
   for (size_t i = 0; i < scores.size(); ++i)
-    right &= (scores[i] >= threshold) == DecisionProblem::is_positive(sample, i) && std::isfinite(scores[i]);
+    right &= problem.is_yes(scores[i], threshold) == DecisionProblem::is_positive(sample, i) &&
+             std::isfinite(scores[i]);
   return right;
 }
 
@@ -48,7 +49,7 @@ Metric accuracy(const Tensor& scores, const Tensor& labels, const AccuracyOption
               [problem, k = options.k, threshold = options.threshold](const Sample& sample, State& state) {
                 bool right = false;
                 if (problem.kind == ProblemKind::kSeveralDecisions)
-                  right = are_all_right(sample, threshold);
+                  right = are_all_right(problem, sample, threshold);
                 else if (k > 1)
                   right = is_among_largest(problem, sample, k);
                 else

@@ -18,7 +18,8 @@ void count_decisions(const DecisionProblem& problem, double threshold, const Sam
   if (problem.kind == ProblemKind::kSeveralDecisions) {
     for (size_t i = 0; i < problem.classes; ++i) {
       const double score = sample.values[0][i];
-      count(i, std::isfinite(score) && score >= threshold, DecisionProblem::is_positive(sample, i));
+      count(i, std::isfinite(score) && problem.is_yes(score, threshold),
+            DecisionProblem::is_positive(sample, i));
     }
     return;
   }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "runtime/base/error.h"
+#include "runtime/base/log.h"
 
 namespace mox::metrics::internal {
 namespace {
@@ -37,7 +38,10 @@ DecisionProblem decision_problem(const char* metric, const Tensor& scores, const
                     to_string(scores), to_string(labels)));
   };
   if (of_scores.rank() < 1 || of_labels.rank() < 1 || of_scores[0] != of_labels[0]) refuse_shapes();
-  DecisionProblem problem{.class_weights = std::move(class_weights), .class_names = std::move(class_names)};
+  DecisionProblem problem{
+      .class_weights = std::move(class_weights),
+      .class_names = std::move(class_names),
+      .metric = fmt::format("metrics::{} ({}:{})", metric, where.file_name(), where.line())};
   if (is_one_a_row(of_scores) && is_one_a_row(of_labels)) {
     problem.kind = ProblemKind::kOneDecision;
     problem.classes = 2;
@@ -100,11 +104,24 @@ bool DecisionProblem::is_positive(const Sample& sample, size_t index) {
   return label == 1;
 }
 
+bool DecisionProblem::is_yes(double score, double threshold) const {
+  const bool is_no_probability = std::isfinite(score) && (score < -kRounding || score > 1 + kRounding);
+  if (is_no_probability && threshold > 0 && threshold < 1)
+    std::call_once(*has_warned, [&] {
+      log_warning(
+          fmt::format("{}: a score is {:g}, which is no probability, and scores of {:g} or more "
+                      "decide for the label 1. Of logits those above 0 do: set threshold = 0, or "
+                      "give sigmoid(logits)",
+                      metric, score, threshold));
+    });
+  return score >= threshold;
+}
+
 std::optional<size_t> DecisionProblem::decision_of(const Sample& sample, double threshold) const {
   const auto scores = sample.values[0];
   for (const double score : scores)
     if (!std::isfinite(score)) return std::nullopt;
-  if (kind == ProblemKind::kOneDecision) return scores[0] >= threshold ? 1 : 0;
+  if (kind == ProblemKind::kOneDecision) return is_yes(scores[0], threshold) ? 1 : 0;
   return std::ranges::max_element(scores) - scores.begin();
 }
 

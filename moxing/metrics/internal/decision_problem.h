@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,12 +19,17 @@ struct DecisionProblem {
   size_t classes = 2;  // with several decisions: how many there are
   std::vector<double> class_weights;
   std::vector<std::string> class_names;
+  std::string metric;  // its name and place, for messages
+  std::shared_ptr<std::once_flag> has_warned = std::make_shared<std::once_flag>();  // of all copies
 
   // The class of the sample's label; throws InvalidArgument for a number that is none. Not with several
   // decisions.
   size_t label_of(const Sample& sample) const;
   // Whether the label number `index` is 1; throws InvalidArgument for one that is neither 0 nor 1.
   static bool is_positive(const Sample& sample, size_t index);
+  // Whether a score decides for the label 1. Scores beyond [0, 1], which no threshold of probabilities is
+  // for, are a warning, the first alone.
+  bool is_yes(double score, double threshold) const;
   // The class decided for, the first of equal scores; empty if a score is not finite. Not with several
   // decisions.
   std::optional<size_t> decision_of(const Sample& sample, double threshold) const;

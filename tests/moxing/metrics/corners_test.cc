@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "moxing/metrics/metrics.h"
@@ -157,6 +158,35 @@ TEST(Metrics, ASampleOfWeightZeroIsNotThere) {
       [](const std::vector<Tensor>& in, const Tensor& w) { return accuracy(in[0], in[1], {.weights = w}); },
       inputs, weights);
   EXPECT_EQ(evaluate(metric, inputs, weights).numbers[0].second, 0.5);
+}
+
+// A threshold of 0.5 cuts logits in the wrong place.
+TEST(Metrics, ScoresThatAreNoProbabilitiesAreSaidOnce) {
+  const auto said_of = [](const Array& scores, const Array& labels, const MakeOfTwo& make) {
+    testing::internal::CaptureStderr();
+    result_over(scores, labels, make);
+    return testing::internal::GetCapturedStderr();
+  };
+  const Array logits = floats({4}, {-3, 0.25F, 0.75F, 9}), labels = integers({0, 1, 1, 1});
+  const MakeOfTwo all[] = {
+      [](const Tensor& s, const Tensor& y) { return accuracy(s, y); },
+      [](const Tensor& s, const Tensor& y) { return f1(s, y); },
+      [](const Tensor& s, const Tensor& y) { return per_class_table(s, y); },
+      [](const Tensor& s, const Tensor& y) { return confusion_matrix(s, y); },
+  };
+  for (const MakeOfTwo& make : all) {
+    const std::string said = said_of(logits, labels, make);
+    EXPECT_THAT(said, HasSubstr("a score is -3, which is no probability"));
+    EXPECT_THAT(said, HasSubstr("corners_test.cc:"));
+    EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
+    EXPECT_EQ(said_of(floats({4}, {0, 1, 0.5F, 1.000001F}), labels, make), "");
+  }
+  EXPECT_THAT(said_of(floats({2, 2}, {0, 1, 5, 1}), floats({2, 2}, {0, 1, 1, 1}),
+                      [](const Tensor& s, const Tensor& y) { return accuracy(s, y); }),
+              HasSubstr("a score is 5"));
+  const auto of_logits = [](const Tensor& s, const Tensor& y) { return accuracy(s, y, {.threshold = 0}); };
+  EXPECT_EQ(said_of(logits, labels, of_logits), "");
+  EXPECT_EQ(number_over(logits, labels, of_logits), 1);
 }
 
 }  // namespace
