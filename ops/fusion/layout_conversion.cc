@@ -26,8 +26,7 @@ Kernel reorder_kernel(const TensorType& type, const Layout& from, const Layout& 
   dnnl::memory::desc source = descriptor_of(type, from), target = descriptor_of(type, to);
   if (from.is_plain()) source = plain_like(type, target);
   if (to.is_plain()) target = plain_like(type, source);
-  const dnnl::reorder::primitive_desc description(onednn::engine(), source, onednn::engine(), target,
-                                                  onednn::attributes_with_scratchpad());
+  const auto description = onednn::describe_reorder(source, target);
   onednn::PrimitiveArgument input = onednn::primitive_input(DNNL_ARG_FROM, 0, source);
   onednn::PrimitiveArgument output = onednn::primitive_output(DNNL_ARG_TO, 0, target);
   input.layout = from;

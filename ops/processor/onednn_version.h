@@ -13,8 +13,12 @@
 #include <dnnl.hpp>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
+#include "ops/processor/internal/recently_made.h"
+#include "runtime/base/team.h"
 #include "runtime/graph/layout.h"
 
 namespace mox::onednn {
@@ -32,27 +36,76 @@ inline dnnl::primitive_attr attributes_with_scratchpad() {
   return attributes;
 }
 
+// Whether they are equal in all; oneDNN's own comparison leaves out strides of extents of one, which may
+// decide what a primitive is.
+bool is_same(const dnnl::memory::desc& a, const dnnl::memory::desc& b);
+template <typename T>
+bool is_same(const T& a, const T& b) {
+  return a == b;
+}
+
+struct SameArguments {
+  template <typename... Arguments>
+  bool operator()(const std::tuple<Arguments...>& a, const std::tuple<Arguments...>& b) const {
+    return [&]<size_t... i>(std::index_sequence<i...>) {
+      return (is_same(std::get<i>(a), std::get<i>(b)) && ...);
+    }
+    (std::index_sequence_for<Arguments...>());
+  }
+};
+
+// One description for all operations that are alike, as those of a deep network: oneDNN chooses a kernel anew
+// for each, in up to a millisecond, and keeps up to tens of kilobytes. It chooses by the number of threads,
+// too.
+template <typename Description, typename Make, typename... Arguments>
+Description described_once(const Make& make, const Arguments&... arguments) {
+  constexpr size_t kMost = 64;
+  using Key = std::tuple<int, Arguments...>;
+  engine();  // there for as long as the descriptions
+  static RecentlyMade<Key, Description, SameArguments> known(kMost);
+  return known.of(Key(entered_threads(), arguments...), [&] { return make(arguments...); });
+}
+
 // The description of a primitive on `engine()` with `attributes_with_scratchpad()`: describe<dnnl::matmul>(a,
 // b, y). The arguments are those of its operation, in oneDNN's order.
 template <typename Primitive, typename... Arguments>
 typename Primitive::primitive_desc describe(const Arguments&... arguments) {
+  using Description = typename Primitive::primitive_desc;
+  return described_once<Description>(
+      [](const Arguments&... given) {
 #if DNNL_VERSION_MAJOR >= 3
-  return typename Primitive::primitive_desc(engine(), arguments..., attributes_with_scratchpad());
+        return Description(engine(), given..., attributes_with_scratchpad());
 #else
-  return typename Primitive::primitive_desc(typename Primitive::desc(arguments...),
-                                            attributes_with_scratchpad(), engine());
+        return Description(typename Primitive::desc(given...), attributes_with_scratchpad(), engine());
 #endif
+      },
+      arguments...);
 }
 
 // The same of a gradient; `forward` is the description of the operation that it is the gradient of.
 template <typename Primitive, typename Forward, typename... Arguments>
 typename Primitive::primitive_desc describe_gradient(const Forward& forward, const Arguments&... arguments) {
+  using Description = typename Primitive::primitive_desc;
+  return described_once<Description>(
+      [](const Forward& of, const Arguments&... given) {
 #if DNNL_VERSION_MAJOR >= 3
-  return typename Primitive::primitive_desc(engine(), arguments..., forward, attributes_with_scratchpad());
+        return Description(engine(), given..., of, attributes_with_scratchpad());
 #else
-  return typename Primitive::primitive_desc(typename Primitive::desc(arguments...),
-                                            attributes_with_scratchpad(), engine(), forward);
+        return Description(typename Primitive::desc(given...), attributes_with_scratchpad(), engine(), of);
 #endif
+      },
+      forward, arguments...);
+}
+
+// Of the primitive that moves a value from one layout into another.
+inline dnnl::reorder::primitive_desc describe_reorder(const dnnl::memory::desc& from,
+                                                      const dnnl::memory::desc& to) {
+  using Description = dnnl::reorder::primitive_desc;
+  return described_once<Description>(
+      [](const dnnl::memory::desc& source, const dnnl::memory::desc& target) {
+        return Description(engine(), source, engine(), target, attributes_with_scratchpad());
+      },
+      from, to);
 }
 
 #if DNNL_VERSION_MAJOR >= 3

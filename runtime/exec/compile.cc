@@ -288,7 +288,7 @@ std::shared_ptr<const Plan> Plan::compile(const Graph& graph, const PlanRequest&
   for (const VariableUpdate& update : request.updates) outputs.push_back(update.value);
 
   GraphRewriter rewriter(graph, std::move(outputs));
-  rewriter.apply(fold_constants(options));
+  rewriter.apply(fold_constants(options), is_of_constants);
   rewriter.apply(share_equal_nodes());
   for (const NamedRule& rule : options.rules)
     if (const int fired = rewriter.apply(rule.rule, rule.needs))

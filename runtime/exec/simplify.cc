@@ -79,6 +79,11 @@ std::string identity_of(const Node& node, const RewriteView& view) {
 
 }  // namespace
 
+bool is_of_constants(const Node& node) {
+  return node.op->kind == Op::Kind::kCompute && node.op->compile &&
+         std::ranges::all_of(node.inputs, is_constant);
+}
+
 RewriteRule fold_constants(const CompileOptions& options) {
   return [&options](const Node& node, const RewriteView& view) -> std::optional<std::vector<Tensor>> {
     if (node.op->kind != Op::Kind::kCompute || !node.op->compile) return std::nullopt;
@@ -105,7 +110,7 @@ RewriteRule share_equal_nodes() {
     if (found != seen->end()) return found->second;
     std::vector<Tensor> inputs;
     for (const Tensor& input : node.inputs) inputs.push_back(view.mapped(input));
-    Node& copy = view.target().copy_node(node, std::move(inputs));
+    Node& copy = view.target().copy_node(node, inputs);
     std::vector<Tensor> outputs;
     for (size_t i = 0; i < node.outputs.size(); ++i) outputs.push_back(Tensor(&copy, i));
     seen->emplace(identity, outputs);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "runtime/base/error.h"
 
 namespace mox {
@@ -57,7 +59,7 @@ Node& Graph::add_node(const Op& op, std::vector<Tensor> inputs, Attributes attri
   node->graph = this;
   node->id = static_cast<int>(nodes_.size());
   node->op = &op;
-  node->name = unique_name(wanted);
+  node->name = take_name(wanted);
   node->attributes = std::move(attributes);
   node->inputs = std::move(inputs);
   node->traits = context().traits;
@@ -66,22 +68,31 @@ Node& Graph::add_node(const Op& op, std::vector<Tensor> inputs, Attributes attri
   return *nodes_.back();
 }
 
-Node& Graph::copy_node(const Node& node, std::vector<Tensor> inputs) {
-  auto copy = std::make_unique<Node>(node);
+Node& Graph::copy_node(const Node& node, std::span<const Tensor> inputs) {
+  auto copy = reused_count_ < reused_.size() ? std::move(reused_[reused_count_++]) : std::make_unique<Node>();
   copy->graph = this;
   copy->id = static_cast<int>(nodes_.size());
-  copy->name = unique_name(node.name);
-  copy->inputs = std::move(inputs);
+  copy->op = node.op;
+  copy->name = take_name(node.name);
+  copy->attributes = node.attributes;
+  copy->inputs.assign(inputs.begin(), inputs.end());
+  copy->outputs = node.outputs;
+  copy->traits = node.traits;
+  copy->where = node.where;
   nodes_.push_back(std::move(copy));
   Node& result = *nodes_.back();
   if (node.op == &kVariable) {
-    const VariableSpec& spec = node.graph->spec(Tensor(const_cast<Node*>(&node), 0));
-    MOX_ASSERT(!variable_index_.contains(spec.name), "a variable is declared once");
-    variable_index_[spec.name] = variables_.size();
-    variables_.push_back(result.output());
-    variable_specs_.push_back(spec);
+    const Graph& from = *node.graph;
+    const auto& name = node.attributes.get<std::string>("variable");
+    add_variable(result.output(), from.variable_specs_[from.variable_index_.find(name)->second]);
   }
   return result;
+}
+
+void Graph::reuse(std::vector<std::unique_ptr<Node>> nodes) {
+  reused_ = std::move(nodes);
+  reused_count_ = 0;
+  if (!reused_.empty()) taken_names_.reserve(reused_.size());
 }
 
 Tensor Graph::constant(Array value, SourceLocation where) {
@@ -99,13 +110,17 @@ Tensor Graph::input(int component, const TensorType& type, SourceLocation where)
 }
 
 Tensor Graph::add_variable(VariableSpec spec) {
-  MOX_ASSERT(!variable_index_.contains(spec.name), "a variable is declared once");
   Node& node = add_node(kVariable, {}, with_type(spec.type, {"variable", spec.name}), spec.where);
   node.name = unique_name(spec.name);
-  variable_index_[spec.name] = variables_.size();
-  variables_.push_back(node.output());
-  variable_specs_.push_back(std::move(spec));
+  add_variable(node.output(), std::make_shared<const VariableSpec>(std::move(spec)));
   return node.output();
+}
+
+void Graph::add_variable(const Tensor& variable, std::shared_ptr<const VariableSpec> spec) {
+  const bool is_new = variable_index_.try_emplace(spec->name, variables_.size()).second;
+  MOX_ASSERT(is_new, "a variable is declared once");
+  variables_.push_back(variable);
+  variable_specs_.push_back(std::move(spec));
 }
 
 Tensor Graph::find_variable(std::string_view name) const {
@@ -116,23 +131,21 @@ Tensor Graph::find_variable(std::string_view name) const {
 const VariableSpec& Graph::spec(const Tensor& variable) const {
   MOX_ASSERT(variable.defined() && variable.node()->graph == this && variable.node()->op == &kVariable,
              "the tensor is a variable of this graph");
-  return variable_specs_[variable_index_.find(variable.node()->attributes.get<std::string>("variable"))
-                             ->second];
+  const auto& name = variable.node()->attributes.get<std::string>("variable");
+  return *variable_specs_[variable_index_.find(name)->second];
 }
 
 void Graph::set_update(VariableUpdate update) {
-  for (VariableUpdate& known : updates_) {
-    if (known.variable != update.variable) continue;
-    known.value = update.value;
-    return;
-  }
-  updates_.push_back(update);
+  const auto [known, is_new] = update_index_.try_emplace(update.variable.node(), updates_.size());
+  if (is_new)
+    updates_.push_back(update);
+  else
+    updates_[known->second].value = update.value;
 }
 
 Tensor Graph::find_update(const Tensor& variable) const {
-  for (const VariableUpdate& update : updates_)
-    if (update.variable == variable) return update.value;
-  return Tensor();
+  const auto found = update_index_.find(variable.node());
+  return found == update_index_.end() ? Tensor() : updates_[found->second].value;
 }
 
 const std::vector<Tensor>& Graph::collection(const std::string& key) const {
@@ -156,12 +169,20 @@ std::string Graph::free_scope(std::string_view wanted) {
   }
 }
 
-std::string Graph::unique_name(std::string_view wanted) {
-  auto [entry, is_new] = taken_names_.try_emplace(std::string(wanted), 0);
-  if (is_new) return entry->first;
+std::string Graph::unique_name(std::string_view wanted) { return std::string(take_name(wanted)); }
+
+std::string_view Graph::take_name(std::string_view wanted) {
+  const auto kept = [this](std::string_view name) {
+    char* const text = static_cast<char*>(names_.allocate(name.size(), 1));
+    std::ranges::copy(name, text);
+    return std::string_view(text, name.size());
+  };
+  const auto entry = taken_names_.find(wanted);
+  if (entry == taken_names_.end()) return taken_names_.emplace(kept(wanted), 0).first->first;
+  int& last = entry->second;  // stays where it is
   for (;;) {
-    std::string candidate = fmt::format("{}_{}", wanted, ++entry->second);
-    if (taken_names_.try_emplace(candidate, 0).second) return candidate;
+    const std::string candidate = fmt::format("{}_{}", wanted, ++last);
+    if (!taken_names_.contains(candidate)) return taken_names_.emplace(kept(candidate), 0).first->first;
   }
 }
 

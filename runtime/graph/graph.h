@@ -4,11 +4,15 @@
 // one thread builds it, then it may be read by many.
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <memory>
+#include <memory_resource>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "runtime/base/source_location.h"
@@ -30,7 +34,15 @@ class Graph {
 
   // A copy of a node of another graph, with `inputs` of this one; keeps name, attributes, types and location.
   // Copying a variable declares it here too.
-  Node& copy_node(const Node& node, std::vector<Tensor> inputs);
+  Node& copy_node(const Node& node, std::span<const Tensor> inputs);
+  Node& copy_node(const Node& node, std::initializer_list<Tensor> inputs) {
+    return copy_node(node, std::span(inputs.begin(), inputs.size()));
+  }
+  // Copies are made in these nodes, of a graph that is done with, as long as there are some: their texts and
+  // lists have memory already.
+  void reuse(std::vector<std::unique_ptr<Node>> nodes);
+  // All nodes; the graph is done with.
+  std::vector<std::unique_ptr<Node>> take_nodes() { return std::move(nodes_); }
 
   // A value that is part of the graph.
   Tensor constant(Array value, SourceLocation where);
@@ -66,15 +78,21 @@ class Graph {
 
  private:
   bool has_variable_in(std::string_view scope) const;
+  void add_variable(const Tensor& variable, std::shared_ptr<const VariableSpec> spec);
+  std::string_view take_name(std::string_view wanted);
 
   std::vector<std::unique_ptr<Node>> nodes_;
-  std::map<std::string, int, std::less<>> taken_names_;
+  std::vector<std::unique_ptr<Node>> reused_;  // of which so many are in use:
+  size_t reused_count_ = 0;
+  std::pmr::monotonic_buffer_resource names_;  // of the texts and the table of what is taken, which only grow
+  std::pmr::unordered_map<std::string_view, int> taken_names_{&names_};
   std::vector<Tensor> variables_;
-  std::vector<VariableSpec> variable_specs_;
-  std::map<std::string, size_t, std::less<>> variable_index_;
+  std::vector<std::shared_ptr<const VariableSpec>> variable_specs_;  // shared with the copies of this graph
+  std::map<std::string_view, size_t, std::less<>> variable_index_;   // by the specs' names
   // For a scope that was asked for: all numbers below are taken, and stay so, since variables stay.
   std::map<std::string, int, std::less<>> first_free_numbers_;
   std::vector<VariableUpdate> updates_;
+  std::unordered_map<const Node*, size_t> update_index_;  // by the variable's node
   std::map<std::string, std::vector<Tensor>> collections_;
   int stretches_ = 0;
 };

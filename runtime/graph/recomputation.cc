@@ -31,7 +31,7 @@ class Recomputation {
       any |= again;
     }
     if (!any) return std::nullopt;
-    Node& copy = view.target().copy_node(node, std::move(inputs));
+    Node& copy = view.target().copy_node(node, inputs);
     return outputs_of(copy);
   }
 
@@ -57,7 +57,7 @@ class Recomputation {
       std::vector<Tensor> inputs;
       for (const Tensor& input : tensor.node()->inputs)
         inputs.push_back(is_kept(input, view) ? view.mapped(input) : computed_again(input, view));
-      Node& copy = view.target().copy_node(*tensor.node(), std::move(inputs));
+      Node& copy = view.target().copy_node(*tensor.node(), inputs);
       known = copies_.emplace(tensor.node(), &copy).first;
     }
     return known->second->output(tensor.index());

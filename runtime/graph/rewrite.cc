@@ -100,33 +100,36 @@ int GraphRewriter::apply(const RewriteRule& rule, const NodePredicate& needs) {
                                     [&](const auto& node) { return needed[node->id] && needs(*node); }))
     return 0;
   auto fresh = std::make_unique<Graph>();
+  fresh->reuse(std::move(spare_));
   RewriteView view(*source_, std::move(needed), outputs_, *fresh);
   int fired = 0;
+  std::vector<Tensor> inputs;
   for (const auto& node : source_->nodes()) {
     if (!view.is_needed(*node)) continue;
-    std::vector<Tensor> results;
-    LocationScope where(node->where);
-    TraitsScope traits(node->traits);
-    if (auto replacement = rule(*node, view)) {
-      ++fired;
-      results = std::move(*replacement);
-      MOX_ASSERT(results.size() == node->outputs.size(), "a rewrite replaces every output");
-    } else {
-      std::vector<Tensor> inputs;
-      inputs.reserve(node->inputs.size());
-      for (const Tensor& input : node->inputs) inputs.push_back(view.mapped(input));
-      Node& copy = fresh->copy_node(*node, std::move(inputs));
-      for (size_t i = 0; i < node->outputs.size(); ++i) results.push_back(Tensor(&copy, i));
-    }
-    for (size_t i = 0; i < results.size(); ++i) {
-      MOX_ASSERT(results[i].node()->graph == fresh.get() && results[i].type() == node->outputs[i],
+    const auto put = [&](int i, const Tensor& result) {
+      MOX_ASSERT(result.node()->graph == fresh.get() && result.type() == node->outputs[i],
                  "a rewrite keeps the type of what it replaces");
       const Tensor output(node.get(), i);
-      view.mapping_[view.places_.of(output)] = results[i];
-      view.count_of_mapped(results[i]) += view.uses(output);
+      view.mapping_[view.places_.of(output)] = result;
+      view.count_of_mapped(result) += view.uses(output);
+    };
+    const int outputs = static_cast<int>(node->outputs.size());
+    LocationScope where(node->where);
+    TraitsScope traits(node->traits);
+    if (const auto replacement = rule(*node, view)) {
+      ++fired;
+      MOX_ASSERT(std::ssize(*replacement) == outputs, "a rewrite replaces every output");
+      for (int i = 0; i < outputs; ++i) put(i, (*replacement)[i]);
+    } else {
+      inputs.clear();
+      for (const Tensor& input : node->inputs) inputs.push_back(view.mapped(input));
+      Node& copy = fresh->copy_node(*node, inputs);
+      for (int i = 0; i < outputs; ++i) put(i, Tensor(&copy, i));
     }
   }
   for (Tensor& output : outputs_) output = view.mapped(output);
+  fresh->reuse({});
+  if (graph_) spare_ = graph_->take_nodes();
   graph_ = std::move(fresh);
   source_ = graph_.get();
   return fired;
@@ -150,6 +153,7 @@ const std::vector<Tensor>& GraphRewriter::outputs() {
 
 std::unique_ptr<Graph> GraphRewriter::release() {
   prune();
+  spare_.clear();
   return std::move(graph_);
 }
 

@@ -111,6 +111,7 @@ class GraphRewriter {
 
   const Graph* source_;           // of the constructor, or graph_
   std::unique_ptr<Graph> graph_;  // may have nodes that nothing needs: the next sweep leaves them out
+  std::vector<std::unique_ptr<Node>> spare_;  // of the graph before, for the next
   std::vector<Tensor> outputs_;
 };
 

@@ -239,15 +239,19 @@ bool is_normalised_alone(const Tensor& image) {
          !unpack<ForwardInputs>(*image.node()).residual.defined();
 }
 
+// Whether a node is a conv2d_filter_gradient whose image a normalisation and its activation gave.
+bool may_recompute_image(const Node& node, RecomputedNormalisations where, Precision precision) {
+  return node.op == &conv2d_filter_gradient_op() &&
+         (node.traits.recomputed_stretch != 0 || is_recomputed(node, where, precision)) &&
+         is_normalised_alone(unpack<FilterGradientInputs>(node).image);
+}
+
 // The image of a conv2d_filter_gradient, if it can be made anew: what a normalisation and its activation
 // gave, to convolutions only.
 std::optional<Tensor> image_to_recompute(const Node& node, const RewriteView& view,
                                          RecomputedNormalisations where, Precision precision) {
-  if (node.op != &conv2d_filter_gradient_op() ||
-      (node.traits.recomputed_stretch == 0 && !is_recomputed(node, where, precision)))
-    return std::nullopt;
+  if (!may_recompute_image(node, where, precision)) return std::nullopt;
   const Tensor image = unpack<FilterGradientInputs>(node).image;
-  if (!is_normalised_alone(image)) return std::nullopt;
   if (!only_read_by(image, node, conv2d_op(), view)) return std::nullopt;
   return image;
 }
@@ -325,7 +329,7 @@ NamedRule batch_norm_recomputation_rule(RecomputedNormalisations where, Precisio
           [where, precision](const Node& node, const RewriteView& view) {
             return recompute_image(node, view, where, precision);
           },
-          [](const Node& node) { return node.op == &batch_norm_activation_op(); }};
+          [where, precision](const Node& node) { return may_recompute_image(node, where, precision); }};
 }
 NamedRule shortcut_recomputation_rule(RecomputedNormalisations where, Precision precision) {
   return {"convolution again for the normalisation's gradient",

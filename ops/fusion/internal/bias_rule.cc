@@ -1,5 +1,7 @@
 #include "ops/fusion/internal/bias_rule.h"
 
+#include <algorithm>
+
 #include "ops/convolution/convolution.h"
 #include "ops/matmul/matrix_product.h"
 #include "ops/support/fusable_ops.h"
@@ -68,8 +70,12 @@ std::optional<std::vector<Tensor>> add_bias(const Node& node, const RewriteView&
 }  // namespace
 
 NamedRule bias_rule() {
-  return {"bias into convolution or matmul", add_bias,
-          [](const Node& node) { return node.op == &conv2d_op() || node.op == &matmul_op(); }};
+  return {"bias into convolution or matmul", add_bias, [](const Node& node) {
+            return (node.op == &bias_add_op() || node.op == &add_op()) &&
+                   std::ranges::any_of(node.inputs, [](const Tensor& input) {
+                     return input.node()->op == &conv2d_op() || input.node()->op == &matmul_op();
+                   });
+          }};
 }
 
 }  // namespace mox

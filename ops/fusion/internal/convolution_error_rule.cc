@@ -42,7 +42,7 @@ std::optional<std::vector<Tensor>> mark(const Node& node, const RewriteView& vie
   marked.attributes.set(kSumsDirectly, true);
   std::vector<Tensor> inputs;
   for (const Tensor& input : node.inputs) inputs.push_back(view.mapped(input));
-  return {{view.target().copy_node(marked, std::move(inputs)).output(0)}};
+  return {{view.target().copy_node(marked, inputs).output(0)}};
 }
 
 }  // namespace

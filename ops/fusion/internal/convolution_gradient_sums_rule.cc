@@ -33,11 +33,15 @@ Kernel compile_gradient_sums(const KernelRequest& request) {
                                        node.attributes.get<double>("epsilon"), request.team);
 }
 
+// Whether a node computes the gradient of an image, and may compute sums with it.
+bool may_give_sums(const Node& node) {
+  return node.op == &conv2d_input_gradient_op() && !node.attributes.has(kSumsDirectly) &&
+         winograd_relu_gradient_groups(gradient_geometry_of(node)) > 0;
+}
+
 // Whether this gradient of the normalisation's result comes from a convolution that can do more.
 bool gives_sums(const Tensor& dy, const RewriteView& view) {
-  return dy.node()->op == &conv2d_input_gradient_op() && view.uses(dy) == 1 &&
-         !dy.node()->attributes.has(kSumsDirectly) &&
-         winograd_relu_gradient_groups(gradient_geometry_of(*dy.node())) > 0;
+  return may_give_sums(*dy.node()) && view.uses(dy) == 1;
 }
 
 // At a batch_norm_activation_gradient: both nodes are made anew.
@@ -98,7 +102,7 @@ NamedRule convolution_gradient_sums_rule(bool direct_convolutions) {
         if (direct_convolutions) return std::nullopt;
         return fuse_gradient_sums(node, view);
       },
-      [](const Node& node) { return node.op == &batch_norm_activation_gradient_op(); }};
+      [direct_convolutions](const Node& node) { return !direct_convolutions && may_give_sums(node); }};
 }
 
 }  // namespace mox

@@ -60,10 +60,15 @@ bool is_convolved_at_once(const Node& node, const RewriteView& view) {
          convolution_of_normalised(*image.node(), view) == &node;
 }
 
+// The groups of pixels of which a convolution can give moments; 0 if it cannot.
+int64_t moment_groups_of(const Node& node) {
+  if (node.op != &conv2d_op() || node.attributes.has(kSumsDirectly)) return 0;
+  return winograd_moment_groups(geometry_of(node));
+}
+
 std::optional<std::vector<Tensor>> give_moments(const Node& node, const RewriteView& view) {
   if (is_convolved_at_once(node, view)) return convolve_normalised(node, view);
-  if (node.attributes.has(kSumsDirectly)) return std::nullopt;
-  const int64_t groups = winograd_moment_groups(geometry_of(node));
+  const int64_t groups = moment_groups_of(node);
   if (groups == 0 || !is_normalised(node, view)) return std::nullopt;
   Attributes attributes = node.attributes;
   attributes.set(kGroupsOfPixels, groups);
@@ -114,7 +119,8 @@ NamedRule convolution_moments_rule(bool direct_convolutions) {
         if (node.op == &batch_norm_activation_op()) return take_moments(node, view);
         return std::nullopt;
       },
-      [](const Node& node) { return node.op == &batch_norm_activation_op(); }};
+      // What else it does follows from the first that gives them.
+      [direct_convolutions](const Node& node) { return !direct_convolutions && moment_groups_of(node) > 0; }};
 }
 
 }  // namespace mox

@@ -62,7 +62,7 @@ std::vector<Tensor> with_low(const Node& node, const RewriteView& view, InputIsL
   Node typed = node;
   for (size_t i = 0; i < typed.outputs.size(); ++i)
     if (output_is_low(i)) typed.outputs[i].dtype = DType::kBFloat16;
-  Node& copy = view.target().copy_node(typed, std::move(inputs));
+  Node& copy = view.target().copy_node(typed, inputs);
   std::vector<Tensor> outputs;
   for (size_t i = 0; i < copy.outputs.size(); ++i) {
     const Tensor output = copy.output(i);

@@ -8,6 +8,13 @@
 
 namespace mox::onednn {
 
+bool is_same(const dnnl::memory::desc& a, const dnnl::memory::desc& b) {
+  if (a != b) return false;
+  if (a.data.format_kind != dnnl_blocked) return true;
+  const dnnl_dim_t *of_a = a.data.format_desc.blocking.strides, *of_b = b.data.format_desc.blocking.strides;
+  return std::equal(of_a, of_a + a.data.ndims, of_b);
+}
+
 dnnl::batch_normalization_forward::primitive_desc describe_normalisation(const dnnl::memory::desc& x,
                                                                          float epsilon,
                                                                          dnnl::normalization_flags flags) {

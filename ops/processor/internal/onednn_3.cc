@@ -61,6 +61,10 @@ bool lies_as(const Strided& a, const Strided& b) {
 
 }  // namespace
 
+bool is_same(const dnnl::memory::desc& a, const dnnl::memory::desc& b) {
+  return a == b && a.get_strides() == b.get_strides();
+}
+
 dnnl::batch_normalization_forward::primitive_desc describe_normalisation(const dnnl::memory::desc& x,
                                                                          float epsilon,
                                                                          dnnl::normalization_flags flags) {
