@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "runtime/base/resource_limits.h"
 #include "runtime/job/job.h"
@@ -19,6 +22,7 @@ std::string among(int ranks) { return ranks == 1 ? "" : fmt::format(", divided a
 MachineMemory machine_memory_of_job() {
   return {.bytes = machine_memory(),
           .limit = control_group_limits().memory_bytes,
+          .limit_of_process = process_memory_limit(),
           .ranks = job().local_size(),
           .ranks_of_kernel = ranks_of_kernel()};
 }
@@ -29,16 +33,16 @@ std::shared_ptr<MemoryBudget> data_memory_of_rank(int64_t data_memory_mb, const 
     return std::make_shared<MemoryBudget>(
         (static_cast<size_t>(data_memory_mb) << 20) / ranks,
         fmt::format("{} is {} for this machine{}", kOption, data_memory_mb, among(memory.ranks)), kOption);
-  const size_t of_machine = memory.bytes / 4 / memory.ranks_of_kernel;
-  const size_t of_group = memory.limit.value_or(memory.bytes) / 4 / ranks;
-  const bool group_decides = memory.limit && of_group < of_machine;
-  return std::make_shared<MemoryBudget>(
-      std::min(of_machine, of_group),
-      group_decides
-          ? fmt::format("a quarter of the {} bytes that this container or control group may have{}",
-                        *memory.limit, among(memory.ranks))
-          : fmt::format("a quarter of the machine's {} bytes{}", memory.bytes, among(memory.ranks_of_kernel)),
-      kOption);
+  std::pair<size_t, std::string> least{
+      memory.bytes / 4 / memory.ranks_of_kernel,
+      fmt::format("a quarter of the machine's {} bytes{}", memory.bytes, among(memory.ranks_of_kernel))};
+  const auto at_most = [&](std::optional<size_t> limit, int of, std::string_view whose) {
+    if (limit && *limit / 4 / of < least.first)
+      least = {*limit / 4 / of, fmt::format("a quarter of the {} bytes that {}{}", *limit, whose, among(of))};
+  };
+  at_most(memory.limit, memory.ranks, "this container or control group may have");
+  at_most(memory.limit_of_process, 1, "ulimit lets this process have");
+  return std::make_shared<MemoryBudget>(least.first, std::move(least.second), kOption);
 }
 
 }  // namespace mox::internal

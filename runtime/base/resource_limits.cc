@@ -1,6 +1,7 @@
 #include "runtime/base/resource_limits.h"
 
 #include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -133,6 +134,8 @@ std::optional<uint64_t> hierarchical_memory_limit(const std::string& directory) 
   return std::nullopt;
 }
 
+constexpr int kWaitsForEndedThreads = 50;  // of a millisecond
+
 // A thread that was joined still counts for the system until it has gone, a moment later.
 void wait_until_gone(pid_t thread) {
   const std::string path = "/proc/self/task/" + std::to_string(thread);
@@ -172,9 +175,21 @@ size_t machine_memory() {
   return pages > 0 && page > 0 ? static_cast<size_t>(pages) * page : size_t{4} << 30;
 }
 
+std::optional<size_t> process_memory_limit() {
+  std::optional<size_t> limit;
+  for (const auto resource : {RLIMIT_AS, RLIMIT_DATA}) {
+    rlimit given{};
+    if (::getrlimit(resource, &given) == 0 && given.rlim_cur != RLIM_INFINITY)
+      take_smaller(&limit, std::optional<size_t>(given.rlim_cur));
+  }
+  return limit;
+}
+
 size_t available_memory() {
-  const auto limit = control_group_limits().memory_bytes;
-  return limit ? std::min(*limit, machine_memory()) : machine_memory();
+  std::optional<size_t> memory = machine_memory();
+  take_smaller(&memory, control_group_limits().memory_bytes);
+  take_smaller(&memory, process_memory_limit());
+  return *memory;
 }
 
 int available_cores() {
@@ -191,17 +206,26 @@ GivenThreads threads_given(int wanted) {
   std::vector<std::thread> asked;
   std::vector<pid_t> numbers(std::max(wanted, 0));
   std::latch done(1);
-  try {
-    asked.reserve(numbers.size());
-    while (asked.size() < numbers.size())
+  asked.reserve(numbers.size());
+  const auto ask_for_one = [&] {
+    given.refusal.clear();
+    try {
       asked.emplace_back([&done, &number = numbers[asked.size()]] {
         number = ::gettid();
         done.wait();
       });
-  } catch (const std::system_error& error) {
-    given.refusal = error.code().message();
-  } catch (const std::bad_alloc&) {
-    given.refusal = "there is no memory for it";
+    } catch (const std::system_error& error) {
+      given.refusal = error.code().message();
+    } catch (const std::bad_alloc&) {
+      given.refusal = "there is no memory for it";
+    }
+    return given.refusal.empty();
+  };
+  // Threads of a pool that was given up a moment ago, which nobody joins, may still count.
+  for (int waits = 0; asked.size() < numbers.size();) {
+    if (ask_for_one()) continue;
+    if (++waits > kWaitsForEndedThreads) break;
+    ::usleep(1000);
   }
   done.count_down();
   given.count = asked.size();

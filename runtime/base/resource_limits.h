@@ -1,5 +1,5 @@
 // What the machine gives to this process: the limits of its control groups, which a container, a batch system
-// or systemd sets, beside what the machine has.
+// or systemd sets, and its own (ulimit), beside what the machine has.
 //
 // Both versions of cgroups are read, and all groups from the process's own up to the one that is mounted: the
 // smallest limit counts, since each of them holds for all that lie below.
@@ -23,7 +23,11 @@ ResourceLimits control_group_limits(const std::string& root = "");
 
 // Bytes of memory that the machine has.
 size_t machine_memory();
-// Bytes of memory that this process may have: the machine's, or the limit of its groups if that is less.
+// The bytes that ulimit lets this process alone have: of addresses (-v) or of data (-d), whichever is less;
+// nothing where neither is limited.
+std::optional<size_t> process_memory_limit();
+// Bytes of memory that this process may have: the machine's, or the limit of its groups or its own if that is
+// less.
 size_t available_memory();
 
 // The cores that this process may use: its affinity mask, cut by the quota of its groups (1.5 cores are 2

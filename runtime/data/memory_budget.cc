@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "runtime/base/resource_limits.h"
@@ -13,10 +12,8 @@ MemoryBudget::MemoryBudget(size_t bytes, std::string origin, std::string option)
     : bytes_(bytes), origin_(std::move(origin)), option_(std::move(option)) {}
 
 std::shared_ptr<MemoryBudget> MemoryBudget::of_process() {
-  const size_t memory = machine_memory();
-  return std::make_shared<MemoryBudget>(
-      std::min(memory, control_group_limits().memory_bytes.value_or(memory)) / 4,
-      "a quarter of the memory that this process may have");
+  return std::make_shared<MemoryBudget>(available_memory() / 4,
+                                        "a quarter of the memory that this process may have");
 }
 
 std::string MemoryBudget::describe() const {

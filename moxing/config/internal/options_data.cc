@@ -36,9 +36,10 @@ std::vector<Option> options_of_data() {
        .type = OptionType::kInteger,
        .default_value = int64_t{0},
        .group = "Data",
-       .help = "Mebibytes that batches in preparation, Dataset::cache and the buffers of Dataset::shuffle "
-               "may take together on each machine, in all pipelines of all ranks there. 0: a quarter of the "
-               "machine's memory, or of what its container or control group may have.",
+       .help =
+           "Mebibytes that batches in preparation, Dataset::cache and the buffers of Dataset::shuffle "
+           "may take together on each machine, in all pipelines of all ranks there. 0: a quarter of the "
+           "machine's memory, or of what its container, its control group or ulimit (-v, -d) lets it have.",
        .minimum = 0,
        .maximum = 1 << 30},
       {.name = "prefetch_batches",

@@ -2,9 +2,14 @@
 #include "moxing/job/data_memory.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <string>
 
 #include "runtime/base/error.h"
 #include "runtime/data/pipeline.h"
+#include "tests/support/sanitizers.h"
+#include "tests/support/without_privileges.h"
 
 namespace mox::internal {
 namespace {
@@ -25,6 +30,30 @@ TEST(DataMemory, OfAContainerIsAQuarterOfItsLimit) {
   EXPECT_EQ(data_memory_of_rank(0, {.bytes = 16 * kGiB, .limit = 8 * kGiB, .ranks = 1, .ranks_of_kernel = 4})
                 ->bytes(),
             kGiB);
+}
+
+// Each process has its own: nothing of it is another rank's.
+TEST(DataMemory, OfAProcessUnderUlimitIsAQuarterOfThat) {
+  const MachineMemory memory{
+      .bytes = 64 * kGiB, .limit_of_process = 2 * kGiB, .ranks = 2, .ranks_of_kernel = 2};
+  EXPECT_EQ(data_memory_of_rank(0, memory)->describe(),
+            "536870912 bytes (a quarter of the 2147483648 bytes that ulimit lets this process have)");
+  EXPECT_EQ(data_memory_of_rank(0, {.bytes = kGiB, .limit_of_process = 2 * kGiB})->bytes(), kGiB / 4);
+  EXPECT_EQ(data_memory_of_rank(1024, memory)->bytes(), kGiB / 2) << "what is asked for is what counts";
+}
+
+TEST(DataMemory, HearsTheLimitsOfThisProcess) {
+  if (kReservesAddressSpace)
+    GTEST_SKIP() << "needs a build without sanitizers, which want more address space than a limit leaves";
+  for (const auto resource : {RLIMIT_AS, RLIMIT_DATA}) {
+    EXPECT_EQ(message_without_privileges<Error>([resource] {
+                const rlimit limit{.rlim_cur = 1 << 30, .rlim_max = 1 << 30};
+                ::setrlimit(resource, &limit);
+                throw InvalidArgument(std::to_string(machine_memory_of_job().limit_of_process.value_or(0)) +
+                                      " " + std::to_string(MemoryBudget::of_process()->bytes()));
+              }),
+              "1073741824 268435456");
+  }
 }
 
 TEST(DataMemory, OfAllPipelinesOfAProcessIsOneBudget) {
