@@ -261,6 +261,12 @@ class Pipeline::Implementation {
     pausing_.store(false, std::memory_order_relaxed);
     flow_ = std::make_unique<Flow>([this](Ticket& ticket) { produce(ticket); },
                                    [this](Ticket& ticket) { evaluate(ticket); }, threads_, limit_);
+    if (const std::string refusal = flow_->refusal(); !refusal.empty() && !std::exchange(said_refusal_, true))
+      log_warning(fmt::format(
+          "data pipeline: the system gives fewer than the {} threads that were to prepare data: {}. "
+          "Raise the limits on processes and memory (ulimit -u, ulimit -v, the control group's "
+          "pids.max), or set a lower value of data_threads",
+          threads_, refusal));
     const std::lock_guard lock(flow_mutex_);
     running_flow_ = flow_.get();
     if (execution_->stop.load()) flow_->stop();
@@ -393,6 +399,7 @@ class Pipeline::Implementation {
   int64_t judged_batches_ = 0;
   double waited_before_ = 0;
   Clock::time_point judged_since_;
+  bool said_refusal_ = false;
   std::atomic<bool> pausing_{false};  // no batch is begun: the flow is about to be replaced
   std::unique_ptr<Flow> flow_;
   std::mutex flow_mutex_;  // guards the next, for `stop` from another thread

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -47,12 +48,16 @@ class BoundThread {
   bool is_bound_ = false;
 };
 
+// Of the calling thread's pool, which libgomp keeps from team to team. A smaller team may have sent some of
+// them home since; their places are what counts.
+thread_local int kept_threads = 0;
+
 // The OpenMP runtime ends the process with a line of its own where a thread of its pool is refused: so as
 // many are asked for before it begins, and given back.
 void require_team_threads(int lanes, int size) {
   const int wanted = lanes * (size - 1);
   const GivenThreads given = threads_given(wanted);
-  if (!given.refusal.empty())
+  if (given.count + std::min(kept_threads, size - 1) < wanted)
     throw FailedPrecondition(fmt::format(
         "{} threads compute beside {}, but the system has refused number {}: {}. Raise the limits on "
         "processes and memory (ulimit -u, ulimit -v, the control group's pids.max), or set a lower "
@@ -94,11 +99,18 @@ LaneThreads::~LaneThreads() {
 void LaneThreads::start_teams(int lanes) {
   require_team_threads(lanes, team_.size());
   run([this](int) { team_.on_each_thread([] {}); });
+  kept_threads = team_.size() - 1;
 }
 
 void LaneThreads::start(int lane) {
+  const auto start_one = [&] { threads_.emplace_back([this, lane] { loop(lane); }); };
   try {
-    threads_.emplace_back([this, lane] { loop(lane); });
+    try {
+      start_one();
+    } catch (const std::system_error&) {
+      if (threads_given(1).count == 0) throw;
+      start_one();  // it was the place of a thread that had just ended
+    }
   } catch (const std::system_error& error) {
     throw FailedPrecondition(
         fmt::format("the {} lanes of a process need a thread each, but the system has refused thread {}: {}. "

@@ -10,8 +10,8 @@
 #include <optional>
 #include <thread>
 
-#include "runtime/base/resource_limits.h"
 #include "runtime/data/internal/happens_before.h"
+#include "runtime/data/internal/promised_workers.h"
 
 namespace mox::data::internal {
 namespace {
@@ -75,7 +75,9 @@ struct Flow::Graph {
         evaluate(std::move(evaluate_body)),
         threads(thread_count),
         limit(in_flight),
-        arena(std::max(1, threads_given(thread_count).count), 1) {  // the driver is one of them
+        workers(std::max(0, thread_count - 1)),
+        arena(1 + workers.count(), 1),  // the driver is one of them
+        worker_count(arena) {
     driver = std::thread([this] { drive(); });
   }
 
@@ -157,7 +159,9 @@ struct Flow::Graph {
 
   const std::function<void(Ticket&)> produce, evaluate;
   const int threads, limit;
+  const PromisedWorkers workers;
   tbb::task_arena arena;
+  WorkerCount worker_count;
 
   uint64_t sequence = 0;  // these two belong to the serial stage
   bool ended = false;
@@ -212,5 +216,7 @@ size_t Flow::waiting() const {
 }
 
 void Flow::stop() { graph_->request_stop(); }
+
+std::string Flow::refusal() const { return graph_->workers.refusal(); }
 
 }  // namespace mox::data::internal

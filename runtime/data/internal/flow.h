@@ -44,6 +44,8 @@ class Flow {
 
   size_t waiting() const;  // finished batches in the queue
   void stop();             // any thread
+  // Why fewer than `threads` evaluate, where the system refuses more; "" if it does not.
+  std::string refusal() const;
 
  private:
   struct Graph;

@@ -192,6 +192,38 @@ TEST(LaneThreadsDeathTest, ATeamHasItsThreadsBeforeOthersTakeThem) {
   EXPECT_EXIT(compute_within_two_threads(), testing::ExitedWithCode(0), "");
 }
 
+// The first one's threads are the next one's, or have ended: the limit fits as well as before.
+TEST(LaneThreadsDeathTest, AreThereAgainUnderALimitThatJustFits) {
+  if (::getuid() != 0) GTEST_SKIP() << "needs root, to be another user";
+  if (kReservesAddressSpace)
+    GTEST_SKIP() << "needs a build without sanitizers, which have threads of their own";
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto compute_again_and_again = [](int lane_count, int size) {
+    const uid_t user = 1'000'000 + ::getpid();
+    const rlim_t threads = lane_count * size;
+    const rlimit just_enough = {threads, threads};
+    if (setrlimit(RLIMIT_NPROC, &just_enough) != 0 || ::setresuid(user, user, user) != 0) std::exit(2);
+    try {
+      for (int i = 0; i < 20; ++i) {
+        const Team team(i % 3 == 1 ? 2 : size);
+        const EnteredTeam entered(team);
+        LaneThreads lanes(lane_count, team);
+        std::atomic<int> computed = 0;
+        lanes.run([&](int) { team.on_each_thread([&] { ++computed; }); });
+        if (computed != lane_count * team.size()) std::exit(3);
+      }
+    } catch (const FailedPrecondition& error) {
+      std::fputs(error.what(), stderr);
+      std::exit(4);
+    }
+    std::exit(0);
+  };
+  EXPECT_EXIT(compute_again_and_again(1, 2), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(compute_again_and_again(1, 4), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(compute_again_and_again(2, 2), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(compute_again_and_again(3, 4), testing::ExitedWithCode(0), "");
+}
+
 class CoresOfARun : public SmallRun {};
 
 TEST_F(CoresOfARun, AreThoseOfTheCallerInHooksAndAfterIt) {
