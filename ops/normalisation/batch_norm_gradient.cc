@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "ops/normalisation/batch_norm_kernel.h"
+#include "ops/normalisation/internal/any_rank.h"
 #include "ops/normalisation/internal/batch_norm_onednn.h"
 #include "ops/normalisation/normalisation.h"
 #include "ops/support/fusable_ops.h"
@@ -48,9 +49,14 @@ const Op& batch_norm_gradient_op() {
 BatchNormGradients batch_norm_gradient(const Tensor& x, const Tensor& scale, const Tensor& mean,
                                        const Tensor& variance, const Tensor& dy,
                                        const NormalisationOptions& options, SourceLocation where) {
-  Node& node = make_node(batch_norm_gradient_op(), {x, scale, mean, variance, dy},
-                         {{"epsilon", options.epsilon}}, where);
-  return {node.output(0), node.output(1), node.output(2)};
+  if (x.defined() && dy.defined() && dy.type() != x.type())
+    throw InvalidArgument(fmt::format("batch_norm_gradient at {}: expected dy of x's type {}, given {}",
+                                      to_string(where), to_string(x.type()), to_string(dy.type())));
+  Node& node = make_node(
+      batch_norm_gradient_op(),
+      {normalisation::as_image(x, where), scale, mean, variance, normalisation::as_image(dy, where)},
+      {{"epsilon", options.epsilon}}, where);
+  return {normalisation::in_shape_of(x, node.output(0), where), node.output(1), node.output(2)};
 }
 
 }  // namespace mox

@@ -41,9 +41,14 @@ inline double exact_softplus(double x) {
   return std::isnan(x) ? x : std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
 }
 
-inline const std::array<UnaryFunction, 9>& unary_functions() {
+// Halves to the even neighbour, as IEEE 754's roundToIntegralTiesToEven and NumPy's round.
+inline double exact_round(double x) { return std::nearbyint(x); }
+
+inline double exact_sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : x == 0 ? 0 : x; }
+
+inline const std::array<UnaryFunction, 15>& unary_functions() {
   using elementwise::Opcode;
-  static const std::array<UnaryFunction, 9> functions = {{
+  static const std::array<UnaryFunction, 15> functions = {{
       {"exp", Opcode::kExp, [](double x) { return std::exp(x); }, 0.51, 1},
       {"log", Opcode::kLog, [](double x) { return std::log(x); }, 0.51, 1},
       {"sigmoid", Opcode::kSigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }, 0.51, 1},
@@ -53,6 +58,12 @@ inline const std::array<UnaryFunction, 9>& unary_functions() {
       {"rsqrt", Opcode::kRsqrt, [](double x) { return 1 / std::sqrt(x); }, 1.5, 0},
       {"reciprocal", Opcode::kReciprocal, [](double x) { return 1 / x; }, 0.5, 0},
       {"square", Opcode::kSquare, [](double x) { return x * x; }, 0.5, 0},
+      {"abs", Opcode::kAbs, [](double x) { return std::abs(x); }, 0, 0},
+      {"neg", Opcode::kNeg, [](double x) { return -x; }, 0, -1},
+      {"sign", Opcode::kSign, exact_sign, 0, 1},
+      {"relu", Opcode::kRelu, [](double x) { return x < 0 ? 0 : x; }, 0, 1},
+      {"floor", Opcode::kFloor, [](double x) { return std::floor(x); }, 0, 1},
+      {"round", Opcode::kRound, exact_round, 0, 1},
   }};
   return functions;
 }

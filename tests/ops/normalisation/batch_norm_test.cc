@@ -149,6 +149,23 @@ INSTANTIATE_TEST_SUITE_P(Shapes, BatchNormOfAnyRank,
                          testing::Values(Shape{4, 5, 7}, Shape{3, 16, 2, 3, 4}, Shape{2, 3, 0},
                                          Shape{2, 3, 1, 2, 1, 2}));
 
+TEST_P(BatchNormOfAnyRank, GradientIsThatOfItsPixelsInARow) {
+  int64_t pixels = 1;
+  for (int axis = 2; axis < shape.rank(); ++axis) pixels *= shape[axis];
+  const Shape image{shape[0], shape[1], pixels, 1};
+  const auto gradients = [](std::span<const Tensor> in) {
+    const BatchNormGradients made = batch_norm_gradient(in[0], in[1], in[2], in[3], in[4], {});
+    return std::vector{made.x, made.scale, made.offset};
+  };
+  const Array dy = random_array(shape, 6);
+  const std::vector<Array> given = evaluate_ops(gradients, {x, scale, mean, variance, dy});
+  const std::vector<Array> expected =
+      evaluate_ops(gradients, {x.reshaped(image), scale, mean, variance, dy.reshaped(image)});
+  EXPECT_EQ(given[0].shape(), shape);
+  expect_close(given[0], expected[0].reshaped(shape), 0, 0);
+  for (const size_t i : {1, 2}) expect_close(given[i], expected[i], 0, 0);
+}
+
 TEST(BatchNorm, GradientMatchesFiniteDifferences) {
   for (const Shape& shape : {Shape{3, 2, 2, 3}, Shape{6, 3}, Shape{5, 8}, Shape{0, 2, 2, 2},
                              Shape{2, 20, 2, 2}, Shape{3, 2, 4}, Shape{2, 2, 2, 1, 2}}) {
@@ -189,6 +206,9 @@ TEST(BatchNormErrors, SayWhatDoesNotFit) {
     refused([&] { sync_batch_norm(x, three, three, {.epsilon = epsilon}); }, "epsilon of at least 0");
   }
   refused([&] { batch_norm_inference(x, three, three, three, four); }, "as input 4");
+  const Tensor flat = input(4, {2, 3, 16});
+  refused([&] { batch_norm_gradient(flat, three, three, three, x, {}); },
+          "expected dy of x's type float32[2, 3, 16], given float32[2, 3, 4, 4]");
 }
 
 }  // namespace
