@@ -17,8 +17,8 @@ class MemoryBudget {
  public:
   // `origin` says for messages where the number comes from, `option` what raises it.
   explicit MemoryBudget(size_t bytes, std::string origin = "", std::string option = "memory_budget_bytes");
-  // A quarter of what this process may have: of the machine's memory or, where that is less, of its control
-  // groups' limit.
+  // A quarter of what this process may have: of the machine's memory or, where that is less, of the limit of
+  // its control groups or its own (ulimit).
   static std::shared_ptr<MemoryBudget> of_process();
 
   size_t bytes() const { return bytes_; }
