@@ -37,6 +37,7 @@ constexpr int kProgramNotStarted = 127;
 constexpr unsigned kSecondsBetweenAttempts = 1;
 // A host that is asked whether it is there answers in this time, or is not.
 constexpr unsigned kHostAnswersSeconds = 20;
+constexpr size_t kHostsAskedAtOnce = 64;
 
 using Clock = std::chrono::steady_clock;
 // mpirun passes nothing on to processes that it has not started yet: while it starts them, which takes its
@@ -190,20 +191,42 @@ std::vector<std::string> remote_agent() {
   return first.empty() ? std::vector<std::string>{"ssh"} : first;
 }
 
-bool answers(const std::string& host) {
+// The process that asks a host whether it is there; -1 if there is none.
+pid_t ask(const std::string& host) {
   std::vector<std::string> command = remote_agent();
   // Without a question that nobody would answer.
   if (std::filesystem::path(command[0]).filename() == "ssh")
     command.insert(command.end(), {"-o", "BatchMode=yes", "-o", "ConnectTimeout=10"});
   command.insert(command.end(), {host, "true"});
   const pid_t child = ::fork();
-  if (child < 0) return false;
   if (child == 0) {
     ::alarm(kHostAnswersSeconds);  // ends the command that this process becomes
+    if (!std::freopen("/dev/null", "r", stdin)) ::_exit(kProgramNotStarted);
     become(command);
   }
-  const int status = wait_for(child, SIGTERM, SIGKILL);
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return child;
+}
+
+// Those of the hosts that are still there. Many are asked at a time: of a rack without power each takes all
+// of its time.
+std::vector<HostSlots> that_answer(const std::vector<HostSlots>& hosts) {
+  std::vector<HostSlots> left;
+  for (size_t first = 0; first < hosts.size() && !stop_is_asked(); first += kHostsAskedAtOnce) {
+    const size_t end = std::min(hosts.size(), first + kHostsAskedAtOnce);
+    std::vector<pid_t> children;
+    for (size_t i = first; i < end; ++i) children.push_back(ask(hosts[i].host));
+    for (size_t i = first; i < end; ++i) {
+      const pid_t child = children[i - first];
+      const int status = child < 0 ? -1 : wait_for(child, SIGTERM, SIGKILL);
+      if (child >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        left.push_back(hosts[i]);
+      else if (!stop_is_asked())
+        std::fputs(
+            fmt::format("mox launch: the host '{}' does not answer and is left out\n", hosts[i].host).c_str(),
+            stderr);
+    }
+  }
+  return left;
 }
 
 // The hosts as a file for mpirun, there as long as this object. (As words, the mpirun of Open MPI 5 does not
@@ -324,18 +347,7 @@ int launch(const LaunchArguments& arguments) {
         status == kProgramNotStarted || stop_is_asked() || attempt == arguments.max_restarts)
       return status;
     ::sleep(kSecondsBetweenAttempts);
-    std::vector<HostSlots> left;
-    for (const HostSlots& entry : hosts) {
-      const bool is_there = answers(entry.host);
-      if (stop_is_asked()) return status;
-      if (is_there) {
-        left.push_back(entry);
-      } else {
-        std::fputs(
-            fmt::format("mox launch: the host '{}' does not answer and is left out\n", entry.host).c_str(),
-            stderr);
-      }
-    }
+    std::vector<HostSlots> left = that_answer(hosts);
     if (stop_is_asked()) return status;
     if (!hosts.empty()) {
       ranks = ranks_that_fit(wanted, total_slots(left));

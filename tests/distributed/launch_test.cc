@@ -304,6 +304,28 @@ TEST_F(Launch, OfSeveralAgentsTheFirstThatIsThereAsksTheHosts) {
   EXPECT_THAT(result.err, testing::Not(HasSubstr("does not answer")));
 }
 
+// One after the other, many hosts that are gone would keep the others waiting for minutes.
+TEST_F(Launch, HostsAreAskedAtTheSameTime) {
+  const auto script = [](const std::string& name, const std::string& lines) {
+    const std::string path = fresh(name);
+    write_file_atomically(path, "#!/bin/bash\n" + lines);
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    return path;
+  };
+  const std::string met = fresh("met");
+  make_directories(met);
+  const std::string waits_for_three = "touch " + met + "/$1\n" + "for i in {1..80}; do [ $(ls " + met +
+                                      " | wc -l) = 3 ] && exit 0; sleep 0.1; done\nexit 1\n";
+  const ProcessResult result =
+      run_process({"/usr/bin/env", "OMPI_MCA_plm_rsh_agent=" + script("agent", waits_for_three),
+                   MOX_BINARY_DIR "/bin/mox", "launch", "--hosts",
+                   file_of("127.0.0.1 slots=1\n127.0.0.2 slots=1\n127.0.0.3 slots=1\n"), "--max-restarts",
+                   "1", "--", script("failing", "exit 1\n")});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("restart 1 of 1 with 3 ranks"));
+  EXPECT_THAT(result.err, testing::Not(HasSubstr("does not answer")));
+}
+
 TEST_F(Launch, AJobThatWasAskedToStopIsNotStartedAgain) {
   const ProcessResult result = run_process(launch(
       {"-n", "2", "--max-restarts", "5"}, {"distributed_program", "--train_url=" + log_dir_,
