@@ -158,6 +158,22 @@ void warn_of_similar(const CsvTable& table, std::string_view column, const WordC
       similar->more > 0 ? fmt::format(" (as {} more do)", similar->more) : "", what));
 }
 
+// Numbers of the rows, as pandas writes them and as many tables name theirs: the network would learn where in
+// the file a row stands.
+void warn_of_row_numbers(const CsvTable& table, size_t column, char decimal) {
+  constexpr int64_t kTelling = 20;
+  if (table.rows() < kTelling || rank() != 0) return;
+  auto expected = data::parse_number(table.cell(0, column), decimal);
+  for (int64_t row = 0; row < table.rows(); ++row) {
+    if (!expected || data::parse_number(table.cell(row, column), decimal) != expected) return;
+    ++*expected;
+  }
+  log_warning(fmt::format(
+      "'{}', column '{}' counts the rows, from {} to {}: it is learnt from like any number, which tells of "
+      "other rows nothing. If it only names them say so (id), or leave it out (ignored)",
+      table.path(), table.columns()[column], table.cell(0, column), table.cell(table.rows() - 1, column)));
+}
+
 // The moments of a column of numbers. A warning where a few of them would hide the others.
 TableMoments moments_in(const CsvTable& table, std::string_view column, const std::vector<double>& values) {
   const TableMoments moments = internal::moments_of(values);
@@ -232,6 +248,7 @@ void learn_feature(const CsvTable& table, size_t at, const Rows& rows, const Tab
   auto& column = schema->add_column(name, kind, content.missing > 0);
   if (kind == TableColumnKind::kNumber) {
     column.moments = moments_in(table, name, content.values);
+    warn_of_row_numbers(table, at, options.decimal);
     return;
   }
   content.values = {};

@@ -174,6 +174,20 @@ TEST(TableSchema, WordsThatDifferOnlyInCaseOrSpacesAreSaid) {
   EXPECT_EQ(said_of("c,y\n1,1\n1.0,2\n2,3\n", {.target = "y"}), "");
 }
 
+TEST(TableSchema, AColumnThatCountsTheRowsIsSaid) {
+  const auto table = [](int rows, int gap_after) {
+    std::string text = "Unnamed: 0,x,y\n";
+    for (int row = 0; row < rows; ++row)
+      text += fmt::format("{},{},{}\n", 7 + row + (row > gap_after ? 1 : 0), row % 7, row % 3);
+    return text;
+  };
+  EXPECT_THAT(said_of(table(40, 99), {.target = "y"}),
+              AllOf(HasSubstr("column 'Unnamed: 0' counts the rows, from 7 to 46"), HasSubstr("(ignored)")));
+  EXPECT_EQ(said_of(table(40, 20), {.target = "y"}), "");
+  EXPECT_EQ(said_of(table(19, 99), {.target = "y"}), "") << "so few may do so by chance";
+  EXPECT_EQ(said_of(table(40, 99), {.target = "y", .id = "Unnamed: 0"}), "");
+}
+
 TEST(TableSchema, AFewNumbersThatHideTheOthersAreSaid) {
   const auto column = [](const std::string& last) {
     std::string text = "x,y\n";
