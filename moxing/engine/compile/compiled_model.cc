@@ -7,6 +7,7 @@
 #include <map>
 
 #include "moxing/engine/compile/internal/evaluated_values.h"
+#include "moxing/engine/compile/internal/likely_mistakes.h"
 #include "moxing/engine/compile/internal/regularized_loss.h"
 #include "moxing/engine/compile/internal/spec_checks.h"
 #include "moxing/model/variables.h"
@@ -252,6 +253,7 @@ std::unique_ptr<CompiledModel> ModelCompiler::compile(const std::vector<TensorTy
   build(*model);
   const GraphScope scope(*model->graph);
   check_spec(model->spec, mode_, signature);
+  if (mode_ == ModeKeys::TRAIN && models_.empty()) warn_of_likely_mistakes(*model->graph, signature);
   if (arithmetic_.rules.precision != Precision::kBFloat16 && forces_bfloat16(*model->graph))
     supported_precision(Precision::kBFloat16);
 

@@ -21,10 +21,31 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
   return std::ranges::find(names, name) != names.end();
 }
 
+// Of several operands, which are broadcast to one shape.
+constexpr std::string_view kElementwise[] = {
+    "add",       "sub",  "mul",        "div",     "pow",           "maximum", "minimum",     "equal",
+    "not_equal", "less", "less_equal", "greater", "greater_equal", "select",  "logical_and", "logical_or"};
+
+bool is_elementwise(std::string_view op) {
+  return std::ranges::find(kElementwise, op) != std::end(kElementwise);
+}
+
 class PartsOfGraph {
  public:
   PartsOfGraph(const Graph& graph, int64_t samples) : samples_(samples) {
     for (const auto& node : graph.nodes()) parts_.push_back(part_of(*node));
+  }
+
+  // See first_of_all_pairs.
+  bool makes_pairs(const Node& node) const {
+    if (samples_ < 2 || !is_elementwise(node.op->name)) return false;
+    bool any_row = false, any_column = false;
+    for (const Tensor& input : node.inputs) {
+      if (of(input) != Part::kRows) continue;
+      any_row |= input.shape() == Shape{samples_};
+      any_column |= input.shape() == Shape{samples_, 1};
+    }
+    return any_row && any_column;
   }
 
   Part of(const Tensor& tensor) const {
@@ -89,10 +110,7 @@ class PartsOfGraph {
 
   // Whether an element-wise op would put the axis of the samples beside another one.
   static bool broadcasts(const Shape& input, const Shape& output, std::string_view op) {
-    return is_one_of(op,
-                     {"add", "sub", "mul", "div", "pow", "maximum", "minimum", "equal", "not_equal", "less",
-                      "less_equal", "greater", "greater_equal", "select", "logical_and", "logical_or"}) &&
-           input.rank() != output.rank();
+    return is_elementwise(op) && input.rank() != output.rank();
   }
 
   static bool reduces_rows(const Node& node) {
@@ -158,6 +176,13 @@ std::vector<bool> are_means_over_samples(const Graph& graph, std::span<const Ten
     are_means.push_back(part == Part::kMean || part == Part::kNothing);
   }
   return are_means;
+}
+
+const Node* first_of_all_pairs(const Graph& graph, int64_t samples) {
+  const PartsOfGraph parts(graph, samples);
+  const auto found =
+      std::ranges::find_if(graph.nodes(), [&](const auto& node) { return parts.makes_pairs(*node); });
+  return found == graph.nodes().end() ? nullptr : found->get();
 }
 
 }  // namespace mox::internal

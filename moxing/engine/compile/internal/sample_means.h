@@ -16,4 +16,9 @@ namespace mox::internal {
 // its components. Normalisation by the batch's own statistics counts as one row a sample.
 std::vector<bool> are_means_over_samples(const Graph& graph, std::span<const Tensor> values, int64_t samples);
 
+// The first element-wise op of the graph that meets one number a sample, [samples], with another as a column,
+// [samples, 1]: what comes of it, [samples, samples], puts every sample beside every other one. Null if there
+// is none.
+const Node* first_of_all_pairs(const Graph& graph, int64_t samples);
+
 }  // namespace mox::internal

@@ -89,5 +89,28 @@ TEST(SampleMeans, WhatIsNone) {
   }));
 }
 
+// The name of the first op that puts each sample beside all others.
+std::string pairs_of(const std::function<void(const Tensor& row, const Tensor& column)>& make,
+                     int64_t samples = kSamples) {
+  Graph graph;
+  const GraphScope scope(graph);
+  const SourceLocation here = SourceLocation::current();
+  make(graph.input(0, {DType::kFloat32, {samples}}, here),
+       graph.input(1, {DType::kFloat32, {samples, 1}}, here));
+  const Node* const node = first_of_all_pairs(graph, samples);
+  return node ? std::string(node->op->name) : "";
+}
+
+TEST(SampleMeans, ARowAndAColumnOfTheSamplesMakeAllPairs) {
+  using T = const Tensor&;
+  EXPECT_EQ(pairs_of([](T row, T column) { square(column - row); }), "sub");
+  EXPECT_EQ(pairs_of([](T row, T column) { abs(row * 2.0f - relu(column)); }), "sub");
+  EXPECT_EQ(pairs_of([](T row, T column) { select(greater(row, 0), column, 0); }), "select");
+  EXPECT_EQ(pairs_of([](T row, T column) { square(squeeze(column, {1}) - row); }), "");
+  EXPECT_EQ(pairs_of([](T row, T) { expand_dims(row, 1) - expand_dims(row, 0); }), "") << "as written";
+  EXPECT_EQ(pairs_of([](T, T column) { get_variable("b", {kSamples}) - column; }), "") << "by chance";
+  EXPECT_EQ(pairs_of([](T row, T column) { row - column; }, 1), "");
+}
+
 }  // namespace
 }  // namespace mox::internal

@@ -1,0 +1,76 @@
+// Models that train without an error and learn something else than was meant: a warning names the line.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "tests/moxing/small_run.h"
+
+namespace mox {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class LikelyMistakes : public SmallRun {
+ protected:
+  using MakeLoss = std::function<Tensor(const Tensor& x, const Tensor& y)>;
+
+  // What a run of two steps says whose loss is made of x, float32 [2, 1], and y, int32 [2].
+  std::string said_of(const MakeLoss& make) {
+    RunSpec s = spec();
+    s.log_dir = fresh_directory("likely_mistakes");
+    s.inter_mode = ModeKeys::EVAL;
+    s.max_number_of_steps = 2;
+    s.input_fn = [](ModeKeys mode) {
+      const bool trains = mode == ModeKeys::TRAIN;
+      const Dataset data = Dataset::from_arrays(
+          {Array(DType::kFloat32, {trains ? 5 : 3, 1}), Array(DType::kInt32, {trains ? 5 : 3})});
+      return trains ? data.repeat() : data.map([](const Element& e) { return e; });
+    };
+    s.model_fn = [&](const Inputs& in, ModeKeys) {
+      const Tensor loss = make(in[0], in[1]);
+      return ModelSpec{.loss = loss, .log_info = {{"loss", loss}}};
+    };
+    const ScopedConfiguration configuration({"--threads=1", "--log_level=warning"});
+    testing::internal::CaptureStderr();
+    run_or_throw(s);
+    return testing::internal::GetCapturedStderr();
+  }
+  static Tensor outputs(const Tensor& x, int64_t units) {
+    return matmul(x, get_variable("w", {1, units}, zeros())) + get_variable("b", {units}, zeros());
+  }
+  static Tensor as_float(const Tensor& y) { return cast(y, DType::kFloat32); }
+};
+
+TEST_F(LikelyMistakes, ALossOverAllPairsOfSamples) {
+  const std::string text = said_of(
+      [](const Tensor& x, const Tensor& y) { return reduce_mean(square(outputs(x, 1) - as_float(y))); });
+  EXPECT_THAT(text, AllOf(HasSubstr("sub (session/likely_mistakes_test.cc:"), HasSubstr("[2] and [2, 1]"),
+                          HasSubstr("every sample of the batch with every other one")));
+  EXPECT_EQ(std::ranges::count(text, '\n'), 1) << text;
+  EXPECT_EQ(said_of([](const Tensor& x, const Tensor& y) {
+              return mean_squared_error(squeeze(outputs(x, 1), {1}), as_float(y));
+            }),
+            "");
+}
+
+TEST_F(LikelyMistakes, ProbabilitiesInThePlaceOfLogits) {
+  const std::string text = said_of([](const Tensor& x, const Tensor& y) {
+    return reduce_mean(sparse_softmax_cross_entropy(softmax(outputs(x, 3)), y));
+  });
+  EXPECT_THAT(text, AllOf(HasSubstr("cross entropy at session/likely_mistakes_test.cc:"),
+                          HasSubstr("what softmax has made of them")));
+  EXPECT_EQ(std::ranges::count(text, '\n'), 1) << text;
+  EXPECT_THAT(said_of([](const Tensor& x, const Tensor& y) {
+                const Tensor p = squeeze(sigmoid(outputs(x, 1)), {1});
+                return reduce_mean(sigmoid_cross_entropy(p, as_float(y)));
+              }),
+              HasSubstr("what sigmoid has made of them"));
+  EXPECT_EQ(said_of([](const Tensor& x, const Tensor& y) {
+              return reduce_mean(sparse_softmax_cross_entropy(outputs(x, 3), y));
+            }),
+            "");
+}
+
+}  // namespace
+}  // namespace mox
