@@ -134,6 +134,23 @@ TEST_P(Algebra, ZipPutsComponentsSideBySideAndEndsWithTheShortest) {
   EXPECT_FALSE(pipeline.next(&batch));
 }
 
+// Pictures and their labels, each shuffled for itself, are no pairs any more.
+TEST(Zip, PartsThatDoNotBelongTogetherAreSaid) {
+  const auto said_of = [](const std::vector<Dataset>& parts) {
+    testing::internal::CaptureStderr();
+    Pipeline pipeline(Dataset::zip(parts).batch(2), {});
+    return testing::internal::GetCapturedStderr();
+  };
+  const Dataset pictures = Dataset::from_arrays({Array(DType::kFloat32, {9, 4})}), labels = numbers(9);
+  EXPECT_THAT(said_of({pictures.shuffle(9), labels.shuffle(9)}),
+              testing::AllOf(HasSubstr("zip (data/algebra_test.cc:"),
+                             HasSubstr("2 of its 2 data sets are shuffled"), HasSubstr("Shuffle what zip")));
+  EXPECT_EQ(said_of({pictures.shuffle(9), pictures.shuffle(9)}), "") << "two kinds, which are meant so";
+  EXPECT_EQ(said_of({pictures.shuffle_once(9, 1), labels.shuffle_once(9, 1)}), "");
+  EXPECT_THAT(said_of({pictures, numbers(8)}), HasSubstr("one data set has 8 elements, another 9"));
+  EXPECT_EQ(said_of({pictures, labels.repeat()}), "");
+}
+
 // What TensorFlow's shuffle does, with our random numbers: draw from a window, refill it from the input.
 TEST_P(Algebra, BufferedShuffleDrawsFromItsWindow) {
   const Numbers shuffled = elements(source(100).shuffle(8), {.seed = 3});

@@ -19,6 +19,7 @@
 #include "runtime/base/log.h"
 #include "runtime/data/findings.h"
 #include "runtime/data/shared_content.h"
+#include "runtime/data/shuffled.h"
 #include "runtime/job/agreement.h"
 #include "runtime/job/job.h"
 #include "runtime/replicas/lane_threads.h"
@@ -202,6 +203,11 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Conso
   const Team team(settings.threads);
   const EnteredTeam entered(team);
   const Dataset dataset = one_epoch(spec, settings, ModeKeys::PREDICT, settings.predict_steps);
+  if (is_shuffled(dataset) && job().rank() == 0)
+    log_warning(fmt::format(
+        "input_fn(predict) gives its data shuffled ({}): the first row of the predictions is not of the first "
+        "sample of the data, and so on. Leave shuffle out in this mode",
+        dataset.describe()));
   PassSession session(spec, start, console);
   ModelCompiler compiler(spec.model_fn, ModeKeys::PREDICT, start.store, team, start.settings.arithmetic,
                          session.begin());

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "runtime/base/error.h"
+#include "runtime/base/log.h"
 #include "runtime/data/internal/node.h"
 
 namespace mox::data::internal {
@@ -189,6 +190,8 @@ class ZipNode : public Node {
   }
 
   Compiled compile(CompileContext& context) const override {
+    warn_of_separate_orders();
+    warn_of_lengths();
     std::vector<Compiled> compiled;
     std::vector<std::shared_ptr<const ElementEvaluator>> evaluators;
     const uint64_t outer = context.part;
@@ -231,6 +234,29 @@ class ZipNode : public Node {
   }
 
  private:
+  // Images and labels that are shuffled each for itself go on as pairs that do not belong together, from
+  // which nothing can be learnt. Parts that are alike, as the pictures of two kinds, may be meant so.
+  void warn_of_separate_orders() const {
+    const auto are_labels = [](const NodePtr& part) {
+      return std::ranges::all_of(part->signature(),
+                                 [](const TensorType& type) { return type.shape.rank() == 0; });
+    };
+    const auto shuffled = std::ranges::count_if(parts_, &Node::order_changes);
+    const auto labels = std::ranges::count_if(parts_, are_labels);
+    if (shuffled < 2 || labels == 0 || labels == std::ssize(parts_)) return;
+    log_warning(fmt::format(
+        "{}: {} of its {} data sets are shuffled, each in an order of its own, so that labels come to other "
+        "samples than theirs. Shuffle what zip gives",
+        label(), shuffled, parts_.size()));
+  }
+
+  void warn_of_lengths() const {
+    const auto [least, most] = std::ranges::minmax(parts_, {}, &Node::cardinality);
+    if (least->cardinality() < 0 || least->cardinality() == most->cardinality()) return;
+    log_warning(fmt::format("{}: one data set has {} elements, another {}: it ends with the shorter one",
+                            label(), least->cardinality(), most->cardinality()));
+  }
+
   std::vector<NodePtr> parts_;
 };
 

@@ -71,6 +71,23 @@ TEST_F(PredictionTest, WritesARowForEachSampleWithNumberAndName) {
   EXPECT_EQ(kept.at("predictions"), *s.predictions);
 }
 
+// As an input_fn does that looks at no mode.
+TEST_F(PredictionTest, DataInAnotherOrderAreSaid) {
+  auto s = predicting();
+  s.predictions = log_dir_ + "/p.csv";
+  const auto said_of = [&](const Dataset& data) {
+    s.input_fn = [&](ModeKeys) { return data; };
+    const ScopedConfiguration configuration({"--threads=1", "--log_level=warning"});
+    testing::internal::CaptureStderr();
+    run_or_throw(s);
+    return testing::internal::GetCapturedStderr();
+  };
+  const Dataset data = Dataset::from_source(std::make_shared<NamedSource>());
+  EXPECT_THAT(said_of(data.shuffle(7).repeat()),
+              AllOf(HasSubstr("input_fn(predict) gives its data shuffled"), HasSubstr("shuffle(7)")));
+  EXPECT_EQ(said_of(data), "");
+}
+
 TEST_F(PredictionTest, ASignalLeavesNothingOfTheFile) {
   auto s = predicting();
   s.predictions = log_dir_ + "/p.csv";
