@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "moxing/engine/compile/internal/sample_means.h"
+#include "runtime/base/error.h"
 #include "runtime/base/log.h"
 
 namespace mox::internal {
