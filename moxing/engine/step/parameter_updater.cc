@@ -9,6 +9,22 @@
 #include "runtime/base/error.h"
 
 namespace mox::internal {
+namespace {
+
+Array initial_slot(const std::string& variable, const SlotSpec& spec, const TensorType& type) {
+  try {
+    Array slot(type);
+    std::ranges::fill(slot.values<float>(), spec.initial_value);
+    return slot;
+  } catch (const OutOfMemory& error) {
+    throw OutOfMemory(fmt::format(
+        "what the optimizer keeps for the variable '{}' as '{}' does not fit: {}; choose an optimizer "
+        "that keeps less, or make the model smaller",
+        variable, spec.name, error.what()));
+  }
+}
+
+}  // namespace
 
 ParameterUpdater::ParameterUpdater(std::unique_ptr<Optimizer> optimizer, VariableOf variable,
                                    std::span<const NamedArray> slots, const Team& team, LossScale loss_scale)
@@ -33,9 +49,7 @@ std::vector<size_t> ParameterUpdater::declare(std::span<const std::string> varia
     for (const SlotSpec& spec : slot_specs_) {
       auto kept = kept_slots_.find(name + '/' + spec.name);
       if (kept == kept_slots_.end()) {
-        Array slot(parameter.value.type());
-        std::ranges::fill(slot.values<float>(), spec.initial_value);
-        parameter.slots.push_back(std::move(slot));
+        parameter.slots.push_back(initial_slot(name, spec, parameter.value.type()));
       } else {
         if (kept->second.type() != parameter.value.type())
           throw InvalidArgument(
