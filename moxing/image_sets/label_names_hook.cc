@@ -54,7 +54,14 @@ class LabelNamesHook : public Hook {
     const std::string path = list_of_run(session);
     const auto is_own = [&] { return path == (std::filesystem::path(session.log_dir()) / "labels.txt"); };
     if (path.empty() || is_own() || session.restored_variable_names() != session.variable_names()) return;
-    const std::vector<std::string> before = data::read_label_names(path);
+    std::vector<std::string> before;
+    try {
+      before = data::read_label_names(path);
+    } catch (const Error& error) {  // a list of another kind beside the variables is nobody's fault
+      log_warning(fmt::format("whether '{}' was trained for the same classes is not known: {}",
+                              session.checkpoint(), error.what()));
+      return;
+    }
     if (before.size() != names_.size() || before == names_) return;
     log_warning(fmt::format(
         "'{}' was trained for other classes, as '{}' says ({}), and all variables start from it, those of "

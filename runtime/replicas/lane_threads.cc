@@ -57,12 +57,13 @@ thread_local int kept_threads = 0;
 void require_team_threads(int lanes, int size) {
   const int wanted = lanes * (size - 1);
   const GivenThreads given = threads_given(wanted);
-  if (given.count + std::min(kept_threads, size - 1) < wanted)
+  const int there = given.count + std::min(kept_threads, size - 1);
+  if (there < wanted)
     throw FailedPrecondition(fmt::format(
         "{} threads compute beside {}, but the system has refused number {}: {}. Raise the limits on "
         "processes and memory (ulimit -u, ulimit -v, the control group's pids.max), or set a lower "
         "value of threads",
-        wanted, lanes == 1 ? "the first" : "those of the devices", given.count + 1, given.refusal));
+        wanted, lanes == 1 ? "the first" : "those of the devices", there + 1, given.refusal));
 }
 
 // The team's threads, but not the calling one.

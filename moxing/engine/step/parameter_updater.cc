@@ -18,8 +18,8 @@ Array initial_slot(const std::string& variable, const SlotSpec& spec, const Tens
     return slot;
   } catch (const OutOfMemory& error) {
     throw OutOfMemory(fmt::format(
-        "what the optimizer keeps for the variable '{}' as '{}' does not fit: {}; choose an optimizer "
-        "that keeps less, or make the model smaller",
+        "what the optimizer keeps for the variable '{}' as '{}' does not fit: {}; raise the limit, if one "
+        "is named, choose an optimizer that keeps less, or make the model smaller",
         variable, spec.name, error.what()));
   }
 }

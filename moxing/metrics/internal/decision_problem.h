@@ -28,7 +28,7 @@ struct DecisionProblem {
   // Whether the label number `index` is 1; throws InvalidArgument for one that is neither 0 nor 1.
   static bool is_positive(const Sample& sample, size_t index);
   // Whether a score decides for the label 1. Scores beyond [0, 1], which no threshold of probabilities is
-  // for, are a warning, the first alone.
+  // for, are a warning, the first alone (of each shape of batches, for which metrics are made).
   bool is_yes(double score, double threshold) const;
   // The class decided for, the first of equal scores; empty if a score is not finite. Not with several
   // decisions.

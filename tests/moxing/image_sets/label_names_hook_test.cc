@@ -74,6 +74,8 @@ TEST_F(LabelNamesHook, WarnsOfALayerThatWasTrainedForOtherClasses) {
   EXPECT_EQ(warnings_of_start({"daisy", "rose"}), "");
   EXPECT_EQ(warnings_of_start({"cat", "dog", "horse"}), "") << "no layer fits both";
   EXPECT_THAT(warnings_of_start({"cat", "dog"}, true), testing::Not(HasSubstr("other classes")));
+  write_file_atomically(log_dir_ + "/labels.txt", "daisy\nrose\n");  // somebody's own list
+  EXPECT_THAT(warnings_of_start({"cat", "dog"}), HasSubstr("is not known"));
 }
 
 TEST_F(LabelNamesHook, ComparesInEvaluationsAndPredictions) {

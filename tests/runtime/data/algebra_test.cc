@@ -149,6 +149,12 @@ TEST(Zip, PartsThatDoNotBelongTogetherAreSaid) {
   EXPECT_EQ(said_of({pictures.shuffle_once(9, 1), labels.shuffle_once(9, 1)}), "");
   EXPECT_THAT(said_of({pictures, numbers(8)}), HasSubstr("one data set has 8 elements, another 9"));
   EXPECT_EQ(said_of({pictures, labels.repeat()}), "");
+
+  const Dataset evaluated = Dataset::zip({pictures, numbers(8)}).batch(2);
+  testing::internal::CaptureStderr();
+  for (int evaluation = 0; evaluation < 3; ++evaluation) Pipeline pipeline(evaluated, {});
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(said.find("ends with the shorter"), said.rfind("ends with the shorter")) << said;
 }
 
 // What TensorFlow's shuffle does, with our random numbers: draw from a window, refill it from the input.

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
 
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
@@ -190,8 +191,10 @@ class ZipNode : public Node {
   }
 
   Compiled compile(CompileContext& context) const override {
-    warn_of_separate_orders();
-    warn_of_lengths();
+    std::call_once(warned_, [&] {  // not again for each evaluation's pipeline
+      warn_of_separate_orders();
+      warn_of_lengths();
+    });
     std::vector<Compiled> compiled;
     std::vector<std::shared_ptr<const ElementEvaluator>> evaluators;
     const uint64_t outer = context.part;
@@ -258,6 +261,7 @@ class ZipNode : public Node {
   }
 
   std::vector<NodePtr> parts_;
+  mutable std::once_flag warned_;
 };
 
 }  // namespace
