@@ -127,7 +127,7 @@ TEST_F(Tabular, EvaluationMeasuresNoRowThatWasLearnt) {
 TEST_F(Tabular, SaysWhatIsMissingInItsOptions) {
   expect_error(run_process(job({})), {"data.target must name the column"}, 2);
   expect_error(run_process(job({"--data.target=prize"})), {"no column 'prize'", "is 'price' meant?"}, 2);
-  expect_error(run_process(regression({"--run_mode=predict"})), {"train first"}, 1);
+  expect_error(run_process(regression({"--run_mode=predict"})), {"train first"}, 2);
   expect_error(run_process(job({"--data.target=price", "--data.task=regress"})),
                {"regression or classification"}, 2);
 }
