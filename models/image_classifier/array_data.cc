@@ -173,8 +173,30 @@ int32_t csv_label(float given, const ArrayFile& file) {
   return label;
 }
 
+// Missing numbers have a value in it. Where all lines lack the last one it is rather that each ends with a
+// delimiter and has no label: a pixel would be taken for it, and each other for the one before.
+mox::Array csv_numbers(const ArrayFile& file) {
+  if (!file.csv.missing) return mox::data::read_csv(file.path, file.csv);
+  mox::data::CsvOptions marked = file.csv;
+  marked.missing = std::numeric_limits<float>::quiet_NaN();  // no number of a file
+  mox::Array table = mox::data::read_csv(file.path, marked);
+  const int64_t lines = table.shape()[0], columns = table.shape()[1];
+  const auto values = table.values<float>();
+  bool lacks_last = lines > 0;
+  for (int64_t line = 1; lacks_last && line <= lines; ++line)
+    lacks_last = std::isnan(values[line * columns - 1]);
+  if (lacks_last && columns == file.csv_image.elements() + 1)
+    throw mox::DataError("'" + file.path + "': the last of the " + std::to_string(columns) +
+                         " cells is missing in every line. Where it is the delimiter at the end of lines "
+                         "without a label, leave that out; where all images lack their last pixel, write a "
+                         "number there");
+  std::ranges::replace_if(
+      values, [](float value) { return std::isnan(value); }, *file.csv.missing);
+  return table;
+}
+
 LabelledImages read_csv(const ArrayFile& file) {
-  const mox::Array table = mox::data::read_csv(file.path, file.csv);
+  const mox::Array table = csv_numbers(file);
   const int64_t lines = table.shape()[0], columns = table.shape()[1], pixels = file.csv_image.elements();
   const bool has_labels = columns == pixels + 1;
   if (!has_labels && (file.needs_labels || columns != pixels))

@@ -261,7 +261,11 @@ mox::Dataset ClassifierData::samples(mox::ModeKeys mode) const {
   if (is_mnist(format_)) return mox::data::mnist(directory_, split, {.image_shape = mox::Shape{1, 28, 28}});
   if (is_array_file(format_)) {
     const ArrayFile file = array_file(split);
-    if (mode == mox::ModeKeys::PREDICT) mox::require_other_than_input(mox::flag("predictions"), file.path);
+    if (mode == mox::ModeKeys::PREDICT) {
+      mox::require_other_than_input(mox::flag("predictions"), file.path);
+      mox::require_other_than_input(mox::flag("predictions"), array_file(train_split_).path,
+                                    "of --data.train_split");
+    }
     return samples_of_arrays(file, num_classes_);
   }
   const mox::data::ImageOptions options = image_options(mode);

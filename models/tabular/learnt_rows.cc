@@ -41,7 +41,7 @@ std::string all_rows_of(const mox::data::CsvTable& table) {
 void warn_of_learnt_rows(const mox::TableSchema& schema, const mox::data::CsvTable& training,
                          const mox::data::CsvTable& evaluation) {
   if (training.checksum() == evaluation.checksum() || mox::rank() != 0) return;
-  // Two rows of one hash would be counted as one, in 2^64 cases: the texts take several times the table.
+  // Two rows of one hash would be counted as one, one pair in 2^64: the texts take several times the table.
   std::vector<size_t> learnt;
   learnt.reserve(training.rows());
   const std::hash<std::string> hash;

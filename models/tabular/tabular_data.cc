@@ -24,6 +24,20 @@ char one_character(const std::string& flag) {
   return text[0];
 }
 
+// In data_url, or itself where the name begins with /.
+std::string path_of_table(const std::string& flag) {
+  return (fs::path(mox::flag("data_url")) / mox::flag(flag)).string();
+}
+
+// Predictions replace none of the tables, whichever is predicted from.
+void require_other_predictions(const std::string& predicted_from) {
+  const std::string predictions = mox::flag("predictions");
+  mox::require_other_than_input(predictions, predicted_from);
+  for (const std::string option : {"data.train_file", "data.eval_file"})
+    if (!mox::flag(option).empty())
+      mox::require_other_than_input(predictions, path_of_table(option), "of --" + option);
+}
+
 mox::data::CsvTable read_table(const std::string& flag) {
   const std::string name = mox::flag(flag);
   const std::string cache = mox::flag("data.cache");
@@ -34,8 +48,7 @@ mox::data::CsvTable read_table(const std::string& flag) {
   if (!mox::file::is_remote(place) && mox::is_there_as_file(place))
     throw mox::ConfigError("data_url is the directory of the tables, '" + place +
                            "' is a file: give its directory, and its name as --" + flag);
-  const fs::path path = fs::path(place) / name;  // `name` itself, where it begins with '/'
-  return mox::data::read_csv_table(path.string(), one_character("data.delimiter"));
+  return mox::data::read_csv_table(path_of_table(flag), one_character("data.delimiter"));
 }
 
 mox::data::CsvTable read_training_table() {
@@ -159,7 +172,7 @@ TabularData::TabularData() {
   if (schema_) require_options_of(*schema_);
   if (mode == mox::ModeKeys::PREDICT) {
     const mox::data::CsvTable table = read_table("data.predict_file");
-    mox::require_other_than_input(mox::flag("predictions"), table.path());
+    require_other_predictions(table.path());
     prediction_ = samples_of({table, all_rows(table)}, false);
     return;
   }

@@ -33,7 +33,11 @@ class MemoryOfJson : public nlohmann::json_sax<nlohmann::json> {
   bool end_object() override { return true; }
   bool start_array(size_t) override { return add(kValue + kContainer); }
   bool end_array() override { return true; }
-  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
+  bool parse_error(size_t place, const std::string&, const nlohmann::detail::exception&) override {
+    mistake_ = place;
+    return false;
+  }
+  size_t mistake() const { return mistake_; }  // which byte is no JSON, counted from 1
 
  private:
   bool add(size_t bytes) {
@@ -41,7 +45,7 @@ class MemoryOfJson : public nlohmann::json_sax<nlohmann::json> {
     return !is_exceeded();
   }
   const size_t allowed_;
-  size_t bytes_ = 0;
+  size_t bytes_ = 0, mistake_ = 0;
 };
 
 bool is_blank(char letter) { return letter == ' ' || letter == '\n' || letter == '\t' || letter == '\r'; }
@@ -75,18 +79,53 @@ bool has_many_blanks(std::string_view text) {
   return most > kMany;
 }
 
-std::string without_blanks(std::string_view text) {
+// With one blank for each run of them, and none at the begin: without any, `tru e` would become a value.
+std::string with_single_blanks(std::string_view text) {
   std::string result;
   result.reserve(text.size());
+  bool is_run = true;
   for_each_letter(
-      text, [&](char letter) { result += letter; }, [] {});
+      text,
+      [&](char letter) {
+        result += letter;
+        is_run = false;
+      },
+      [&] {
+        if (!is_run) result += ' ';
+        is_run = true;
+      });
   return result;
+}
+
+// Where in `text` the byte of with_single_blanks is that is number `wanted`, counted from 1.
+std::string place_of(size_t wanted, std::string_view text) {
+  size_t place = 0, kept = 0, line = 1, column = 1;
+  bool is_run = true, is_found = false;
+  const auto pass = [&](bool is_kept) {
+    if (is_found || (is_kept && ++kept >= wanted)) {
+      is_found = true;
+      return;
+    }
+    ++column;
+    if (text[place++] == '\n') ++line, column = 1;
+  };
+  for_each_letter(
+      text,
+      [&](char) {
+        pass(true);
+        is_run = false;
+      },
+      [&] {
+        pass(!is_run);
+        is_run = true;
+      });
+  return is_found ? fmt::format("line {}, column {}", line, column) : "its end";
 }
 
 void require_within(size_t allowed, std::string_view text, const std::string& name) {
   MemoryOfJson memory(allowed);
   const bool is_blown_up = has_many_blanks(text);
-  const bool is_json = is_blown_up ? nlohmann::json::sax_parse(without_blanks(text), &memory)
+  const bool is_json = is_blown_up ? nlohmann::json::sax_parse(with_single_blanks(text), &memory)
                                    : nlohmann::json::sax_parse(text, &memory);
   if (memory.is_exceeded())
     throw DataError(fmt::format(
@@ -94,7 +133,9 @@ void require_within(size_t allowed, std::string_view text, const std::string& na
         "no file of this kind does",
         name, text.size(), allowed));
   if (is_blown_up && !is_json)
-    throw DataError(fmt::format("'{}' is no JSON, but for the most part blanks and ends of lines", name));
+    throw DataError(fmt::format(
+        "'{}' is no JSON: the mistake is at {}, in a text with thousands of blanks and ends of lines", name,
+        place_of(memory.mistake(), text)));
 }
 
 }  // namespace

@@ -20,12 +20,12 @@ std::unique_ptr<PredictionsFile> PredictionsFile::open(const std::string& path) 
       fmt::format("predictions is '{}'; the ending says the format: .csv, .jsonl or .npz", path));
 }
 
-void require_other_than_input(const std::string& predictions, const std::string& input) {
+void require_other_than_input(const std::string& predictions, const std::string& input,
+                              const std::string& use) {
   std::error_code not_there;
   if (std::filesystem::equivalent(predictions, input, not_there))
     throw ConfigError(fmt::format(
-        "predictions is '{}', the file that is predicted from, which would be replaced: name another one",
-        predictions));
+        "predictions is '{}', the file {}, which would be replaced: name another one", predictions, use));
 }
 
 namespace internal {

@@ -38,8 +38,9 @@ class PredictionsFile {
   int64_t rows_ = 0;
 };
 
-// Throws ConfigError if `predictions`, the path of the file that is to be written, names the file `input`,
-// which is predicted from: it would be replaced.
-void require_other_than_input(const std::string& predictions, const std::string& input);
+// Throws ConfigError if `predictions`, the path of the file that is to be written, names the file `input`: it
+// would be replaced. `use` says in the message what the file is for.
+void require_other_than_input(const std::string& predictions, const std::string& input,
+                              const std::string& use = "that is predicted from");
 
 }  // namespace mox

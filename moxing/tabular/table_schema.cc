@@ -166,6 +166,7 @@ void warn_of_row_numbers(const CsvTable& table, size_t column, char decimal) {
   auto expected = data::parse_number(table.cell(0, column), decimal);
   for (int64_t row = 0; row < table.rows(); ++row) {
     if (!expected || data::parse_number(table.cell(row, column), decimal) != expected) return;
+    if (*expected + 1 == *expected) return;  // beyond 2^53, where equal numbers would count
     ++*expected;
   }
   log_warning(fmt::format(

@@ -28,11 +28,7 @@ void digest_one(std::string_view text, Md5Digest& digest) {
 
 Md5Queue::Md5Queue(int most_at_once) : most_under_way_(std::max(most_at_once, 0)) {}
 
-bool Md5Queue::may_begin() {
-  if (under_way_ == 0) return true;
-  if (most_under_way_ == 0) most_under_way_ = available_cores();
-  return under_way_ < most_under_way_;
-}
+bool Md5Queue::may_begin() const { return under_way_ == 0 || under_way_ < most_under_way_; }
 
 std::string Md5Queue::digest(std::string_view text) {
   Waiting mine{.text = text};
@@ -40,6 +36,8 @@ std::string Md5Queue::digest(std::string_view text) {
     digest_one(text, mine.digest);
   } else {
     std::unique_lock lock(mutex_);
+    // Before others see `mine`: counting may throw. Who comes first goes on at once and needs no count.
+    if (under_way_ > 0 && most_under_way_ == 0) most_under_way_ = available_cores();
     waiting_.push_back(&mine);
     while (!mine.done) {
       if (mine.taken || !may_begin())

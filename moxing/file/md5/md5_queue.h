@@ -15,8 +15,8 @@ namespace mox::file {
 class Md5Queue {
  public:
   // `most_at_once`: threads that make digests; 0: as many as there are cores, which are counted when a second
-  // thread comes while the first makes one. It takes files of the control groups: a copy of small files has a
-  // queue each and never asks.
+  // thread comes while the first makes one. It takes reading files of the control groups: texts that come one
+  // after the other, and short ones, never ask.
   explicit Md5Queue(int most_at_once = 0);
 
   // 16 bytes. Short texts and few of them are left to OpenSSL. Any thread.
@@ -29,7 +29,7 @@ class Md5Queue {
     bool taken = false, done = false;
   };
 
-  bool may_begin();  // with the mutex held
+  bool may_begin() const;  // with the mutex held
   void digest_some(std::unique_lock<std::mutex>& lock, Waiting& mine);
 
   std::mutex mutex_;

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "runtime/base/error.h"
 
@@ -54,6 +56,19 @@ TEST(BoundedJson, RefusesWhatIsNoJsonButThousandsOfBlanks) {
       ADD_FAILURE() << "was taken";
     } catch (const DataError& error) {
       EXPECT_THAT(error.what(), testing::HasSubstr("'a.json' is no JSON"));
+    }
+  }
+  for (const auto& [text, place] : std::vector<std::pair<std::string, std::string>>{
+           {"{\"a\":[true," + lines + "tru e]}", "line 10001, column 4,"},
+           {"[null, " + lines + "1  2]", "line 10001, column 4,"},
+           {"[1," + lines + "\"a\": 1]", "line 10001, column 4,"},
+           {"[" + lines + "true", "its end"}}) {
+    SCOPED_TRACE(place);
+    try {
+      require_bounded_json(text, "a.json");
+      ADD_FAILURE() << "was taken";
+    } catch (const DataError& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr("at " + place));
     }
   }
   require_bounded_json("[" + lines + "1]", "a.json");

@@ -186,6 +186,9 @@ TEST(TableSchema, AColumnThatCountsTheRowsIsSaid) {
   EXPECT_EQ(said_of(table(40, 20), {.target = "y"}), "");
   EXPECT_EQ(said_of(table(19, 99), {.target = "y"}), "") << "so few may do so by chance";
   EXPECT_EQ(said_of(table(40, 99), {.target = "y", .id = "Unnamed: 0"}), "");
+  std::string large = "x,z,y\n";
+  for (int row = 0; row < 40; ++row) large += fmt::format("9007199254740992,{},{}\n", row % 7, row % 3);
+  EXPECT_THAT(said_of(large, {.target = "y"}), Not(HasSubstr("counts the rows")));
 }
 
 TEST(TableSchema, AFewNumbersThatHideTheOthersAreSaid) {

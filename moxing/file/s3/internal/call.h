@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "moxing/file/s3/client.h"
 #include "runtime/text/printable.h"
@@ -21,8 +23,14 @@ struct Client::Call {
   bool body_is_object = false;  // else a 200 may have an <Error> in it
 };
 
-// The begin of what a server says, as it may be shown to people.
-inline std::string shown_begin(std::string_view text) { return printable(text.substr(0, 500)); }
+// The begin of what a server says, as it may be shown to people: no half character of UTF-8 at its end.
+inline std::string shown_begin(std::string_view text) {
+  constexpr size_t kMost = 500, kLongestCharacter = 4;
+  size_t end = std::min(text.size(), kMost);
+  const auto continues = [&](size_t at) { return at < text.size() && (text[at] & 0xc0) == 0x80; };
+  while (continues(end) && end + kLongestCharacter > kMost + 1) --end;
+  return printable(text.substr(0, end));
+}
 
 // What `parse` makes of the document that a call was answered with. DataError that says which one.
 template <typename Call, typename Parse>

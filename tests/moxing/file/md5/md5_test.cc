@@ -100,9 +100,9 @@ int64_t reads_until_now() {
 
 // Control groups are looked up in files, which takes as long as a small file's copy.
 TEST(Md5Queue, AsksForTheCoresOfNoThreadAlone) {
+  if (reads_until_now() < 0) GTEST_SKIP() << "needs /proc/thread-self/io";
   const std::string text = text_of(100'000, 1),
                     expected = s3::md5(text);  // OpenSSL reads a file at its first
-  ASSERT_GE(reads_until_now(), 0);
   const int64_t before = reads_until_now(), between = reads_until_now();
   EXPECT_EQ(Md5Queue().digest(text), expected);
   EXPECT_EQ(reads_until_now() - between, between - before);
