@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "runtime/text/printable.h"
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -106,6 +108,6 @@ int main(int argc, char** argv) try {
   if (status == 0 || status == mox::kExitInterrupted) copy_out(place());
   return status;
 } catch (const std::exception& error) {
-  std::fprintf(stderr, "error: %s\n", error.what());
+  std::fprintf(stderr, "error: %s\n", mox::printable_message(error.what()).c_str());
   return 1;
 }

@@ -26,9 +26,9 @@ std::string utc_time(std::chrono::system_clock::time_point time) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
 }
 
-// Names are bytes; JSON is UTF-8.
+// Names are bytes; JSON is UTF-8. In ASCII alone, as a terminal would obey some of the other characters.
 std::string one_line(const nlohmann::ordered_json& object) {
-  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return object.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 nlohmann::ordered_json json_of(const file::Stat& stat, const std::string& url) {

@@ -83,7 +83,8 @@ std::string help_with(const std::string& program, const internal::CommandLine& c
     read_configuration(command_line, &configured);
     return internal::help_text(program, configured);
   } catch (const ConfigError& failure) {
-    return internal::help_text(program, store) + fmt::format("\nNot shown above: {}\n", failure.what());
+    return internal::help_text(program, store) +
+           fmt::format("\nNot shown above: {}\n", printable_message(failure.what()));
   }
 }
 
@@ -132,7 +133,7 @@ void init(int argc, const char* const* argv, const ProgramDefaults& defaults) {
     std::exit(internal::exit_status_of(failure));
   }
   if (text) {
-    fmt::print("{}", *text);
+    fmt::print("{}", printable_lines(*text));  // it has values from files
     std::exit(EXIT_SUCCESS);
   }
   // Before it waits for others, which may take long.

@@ -90,6 +90,16 @@ TEST_F(MoxCommand, ListsNamesForATerminalOrForPrograms) {
   ::close(controlling);
 }
 
+// Programs read the same name from it.
+TEST_F(MoxCommand, ListsNamesAsJsonOfAsciiAlone) {
+  const std::string folder = fresh_directory("mox_json_names");
+  make_directories(folder);
+  write_file_atomically(folder + "/c\u009b\u202e", "");
+  const std::string listed = run_mox("file ls --json " + folder).out;
+  EXPECT_THAT(listed, HasSubstr("/c\\u009b\\u202e\""));
+  EXPECT_TRUE(std::ranges::none_of(listed, [](char letter) { return letter < 0; })) << listed;
+}
+
 // A terminal that has gone away, or a log on a full disk, is no reason to crash.
 TEST_F(MoxCommand, ThatCannotSayWhatIsWrongEndsWithItsStatus) {
   for (const char* arguments : {"file cat /none", "file", "file ls / --nothing"}) {

@@ -260,6 +260,9 @@ TEST(Flags, HelpShowsTheDefaultsOfTheProgram) {
   EXPECT_THAT(line_of(help, "optimizer.learning_rate"), HasSubstr("Default: 2:0.5,5:0.05."));
   EXPECT_THAT(configure({.program = "lenet", .arguments = {"--batch_size=0", "--help"}}).value(),
               AllOf(HasSubstr("Default: 32."), HasSubstr("Not shown above: command line: ")));
+  // A terminal would obey what stands in a value.
+  EXPECT_THAT(configure({.program = "lenet", .arguments = {"--batch_size=\x1b[2J", "--help"}}).value(),
+              AllOf(HasSubstr("Not shown above"), Not(HasSubstr("\x1b"))));
 
   configure({.program = "lenet", .arguments = {"--seed=1"}, .defaults = defaults});
   EXPECT_EQ(resolve<int64_t>("batch_size", std::nullopt), 128);
