@@ -265,6 +265,14 @@ TEST_F(ImageClassifier, TrainsOnLinesOfNumbers) {
     EXPECT_TRUE(answers.empty() || answers == found);
     answers = found;
   }
+  // A delimiter at the end of each line makes a cell more of it: pixels would move, and the first be a label.
+  std::string delimited = read_file(folder_ + "/unlabelled.csv");
+  for (size_t at = 0; (at = delimited.find('\n', at)) != std::string::npos; at += 2)
+    delimited.insert(at, ",");
+  write("unlabelled.csv", delimited);
+  expect_error(run_process(job(csv + Words{"--run_mode=predict", "--data.eval_split=unlabelled",
+                                           "--data.csv_missing=0"})),
+               {"unlabelled.csv", "last of the 3073 cells is missing in every line"});
   write("unlabelled.csv", "header\n1,2,3\n");
   expect_error(run_process(job(csv + Words{"--run_mode=predict", "--data.eval_split=unlabelled"})),
                {"3 numbers", "3073, an image alone 3072"});

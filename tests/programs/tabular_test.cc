@@ -144,6 +144,12 @@ TEST_F(TabularJob, PredictionsDoNotReplaceWhatTheyAreMadeOf) {
     expect_error(run_job({"--run_mode=predict", "--predictions=" + folder_ + name}),
                  {folder_ + name + "', the file that is predicted from"}, 2);
   EXPECT_EQ(read_file(folder_ + "/predict.csv"), rows(0, 5));
+  write("eval.csv", rows(60, 70));
+  for (const auto& [name, option] : {std::pair{"/train.csv", "train_file"}, {"/eval.csv", "eval_file"}})
+    expect_error(
+        run_job({"--run_mode=predict", "--data.eval_file=eval.csv", "--predictions=" + folder_ + name}),
+        {folder_ + name + "', the file of --data." + option}, 2);
+  EXPECT_EQ(read_file(folder_ + "/train.csv"), rows(0, 60));
 }
 
 // Class 2 of the classes 3, 5 and 8 is no 2.
