@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "moxing/console/wrapped_text.h"
+#include "runtime/text/printable.h"
 
 namespace mox::internal {
 namespace {
@@ -56,9 +57,9 @@ std::string help_text(const std::string& program, const ConfigStore& store) {
                   : fmt::format("  --{}=<{}>\n", option.name, type_name(option.type));
       const std::string range = range_text(option);
       const std::string given =
-          setting.written
-              ? fmt::format(" Here: {} ({}).", text_of(option, *setting.written), setting.written_at)
-              : "";
+          setting.written ? fmt::format(" Here: {} ({}).", printable(text_of(option, *setting.written)),
+                                        printable(setting.written_at))
+                          : "";
       text += wrapped(
           fmt::format("{}{}{}{} Default: {}.{}", option.help, range.empty() ? "" : " Accepted: ", range,
                       range.empty() ? "" : ".", text_of(option, option.default_value), given),

@@ -263,6 +263,8 @@ TEST(Flags, HelpShowsTheDefaultsOfTheProgram) {
   // A terminal would obey what stands in a value.
   EXPECT_THAT(configure({.program = "lenet", .arguments = {"--batch_size=\x1b[2J", "--help"}}).value(),
               AllOf(HasSubstr("Not shown above"), Not(HasSubstr("\x1b"))));
+  EXPECT_THAT(configure({.program = "lenet", .arguments = {"--train_url=a\x1b[2J\nb", "--help"}}).value(),
+              AllOf(HasSubstr("a\\x1b[2J\\nb"), Not(HasSubstr("\x1b"))));
 
   configure({.program = "lenet", .arguments = {"--seed=1"}, .defaults = defaults});
   EXPECT_EQ(resolve<int64_t>("batch_size", std::nullopt), 128);
