@@ -158,7 +158,7 @@ template <typename T>
 std::optional<T> resolve_optional(std::string_view name, const std::optional<T>& from_code) {
   OptionValue value;
   internal::with_configured("resolve", [&](internal::ConfigStore* store) {
-    internal::Setting& setting = store->at(name);
+    internal::Setting& setting = store->of_framework(name);
     if (setting.option.type != option_type<T>()) {
       throw InvalidArgument(fmt::format("resolve: the option '{}' is of type {} and was asked for as {}.",
                                         name, internal::type_name(setting.option.type),

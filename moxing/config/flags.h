@@ -66,11 +66,11 @@ std::vector<std::string> flag_as_string_list(std::string_view name);
 // Declares a flag, before mox::init. Its type is that of the default: bool, an integer (kept as int64_t),
 // floating point (double), text (std::string), or a std::vector of integers, floating point or std::string.
 // The name is made of lower-case letters, digits, underscores and dots (dots nest in YAML). Throws
-// InvalidArgument for a name that is malformed or taken, by moxing or by another definition, whose place it
-// says, FailedPrecondition after mox::init. Nobody need catch these: from the first definition on, be it of a
-// variable that is made before main, what nobody catches ends the process as a refused configuration does.
-// For that the definition sets a handler in the place of the one that std::set_terminate has, as mox::init
-// does: who wants another one sets it after mox::init.
+// InvalidArgument for a name that is malformed or taken, by another definition, whose place it says, or by an
+// option (but `freeze` and `predictions` give way: the name is the flag's then, and the options are
+// moxing.freeze and moxing.predictions), FailedPrecondition after mox::init. What nobody catches ends the
+// process as a refused configuration does, from the first definition on, also before main: it sets a handler
+// in the place of that of std::set_terminate, as mox::init does; who wants another sets it after mox::init.
 template <typename T>
 void define_flag(std::string_view name, const T& default_value, std::string_view help,
                  SourceLocation where = SourceLocation::current()) {

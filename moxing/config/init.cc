@@ -67,6 +67,17 @@ void store_defaults(const ProgramDefaults& defaults, internal::ConfigStore* stor
   }
 }
 
+// Who reads of the option in the documentation is told where it is in this program.
+void tell_taken_names() {
+  internal::with_configured("init", [&](internal::ConfigStore* store) {
+    for (const std::string& name : store->taken_names())
+      log_info(
+          fmt::format("--{0} is a flag of this program ({1}); moxing's option of this name is "
+                      "--moxing.{0} here",
+                      name, store->at(name).declared_at));
+  });
+}
+
 void read_configuration(const internal::CommandLine& command_line, internal::ConfigStore* store) {
   for (const auto& [name, path] : command_line.values) {
     if (name == "config" && !path.empty())
@@ -140,6 +151,7 @@ void init(int argc, const char* const* argv, const ProgramDefaults& defaults) {
   internal::set_stall_limits(resolve<double>("stall_warning_s", std::nullopt),
                              resolve<double>("stall_abort_s", std::nullopt));
   internal::join_job(level_named(resolve<std::string>("log_level", std::nullopt)));
+  if (internal::job().rank() == 0) tell_taken_names();
   fetch_or_exit();
 }
 

@@ -47,11 +47,11 @@ TEST_F(OwnFlags, ANameOfMoxingIsRefusedWithBothOwnersAndTheWayOut) {
     return run_process({"/usr/bin/env", "CLASH=" + which, MOX_BINARY_DIR "/bin/clashing_program"});
   };
   for (const std::string when : {"before_main", "in_main"})
-    expect_error(
-        clash(when),
-        {"programs/clashing_program.cc:", "the flag 'freeze' of this program is already defined by moxing",
-         "choose another name, or leave this definition out"},
-        kRefusedFlag);
+    expect_error(clash(when),
+                 {"programs/clashing_program.cc:",
+                  "the flag 'auto_batch' of this program is already defined by moxing",
+                  "choose another name, or leave this definition out"},
+                 kRefusedFlag);
   expect_error(clash("section"),
                {"the flag 'optimizer' of this program", "'optimizer.beta1', which is defined by moxing",
                 "choose another name"},
@@ -61,6 +61,23 @@ TEST_F(OwnFlags, ANameOfMoxingIsRefusedWithBothOwnersAndTheWayOut) {
                kRefusedFlag);
   expect_error(clash("read_before_main"), {"get_flag was called before mox::init"});
   expect_success(clash("none"));
+}
+
+// A program that was written before the option was there goes on to mean what its author says.
+TEST_F(OwnFlags, TakeTheNameOfAnOptionThatDoesNothingUnlessItIsGiven) {
+  const auto run = [](const Words& arguments) {
+    return run_process(Words{"/usr/bin/env", "CLASH=gives_way", MOX_BINARY_DIR "/bin/clashing_program"} +
+                       arguments);
+  };
+  const ProcessResult started = run({"--no-freeze", "--moxing.freeze=stem.*,head"});
+  expect_success(started);
+  EXPECT_THAT(started.out, HasSubstr("freeze false, to be frozen stem.*,head\n"));
+  EXPECT_THAT(started.err, HasSubstr("--freeze is a flag of this program (programs/clashing_program.cc:"));
+  EXPECT_THAT(started.err, HasSubstr("moxing's option of this name is --moxing.freeze here"));
+  const ProcessResult help = run({"--help"});
+  EXPECT_THAT(help.out, HasSubstr("--moxing.freeze"));
+  EXPECT_THAT(help.out, HasSubstr("Whether the program freezes."));
+  expect_error(run({"--freeze=stem.*"}), {"freeze", "stem.*"}, kRefusedFlag);
 }
 
 }  // namespace

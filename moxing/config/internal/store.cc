@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "moxing/config/internal/expansion.h"
@@ -22,6 +23,13 @@ bool is_well_formed(std::string_view name) {
   }
   return before != '.';
 }
+
+// Options whose names give way to a program's own flag. An option belongs here if it does nothing where
+// nobody asks for it and programs are likely to have a flag of that name: theirs then means what its author
+// says, and no run changes its meaning because an option joined the framework. All others are refused as
+// flags: with two owners of batch_size one of them would train with a value that nobody gave.
+constexpr std::array<std::string_view, 2> kNamesThatGiveWay = {"freeze", "predictions"};
+constexpr std::string_view kLongPrefix = "moxing.";
 
 std::string_view first_sentence(std::string_view text) { return text.substr(0, text.find(". ")); }
 
@@ -78,7 +86,10 @@ void ConfigStore::define(Option option, SourceLocation where) {
                     "'version'.",
                     place, option.name));
   }
-  if (const Setting* taken = find(option.name)) {
+  const Setting* taken = find(option.name);
+  const bool gives_way = taken && taken->declared_at.empty() &&
+                         std::ranges::find(kNamesThatGiveWay, option.name) != kNamesThatGiveWay.end();
+  if (taken && !gives_way) {
     throw InvalidArgument(fmt::format(
         "define_flag at {}: the flag '{}' of this program is already defined {}; {}.", place, option.name,
         taken->declared_at.empty()
@@ -88,7 +99,10 @@ void ConfigStore::define(Option option, SourceLocation where) {
             ? "choose another name, or leave this definition out and read moxing's value with mox::get_flag"
             : "choose another name"));
   }
-  if (const Setting* other = section_or_value_beside(option.name)) {
+  const std::string long_name = std::string(kLongPrefix) + option.name;
+  const Setting* other = section_or_value_beside(option.name);
+  if (gives_way && !other) other = find(long_name) ? find(long_name) : section_or_value_beside(long_name);
+  if (other) {
     throw InvalidArgument(fmt::format(
         "define_flag at {}: with the flag '{}' of this program and '{}', which is defined {}, one name "
         "would be a value and a section of keys at once; choose another name.",
@@ -96,8 +110,27 @@ void ConfigStore::define(Option option, SourceLocation where) {
         other->declared_at.empty() ? "by moxing" : "at " + other->declared_at));
   }
   option.default_value = checked(option, std::move(option.default_value), "define_flag at " + place);
+  if (gives_way) {
+    auto node = index_.extract(option.name);
+    settings_[node.mapped()].option.name = long_name;
+    node.key() = long_name;
+    index_.insert(std::move(node));
+  }
   index_.emplace(option.name, settings_.size());
   settings_.push_back({.option = std::move(option), .declared_at = place});
+}
+
+Setting& ConfigStore::of_framework(std::string_view name) {
+  Setting* renamed = find(std::string(kLongPrefix) + std::string(name));
+  return renamed && renamed->declared_at.empty() ? *renamed : at(name);
+}
+
+std::vector<std::string> ConfigStore::taken_names() const {
+  std::vector<std::string> names;
+  for (const Setting& setting : settings_)
+    if (setting.declared_at.empty() && setting.option.name.starts_with(kLongPrefix))
+      names.push_back(setting.option.name.substr(kLongPrefix.size()));
+  return names;
 }
 
 Setting* ConfigStore::find(std::string_view name) {

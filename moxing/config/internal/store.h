@@ -36,10 +36,13 @@ class ConfigStore {
   ConfigStore();  // with the built-in options
 
   // Adds a user's flag. Throws InvalidArgument if the name is malformed, taken, or both a key and a section.
+  // Few options give way (freeze, predictions): the name is the flag's, and the option is `moxing.NAME`.
   void define(Option option, SourceLocation where);
 
   Setting* find(std::string_view name);          // nullptr if not declared
   Setting& at(std::string_view name);            // throws NotFound, with the nearest name
+  Setting& of_framework(std::string_view name);  // the option of that name, whoever has the name now
+  std::vector<std::string> taken_names() const;  // of the options that gave way
   bool is_section(std::string_view name) const;  // whether "name.something" is declared
   std::vector<std::string> names() const;        // in the order of declaration
   std::vector<std::string> keys_of(std::string_view section) const;

@@ -159,6 +159,39 @@ TEST(Flags, BadDefinitionsAreRefused) {
               HasSubstr("a value and a section"));
 }
 
+// What a run resolves is the option, whatever the program's flag of that name holds.
+TEST(Flags, SomeOptionsGiveTheirNameWay) {
+  {
+    const ScopedConfiguration scope;
+    define_flag("predictions", "own.csv", "Where the program writes.");
+    define_flag("freeze", true, "Whether to freeze.");
+    configure({.program = "p", .arguments = {"--predictions=mine.csv", "--moxing.predictions=ours.csv"}});
+    EXPECT_EQ(flag("predictions"), "mine.csv");
+    EXPECT_EQ(flag("moxing.predictions"), "ours.csv");
+    EXPECT_EQ(resolve<std::string>("predictions", std::nullopt), "ours.csv");
+    EXPECT_THAT(effective_configuration(), HasSubstr("\npredictions: \"mine.csv\""));
+    EXPECT_THAT(effective_configuration(), HasSubstr("moxing:\n  predictions: \"ours.csv\""));
+    EXPECT_TRUE(get_flag<bool>("freeze"));
+    EXPECT_TRUE((resolve<std::vector<std::string>>("freeze", std::nullopt)).empty());
+    EXPECT_EQ((resolve<std::vector<std::string>>("freeze", std::vector<std::string>{"stem"})),
+              std::vector<std::string>{"stem"});
+  }
+
+  {
+    const ScopedConfiguration scope;
+    define_flag("freeze", true, "Whether to freeze.");
+    EXPECT_THAT(message_of<InvalidArgument>([] { define_flag("freeze", true, "Again."); }),
+                HasSubstr("is already defined at"));
+  }
+
+  {
+    const ScopedConfiguration scope;
+    define_flag("moxing", "x", "A section of that name.");
+    EXPECT_THAT(message_of<InvalidArgument>([] { define_flag("freeze", true, "Whether to freeze."); }),
+                HasSubstr("a value and a section"));
+  }
+}
+
 TEST(Flags, ReadsCheckNameTypeAndRange) {
   const ScopedConfiguration scope({"--seed=300"});
   EXPECT_EQ(message_of<NotFound>([] { flag("sed"); }),
