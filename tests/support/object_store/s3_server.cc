@@ -1,10 +1,11 @@
 #include "tests/support/object_store/s3_server.h"
 
 #include <fmt/format.h>
-#include <httplib.h>
 
 #include <pugixml.hpp>
 #include <thread>
+
+#include "tests/support/object_store/waiting_server.h"
 
 namespace mox::testing_store {
 namespace {
@@ -40,7 +41,7 @@ class S3Server::Http {
     while (!server_.is_running()) std::this_thread::yield();
   }
   ~Http() {
-    server_.stop();
+    server_.stop_all();
     thread_.join();
   }
   int port() const { return port_; }
@@ -78,7 +79,7 @@ class S3Server::Http {
   }
 
   S3Server& store_;
-  httplib::Server server_;
+  WaitingServer server_;
   std::thread thread_;
   int port_ = 0;
 };
