@@ -3,9 +3,11 @@
 //   build/bin/tabular --config models/tabular/tabular.yaml --data_url=FOLDER --train_url=runs/table
 //
 // docs/tabular.md describes the options.
+#include <fmt/format.h>
 #include <moxing/moxing.h>
 
 #include <cmath>
+#include <limits>
 
 #include "models/tabular/tabular_data.h"
 
@@ -35,8 +37,29 @@ mox::Tensor hidden_layers(mox::Tensor x, mox::ModeKeys mode) {
   return x;
 }
 
+// Predictions are float32: of targets that this cannot tell apart they would be few different numbers, and
+// the errors that are measured those of the rounding.
+void require_told_apart_in_float32(const mox::TableSchema& schema) {
+  constexpr double kLeastSteps = 64;  // of float32 in a deviation
+  const auto& [mean, deviation] = schema.target_moments();
+  using Limits = std::numeric_limits<float>;
+  const bool is_coarse = deviation < kLeastSteps * Limits::epsilon() * std::fabs(mean);
+  const bool is_beyond = deviation < kLeastSteps * static_cast<double>(Limits::min()) ||
+                         deviation + std::fabs(mean) > static_cast<double>(Limits::max()) / kLeastSteps;
+  if (!is_coarse && !is_beyond) return;
+  throw mox::DataError(
+      fmt::format("the target '{}' has the mean {:g} and the deviation {:g}, which float32, in which "
+                  "predictions are made, {}",
+                  schema.target(), mean, deviation,
+                  is_beyond ? "does not hold: scale the column"
+                            : fmt::format("tells apart by {:.2g} at best: subtract what the values have in "
+                                          "common (about {:g}) from the column",
+                                          std::fabs(mean) * static_cast<double>(Limits::epsilon()), mean)));
+}
+
 // The network learns the normalised target; what a person reads is in the target's own units.
 mox::ModelSpec regression(const mox::Inputs& in, mox::ModeKeys mode, const mox::TableSchema& schema) {
+  require_told_apart_in_float32(schema);
   const auto in_units = [&](const mox::Tensor& x) {
     const auto& moments = schema.target_moments();
     return x * static_cast<float>(moments.deviation) + static_cast<float>(moments.mean);

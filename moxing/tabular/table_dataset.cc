@@ -10,6 +10,7 @@
 #include <numeric>
 #include <optional>
 
+#include "moxing/tabular/internal/cell_words.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
@@ -66,6 +67,16 @@ class CellReader {
       if (!value)
         throw DataError(fmt::format("{}: '{}' is no number; in training the column was one of numbers",
                                     table_.place(row, at), cell));
+      if (!column.vocabulary.empty() && *value != column.moments.mean) {
+        // What the network would make of another value, no row has taught it.
+        if (unseen_ == UnseenValue::kError)
+          throw DataError(fmt::format(
+              "{}: '{}', where all rows of training had {}, of which nothing was learnt. Have it taken as "
+              "that (unseen: missing), or train without the column (ignored)",
+              table_.place(row, at), cell, column.vocabulary[0]));
+        ++taken_as_missing_[c];
+        return 0;
+      }
       return normalised(*value, column.moments, table_, row, at);
     }
     const data::TextRange& words = column.vocabulary;
@@ -150,10 +161,9 @@ class ClassLabels {
             names_, [&](const std::string& n) { return data::parse_number(n, decimal_).has_value(); }))
       return;
     numbers_.reserve(names_.size());
-    for (const std::string& name : names_)
-      numbers_.emplace_back(*data::parse_number(name, decimal_), std::ssize(numbers_));
+    for (const std::string& name : names_) numbers_.emplace_back(number_of(name), std::ssize(numbers_));
     std::ranges::sort(numbers_);
-    const auto equal = std::ranges::adjacent_find(numbers_, {}, &std::pair<double, int32_t>::first);
+    const auto equal = std::ranges::adjacent_find(numbers_, {}, &std::pair<Number, int32_t>::first);
     if (equal != numbers_.end()) numbers_.clear();
   }
 
@@ -162,17 +172,23 @@ class ClassLabels {
     const auto found = std::ranges::lower_bound(
         sorted_, cell, {}, [&](int32_t label) { return std::string_view(names_[label]); });
     if (found != sorted_.end() && names_[*found] == cell) return *found;
-    const auto number = are_numbers() ? data::parse_number(cell, decimal_) : std::nullopt;
-    if (!number) return std::nullopt;
-    const auto equal = std::ranges::lower_bound(numbers_, *number, {}, &std::pair<double, int32_t>::first);
-    return equal != numbers_.end() && equal->first == *number ? std::optional(equal->second) : std::nullopt;
+    if (!are_numbers() || !data::parse_number(cell, decimal_)) return std::nullopt;
+    const Number number = number_of(cell);
+    const auto equal = std::ranges::lower_bound(numbers_, number, {}, &std::pair<Number, int32_t>::first);
+    return equal != numbers_.end() && equal->first == number ? std::optional(equal->second) : std::nullopt;
   }
 
  private:
+  // What float64 makes of it, and beyond 2^53 its digits.
+  using Number = std::pair<double, std::string>;
+  Number number_of(std::string_view cell) const {
+    return {*data::parse_number(cell, decimal_), internal::exact_digits(cell, decimal_)};
+  }
+
   const std::vector<std::string>& names_;
   char decimal_;
   std::vector<int32_t> sorted_;                      // labels, by their names
-  std::vector<std::pair<double, int32_t>> numbers_;  // and theirs
+  std::vector<std::pair<Number, int32_t>> numbers_;  // and theirs
 };
 
 Array read_targets(const TableSchema& schema, const CsvTable& table, std::span<const int64_t> rows) {

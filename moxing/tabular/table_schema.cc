@@ -175,6 +175,26 @@ void warn_of_row_numbers(const CsvTable& table, size_t column, char decimal) {
       table.path(), table.columns()[column], table.cell(0, column), table.cell(table.rows() - 1, column)));
 }
 
+// Numbers that float64 does not tell apart: identifiers, or times counted from long ago.
+void require_told_apart(const CsvTable& table, size_t column, const TableSchemaContent& schema,
+                        const Rows& rows) {
+  std::optional<std::pair<int64_t, std::string>> first;
+  for (int64_t i = 0; i < rows.size(); ++i) {
+    const std::string_view cell = table.cell(rows[i], column);
+    if (schema.is_missing(cell)) continue;
+    std::string digits = internal::exact_digits(cell, schema.decimal);
+    if (digits.empty()) return;
+    if (!first)
+      first.emplace(rows[i], std::move(digits));
+    else if (digits != first->second)
+      throw DataError(fmt::format(
+          "{}: '{}' and '{}' are the same number in float64, as all are of the column: subtract what they "
+          "have in common, say that they are categories or name the rows (categories, id), or leave them "
+          "out (ignored)",
+          table.place(rows[i], column), table.cell(first->first, column), cell));
+  }
+}
+
 // The moments of a column of numbers. A warning where a few of them would hide the others.
 TableMoments moments_in(const CsvTable& table, std::string_view column, const std::vector<double>& values) {
   const TableMoments moments = internal::moments_of(values);
@@ -221,6 +241,11 @@ void learn_target(const CsvTable& table, size_t at, const Rows& rows, const Tabl
       refuse_disguised(table, at, content, options.decimal, "; it is the target of a regression");
     if (content.first_text)
       refuse_text(table, at, content, ": the target of a regression; is it a classification?");
+    if (internal::are_equal(content.values)) {
+      require_told_apart(table, at, *schema, rows);
+      throw DataError(fmt::format("column '{}' has one value alone, {}: there is nothing to learn", name,
+                                  table.cell(rows[0], at)));
+    }
     schema->target_moments = moments_in(table, name, content.values);
     return;
   }
@@ -249,6 +274,11 @@ void learn_feature(const CsvTable& table, size_t at, const Rows& rows, const Tab
   auto& column = schema->add_column(name, kind, content.missing > 0);
   if (kind == TableColumnKind::kNumber) {
     column.moments = moments_in(table, name, content.values);
+    if (internal::are_equal(content.values)) {
+      require_told_apart(table, at, *schema, rows);
+      schema->add_only_value(column);
+      return;
+    }
     warn_of_row_numbers(table, at, options.decimal);
     return;
   }
@@ -270,10 +300,9 @@ std::shared_ptr<const TableSchemaContent> learnt(const CsvTable& table, const Ta
   schema->id = options.id;
   schema->training_part = options.training_part;
   schema->decimal = options.decimal;
-  schema->missing_words = {""};
-  for (const std::string& word : options.missing_words)
-    schema->missing_words.push_back(internal::lower_case(word));
-  std::sort(schema->missing_words.begin(), schema->missing_words.end());
+  std::vector<std::string> missing_words = {""};
+  for (const std::string& word : options.missing_words) missing_words.push_back(internal::lower_case(word));
+  schema->set_missing_words(std::move(missing_words));
   schema->columns.reserve(table.columns().size());
   for (size_t c = 0; c < table.columns().size(); ++c) {
     const std::string_view name = table.columns()[c];
@@ -291,22 +320,6 @@ std::shared_ptr<const TableSchemaContent> learnt(const CsvTable& table, const Ta
 }
 
 }  // namespace
-
-bool TableSchemaContent::is_missing(std::string_view cell) const {
-  if (cell.empty()) return true;
-  size_t longest = 0;
-  for (const std::string& word : missing_words) longest = std::max(longest, word.size());
-  return cell.size() <= longest &&
-         std::binary_search(missing_words.begin(), missing_words.end(), internal::lower_case(cell));
-}
-
-TableSchemaContent::Column& TableSchemaContent::add_column(std::string_view name, TableColumnKind kind,
-                                                           bool was_missing) {
-  const size_t place = texts.size();
-  texts.add(name);
-  return columns.emplace_back(
-      Column{.name = place, .is_category = kind == TableColumnKind::kCategory, .was_missing = was_missing});
-}
 
 int64_t TableColumn::features() const {
   return (kind == TableColumnKind::kNumber ? 1 : std::ssize(vocabulary)) + (was_missing ? 1 : 0);
@@ -344,7 +357,8 @@ std::vector<std::string> TableSchema::feature_names() const {
   for (const TableColumn& column : columns()) {
     const std::string name(column.name);
     if (column.kind == TableColumnKind::kNumber) names.push_back(name);
-    for (const std::string_view word : column.vocabulary) names.push_back(fmt::format("{}={}", name, word));
+    if (column.kind == TableColumnKind::kCategory)
+      for (const std::string_view word : column.vocabulary) names.push_back(fmt::format("{}={}", name, word));
     if (column.was_missing) names.push_back(name + " missing");
   }
   return names;

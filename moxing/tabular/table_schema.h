@@ -40,7 +40,7 @@ struct TableColumn {
   TableColumnKind kind = TableColumnKind::kNumber;
   bool was_missing = false;         // in some row of the training part
   TableMoments moments = {};        // of numbers
-  data::TextRange vocabulary = {};  // of categories: sorted by bytes
+  data::TextRange vocabulary = {};  // of categories: sorted by bytes; else where all are equal the one
   bool operator==(const TableColumn&) const = default;
 
   int64_t features() const;
@@ -111,7 +111,7 @@ class TableSchema {
   // that is not there; InvalidArgument for one that is named twice (as target and id, say); DataError for a
   // table that cannot be learnt from: no rows, no feature, a column without any value, one that is neither
   // numbers nor categories, too many categories, a target that is missing or (regression) no number, a class
-  // that is the only one.
+  // or a value that is the only one.
   static TableSchema fit(const data::CsvTable& table, const TableOptions& options,
                          std::span<const int64_t> rows);
   static TableSchema fit(const data::CsvTable& table, const TableOptions& options);

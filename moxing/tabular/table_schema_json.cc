@@ -57,10 +57,12 @@ std::string add_column(const nlohmann::json& json, internal::TableSchemaContent*
   const auto kind =
       one_of(json.at("kind"), "number", TableColumnKind::kNumber, "category", TableColumnKind::kCategory);
   auto& column = schema->add_column(name, kind, json.at("was_missing").get<bool>());
-  if (kind == TableColumnKind::kNumber)
+  if (kind == TableColumnKind::kNumber) {
     column.moments = moments_from(json);
-  else
+    if (json.value("is_constant", false)) schema->add_only_value(column);
+  } else {
     column.words = add_sorted_words(json.at("vocabulary"), &schema->texts);
+  }
   if (column.is_category && column.words == 0 && !column.was_missing)
     throw DataError(fmt::format("a column '{}' without categories", name));
   return name;
@@ -90,6 +92,7 @@ std::string TableSchema::to_json() const {
       entry.update(json_of(column.moments));
     else
       entry["vocabulary"] = column.vocabulary.strings();
+    if (is_number && !column.vocabulary.empty()) entry["is_constant"] = true;
     entries.push_back(std::move(entry));
   }
   // Names and categories are bytes of a file, perhaps not UTF-8.
@@ -114,8 +117,7 @@ TableSchema TableSchema::from_json(std::string_view text, const std::string& ori
     schema->id = json.at("id").get<std::string>();
     schema->training_part = json.at("training_part").get<std::string>();
     schema->decimal = one_of(json.at("decimal"), ".", '.', ",", ',');
-    schema->missing_words = json.at("missing_words").get<std::vector<std::string>>();
-    std::sort(schema->missing_words.begin(), schema->missing_words.end());
+    schema->set_missing_words(json.at("missing_words").get<std::vector<std::string>>());
     if (schema->task == TableTask::kRegression) {
       schema->target_moments = moments_from(json.at("target_moments"));
     } else {

@@ -167,6 +167,21 @@ TEST_F(TabularJob, PredictionsHaveTheTargetsOwnNumbers) {
                                                      "2,predict.csv:4,2,8,.*\n"));
 }
 
+TEST_F(TabularJob, TargetsThatFloat32DoesNotTellApartAreRefused) {
+  const auto trained = [&](const std::string& before, const std::string& behind) {
+    std::string text = "a,y\n";
+    for (int i = 0; i < 60; ++i)
+      text += std::to_string(i % 7) + "," + before + std::to_string(100 + i) + behind + "\n";
+    write("train.csv", text);
+    std::filesystem::remove_all(log_dir_);
+    return run_job({"--data.target=y", "--data.task=regression"});
+  };
+  expect_error(trained("1700000", ""), {"target 'y'", "mean 1.7e+09", "subtract"});
+  expect_error(trained("", "e-40"), {"target 'y'", "scale the column"});
+  expect_error(trained("", "e36"), {"target 'y'", "scale the column"});
+  expect_success(trained("1700", ""));
+}
+
 TEST_F(TabularJob, SizesOfLayersThatCannotBeMeantAreRefused) {
   write("train.csv", rows(0, 60));
   for (const char* hidden : {"100000000000", "9223372036854775807", "8,0", "-3"})

@@ -1,7 +1,11 @@
 #include "moxing/tabular/internal/cell_words.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
 #include <numeric>
 
 #include "moxing/formats/csv_table.h"
@@ -106,6 +110,36 @@ std::optional<DisguisedNumber> disguised_number(std::string_view cell, char deci
   return std::nullopt;
 }
 
+std::string exact_digits(std::string_view number, char decimal) {
+  constexpr double kAllApart = 9007199254740992;  // 2^53
+  const auto value = data::parse_number(number, decimal);
+  if (!value || std::fabs(*value) < kAllApart) return "";
+  int64_t exponent = 0;  // of ten, of the last digit
+  bool behind_mark = false;
+  std::string digits;
+  for (size_t i = 0; i < number.size(); ++i) {
+    const char letter = number[i];
+    if (letter == 'e' || letter == 'E') {
+      std::string_view rest = number.substr(i + 1);
+      if (rest.starts_with('+')) rest.remove_prefix(1);
+      int64_t given = 0;
+      std::from_chars(rest.data(), rest.data() + rest.size(), given);
+      exponent += given;
+      break;
+    }
+    if (letter == decimal) behind_mark = true;
+    if (!is_digit(letter) || (letter == '0' && digits.empty() && !behind_mark)) continue;
+    digits += letter;
+    exponent -= behind_mark ? 1 : 0;
+  }
+  while (digits.starts_with('0')) digits.erase(0, 1);
+  while (digits.ends_with('0')) {
+    digits.pop_back();
+    ++exponent;
+  }
+  return fmt::format("{:06}.{}", exponent + std::ssize(digits), digits);
+}
+
 namespace {
 
 struct NumberOfWord {
@@ -114,10 +148,18 @@ struct NumberOfWord {
 };
 
 // In the order of the numbers, and of the words where these are equal.
-void sort_numbers(std::vector<NumberOfWord>& numbers) {
-  std::ranges::sort(numbers, [](const NumberOfWord& a, const NumberOfWord& b) {
-    return a.number < b.number || (a.number == b.number && a.word < b.word);
+void sort_numbers(const WordCounts& words, char decimal, std::vector<NumberOfWord>& numbers) {
+  std::ranges::sort(numbers, [&](const NumberOfWord& a, const NumberOfWord& b) {
+    if (a.number != b.number) return a.number < b.number;
+    const std::string exact_a = exact_digits(words.word(a.word), decimal);
+    const std::string exact_b = exact_digits(words.word(b.word), decimal);
+    return exact_a != exact_b ? exact_a < exact_b : a.word < b.word;
   });
+}
+
+bool are_equal(const WordCounts& words, char decimal, const NumberOfWord& a, const NumberOfWord& b) {
+  return a.number == b.number &&
+         exact_digits(words.word(a.word), decimal) == exact_digits(words.word(b.word), decimal);
 }
 
 // The word that the first two of several are, in the order of the words; and how many more there are.
@@ -170,11 +212,11 @@ std::vector<std::string> number_words(const WordCounts& words, char decimal,
   numbers.reserve(words.size());
   for (uint32_t i = 0; i < words.size(); ++i)
     numbers.push_back({*data::parse_number(words.word(i), decimal), i});
-  sort_numbers(numbers);
+  sort_numbers(words, decimal, numbers);
   std::vector<uint32_t> chosen, left;
   for (size_t i = 0; i < numbers.size(); ++i) {
     const uint32_t word = numbers[i].word;
-    if (i == 0 || numbers[i].number != numbers[i - 1].number) {
+    if (i == 0 || !are_equal(words, decimal, numbers[i], numbers[i - 1])) {
       chosen.push_back(word);
       continue;
     }
@@ -207,10 +249,10 @@ std::optional<SimilarWords> similar_words(const WordCounts& words, char decimal)
       numbers.push_back({*number, i});
     }
   }
-  sort_numbers(numbers);
+  sort_numbers(words, decimal, numbers);
   uint32_t equal = 0;
   for (size_t i = 0; i < numbers.size(); ++i)
-    if (i == 0 || numbers[i].number != numbers[i - 1].number)
+    if (i == 0 || !are_equal(words, decimal, numbers[i], numbers[i - 1]))
       equal = numbers[i].word;
     else
       similar.note(equal, numbers[i].word, "are equal numbers");

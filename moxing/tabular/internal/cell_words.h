@@ -19,6 +19,10 @@ struct DisguisedNumber {
 };
 std::optional<DisguisedNumber> disguised_number(std::string_view cell, char decimal);
 
+// From 2^53 on, where not every whole number is a float64: the digits of a number, the same for each spelling
+// of it and in the order of the magnitudes. "" below, where equal numbers of float64 are equal.
+std::string exact_digits(std::string_view number, char decimal);
+
 // Of words that are all numbers: one spelling for each number, the most frequent (of equally frequent ones
 // the shortest), in ascending order. `other` gets the spellings that are left out.
 std::vector<std::string> number_words(const WordCounts& words, char decimal, std::vector<std::string>* other);

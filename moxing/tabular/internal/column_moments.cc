@@ -9,7 +9,8 @@
 namespace mox::internal {
 namespace {
 
-constexpr size_t kInTwenty = 20;       // one value of so many, at either end, may be far
+constexpr size_t kInTwenty = 20;  // one value of so many, at either end, may be far
+constexpr double kSmall = 1e-100;
 constexpr double kLeastRange = 0.001;  // of most values, in deviations
 
 }  // namespace
@@ -17,14 +18,24 @@ constexpr double kLeastRange = 0.001;  // of most values, in deviations
 TableMoments moments_of(const std::vector<double>& values) {
   const double count = values.size();
   TableMoments moments{.mean = std::accumulate(values.begin(), values.end(), 0.0) / count, .deviation = 1};
-  double squares = 0;
-  for (const double value : values) squares += (value - moments.mean) * (value - moments.mean);
-  const double deviation = std::sqrt(squares / count);
+  double farthest = 0, squares = 0;
+  for (const double value : values) farthest = std::max(farthest, std::fabs(value - moments.mean));
+  // The squares of small differences would be 0. A power of two, which changes no digit of the result.
+  const double scale = farthest < kSmall ? std::exp2(std::ilogb(farthest > 0 ? farthest : 1.0)) : 1;
+  for (const double value : values) {
+    const double difference = (value - moments.mean) / scale;
+    squares += difference * difference;
+  }
+  const double deviation = std::sqrt(squares / count) * scale;
   // Equal values may differ from their mean by a rounding.
   const bool varies = std::ranges::any_of(values, [&](double v) { return v != values.front(); });
   if (varies && deviation > 0) moments.deviation = deviation;
   if (!varies) moments.mean = values.front();
   return moments;
+}
+
+bool are_equal(const std::vector<double>& values) {
+  return std::ranges::all_of(values, [&](double value) { return value == values.front(); });
 }
 
 std::optional<std::string> far_numbers(const std::vector<double>& values, const TableMoments& moments) {

@@ -13,6 +13,8 @@ namespace mox::internal {
 // equal values. Infinite where the squares are. At least one value.
 TableMoments moments_of(const std::vector<double>& values);
 
+bool are_equal(const std::vector<double>& values);
+
 // Where a few numbers lie so far from the others that the deviation is theirs, and after normalisation the
 // others differ by less than a thousandth: a sentence that says so with numbers. Values that stand for
 // missing ones, and slips of a decimal point, look like this; columns of which most values are equal do not

@@ -110,7 +110,7 @@ TEST(TableSchema, AsksWhereAColumnIsNeitherNumbersNorCategories) {
               HasSubstr("one class alone"));
   EXPECT_THAT(fit("x,y\na,1\nb,2\nc,2\n", {.target = "y", .largest_vocabulary = 2}),
               HasSubstr("3 different values, more than 2"));
-  EXPECT_THAT(fit("y\n1\n", {.target = "y"}), HasSubstr("no column to learn from"));
+  EXPECT_THAT(fit("y\n1\n2\n", {.target = "y"}), HasSubstr("no column to learn from"));
   EXPECT_THAT(
       message_of<InvalidArgument>([&] { TableSchema::fit(parse(mixed), {.target = "y", .id = "y"}); }),
       HasSubstr("'y' cannot be the target and the name of the rows"));
@@ -124,6 +124,73 @@ TEST(TableSchema, AConstantColumnIsZeroAndNotInfinite) {
   const TableSchema schema = TableSchema::fit(parse("x,z,y\n0.1,1,1\n0.1,2,2\n0.1,3,3\n"), {.target = "y"});
   EXPECT_EQ(schema.columns()[0].moments, (TableMoments{0.1, 1}));
   EXPECT_EQ(table_features(schema, parse("x,z\n0.1,2\n")).values<float>()[0], 0.0F);
+}
+
+// Its weight is the one that the network began with.
+TEST(TableSchema, AnotherValueInAConstantColumnIsNoQuestionToTheModel) {
+  const TableSchema fitted = TableSchema::fit(parse("x,z,y\n7,1,1\n7.0,2,2\n,2,3\n"), {.target = "y"});
+  const TableSchema schema = TableSchema::from_json(fitted.to_json(), "test");
+  EXPECT_EQ(schema, fitted);
+  EXPECT_THAT(schema.feature_names(), ElementsAre("x", "x missing", "z"));
+  EXPECT_THAT(message_of<DataError>([&] { table_features(schema, parse("x,z\n7,1\n9,1\n")); }),
+              AllOf(HasSubstr("line 3, column 'x': '9'"), HasSubstr("had 7"), HasSubstr("unseen: missing")));
+  const Array features = table_features(schema, parse("x,z\n9,2\n7e0,2\n"), UnseenValue::kMissing);
+  EXPECT_EQ(row(features, 0), row(features, 1));
+}
+
+TEST(TableSchema, ARegressionNeedsMoreThanOneValue) {
+  EXPECT_THAT(message_of<DataError>([] { TableSchema::fit(parse("x,y\n1,5\n2,5.0\n"), {.target = "y"}); }),
+              HasSubstr("column 'y' has one value alone, 5"));
+}
+
+TEST(TableSchema, SmallNumbersHaveTheirDeviation) {
+  for (const char* unit : {"e-100", "e-200", "e-300"}) {
+    const auto cell = [&](const char* digit) { return std::string(digit) + unit; };
+    const auto table =
+        parse("x,y\n" + cell("1") + ",1\n" + cell("2") + ",2\n" + cell("3") + ",3\n" + cell("4") + ",4\n");
+    const Array features = table_features(TableSchema::fit(table, {.target = "y"}), table);
+    for (int64_t i = 0; i < 4; ++i)
+      EXPECT_NEAR(features.values<float>()[static_cast<size_t>(i)],
+                  (static_cast<double>(i) - 1.5) / std::sqrt(1.25), 1e-6)
+          << unit;
+  }
+}
+
+// Identifiers of 19 digits are four numbers of float64 in a thousand.
+TEST(TableSchema, LargeWholeNumbersAreOneClassOnlyIfAllDigitsAre) {
+  const auto table = parse(
+      "x,y\n1,1234567890123456781\n2,1234567890123456782\n3,+1234567890123456781.0\n4,3\n"
+      "5,1234567890123456781\n");
+  const TableOptions options{.target = "y", .task = TableTask::kClassification};
+  const TableSchema schema = TableSchema::fit(table, options);
+  EXPECT_THAT(schema.class_names(), ElementsAre("3", "1234567890123456781", "1234567890123456782"));
+  const auto labels = [&](const std::string& cells) {
+    Pipeline pipeline(table_dataset(schema, parse("x,y\n" + cells)).batch(3), {});
+    Batch batch;
+    pipeline.next(&batch);
+    const auto values = batch.components[1].values<int32_t>();
+    return std::vector<int32_t>(values.begin(), values.end());
+  };
+  EXPECT_THAT(labels("1,1234567890123456782\n1,1234567890123456781\n1,1234567890123456781.00\n"),
+              ElementsAre(2, 1, 1));
+  EXPECT_THAT(message_of<DataError>([&] { table_dataset(schema, parse("x,y\n1,1234567890123456783\n")); }),
+              HasSubstr("'1234567890123456783' is none of the 3 classes"));
+  EXPECT_THAT(message_of<DataError>([&] {
+                TableSchema::fit(parse("x,y\n1700000000000000001,1\n1700000000000000002,2\n"),
+                                 {.target = "y"});
+              }),
+              AllOf(HasSubstr("line 3, column 'x'"), HasSubstr("the same number in float64")));
+}
+
+// pandas writes -999 as -999.0 where another cell of the column has a fraction, or none.
+TEST(TableSchema, AMissingWordThatIsANumberIsThatNumberInAnySpelling) {
+  const TableSchema fitted =
+      TableSchema::fit(parse("x,y\n1,1\n2,2\n-999,3\n"), {.target = "y", .missing_words = {"-999"}});
+  for (const TableSchema& schema : {fitted, TableSchema::from_json(fitted.to_json(), "test")})
+    for (const char* cell : {"-999", "-999.0", "-9.99e2"})
+      EXPECT_THAT(row(table_features(schema, parse(std::string("x\n") + cell + "\n")), 0), ElementsAre(0, 1))
+          << cell;
+  EXPECT_FALSE(fitted.is_missing("-999.5"));
 }
 
 TEST(TableSchema, OrdersClassesOfNumbersAsNumbers) {
