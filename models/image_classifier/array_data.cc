@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "models/image_classifier/data_options.h"
 #include "runtime/base/log.h"
 
 namespace image_classifier {
@@ -262,6 +263,12 @@ int64_t classes_of_arrays(const ArrayFile& file) {
   std::vector<int32_t> there(values.begin(), values.end());
   std::ranges::sort(there);
   there.erase(std::unique(there.begin(), there.end()), there.end());
+  if (there.back() >= kMostClasses)
+    throw mox::DataError("'" + file.path + "': the label " + std::to_string(there.back()) +
+                         " would be one of as many classes, more than " + std::to_string(kMostClasses) +
+                         ". There are " + std::to_string(there.size()) +
+                         " different labels: numpy.unique(labels, return_inverse=True)[1] numbers them 0, 1, "
+                         "2, ... (and data.label_offset is subtracted from labels)");
   const int64_t classes = int64_t{there.back()} + 1, lacking = classes - std::ssize(there);
   if (lacking > 0)
     warn_once("'" + file.path + "': " + std::to_string(lacking) + " of the " + std::to_string(classes) +

@@ -133,10 +133,10 @@ void ClassifierData::find_classes() {
   const std::vector<std::string> trained =
       trains || looks_at_images() ? std::vector<std::string>{} : label_names_of_run();
   // Classes of arrays have numbers: the run's list is theirs unless it has names.
-  const bool are_numbers = is_array_file(format_) && mox::get_flag<int64_t>("data.num_classes") == 0 &&
-                           trained == numbers(std::ssize(trained));
+  const bool are_numbers =
+      is_array_file(format_) && given_classes() == 0 && trained == numbers(std::ssize(trained));
   // Records that are predicted need no list of their own: their labels only have to be in range.
-  const auto count = mox::get_flag<int64_t>("data.num_classes");
+  const auto count = given_classes();
   const bool are_unlisted = mox::flag("run_mode") == "predict" && format_ == "tfrecord" &&
                             (count == 0 || count == std::ssize(trained)) &&
                             !mox::file::exists(inside(directory_, "labels.txt"));
@@ -170,13 +170,13 @@ void ClassifierData::find_classes_of_data() {
         mox::data::MultilabelClassificationRaw(folder_of(directory_, train_split_, "data.train_split"))
             .label_names();
   } else if (is_array_file(format_)) {
-    const auto given = mox::get_flag<int64_t>("data.num_classes");
+    const auto given = given_classes();
     ArrayFile trained = array_file(train_split_);
     trained.needs_labels = true;  // a prediction reads none
     label_names_ = numbers(given > 0 ? given : classes_of_arrays(trained));
   } else if (format_ == "tfrecord") {
     const std::string list = inside(directory_, "labels.txt");
-    num_classes_ = mox::get_flag<int64_t>("data.num_classes");
+    num_classes_ = given_classes();
     if (num_classes_ == 0 && !mox::file::exists(list))
       throw mox::InvalidArgument("data.num_classes is 0 and there is no '" + list +
                                  "': the number of classes is not known");

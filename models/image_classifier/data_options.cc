@@ -77,6 +77,15 @@ double cache_gigabytes() {
   return given;
 }
 
+int64_t given_classes() {
+  const auto given = mox::get_flag<int64_t>("data.num_classes");
+  if (given < 0 || given > kMostClasses)
+    throw mox::ConfigError("data.num_classes is " + std::to_string(given) + " (" +
+                           mox::option_origin("data.num_classes") + "), expected is a number from 0 to " +
+                           std::to_string(kMostClasses));
+  return given;
+}
+
 int64_t label_offset() {
   const auto offset = mox::get_flag<int64_t>("data.label_offset");
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();

@@ -8,13 +8,17 @@
 
 namespace image_classifier {
 
+// More than any data set has; so many are what identifiers look like that are taken for labels.
+constexpr int64_t kMostClasses = 1 << 20;
+
 // Declares the options. Call before mox::init.
 void define_data_flags();
 
 // What follows throws ConfigError for a value that cannot be.
 mox::data::CsvOptions csv_options();
 double cache_gigabytes();
-int64_t label_offset();  // labels are int32, and so is what leads to them
+int64_t given_classes();  // 0: as the data say
+int64_t label_offset();   // labels are int32, and so is what leads to them
 
 // Refuses options that this data.format does not look at: who gives them expects something else.
 void require_effect(const std::string& format);

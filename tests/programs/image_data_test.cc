@@ -94,6 +94,16 @@ TEST_F(ImageData, LabelsWithGapsAreSaid) {
   EXPECT_THAT(run_npz().err, HasSubstr("8 of the 10 classes 0 to 9 have no sample: 1, 2, 3, 4, 5, ..."));
 }
 
+// The list of their names alone would take the machine's memory.
+TEST_F(ImageData, IdentifiersAsLabelsAreRefused) {
+  write_npz("|u1", bytes_, "[5, 2000000000]");
+  expect_error(run_npz(), {"the label 2000000000", "2 different labels", "return_inverse"});
+  write_npz("|u1", bytes_, "[0, 1]");
+  for (const char* count : {"-1", "1048577", "9223372036854775807"})
+    expect_error(run_npz({std::string("--data.num_classes=") + count}),
+                 {std::string("data.num_classes is ") + count + " (command line)", "0 to 1048576"}, 2);
+}
+
 TEST_F(ImageData, FloatsThatNobodyHasScaledAreRefused) {
   write_npz("<f4", bytes_, "[0, 1]");
   expect_error(run_npz(), {"float32", "whole numbers 0 to 238", "images.astype('uint8')", "images / 255"});
