@@ -20,7 +20,8 @@ std::vector<mox::NamedArray> variables_of_file(const std::string& path, const st
       file.tensors, [&](const mox::NamedArray& tensor) { return tensor.name.starts_with(network + "/"); });
   if (is_ours) return std::move(file.tensors);
   std::vector<mox::NamedArray> variables;
-  for (mox::ImportedVariable& imported : mox::import_torch_state(network, file.tensors))
+  const std::string head = mox::get_model_meta(network).head;
+  for (mox::ImportedVariable& imported : mox::import_torch_state(network, file.tensors, head))
     variables.push_back(std::move(imported.variable));
   return variables;
 }

@@ -4,14 +4,18 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "models/zoo/internal/torch_names.h"
+#include "moxing/model/variables.h"
 #include "runtime/base/error.h"
 #include "runtime/base/nearest_name.h"
 
 namespace mox {
 namespace {
+
+constexpr std::string_view kBatches = ".num_batches_tracked";
 
 Array transposed(const Array& matrix) {
   const int64_t rows = matrix.shape()[0], columns = matrix.shape()[1];
@@ -24,32 +28,38 @@ Array transposed(const Array& matrix) {
   return result;
 }
 
-// What wrappers put before every name, one around the other.
-std::string_view prefix_of(std::span<const NamedArray> state) {
-  if (state.empty()) return "";
-  std::string_view prefix = std::string_view(state.front().name).substr(0, 0);
-  for (bool grows = true; grows;) {
-    grows = false;
-    for (const std::string_view wrapper : {"module.", "_orig_mod."}) {
-      const std::string longer = std::string(prefix) + std::string(wrapper);
-      if (!std::ranges::all_of(state,
-                               [&](const NamedArray& tensor) { return tensor.name.starts_with(longer); }))
-        continue;
-      prefix = std::string_view(state.front().name).substr(0, longer.size());
-      grows = true;
-    }
+// What all names have before those of the network: wrappers (DataParallel, torch.compile) and modules that
+// hold the network put it there. The shortest, for "conv1.weight" ends the name of many a tensor.
+std::string prefix_of(std::span<const NamedArray> state,
+                      const std::map<std::string, internal::TorchName>& names) {
+  const auto counted = [](const NamedArray& tensor) { return tensor.name.ends_with(kBatches); };
+  const auto parameter = std::ranges::find_if_not(state, counted);
+  if (parameter == state.end()) return "";
+  const std::string& first = parameter->name;
+  for (size_t at = 0; at != std::string::npos && at < first.size();) {
+    const std::string prefix = first.substr(0, at);
+    if (names.contains(first.substr(at)) &&
+        std::ranges::all_of(state, [&](const NamedArray& tensor) { return tensor.name.starts_with(prefix); }))
+      return prefix;
+    const size_t dot = first.find('.', at);
+    at = dot == std::string::npos ? dot : dot + 1;
   }
-  return prefix;
+  return "";
+}
+
+bool is_finite(const Array& values) {
+  return std::ranges::all_of(values.values<float>(), [](float value) { return std::isfinite(value); });
 }
 
 }  // namespace
 
-std::vector<ImportedVariable> import_torch_state(std::string_view model, std::span<const NamedArray> state) {
+std::vector<ImportedVariable> import_torch_state(std::string_view model, std::span<const NamedArray> state,
+                                                 const std::string& may_lack) {
   const std::map<std::string, internal::TorchName> names = internal::torch_names(model);
-  const size_t prefix = prefix_of(state).size();
+  const size_t prefix = prefix_of(state, names).size();
   std::vector<ImportedVariable> result;
   for (const NamedArray& tensor : state) {
-    if (tensor.name.ends_with(".num_batches_tracked")) continue;
+    if (tensor.name.ends_with(kBatches)) continue;
     const auto known = names.find(tensor.name.substr(prefix));
     if (known == names.end())
       throw DataError(
@@ -59,6 +69,11 @@ std::vector<ImportedVariable> import_torch_state(std::string_view model, std::sp
     if (tensor.value.dtype() != DType::kFloat32)
       throw DataError(fmt::format("the tensor '{}' is {}; expected float32 (save the state after .float())",
                                   tensor.name, to_string(tensor.value.type())));
+    if (!is_finite(tensor.value))
+      throw DataError(
+          fmt::format("the tensor '{}' has values that are not finite: the state is of a "
+                      "training that had failed, or damaged",
+                      tensor.name));
     const bool transpose = known->second.is_dense_kernel;
     if (transpose && tensor.value.shape().rank() != 2)
       throw DataError(fmt::format("the tensor '{}' is {}; expected a matrix [out, in]", tensor.name,
@@ -69,13 +84,14 @@ std::vector<ImportedVariable> import_torch_state(std::string_view model, std::sp
   }
   if (result.size() != names.size()) {
     std::vector<std::string> missing;
-    for (const auto& [name, ignored] : names) {
-      bool found = false;
+    for (const auto& [name, ours] : names) {
+      bool found = !may_lack.empty() && is_in_scope(ours.variable, may_lack);
       for (const NamedArray& tensor : state) found = found || tensor.name.substr(prefix) == name;
       if (!found) missing.push_back(name);
     }
-    throw DataError(fmt::format("the state lacks {} of the {} tensors of {}: {}", missing.size(),
-                                names.size(), model, fmt::join(missing, ", ")));
+    if (!missing.empty())
+      throw DataError(fmt::format("the state lacks {} of the {} tensors of {}: {}", missing.size(),
+                                  names.size(), model, internal::first_names(missing)));
   }
   return result;
 }

@@ -25,14 +25,15 @@ struct ImportedVariable {
 // The variables of the zoo's network `model` that the tensors of a torchvision state are, in the order of
 // `state`.
 // "...num_batches_tracked" is the only entry without a counterpart (the weight of a moving average is fixed
-// here). A state saved of a wrapped network (DataParallel, torch.compile), all of whose names begin with
-// "module." or "_orig_mod.", is the same state.
+// here). A state saved of a network within another module (DataParallel, torch.compile, a Lightning module),
+// all of whose names begin with "module.", "_orig_mod." or "model.", is the same state.
 //
 // Throws InvalidArgument for a model that importable_models does not list, and DataError, naming the tensor,
-// for a tensor that is not float32 or that the network does not have, and for a state that lacks some of the
-// network's tensors. Shapes are compared when the checkpoint is restored, as they depend on num_classes and
-// image size.
-std::vector<ImportedVariable> import_torch_state(std::string_view model, std::span<const NamedArray> state);
+// for a tensor that is not float32, not finite or that the network does not have, and for a state that lacks
+// some of the network's tensors, but for those of variables in the scope `may_lack`. Shapes are compared when
+// the checkpoint is restored, as they depend on num_classes and image size.
+std::vector<ImportedVariable> import_torch_state(std::string_view model, std::span<const NamedArray> state,
+                                                 const std::string& may_lack = "");
 
 // The way back: the torchvision state of the network `model` that `variables` are, sorted by torchvision's
 // names, which import_torch_state makes the same variables of, bit for bit. `steps` is what the entries

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 
@@ -17,6 +18,8 @@ namespace mox::data {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // as editors of Windows write it
 
 class UnlabelledImages : public internal::EncodedImages {
  public:
@@ -45,13 +48,32 @@ class UnlabelledImages : public internal::EncodedImages {
   const internal::SetFiles files_;
 };
 
-void append_images_below(const std::string& directory, std::vector<std::string>& paths, int64_t& left_out) {
-  const internal::Listing listing = internal::list_directory(directory);
-  for (const std::string& name : listing.images) paths.push_back((fs::path(directory) / name).string());
-  for (const std::string& name : listing.directories)
-    append_images_below((fs::path(directory) / name).string(), paths, left_out);
-  left_out += listing.others.size();
-}
+// The images below a directory. A link back to a directory that leads to it is not followed: the images would
+// be there again and again, until names are too long for the system.
+class ImagesBelow {
+ public:
+  void append(const std::string& directory) {
+    const std::string place =
+        file::is_remote(directory) ? directory : fs::weakly_canonical(directory).string();
+    if (std::ranges::find(leading_here_, place) != leading_here_.end()) {
+      log_warning(
+          fmt::format("'{}' is a link back to '{}', which leads to it: it is left out", directory, place));
+      return;
+    }
+    leading_here_.push_back(place);
+    const internal::Listing listing = internal::list_directory(directory);
+    for (const std::string& name : listing.images) paths.push_back((fs::path(directory) / name).string());
+    for (const std::string& name : listing.directories) append((fs::path(directory) / name).string());
+    left_out += std::ssize(listing.others);
+    leading_here_.pop_back();
+  }
+
+  std::vector<std::string> paths;
+  int64_t left_out = 0;
+
+ private:
+  std::vector<std::string> leading_here_;
+};
 
 std::vector<std::string> images_of_list(const std::string& list) {
   std::vector<std::string> paths;
@@ -59,6 +81,7 @@ std::vector<std::string> images_of_list(const std::string& list) {
   int64_t number = 0;
   for (std::string line; std::getline(lines, line);) {
     ++number;
+    if (number == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
     if (line.ends_with('\r')) line.pop_back();
     if (line.empty()) continue;
     const bool is_whole = fs::path(line).is_absolute() || file::is_remote(line);
@@ -76,11 +99,12 @@ std::vector<std::string> list_image_files(const std::string& path) {
   if (!file::exists(path)) throw NotFound(fmt::format("there is no file or directory '{}'", path));
   std::vector<std::string> paths;
   if (file::is_directory(path)) {
-    int64_t left_out = 0;
-    append_images_below(path, paths, left_out);
-    if (left_out > 0)
-      log_warning(
-          fmt::format("'{}': {} files are not called .jpg, .jpeg or .png and are left out", path, left_out));
+    ImagesBelow below;
+    below.append(path);
+    paths = std::move(below.paths);
+    if (below.left_out > 0)
+      log_warning(fmt::format("'{}': {} files are not called .jpg, .jpeg or .png and are left out", path,
+                              below.left_out));
   } else if (fs::path(path).extension() == ".txt") {
     paths = images_of_list(path);
   } else {

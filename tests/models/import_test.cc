@@ -4,8 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -99,11 +101,15 @@ TEST(Import, CommandWritesACheckpointAndPrintsTheNames) {
 
 TEST(Import, StatesOfWrappedNetworksAreTheSame) {
   const std::vector<NamedArray> plain = small_state("resnet_v1_18");
-  for (const std::string prefix : {"module.", "_orig_mod.", "module._orig_mod."}) {
+  for (const std::string prefix : {"module.", "_orig_mod.", "module._orig_mod.", "model.", "net.backbone."}) {
     std::vector<NamedArray> state = plain;
+    std::ranges::reverse(state);
+    state.push_back(state.front());
+    state.front().name = "bn1.num_batches_tracked";
     for (NamedArray& tensor : state) tensor.name = prefix + tensor.name;
-    const auto expected = import_torch_state("resnet_v1_18", plain),
-               imported = import_torch_state("resnet_v1_18", state);
+    auto expected = import_torch_state("resnet_v1_18", plain);
+    std::ranges::reverse(expected);
+    const auto imported = import_torch_state("resnet_v1_18", state);
     ASSERT_EQ(imported.size(), expected.size());
     for (size_t i = 0; i < imported.size(); ++i) {
       EXPECT_EQ(imported[i].torch_name, prefix + expected[i].torch_name);
@@ -112,6 +118,18 @@ TEST(Import, StatesOfWrappedNetworksAreTheSame) {
     state.front().name = plain.front().name;  // one without it: another kind of state
     EXPECT_THROW(import_torch_state("resnet_v1_18", state), DataError);
   }
+}
+
+// A network whose last layer begins anew needs none.
+TEST(Import, AStateMayLackWhatIsNotAskedFor) {
+  std::vector<NamedArray> state = small_state("resnet_v1_18");
+  std::erase_if(state, [](const NamedArray& tensor) { return tensor.name.starts_with("fc."); });
+  EXPECT_EQ(import_torch_state("resnet_v1_18", state, get_model_meta("resnet_v1_18").head).size(), 100u);
+  EXPECT_THROW(import_torch_state("resnet_v1_18", state), DataError);
+  state.pop_back();
+  state.pop_back();
+  EXPECT_THAT([&] { import_torch_state("resnet_v1_18", state, get_model_meta("resnet_v1_18").head); },
+              ThrowsMessage<DataError>(HasSubstr("lacks 1 of the 102 tensors")));
 }
 
 TEST(Import, StatesThatDoNotFitAreRefused) {
@@ -129,6 +147,9 @@ TEST(Import, StatesThatDoNotFitAreRefused) {
   refuses("'fc.weight' is float32[4]; expected a matrix [out, in]");
   state[0].value = Array(DType::kBFloat16, {4});
   refuses("is bfloat16[4]; expected float32");
+  state[0].value = Array(DType::kFloat32, {4});
+  state[0].value.values<float>()[2] = std::numeric_limits<float>::quiet_NaN();
+  refuses("'bn1.bias' has values that are not finite");
   state = small_state("resnet_v1_34");
   refuses("which resnet_v1_18 does not have");
 }
