@@ -78,8 +78,12 @@ std::string element(std::string_view name, std::string_view content) {
 }
 
 std::string hex_of(std::string_view bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
   std::string out;
-  for (const unsigned char c : bytes) out += fmt::format("{:02x}", c);
+  for (const unsigned char c : bytes) {
+    out += kDigits[c >> 4];
+    out += kDigits[c & 15];
+  }
   return out;
 }
 
