@@ -13,6 +13,7 @@
 #include "moxing/file/internal/part_file.h"
 #include "moxing/file/internal/remove_others.h"
 #include "moxing/file/internal/same_place.h"
+#include "moxing/file/internal/small/small_downloads.h"
 #include "moxing/file/internal/store.h"
 #include "moxing/file/s3/store_error.h"
 #include "moxing/file/store_client.h"
@@ -25,6 +26,7 @@ namespace {
 using internal::CopyItem;
 using internal::CopyRun;
 using internal::parse_url;
+using internal::SmallDownloads;
 using internal::store_of;
 using internal::Url;
 
@@ -126,8 +128,17 @@ void add_tree(const std::shared_ptr<CopyRun>& run, const Url& from, const Url& t
     }
     CopyItem item{entry.name, join(from, entry.name), join(to, entry.name), entry.stat, std::nullopt, true};
     if (const auto found = there.find(entry.name); found != there.end()) item.destination = found->second;
-    if (!to.remote) item.part_path = join(to, internal::part_name(entry.name, files)).path;
-    run->workers.add([run, item = std::move(item)]() mutable { internal::copy_file(run, std::move(item)); });
+    bool is_new = from.remote && !to.remote && run->options.skip_same && !item.destination;
+    if (!to.remote) {
+      const std::string part = internal::part_name(entry.name, files);
+      item.part_path = join(to, part).path;
+      is_new = is_new && !there.contains(part);
+    }
+    if (is_new && SmallDownloads::takes(*run, item))
+      run->small->add(run, std::move(item));
+    else
+      run->workers.add(
+          [run, item = std::move(item)]() mutable { internal::copy_file(run, std::move(item)); });
   }
 }
 

@@ -2,8 +2,9 @@
 // continued.
 //
 // A file arrives under its name only when it is whole and checked. A download is written to
-// `<name>.moxing.part`, an upload of more than one request is a multipart upload. After an interruption, kill
-// -9 included, the same call goes on: files that arrived are left, and parts that arrived not sent again.
+// `<name>.moxing.part`, a small one of a tree that is not there yet to a file without a name, where the file
+// system has that; an upload of more than one request is a multipart upload. After an interruption, kill -9
+// included, the same call goes on: files that arrived are left, and parts that arrived not sent again.
 //
 // Checks: size always; with Verify::kChecksum also content, against what the store says of it (an MD5, or the
 // MD5s of the parts) and, between local files, by reading what was written. What a store gives no checksum
@@ -34,7 +35,7 @@ struct CopyProgress {
 
 struct CopyOptions {
   std::vector<std::string> file_list = {};  // of the tree these names only, "a/b"; empty: all
-  int threads = 16;                         // files and parts under way at a time, 1 to 1024
+  int threads = 16;  // files and parts under way at a time, 1 to 1024; small ones down count apart
   Verify verify = Verify::kChecksum;
   // A file of the same size and content is not copied again. False: everything is.
   bool skip_same = true;

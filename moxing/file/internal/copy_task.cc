@@ -7,6 +7,7 @@
 #include "moxing/file/internal/descriptor.h"
 #include "moxing/file/internal/object_name.h"
 #include "moxing/file/internal/part_sizes.h"
+#include "moxing/file/internal/small/small_downloads.h"
 #include "moxing/file/internal/store.h"
 #include "moxing/file/s3/etag.h"
 #include "moxing/file/s3/store_error.h"
@@ -78,6 +79,12 @@ bool is_same(CopyRun& run, const CopyItem& item) {
 
 }  // namespace
 
+CopyRun::CopyRun(const CopyOptions& options, std::shared_ptr<s3::Client> client, Workers& workers)
+    : options(options),
+      client(std::move(client)),
+      workers(workers),
+      small(std::make_shared<SmallDownloads>()) {}
+
 CopyRun::Memory::Memory(CopyRun& run, int64_t bytes) : run_(run), bytes_(bytes) {
   std::unique_lock lock(run_.memory_mutex_);
   run_.memory_freed_.wait(lock, [&] { return run_.memory_ == 0 || run_.memory_ + bytes_ <= kMostMemory; });
@@ -120,6 +127,15 @@ void CopyRun::missing(const std::string& name, const std::exception_ptr& why) {
 bool CopyRun::gives_up() const {
   const std::lock_guard lock(mutex_);
   return without_answer_ >= kMostWithoutAnswer;
+}
+
+bool CopyRun::may_begin(const std::string& name) {
+  if (gives_up()) {
+    missing(name, "not tried, since the store has not answered for others");
+    return false;
+  }
+  if (options.stop.stop_requested()) throw s3::Cancelled("cancelled before it was begun");
+  return true;
 }
 
 void CopyRun::found(int64_t files, int64_t bytes) {
@@ -225,10 +241,8 @@ std::optional<int64_t> parts_behind_etag(s3::Client& client, const s3::ObjectNam
 }
 
 void copy_file(const std::shared_ptr<CopyRun>& run, CopyItem item) {
-  if (run->gives_up())
-    return run->missing(item.name, "not tried, since the store has not answered for others");
   try {
-    if (run->options.stop.stop_requested()) throw s3::Cancelled("cancelled before it was begun");
+    if (!run->may_begin(item.name)) return;
     if (!item.source) {
       item.source = store_of(item.from).stat(item.from);
       if (!item.source) throw NotFound(fmt::format("no file '{}'", to_string(item.from)));

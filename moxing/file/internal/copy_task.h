@@ -21,16 +21,18 @@
 
 namespace mox::file::internal {
 
+class SmallDownloads;
+
 // What the files of one call of copy or copy_parallel share.
 class CopyRun {
  public:
-  CopyRun(const CopyOptions& options, std::shared_ptr<s3::Client> client, Workers& workers)
-      : options(options), client(std::move(client)), workers(workers) {}
+  CopyRun(const CopyOptions& options, std::shared_ptr<s3::Client> client, Workers& workers);
 
   const CopyOptions& options;
   const std::shared_ptr<s3::Client> client;  // if one of the sides is remote
   Workers& workers;
   Md5Queue md5s;
+  const std::shared_ptr<SmallDownloads> small;
 
   // Of a file, once, at its end.
   void arrived(int64_t bytes, bool same, bool checked);
@@ -39,6 +41,8 @@ class CopyRun {
   // Whether several files in a row have had no answer in all their attempts: each further one would wait as
   // long.
   bool gives_up() const;
+  // False if so, which has been reported. Throws Cancelled.
+  bool may_begin(const std::string& name);
 
   void found(int64_t files, int64_t bytes);
   void sent(int64_t bytes);       // travelled
@@ -93,6 +97,10 @@ void copy_local(CopyRun& run, const CopyItem& item);
 void copy_in_store(const std::shared_ptr<CopyRun>& run, const CopyItem& item);
 void download(const std::shared_ptr<CopyRun>& run, const CopyItem& item);
 void upload(const std::shared_ptr<CopyRun>& run, const CopyItem& item);
+
+// The steps of a download of one request; `begun`: the first attempt, if it is over already.
+void download_in_one(CopyRun& run, const CopyItem& item, std::optional<s3::HttpAttempt> begun = {});
+void write_whole(const CopyItem& item, std::string_view content, bool durable);
 
 // Calls `part(index)` for each index below `count` on the workers, before what they have to do else, then
 // `end` once: with nothing, or with the first exception, after which no further part is begun.

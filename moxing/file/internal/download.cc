@@ -19,6 +19,11 @@ namespace {
 // Content that is not what its ETag says is fetched once more, whole.
 constexpr int kMostDownloads = 2;
 
+void make_parent(const CopyItem& item) {
+  const std::string parent = std::filesystem::path(item.to.path).parent_path();
+  if (!parent.empty()) make_directories(parent);
+}
+
 struct RangedDownload {
   RangedDownload(std::shared_ptr<CopyRun> run, CopyItem item, s3::ObjectInfo info,
                  std::optional<int64_t> part_size)
@@ -139,7 +144,9 @@ void begin_ranged(const std::shared_ptr<CopyRun>& run, const CopyItem& item, int
       });
 }
 
-void download_in_one(CopyRun& run, const CopyItem& item) {
+}  // namespace
+
+void download_in_one(CopyRun& run, const CopyItem& item, std::optional<s3::HttpAttempt> begun) {
   s3::ObjectInfo info;
   std::string content;
   bool checked = false;
@@ -147,8 +154,11 @@ void download_in_one(CopyRun& run, const CopyItem& item) {
     const CopyRun::Memory memory(run, item.source->length);
     for (int attempt = 1; !checked; ++attempt) {
       // Its ETag may be another one in a listing.
-      content = run.client->get_same(object_name(item.from), {.size = item.source->length, .etag = ""}, &info,
-                                     run.options.stop);
+      const s3::ObjectName object = object_name(item.from);
+      const s3::ObjectInfo known{.size = item.source->length, .etag = ""};
+      std::optional<s3::HttpAttempt> first = std::exchange(begun, std::nullopt);
+      content = first ? run.client->get_same(object, known, &info, run.options.stop, *std::move(first))
+                      : run.client->get_same(object, known, &info, run.options.stop);
       if (s3::is_md5(info.etag) && !info.encrypted) break;  // compared by `get`
       const auto part_size = parts_behind_etag(*run.client, object_name(item.from), info, run.options.stop);
       if (!part_size || run.options.verify == Verify::kSize) break;
@@ -159,26 +169,28 @@ void download_in_one(CopyRun& run, const CopyItem& item) {
         throw DataError(fmt::format("'{}' has arrived with another content than its ETag {} says",
                                     to_string(item.from), info.etag));
     }
-    PartFile file(item.to.path, item.part_path);
-    try {
-      file.clear();
-      file.write(content, 0);
-      file.publish(run.options.durable);
-    } catch (...) {
-      file.discard();
-      throw;
-    }
+    write_whole(item, content, run.options.durable);
   }
   run.sent(item.source->length);
   run.arrived(item.source->length, false,
               checked || run.options.verify == Verify::kSize || (s3::is_md5(info.etag) && !info.encrypted));
 }
 
-}  // namespace
+void write_whole(const CopyItem& item, std::string_view content, bool durable) {
+  make_parent(item);
+  PartFile file(item.to.path, item.part_path);
+  try {
+    file.clear();
+    file.write(content, 0);
+    file.publish(durable);
+  } catch (...) {
+    file.discard();
+    throw;
+  }
+}
 
 void download(const std::shared_ptr<CopyRun>& run, const CopyItem& item) {
-  const std::string parent = std::filesystem::path(item.to.path).parent_path();
-  if (!parent.empty()) make_directories(parent);
+  make_parent(item);  // before anything travels
   if (item.source->length <= kSingleRequest)
     download_in_one(*run, item);
   else

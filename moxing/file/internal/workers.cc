@@ -27,16 +27,27 @@ void Workers::add(std::function<void()> task) {
 }
 
 void Workers::add_first(std::function<void()> task) {
-  {
-    const std::lock_guard lock(mutex_);
-    tasks_.push_front(std::move(task));
-  }
+  // Who adds what is expected from elsewhere may outlive this once the mutex is free.
+  const std::lock_guard lock(mutex_);
+  tasks_.push_front(std::move(task));
   changed_.notify_one();
 }
 
+void Workers::expect() {
+  const std::lock_guard lock(mutex_);
+  ++expected_;
+}
+
+void Workers::arrived(int count) {
+  const std::lock_guard lock(mutex_);
+  expected_ -= count;
+}
+
+bool Workers::is_idle() const { return tasks_.empty() && busy_ == 0 && expected_ == 0; }
+
 void Workers::wait() {
   std::unique_lock lock(mutex_);
-  idle_.wait(lock, [this] { return tasks_.empty() && busy_ == 0; });
+  idle_.wait(lock, [this] { return is_idle(); });
 }
 
 void Workers::work() {
@@ -51,7 +62,7 @@ void Workers::work() {
     task();
     lock.lock();
     --busy_;
-    if (tasks_.empty() && busy_ == 0) idle_.notify_all();
+    if (is_idle()) idle_.notify_all();
   }
 }
 

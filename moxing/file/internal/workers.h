@@ -22,16 +22,21 @@ class Workers {
   // Before all others: what ends a file that was begun.
   void add_first(std::function<void()> task);
 
-  // Returns when no task is left or under way.
+  // What is under way elsewhere and will add a task: `wait` waits for it. `arrived` is called by a task.
+  void expect();
+  void arrived(int count);
+
+  // Returns when no task is left, under way or expected.
   void wait();
 
  private:
   void work();
+  bool is_idle() const;  // with the mutex held
 
   std::mutex mutex_;
   std::condition_variable changed_, idle_;
   std::deque<std::function<void()>> tasks_;
-  int busy_ = 0;
+  int busy_ = 0, expected_ = 0;
   bool stopping_ = false;
   std::vector<std::thread> threads_;  // last: they use all of the above
 };

@@ -22,14 +22,19 @@ int64_t number_in(const std::string& text, int64_t otherwise) {
                                                                                                   : otherwise;
 }
 
+// By a key of its owner's: then the ETag is not the content's MD5.
+bool is_encrypted(const HttpResponse& response) {
+  return response.header("x-amz-server-side-encryption") == "aws:kms" ||
+         !response.header("x-amz-server-side-encryption-customer-algorithm").empty();
+}
+
 ObjectInfo info_of(const HttpResponse& response, const std::string& shown) {
   ObjectInfo info;
   info.size = number_in(response.header("content-length"), -1);
   info.etag = parse_etag_text(response.header("etag"));
   info.mtime = parse_time(response.header("last-modified"));
   info.part_size = number_in(response.header("x-amz-meta-mox-part-size"), 0);
-  info.encrypted = response.header("x-amz-server-side-encryption") == "aws:kms" ||
-                   !response.header("x-amz-server-side-encryption-customer-algorithm").empty();
+  info.encrypted = is_encrypted(response);
   info.appendable = response.header("x-obs-object-type") == "Appendable";
   info.next_position = number_in(response.header("x-obs-next-append-position"), info.size);
   if (info.size < 0) throw DataError(fmt::format("the store does not say how long '{}' is", shown));
@@ -47,6 +52,15 @@ constexpr int kMostReadings = 3;
 
 // A refusal may be longer than what was asked for.
 constexpr int64_t kLongestRefusal = 64 << 10;
+
+template <typename Call>
+Call whole_object(const ObjectName& object, int64_t most_bytes) {
+  return {.operation = "GetObject",
+          .method = "GET",
+          .object = object,
+          .most_bytes = most_bytes,
+          .body_is_object = true};
+}
 
 }  // namespace
 
@@ -93,13 +107,27 @@ int64_t Client::size_of_first_part(const ObjectName& object, std::stop_token sto
 
 std::string Client::get(const ObjectName& object, int64_t most_bytes, ObjectInfo* info,
                         std::stop_token stop) {
+  return get(object, most_bytes, info, std::move(stop), std::nullopt);
+}
+
+void Client::begin_get(const ObjectName& object, int64_t size, std::function<void(HttpAttempt)> on_end,
+                       std::stop_token stop) {
+  http_.begin(signed_request(whole_object<Call>(object, std::max(size, kLongestRefusal))), std::move(on_end),
+              std::move(stop));
+}
+
+std::string Client::md5_promised_by(const HttpAttempt& attempt, int64_t size) {
+  const HttpResponse& response = attempt.response;
+  if (attempt.failure || response.status != 200 || std::ssize(response.body) != size) return "";
+  std::string etag = parse_etag_text(response.header("etag"));
+  return is_md5(etag) && !is_encrypted(response) ? etag : "";
+}
+
+std::string Client::get(const ObjectName& object, int64_t most_bytes, ObjectInfo* info, std::stop_token stop,
+                        std::optional<HttpAttempt> begun) {
   for (int reading = 1;; ++reading) {
-    HttpResponse response = send({.operation = "GetObject",
-                                  .method = "GET",
-                                  .object = object,
-                                  .most_bytes = most_bytes,
-                                  .body_is_object = true},
-                                 stop);
+    HttpResponse response =
+        send(whole_object<Call>(object, most_bytes), stop, std::exchange(begun, std::nullopt));
     if (response.header("content-length").empty())
       response.headers["content-length"] = std::to_string(response.body.size());
     const ObjectInfo found = info_of(response, object.shown());
@@ -114,6 +142,16 @@ std::string Client::get(const ObjectName& object, int64_t most_bytes, ObjectInfo
 
 std::string Client::get_same(const ObjectName& object, const ObjectInfo& known, ObjectInfo* info,
                              std::stop_token stop) {
+  return get_same(object, known, info, std::move(stop), std::optional<HttpAttempt>());
+}
+
+std::string Client::get_same(const ObjectName& object, const ObjectInfo& known, ObjectInfo* info,
+                             std::stop_token stop, HttpAttempt begun) {
+  return get_same(object, known, info, std::move(stop), std::optional(std::move(begun)));
+}
+
+std::string Client::get_same(const ObjectName& object, const ObjectInfo& known, ObjectInfo* info,
+                             std::stop_token stop, std::optional<HttpAttempt> begun) {
   const auto look = [&] {
     auto found = head(object, stop);
     if (!found) throw NotFound(fmt::format("'{}' was removed while it was read", object.shown()));
@@ -127,7 +165,7 @@ std::string Client::get_same(const ObjectName& object, const ObjectInfo& known, 
   ObjectInfo arrived;
   std::string content;
   try {
-    content = get(object, std::max(known.size, kLongestRefusal), &arrived, stop);
+    content = get(object, std::max(known.size, kLongestRefusal), &arrived, stop, std::move(begun));
   } catch (const StoreError& error) {
     if (error.code() != kTooLongCode) throw;
     const ObjectInfo now = look();

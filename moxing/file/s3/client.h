@@ -66,6 +66,17 @@ class Client {
   // has this size and this ETag ("" for any).
   std::string get_same(const ObjectName& object, const ObjectInfo& known, ObjectInfo* info = nullptr,
                        std::stop_token stop = {});
+
+  // Begins the first attempt of get_same and returns at once; `on_end` as HttpClient::begin has it. Once it
+  // is over, get_same goes on from it.
+  void begin_get(const ObjectName& object, int64_t size, std::function<void(HttpAttempt)> on_end,
+                 std::stop_token stop = {});
+  std::string get_same(const ObjectName& object, const ObjectInfo& known, ObjectInfo* info,
+                       std::stop_token stop, HttpAttempt begun);
+  // The MD5 (32 digits) that the body of an attempt must have to be an object of `size` bytes; "" if the
+  // attempt has not gone well, or the store does not say.
+  static std::string md5_promised_by(const HttpAttempt& attempt, int64_t size);
+
   // `length` > 0 bytes; changed_object (store_error.h) if the object no longer has this ETag ("" for any).
   std::string get_range(const ObjectName& object, int64_t offset, int64_t length, const std::string& etag,
                         std::stop_token stop = {});
@@ -118,7 +129,12 @@ class Client {
  private:
   struct Call;
   struct Place;
-  HttpResponse send(const Call& call, std::stop_token stop);
+  // `begun`: an attempt that is over, and counts as the first.
+  HttpResponse send(const Call& call, std::stop_token stop, std::optional<HttpAttempt> begun = {});
+  std::string get(const ObjectName& object, int64_t most_bytes, ObjectInfo* info, std::stop_token stop,
+                  std::optional<HttpAttempt> begun);
+  std::string get_same(const ObjectName& object, const ObjectInfo& known, ObjectInfo* info,
+                       std::stop_token stop, std::optional<HttpAttempt> begun);
   HttpRequest signed_request(const Call& call);
   // Why a HEAD was refused: its answer has no body, that of a GET says. Nothing if that was let through.
   std::optional<StoreRefusal> explanation_of(const Call& refused, std::stop_token stop);

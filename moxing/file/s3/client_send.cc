@@ -197,13 +197,15 @@ std::optional<StoreRefusal> Client::explanation_of(const Call& refused, std::sto
   }
 }
 
-HttpResponse Client::send(const Call& call, std::stop_token stop) {
+HttpResponse Client::send(const Call& call, std::stop_token stop, std::optional<HttpAttempt> begun) {
   Retry retry(options_);
   for (int mends = 0;;) {
     std::optional<double> retry_after;
     try {
-      const HttpRequest request = signed_request(call);
-      HttpResponse response = http_.perform(request, stop);
+      std::optional<HttpAttempt> first = std::exchange(begun, std::nullopt);
+      if (first && first->failure) std::rethrow_exception(first->failure);
+      const HttpRequest request = first ? std::move(first->request) : signed_request(call);
+      HttpResponse response = first ? std::move(first->response) : http_.perform(request, stop);
       const bool success = is_success(response);
       StoreRefusal refusal;
       if (!success || !call.body_is_object) refusal = parse_refusal(response.body);

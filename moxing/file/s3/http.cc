@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstring>
 #include <deque>
+#include <optional>
 #include <thread>
 #include <unordered_set>
 #include <utility>
@@ -46,19 +47,60 @@ class HttpClient::Loop {
   }
 
   void run(Transfer& transfer, const std::stop_token& stop) {
+    add(transfer);
+    const std::stop_callback when_stopped(stop, [&] { cancel(transfer); });
+    transfer.wait();
+  }
+
+  // Owns itself until its end.
+  void begin(HttpRequest request, std::function<void(HttpAttempt)> on_end, const std::stop_token& stop) {
+    auto begun = std::make_unique<Begun>(std::move(request), std::move(on_end));
+    begun->transfer.when_ended = [begun = begun.get()] {
+      const std::unique_ptr<Begun> mine(begun);
+      mine->when_stopped.reset();
+      HttpAttempt attempt;
+      try {
+        attempt.response = answer_of(mine->transfer);
+      } catch (...) {
+        attempt.failure = std::current_exception();
+      }
+      attempt.request = std::move(mine->request);
+      mine->on_end(std::move(attempt));
+    };
+    begun->when_stopped.emplace(stop, [this, &transfer = begun->transfer] { cancel(transfer); });
+    add(begun.release()->transfer);
+  }
+
+  // What a transfer that has ended has brought.
+  static HttpResponse answer_of(Transfer& transfer) {
+    if (transfer.result == CURLE_OK) return std::move(transfer.response);
+    if (transfer.result == CURLE_ABORTED_BY_CALLBACK) throw Cancelled("the transfer was cancelled");
+    throw TransportError(transfer.failure, transfer.worth_repeating(), transfer.too_long);
+  }
+
+ private:
+  struct Begun {
+    Begun(HttpRequest request, std::function<void(HttpAttempt)> on_end)
+        : request(std::move(request)), on_end(std::move(on_end)), transfer(this->request) {}
+    HttpRequest request;
+    const std::function<void(HttpAttempt)> on_end;
+    Transfer transfer;
+    std::optional<std::stop_callback<std::function<void()>>> when_stopped;
+  };
+
+  void add(Transfer& transfer) {
     {
       const std::lock_guard lock(mutex_);
       arrived_.push_back(&transfer);
     }
-    const std::stop_callback when_stopped(stop, [&] {
-      transfer.cancelled.store(true);
-      curl_multi_wakeup(multi_);
-    });
     if (sleeping_.exchange(false)) curl_multi_wakeup(multi_);
-    transfer.wait();
   }
 
- private:
+  void cancel(Transfer& transfer) {
+    transfer.cancelled.store(true);
+    curl_multi_wakeup(multi_);
+  }
+
   void work() {
     while (!stopping_.load()) {
       take_arrived();
@@ -174,9 +216,11 @@ HttpResponse HttpClient::perform(const HttpRequest& request, std::stop_token sto
   if (stop.stop_requested()) throw Cancelled("the transfer was cancelled");
   Transfer transfer(request);
   loop_->run(transfer, stop);
-  if (transfer.result == CURLE_OK) return std::move(transfer.response);
-  if (transfer.result == CURLE_ABORTED_BY_CALLBACK) throw Cancelled("the transfer was cancelled");
-  throw TransportError(transfer.failure, transfer.worth_repeating(), transfer.too_long);
+  return Loop::answer_of(transfer);
+}
+
+void HttpClient::begin(HttpRequest request, std::function<void(HttpAttempt)> on_end, std::stop_token stop) {
+  loop_->begin(std::move(request), std::move(on_end), stop);
 }
 
 }  // namespace mox::file::s3

@@ -5,6 +5,8 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -56,6 +58,14 @@ class TransportError : public IoError {
   bool worth_repeating_, too_long_;
 };
 
+// A request that was begun, at its end: one of the two is there, and `failure` is what `perform` would have
+// thrown.
+struct HttpAttempt {
+  HttpRequest request;
+  HttpResponse response;
+  std::exception_ptr failure;
+};
+
 class HttpClient {
  public:
   explicit HttpClient(const HttpOptions& options);
@@ -66,6 +76,10 @@ class HttpClient {
   // Blocks until the whole answer is there. Throws TransportError, or Cancelled (store_error.h) when `stop`
   // asks for it. Any thread.
   HttpResponse perform(const HttpRequest& request, std::stop_token stop = {});
+
+  // Returns at once. `on_end` is called on the client's own thread, for which everything else waits
+  // meanwhile; it must not throw.
+  void begin(HttpRequest request, std::function<void(HttpAttempt)> on_end, std::stop_token stop = {});
 
  private:
   class Loop;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <utility>
 
 #include "runtime/base/nearest_name.h"
 
@@ -159,6 +160,7 @@ void Transfer::wait() {
 }
 
 void Transfer::end() {
+  if (when_ended) return std::exchange(when_ended, nullptr)();
   const std::lock_guard lock(mutex_);  // until the notification is over: the caller destroys this after it
   has_ended_ = true;
   ended_.notify_one();

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <string>
 
@@ -39,6 +40,7 @@ struct Transfer {
   std::atomic<bool> cancelled{false};
   CURLcode result = CURLE_OK;
   std::string failure;
+  std::function<void()> when_ended;  // instead of a caller that waits; may destroy this
   char detail[CURL_ERROR_SIZE] = {};
 
  private:
