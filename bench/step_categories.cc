@@ -16,6 +16,8 @@ constexpr Rule kRules[] = {
     {"conv2d_filter_gradient", "convolution_weights"},
     {"conv2d_normalised_gradients", "convolution_gradients"},
     {"conv2d", "convolution_forward"},
+    {"depthwise_normalised_gradients", "convolution_gradients"},
+    {"depthwise", "convolution_forward"},
     {"matmul", "matrix_product"},
     {"batch_norm", "normalisation"},
     {"max_pool", "pooling"},

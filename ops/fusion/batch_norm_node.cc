@@ -12,13 +12,6 @@ using normalisation::BackwardOptions;
 using normalisation::ForwardInputs;
 using normalisation::MaskSource;
 
-Activation activation_of(const Attributes& attributes) {
-  return {.clips = true,
-          .low = static_cast<float>(attributes.get<double>("low")),
-          .high = static_cast<float>(attributes.get<double>("high")),
-          .open = attributes.get<bool>("open")};
-}
-
 Kernel compile_forward(const KernelRequest& request) {
   const Attributes& attributes = request.node.attributes;
   return normalisation::forward_kernel(request, {.epsilon = attributes.get<double>("epsilon"),
@@ -93,6 +86,24 @@ const Op& batch_norm_gradient_of_sums_op() {
                                      .inputs = positions<BackwardInputs>(request.node)});
                      }};
   return op;
+}
+
+const Op& batch_norm_statistics_op() {
+  static const Op op{.name = "batch_norm_statistics",
+                     .infer = [](const OpCall& call) -> std::vector<TensorType> {
+                       const TensorType channels{DType::kFloat32, {call.type(0).shape[1]}};
+                       return {channels, channels};
+                     },
+                     .gradient = nullptr,
+                     .compile = normalisation::statistics_kernel};
+  return op;
+}
+
+Activation activation_of(const Attributes& attributes) {
+  return {.clips = true,
+          .low = static_cast<float>(attributes.get<double>("low")),
+          .high = static_cast<float>(attributes.get<double>("high")),
+          .open = attributes.get<bool>("open")};
 }
 
 Attributes batch_norm_attributes(double epsilon, const Activation& activation) {

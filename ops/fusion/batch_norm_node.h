@@ -23,6 +23,11 @@ const Op& batch_norm_activation_again_op();
 // result; outputs dx, dscale, doffset. Attribute: epsilon.
 const Op& batch_norm_gradient_of_sums_op();
 
+// Input an image; outputs mean and variance of its channels, as batch_norm gives them.
+const Op& batch_norm_statistics_op();
+
 Attributes batch_norm_attributes(double epsilon, const normalisation::Activation& activation);
+// The activation in the attributes of such a node.
+normalisation::Activation activation_of(const Attributes& attributes);
 
 }  // namespace mox

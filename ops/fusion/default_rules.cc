@@ -10,6 +10,7 @@
 #include "ops/fusion/internal/convolution_moments_rule.h"
 #include "ops/fusion/internal/convolution_normalised_gradients_rule.h"
 #include "ops/fusion/internal/convolution_of_normalised_rule.h"
+#include "ops/fusion/internal/depthwise_rule.h"
 #include "ops/fusion/internal/low_precision_rule.h"
 #include "ops/processor/processor.h"
 #include "runtime/base/error.h"
@@ -30,6 +31,8 @@ std::vector<NamedRule> default_rules(const RuleOptions& options) {
   rules.push_back(convolution_gradient_sums_rule(options.direct_convolutions));
   rules.push_back(convolution_normalised_gradients_rule());
   rules.push_back(unneeded_normalised_image_rule());
+  rules.push_back(depthwise_gradients_rule());
+  rules.push_back(depthwise_of_normalised_rule());
   rules.push_back(elementwise_chain_rule());
   return rules;
 }

@@ -136,6 +136,28 @@ struct Forward {
 };
 
 template <typename T>
+struct Statistics {
+  Image image;
+
+  void operator()(const KernelArguments& arguments) const {
+    const T* x = arguments.input<T>(0);
+    arguments.team.parallel_for(image.groups * image.blocks, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t group = i / image.blocks, block = i % image.blocks;
+        float* partial = image.partial(arguments.scratch, group, block);
+        loops<T>(image).statistics(x + image.offset(group, block), image.pixels, image.width, partial,
+                                   partial + image.width, partial + 2 * image.width);
+      }
+    });
+    arguments.team.parallel_for(Slice::count(image), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t slice = begin; slice < end; ++slice)
+        combine_statistics(image, arguments.scratch, Slice(image, slice), arguments.output<float>(0),
+                           arguments.output<float>(1));
+    });
+  }
+};
+
+template <typename T>
 struct Backward {
   Image image;
   BackwardOptions options;
@@ -272,6 +294,17 @@ Kernel forward_kernel(const KernelRequest& request, const ForwardOptions& option
       ((has_moments ? 3.0 : 7.0) + (has_residual ? 1.0 : 0.0)) * type.shape.elements();
   const int64_t groups = has_moments ? inputs.moments.shape()[0] : 0;
   kernel.instantiate = [run = run_for<Forward>(type.dtype, image, options, groups)] { return run; };
+  return kernel;
+}
+
+Kernel statistics_kernel(const KernelRequest& request) {
+  const TensorType type = request.node.inputs[0].type();
+  const Layout layout = offered_layout(request, {.index = 0}, type);
+  Kernel kernel = with_layouts(request.node, type, layout);
+  const Image image(type, layout);
+  kernel.scratch_bytes = image.partial_bytes();
+  kernel.floating_point_operations = 4.0 * type.shape.elements();
+  kernel.instantiate = [run = run_for<Statistics>(type.dtype, image)] { return run; };
   return kernel;
 }
 

@@ -22,6 +22,9 @@ struct ForwardOptions {
 // Outputs y, mean, variance.
 Kernel forward_kernel(const KernelRequest& request, const ForwardOptions& options);
 
+// The first pass alone, of the request's input 0; outputs mean, variance.
+Kernel statistics_kernel(const KernelRequest& request);
+
 // The same y once more, bit by bit, of StatisticsInputs; output y.
 Kernel again_kernel(const KernelRequest& request, double epsilon, const Activation& activation);
 

@@ -119,6 +119,17 @@ TEST(ZooPlan, NorBetweenThoseOfASmallResNet) {
     EXPECT_EQ(count[unfused], 0) << unfused;
 }
 
+TEST(ZooPlan, DepthwiseConvolutionsOfAMobileNetAreOneNodeWithTheNormalisationBeforeThem) {
+  for (const auto& [network, convolutions] : {std::pair{"mobilenet_v1_025", 13}, {"mobilenet_v2", 17}}) {
+    SCOPED_TRACE(network);
+    std::map<std::string, int> count;
+    for (const KernelTime& step : training_steps(network, Precision::kFloat32)) ++count[step.op];
+    const int fused = processor().lanes == 8 ? convolutions : 0;
+    EXPECT_EQ(count["depthwise_of_normalised"], fused);
+    EXPECT_EQ(count["depthwise_normalised_gradients"], fused);
+  }
+}
+
 TEST(ZooPlan, ProjectionShortcutsCanBeComputedAgain) {
   const Training kept = compile_training("resnet_v1_18", Precision::kFloat32, {}, 224),
                  again = compile_training("resnet_v1_18", Precision::kFloat32, {.recompute_shortcuts = true},

@@ -13,6 +13,8 @@ struct WindowAxis {
   int64_t input = 0, output = 0;
   int64_t size = 1, stride = 1, dilation = 1;
   int64_t before = 0, after = 0;  // padding
+
+  bool operator==(const WindowAxis&) const = default;
 };
 // Height and width.
 using WindowGeometry = std::array<WindowAxis, 2>;
