@@ -31,6 +31,7 @@ class KeepBestHook : public TrainingHook {
         internal::direction_to_follow(session, "keep_best", options_.metric, options_.larger_is_better) ==
         metrics::Direction::kLargerIsBetter;
     is_restoring_ = false;
+    evaluations_ = 0;
     best_.reset();
     in_memory_.clear();
     directory_ = session.log_dir().empty() ? "" : best_directory(session.log_dir());
@@ -43,13 +44,19 @@ class KeepBestHook : public TrainingHook {
     const double value = internal::value_of(metrics, options_.metric);
     const auto direction =
         larger_is_better_ ? metrics::Direction::kLargerIsBetter : metrics::Direction::kSmallerIsBetter;
+    ++evaluations_;
     if (!std::isfinite(value) || (best_ && !metrics::is_better(direction, value, best_->value))) return;
     keep(session, value);
   }
 
   void end(Session& session) override {
     if (writer_) writer_->wait();
-    if (session.failed() || session.interrupted() || !best_) return;
+    if (session.failed() || session.interrupted()) return;
+    if (!best_ && evaluations_ > 0 && rank() == 0)
+      log_warning(
+          fmt::format("keep_best: {} was no finite number in any of {} evaluations: no state is kept{}",
+                      options_.metric, evaluations_, options_.restore ? ", and the last one stays" : ""));
+    if (!best_) return;
     session.console().print(fmt::format("best {}: {:.6g} at global step {}{}", options_.metric, best_->value,
                                         best_->step,
                                         directory_.empty() ? "" : fmt::format(", kept in '{}'", directory_)));
@@ -151,6 +158,7 @@ class KeepBestHook : public TrainingHook {
   std::unique_ptr<CheckpointWriter> writer_;  // on rank 0
   std::vector<NamedArray> in_memory_;
   std::optional<Best> best_;
+  int64_t evaluations_ = 0;
   int64_t replaces_step_ = -1;  // of a kept state that counts no more
 };
 

@@ -88,7 +88,9 @@ std::string unquoted_name(std::string_view name) {
 std::vector<std::string> parse_label_names(std::string_view content, const std::string& path) {
   std::map<size_t, std::string> names;
   size_t line_number = 0;
-  for (size_t begin = 0; begin < content.size();) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // as editors of Windows write it
+  for (size_t begin = content.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+       begin < content.size();) {
     const size_t end = std::min(content.find('\n', begin), content.size());
     std::string_view line(content.data() + begin, end - begin);
     begin = end + 1;

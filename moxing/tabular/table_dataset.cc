@@ -29,6 +29,9 @@ using data::CsvTable;
 constexpr float kMissing = std::numeric_limits<float>::infinity();
 constexpr float kNone = -1;
 
+// In deviations. Of fewer than ten thousand numbers none is so far from their mean.
+constexpr int kFar = 100;
+
 // float32 for what a column has learnt of numbers; those beyond it are refused, not made infinite.
 float normalised(double value, const TableMoments& moments, const CsvTable& table, int64_t row, size_t at) {
   const double result = (value - moments.mean) / moments.deviation;
@@ -45,6 +48,7 @@ class CellReader {
     places_.reserve(schema.columns().size());
     for (const TableColumn& column : schema.columns()) places_.push_back(table.column(column.name));
     taken_as_missing_.resize(places_.size());
+    far_.resize(places_.size());
   }
 
   // The value of a row in column `c` of the schema.
@@ -77,7 +81,9 @@ class CellReader {
         ++taken_as_missing_[c];
         return 0;
       }
-      return normalised(*value, column.moments, table_, row, at);
+      const float result = normalised(*value, column.moments, table_, row, at);
+      if (std::fabs(result) > kFar && ++far_[c].count == 1) far_[c].value = *value;
+      return result;
     }
     const data::TextRange& words = column.vocabulary;
     const auto found = std::lower_bound(words.begin(), words.end(), cell);
@@ -94,6 +100,16 @@ class CellReader {
             "'{}': {} value{} of column '{}' {} not in the training part, and {} taken as missing",
             table_.path(), count, count == 1 ? "" : "s", schema_.columns()[c].name,
             count == 1 ? "was" : "were", count == 1 ? "is" : "are"));
+    for (size_t c = 0; c < far_.size(); ++c) {
+      if (far_[c].count == 0) continue;
+      const TableColumn column = schema_.columns()[c];
+      log_warning(fmt::format(
+          "'{}': {} value{} of column '{}' (such as {:g}) {} more than {} deviations from the mean of the "
+          "training part ({:g}, deviation {:g}): in another unit, or for a missing value? What the model "
+          "answers to these is a guess",
+          table_.path(), far_[c].count, far_[c].count == 1 ? "" : "s", column.name, far_[c].value,
+          far_[c].count == 1 ? "is" : "are", kFar, column.moments.mean, column.moments.deviation));
+    }
   }
 
  private:
@@ -113,6 +129,11 @@ class CellReader {
   UnseenValue unseen_;
   std::vector<size_t> places_;             // of the schema's columns in the table
   std::vector<int64_t> taken_as_missing_;  // by column
+  struct Far {
+    int64_t count = 0;
+    double value = 0;  // the first
+  };
+  std::vector<Far> far_;  // by column
 };
 
 std::vector<int64_t> all_rows(const CsvTable& table) {

@@ -82,6 +82,10 @@ void refuse_several_decisions(const char* metric, const DecisionProblem& problem
     refuse_metric(metric, where, "labels [batch, n] are of several decisions, for which it is not defined");
 }
 
+void require_threshold(const char* metric, double threshold, SourceLocation where) {
+  if (std::isnan(threshold)) refuse_metric(metric, where, "the threshold is NaN; a number is expected");
+}
+
 void require_weights(const char* metric, const Tensor& weights, const Tensor& like, SourceLocation where) {
   if (weights.defined() && (!is_one_a_row(weights.shape()) || weights.shape()[0] != like.shape()[0]))
     refuse_metric(

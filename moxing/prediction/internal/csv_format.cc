@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 
+#include <set>
+
 #include "moxing/prediction/internal/formats.h"
 #include "moxing/prediction/internal/part_file.h"
 #include "moxing/prediction/internal/text_numbers.h"
+#include "runtime/base/error.h"
 
 namespace mox::internal {
 namespace {
@@ -40,13 +43,21 @@ class CsvPredictions : public PredictionsFile {
  private:
   static std::string header(const OutputBatch& batch) {
     std::string line = batch.sample_names.empty() ? "sample" : "sample,file";
+    std::set<std::string> columns;
+    const auto add = [&](const std::string& column) {
+      if (!columns.insert(column).second)
+        throw InvalidArgument(
+            fmt::format("output_info gives two columns called '{}', where each element of a row has a column "
+                        "of its own: choose other names",
+                        column));
+      line += ',' + csv_field(column);
+    };
     for (const auto& [name, value] : batch) {
       if (value.shape().rank() == 1) {
-        line += ',' + csv_field(name);
+        add(name);
         continue;
       }
-      for (int64_t i = 0; i < value.elements() / batch.samples(); ++i)
-        line += ',' + csv_field(fmt::format("{}/{}", name, i));
+      for (int64_t i = 0; i < value.elements() / batch.samples(); ++i) add(fmt::format("{}/{}", name, i));
     }
     return line + '\n';
   }

@@ -64,6 +64,13 @@ TEST(KnownClasses, LabelsThatNoImageHasDoNotShiftTheOthers) {
               AllOf(HasSubstr("1.jpg.txt', line 2: the label 'dog'"), HasSubstr("ant, bee, cat")));
 }
 
+TEST(KnownClasses, AListOfWindowsIsRead) {
+  EXPECT_EQ(parse_label_names("\xef\xbb\xbf"
+                              "0: ant\r\n1: bee\r\n2: cat\r\n",
+                              "labels.txt"),
+            kNames);
+}
+
 TEST(KnownClasses, ASecondConversionIsNumberedByTheFirst) {
   TemporaryDirectory directory;
   for (const char* name :

@@ -123,6 +123,15 @@ TEST(Metrics, RefuseShapesThatDoNotFit) {
                              return accuracy(s, y, {.class_weights = {1, 2, 3}});
                            }),
               HasSubstr("3 class_weights for 2 classes"));
+  const double nan = std::nan("");
+  EXPECT_THAT(
+      refusal_over(floats({2}, {0, 1}), integers({0, 1}),
+                   [&](const Tensor& s, const Tensor& y) { return accuracy(s, y, {.threshold = nan}); }),
+      HasSubstr("the threshold is NaN"));
+  EXPECT_THAT(
+      refusal_over(floats({2}, {0, 1}), integers({0, 1}),
+                   [&](const Tensor& s, const Tensor& y) { return recall(s, y, {.threshold = nan}); }),
+      HasSubstr("the threshold is NaN"));
   EXPECT_THAT(
       refusal_over(floats({2, 3}, std::vector<float>(6)), integers({0, 1}),
                    [](const Tensor& s, const Tensor& y) { return f1(s, y, {.average = Average::kBinary}); }),

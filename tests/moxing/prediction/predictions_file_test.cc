@@ -115,6 +115,15 @@ TEST_F(PredictionsFileTest, SaysWhatItCannotWrite) {
               HasSubstr("output_info 'sample'"));
 }
 
+TEST_F(PredictionsFileTest, ColumnsOfOneNameAreRefused) {
+  OutputBatch batch = batch_of(0, {1, 2}, {1}, {});
+  batch.emplace_back("p/1", Array(DType::kFloat32, {1}));
+  EXPECT_THAT(
+      message_of<InvalidArgument>([&] { PredictionsFile::open(directory_.file("p.csv"))->add(batch); }),
+      HasSubstr("two columns called 'p/1'"));
+  EXPECT_NO_THROW(PredictionsFile::open(directory_.file("p.jsonl"))->add(batch));
+}
+
 TEST(OutputBatchTest, GoesToBytesAndBack) {
   const OutputBatch batch = batch_of(5, {1, 2, 3, 4}, {7, 8}, {"a", ""});
   const OutputBatch copy = OutputBatch::from_bytes(batch.to_bytes());

@@ -182,6 +182,20 @@ TEST(TableSchema, LargeWholeNumbersAreOneClassOnlyIfAllDigitsAre) {
               AllOf(HasSubstr("line 3, column 'x'"), HasSubstr("the same number in float64")));
 }
 
+TEST(TableSchema, NumbersOfAnotherUnitAreSaid) {
+  const TableSchema schema = TableSchema::fit(parse("x,y\n70,1\n80,2\n90,3\n"), {.target = "y"});
+  set_log_level(LogLevel::kInfo);  // other tests may have changed it
+  const auto said_of = [&](const std::string& cells) {
+    testing::internal::CaptureStderr();
+    table_features(schema, parse("x\n" + cells));
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(said_of("75\n75000\n81000\n"),
+              AllOf(HasSubstr("2 values of column 'x' (such as 75000) are more than 100 deviations"),
+                    HasSubstr("80, deviation 8.16")));
+  EXPECT_EQ(said_of("75\n700\n"), "");
+}
+
 // pandas writes -999 as -999.0 where another cell of the column has a fraction, or none.
 TEST(TableSchema, AMissingWordThatIsANumberIsThatNumberInAnySpelling) {
   const TableSchema fitted =

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "moxing/console/stop_signal.h"
+#include "moxing/engine/session/internal/not_finite_outputs.h"
 #include "moxing/engine/session/internal/output_hook.h"
 #include "moxing/engine/session/internal/pass_session.h"
 #include "moxing/engine/session/internal/results_file.h"
@@ -42,6 +43,7 @@ class Receiver {
   }
 
   void take(OutputBatch batch) {
+    not_finite_.look_at(batch);
     if (file_) file_->add(batch);
     if (!output_fn_) return;
     pending_.push_back(std::move(batch));
@@ -51,6 +53,7 @@ class Receiver {
   void finish() {
     flush();
     if (file_) file_->finish();
+    not_finite_.report();
   }
 
  private:
@@ -64,6 +67,7 @@ class Receiver {
   int64_t every_;
   std::unique_ptr<PredictionsFile> file_;
   std::vector<OutputBatch> pending_;
+  NotFiniteOutputs not_finite_;
 };
 
 // Brings the batches of all ranks into the order of the data. A round has one batch of each rank, except for

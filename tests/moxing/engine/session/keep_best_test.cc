@@ -97,6 +97,23 @@ TEST_F(KeepBest, AMetricThatNoEvaluationGivesIsRefusedBeforeTheFirstStep) {
   EXPECT_EQ(steps, 0);
 }
 
+TEST_F(KeepBest, AMetricThatIsNeverFiniteIsSaid) {
+  auto s = best_spec();
+  s.model_fn = [](const Inputs& in, ModeKeys mode) {
+    ModelSpec model = best_at(40)(in, mode);
+    model.log_info[1].second = log(model.log_info[1].second * 0.0f - 1.0f);
+    return model;
+  };
+  s.max_number_of_steps = 20;
+  const ScopedConfiguration configuration({"--threads=1", "--log_level=warning"});
+  testing::internal::CaptureStderr();
+  run_or_throw(s);
+  EXPECT_THAT(
+      testing::internal::GetCapturedStderr(),
+      HasSubstr("keep_best: error was no finite number in any of 2 evaluations: no state is kept, and "
+                "the last one stays"));
+}
+
 // As a program has it that computes the area under a curve of each batch.
 TEST_F(KeepBest, AMeanOfBatchesIsFollowedWithAWarning) {
   auto s = best_spec();

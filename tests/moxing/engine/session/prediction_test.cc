@@ -88,6 +88,23 @@ TEST_F(PredictionTest, DataInAnotherOrderAreSaid) {
   EXPECT_EQ(said_of(data), "");
 }
 
+// The largest of scores that are NaN is the first, which looks like an answer.
+TEST_F(PredictionTest, PredictionsThatAreNotFiniteAreSaid) {
+  auto s = predicting();
+  s.model_fn = [](const Inputs& in, ModeKeys) {
+    const Tensor w = get_variable("w", {}, zeros());
+    return ModelSpec{.output_info = {{"class", argmax(log(in[0] - 25.0f + w * 0.0f))},
+                                     {"score", squeeze(log(in[0] - 25.0f), {1})}}};
+  };
+  s.output_fn = [](std::span<const OutputBatch>) {};
+  const ScopedConfiguration configuration({"--threads=1", "--log_level=warning"});
+  testing::internal::CaptureStderr();
+  run_or_throw(s);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("the predictions of 3 of 7 samples are not finite (the first: 'score' of sample 0, "
+                        "file 0)"));
+}
+
 TEST_F(PredictionTest, ASignalLeavesNothingOfTheFile) {
   auto s = predicting();
   s.predictions = log_dir_ + "/p.csv";
