@@ -8,6 +8,7 @@
 #include "moxing/checkpoint/checkpoint_writer.h"
 #include "moxing/console/console.h"
 #include "moxing/hooks/hooks.h"
+#include "moxing/hooks/internal/hook_states.h"
 #include "moxing/hooks/internal/metric_monitor.h"
 #include "moxing/job/distributed.h"
 #include "runtime/base/error.h"
@@ -120,6 +121,10 @@ class KeepBestHook : public TrainingHook {
                                         .larger_is_better = larger_is_better_,
                                         .value = value,
                                         .restore = options_.restore});
+    // Among them how the data were read and with which options the model was made: a best state that has been
+    // carried elsewhere predicts, too.
+    if (const auto* hooks = dynamic_cast<const internal::HookStates*>(&session))
+      checkpoint.state["hooks"] = nlohmann::json(hooks->hook_states()).dump();
     writer_->submit(std::move(checkpoint));
     replaces_step_ = -1;
     if (before <= best_->step) return;

@@ -97,6 +97,20 @@ TEST_F(KeepBest, AMetricThatNoEvaluationGivesIsRefusedBeforeTheFirstStep) {
   EXPECT_EQ(steps, 0);
 }
 
+// Such as how a table is read, without which a prediction from that state would be refused.
+TEST_F(KeepBest, TheBestStateHasWhatTheHooksKeep) {
+  class Keeper : public TrainingHook {
+    std::string name() const override { return "keeper"; }
+    std::string save_state() const override { return "of the table"; }
+    void restore_state(const std::string&) override {}
+  };
+  auto s = best_spec();
+  s.max_number_of_steps = 20;
+  s.hooks = {std::make_shared<Keeper>()};
+  run_or_throw(s);
+  EXPECT_THAT(best().state.at("hooks"), HasSubstr(R"("keeper":"of the table")"));
+}
+
 TEST_F(KeepBest, AMetricThatIsNeverFiniteIsSaid) {
   auto s = best_spec();
   s.model_fn = [](const Inputs& in, ModeKeys mode) {

@@ -122,12 +122,17 @@ SessionState TrainingSession::state() const {
                      .loss_scale = updater.loss_scale().state(),
                      .data_cursor = training_.data->cursor(),
                      .elements_taken = training_.data->elements_taken(),
-                     .hook_states = {},
+                     .hook_states = hook_states(),
                      .stage_two = training_.stage_two->state()};
+  return state;
+}
+
+std::map<std::string, std::string> TrainingSession::hook_states() const {
+  std::map<std::string, std::string> states;
   for (const auto& hook : hooks())
     if (const std::string text = hook->save_state(); !hook->name().empty() && !text.empty())
-      state.hook_states[hook->name()] = text;
-  return state;
+      states[hook->name()] = text;
+  return states;
 }
 
 void TrainingSession::save_before_failing(const char* why) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -14,10 +15,11 @@
 #include "moxing/engine/session/internal/training/best_values.h"
 #include "moxing/engine/session/internal/training/kept_for_good.h"
 #include "moxing/engine/session/internal/training/training.h"
+#include "moxing/hooks/internal/hook_states.h"
 
 namespace mox::internal {
 
-class TrainingSession : public HookedSession {
+class TrainingSession : public HookedSession, public HookStates {
  public:
   // At the step from which `training` goes on.
   TrainingSession(Training& training, const StopSignal& signal);
@@ -42,6 +44,8 @@ class TrainingSession : public HookedSession {
   const BestValues& evaluations() const { return evaluation_summary_->values(); }
   std::string_view signal_name() const { return signal_.name(); }
   int received_signal() const { return signal_.received(); }
+
+  std::map<std::string, std::string> hook_states() const override;
 
   // Session
   int64_t global_step() const override { return global_step_; }

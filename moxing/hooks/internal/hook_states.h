@@ -1,0 +1,17 @@
+// A session that can tell what its hooks keep in checkpoints, for those that write others beside them.
+#pragma once
+
+#include <map>
+#include <string>
+
+namespace mox::internal {
+
+class HookStates {
+ public:
+  virtual std::map<std::string, std::string> hook_states() const = 0;  // by Hook::name
+
+ protected:
+  ~HookStates() = default;
+};
+
+}  // namespace mox::internal
