@@ -15,7 +15,7 @@
 #include "moxing/engine/session/internal/training/best_values.h"
 #include "moxing/engine/session/internal/training/kept_for_good.h"
 #include "moxing/engine/session/internal/training/training.h"
-#include "moxing/hooks/internal/hook_states.h"
+#include "moxing/hooks/hook_states.h"
 
 namespace mox::internal {
 
