@@ -6,6 +6,7 @@
 namespace mox {
 namespace {
 
+using depthwise::Ahead;
 using depthwise::ChannelNumbers;
 using depthwise::GradientRow;
 using depthwise::kLanes;
@@ -13,6 +14,7 @@ using depthwise::kRowLoopsAvx2;
 using depthwise::kTaps;
 using depthwise::kWindow;
 using depthwise::Problem;
+using depthwise::row_within;
 using depthwise::RowWidths;
 using normalisation::kFloatAvx2;
 
@@ -79,7 +81,7 @@ class NormalisedGradients {
                                .activation = before_.activation});
       for (int64_t i = 0; i < count; ++i)
         differentiate_row(numbers.filter_of(plane % p.blocks), dy, first + i, image + i * p.width * kLanes,
-                          gradient + i * p.width * kLanes, filter_sums);
+                          gradient + i * p.width * kLanes, filter_sums, ahead(args, plane, first + i));
       std::array<float, 2 * kLanes> of_strip;
       kFloatAvx2[0].reduce({.pixels = pixels,
                             .width = kLanes,
@@ -104,9 +106,20 @@ class NormalisedGradients {
     std::copy_n(sums.data() + kLanes, kLanes, results + p.channels());
   }
 
+  // Of the next strip's x and dy, and of this one's dz, at a plane's row i.
+  Ahead ahead(const KernelArguments& args, int64_t plane, int64_t i) const {
+    const Problem& p = problem_;
+    const int64_t row = p.width * kLanes, at = plane * p.image_floats() + i * row,
+                  all = p.planes() * p.image_floats(), r = (i + strip_rows()) / p.step + 1;
+    return {{row_within(inputs_.x.of<float>(args), at + strip_floats(), row, all),
+             row_within(args.output<float>(0), at, row, all),
+             row_within(inputs_.dy.of<float>(args), plane * p.y_floats() + r * p.out_width * kLanes, row,
+                        p.planes() * p.y_floats())}};
+  }
+
   // Row i of the image is row i + before - step * r of the window of y's row r.
   void differentiate_row(const float* filter, const float* dy, int64_t i, const float* image, float* gradient,
-                         float* filter_sums) const {
+                         float* filter_sums, const Ahead& ahead) const {
     const Problem& p = problem_;
     const int64_t place = i + p.before_y;
     std::array<GradientRow, kWindow> rows;
@@ -117,7 +130,7 @@ class NormalisedGradients {
       rows[count++] = {filter + at, filter_sums + at, dy + r * p.out_width * kLanes};
     }
     kRowLoopsAvx2.differentiate[p.step - 1](rows.data(), count, {p.width, p.out_width, p.before_x}, image,
-                                            gradient);
+                                            gradient, ahead);
   }
 
   void sum_filter(const float* of_planes, int64_t block, float* results) const {

@@ -8,6 +8,7 @@
 namespace mox {
 namespace {
 
+using depthwise::Ahead;
 using depthwise::ChannelNumbers;
 using depthwise::FilterRow;
 using depthwise::kLanes;
@@ -15,6 +16,7 @@ using depthwise::kRowLoopsAvx2;
 using depthwise::kTaps;
 using depthwise::kWindow;
 using depthwise::Problem;
+using depthwise::row_within;
 using normalisation::kFloatAvx2;
 
 class OfNormalised {
@@ -83,11 +85,25 @@ class OfNormalised {
       for (int64_t i = std::max<int64_t>(top, 0); i < end; ++i)
         window[count++] = {numbers.filter_of(block) + (i - top) * kWindow * kLanes,
                            row(i) + (1 - p.before_x) * kLanes};
-      kRowLoopsAvx2.convolve[p.step - 1](window.data(), count, p.out_width, y + r * p.out_width * kLanes);
+      kRowLoopsAvx2.convolve[p.step - 1](window.data(), count, p.out_width, y + r * p.out_width * kLanes,
+                                         ahead(args, plane, next, r));
     }
     float* partial = results_.partial(args.scratch, sample, block);
     kFloatAvx2[0].statistics(y, p.out_height * p.out_width, kLanes, partial, partial + kLanes,
                              partial + 2 * kLanes);
+  }
+
+  // Of the rows that are normalised for the next row of y, and of y, when a plane's row `next` is the first
+  // that is not normalised yet.
+  Ahead ahead(const KernelArguments& args, int64_t plane, int64_t next, int64_t r) const {
+    constexpr int64_t kFloats = 1024;  // so far away, at least, from what is read now
+    const Problem& p = problem_;
+    const int64_t row = p.width * kLanes, at = plane * p.image_floats() + next * row + kFloats,
+                  y_at = plane * p.y_floats() + r * p.out_width * kLanes + kFloats;
+    const float *x = inputs_.x.of<float>(args), *y = args.output<float>(0);
+    return {{row_within(x, at, row, p.planes() * p.image_floats()),
+             row_within(x, at + (p.step - 1) * row, row, p.planes() * p.image_floats()),
+             row_within(y, y_at, row, p.planes() * p.y_floats())}};
   }
 
   Problem problem_;

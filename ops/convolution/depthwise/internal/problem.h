@@ -32,6 +32,11 @@ struct Problem {
   int64_t y_floats() const { return out_height * out_width * kLanes; }
 };
 
+// The row that begins at float `at` of `all`, or the last one.
+inline const float* row_within(const float* floats, int64_t at, int64_t row, int64_t all) {
+  return floats + std::max<int64_t>(0, std::min(at, all - row));
+}
+
 constexpr int64_t kTaps = kWindow * kWindow;
 
 // Per channel, in this order in the scratch memory: what x is normalised with, and the filter, [block][9][8].

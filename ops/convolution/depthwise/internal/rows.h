@@ -27,12 +27,19 @@ struct RowWidths {
   int64_t image, y, before;
 };
 
+// What is read or written in memory after this row, to be fetched while the row is computed: from each as
+// much as an image's row has. Without it a core would wait for memory and compute in turns.
+struct Ahead {
+  static constexpr int kCount = 3;
+  const float* from[kCount];
+};
+
 struct RowLoops {
   // Row of y; step 1 or 2. One to three rows of the window.
-  void (*convolve[2])(const FilterRow* rows, int count, int64_t width, float* y);
+  void (*convolve[2])(const FilterRow* rows, int count, int64_t width, float* y, const Ahead& ahead);
   // The gradient of an image's row, and what the row gives to the filter's.
   void (*differentiate[2])(const GradientRow* rows, int count, const RowWidths& widths, const float* image,
-                           float* gradient);
+                           float* gradient, const Ahead& ahead);
 };
 
 extern const RowLoops kRowLoopsAvx2;

@@ -19,8 +19,14 @@ inline void with_count(int count, const Body& body) {
   body.template operator()<1>();
 }
 
+// The cache line with pixel `c` of each.
+inline void fetch(const Ahead& ahead, int64_t c) {
+#pragma GCC unroll 3
+  for (const float* from : ahead.from) _mm_prefetch(from + c * kLanes, _MM_HINT_T0);
+}
+
 template <int kRows, int kStep>
-inline void convolve_row(const FilterRow* rows, int64_t width, float* y) {
+inline void convolve_row(const FilterRow* rows, int64_t width, float* y, const Ahead& ahead) {
   Vector filter[kRows][kWindow];
   for (int r = 0; r < kRows; ++r)
     for (int k = 0; k < kWindow; ++k) filter[r][k] = load(rows[r].filter + k * kLanes);
@@ -43,7 +49,11 @@ inline void convolve_row(const FilterRow* rows, int64_t width, float* y) {
     for (int i = 0; i < kCount; ++i) store(y + (first + i) * kLanes, sums[i]);
   };
   int64_t first = 0;
-  for (; first + kTogether <= width; first += kTogether) pixels.template operator()<kTogether>(first);
+  for (; first + kTogether <= width; first += kTogether) {
+    pixels.template operator()<kTogether>(first);
+#pragma GCC unroll 4
+    for (int i = 0; i < kTogether * kStep; i += 2) fetch(ahead, first * kStep + i);
+  }
   for (; first < width; ++first) pixels.template operator()<1>(first);
 }
 
@@ -87,7 +97,7 @@ struct Pixel {
 
 template <int kRows>
 inline void differentiate_row(const GradientRow* rows, const RowWidths& widths, const float* image,
-                              float* gradient) {
+                              float* gradient, const Ahead& ahead) {
   FilterSums<kRows> sums;
   const int64_t last = widths.image - 1;
   const auto pixel = [&]<bool kIsFirst, bool kIsLast>(int64_t c) {
@@ -101,7 +111,13 @@ inline void differentiate_row(const GradientRow* rows, const RowWidths& widths, 
     pixel.template operator()<true, true>(0);
   } else {
     pixel.template operator()<true, false>(0);
-    for (int64_t c = 1; c < last; ++c) pixel.template operator()<false, false>(c);
+    int64_t c = 1;
+    for (; c + 2 <= last; c += 2) {
+      fetch(ahead, c);
+      pixel.template operator()<false, false>(c);
+      pixel.template operator()<false, false>(c + 1);
+    }
+    if (c < last) pixel.template operator()<false, false>(c);
     pixel.template operator()<false, true>(last);
   }
   sums.add_to(rows);
@@ -111,12 +127,13 @@ inline void differentiate_row(const GradientRow* rows, const RowWidths& widths, 
 // borders of two.
 template <int kRows>
 inline void differentiate_row_by_two(const GradientRow* rows, const RowWidths& widths, const float* image,
-                                     float* gradient) {
+                                     float* gradient, const Ahead& ahead) {
   FilterSums<kRows> sums;
   for (int64_t c = 0; c < widths.image; ++c) {
     Pixel<kRows> p{rows, sums, load(image + c * kLanes)};
     const int64_t place = c + widths.before, y = place / 2;
     if (place % 2 == 1) {
+      fetch(ahead, c);
       p.template tap<1>(y);
     } else {
       if (y < widths.y) p.template tap<0>(y);
@@ -128,18 +145,19 @@ inline void differentiate_row_by_two(const GradientRow* rows, const RowWidths& w
 }
 
 template <int kStep>
-void convolve(const FilterRow* rows, int count, int64_t width, float* y) {
-  with_count(count, [&]<int kRows>() { convolve_row<kRows, kStep>(rows, width, y); });
+void convolve(const FilterRow* rows, int count, int64_t width, float* y, const Ahead& ahead) {
+  with_count(count, [&]<int kRows>() { convolve_row<kRows, kStep>(rows, width, y, ahead); });
 }
 
 void differentiate(const GradientRow* rows, int count, const RowWidths& widths, const float* image,
-                   float* gradient) {
-  with_count(count, [&]<int kRows>() { differentiate_row<kRows>(rows, widths, image, gradient); });
+                   float* gradient, const Ahead& ahead) {
+  with_count(count, [&]<int kRows>() { differentiate_row<kRows>(rows, widths, image, gradient, ahead); });
 }
 
 void differentiate_by_two(const GradientRow* rows, int count, const RowWidths& widths, const float* image,
-                          float* gradient) {
-  with_count(count, [&]<int kRows>() { differentiate_row_by_two<kRows>(rows, widths, image, gradient); });
+                          float* gradient, const Ahead& ahead) {
+  with_count(count,
+             [&]<int kRows>() { differentiate_row_by_two<kRows>(rows, widths, image, gradient, ahead); });
 }
 
 constexpr RowLoops kRowLoops{{convolve<1>, convolve<2>}, {differentiate, differentiate_by_two}};
