@@ -31,7 +31,7 @@ set(CPACK_DEBIAN_LIBRARY_DESCRIPTION "The library, its headers and the files wit
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS
   "g++, libcli11-dev, libcurl4-openssl-dev, libdnnl-dev, libeigen3-dev, libfmt-dev, libjpeg-dev, libpng-dev, libprotobuf-dev, libpugixml-dev,\
  libspdlog-dev, libssl-dev, libtbb-dev, libyaml-cpp-dev, nlohmann-json3-dev, zlib1g-dev")
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "cmake, moxing")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "ca-certificates, cmake, moxing")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SUGGESTS "moxing-doc")
 
 set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME moxing)
@@ -39,7 +39,7 @@ set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_TOOLS_DESCRIPTION "The mox command (starts jobs of several processes, looks into checkpoints) and jobs that need no programming: an image
 classifier, and LeNet, softmax regression and ResNet-20 on small data sets.")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS "openmpi-bin")
+set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS "ca-certificates, openmpi-bin")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SUGGESTS "dataset-fashion-mnist, moxing-doc")
 
 set(CPACK_DEBIAN_DOCUMENTATION_PACKAGE_NAME moxing-doc)

@@ -127,6 +127,12 @@ TEST_F(FileCommand, SlipsAreNamed) {
   refused({"--profile=none", "ls", "s3://bucket"}, "the profile 'none'");
   const std::string address = store_.server.endpoint().substr(std::string("http://").size());
   refused({"--endpoint=https://" + address, "ls", "s3://bucket"}, "this server speaks no TLS", 1);
+  const ProcessResult trusts_nobody =
+      run_process({"/usr/bin/env", "AWS_CA_BUNDLE=/nonexistent/ca.crt", MOX_BINARY_DIR "/bin/mox", "file",
+                   "--endpoint=https://" + address, "ls", "s3://bucket"});
+  EXPECT_EQ(trusts_nobody.status, 1);
+  EXPECT_THAT(trusts_nobody.err, AllOf(HasSubstr("/nonexistent/ca.crt"), HasSubstr("install ca-certificates"),
+                                       HasSubstr("file.ca_file"), HasSubstr("(attempt 1 of 10)")));
 }
 
 TEST_F(FileCommand, AnInterruptLeavesNothingHalf) {

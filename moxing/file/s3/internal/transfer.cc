@@ -145,6 +145,10 @@ void Transfer::conclude(CURLcode how) {
   else
     failure = detail[0] ? detail : curl_easy_strerror(result);
   if (speaks_no_tls()) failure += "; this server speaks no TLS: http:// in the endpoint, or S3_USE_HTTPS=0";
+  if (result == CURLE_SSL_CACERT_BADFILE)
+    failure +=
+        "; that is the list of those who may vouch for a server: install ca-certificates, or name a file with "
+        "it (file.ca_file, AWS_CA_BUNDLE)";
 }
 
 bool Transfer::speaks_no_tls() const {
