@@ -48,7 +48,6 @@ class CellReader {
     places_.reserve(schema.columns().size());
     for (const TableColumn& column : schema.columns()) places_.push_back(table.column(column.name));
     taken_as_missing_.resize(places_.size());
-    far_.resize(places_.size());
   }
 
   // The value of a row in column `c` of the schema.
@@ -82,7 +81,7 @@ class CellReader {
         return 0;
       }
       const float result = normalised(*value, column.moments, table_, row, at);
-      if (std::fabs(result) > kFar && ++far_[c].count == 1) far_[c].value = *value;
+      if (std::fabs(result) > kFar) note_far(c, *value);
       return result;
     }
     const data::TextRange& words = column.vocabulary;
@@ -133,7 +132,11 @@ class CellReader {
     int64_t count = 0;
     double value = 0;  // the first
   };
-  std::vector<Far> far_;  // by column
+  void note_far(size_t c, double value) {
+    far_.resize(places_.size());
+    if (++far_[c].count == 1) far_[c].value = value;
+  }
+  std::vector<Far> far_;  // by column, once there is one
 };
 
 std::vector<int64_t> all_rows(const CsvTable& table) {
@@ -182,9 +185,14 @@ class ClassLabels {
             names_, [&](const std::string& n) { return data::parse_number(n, decimal_).has_value(); }))
       return;
     numbers_.reserve(names_.size());
-    for (const std::string& name : names_) numbers_.emplace_back(number_of(name), std::ssize(numbers_));
-    std::ranges::sort(numbers_);
-    const auto equal = std::ranges::adjacent_find(numbers_, {}, &std::pair<Number, int32_t>::first);
+    for (const std::string& name : names_)
+      numbers_.push_back({*data::parse_number(name, decimal_), static_cast<int32_t>(std::ssize(numbers_))});
+    std::ranges::sort(numbers_, [&](const Numbered& a, const Numbered& b) {
+      return a.number != b.number ? a.number < b.number : digits_of(a) < digits_of(b);
+    });
+    const auto equal = std::ranges::adjacent_find(numbers_, [&](const Numbered& a, const Numbered& b) {
+      return a.number == b.number && digits_of(a) == digits_of(b);
+    });
     if (equal != numbers_.end()) numbers_.clear();
   }
 
@@ -193,23 +201,29 @@ class ClassLabels {
     const auto found = std::ranges::lower_bound(
         sorted_, cell, {}, [&](int32_t label) { return std::string_view(names_[label]); });
     if (found != sorted_.end() && names_[*found] == cell) return *found;
-    if (!are_numbers() || !data::parse_number(cell, decimal_)) return std::nullopt;
-    const Number number = number_of(cell);
-    const auto equal = std::ranges::lower_bound(numbers_, number, {}, &std::pair<Number, int32_t>::first);
-    return equal != numbers_.end() && equal->first == number ? std::optional(equal->second) : std::nullopt;
+    const auto number = are_numbers() ? data::parse_number(cell, decimal_) : std::nullopt;
+    if (!number) return std::nullopt;
+    const std::string digits = internal::exact_digits(cell, decimal_);
+    for (const Numbered& named : std::ranges::equal_range(numbers_, *number, {}, &Numbered::number))
+      if (digits_of(named) == digits) return named.label;
+    return std::nullopt;
   }
 
  private:
-  // What float64 makes of it, and beyond 2^53 its digits.
-  using Number = std::pair<double, std::string>;
-  Number number_of(std::string_view cell) const {
-    return {*data::parse_number(cell, decimal_), internal::exact_digits(cell, decimal_)};
+  struct Numbered {
+    double number;
+    int32_t label;
+  };
+  // Beyond 2^53 numbers that are equal in float64 differ in these. Not kept: there may be as many classes as
+  // a table has rows.
+  std::string digits_of(const Numbered& named) const {
+    return internal::exact_digits(names_[named.label], decimal_);
   }
 
   const std::vector<std::string>& names_;
   char decimal_;
-  std::vector<int32_t> sorted_;                      // labels, by their names
-  std::vector<std::pair<Number, int32_t>> numbers_;  // and theirs
+  std::vector<int32_t> sorted_;    // labels, by their names
+  std::vector<Numbered> numbers_;  // ascending
 };
 
 Array read_targets(const TableSchema& schema, const CsvTable& table, std::span<const int64_t> rows) {
