@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <future>
+#include <memory>
 #include <set>
+#include <utility>
 
 #include "moxing/file/s3/digest.h"
 #include "moxing/file/s3/etag.h"
@@ -288,20 +291,33 @@ Listing Client::list_some(const std::string& bucket, const std::string& prefix, 
 
 void Client::list(const std::string& bucket, const std::string& prefix, const std::string& delimiter,
                   const std::function<void(Listing&)>& take_page, std::stop_token stop) {
-  std::set<std::string> seen;
-  std::string token;
-  do {
+  const auto call_of_page = [&](const std::string& token) {
     Call call{.operation = "ListObjectsV2", .method = "GET", .object = {bucket, ""}};
     call.query = {{"list-type", "2"}, {"prefix", prefix}, {"encoding-type", "url"}};
     if (!delimiter.empty()) call.query.emplace_back("delimiter", delimiter);
     if (!token.empty()) call.query.emplace_back("continuation-token", token);
-    Listing page = read_document(call, send(call, stop), parse_listing);
-    token = page.next_token;
-    if (!token.empty() && !seen.insert(token).second)
+    return call;
+  };
+  std::set<std::string> seen;
+  Call call = call_of_page("");
+  std::optional<HttpAttempt> begun;
+  for (;;) {
+    Listing page = read_document(call, send(call, stop, std::exchange(begun, std::nullopt)), parse_listing);
+    const std::string token = page.next_token;
+    if (token.empty()) return take_page(page);
+    if (!seen.insert(token).second)
       throw DataError(
           fmt::format("the store's listing of '{}' goes round in a circle", call.object.shown() + prefix));
+    // The next page travels while this one is taken.
+    call = call_of_page(token);
+    const auto arrival = std::make_shared<std::promise<HttpAttempt>>();
+    std::future<HttpAttempt> arriving = arrival->get_future();
+    http_.begin(
+        signed_request(call), [arrival](HttpAttempt attempt) { arrival->set_value(std::move(attempt)); },
+        stop);
     take_page(page);
-  } while (!token.empty());
+    begun = arriving.get();
+  }
 }
 
 std::string Client::copy(const ObjectName& from, const ObjectName& to, const std::string& etag,

@@ -90,7 +90,7 @@ class Client {
   std::vector<KeptKey> remove_many(const std::string& bucket, const std::vector<std::string>& keys,
                                    std::stop_token stop = {});
 
-  // All pages, in order, each as it arrives. `delimiter`: "/" or "".
+  // All pages, in order, each while the next one travels. `delimiter`: "/" or "".
   void list(const std::string& bucket, const std::string& prefix, const std::string& delimiter,
             const std::function<void(Listing&)>& take_page, std::stop_token stop = {});
   // Up to `most` objects and prefixes of the first page.

@@ -10,14 +10,19 @@
 namespace mox::file::s3 {
 namespace {
 
-NamesAndValues sorted(NamesAndValues pairs) {
-  std::sort(pairs.begin(), pairs.end());
-  return pairs;
+std::vector<const std::pair<std::string, std::string>*> sorted(const NamesAndValues& pairs) {
+  std::vector<const std::pair<std::string, std::string>*> in_order;
+  for (const auto& pair : pairs) in_order.push_back(&pair);
+  std::sort(in_order.begin(), in_order.end(), [](const auto* a, const auto* b) { return *a < *b; });
+  return in_order;
 }
 
 std::string signed_names(const NamesAndValues& headers) {
   std::string names;
-  for (const auto& [name, value] : sorted(headers)) names += (names.empty() ? "" : ";") + name;
+  for (const auto* header : sorted(headers)) {
+    if (!names.empty()) names += ';';
+    names += header->first;
+  }
   return names;
 }
 
@@ -30,11 +35,12 @@ std::string trimmed(std::string_view value) {
   return text;
 }
 
-std::string time_text(std::time_t time, const char* format) {
+// 20260131T120000Z
+std::string time_text(std::time_t time) {
   std::tm parts{};
   ::gmtime_r(&time, &parts);
   char text[32];
-  return {text, std::strftime(text, sizeof text, format, &parts)};
+  return {text, std::strftime(text, sizeof text, "%Y%m%dT%H%M%SZ", &parts)};
 }
 
 }  // namespace
@@ -43,15 +49,15 @@ std::string encoded_query(const NamesAndValues& query) {
   NamesAndValues encoded;
   for (const auto& [name, value] : query) encoded.emplace_back(percent_encode(name), percent_encode(value));
   std::string text;
-  for (const auto& [name, value] : sorted(std::move(encoded)))
-    text += fmt::format("{}{}={}", text.empty() ? "" : "&", name, value);
+  for (const auto* parameter : sorted(encoded))
+    text += fmt::format("{}{}={}", text.empty() ? "" : "&", parameter->first, parameter->second);
   return text;
 }
 
 std::string canonical_request(const RequestToSign& request) {
   std::string headers;
-  for (const auto& [name, value] : sorted(request.headers))
-    headers += fmt::format("{}:{}\n", name, trimmed(value));
+  for (const auto* header : sorted(request.headers))
+    headers += fmt::format("{}:{}\n", header->first, trimmed(header->second));
   return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", request.method, request.path, encoded_query(request.query),
                      headers, signed_names(request.headers), request.payload_sha256);
 }
@@ -71,7 +77,7 @@ std::string SigningKey::get(const std::string& secret_key, std::string_view regi
 
 void sign(RequestToSign& request, const Credentials& credentials, std::string_view region, std::time_t now,
           SigningKey& key) {
-  const std::string date = time_text(now, "%Y%m%d"), time = time_text(now, "%Y%m%dT%H%M%SZ");
+  const std::string time = time_text(now), date = time.substr(0, time.find('T'));
   request.headers.emplace_back("x-amz-date", time);
   request.headers.emplace_back("x-amz-content-sha256", request.payload_sha256);
   if (!credentials.session_token.empty())

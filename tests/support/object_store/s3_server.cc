@@ -30,8 +30,14 @@ class S3Server::Http {
     const auto handler = [this](const httplib::Request& request, httplib::Response& response) {
       serve(request, response);
     };
+    // What has no body is served before the library looks for its handler, by regular expression.
+    server_.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
+      const std::string& method = request.method;
+      if (method != "GET" && method != "HEAD") return httplib::Server::HandlerResponse::Unhandled;
+      serve(request, response);
+      return httplib::Server::HandlerResponse::Handled;
+    });
     const char* everything = R"([\s\S]*)";
-    server_.Get(everything, handler);
     server_.Put(everything, handler);
     server_.Post(everything, handler);
     server_.Delete(everything, handler);
@@ -232,7 +238,7 @@ Answer S3Server::answer(const ArrivedRequest& request) {
   const std::string trouble =
       signature_trouble(request, keys, now);  // outside of the lock: it reads the body
   const std::string md5 = call.header("content-md5");
-  call.body_md5 = md5_of(request.body);
+  if (request.method == "PUT" || !md5.empty()) call.body_md5 = md5_of(request.body);
   const bool body_differs = !md5.empty() && md5 != base64_of(call.body_md5);
   const std::lock_guard lock(mutex_);
   ++requests_;

@@ -11,8 +11,9 @@ namespace {
 
 // As S3 encodes names in listings: a space is "+".
 std::string encode_listed(const std::string& name) {
-  std::string out;
-  for (const char c : name) out += c == ' ' ? "+" : encode_percent(std::string_view(&c, 1), true);
+  std::string out = encode_percent(name, true);
+  for (size_t at = out.find("%20"); at != std::string::npos; at = out.find("%20", at))
+    out.replace(at, 3, "+");
   return out;
 }
 
@@ -48,8 +49,14 @@ Answer S3Server::list_objects(const Call& call) {
   std::string last;
   int listed = 0;
   bool more = false;
-  for (const auto& [key, object] : buckets_[call.bucket]) {
-    if (!key.starts_with(prefix)) continue;
+  const auto& objects = buckets_[call.bucket];
+  // Those of a prefix lie side by side; what a common prefix of the page before stands for is passed over.
+  for (auto at = objects.lower_bound(std::max(prefix, after)); at != objects.end(); ++at) {
+    const auto& [key, object] = *at;
+    if (!key.starts_with(prefix)) {
+      if (key > prefix) break;
+      continue;
+    }
     std::string name = key;
     bool common = false;
     if (!delimiter.empty()) {

@@ -4,6 +4,7 @@
 #include <openssl/evp.h>
 
 #include <cstdlib>
+#include <memory>
 
 namespace mox::testing_store {
 
@@ -23,9 +24,8 @@ std::string decode_percent(std::string_view text) {
 std::string encode_percent(std::string_view text, bool keep_slashes) {
   std::string out;
   for (const unsigned char c : text) {
-    if (std::string_view("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-                .find(static_cast<char>(c)) != std::string_view::npos ||
-        (c == '/' && keep_slashes))
+    if ((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
+        c == '_' || c == '~' || (c == '/' && keep_slashes))
       out += static_cast<char>(c);
     else
       out += fmt::format("%{:02X}", c);
@@ -59,6 +59,7 @@ std::string get(const Parameters& parameters, std::string_view name) {
 }
 
 std::string xml_text(std::string_view text) {
+  if (text.find_first_of("&<>") == std::string_view::npos) return std::string(text);
   std::string out;
   for (const char c : text) {
     if (c == '&')
@@ -80,6 +81,7 @@ std::string element(std::string_view name, std::string_view content) {
 std::string hex_of(std::string_view bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string out;
+  out.reserve(2 * bytes.size());
   for (const unsigned char c : bytes) {
     out += kDigits[c >> 4];
     out += kDigits[c & 15];
@@ -95,10 +97,15 @@ std::string bytes_of_hex(std::string_view digits) {
 }
 
 namespace {
+// Each thread keeps its context: to make one and to look the kind up takes longer than a short text.
 std::string digest_by(const EVP_MD* kind, std::string_view bytes) {
+  thread_local const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
+                                                                                     &EVP_MD_CTX_free);
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned length = 0;
-  EVP_Digest(bytes.data(), bytes.size(), digest, &length, kind, nullptr);
+  EVP_DigestInit_ex(context.get(), kind, nullptr);
+  EVP_DigestUpdate(context.get(), bytes.data(), bytes.size());
+  EVP_DigestFinal_ex(context.get(), digest, &length);
   return {reinterpret_cast<const char*>(digest), length};
 }
 std::string time_as(std::time_t time, const char* format) {
@@ -109,8 +116,14 @@ std::string time_as(std::time_t time, const char* format) {
 }
 }  // namespace
 
-std::string md5_of(std::string_view bytes) { return digest_by(EVP_md5(), bytes); }
-std::string sha256_of(std::string_view bytes) { return digest_by(EVP_sha256(), bytes); }
+std::string md5_of(std::string_view bytes) {
+  static const EVP_MD* const kind = EVP_MD_fetch(nullptr, "MD5", nullptr);
+  return digest_by(kind, bytes);
+}
+std::string sha256_of(std::string_view bytes) {
+  static const EVP_MD* const kind = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  return digest_by(kind, bytes);
+}
 
 std::string base64_of(std::string_view bytes) {
   std::string out((bytes.size() + 2) / 3 * 4 + 1, '\0');
