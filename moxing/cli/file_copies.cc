@@ -5,8 +5,10 @@
 #include <CLI/App.hpp>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -68,9 +70,12 @@ class StopOnSignal {
  public:
   StopOnSignal()
       : watcher_([this](const std::stop_token& done) {
+          std::mutex mutex;
+          std::unique_lock lock(mutex);
+          std::condition_variable_any changed;  // by the end of the copy, which nothing holds up
           while (!done.stop_requested()) {
             if (signal_.received()) source_.request_stop();
-            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+            changed.wait_for(lock, done, std::chrono::milliseconds(50), [] { return false; });
           }
         }) {}
   std::stop_token token() const { return source_.get_token(); }
