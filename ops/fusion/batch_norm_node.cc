@@ -88,6 +88,15 @@ const Op& batch_norm_gradient_of_sums_op() {
   return op;
 }
 
+std::vector<Tensor> gradients_of_sums(const Node& node, const BackwardInputs<Tensor>& inputs) {
+  const Attributes& attributes = node.attributes;
+  Node& gradient = make_packed_node<BackwardInputs>(
+      batch_norm_gradient_of_sums_op(), inputs, {{"epsilon", attributes.get<double>("epsilon")}}, node.where);
+  std::vector<Tensor> results = {gradient.output(0), gradient.output(1), gradient.output(2)};
+  if (attributes.get<bool>("has_dz")) results.push_back(inputs.dy);
+  return results;
+}
+
 const Op& batch_norm_statistics_op() {
   static const Op op{.name = "batch_norm_statistics",
                      .infer = [](const OpCall& call) -> std::vector<TensorType> {

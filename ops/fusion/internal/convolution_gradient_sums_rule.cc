@@ -71,18 +71,12 @@ std::optional<std::vector<Tensor>> fuse_gradient_sums(const Node& node, const Re
   attributes.set(kGroupsOfPixels, winograd_relu_gradient_groups(gradient_geometry_of(convolution)));
   Node& sums = make_packed_node<ReluGradientInputs>(conv2d_input_gradient_sums_op(), inputs,
                                                     std::move(attributes), convolution.where);
-  Node& gradient =
-      make_packed_node<BackwardInputs>(batch_norm_gradient_of_sums_op(),
-                                       {.x = inputs.x,
-                                        .scale = inputs.scale,
-                                        .mean = inputs.mean,
-                                        .variance = inputs.variance,
-                                        .dy = sums.output(0),
-                                        .sums = sums.output(1)},
-                                       {{"epsilon", of_normalisation.get<double>("epsilon")}}, node.where);
-  std::vector<Tensor> results = {gradient.output(0), gradient.output(1), gradient.output(2)};
-  if (of_normalisation.get<bool>("has_dz")) results.push_back(sums.output(0));
-  return results;
+  return gradients_of_sums(node, {.x = inputs.x,
+                                  .scale = inputs.scale,
+                                  .mean = inputs.mean,
+                                  .variance = inputs.variance,
+                                  .dy = sums.output(0),
+                                  .sums = sums.output(1)});
 }
 
 }  // namespace

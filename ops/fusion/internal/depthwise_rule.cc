@@ -124,18 +124,12 @@ std::optional<std::vector<Tensor>> fuse_gradients_of_depthwise(const Node& node,
   if (&node == found->of_image) return {{fused.output(0).named(node.name)}};
   if (&node == found->of_filter) return {{fused.output(2).named(node.name)}};
   const auto inputs = each_of<BackwardInputs>(unpack<BackwardInputs>(node), view.mapping());
-  Node& gradient =
-      make_packed_node<BackwardInputs>(batch_norm_gradient_of_sums_op(),
-                                       {.x = inputs.x,
-                                        .scale = inputs.scale,
-                                        .mean = inputs.mean,
-                                        .variance = inputs.variance,
-                                        .dy = fused.output(0),
-                                        .sums = fused.output(1)},
-                                       {{"epsilon", node.attributes.get<double>("epsilon")}}, node.where);
-  std::vector<Tensor> results = {gradient.output(0), gradient.output(1), gradient.output(2)};
-  if (node.attributes.get<bool>("has_dz")) results.push_back(fused.output(0));
-  return results;
+  return gradients_of_sums(node, {.x = inputs.x,
+                                  .scale = inputs.scale,
+                                  .mean = inputs.mean,
+                                  .variance = inputs.variance,
+                                  .dy = fused.output(0),
+                                  .sums = fused.output(1)});
 }
 
 bool is_fused_convolution(const Node& node) {
