@@ -11,6 +11,7 @@
 #include "moxing/formats/tfrecord.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/log.h"
 
 namespace mox::data {
 namespace {
@@ -102,6 +103,19 @@ Dataset cifar(const std::string& directory, int classes, std::string_view split,
                               where);
 }
 
+void warn_of_equal_batches(const std::vector<CifarBatch>& batches, const std::vector<std::string>& paths) {
+  for (size_t i = 0; i < batches.size(); ++i)
+    for (size_t k = 0; k < i; ++k) {
+      const auto a = batches[k].images.as_bytes(), b = batches[i].images.as_bytes();
+      if (a.size() != b.size() || std::memcmp(a.data(), b.data(), a.size()) != 0) continue;
+      log_warning(fmt::format(
+          "'{}' and '{}' have the same images, which count twice. Is one a copy that took the place of "
+          "another file? Unpack the archive anew",
+          paths[k], paths[i]));
+      return;
+    }
+}
+
 }  // namespace
 
 CifarBatch parse_cifar_binary(std::span<const std::byte> content, int classes, const std::string& name) {
@@ -167,6 +181,7 @@ CifarBatch read_cifar(const std::string& directory, int classes, std::string_vie
           fmt::format("{}'{}'", tried.empty() ? "" : ", ", (folder / (names[0] + version.suffix)).string());
       if (!is_there(folder / (names[0] + version.suffix))) continue;
       std::vector<CifarBatch> parts;
+      std::vector<std::string> paths;
       size_t samples = 0;
       for (const std::string& name : names) {
         const std::string path = (folder / (name + version.suffix)).string();
@@ -175,7 +190,9 @@ CifarBatch read_cifar(const std::string& directory, int classes, std::string_vie
         parts.push_back(version.suffix.empty() ? parse_cifar_python(bytes, classes, path)
                                                : parse_cifar_binary(bytes, classes, path));
         samples += parts.back().labels.elements();
+        paths.push_back(path);
       }
+      warn_of_equal_batches(parts, paths);
       CifarBatch all = empty_batch(samples);
       size_t done = 0;
       for (const CifarBatch& part : parts) {

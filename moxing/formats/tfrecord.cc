@@ -15,6 +15,7 @@
 #include "moxing/file/file.h"
 #include "moxing/file/jobs/local_places.h"
 #include "moxing/file/streams/streamed_file.h"
+#include "moxing/formats/internal/equal_records.h"
 #include "moxing/formats/internal/shard_names.h"
 #include "moxing/formats/internal/tfrecord_index.h"
 #include "runtime/base/error.h"
@@ -250,7 +251,19 @@ std::shared_ptr<const TfRecordFiles> TfRecordFiles::open(const std::vector<std::
                                 paths.size() > 1 ? fmt::format(" with {} more files", paths.size() - 1) : "",
                                 files->bytes_));
   warn_of_empty(paths, files->first_);
+  files->warn_of_copies();
   return files;
+}
+
+void TfRecordFiles::warn_of_copies() const {
+  std::vector<internal::RecordFile> files;
+  for (size_t i = 0; i < paths_.size(); ++i)
+    files.push_back({paths_[i], objects_[i] ? objects_[i]->version() : "", offsets_[i]});
+  internal::warn_of_equal_records(files, [&](size_t file, uint64_t end) {
+    uint32_t checksum = 0;
+    read_bytes(file, end - sizeof checksum, std::as_writable_bytes(std::span(&checksum, 1)));
+    return checksum;
+  });
 }
 
 TfRecordFiles::~TfRecordFiles() {
@@ -267,20 +280,20 @@ TfRecordFiles::Place TfRecordFiles::place(int64_t index) const {
   return {file, offsets_[file][row], offsets_[file][row + 1]};
 }
 
+void TfRecordFiles::read_bytes(size_t file, uint64_t offset, std::span<std::byte> out) const {
+  const std::string& path = paths_[file];
+  if (const auto& object = objects_[file]) return object->read(offset, out);
+  if (!descriptors_.empty()) return read_at(descriptors_[file], path, offset, out);
+  const FileDescriptor opened = open_regular_file(path);
+  read_at(opened.get(), path, offset, out);
+}
+
 std::span<const std::byte> TfRecordFiles::read(int64_t index, RecordBuffer* buffer) const {
   const Place at = place(index);
-  const std::string& path = paths_[at.file];
   const auto framed = buffer->take(at.end - at.begin);
-  if (const auto& object = objects_[at.file]) {
-    object->read(at.begin, framed);
-  } else if (descriptors_.empty()) {
-    const FileDescriptor file = open_regular_file(path);
-    read_at(file.get(), path, at.begin, framed);
-  } else {
-    read_at(descriptors_[at.file], path, at.begin, framed);
-  }
+  read_bytes(at.file, at.begin, framed);
   try {
-    return internal::verified_record(framed, path, at.begin);
+    return internal::verified_record(framed, paths_[at.file], at.begin);
   } catch (const DataError& error) {
     const std::string& kept = kept_indexes_[at.file];
     if (kept.empty()) throw;

@@ -72,7 +72,8 @@ class RecordBuffer {
 class TfRecordFiles {
  public:
   // Throws NotFound and IoError for files, DataError (path, offset) for a length that fails its checksum or
-  // passes the end of the file.
+  // passes the end of the file. Files without records, and those whose records another one has (a shard that
+  // was copied under a second number), are warnings.
   static std::shared_ptr<const TfRecordFiles> open(const std::vector<std::string>& paths,
                                                    const TfRecordOptions& options = {});
   ~TfRecordFiles();
@@ -101,6 +102,8 @@ class TfRecordFiles {
   };
   TfRecordFiles() = default;
   Place place(int64_t index) const;
+  void read_bytes(size_t file, uint64_t offset, std::span<std::byte> out) const;
+  void warn_of_copies() const;
 
   std::vector<std::string> paths_;
   std::vector<int> descriptors_;  // of each file, if there are few; else opened for each read

@@ -168,5 +168,20 @@ TEST(Cifar, ReadsADirectoryIntoBatches) {
   EXPECT_THROW(cifar10(directory.path(), "validation"), InvalidArgument);
 }
 
+TEST(Cifar, SaysThatABatchIsThereTwice) {
+  TemporaryDirectory directory;
+  for (int i = 1; i <= 5; ++i)
+    directory.write("data_batch_" + std::to_string(i) + ".bin", binary_batch({i, 0}));
+  const auto said = [&] {
+    testing::internal::CaptureStderr();
+    read_cifar(directory.path(), 10, "train");
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(said(), "");
+  directory.write("data_batch_4.bin", binary_batch({2, 0}));
+  EXPECT_THAT(said(),
+              AllOf(HasSubstr("data_batch_2.bin' and '"), HasSubstr("data_batch_4.bin' have the same")));
+}
+
 }  // namespace
 }  // namespace mox::data

@@ -263,6 +263,31 @@ TEST(TfRecord, SaysWhichFilesHaveNoRecords) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
+// A shard that was copied under the number of another one.
+TEST(TfRecord, SaysWhichFilesHaveTheSameRecords) {
+  TemporaryDirectory directory;
+  const auto said_of = [](const std::vector<std::string>& paths) {
+    testing::internal::CaptureStderr();
+    TfRecordFiles::open(paths, {.cache_index = false});
+    return testing::internal::GetCapturedStderr();
+  };
+  std::vector<std::string> records;
+  for (int i = 0; i < 100; ++i) records.push_back("record " + std::to_string(i));
+  const std::string first = write_records(directory, "t-00000-of-00003", records);
+  const std::string copy = write_records(directory, "t-00001-of-00003", records);
+  const std::string again = write_records(directory, "t-00002-of-00003", records);
+  EXPECT_THAT(said_of({first, copy}), AllOf(HasSubstr("'" + first + "' and '" + copy + "' have the same"),
+                                            HasSubstr("count twice"), testing::Not(HasSubstr("more files"))));
+  EXPECT_THAT(said_of({first, copy, again}), HasSubstr("as 1 more files have"));
+  // Of the same lengths and other contents, or empty both.
+  std::swap(records[0], records[9]);
+  const std::string swapped = write_records(directory, "u", records);
+  for (std::string& record : records) record[0] = 's';
+  EXPECT_EQ(said_of({first, swapped, write_records(directory, "v", records)}), "");
+  EXPECT_THAT(said_of({first, directory.write("e1", ""), directory.write("e2", "")}),
+              testing::Not(HasSubstr("have the same")));
+}
+
 TEST(TfRecord, SaysThatAFileIsCompressedOrEmpty) {
   TemporaryDirectory directory;
   const auto refusal = [&](const std::string& content) {
