@@ -33,10 +33,6 @@ std::vector<std::string> numbers(int64_t count) {
   return names;
 }
 
-float non_negative(const std::vector<double>& values, size_t index) {
-  return index < values.size() ? static_cast<float>(values[index]) : 0;
-}
-
 // The folder of a split, where it is there; else what is there instead, and the flag that names another.
 std::string folder_of(const std::string& directory, const std::string& split, const std::string& flag) {
   const fs::path folder = inside(directory, split);
@@ -223,11 +219,7 @@ mox::data::ImageOptions ClassifierData::image_options(mox::ModeKeys mode) const 
   if (mode != mox::ModeKeys::TRAIN) return options;
   if (const double area = mox::get_flag<double>("augmentation.min_area"); area != 0)
     options.augmentation.min_area = area;
-  if (const auto jitter = mox::get_flag<std::vector<double>>("augmentation.colour_jitter"); !jitter.empty())
-    options.augmentation.jitter = {.brightness = non_negative(jitter, 0),
-                                   .contrast = non_negative(jitter, 1),
-                                   .saturation = non_negative(jitter, 2),
-                                   .hue = non_negative(jitter, 3)};
+  if (const auto jitter = colour_jitter()) options.augmentation.jitter = *jitter;
   options.augmentation.cut_out = mox::get_flag<int>("augmentation.cut_out");
   if (options.augmentation.cut_out >= size)
     throw mox::InvalidArgument("augmentation.cut_out is " + mox::flag("augmentation.cut_out") +

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -77,6 +78,19 @@ double cache_gigabytes() {
   return given;
 }
 
+std::optional<mox::image::ColourJitter> colour_jitter() {
+  const auto given = mox::get_flag<std::vector<double>>("augmentation.colour_jitter");
+  if (given.empty()) return std::nullopt;
+  if (given.size() != 4)
+    throw mox::ConfigError("augmentation.colour_jitter is '" + mox::flag("augmentation.colour_jitter") +
+                           "' (" + mox::option_origin("augmentation.colour_jitter") +
+                           "), expected are four numbers: brightness, contrast, saturation and hue, 0 for "
+                           "one that is to stay");
+  const auto value = [&](size_t i) { return static_cast<float>(given[i]); };
+  return mox::image::ColourJitter{
+      .brightness = value(0), .contrast = value(1), .saturation = value(2), .hue = value(3)};
+}
+
 int64_t given_classes() {
   const auto given = mox::get_flag<int64_t>("data.num_classes");
   if (given < 0 || given > kMostClasses)
@@ -142,7 +156,8 @@ void define_data_flags() {
       "Smallest part of the image that a random-resized crop takes, in (0, 1]. 0: the recipe's.");
   mox::define_flag(
       "augmentation.colour_jitter", std::vector<double>{},
-      "Brightness, contrast, saturation and hue (0 to 0.5): how far each may change. Empty: the recipe's.");
+      "Brightness, contrast, saturation and hue (0 to 0.5): how far each of the four may change. Empty: the "
+      "recipe's.");
   mox::define_flag("augmentation.cut_out", 0,
                    "Side in pixels of a square that is blanked in each training image. 0: none.");
   mox::define_flag("augmentation.mix_up", 0.0, "MixUp's alpha, in (0, 1]. 0: no MixUp.");

@@ -4,6 +4,7 @@
 #include <moxing/moxing.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace image_classifier {
@@ -17,8 +18,9 @@ void define_data_flags();
 // What follows throws ConfigError for a value that cannot be.
 mox::data::CsvOptions csv_options();
 double cache_gigabytes();
-int64_t given_classes();  // 0: as the data say
-int64_t label_offset();   // labels are int32, and so is what leads to them
+std::optional<mox::image::ColourJitter> colour_jitter();  // nothing: the recipe's
+int64_t given_classes();                                  // 0: as the data say
+int64_t label_offset();                                   // labels are int32, and so is what leads to them
 
 // Refuses options that this data.format does not look at: who gives them expects something else.
 void require_effect(const std::string& format);

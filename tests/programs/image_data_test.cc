@@ -295,6 +295,8 @@ TEST_F(ImageData, OptionsThatWouldDoNothingAreRefused) {
                  {"--model.image_size=1", "are 1 x 1 pixels, cifarnet is made for 32. If they are too small"},
                  {"--augmentation.mix_up=-1", "alpha must be in (0, 1]"},
                  {"--augmentation.cut_out=32", "images are 32 pixels wide"},
+                 {"--augmentation.colour_jitter=0.4", "is '0.4' (command line), expected are four"},
+                 {"--augmentation.colour_jitter=0.4,0.4,0.4,0.1,0.2", "expected are four numbers"},
                  {"--augmentation.recipe=resnt_v1_50", "resnet_v1_50"}};
   for (const auto& [option, says] : refused) {
     SCOPED_TRACE(option);
