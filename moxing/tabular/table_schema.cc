@@ -38,6 +38,8 @@ struct Rows {
 struct ColumnContent {
   int64_t there = 0, numbers = 0, missing = 0;
   int64_t disguised = 0;                                              // numbers as people write them
+  int64_t leading_zeros = 0;                                          // numbers as identifiers are written
+  std::optional<int64_t> first_leading_zero;                          // its row
   std::optional<int64_t> first_text, first_disguised, first_missing;  // rows
   std::vector<double> values;                                         // where all are numbers
 };
@@ -56,6 +58,7 @@ ColumnContent read_column(const CsvTable& table, size_t column, const TableSchem
     if (const auto value = data::parse_number(cell, schema.decimal)) {
       if (++content.numbers == 1) content.values.reserve(rows.size() - i);
       if (content.numbers == content.there) content.values.push_back(*value);
+      if (internal::has_leading_zeros(cell) && ++content.leading_zeros == 1) content.first_leading_zero = row;
     } else {
       if (!content.first_text) content.first_text = row;
       content.values = {};
@@ -94,14 +97,15 @@ WordCounts words_of(const CsvTable& table, size_t column, const TableSchemaConte
                               table.cell(*content.first_text, column), advice));
 }
 
+bool is_in(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 TableColumnKind kind_of(const CsvTable& table, size_t column, const ColumnContent& content,
                         const TableOptions& options) {
   const std::string_view name = table.columns()[column];
-  const auto is_in = [&](const std::vector<std::string>& names) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
-  if (is_in(options.categories)) return TableColumnKind::kCategory;
-  const bool said = is_in(options.numbers);
+  if (is_in(options.categories, name)) return TableColumnKind::kCategory;
+  const bool said = is_in(options.numbers, name);
   if (content.numbers == content.there) return TableColumnKind::kNumber;
   if (content.disguised > 0 && (content.numbers + content.disguised) * 2 > content.there)
     refuse_disguised(table, column, content, options.decimal,
@@ -173,6 +177,17 @@ void warn_of_row_numbers(const CsvTable& table, size_t column, char decimal) {
       "'{}', column '{}' counts the rows, from {} to {}: it is learnt from like any number, which tells of "
       "other rows nothing. If it only names them say so (id), or leave it out (ignored)",
       table.path(), table.columns()[column], table.cell(0, column), table.cell(table.rows() - 1, column)));
+}
+
+// Postal codes, telephone and article numbers: 00123 would be learnt from as 123, and as more than 00122.
+void warn_of_leading_zeros(const CsvTable& table, size_t column, const ColumnContent& content) {
+  if (content.leading_zeros == 0 || rank() != 0) return;
+  log_warning(fmt::format(
+      "{}: '{}' begins with a zero, as {} of the column's {} values do, and is learnt from as the number it "
+      "spells, without that zero. Codes and names of things are categories: say so (categories), or leave "
+      "the column out (ignored); of what is a number say that (numbers)",
+      table.place(*content.first_leading_zero, column), table.cell(*content.first_leading_zero, column),
+      content.leading_zeros, content.there));
 }
 
 // Numbers that float64 does not tell apart: identifiers, or times counted from long ago.
@@ -279,6 +294,7 @@ void learn_feature(const CsvTable& table, size_t at, const Rows& rows, const Tab
       schema->add_only_value(column);
       return;
     }
+    if (!is_in(options.numbers, name)) warn_of_leading_zeros(table, at, content);
     warn_of_row_numbers(table, at, options.decimal);
     return;
   }
@@ -306,9 +322,7 @@ std::shared_ptr<const TableSchemaContent> learnt(const CsvTable& table, const Ta
   schema->columns.reserve(table.columns().size());
   for (size_t c = 0; c < table.columns().size(); ++c) {
     const std::string_view name = table.columns()[c];
-    const bool ignored =
-        std::find(options.ignored.begin(), options.ignored.end(), name) != options.ignored.end();
-    if (ignored || name == options.id) continue;
+    if (is_in(options.ignored, name) || name == options.id) continue;
     if (name == options.target)
       learn_target(table, c, rows, options, schema.get());
     else

@@ -107,7 +107,8 @@ class TableSchema {
  public:
   // Of the rows [numbers from 0], or of all. Classes that are all numbers are one where these are equal (0
   // and 0.0), called as most rows have it. Words that differ only in case or spaces, and categories that are
-  // equal numbers, are different ones: a warning for each column, of rank 0. Throws NotFound for a column
+  // equal numbers, are different ones; numbers of a feature that begin with a zero (00123), which `numbers`
+  // does not name, are without it: a warning for each column, of rank 0. Throws NotFound for a column
   // that is not there; InvalidArgument for one that is named twice (as target and id, say); DataError for a
   // table that cannot be learnt from: no rows, no feature, a column without any value, one that is neither
   // numbers nor categories, too many categories, a target that is missing or (regression) no number, a class

@@ -110,6 +110,10 @@ std::optional<DisguisedNumber> disguised_number(std::string_view cell, char deci
   return std::nullopt;
 }
 
+bool has_leading_zeros(std::string_view number) {
+  return number.size() > 1 && number[0] == '0' && std::ranges::all_of(number, is_digit);
+}
+
 std::string exact_digits(std::string_view number, char decimal) {
   constexpr double kAllApart = 9007199254740992;  // 2^53
   const auto value = data::parse_number(number, decimal);

@@ -19,6 +19,10 @@ struct DisguisedNumber {
 };
 std::optional<DisguisedNumber> disguised_number(std::string_view cell, char decimal);
 
+// Whether a number is written as an identifier is: whole digits of which the first is a 0 that says nothing,
+// as in postal codes and telephone numbers.
+bool has_leading_zeros(std::string_view number);
+
 // From 2^53 on, where not every whole number is a float64: the digits of a number, the same for each spelling
 // of it and in the order of the magnitudes. "" below, where equal numbers of float64 are equal.
 std::string exact_digits(std::string_view number, char decimal);

@@ -272,6 +272,20 @@ TEST(TableSchema, AColumnThatCountsTheRowsIsSaid) {
   EXPECT_THAT(said_of(large, {.target = "y"}), Not(HasSubstr("counts the rows")));
 }
 
+// Of 00123 the number is 123.
+TEST(TableSchema, NumbersThatBeginWithAZeroAreSaid) {
+  const std::string text = "zip,x,y\n8001,1,1\n08002,2,2\n00123,3,3\n";
+  EXPECT_THAT(
+      said_of(text, {.target = "y"}),
+      AllOf(HasSubstr("line 3, column 'zip': '08002' begins with a zero, as 2 of the column's 3 values"),
+            HasSubstr("(categories)")));
+  for (const TableOptions& said :
+       {TableOptions{.target = "y", .numbers = {"zip"}}, TableOptions{.target = "y", .categories = {"zip"}},
+        TableOptions{.target = "y", .ignored = {"zip"}}, TableOptions{.target = "y", .id = "zip"}})
+    EXPECT_EQ(said_of(text, said), "");
+  EXPECT_EQ(said_of("x,z,y\n0,0.5,1\n-0.25,01.5,2\n10,0e1,3\n", {.target = "y"}), "");
+}
+
 TEST(TableSchema, AFewNumbersThatHideTheOthersAreSaid) {
   const auto column = [](const std::string& last) {
     std::string text = "x,y\n";
