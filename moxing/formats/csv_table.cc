@@ -224,11 +224,11 @@ void CsvTable::Content::read(CsvCells& cells, std::string& text) {
 }
 
 int64_t CsvTable::rows() const { return std::ssize(content_->lines); }
-TextRange CsvTable::columns() const { return {content_->texts, 0, content_->columns}; }
+TextRange CsvTable::columns() const& { return {content_->texts, 0, content_->columns}; }
 const std::string& CsvTable::path() const { return content_->path; }
 uint32_t CsvTable::checksum() const { return content_->checksum; }
 
-std::string_view CsvTable::cell(int64_t row, size_t column) const {
+std::string_view CsvTable::cell(int64_t row, size_t column) const& {
   return content_->texts[(static_cast<size_t>(row) + 1) * content_->columns + column];
 }
 

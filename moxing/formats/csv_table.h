@@ -18,7 +18,8 @@ namespace mox::data {
 class CsvTable {
  public:
   int64_t rows() const;
-  TextRange columns() const;  // their names; valid while a copy of the table lives
+  TextRange columns() const&;  // their names; valid while a copy of the table lives
+  TextRange columns() const&& = delete;
   const std::string& path() const;
   uint32_t checksum() const;  // CRC-32 of the text
 
@@ -29,7 +30,8 @@ class CsvTable {
 
   // Without the quotes around it, and without spaces around it if it had none. Valid while a copy of the
   // table lives.
-  std::string_view cell(int64_t row, size_t column) const;
+  std::string_view cell(int64_t row, size_t column) const&;
+  std::string_view cell(int64_t row, size_t column) const&& = delete;
   // The line of the file, counted from 1, in which a row begins.
   int64_t line(int64_t row) const;
   // "'data.csv', line 7, column 'age'"

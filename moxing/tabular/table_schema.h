@@ -117,7 +117,8 @@ class TableSchema {
                          std::span<const int64_t> rows);
   static TableSchema fit(const data::CsvTable& table, const TableOptions& options);
 
-  TableColumns columns() const { return TableColumns(content_.get()); }  // in the order of the features
+  TableColumns columns() const& { return TableColumns(content_.get()); }  // in the order of the features
+  TableColumns columns() const&& = delete;                                // which would outlive the schema
   int64_t features() const;
   std::vector<std::string> feature_names() const;  // "age", "age missing", "city=Bern"
 

@@ -58,6 +58,19 @@ TEST(TableSchema, NormalisesNumbersAndSpreadsCategories) {
   EXPECT_THAT(row(features, 2), ElementsAre(0, 1, 1, 0, 0));
 }
 
+template <typename T>
+concept GivesColumns = requires(T&& owner) {
+  std::forward<T>(owner).columns();
+};
+template <typename T>
+concept GivesCells = requires(T&& table) {
+  std::forward<T>(table).cell(0, 0);
+};
+static_assert(GivesColumns<const TableSchema&> && GivesColumns<data::CsvTable&> &&
+              GivesCells<data::CsvTable&>);
+static_assert(!GivesColumns<TableSchema> && !GivesColumns<data::CsvTable> && !GivesCells<data::CsvTable>,
+              "views of what is gone");
+
 TEST(TableSchema, IsMadeOfTheTrainingPartAlone) {
   const std::vector<int64_t> part = {0, 1};
   const TableSchema schema = TableSchema::fit(parse(kTraining), options(), part);
