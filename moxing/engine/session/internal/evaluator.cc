@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <chrono>
 
+#include "moxing/engine/session/internal/batches.h"
 #include "moxing/engine/session/internal/shared_findings.h"
 #include "moxing/engine/session/internal/training/failing_together.h"
 #include "moxing/job/facts.h"
 #include "runtime/base/error.h"
+#include "runtime/base/log.h"
 #include "runtime/data/findings.h"
 #include "runtime/job/agreement.h"
 #include "runtime/job/job.h"
@@ -28,7 +30,7 @@ Dataset one_epoch(const RunSpec& spec, const RunSettings& settings, ModeKeys mod
     if (epoch >= 0) dataset = dataset.take(epoch);
   }
   if (settings.auto_batch && samples) *samples = dataset;
-  if (settings.auto_batch) dataset = dataset.batch(settings.eval_batch_size);
+  dataset = batches_of(dataset, settings, mode, settings.eval_batch_size);
   return steps > 0 ? dataset.take(steps) : dataset;
 }
 

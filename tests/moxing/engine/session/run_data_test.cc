@@ -116,6 +116,22 @@ TEST_F(RunDataTest, InputFnMayBatchByItself) {
   EXPECT_DOUBLE_EQ(run_or_throw(s).evaluation.at(1).second, 3) << "each of 0 to 6 counts once";
 }
 
+// Else the word comes from what would read the batches.
+TEST_F(RunDataTest, SamplesWithoutAutoBatchAreRefusedByTheOption) {
+  auto s = spec();
+  const auto refusal = [&] {
+    const ScopedConfiguration configuration({"--threads=1", "--log_level=error", "--auto_batch=no"});
+    return message_of_run<ConfigError>(s);
+  };
+  const auto samples = Dataset::from_arrays({Array(DType::kFloat32, {4, 1}), Array(DType::kInt32, {4})});
+  s.input_fn = [&](ModeKeys) { return samples; };
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("auto_batch is false (command line), so that input_fn(train)"),
+                               HasSubstr("(float32[1], int32[])"), HasSubstr(".batch(size)")));
+  s.inter_mode = ModeKeys::EVAL;
+  s.input_fn = [&](ModeKeys mode) { return mode == ModeKeys::TRAIN ? samples.batch(2) : samples; };
+  EXPECT_THAT(refusal(), HasSubstr("input_fn(eval)"));
+}
+
 TEST_F(RunDataTest, AnEpochNeedNotBeAWholeNumberOfSteps) {
   auto s = spec();
   s.batch_size = 4;

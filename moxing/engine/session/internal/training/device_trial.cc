@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "moxing/engine/compile/compiled_model.h"
+#include "moxing/engine/session/internal/batches.h"
 #include "moxing/engine/session/internal/training/distribution_settings.h"
 #include "moxing/model/variable_store.h"
 #include "runtime/base/error.h"
@@ -80,8 +81,8 @@ std::vector<int> possible_everywhere(Communicator& ranks, const std::vector<int>
 }
 
 std::vector<TensorType> training_signature(const RunSpec& spec, const RunSettings& settings) {
-  const Dataset dataset = spec.input_fn(ModeKeys::TRAIN);
-  return settings.auto_batch ? dataset.batch(settings.batch_size).signature() : dataset.signature();
+  return batches_of(spec.input_fn(ModeKeys::TRAIN), settings, ModeKeys::TRAIN, settings.batch_size)
+      .signature();
 }
 
 bool can_be_placed(const RunSettings& settings, const StartingPoint& start, const SessionState& restored) {

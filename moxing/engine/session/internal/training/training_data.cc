@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "moxing/engine/session/internal/batches.h"
 #include "runtime/base/error.h"
+#include "runtime/base/source_location.h"
 
 namespace mox::internal {
 
@@ -16,7 +18,7 @@ TrainingData::TrainingData(const RunSpec& spec, const Start& start) {
   count_elements(start, epoch, dataset.cardinality());
   if (settings.max_epochs > 0) find_last_step(start, epoch);
   if (settings.auto_batch) samples_ = dataset;
-  dataset_ = settings.auto_batch ? dataset.batch(settings.batch_size) : dataset;
+  dataset_ = batches_of(dataset, settings, ModeKeys::TRAIN, settings.batch_size);
   open_pipeline(start);
   if (settings.max_number_of_steps > 0)
     last_step_ =
@@ -77,7 +79,7 @@ void TrainingData::open_pipeline(const Start& start) {
       .group_count = replicas.size()};
   const std::string& cursor = start.restored.data_cursor;
   try {
-    pipeline_ = std::make_unique<Pipeline>(*dataset_, options, cursor);
+    pipeline_ = std::make_unique<Pipeline>(*dataset_, options, cursor, SourceLocation::current());
   } catch (const FailedPrecondition& error) {
     if (cursor.empty()) throw;
     throw FailedPrecondition(
