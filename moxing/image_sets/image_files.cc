@@ -13,13 +13,12 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
+#include "runtime/text/utf8.h"
 
 namespace mox::data {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // as editors of Windows write it
 
 class UnlabelledImages : public internal::EncodedImages {
  public:
@@ -77,11 +76,11 @@ class ImagesBelow {
 
 std::vector<std::string> images_of_list(const std::string& list) {
   std::vector<std::string> paths;
-  std::istringstream lines(file::is_remote(list) ? file::read(list) : read_file(list));
+  const std::string text = file::is_remote(list) ? file::read(list) : read_file(list);
+  std::istringstream lines{std::string(without_byte_order_mark(text))};
   int64_t number = 0;
   for (std::string line; std::getline(lines, line);) {
     ++number;
-    if (number == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
     if (line.ends_with('\r')) line.pop_back();
     if (line.empty()) continue;
     const bool is_whole = fs::path(line).is_absolute() || file::is_remote(line);

@@ -13,6 +13,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
 #include "runtime/text/printable.h"
+#include "runtime/text/utf8.h"
 
 namespace mox::data {
 
@@ -88,9 +89,8 @@ std::string unquoted_name(std::string_view name) {
 std::vector<std::string> parse_label_names(std::string_view content, const std::string& path) {
   std::map<size_t, std::string> names;
   size_t line_number = 0;
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // as editors of Windows write it
-  for (size_t begin = content.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
-       begin < content.size();) {
+  content = without_byte_order_mark(content);
+  for (size_t begin = 0; begin < content.size();) {
     const size_t end = std::min(content.find('\n', begin), content.size());
     std::string_view line(content.data() + begin, end - begin);
     begin = end + 1;

@@ -11,13 +11,13 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/text/utf8.h"
 
 namespace mox::cli {
 namespace {
 
 constexpr int kMostSlots = 1'000'000;  // of all hosts together
 constexpr size_t kMostHosts = 16'384;
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 std::optional<int> number_in(std::string_view text) {
   int number = 0;
@@ -122,7 +122,7 @@ bool is_loopback(const std::string& host) {
 std::vector<HostSlots> read_hosts(const std::string& path) { return parse_hosts(read_file(path), path); }
 
 std::vector<HostSlots> parse_hosts(std::string text, const std::string& path) {
-  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+  text.erase(0, text.size() - without_byte_order_mark(text).size());
   std::vector<HostSlots> hosts;
   // No list has more: growing, it would take thrice as much memory.
   const auto ends = static_cast<size_t>(std::ranges::count(text, '\n'));

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "runtime/base/error.h"
+#include "runtime/text/utf8.h"
 
 namespace mox::internal {
 namespace {
@@ -66,7 +67,7 @@ std::string as_utf8(const std::string& bytes, const std::string& path) {
   if (bytes.starts_with("\xfe\xff")) return from_utf16(bytes, true, path);
   if (bytes.size() >= 4 && !bytes[0] != !bytes[1] && !bytes[0] == !bytes[2] && !bytes[1] == !bytes[3])
     return from_utf16(bytes, bytes[0] == '\0', path);
-  return bytes.starts_with("\xef\xbb\xbf") ? bytes.substr(3) : bytes;
+  return std::string(without_byte_order_mark(bytes));
 }
 
 }  // namespace mox::internal

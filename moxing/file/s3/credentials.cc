@@ -9,6 +9,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/nearest_name.h"
+#include "runtime/text/utf8.h"
 
 namespace mox::file::s3 {
 namespace {
@@ -99,8 +100,7 @@ void require_usable(const std::string& name, const std::map<std::string, std::st
 
 std::map<std::string, std::string> parse_profile(std::string_view text, std::string_view source,
                                                  std::string_view profile) {
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  text = without_byte_order_mark(text);
   std::map<std::string, std::string> values;
   bool has_name = false, is_asked_for = false;
   // Of the last value in this profile, if there is one: what stands further to the right belongs to it.

@@ -7,31 +7,10 @@
 #include "moxing/file/file.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/text/utf8.h"
 
 namespace mox::data::internal {
 namespace {
-
-// How many bytes at the begin are UTF-8 (RFC 3629): no overlong forms, no surrogates, nothing above U+10FFFF.
-size_t utf8_prefix(std::string_view text) {
-  size_t at = 0;
-  const auto byte = [&](size_t place) -> unsigned { return static_cast<unsigned char>(text[place]); };
-  while (at < text.size()) {
-    const unsigned first = byte(at);
-    if (first < 0x80) {
-      ++at;
-      continue;
-    }
-    const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-    if (first < 0xc2 || first > 0xf4 || length > text.size() - at) return at;
-    const unsigned lowest = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-    const unsigned highest = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
-    if (byte(at + 1) < lowest || byte(at + 1) > highest) return at;
-    for (size_t i = 2; i < length; ++i)
-      if (byte(at + i) < 0x80 || byte(at + i) > 0xbf) return at;
-    at += length;
-  }
-  return at;
-}
 
 // The line of a shell that gives a file, or an object of a store, to a command.
 std::string piped(const std::string& name, std::string_view command) {
@@ -68,8 +47,7 @@ std::string_view without_mark(std::string_view content, const std::string& name)
         fmt::format("'{}' is compressed by gzip: unpack it with {}", name, piped(name, "gunzip -c")));
   if (content.starts_with("PK\x03\x04"))
     throw DataError(fmt::format("'{}' is a zip archive or a spreadsheet (.xlsx): save it as CSV", name));
-  if (content.starts_with("\xef\xbb\xbf")) content.remove_prefix(3);
-  return content;
+  return without_byte_order_mark(content);
 }
 
 void require_utf8(std::string_view content, const std::string& name) {

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "runtime/text/utf8.h"
+
 namespace mox::data::internal {
 namespace {
 
@@ -97,29 +99,6 @@ class WireFields {
   bool damaged_ = false;
 };
 
-bool is_utf8_name(std::string_view text) {
-  for (size_t at = 0; at < text.size();) {
-    const auto byte = [&](size_t offset) {
-      return at + offset < text.size() ? static_cast<unsigned char>(text[at + offset]) : 0U;
-    };
-    const unsigned first = byte(0);
-    const size_t size = first < 0x80   ? 1
-                        : first < 0xc2 ? 0
-                        : first < 0xe0 ? 2
-                        : first < 0xf0 ? 3
-                        : first < 0xf5 ? 4
-                                       : 0;
-    if (size == 0) return false;
-    for (size_t i = 1; i < size; ++i)
-      if ((byte(i) & 0xc0) != 0x80) return false;
-    if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) > 0x9f) ||
-        (first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) > 0x8f))
-      return false;
-    at += size;
-  }
-  return true;
-}
-
 std::string_view text_in(WireBytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -176,7 +155,7 @@ bool read_feature_entry(WireBytes message, ExampleFeature* feature) {
     if (fields.type != kLength) continue;
     if (fields.number == 1) {
       feature->name = text_in(fields.content);
-      if (!is_utf8_name(feature->name)) return false;
+      if (!is_utf8(feature->name)) return false;
     } else if (fields.number == 2 && !read_feature_lists(fields.content, feature)) {
       return false;
     }
