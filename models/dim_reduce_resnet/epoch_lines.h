@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "runtime/text/unsigned_nan.h"
+
 namespace dim_reduce_resnet {
 
 // On rank 0, after the last step of each epoch:
@@ -27,7 +29,8 @@ class EpochLines : public mox::TrainingHook {
     const int64_t steps = session.global_step() - first_;
     if (mox::rank() == 0) {
       std::printf("epoch: %lld step: %lld, loss is %g\n", static_cast<long long>(epoch_),
-                  static_cast<long long>(std::llround(session.steps_per_epoch())), result.number("loss"));
+                  static_cast<long long>(std::llround(session.steps_per_epoch())),
+                  mox::unsigned_nan(result.number("loss")));
       std::printf("epoch time: %.3f ms, per step time: %.3f ms\n", milliseconds,
                   milliseconds / static_cast<double>(steps));
       std::fflush(stdout);

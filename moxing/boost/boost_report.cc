@@ -9,6 +9,8 @@
 #include "moxing/console/console.h"
 #include "runtime/base/c_numbers.h"
 #include "runtime/base/error.h"
+#include "runtime/text/printable.h"
+#include "runtime/text/unsigned_nan.h"
 
 namespace mox::boost {
 namespace {
@@ -93,13 +95,13 @@ class BoostReportHook : public Hook {
         if (std::ranges::find(names, name) == names.end()) names.push_back(name);
     std::string text = fmt::format("\nstage 2, in {} dimensions{}\n{:>10} {:>10}",
                                    stage_.method().basis().components(), explained(), "step", "forwards");
-    for (const std::string& name : names) text += fmt::format(" {:>14}", name);
+    for (const std::string& name : names) text += fmt::format(" {:>14}", printable(name));
     for (const Row& row : rows_) {
       text += fmt::format("\n{:>10} {:>10}", row.step, row.forwards);
       for (const std::string& name : names) {
         const auto value = std::ranges::find(row.values, name, &std::pair<std::string, double>::first);
         text += value == row.values.end() ? fmt::format(" {:>14}", "-")
-                                          : fmt::format(" {:>14.4f}", value->second);
+                                          : fmt::format(" {:>14.4f}", unsigned_nan(value->second));
       }
     }
     const DimReduce::Counts& counts = stage_.method().counts();

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "moxing/console/console.h"
+#include "runtime/text/printable.h"
 
 namespace mox {
 namespace {
@@ -50,7 +51,8 @@ std::string format_step_line(int64_t step, int64_t global_step, double samples_p
                              const NamedValues& values) {
   std::string line =
       fmt::format("step: {}(global step: {})  sample/sec: {:.1f}", step, global_step, samples_per_second);
-  for (const auto& [name, value] : values) line += fmt::format("  {}: {}", name, format_value(value));
+  for (const auto& [name, value] : values)
+    line += fmt::format("  {}: {}", printable(name), format_value(value));
   return line;
 }
 
@@ -90,7 +92,7 @@ std::string format_summary(const RunSummary& summary) {
   size_t last_width = std::string_view("last").size();
   for (const auto* rows : {&summary.evaluations, &summary.batches})
     for (const MetricSummary& metric : *rows) {
-      name_width = std::max(name_width, metric.name.size());
+      name_width = std::max(name_width, printable(metric.name).size());
       last_width = std::max(last_width, format_value(metric.last).size());
     }
   const auto add = [&](std::string_view name, std::string_view value) {
@@ -108,9 +110,10 @@ std::string format_summary(const RunSummary& summary) {
   const auto add_rows = [&](const std::vector<MetricSummary>& rows, bool with_best) {
     for (const MetricSummary& metric : rows) {
       const std::string last = format_value(metric.last);
-      add(metric.name, with_best && metric.best ? fmt::format("{:<{}}  {} at step {}", last, last_width,
-                                                              format_value(*metric.best), metric.best_step)
-                                                : last);
+      add(printable(metric.name), with_best && metric.best
+                                      ? fmt::format("{:<{}}  {} at step {}", last, last_width,
+                                                    format_value(*metric.best), metric.best_step)
+                                      : last);
     }
   };
   const std::string header = fmt::format("{:<{}}  best", "last", last_width);

@@ -4,6 +4,7 @@
 
 #include "moxing/hooks/hooks.h"
 #include "runtime/base/error.h"
+#include "runtime/text/unsigned_nan.h"
 
 namespace mox {
 namespace {
@@ -18,7 +19,7 @@ class NanGuardHook : public TrainingHook {
         fmt::format("the loss is {:g} at global step {} (learning rate {:g}); the checkpoints saved before "
                     "are untouched. Usual causes: a learning rate that is too high (try clip_gradient_norm "
                     "or a warm-up), a logarithm or division of zero, bad input values",
-                    std::isnan(loss) ? std::abs(loss) : loss, session.global_step(), learning_rate_));
+                    unsigned_nan(loss), session.global_step(), learning_rate_));
   }
 
  private:

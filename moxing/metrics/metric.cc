@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "runtime/base/error.h"
+#include "runtime/text/unsigned_nan.h"
 
 namespace mox::metrics {
 namespace {
@@ -74,7 +75,7 @@ void add_batch(const Metric& metric, std::span<const Array> inputs, const Array&
       sample.weight = weight_of[at];
       if (!(sample.weight >= 0) || !std::isfinite(sample.weight))
         throw InvalidArgument(fmt::format("sample {}: its weight is {}; weights are finite and >= 0",
-                                          first_sample + row, sample.weight));
+                                          first_sample + row, unsigned_nan(sample.weight)));
       if (sample.weight == 0) continue;
     }
     for (size_t i = 0; i < inputs.size(); ++i) {

@@ -34,6 +34,9 @@ using ::testing::StartsWith;
 TEST(ConsoleFormat, StepLine) {
   EXPECT_EQ(format_step_line(10, 10, 42.2, {{"loss", 3.977}, {"accuracy", 0.188}}),
             "step: 10(global step: 10)  sample/sec: 42.2  loss: 3.977  accuracy: 0.188");
+  EXPECT_THAT(format_step_line(1, 1, 1, {{"a\nb\x1b", -std::nan("")}}),
+              testing::EndsWith("  a\\nb\\x1b: nan"));
+  EXPECT_THAT(format_summary({.batches = {{"a\nb", 1}}}), testing::HasSubstr("\n  a\\nb  "));
   EXPECT_EQ(format_step_line(5, 1005, 123456.78, {}), "step: 5(global step: 1005)  sample/sec: 123456.8");
 }
 

@@ -10,6 +10,8 @@
 #include "moxing/hooks/metric_names.h"
 #include "runtime/base/error.h"
 #include "runtime/comm/allgather_values.h"
+#include "runtime/text/printable.h"
+#include "runtime/text/unsigned_nan.h"
 
 namespace mox::internal {
 namespace {
@@ -23,14 +25,14 @@ std::vector<size_t> column_widths(const metrics::Table& table, std::vector<std::
 
 std::string format_cell(double number) {
   const bool whole = number == std::floor(number) && std::abs(number) < 1e15;
-  return whole ? fmt::format("{:.0f}", number) : fmt::format("{:.4f}", number);
+  return whole ? fmt::format("{:.0f}", number) : fmt::format("{:.4f}", unsigned_nan(number));
 }
 
 std::string format_table(const std::string& name, const metrics::Table& table) {
-  std::vector<std::vector<std::string>> cells = {{"test " + name}};
-  cells[0].insert(cells[0].end(), table.columns.begin(), table.columns.end());
+  std::vector<std::vector<std::string>> cells = {{"test " + printable(name)}};
+  for (const std::string& column : table.columns) cells[0].push_back(printable(column));
   for (const auto& [title, numbers] : table.rows) {
-    auto& row = cells.emplace_back(std::vector<std::string>{"  " + title});
+    auto& row = cells.emplace_back(std::vector<std::string>{"  " + printable(title)});
     for (const double number : numbers) row.push_back(format_cell(number));
   }
   const auto widths = column_widths(table, cells);
@@ -135,7 +137,7 @@ void EvaluationState::add_measures(Communicator& ranks, Evaluation& evaluation) 
     const auto& [name, metric] = metrics_[m];
     metrics::Result result = metrics::result_of(metric, all);
     for (const auto& [part, number] : result.numbers)
-      evaluation.numbers.emplace_back(part.empty() ? name : name + "/" + part, number);
+      evaluation.numbers.emplace_back(part.empty() ? name : name + "/" + printable(part), number);
     if (!result.table.rows.empty()) evaluation.tables.emplace_back(name, std::move(result.table));
   }
 }
@@ -170,7 +172,8 @@ std::string evaluated_name(const CompiledModel& model, std::string_view what_say
 
 std::string format_test_lines(const Evaluation& evaluation) {
   std::string text;
-  for (const auto& [name, value] : evaluation.numbers) text += fmt::format("test {}: {:.4f}\n", name, value);
+  for (const auto& [name, value] : evaluation.numbers)
+    text += fmt::format("test {}: {:.4f}\n", printable(name), unsigned_nan(value));
   for (const auto& [name, table] : evaluation.tables) text += format_table(name, table);
   return text;
 }

@@ -135,6 +135,30 @@ TEST_F(EvaluationTest, AMetricTakesThePlaceOfALoggedValueAndWhatIsNoMeanIsNamedS
   EXPECT_THAT(output, AllOf(HasSubstr("test auc: "), HasSubstr("test confusion"), HasSubstr("evaluation")));
 }
 
+// As names of classes may be, which come from files; and a NaN has no sign.
+TEST_F(EvaluationTest, NamesAreShownOnOneLineAndNaNWithoutASign) {
+  auto s = scored();
+  s.save_summary_steps = 1;
+  s.model_fn = [](const Inputs& in, ModeKeys) {
+    auto [score, label, weight] = in.take<3>();
+    const Tensor w = get_variable("w", {}, zeros());
+    metrics::Metric own{.inputs = {score},
+                        .add = [](const metrics::Sample&, metrics::State&) {},
+                        .result =
+                            [](const metrics::State&) {
+                              const double nan = -std::nan("");
+                              return metrics::Result({{"a\nb\xe9", nan}}, {{"c\nd"}, {{"e\nf", {nan}}}});
+                            }};
+    return ModelSpec{.loss = w + reduce_mean(score) * 0.0f, .metrics = {{"own", std::move(own)}}};
+  };
+  testing::internal::CaptureStdout();
+  run_or_throw(s);
+  const std::string text = testing::internal::GetCapturedStdout();
+  EXPECT_THAT(text, AllOf(HasSubstr("test own/a\\nb\\xe9: nan\n"), HasSubstr("test own  c\\nd\n"),
+                          HasSubstr("  e\\nf      nan\n"), Not(HasSubstr("-nan"))));
+  EXPECT_THAT(read_file(log_dir_ + "/metrics.jsonl"), HasSubstr(R"("own/a\\nb\\xe9":null)"));
+}
+
 TEST_F(EvaluationTest, EvalStepsTakesTheFirstBatches) {
   const ScopedConfiguration configuration({"--threads=1", "--log_level=error", "--eval_steps=2"});
   auto s = spec();
