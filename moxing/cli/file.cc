@@ -17,6 +17,7 @@
 #include "moxing/file/s3/store_error.h"
 #include "runtime/base/error.h"
 #include "runtime/text/printable.h"
+#include "runtime/text/utf8.h"
 
 namespace mox::cli {
 namespace {
@@ -26,9 +27,13 @@ std::string utc_time(std::chrono::system_clock::time_point time) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
 }
 
-// Names are bytes; JSON is UTF-8. In ASCII alone, as a terminal would obey some of the other characters.
-std::string one_line(const nlohmann::ordered_json& object) {
-  return object.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
+// Names are bytes; JSON is UTF-8: bytes that are none are shown as on a terminal, so that different names
+// stay different. In ASCII alone, as a terminal would obey some of the other characters.
+std::string one_line(nlohmann::ordered_json object) {
+  for (auto& value : object)
+    if (value.is_string() && !is_utf8(value.get_ref<const std::string&>()))
+      value = printable(value.get_ref<const std::string&>());
+  return object.dump(-1, ' ', true);
 }
 
 nlohmann::ordered_json json_of(const file::Stat& stat, const std::string& url) {

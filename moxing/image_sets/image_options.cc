@@ -72,10 +72,11 @@ std::vector<std::string> BadSamples::reasons() const {
 
 namespace {
 
+bool must_be_quoted(const std::string& name) { return name.starts_with(' ') || name.starts_with('"'); }
+
 // A name that reading would change otherwise.
 std::string quoted_name(const std::string& name) {
-  if (!name.starts_with(' ') && !name.starts_with('"')) return name;
-  return nlohmann::json(name).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return must_be_quoted(name) ? nlohmann::json(name).dump() : name;
 }
 
 std::string unquoted_name(std::string_view name) {
@@ -132,6 +133,11 @@ std::vector<std::string> read_label_names(const std::string& path) {
 void require_writable_names(const std::vector<std::string>& names, const std::string& place) {
   for (const std::string& name : names) {
     if (name.empty()) throw DataError(fmt::format("'{}': a class has an empty name", place));
+    if (must_be_quoted(name) && !is_utf8(name))
+      throw DataError(fmt::format(
+          "'{}': the class '{}' begins with a space or a quote, so that labels.txt has it as JSON, and "
+          "its bytes are no UTF-8, which that has to be; give it another name",
+          place, printable(name)));
     const auto is_control = [](unsigned char letter) { return letter < ' ' || letter == 127; };
     const auto control = std::ranges::find_if(name, is_control);
     if (control == name.end()) continue;

@@ -6,6 +6,7 @@
 //   .npz    arrays for NumPy: "sample" int64, "file" text, and each value with the samples as first axis; all
 //           is held in memory until it is written, and may have 4 GiB
 //
+// A name that is no UTF-8 is in .csv as it is; the others show its bytes as \xe9, with a warning.
 // Numbers are written in the shortest form that reads back as the same float32. NaN and infinities are nan,
 // inf and -inf in .csv and null in .jsonl, which has no others.
 #pragma once

@@ -3,13 +3,12 @@
 #include "moxing/prediction/internal/formats.h"
 #include "moxing/prediction/internal/part_file.h"
 #include "moxing/prediction/internal/text_numbers.h"
+#include "moxing/prediction/internal/unicode_names.h"
 
 namespace mox::internal {
 namespace {
 
-std::string json_text(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+std::string json_text(const std::string& text) { return nlohmann::json(text).dump(); }
 
 // The numbers from `*next` on, nested as axes `axis` and on say.
 std::string nested_text(const Array& value, int axis, size_t* next) {
@@ -22,7 +21,7 @@ std::string nested_text(const Array& value, int axis, size_t* next) {
 
 class JsonLinesPredictions : public PredictionsFile {
  public:
-  explicit JsonLinesPredictions(const std::string& path) : file_(path) {}
+  explicit JsonLinesPredictions(const std::string& path) : file_(path), text_of_(path) {}
 
   void add(const OutputBatch& batch) override {
     if (rows_ == 0) first_ = batch;
@@ -30,10 +29,10 @@ class JsonLinesPredictions : public PredictionsFile {
     std::string text;
     for (int64_t row = 0; row < batch.samples(); ++row) {
       text += "{\"sample\":" + std::to_string(batch.first_sample + row);
-      if (!batch.sample_names.empty()) text += ",\"file\":" + json_text(batch.sample_names[row]);
+      if (!batch.sample_names.empty()) text += ",\"file\":" + json_text(text_of_(batch.sample_names[row]));
       for (const auto& [name, value] : batch) {
         size_t next = row * (value.elements() / batch.samples());
-        text += "," + json_text(name) + ":" + nested_text(value, 1, &next);
+        text += "," + json_text(text_of_(name)) + ":" + nested_text(value, 1, &next);
       }
       text += "}\n";
     }
@@ -45,6 +44,7 @@ class JsonLinesPredictions : public PredictionsFile {
  private:
   PartFile file_;
   OutputBatch first_;
+  UnicodeNames text_of_;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "moxing/formats/npy.h"
 #include "moxing/prediction/internal/formats.h"
 #include "moxing/prediction/internal/part_file.h"
+#include "moxing/prediction/internal/unicode_names.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 
@@ -29,25 +30,16 @@ TensorType table_type(DType dtype, int64_t rows, const Shape& of_batch) {
   return {dtype == DType::kBFloat16 ? DType::kFloat32 : dtype, Shape(std::move(extents))};
 }
 
-// The code points of UTF-8; what is none becomes U+FFFD.
+// The code points of UTF-8.
 std::u32string code_points(const std::string& text) {
   std::u32string points;
   for (size_t i = 0; i < text.size();) {
     const auto first = static_cast<unsigned char>(text[i]);
-    const size_t length = first < 0x80       ? 1
-                          : first >> 5 == 6  ? 2
-                          : first >> 4 == 14 ? 3
-                          : first >> 3 == 30 ? 4
-                                             : 0;
+    const size_t length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
     char32_t point = length == 1 ? first : first & (0x7f >> length);
-    bool good = length > 0 && i + length <= text.size();
-    for (size_t k = 1; good && k < length; ++k) {
-      const auto next = static_cast<unsigned char>(text[i + k]);
-      good = next >> 6 == 2;
-      point = point << 6 | (next & 0x3f);
-    }
-    points += good ? point : U'\uFFFD';
-    i += good ? length : 1;
+    for (size_t k = 1; k < length; ++k) point = point << 6 | (static_cast<unsigned char>(text[i + k]) & 0x3f);
+    points += point;
+    i += length;
   }
   return points;
 }
@@ -108,7 +100,7 @@ class ZipArchive {
 
 class NpzPredictions : public PredictionsFile {
  public:
-  explicit NpzPredictions(const std::string& path) : file_(path) {}
+  explicit NpzPredictions(const std::string& path) : file_(path), text_of_(path) {}
 
   void add(const OutputBatch& batch) override {
     if (rows_ == 0) {
@@ -119,7 +111,7 @@ class NpzPredictions : public PredictionsFile {
     for (size_t i = 0; i < batch.size(); ++i) append(columns_[i], batch[i].second);
     for (int64_t row = 0; row < batch.samples(); ++row) samples_.push_back(batch.first_sample + row);
     for (const std::string& name : batch.sample_names) {
-      names_.push_back(code_points(name));
+      names_.push_back(code_points(text_of_(name)));
       longest_name_ = std::max(longest_name_, names_.back().size());
     }
     rows_ += batch.samples();
@@ -171,6 +163,7 @@ class NpzPredictions : public PredictionsFile {
 
   PartFile file_;
   OutputBatch first_;
+  UnicodeNames text_of_;
   std::vector<std::string> columns_;
   std::vector<int64_t> samples_;
   std::vector<std::u32string> names_;

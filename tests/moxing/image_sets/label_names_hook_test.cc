@@ -43,6 +43,8 @@ TEST_F(LabelNamesHook, KeepsNamesAsTheyAre) {
                 }),
                 testing::AllOf(HasSubstr("another name"), HasSubstr("\\x")));
   EXPECT_THAT(message_of<DataError>([&] { data::write_label_names(path, {""}); }), HasSubstr("empty name"));
+  EXPECT_THAT(message_of<DataError>([&] { data::write_label_names(path, {" \xe9"}); }),
+              testing::AllOf(HasSubstr("' \\xe9' begins with a space"), HasSubstr("another name")));
   EXPECT_EQ(data::read_label_names(path), names);
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -10,11 +11,13 @@
 #include "moxing/formats/npy.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/log.h"
 #include "tests/support/temporary_directory.h"
 
 namespace mox {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 OutputBatch batch_of(int64_t first, std::vector<float> p, std::vector<int64_t> label,
@@ -61,6 +64,32 @@ TEST_F(PredictionsFileTest, JsonLines) {
             "{\"sample\":0,\"file\":\"a.jpg\",\"p\":[0.1,0.9],\"class\":1}\n"
             "{\"sample\":1,\"file\":\"b,\\\"\xc3\xa9\\\".jpg\",\"p\":[null,null],\"class\":0}\n"
             "{\"sample\":2,\"file\":\"c\",\"p\":[1e-30,16777216],\"class\":7}\n");
+}
+
+// A name of a file may be of any bytes; two of them stay two.
+TEST_F(PredictionsFileTest, NamesThatAreNoUtf8StayDifferent) {
+  const auto said_of = [&](const std::string& name) {
+    testing::internal::CaptureStderr();
+    const auto file = PredictionsFile::open(directory_.file(name));
+    file->add(batch_of(0, {1, 2, 3}, {0, 0, 0}, {"a\xe9.jpg", "a\xe8.jpg", "\xc3\xa9\n"}));
+    file->finish();
+    return testing::internal::GetCapturedStderr();
+  };
+  set_log_level(LogLevel::kInfo);  // other tests may have changed it
+  const std::string said = said_of("p.jsonl");
+  EXPECT_THAT(said, AllOf(HasSubstr("is no UTF-8"), HasSubstr("as 'a\\xe9.jpg'"), HasSubstr("p.jsonl")));
+  EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
+  EXPECT_THAT(read_file(directory_.file("p.jsonl")),
+              AllOf(HasSubstr(R"("file":"a\\xe9.jpg")"), HasSubstr(R"("file":"a\\xe8.jpg")"),
+                    HasSubstr("\"file\":\"\xc3\xa9\\n\"")));
+  EXPECT_THAT(said_of("p.npz"), HasSubstr("as 'a\\xe9.jpg'"));
+  const std::string_view letters(
+      "x\0\0\0e\0\0\0"
+      "8\0\0\0",
+      12);
+  EXPECT_THAT(read_file(directory_.file("p.npz")), HasSubstr(std::string(letters)));
+  EXPECT_EQ(said_of("p.csv"), "");
+  EXPECT_THAT(read_file(directory_.file("p.csv")), HasSubstr("0,a\xe9.jpg,1"));
 }
 
 TEST_F(PredictionsFileTest, NpzReadsBack) {

@@ -57,6 +57,14 @@ TEST_F(FileCommand, Verbs) {
   EXPECT_EQ(mox({"ls", "s3://bucket/none"}).status, 2);
 }
 
+// JSON has no other bytes than those of UTF-8.
+TEST_F(FileCommand, NamesThatAreNoUtf8StayDifferentInJson) {
+  directory_.write("a\xe8", "1");
+  directory_.write("a\xe9", "2");
+  EXPECT_THAT(mox({"ls", "--json", directory_.path()}).out,
+              testing::AllOf(HasSubstr(R"(/a\\xe8")"), HasSubstr(R"(/a\\xe9")")));
+}
+
 TEST_F(FileCommand, ForEachOfSeveralAndSaysWhatFailed) {
   for (const char* name : {"a", "b", "c"}) store_.server.put("bucket", name, name);
   const ProcessResult printed = mox({"cat", "s3://bucket/a", "s3://bucket/none", "s3://bucket/c"});
