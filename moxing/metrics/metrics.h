@@ -32,7 +32,7 @@ namespace mox::metrics {
 
 // Fields that options share:
 //   weights:       of the samples, see Metric::weights
-//   class_weights: of the label's class, on top; empty: all 1. Not with several decisions
+//   class_weights: of the label's class, on top; empty: all 1. Not all 0; not with several decisions
 //   class_names:   for numbers and tables of each class; empty: "0", "1", ...
 
 struct MeanOptions {

@@ -101,7 +101,7 @@ Tensor sparse_softmax_cross_entropy_gradient(const Tensor& logits, const Tensor&
 // reduce_mean(class_weights(labels, {1, 20}) * sparse_softmax_cross_entropy(logits, labels)), which is a mean
 // over samples, so that it does not depend on how they are cut into batches and replicas.
 //
-//   labels: int32 or int64, any shape; weights: one a class, finite and >= 0; result: float32, labels' shape.
+//   labels: int32 or int64, any shape; weights: one a class, finite, >= 0, not all 0; result: float32 alike.
 // Throws InvalidArgument otherwise, and while a plan runs for a label outside [0, classes). No gradient.
 Tensor class_weights(const Tensor& labels, const std::vector<double>& weights,
                      SourceLocation where = SourceLocation::current());

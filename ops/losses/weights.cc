@@ -1,6 +1,8 @@
 // Weights of samples in losses.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/comparison/comparison.h"
 #include "ops/indexing/indexing.h"
@@ -10,6 +12,7 @@
 #include "runtime/base/error.h"
 #include "runtime/graph/graph.h"
 #include "runtime/tensor/float32_range.h"
+#include "runtime/text/unsigned_nan.h"
 
 namespace mox {
 
@@ -21,9 +24,14 @@ Tensor class_weights(const Tensor& labels, const std::vector<double>& weights, S
       throw InvalidArgument(
           fmt::format("class_weights ({}:{}): the weight of class {} is {}; weights are finite "
                       "as float32, and >= 0",
-                      where.file_name(), where.line(), i, weights[i]));
+                      where.file_name(), where.line(), i, unsigned_nan(weights[i])));
     table.values<float>()[i] = weights[i];
   }
+  if (!weights.empty() && std::ranges::all_of(weights, [](double weight) { return weight == 0; }))
+    throw InvalidArgument(fmt::format(
+        "class_weights ({}:{}): the weights of all {} classes are 0, so that nothing would be learnt; one "
+        "above 0 is needed",
+        where.file_name(), where.line(), weights.size()));
   NameScope scope("class_weights");
   return gather(labels.node()->graph->constant(table, where), labels, 0, where);
 }

@@ -7,6 +7,8 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
+#include "runtime/base/nearest_name.h"
+#include "runtime/text/unsigned_nan.h"
 
 namespace mox::metrics::internal {
 namespace {
@@ -67,13 +69,20 @@ DecisionProblem decision_problem(const char* metric, const Tensor& scores, const
                               problem.classes));
   for (const double weight : problem.class_weights)
     if (!(weight >= 0) || !std::isfinite(weight))
-      refuse_metric(metric, where, fmt::format("a class weight is {}; weights are finite and >= 0", weight));
+      refuse_metric(metric, where,
+                    fmt::format("a class weight is {}; weights are finite and >= 0", unsigned_nan(weight)));
   if (problem.class_names.empty())
     for (size_t i = 0; i < problem.classes; ++i) problem.class_names.push_back(std::to_string(i));
   if (problem.class_names.size() != problem.classes)
     refuse_metric(
         metric, where,
         fmt::format("there are {} class_names for {} classes", problem.class_names.size(), problem.classes));
+  const auto is_zero = [](double weight) { return weight == 0; };
+  if (!problem.class_weights.empty() && std::ranges::all_of(problem.class_weights, is_zero))
+    refuse_metric(
+        metric, where,
+        fmt::format("all class_weights are 0 (of {}), so that no sample counts; one above 0 is needed",
+                    mox::internal::first_names(problem.class_names)));
   return problem;
 }
 
@@ -96,15 +105,15 @@ void require_weights(const char* metric, const Tensor& weights, const Tensor& li
 size_t DecisionProblem::label_of(const Sample& sample) const {
   const double label = sample.values[1][0];
   if (!(label >= 0) || label >= classes || label != std::floor(label))
-    throw InvalidArgument(
-        fmt::format("the label is {}; labels are whole numbers from 0 to {}", label, classes - 1));
+    throw InvalidArgument(fmt::format("the label is {}; labels are whole numbers from 0 to {}",
+                                      unsigned_nan(label), classes - 1));
   return label;
 }
 
 bool DecisionProblem::is_positive(const Sample& sample, size_t index) {
   const double label = sample.values[1][index];
   if (label != 0 && label != 1)
-    throw InvalidArgument(fmt::format("the label of a decision is {}; it is 0 or 1", label));
+    throw InvalidArgument(fmt::format("the label of a decision is {}; it is 0 or 1", unsigned_nan(label)));
   return label == 1;
 }
 

@@ -13,6 +13,7 @@
 namespace mox::metrics {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using MakeOfTwo = std::function<Metric(const Tensor& scores, const Tensor& labels)>;
 
@@ -124,6 +125,16 @@ TEST(Metrics, RefuseShapesThatDoNotFit) {
                            }),
               HasSubstr("3 class_weights for 2 classes"));
   const double nan = std::nan("");
+  EXPECT_THAT(refusal_over(floats({2}, {0, 1}), integers({0, 1}),
+                           [](const Tensor& s, const Tensor& y) {
+                             return f1(s, y, {.class_weights = {0, 0}, .class_names = {"good", "fraud"}});
+                           }),
+              AllOf(HasSubstr("metrics::f1"), HasSubstr("all class_weights are 0 (of good, fraud)")));
+  EXPECT_THAT(refusal_over(floats({2}, {0, 1}), integers({0, 1}),
+                           [&](const Tensor& s, const Tensor& y) {
+                             return accuracy(s, y, {.class_weights = {1, -nan}});
+                           }),
+              HasSubstr("a class weight is nan;"));
   EXPECT_THAT(
       refusal_over(floats({2}, {0, 1}), integers({0, 1}),
                    [&](const Tensor& s, const Tensor& y) { return accuracy(s, y, {.threshold = nan}); }),

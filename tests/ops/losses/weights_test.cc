@@ -32,6 +32,18 @@ TEST(ClassWeights, AreThoseOfTheLabels) {
                InvalidArgument);
 }
 
+TEST(ClassWeights, AreNotAllZero) {
+  const auto refusal = message_of<InvalidArgument>([] {
+    evaluate_op(
+        [](std::span<const Tensor> in) {
+          return class_weights(in[0], {0, 0});
+        },
+        {Array::from<int32_t>({1}, {0})});
+  });
+  EXPECT_THAT(refusal, HasSubstr("the weights of all 2 classes are 0"));
+  EXPECT_THAT(refusal, HasSubstr("weights_test.cc:"));
+}
+
 TEST(ClassWeights, WeighALossAndItsGradient) {
   const Array labels = Array::from<int32_t>({4}, {2, 0, 1, 1});
   const test::Build build = [&](std::span<const Tensor> in) {

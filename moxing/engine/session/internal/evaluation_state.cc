@@ -135,6 +135,7 @@ void EvaluationState::add_measures(Communicator& ranks, Evaluation& evaluation) 
       for (const std::string& bytes : ranks.allgather(of_rank.to_bytes()))
         all.merge(metrics::State::from_bytes(bytes));
     const auto& [name, metric] = metrics_[m];
+    if (all.samples() == 0) evaluation.without_weight.push_back(name);
     metrics::Result result = metrics::result_of(metric, all);
     for (const auto& [part, number] : result.numbers)
       evaluation.numbers.emplace_back(part.empty() ? name : name + "/" + printable(part), number);

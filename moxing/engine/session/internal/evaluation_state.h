@@ -18,6 +18,7 @@ struct Evaluation {
   Metrics numbers;  // the values of log_info, then the numbers of the metrics
   std::vector<std::pair<std::string, metrics::Table>> tables;
   int64_t samples = 0;
+  std::vector<std::string> without_weight;  // metrics for which all samples have the weight 0
 };
 
 // The share of one rank. Means are kept by batch, to be summed in the order of the data; metrics, whose

@@ -64,7 +64,14 @@ Evaluation Evaluator::evaluate(const std::function<bool()>& give_up, PassObserve
   }
   if (keep && any_has_failed(job(), error)) fail_together(job(), error, keep);
   share_samples_read(keep);
-  return state.finish(job(), dataset_.describe());
+  Evaluation evaluation = state.finish(job(), dataset_.describe());
+  for (const std::string& name : evaluation.without_weight)
+    if (without_weight_.insert(name).second && job().rank() == 0)
+      log_warning(
+          fmt::format("the metric '{}': all {} samples of the evaluation have the weight 0, so there is "
+                      "nothing that it could measure",
+                      name, evaluation.samples));
+  return evaluation;
 }
 
 // Of samples that cannot be read those of all ranks count.

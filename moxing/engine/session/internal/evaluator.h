@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "moxing/engine/compile/compiled_model.h"
@@ -69,6 +70,7 @@ class Evaluator {
   PipelineOptions pipeline_options_;
   ModelCompiler compiler_;
   LaneThreads& lanes_;
+  std::set<std::string> without_weight_;  // metrics of which a warning has been given
   double data_seconds_ = 0, compute_seconds_ = 0;
 };
 

@@ -155,8 +155,30 @@ TEST_F(EvaluationTest, NamesAreShownOnOneLineAndNaNWithoutASign) {
   run_or_throw(s);
   const std::string text = testing::internal::GetCapturedStdout();
   EXPECT_THAT(text, AllOf(HasSubstr("test own/a\\nb\\xe9: nan\n"), HasSubstr("test own  c\\nd\n"),
-                          HasSubstr("  e\\nf      nan\n"), Not(HasSubstr("-nan"))));
+                          HasSubstr("  e\\nf     nan\n"), Not(HasSubstr("-nan"))));
   EXPECT_THAT(read_file(log_dir_ + "/metrics.jsonl"), HasSubstr(R"("own/a\\nb\\xe9":null)"));
+}
+
+TEST_F(EvaluationTest, WeightsThatAreAllZeroAreSaidOnce) {
+  auto s = scored();
+  s.eval_every_n_steps = 1;
+  s.model_fn = [](const Inputs& in, ModeKeys) {
+    auto [score, label, weight] = in.take<3>();
+    const Tensor w = get_variable("w", {}, zeros());
+    return ModelSpec{.loss = w + reduce_mean(score) * 0.0f,
+                     .metrics = {{"none", metrics::accuracy(score, label, {.weights = weight * 0.0f})},
+                                 {"some", metrics::accuracy(score, label, {.weights = weight})}}};
+  };
+  const ScopedConfiguration configuration({"--threads=1", "--log_level=warning"});
+  testing::internal::CaptureStderr();
+  testing::internal::CaptureStdout();
+  run_or_throw(s);
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr("test none: nan"));
+  const std::string said = "the metric 'none': all 103 samples of the evaluation have the weight 0";
+  EXPECT_THAT(text, HasSubstr(said));
+  EXPECT_EQ(text.find(said), text.rfind(said)) << text;
+  EXPECT_THAT(text, Not(HasSubstr("'some'")));
 }
 
 TEST_F(EvaluationTest, EvalStepsTakesTheFirstBatches) {

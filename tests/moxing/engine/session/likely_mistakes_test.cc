@@ -72,5 +72,42 @@ TEST_F(LikelyMistakes, ProbabilitiesInThePlaceOfLogits) {
             "");
 }
 
+// As many steps as are telling, over ten samples in batches of two; weights that are not 0 from step
+// `zeros` on.
+TEST_F(LikelyMistakes, WeightsThatAreAllZero) {
+  const auto said_with = [&](int64_t zeros, bool is_logged) {
+    RunSpec s = spec();
+    s.log_dir = fresh_directory("likely_mistakes");
+    s.max_number_of_steps = 12;
+    s.input_fn = [&](ModeKeys) {
+      Array weight(DType::kFloat32, {40});
+      for (int64_t i = 2 * zeros; i < 40; ++i) weight.values<float>()[i] = 1;
+      Array x(DType::kFloat32, {40});
+      for (float& value : x.values<float>()) value = 1;
+      return Dataset::from_arrays({x, weight}).batch(2).take(10).repeat();
+    };
+    s.model_fn = [&](const Inputs& in, ModeKeys) {
+      VariableOptions options;
+      if (is_logged) options.regularizer = l2_regularizer(0.1F);
+      const Tensor w = get_variable("w", {}, constant_initializer(3), options);
+      const Tensor loss = weighted_mean(square(in[0] * w), in[1]);
+      ModelSpec model{.loss = loss};
+      if (is_logged) model.log_info = {{"loss", loss}};
+      return model;
+    };
+    s.auto_batch = false;
+    const ScopedConfiguration configuration({"--threads=1", "--log_level=warning"});
+    testing::internal::CaptureStderr();
+    run_or_throw(s);
+    return testing::internal::GetCapturedStderr();
+  };
+  for (const bool is_logged : {false, true}) {
+    const std::string text = said_with(20, is_logged);
+    EXPECT_THAT(text, HasSubstr("the loss was exactly 0 in each of the first 10 steps"));
+    EXPECT_EQ(std::ranges::count(text, '\n'), 1) << text;
+    EXPECT_EQ(said_with(9, is_logged), "");
+  }
+}
+
 }  // namespace
 }  // namespace mox

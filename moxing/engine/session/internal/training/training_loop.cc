@@ -23,7 +23,7 @@ double seconds_between(Clock::time_point from, Clock::time_point to) {
 }  // namespace
 
 TrainingLoop::TrainingLoop(Training& training, TrainingSession& session)
-    : training_(training), session_(session) {
+    : training_(training), session_(session), zero_loss_(session.first_spec()) {
   for (const std::string& name : session.log_names())
     log_directions_.push_back(direction_of(session.first_spec(), name));
 }
@@ -88,6 +88,7 @@ void TrainingLoop::step() {
   const std::vector<std::string>& names = session_.log_names();
   for (size_t i = 0; i < names.size(); ++i)
     best_batches_.add(names[i], step.number(names[i]), log_directions_[i], session_.global_step());
+  zero_loss_.note(step, session_.steps_per_epoch());
   session_.end_step(step);
 }
 

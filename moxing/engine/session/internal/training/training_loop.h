@@ -8,6 +8,7 @@
 #include "moxing/engine/session/internal/training/best_values.h"
 #include "moxing/engine/session/internal/training/training.h"
 #include "moxing/engine/session/internal/training/training_session.h"
+#include "moxing/engine/session/internal/training/zero_loss.h"
 
 namespace mox::internal {
 
@@ -42,6 +43,7 @@ class TrainingLoop {
   std::exception_ptr unreadable_;  // why they could not be taken
   std::vector<std::optional<metrics::Direction>> log_directions_;  // of Session::log_names
   BestValues best_batches_;
+  ZeroLoss zero_loss_;
   Seconds seconds_;
 };
 
