@@ -17,6 +17,15 @@ namespace {
 
 constexpr int64_t kForwardsOfAStep = 3;
 
+// JSON has no NaN and no infinities, which metrics may be: these are texts.
+nlohmann::json json_of(double value) {
+  return std::isfinite(value) ? nlohmann::json(value)
+                              : nlohmann::json(fmt::format("{}", unsigned_nan(value)));
+}
+double value_of(const nlohmann::json& json) {
+  return json.is_string() ? std::stod(json.get<std::string>()) : json.get<double>();
+}
+
 class BoostReportHook : public Hook {
  public:
   explicit BoostReportHook(const StageTwo& stage) : stage_(stage) {}
@@ -52,16 +61,22 @@ class BoostReportHook : public Hook {
   std::string save_state() const override {
     if (rows_.empty()) return "";
     nlohmann::json rows = nlohmann::json::array();
-    for (const Row& row : rows_) rows.push_back({row.step, row.forwards, row.values});
+    for (const Row& row : rows_) {
+      nlohmann::json values = nlohmann::json::array();
+      for (const auto& [name, value] : row.values) values.push_back({name, json_of(value)});
+      rows.push_back({row.step, row.forwards, std::move(values)});
+    }
     return nlohmann::json({{"rows", rows}, {"loss_sum", loss_sum_}, {"loss_steps", loss_steps_}}).dump();
   }
   void restore_state(const std::string& state) override {
     try {
       const CNumbers numbers;
       const auto json = nlohmann::json::parse(state);
-      for (const auto& row : json.at("rows"))
-        rows_.push_back({row.at(0).get<int64_t>(), row.at(1).get<int64_t>(),
-                         row.at(2).get<std::vector<std::pair<std::string, double>>>()});
+      for (const auto& row : json.at("rows")) {
+        Row& back = rows_.emplace_back(Row{row.at(0).get<int64_t>(), row.at(1).get<int64_t>(), {}});
+        for (const auto& value : row.at(2))
+          back.values.emplace_back(value.at(0).get<std::string>(), value_of(value.at(1)));
+      }
       loss_sum_ = json.at("loss_sum").get<double>();
       loss_steps_ = json.at("loss_steps").get<int64_t>();
     } catch (const std::exception& error) {

@@ -10,6 +10,8 @@
 namespace mox {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -56,6 +58,33 @@ TEST_F(TwoRuns, ARunFromACheckpointWithSnapshotsOfItsOwnIsNotWarned) {
   testing::internal::CaptureStderr();
   run_or_throw(run);
   EXPECT_THAT(testing::internal::GetCapturedStderr(), Not(HasSubstr("are not those of the run")));
+}
+
+// JSON, in which the rows of the table are kept, has no such numbers.
+TEST_F(TwoRuns, AMetricThatIsNotFiniteDoesNotKeepARunFromGoingOn) {
+  const auto printed = [&](int64_t steps) {
+    RunSpec run = spec();
+    run.log_dir = directory_.file("not_finite");
+    run.model_fn = [](const Inputs& in, ModeKeys mode) {
+      ModelSpec model = constant_slope_model(in, mode);
+      const Tensor zero = in[0] * 0.0f;
+      model.log_info.emplace_back("undefined", reduce_mean(log(zero - 1.0f)));
+      model.log_info.emplace_back("endless", reduce_mean(-log(zero)));
+      return model;
+    };
+    run.inter_mode = ModeKeys::EVAL;
+    run.max_number_of_steps = steps;
+    run.checkpoint_path = directory_.file("one");
+    run.boost = BoostOptions{.dim_reduce = true};
+    run.dim_reduce = DimReduceOptions{.n_components = 1, .weight_load_dir = directory_.file("one/snapshots")};
+    testing::internal::CaptureStdout();
+    run_or_throw(run);
+    return testing::internal::GetCapturedStdout();
+  };
+  EXPECT_THAT(printed(2), AllOf(HasSubstr(" nan"), HasSubstr(" inf"), Not(HasSubstr("-nan"))));
+  const std::string later = printed(3);
+  EXPECT_THAT(later, AllOf(HasSubstr(" nan"), HasSubstr(" inf"), Not(HasSubstr("-nan"))));
+  EXPECT_THAT(later, ContainsRegex("\n +0 +0 ")) << "the row of before stage 2, read back";
 }
 
 // The counts of a stage 2 that goes on with another rho are not those of its lengths.
