@@ -1,18 +1,14 @@
 #include "moxing/file/s3/digest.h"
 
-#include <openssl/core_names.h>
 #include <openssl/evp.h>
-#include <openssl/params.h>
-
-#include <memory>
 
 #include "runtime/base/error.h"
 
 namespace mox::file::s3 {
 namespace {
 
-// OpenSSL's calls that take no context look the algorithm up and make a context each time, which costs more
-// than the digest of a short text. A kind is looked up once, and a thread keeps its contexts.
+// Looked up once: OpenSSL looks up what EVP_md5() and EVP_sha256() name in every call, which costs more than
+// the digest of a short text.
 const EVP_MD* kind_of(const char* name) {
   const EVP_MD* const kind = EVP_MD_fetch(nullptr, name, nullptr);
   MOX_ASSERT(kind, "OpenSSL has the digest");
@@ -22,33 +18,13 @@ const EVP_MD* md5_kind() {
   static const EVP_MD* const kind = kind_of("MD5");
   return kind;
 }
-const EVP_MD* sha256_kind() {
-  static const EVP_MD* const kind = kind_of("SHA256");
-  return kind;
-}
 
 std::string digest_of(std::string_view bytes, const EVP_MD* kind) {
-  thread_local const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
-                                                                                     &EVP_MD_CTX_free);
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned length = 0;
-  MOX_ASSERT(context && EVP_DigestInit_ex(context.get(), kind, nullptr) == 1 &&
-                 EVP_DigestUpdate(context.get(), bytes.data(), bytes.size()) == 1 &&
-                 EVP_DigestFinal_ex(context.get(), digest, &length) == 1,
+  MOX_ASSERT(EVP_Digest(bytes.data(), bytes.size(), digest, &length, kind, nullptr) == 1,
              "OpenSSL makes the digest");
   return {reinterpret_cast<const char*>(digest), length};
-}
-
-// Ready for a key.
-EVP_MAC_CTX* new_hmac_context() {
-  EVP_MAC* const hmac = EVP_MAC_fetch(nullptr, OSSL_MAC_NAME_HMAC, nullptr);
-  EVP_MAC_CTX* const context = EVP_MAC_CTX_new(hmac);
-  EVP_MAC_free(hmac);  // the context has its own share
-  char name[] = "SHA256";
-  const OSSL_PARAM parameters[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, name, 0),
-                                   OSSL_PARAM_construct_end()};
-  MOX_ASSERT(context && EVP_MAC_CTX_set_params(context, parameters) == 1, "OpenSSL has HMAC");
-  return context;
 }
 
 int digit_of(char c) {
@@ -61,20 +37,20 @@ int digit_of(char c) {
 }  // namespace
 
 std::string md5(std::string_view bytes) { return digest_of(bytes, md5_kind()); }
-std::string sha256(std::string_view bytes) { return digest_of(bytes, sha256_kind()); }
+std::string sha256(std::string_view bytes) {
+  static const EVP_MD* const kind = kind_of("SHA256");
+  return digest_of(bytes, kind);
+}
 
+// By its definition (RFC 2104): OpenSSL's own call looks HMAC up each time.
 std::string hmac_sha256(std::string_view key, std::string_view bytes) {
-  thread_local const std::unique_ptr<EVP_MAC_CTX, decltype(&EVP_MAC_CTX_free)> context(new_hmac_context(),
-                                                                                       &EVP_MAC_CTX_free);
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  size_t length = 0;
-  MOX_ASSERT(EVP_MAC_init(context.get(), reinterpret_cast<const unsigned char*>(key.data()), key.size(),
-                          nullptr) == 1 &&
-                 EVP_MAC_update(context.get(), reinterpret_cast<const unsigned char*>(bytes.data()),
-                                bytes.size()) == 1 &&
-                 EVP_MAC_final(context.get(), digest, &length, sizeof digest) == 1,
-             "OpenSSL makes the HMAC");
-  return {reinterpret_cast<const char*>(digest), length};
+  constexpr size_t kBlock = 64;
+  std::string inner = key.size() > kBlock ? sha256(key) : std::string(key);
+  inner.resize(kBlock);
+  std::string outer = inner;
+  for (char& c : inner) c ^= 0x36;
+  for (char& c : outer) c ^= 0x5c;
+  return sha256(outer + sha256(inner.append(bytes)));
 }
 
 std::string hex(std::string_view bytes) {

@@ -62,6 +62,15 @@ TEST_F(PublishedExample, ListObjects) {
               EndsWith("Signature=34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7"));
 }
 
+// RFC 4231, test cases 1 and 6: a key that is shorter than a block of SHA-256, and one that is longer.
+TEST(HmacTest, IsThatOfTheStandard) {
+  EXPECT_EQ(hex(hmac_sha256(std::string(20, '\x0b'), "Hi There")),
+            "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+  EXPECT_EQ(
+      hex(hmac_sha256(std::string(131, '\xaa'), "Test Using Larger Than Block-Size Key - Hash Key First")),
+      "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+}
+
 // What botocore signs (tests/fixtures/make_signature_fixtures.py).
 TEST(SignatureTest, AgreesWithBotocore) {
   std::ifstream file(MOX_SOURCE_DIR "/tests/fixtures/signature_fixtures.json");
