@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "moxing/formats/npy.h"
+#include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/input_file.h"
@@ -96,7 +97,7 @@ Basis read_basis(const std::string& path, int64_t components, int64_t columns, C
   const Shape& shape = header.type.shape;
   require_plain_float32(header, path);
   if (shape.rank() != 2 || shape[0] != components || shape[1] != columns)
-    throw FailedPrecondition(fmt::format(
+    throw Conflict(fmt::format(
         "the basis '{}' is {}; this run needs [{}, {}]: dim_reduce.n_components rows, and a column "
         "for each of the model's trained weights",
         path, to_string(shape), components, columns));

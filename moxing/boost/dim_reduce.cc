@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/c_numbers.h"
+#include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
 #include "runtime/comm/allgather_values.h"
 
@@ -244,7 +245,7 @@ void DimReduce::restore(const std::string& state, const Array& residual, const s
                                 error.what()));
   }
   if (identity != identity_)
-    throw FailedPrecondition(fmt::format(
+    throw Conflict(fmt::format(
         "the run in '{}' went on in the subspace of another basis ({}) than the one given now ({}): "
         "give it the pca_mat.npy, the n_components and the basis_dtype of before, or begin stage 2 "
         "anew in another log_dir with --checkpoint_path={}",

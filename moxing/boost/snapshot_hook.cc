@@ -12,6 +12,7 @@
 #include "moxing/boost/snapshots.h"
 #include "moxing/hooks/interval.h"
 #include "moxing/job/distributed.h"
+#include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 
@@ -38,7 +39,7 @@ class SnapshotHook : public TrainingHook {
   void after_create_session(Session& session) override {
     const bool by_epochs = options_.every_n_epochs > 0 || options_.from_epoch > 0;
     if (by_epochs && session.steps_per_epoch() <= 0)
-      throw FailedPrecondition(
+      throw Conflict(
           "snapshots.every_n_epochs or snapshots.from_epoch is set, but the size of an epoch of input_fn's "
           "data is not known; use snapshots.every_n_steps or snapshots.every_n_secs");
     clock_.start(session);
@@ -46,7 +47,7 @@ class SnapshotHook : public TrainingHook {
     directory_ = options_.directory;
     if (directory_.empty()) {
       if (session.log_dir().empty())
-        throw FailedPrecondition(
+        throw Conflict(
             "snapshots are asked for, but there is no place for them: set log_dir or snapshots.directory");
       directory_ = session.log_dir() + "/snapshots";
     }
@@ -105,7 +106,7 @@ class SnapshotHook : public TrainingHook {
       const SafetensorsReader reader(file.path);
       const auto run = reader.metadata().find("run");
       if (run == reader.metadata().end() || run->second != run_)
-        throw FailedPrecondition(fmt::format(
+        throw Conflict(fmt::format(
             "'{}' is of another run: the snapshots of two runs are not mixed. Delete them, or give this run "
             "another log_dir or snapshots.directory",
             file.path));

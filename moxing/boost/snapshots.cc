@@ -10,6 +10,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 
@@ -36,9 +37,8 @@ WeightLayout layout_of(const SafetensorsReader& file) {
   std::vector<Shape> shapes;
   for (const SafetensorsReader::Tensor& tensor : file.tensors()) {
     if (tensor.type.dtype != DType::kFloat32)
-      throw FailedPrecondition(
-          fmt::format("the snapshot '{}' has '{}' as {}: weights that are trained are float32", file.path(),
-                      tensor.name, to_string(tensor.type)));
+      throw Conflict(fmt::format("the snapshot '{}' has '{}' as {}: weights that are trained are float32",
+                                 file.path(), tensor.name, to_string(tensor.type)));
     names.push_back(tensor.name);
     shapes.push_back(tensor.type.shape);
   }
@@ -111,14 +111,14 @@ SnapshotSet::SnapshotSet(const std::string& directory, const WeightLayout& expec
     const WeightLayout found = layout_of(file);
     if (layout_.columns() == 0) layout_ = found;
     if (const std::string difference = found.difference(layout_); !difference.empty())
-      throw FailedPrecondition(
-          fmt::format("the snapshot '{}' is of another network{}: {}", file.path(),
-                      expected.columns() > 0 ? "" : fmt::format(" than '{}'", files_[0].path()), difference));
+      throw Conflict(fmt::format("the snapshot '{}' is of another network{}: {}", file.path(),
+                                 expected.columns() > 0 ? "" : fmt::format(" than '{}'", files_[0].path()),
+                                 difference));
   }
   run_ = run_of(files_[0]);
   for (const SafetensorsReader& file : files_)
     if (run_of(file) != run_)
-      throw FailedPrecondition(fmt::format(
+      throw Conflict(fmt::format(
           "'{}' and '{}' are of two runs: what lies between two runs is no direction in which one "
           "has moved. Give each run's snapshots a directory of their own",
           files_[0].path(), file.path()));

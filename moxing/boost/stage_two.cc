@@ -11,6 +11,7 @@
 #include "moxing/boost/basis_file.h"
 #include "moxing/boost/principal_components.h"
 #include "runtime/base/c_numbers.h"
+#include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
@@ -32,7 +33,7 @@ StageTwo::StageTwo(const DimReduceOptions& options, Place place, Communicator& r
   basis_path_ = options.pca_mat_path;
   if (basis_path_.empty() && !place_.log_dir.empty()) basis_path_ = place_.log_dir + "/pca_mat.npy";
   if (basis_path_.empty())
-    throw FailedPrecondition(
+    throw Conflict(
         "dimension-reduced training keeps its basis in a file: set log_dir or dim_reduce.pca_mat_path");
   snapshots_path_ = options.weight_load_dir;
   if (snapshots_path_.empty() && place_.snapshots && options.from_epoch > 0)
@@ -68,17 +69,17 @@ void StageTwo::prepare(WeightLayout layout, const Start& start) {
   }
   if (options_.from_epoch > 0) {
     if (start.steps_per_epoch <= 0)
-      throw FailedPrecondition(
+      throw Conflict(
           "dim_reduce.from_epoch is set, but the size of an epoch of input_fn's data is not known");
     first_step_ = std::max(start.global_step, steps_of_stage_one(options_.from_epoch, start.steps_per_epoch));
   } else if (!start.has_weights) {
-    throw FailedPrecondition(
+    throw Conflict(
         "stage 2 of dimension-reduced training begins with trained weights: give the last checkpoint of "
         "stage 1 as checkpoint_path; or let one run do both, with dim_reduce.from_epoch");
   }
   if (may_read_basis() && is_there(basis_path_)) return;
   if (snapshots_path_.empty())
-    throw FailedPrecondition(
+    throw Conflict(
         fmt::format("there is no basis '{}', and no snapshots that it could be computed from: set "
                     "dim_reduce.weight_load_dir to those of stage 1; or, for one run with both stages, "
                     "snapshots.every_n_epochs and dim_reduce.from_epoch",
@@ -88,14 +89,14 @@ void StageTwo::prepare(WeightLayout layout, const Start& start) {
     // Better here than after stage 1, if that is known.
     const int64_t expected = count_snapshots(*place_.snapshots, first_step_, start.steps_per_epoch);
     if (expected >= 0 && expected < needed)
-      throw FailedPrecondition(fmt::format(
+      throw Conflict(fmt::format(
           "stage 1 will have written {} snapshots when it ends after step {}, and {} components need at "
           "least {}: write them more often (snapshots.every_n_steps), keep more, or lower "
           "dim_reduce.n_components",
           expected, first_step_, options_.n_components, needed));
   } else if (const int64_t found = list_snapshots(snapshots_path_).size(); found < needed) {
-    throw FailedPrecondition(fmt::format("'{}' holds {} snapshots, and {} components need at least {}",
-                                         snapshots_path_, found, options_.n_components, needed));
+    throw Conflict(fmt::format("'{}' holds {} snapshots, and {} components need at least {}", snapshots_path_,
+                               found, options_.n_components, needed));
   }
 }
 

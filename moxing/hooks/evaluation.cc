@@ -2,6 +2,7 @@
 
 #include "moxing/console/console.h"
 #include "moxing/hooks/hooks.h"
+#include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
 
 namespace mox {
@@ -14,7 +15,7 @@ class EvaluationHook : public TrainingHook {
 
   bool evaluates() const override { return is_regular_; }
   void after_create_session(Session& session) override {
-    if (!session.can_evaluate()) throw FailedPrecondition("evaluation_hook needs a run with inter_mode EVAL");
+    if (!session.can_evaluate()) throw Conflict("evaluation_hook needs a run with inter_mode EVAL");
     clock_.start(session);
     evaluated_step_ = -1;  // of an earlier run
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "moxing/job/distributed.h"
+#include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
 
 namespace mox {
@@ -20,7 +21,7 @@ IntervalClock::IntervalClock(const Interval& interval, std::string what, bool to
 
 void IntervalClock::start(const Session& session) {
   if (interval_.epochs > 0 && session.steps_per_epoch() <= 0)
-    throw FailedPrecondition(
+    throw Conflict(
         fmt::format("the interval of the {} is {} epochs, but the size of an epoch of input_fn's data is not "
                     "known; give it in steps or seconds, or use a data set of known size",
                     what_, interval_.epochs));

@@ -11,6 +11,7 @@
 #include "moxing/hooks/hooks.h"
 #include "moxing/hooks/internal/metric_monitor.h"
 #include "moxing/job/distributed.h"
+#include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 
@@ -86,7 +87,7 @@ class KeepBestHook : public TrainingHook {
 
   std::string what_is_kept(const Checkpoint& kept, const BestMark& mark, int64_t global_step) {
     if (!is_continued_)
-      throw FailedPrecondition(
+      throw Conflict(
           fmt::format("'{}' holds the best state of another run, which this one would replace. Delete it, or "
                       "give this run another log_dir",
                       directory_));

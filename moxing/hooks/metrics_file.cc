@@ -9,6 +9,7 @@
 #include "moxing/hooks/internal/metrics_log.h"
 #include "moxing/hooks/metric_names.h"
 #include "moxing/job/distributed.h"
+#include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
 
 namespace mox {
@@ -69,7 +70,7 @@ class MetricsFileHook : public TrainingHook {
   // Once a run, and on rank 0, which keeps what the job keeps.
   void open(Session& session) {
     if (rank() != 0) return;
-    if (session.log_dir().empty()) throw FailedPrecondition("metrics_file_hook needs a run with a log_dir");
+    if (session.log_dir().empty()) throw Conflict("metrics_file_hook needs a run with a log_dir");
     const std::string path = session.log_dir() + "/metrics.jsonl";
     if (log_.is_open() && path == log_.path()) return;
     samples_ = 0;

@@ -16,6 +16,7 @@
 #include <optional>
 #include <set>
 
+#include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include "runtime/base/resource_limits.h"
@@ -242,7 +243,8 @@ JobActivity::~JobActivity() { the_job().doing = before_; }
 
 int exit_status_of(const std::exception& error) {
   const bool is_refusal = dynamic_cast<const InvalidArgument*>(&error) ||
-                          dynamic_cast<const ConfigError*>(&error) || dynamic_cast<const NotFound*>(&error);
+                          dynamic_cast<const ConfigError*>(&error) || dynamic_cast<const NotFound*>(&error) ||
+                          dynamic_cast<const Conflict*>(&error);
   return is_refusal && !the_job().has_stepped ? kValueRefused : kJobFailed;
 }
 

@@ -14,8 +14,8 @@ inline constexpr int kJobFailed = 1;
 // Exit status of a process whose configuration, or another value that it was given, was refused before it had
 // run anything: started again, it would end in the same way.
 inline constexpr int kValueRefused = 2;
-// The status for an error that ends the program: kValueRefused for InvalidArgument, ConfigError and NotFound
-// before the first training step of the run (or of the program) is through, else kJobFailed.
+// The status for an error that ends the program: kValueRefused for InvalidArgument, ConfigError, NotFound and
+// Conflict before the first training step of the run (or of the program) is through, else kJobFailed.
 int exit_status_of(const std::exception& error);
 void note_run_begins();
 void note_step_done();

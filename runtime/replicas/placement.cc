@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/error.h"
+#include "runtime/base/conflict.h"
 #include "runtime/base/log.h"
 
 namespace mox::internal {
@@ -93,7 +93,7 @@ Placement place(const PlacementRequest& request) {
   }
   if (!refusal.empty()) {
     if (!request.allow_inexact)
-      throw FailedPrecondition(
+      throw Conflict(
           refusal +
           ". Choose another number of ranks or num_devices, or go on with --allow_inexact: the result "
           "is then as good, but not the same to the last bit as on another placement");

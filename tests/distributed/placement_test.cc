@@ -176,10 +176,10 @@ TEST_F(Placements, AnEvaluationIsTheSameOnAnyNumberOfRanks) {
 
 TEST_F(Placements, ThatCannotDivideAreRefusedWithThoseThatCan) {
   const ProcessResult refused = train_on({1, 3}, program(log_dir_, 5));
-  expect_error(refused, {"4 logical replicas", "1 rank x 3 devices", "1, 2, 4", "--allow_inexact"});
+  expect_error(refused, {"4 logical replicas", "1 rank x 3 devices", "1, 2, 4", "--allow_inexact"}, 2);
   expect_success(train_on({1, 1}, program(log_dir_, 5)));
   const ProcessResult also = run_process(job_of(3, program(log_dir_, 10)));
-  EXPECT_EQ(also.status, 1);
+  EXPECT_EQ(also.status, 2);
   EXPECT_THAT(also.err,
               testing::HasSubstr("3 ranks x 1 device = 3 (ranks x devices); these numbers can: 1, 2, 4"));
   expect_success(run_process(program(log_dir_, 10, {"--num_devices=3", "--allow_inexact"})));

@@ -121,11 +121,12 @@ TEST_P(BadDataTest, IsOneErrorAndNothingIsLost) {
 TEST_F(TrainingTest, OtherDataThanBeforeIsRefusedWithTheWayToGoOn) {
   expect_success(train("mnist_softmax", log_dir_, 20));
   const std::string before = latest_content(log_dir_);
-  expect_error(train("mnist_softmax", log_dir_, 40, {"--batch_size=8"}),
-               {"cannot be continued", "'batch(7)'", "'batch(8)'",
-                "--checkpoint_path=" + log_dir_ + "/checkpoint-20"});
+  expect_error(
+      train("mnist_softmax", log_dir_, 40, {"--batch_size=8"}),
+      {"cannot be continued", "'batch(7)'", "'batch(8)'", "--checkpoint_path=" + log_dir_ + "/checkpoint-20"},
+      2);
   flip_byte(data_ + kImages, 5000);
-  expect_error(train("mnist_softmax", log_dir_, 40), {"cannot be continued", "crc", "--checkpoint_path="});
+  expect_error(train("mnist_softmax", log_dir_, 40), {"cannot be continued", "crc", "--checkpoint_path="}, 2);
   EXPECT_TRUE(latest_content(log_dir_) == before);
   expect_success(
       train("mnist_softmax", fresh("warm"), 40, {"--checkpoint_path=" + log_dir_ + "/checkpoint-20"}));

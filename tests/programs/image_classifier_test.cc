@@ -371,7 +371,8 @@ TEST_F(ImageClassifier, SaysWhatIsWrongWithItsData) {
   expect_error(run_process(job({"--max_epochs=11", "--data.on_bad_sample=skip"})),
                {"validation", "classes that the run does not have: white"});
   fs::rename(folder_ + "/train/light", folder_ + "/train/white");
-  expect_error(run_process(job({"--max_epochs=11", "--data.on_bad_sample=skip"})), {"cannot be continued"});
+  expect_error(run_process(job({"--max_epochs=11", "--data.on_bad_sample=skip"})), {"cannot be continued"},
+               2);
 }
 
 // The bad image's place is taken by the next good one, and more than the limit end the run.

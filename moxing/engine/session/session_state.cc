@@ -11,6 +11,7 @@
 #include "moxing/config/given_by_user.h"
 #include "moxing/config/options.h"
 #include "runtime/base/c_numbers.h"
+#include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include "runtime/job/job.h"
@@ -150,7 +151,7 @@ OptimizerIdentity optimizer_identity(const Optimizer& optimizer) {
 void require_same_optimizer(const OptimizerIdentity& before, const Optimizer& now, const std::string& path) {
   const OptimizerIdentity wanted = optimizer_identity(now);
   if (wanted == before) return;
-  throw FailedPrecondition(
+  throw Conflict(
       fmt::format("the run in '{0}' was trained with the optimizer {1} and cannot go on with {2}. Go on with "
                   "{3}; or train its variables with {4} from step 0 in another log_dir, with "
                   "--checkpoint_path={0}",

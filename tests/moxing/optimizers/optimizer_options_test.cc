@@ -215,6 +215,7 @@ TEST_F(OptimizerRun, ARunGoesOnWithItsOptimizerOnly) {
   EXPECT_THAT(message_of_run<FailedPrecondition>(s),
               AllOf(HasSubstr("trained with the optimizer adam"), HasSubstr("cannot go on with momentum"),
                     HasSubstr(log_dir_), HasSubstr("--checkpoint_path")));
+  EXPECT_EQ(run(s), 2);
   s.optimizer_fn = get_optimizer_fn("adam", {.learning_rate = 0.25, .beta1 = 0.5});
   EXPECT_EQ(run_or_throw(s).global_step, 4) << "other settings of the same rule are a matter of the user's";
   const std::string other = fresh_directory("other_rule");

@@ -9,6 +9,7 @@
 #include "moxing/engine/session/internal/shared_findings.h"
 #include "moxing/engine/session/internal/training/failing_together.h"
 #include "moxing/job/facts.h"
+#include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include "runtime/data/findings.h"
@@ -23,7 +24,7 @@ Dataset one_epoch(const RunSpec& spec, const RunSettings& settings, ModeKeys mod
   if (dataset.cardinality() == Dataset::kInfinite) {
     const int64_t epoch = dataset.epoch_size();
     if (epoch < 0 && steps == 0)
-      throw FailedPrecondition(
+      throw Conflict(
           fmt::format("input_fn({}) returns data without end whose epoch has no known size, so one pass over "
                       "it is not defined: leave out .repeat() in this mode, add .take(n), or set {}_steps",
                       to_string(mode), to_string(mode)));

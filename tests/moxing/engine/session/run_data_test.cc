@@ -93,6 +93,7 @@ TEST_F(RunDataTest, OtherDataThanThatOfTheCheckpointAreRefusedWithAWayToGoOn) {
   s.input_fn = [](ModeKeys) { return counting_data(12).repeat(); };
   EXPECT_THAT(message_of_run<FailedPrecondition>(s),
               AllOf(HasSubstr(log_dir_), HasSubstr("checkpoint_path")));
+  EXPECT_EQ(run(s), 2) << "the same again would be refused again";
   s.checkpoint_path = log_dir_;
   s.log_dir = fresh_directory("other_data");
   EXPECT_EQ(run_or_throw(s).global_step, 8);

@@ -14,6 +14,7 @@
 #include "moxing/engine/session/internal/batches.h"
 #include "moxing/engine/session/internal/training/distribution_settings.h"
 #include "moxing/model/variable_store.h"
+#include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include "runtime/comm/allgather_values.h"
@@ -152,7 +153,7 @@ int choose_devices(const RunSpec& spec, const RunSettings& settings, const Start
   const std::vector<int> possible =
       possible_everywhere(ranks, possible_devices(settings, start, restored, ranks.size()));
   if (possible.empty())
-    throw FailedPrecondition(
+    throw Conflict(
         fmt::format("num_devices is auto, but no number of devices is possible with {} threads and {} ranks: "
                     "the logical replicas of the run ({}) must be a multiple of ranks x devices. Choose "
                     "another number of ranks, or give num_devices with --allow_inexact",

@@ -13,7 +13,7 @@
 #include "moxing/engine/session/internal/training/training_session.h"
 #include "moxing/engine/session/internal/training/warm_start.h"
 #include "moxing/job/facts.h"
-#include "runtime/base/error.h"
+#include "runtime/base/conflict.h"
 #include "runtime/base/file.h"
 #include "runtime/job/agreement.h"
 #include "runtime/job/job.h"
@@ -45,7 +45,7 @@ void open(Training& training, const RunSpec& spec) {
   training.stage_two.emplace(training.start, training.ranks);
   training.update = make_update(training);
   if (training.update->updater().optimizer().needs_steps_per_epoch() && training.data->steps_per_epoch() == 0)
-    throw FailedPrecondition(
+    throw Conflict(
         "the learning-rate schedule is written in epochs, but the size of an epoch of input_fn's data is not "
         "known; write it in steps, or use a data set of known size");
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "moxing/engine/session/internal/batches.h"
+#include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
 #include "runtime/base/source_location.h"
 
@@ -53,7 +54,7 @@ void TrainingData::count_elements(const Start& start, int64_t epoch, int64_t car
 void TrainingData::find_last_step(const Start& start, int64_t epoch) {
   const int64_t max_epochs = start.settings.max_epochs;
   if (epoch < 0)
-    throw FailedPrecondition(
+    throw Conflict(
         "max_epochs is set, but the size of an epoch of input_fn's data is not known; use "
         "max_number_of_steps");
   // Passes over the samples, whether batches cross their borders (repeat before batch) or not.
@@ -82,7 +83,7 @@ void TrainingData::open_pipeline(const Start& start) {
     pipeline_ = std::make_unique<Pipeline>(*dataset_, options, cursor, SourceLocation::current());
   } catch (const FailedPrecondition& error) {
     if (cursor.empty()) throw;
-    throw FailedPrecondition(
+    throw Conflict(
         fmt::format("'{}' cannot be continued with what input_fn gives now: {}. Give it the data, the "
                     "operations and the batch_size of before; or train its variables on with these, from "
                     "step 0 in another log_dir, with --checkpoint_path={}",
