@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "moxing/checkpoint/name_patterns.h"
 #include "moxing/checkpoint/named_array.h"
-#include "runtime/base/name_patterns.h"
 
 namespace mox::internal {
 

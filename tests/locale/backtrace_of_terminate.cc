@@ -1,5 +1,5 @@
-// Loaded before a test program: where an exception ends it, it says where that was thrown. All tests of a program
-// share one process here, for minutes, and what goes wrong then may not do so again.
+// Loaded before a test program: where an exception ends it, it says where that was thrown. All tests of a
+// program share one process here, for minutes, and what goes wrong then may not do so again.
 #include <execinfo.h>
 #include <unistd.h>
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "moxing/checkpoint/name_patterns.h"
 #include "moxing/engine/session/session_state.h"
 #include "moxing/model/variable_store.h"
-#include "runtime/base/name_patterns.h"
 
 namespace mox::internal {
 

@@ -1,4 +1,4 @@
-#include "runtime/base/name_patterns.h"
+#include "moxing/checkpoint/name_patterns.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
