@@ -39,6 +39,7 @@ class HttpClient::Loop {
   }
 
   ~Loop() {
+    MOX_ASSERT(std::this_thread::get_id() != thread_.get_id(), "no callback is the last owner of its client");
     stopping_.store(true);
     curl_multi_wakeup(multi_);
     thread_.join();

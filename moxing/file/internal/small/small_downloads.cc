@@ -68,7 +68,8 @@ void SmallDownloads::begin(const std::shared_ptr<Download>& download) {
   try {
     run.client->begin_get(
         object_name(download->item.from), download->item.source->length,
-        [self = shared_from_this(), download](s3::HttpAttempt attempt) mutable {
+        // A plain capture of the reference would be const, and so copied, not moved.
+        [self = shared_from_this(), download = download](s3::HttpAttempt attempt) mutable {
           self->ended(std::move(download), std::move(attempt));
         },
         run.options.stop);
@@ -78,7 +79,7 @@ void SmallDownloads::begin(const std::shared_ptr<Download>& download) {
   }
 }
 
-void SmallDownloads::ended(std::shared_ptr<Download> download, s3::HttpAttempt attempt) {
+void SmallDownloads::ended(std::shared_ptr<Download>&& download, s3::HttpAttempt attempt) {
   download->attempt = std::move(attempt);
   // As long as nobody can take it, the workers expect it, and are there.
   const std::lock_guard lock(mutex_);

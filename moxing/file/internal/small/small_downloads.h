@@ -31,7 +31,8 @@ class SmallDownloads : public std::enable_shared_from_this<SmallDownloads> {
 
   void begin_some();
   void begin(const std::shared_ptr<Download>& download);
-  void ended(std::shared_ptr<Download> download, s3::HttpAttempt attempt);  // on the client's thread
+  // On the client's thread, which keeps no owner: not by value, which a caller could copy into.
+  void ended(std::shared_ptr<Download>&& download, s3::HttpAttempt attempt);
   void take_ended();
   void finish(Batch batch);
   void go_on_alone(const std::shared_ptr<Download>& download);
