@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "moxing/json/bounded_json.h"
-#include "runtime/base/c_numbers.h"
+#include "moxing/json/parse_json.h"
 #include "runtime/base/file.h"
 
 namespace mox {
@@ -67,10 +67,9 @@ ImageModel read_image_model(const std::string& run) {
         "there is no '{}' in '{}' or above it: it is what image_classifier writes beside its checkpoints",
         kFile, run));
   try {
-    const CNumbers numbers;
     const std::string text = read_file(path.string());
     require_bounded_json(text, path.string());
-    const auto json = nlohmann::json::parse(text);
+    const auto json = parse_json(text);
     const ImageModel usual;  // of files that older programs wrote
     return {.network = json.at("network"),
             .image_size = json.at("image_size"),

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "moxing/console/console.h"
-#include "runtime/base/c_numbers.h"
+#include "moxing/json/parse_json.h"
 #include "runtime/base/error.h"
 #include "runtime/text/printable.h"
 #include "runtime/text/unsigned_nan.h"
@@ -70,8 +70,7 @@ class BoostReportHook : public Hook {
   }
   void restore_state(const std::string& state) override {
     try {
-      const CNumbers numbers;
-      const auto json = nlohmann::json::parse(state);
+      const auto json = parse_json(state);
       for (const auto& row : json.at("rows")) {
         Row& back = rows_.emplace_back(Row{row.at(0).get<int64_t>(), row.at(1).get<int64_t>(), {}});
         for (const auto& value : row.at(2))

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "runtime/base/c_numbers.h"
+#include "moxing/json/parse_json.h"
 #include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
 #include "runtime/comm/allgather_values.h"
@@ -233,8 +233,7 @@ void DimReduce::restore(const std::string& state, const Array& residual, const s
   Counts counts;
   std::string identity;
   try {
-    const CNumbers numbers;
-    const auto json = nlohmann::json::parse(state);
+    const auto json = parse_json(state);
     identity = json.at("basis").get<std::string>();
     search = {json.at("b").get<std::vector<double>>(), json.at("last_gradient").get<std::vector<double>>(),
               json.at("last_step").get<std::vector<double>>()};

@@ -12,6 +12,7 @@
 #include "moxing/boost/snapshots.h"
 #include "moxing/hooks/interval.h"
 #include "moxing/job/distributed.h"
+#include "moxing/json/parse_json.h"
 #include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
@@ -94,7 +95,7 @@ class SnapshotHook : public TrainingHook {
   }
   void restore_state(const std::string& state) override {
     try {
-      run_ = nlohmann::json::parse(state).at("run").get<std::string>();
+      run_ = parse_json(state).at("run").get<std::string>();
     } catch (const std::exception& error) {
       throw DataError(fmt::format("the state of the snapshots hook is damaged: {}", error.what()));
     }

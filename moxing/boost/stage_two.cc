@@ -10,7 +10,7 @@
 
 #include "moxing/boost/basis_file.h"
 #include "moxing/boost/principal_components.h"
-#include "runtime/base/c_numbers.h"
+#include "moxing/json/parse_json.h"
 #include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -55,8 +55,7 @@ void StageTwo::prepare(WeightLayout layout, const Start& start) {
   first_step_ = start.global_step;
   if (kept_) {
     try {
-      const CNumbers numbers;
-      const auto json = nlohmann::json::parse(kept_->state);
+      const auto json = parse_json(kept_->state);
       first_step_ = json.at("first_step").get<int64_t>();
       explained_ratio_ = json.at("explained_ratio").get<std::vector<double>>();
       kept_method_ = json.at("method").get<std::string>();

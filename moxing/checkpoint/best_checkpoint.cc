@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "moxing/checkpoint/internal/checkpoint_directory.h"
+#include "moxing/json/parse_json.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
@@ -31,7 +32,7 @@ std::optional<BestMark> best_mark_of(const Checkpoint& checkpoint) {
   const auto entry = checkpoint.state.find(kBestKey);
   if (entry == checkpoint.state.end()) return std::nullopt;
   try {
-    const auto json = nlohmann::json::parse(entry->second);
+    const auto json = parse_json(entry->second);
     return BestMark{.metric = json.at("metric").get<std::string>(),
                     .larger_is_better = json.at("larger_is_better").get<bool>(),
                     .value = json.at("value").get<double>(),

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "moxing/json/parse_json.h"
+
 namespace mox::internal {
 namespace {
 
@@ -37,7 +39,7 @@ void broadcast_checkpoint(Communicator& communicator, Checkpoint* checkpoint) {
                  .dump();
   header = communicator.broadcast_text(header);
   if (!root) {
-    const nlohmann::json json = nlohmann::json::parse(header);
+    const nlohmann::json json = parse_json(header);
     checkpoint->global_step = json.at("step").get<int64_t>();
     checkpoint->state = json.at("state").get<std::map<std::string, std::string>>();
     checkpoint->variables = arrays_of(json.at("variables"));

@@ -11,6 +11,7 @@
 #include "moxing/hooks/hooks.h"
 #include "moxing/hooks/internal/metric_monitor.h"
 #include "moxing/job/distributed.h"
+#include "moxing/json/parse_json.h"
 #include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
@@ -81,7 +82,7 @@ class KeepBestHook : public TrainingHook {
     }
     found = broadcast(found);
     if (found.empty()) return;
-    const auto json = nlohmann::json::parse(found);
+    const auto json = parse_json(found);
     best_ = Best{.value = json.at("value").get<double>(), .step = json.at("step").get<int64_t>()};
   }
 

@@ -10,6 +10,7 @@
 #include "moxing/config/flag_text.h"
 #include "moxing/config/flags.h"
 #include "moxing/job/distributed.h"
+#include "moxing/json/parse_json.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 
@@ -51,9 +52,8 @@ std::string kept_text(ModeKeys mode, const std::string& log_dir, const std::stri
     std::string path;
     const auto checkpoint = checkpoint_of(mode, log_dir, checkpoint_path, &path);
     if (!checkpoint) return "{}";
-    const auto hooks = nlohmann::json::parse(checkpoint->state.at("hooks"));
-    return nlohmann::json{{"path", path},
-                          {"options", nlohmann::json::parse(hooks.at(kOptionsHook).get<std::string>())}}
+    const auto hooks = parse_json(checkpoint->state.at("hooks"));
+    return nlohmann::json{{"path", path}, {"options", parse_json(hooks.at(kOptionsHook).get<std::string>())}}
         .dump();
   } catch (const std::exception&) {
     return "{}";  // of a program that keeps none; what cannot be read at all ends the run, which says why
@@ -87,8 +87,7 @@ std::map<std::string, std::string> use_kept_options(ModeKeys mode, const std::st
                                                     const std::string& checkpoint_path,
                                                     const std::vector<KeptOption>& options) {
   for (const KeptOption& option : options) internal::kept_flag(option.name);
-  const auto read =
-      nlohmann::json::parse(broadcast(rank() == 0 ? kept_text(mode, log_dir, checkpoint_path) : ""));
+  const auto read = parse_json(broadcast(rank() == 0 ? kept_text(mode, log_dir, checkpoint_path) : ""));
   std::map<std::string, std::string> texts;
   if (read.empty()) return texts;
   const auto path = read.at("path").get<std::string>();

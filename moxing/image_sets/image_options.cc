@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "moxing/file/file.h"
+#include "moxing/json/parse_json.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
@@ -81,7 +82,7 @@ std::string quoted_name(const std::string& name) {
 
 std::string unquoted_name(std::string_view name) {
   if (name.size() < 2 || !name.starts_with('"') || !name.ends_with('"')) return std::string(name);
-  const auto text = nlohmann::json::parse(name, nullptr, false);
+  const auto text = parse_json_or_discard(name);
   return text.is_string() ? text.get<std::string>() : std::string(name);
 }
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "moxing/json/bounded_json.h"
-#include "runtime/base/c_numbers.h"
+#include "moxing/json/parse_json.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/random.h"
@@ -101,10 +101,9 @@ void check_link(int nodes, const ForecastLink& link) {
 }  // namespace
 
 StepProfile read_step_profile(const std::string& path) {
-  const CNumbers numbers;
   const std::string text = read_file(path);
   require_bounded_json(text, path, kMostTimes);
-  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const auto json = parse_json_or_discard(text);
   const auto refuse = [&](const std::string& what) -> void {
     throw DataError(
         fmt::format("'{}' is no profile of steps as the option step_profile writes it: {}", path, what));

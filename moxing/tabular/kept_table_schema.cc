@@ -6,6 +6,7 @@
 
 #include "moxing/checkpoint/checkpoint.h"
 #include "moxing/job/distributed.h"
+#include "moxing/json/parse_json.h"
 #include "runtime/base/error.h"
 #include "runtime/base/nearest_name.h"
 
@@ -58,7 +59,7 @@ class TableSchemaHook : public TrainingHook {
 TableSchema schema_in(const Checkpoint& checkpoint, const std::string& path) {
   std::string text;
   try {
-    text = nlohmann::json::parse(checkpoint.state.at("hooks")).at(kSchemaHook).get<std::string>();
+    text = parse_json(checkpoint.state.at("hooks")).at(kSchemaHook).get<std::string>();
   } catch (const std::exception&) {
     throw NotFound(
         fmt::format("the checkpoint '{}' holds no schema of a table: it was not trained on one", path));

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "moxing/json/bounded_json.h"
+#include "moxing/json/parse_json.h"
 #include "moxing/tabular/internal/schema_content.h"
 #include "moxing/tabular/table_schema.h"
 #include "runtime/base/error.h"
@@ -108,7 +109,7 @@ TableSchema TableSchema::from_json(std::string_view text, const std::string& ori
   auto schema = std::make_shared<internal::TableSchemaContent>();
   try {
     require_bounded_json(text, origin, kMostTimes);
-    const auto json = nlohmann::json::parse(text);
+    const auto json = parse_json(text);
     if (const int version = json.at("version").get<int>(); version != kSchemaVersion)
       throw DataError(fmt::format("version {}, which a newer moxing has written", version));
     schema->task = one_of(json.at("task"), "regression", TableTask::kRegression, "classification",

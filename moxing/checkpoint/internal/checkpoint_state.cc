@@ -7,7 +7,7 @@
 #include "moxing/checkpoint/internal/checksum_text.h"
 #include "moxing/checkpoint/internal/json_layout.h"
 #include "moxing/json/bounded_json.h"
-#include "runtime/base/c_numbers.h"
+#include "moxing/json/parse_json.h"
 #include "runtime/base/error.h"
 
 namespace mox::internal {
@@ -35,7 +35,8 @@ class LosslessJson : public nlohmann::json_sax<Json> {
   std::string error;
 
   bool number_float(double, const std::string& text) override {
-    if (text.find_first_of(".eE") != text.npos) return true;
+    // The decimal sign in it may be any (parse_json.h).
+    if (text.find_first_not_of("-0123456789") != text.npos) return true;
     return fail(fmt::format("the whole number {} does not fit 64 bits", text));
   }
   bool start_object(size_t) override { return deeper(); }
@@ -66,7 +67,6 @@ class LosslessJson : public nlohmann::json_sax<Json> {
 };
 
 void require_lossless(const std::string& key, const std::string& text) {
-  const CNumbers numbers;
   LosslessJson checker(kMaxDepth);
   // The JSON parser takes a zero byte for the end of its input.
   if (text.find('\0') != text.npos)
@@ -118,7 +118,6 @@ CheckpointState decode_state(std::string_view text, const std::string& path) {
                                 checksum_text(crc32_of(sealed)), digits));
   const std::string json = "{" + std::string(sealed);
   require_bounded_json(json, path);
-  const CNumbers numbers;
   LosslessJson checker(kMaxDepth + 2);
   if (!Json::sax_parse(json, &checker))
     throw DataError(fmt::format("'{}' cannot be read: {}", path, checker.error));
@@ -128,7 +127,7 @@ CheckpointState decode_state(std::string_view text, const std::string& path) {
     // Without the comma before the state, which is kept as it is written.
     const std::string before_state = has_state ? json.substr(0, state_begin - 1) + "}" : json;
     require_bounded_json(before_state, path, kMostTimes);
-    const Json body = Json::parse(before_state);
+    const Json body = parse_json<Json>(before_state);
     if (body.at("format") != "moxing checkpoint" || body.at("version") != kVersion)
       throw DataError(
           fmt::format("'{}' is of format {} version {}; this program reads version {} of \"moxing "
@@ -148,7 +147,7 @@ CheckpointState decode_state(std::string_view text, const std::string& path) {
     if (members.size() > kMostEntries)
       throw DataError(fmt::format("'{}' has {} entries in its state; at most {} are read", path,
                                   members.size(), kMostEntries));
-    for (const auto& [key, value] : members) state.state[Json::parse(key).get<std::string>()] = value;
+    for (const auto& [key, value] : members) state.state[parse_json<Json>(key).get<std::string>()] = value;
     return state;
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("'{}' cannot be read: {}", path, error.what()));

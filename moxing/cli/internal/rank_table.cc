@@ -9,6 +9,7 @@
 
 #include "moxing/cli/internal/host_slots.h"
 #include "moxing/json/bounded_json.h"
+#include "moxing/json/parse_json.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 
@@ -85,7 +86,7 @@ std::vector<HostSlots> parse_rank_table(const std::string& text, const std::stri
   std::vector<std::string> servers;
   std::map<int, size_t> server_of;
   try {
-    const nlohmann::json table = nlohmann::json::parse(text);
+    const nlohmann::json table = parse_json(text);
     require_complete(table, path);
     for (const auto& server : table.at("server_list")) {
       const std::string where = fmt::format("{}: server {}", path, servers.size());

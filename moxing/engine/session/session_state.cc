@@ -10,7 +10,7 @@
 #include "moxing/config/flags.h"
 #include "moxing/config/given_by_user.h"
 #include "moxing/config/options.h"
-#include "runtime/base/c_numbers.h"
+#include "moxing/json/parse_json.h"
 #include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
@@ -96,10 +96,7 @@ void take(const Json& json, std::optional<T>& value) {
 template <auto Member>
 constexpr Field field(const char* key, Since since) {
   return {key, since, [](const SessionState& state) { return text_of(state.*Member); },
-          [](const std::string& text, SessionState& state) {
-            const CNumbers numbers;
-            take(Json::parse(text), state.*Member);
-          }};
+          [](const std::string& text, SessionState& state) { take(parse_json<Json>(text), state.*Member); }};
 }
 
 // Of a member that is JSON text itself, of somebody else who reads it.

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "moxing/hooks/metric_names.h"
-#include "runtime/base/c_numbers.h"
+#include "moxing/json/parse_json.h"
 #include "runtime/base/error.h"
 
 namespace mox::internal {
@@ -101,8 +101,7 @@ std::string MetricMonitor::save_state() const {
 
 void MetricMonitor::restore_state(const std::string& state) {
   try {
-    const CNumbers numbers;
-    const auto parsed = nlohmann::json::parse(state);
+    const auto parsed = parse_json(state);
     waited_ = parsed.at("waited").get<int64_t>();
     best_ = parsed.contains("best") ? std::optional(parsed.at("best").get<double>()) : std::nullopt;
     best_step_ = parsed.value("best_step", int64_t{0});  // there was none before

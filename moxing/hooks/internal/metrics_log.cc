@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "moxing/hooks/metric_names.h"
-#include "runtime/base/c_numbers.h"
+#include "moxing/json/parse_json.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/input_file.h"
@@ -98,7 +98,7 @@ class LineFields : public Json::json_sax_t {
   bool number_unsigned(uint64_t value) override {
     return take(static_cast<double>(value), std::in_range<int64_t>(value) ? static_cast<int64_t>(value) : -1);
   }
-  bool number_float(double value, const std::string&) override { return take(value, -1); }
+  bool number_float(double, const std::string& text) override { return take(json_number(text), -1); }
   bool null() override { return true; }
   bool boolean(bool) override { return true; }
   bool string(std::string&) override { return true; }
@@ -145,7 +145,6 @@ void MetricsLog::cut_after(int64_t step) {
   bytes_ = 0;                     // up to a line that stays
   bool is_changed = false;
   for (std::string line; lines.next(&line);) {
-    const CNumbers numbers;
     LineFields fields;
     const bool stays =
         line.back() == '\n' && fields.read(line) && fields.step && *fields.step <= static_cast<double>(step);

@@ -1,5 +1,6 @@
 #include "moxing/checkpoint/checkpoint.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
@@ -14,6 +15,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "tests/moxing/checkpoint/checkpoint_samples.h"
+#include "tests/support/locale_asking_thread.h"
 
 namespace mox {
 namespace {
@@ -65,6 +67,19 @@ TEST(Checkpoint, ComesBackAsItWasSaved) {
     EXPECT_EQ(loaded.state.at("tiny"), "0.1");
   }
   EXPECT_THAT(names_in(path), ElementsAre("optimizer.safetensors", "state.json", "variables.safetensors"));
+}
+
+// Under a locale with a decimal comma (tests/locale) a fraction was refused by chance, as a whole number of
+// more than 64 bits, and so was a checkpoint that was well.
+TEST(Checkpoint, DoesNotDependOnOtherThreadsLocales) {
+  const LocaleAskingThread other;
+  const std::string log_dir = fresh_directory("locales");
+  Checkpoint saved = sample_checkpoint(12, 5);
+  for (int i = 0; i < 100; ++i) saved.state[fmt::format("rate {}", i)] = "[0.25,1.0]";
+  for (int i = 0; i < 30; ++i) {
+    save_checkpoint(log_dir, saved);
+    EXPECT_EQ(load_checkpoint(log_dir).state.at("rate 7"), "[0.25,1.0]");
+  }
 }
 
 TEST(Checkpoint, AnEmptyOneAndARelativePathWork) {

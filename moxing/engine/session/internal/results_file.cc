@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "moxing/hooks/metric_names.h"
-#include "runtime/base/c_numbers.h"
+#include "moxing/json/parse_json.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
@@ -41,8 +41,7 @@ Json json_of(const PassResults& results) {
 
 Json known_results(const std::string& path) {
   try {
-    const CNumbers numbers;
-    Json known = Json::parse(read_file(path), nullptr, false);
+    Json known = parse_json_or_discard<Json>(read_file(path));
     if (known.is_object()) return known;
   } catch (const NotFound&) {
   }

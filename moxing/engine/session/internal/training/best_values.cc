@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "runtime/base/c_numbers.h"
+#include "moxing/json/parse_json.h"
 #include "runtime/base/error.h"
 
 namespace mox::internal {
@@ -39,8 +39,7 @@ std::string BestValues::to_json() const {
 void BestValues::from_json(const std::string& text) {
   try {
     std::vector<MetricSummary> summaries;
-    const CNumbers numbers;
-    for (const auto& entry : nlohmann::json::parse(text)) {
+    for (const auto& entry : parse_json(text)) {
       MetricSummary summary{.name = entry.at("name").get<std::string>(),
                             .last = entry.value("last", std::nan("")),
                             .best_step = entry.value("best_step", int64_t{0})};

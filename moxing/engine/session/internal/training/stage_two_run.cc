@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "moxing/json/parse_json.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include "runtime/job/job.h"
@@ -18,10 +19,9 @@ namespace {
 std::string snapshots_run_of(const Checkpoint& checkpoint) {
   const auto hooks = checkpoint.state.find("hooks");
   if (hooks == checkpoint.state.end()) return "";
-  const auto states = nlohmann::json::parse(hooks->second, nullptr, /*allow_exceptions=*/false);
+  const auto states = parse_json_or_discard(hooks->second);
   if (!states.is_object() || !states.contains("snapshots") || !states["snapshots"].is_string()) return "";
-  const auto of_hook =
-      nlohmann::json::parse(states["snapshots"].get<std::string>(), nullptr, /*allow_exceptions=*/false);
+  const auto of_hook = parse_json_or_discard(states["snapshots"].get<std::string>());
   if (!of_hook.is_object() || !of_hook.contains("run") || !of_hook["run"].is_string()) return "";
   return of_hook["run"].get<std::string>();
 }

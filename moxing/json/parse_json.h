@@ -1,0 +1,93 @@
+// nlohmann::json's values of a text, whatever locales the program and its threads have.
+//
+// The library's own parse asks localeconv for the decimal sign that strtod wants, which has one answer for
+// all threads: another thread of another locale may change it in between. Then strtod ends at the sign, and
+// 0.25 is 0, or a check of the token finds no fraction in it.
+//
+// Threads: any.
+#pragma once
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/error.h"
+
+namespace mox {
+
+// The number that the library's lexer has cut out, for a `number_float` of one's own: the value that comes
+// with the text cannot be trusted. Infinite if it is too large for a double.
+double json_number(const std::string& text);
+
+namespace internal {
+
+template <typename Json>
+class JsonBuilder final : public nlohmann::json_sax<Json> {
+ public:
+  Json take() { return std::move(whole_); }
+
+  bool null() override { return put(nullptr); }
+  bool boolean(bool value) override { return put(value); }
+  bool number_integer(int64_t value) override { return put(value); }
+  bool number_unsigned(uint64_t value) override { return put(value); }
+  bool number_float(double, const std::string& text) override {
+    const double value = json_number(text);
+    return std::isfinite(value) && put(value);
+  }
+  bool string(std::string& text) override { return put(std::move(text)); }
+  bool binary(typename Json::binary_t& bytes) override { return put(std::move(bytes)); }
+  bool start_object(size_t) override { return open(Json::object()); }
+  bool start_array(size_t) override { return open(Json::array()); }
+  bool key(std::string& name) override {
+    named_ = &(*open_.back())[name];
+    return true;
+  }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
+
+ private:
+  // Where the value is kept: its address holds until another one comes beside it.
+  Json* placed(Json value) {
+    if (open_.empty()) return &(whole_ = std::move(value));
+    if (!open_.back()->is_array()) return &(*named_ = std::move(value));
+    open_.back()->push_back(std::move(value));
+    return &open_.back()->back();
+  }
+  bool put(Json value) { return placed(std::move(value)) != nullptr; }
+  bool open(Json value) {
+    open_.push_back(placed(std::move(value)));
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  Json whole_;
+  std::vector<Json*> open_;  // lists and objects, the innermost last
+  Json* named_ = nullptr;    // the value of the key that was read last
+};
+
+}  // namespace internal
+
+// As Json::parse: throws Json::exception for what is no JSON, and has numbers that no double holds.
+template <typename Json = nlohmann::json>
+Json parse_json(std::string_view text) {
+  internal::JsonBuilder<Json> builder;
+  if (Json::sax_parse(text, &builder)) return builder.take();
+  const Json refused = Json::parse(text);  // throws, and says why
+  throw DataError("a number of the JSON text is too large");
+}
+
+// Discarded (is_discarded()) where parse_json would throw.
+template <typename Json = nlohmann::json>
+Json parse_json_or_discard(std::string_view text) {
+  internal::JsonBuilder<Json> builder;
+  return Json::sax_parse(text, &builder) ? builder.take() : Json(Json::value_t::discarded);
+}
+
+}  // namespace mox
