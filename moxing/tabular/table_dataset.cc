@@ -204,8 +204,9 @@ class ClassLabels {
     const auto number = are_numbers() ? data::parse_number(cell, decimal_) : std::nullopt;
     if (!number) return std::nullopt;
     const std::string digits = internal::exact_digits(cell, decimal_);
-    for (const Numbered& named : std::ranges::equal_range(numbers_, *number, {}, &Numbered::number))
-      if (digits_of(named) == digits) return named.label;
+    auto named = std::ranges::lower_bound(numbers_, *number, {}, &Numbered::number);
+    for (; named != numbers_.end() && named->number == *number; ++named)
+      if (digits_of(*named) == digits) return named->label;
     return std::nullopt;
   }
 
