@@ -76,6 +76,17 @@ std::shared_ptr<s3::Client> client_for(const Url& from, const Url& to) {
   return from.remote || to.remote ? store_client() : nullptr;
 }
 
+// What files on their way to `to` have of the disk, each at most what it will need.
+int64_t taken_by_parts(const Url& to, const std::vector<DirectoryEntry>& entries,
+                       const std::set<std::string>& files) {
+  int64_t taken = 0;
+  for (const DirectoryEntry& entry : entries)
+    if (!entry.stat.is_directory)
+      taken += std::min(entry.stat.length,
+                        internal::disk_taken_by(join(to, internal::part_name(entry.name, files)).path));
+  return taken;
+}
+
 // Adds what is below `from`, directories first.
 void add_tree(const std::shared_ptr<CopyRun>& run, const Url& from, const Url& to) {
   const std::vector<DirectoryEntry> entries = store_of(from).list(from, true, run->options.stop);
@@ -98,7 +109,8 @@ void add_tree(const std::shared_ptr<CopyRun>& run, const Url& from, const Url& t
     bytes +=
         entry.stat.length - (found == there.end() ? 0 : std::min(found->second.length, entry.stat.length));
   }
-  if (!to.remote) internal::require_free_disk(to.path, bytes);
+  if (!to.remote)
+    internal::require_free_disk(to.path, bytes, [&] { return taken_by_parts(to, entries, files); });
   for (const DirectoryEntry& entry : entries) {
     const std::string trouble = to.remote ? "" : trouble_with(entry.name);
     if (entry.stat.is_directory) {

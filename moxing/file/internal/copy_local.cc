@@ -26,11 +26,11 @@ void copy_local(CopyRun& run, const CopyItem& item) {
   if (::fstat(source.get(), &before) != 0) throw_system("look at", item.from.path, errno);
   const std::string parent = std::filesystem::path(item.to.path).parent_path();
   if (!parent.empty()) make_directories(parent);
-  require_free_disk(item.to.path, before.st_size);
 
   PartFile part(item.to.path, item.part_path);
   try {
-    part.clear();
+    part.clear();  // of what an earlier attempt has left
+    require_free_disk(item.to.path, before.st_size);
     s3::Md5 read_md5, written_md5;
     const bool checks = run.options.verify == Verify::kChecksum;
     int64_t at = 0;

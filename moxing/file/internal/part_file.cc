@@ -147,12 +147,20 @@ std::string part_name(const std::string& name, const std::set<std::string>& take
   }
 }
 
-void require_free_disk(const std::string& path, int64_t bytes) {
+int64_t disk_taken_by(const std::string& part_path) {
+  constexpr int64_t kBlock = 512;  // of st_blocks, whatever the file system's own are
+  struct stat status {};
+  if (::lstat(part_path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return 0;
+  return kBlock * status.st_blocks;
+}
+
+void require_free_disk(const std::string& path, int64_t bytes, const std::function<int64_t()>& taken) {
   std::filesystem::path place = std::filesystem::absolute(path);
   while (place.has_relative_path() && !is_there(place)) place = place.parent_path();
   struct statvfs status {};
   if (::statvfs(place.c_str(), &status) != 0) return;  // it will say so itself
   const auto free = static_cast<int64_t>(status.f_bavail) * static_cast<int64_t>(status.f_frsize);
+  if (free < bytes && taken) bytes -= taken();
   if (free < bytes)
     throw IoError(
         fmt::format("{} bytes are to be written to '{}', whose disk has {} left", bytes, path, free));

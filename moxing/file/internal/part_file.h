@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
@@ -53,7 +54,11 @@ class PartFile {
 // takes.
 std::string part_name(const std::string& name, const std::set<std::string>& taken = {});
 
-// IoError if the file system of `path` (which need not exist yet) has less than `bytes` to give.
-void require_free_disk(const std::string& path, int64_t bytes);
+// What a file on its way has of the disk already; 0 if there is none.
+int64_t disk_taken_by(const std::string& part_path);
+
+// IoError if the file system of `path` (which need not exist yet) has less than `bytes` to give. `taken`: how
+// many of them an earlier attempt has already; asked where there is too little otherwise.
+void require_free_disk(const std::string& path, int64_t bytes, const std::function<int64_t()>& taken = {});
 
 }  // namespace mox::file::internal
