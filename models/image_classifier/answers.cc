@@ -34,6 +34,19 @@ std::string answer(std::span<const float> probabilities, const std::vector<std::
   return text;
 }
 
+// "" if there is none.
+std::string labels_file_of_run() {
+  const fs::path checkpoint = mox::checkpoint_path_of_run();
+  // The best state lies a level deeper (log_dir/best/checkpoint-<step>).
+  const bool is_best = checkpoint.parent_path().filename() == "best";
+  const fs::path above_best = is_best ? checkpoint.parent_path().parent_path() : fs::path();
+  for (const fs::path& directory :
+       {checkpoint, checkpoint.parent_path(), above_best, fs::path(mox::log_dir_of_run())})
+    if (!directory.empty() && mox::is_there(directory / "labels.txt"))
+      return (directory / "labels.txt").string();
+  return "";
+}
+
 }  // namespace
 
 void define_prediction_flags() {
@@ -46,15 +59,15 @@ void define_prediction_flags() {
 }
 
 std::vector<std::string> label_names_of_run() {
-  const std::string log_dir = mox::flag("log_dir").empty() ? mox::flag("train_url") : mox::flag("log_dir");
-  const fs::path checkpoint = mox::flag("checkpoint_path");
-  // The best state lies a level deeper (log_dir/best/checkpoint-<step>).
-  const bool is_best = checkpoint.parent_path().filename() == "best";
-  const fs::path above_best = is_best ? checkpoint.parent_path().parent_path() : fs::path();
-  for (const fs::path& directory : {checkpoint, checkpoint.parent_path(), above_best, fs::path(log_dir)})
-    if (!directory.empty() && mox::is_there(directory / "labels.txt"))
-      return mox::data::read_label_names((directory / "labels.txt").string());
-  return {};
+  std::string lines;
+  if (mox::rank() == 0)
+    if (const std::string path = labels_file_of_run(); !path.empty())
+      for (const std::string& name : mox::data::read_label_names(path)) lines += name + '\n';
+  lines = mox::broadcast(lines);
+  std::vector<std::string> names;
+  for (size_t at = 0; at < lines.size(); at = lines.find('\n', at) + 1)
+    names.push_back(lines.substr(at, lines.find('\n', at) - at));
+  return names;
 }
 
 mox::OutputFn print_answers(const std::vector<std::string>& label_names) {

@@ -12,7 +12,7 @@ namespace image_classifier {
 void define_prediction_flags();
 
 // The classes of the trained run, from the labels.txt beside the checkpoint that is used; empty if there is
-// none.
+// none. All ranks call it together; rank 0 looks.
 std::vector<std::string> label_names_of_run();
 
 // Prints a line for each image on stdout, "daisy.jpg: daisy 0.932, rose 0.041", with as many classes as

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "models/image_classifier/temporary_flags.h"
+#include "moxing/config/remote_places.h"
+#include "moxing/file/jobs/local_places.h"
 #include "runtime/base/file.h"
 
 namespace image_classifier {
@@ -26,7 +28,8 @@ std::vector<mox::NamedArray> variables_of_file(const std::string& path, const st
   return variables;
 }
 
-mox::StartingVariables without_head(const std::string& path, const std::string& network) {
+mox::StartingVariables without_head(const std::string& given, const std::string& network) {
+  const std::string path = mox::file::local_checkpoint(given, mox::internal::local_places());
   const bool is_file = mox::is_there_as_file(path);
   mox::StartingVariables result{.origin = path};
   std::vector<mox::NamedArray> all =
@@ -36,7 +39,7 @@ mox::StartingVariables without_head(const std::string& path, const std::string& 
     if (variable.name.starts_with(network + "/") && !mox::is_in_scope(variable.name, head))
       result.variables.push_back(std::move(variable));
   if (result.variables.empty())
-    throw mox::DataError("model.pretrained: '" + path + "' has no variables of the network " + network +
+    throw mox::DataError("model.pretrained: '" + given + "' has no variables of the network " + network +
                          " beside its head; it is of another network (model.name)");
   return result;
 }

@@ -22,7 +22,7 @@ void use_options_of_run(const std::vector<mox::KeptOption>& options) {
   if (mox::is_given("model.image_size"))
     std::erase_if(used, [](const mox::KeptOption& option) { return option.name == "model.eval_image_size"; });
   const auto kept = mox::use_kept_options(mox::mode_from_string(mox::flag("run_mode")), mox::log_dir_of_run(),
-                                          mox::flag("checkpoint_path"), used);
+                                          mox::checkpoint_path_of_run(), used);
   const auto trained = kept.find("data.format");
   const std::string format = mox::flag("data.format");
   if (trained == kept.end() || augments_images(trained->second) == augments_images(format)) return;

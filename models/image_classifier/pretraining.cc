@@ -2,10 +2,10 @@
 
 #include <moxing/moxing.h>
 
-#include <filesystem>
 #include <string>
 
 #include "models/image_classifier/temporary_flags.h"
+#include "moxing/config/remote_places.h"
 
 namespace image_classifier {
 void define_pretraining_flags() {
@@ -35,18 +35,20 @@ int64_t pretraining_image_size() {
     throw mox::InvalidArgument("pretraining.image_size is " + std::to_string(size) +
                                ", but pretraining.epochs is " + std::to_string(epochs) +
                                ": it must be at least 1");
-  if (mox::log_dir_of_run().empty())
+  if (mox::internal::log_dir_as_given().empty())
     throw mox::InvalidArgument(
         "pretraining.image_size is set, but train_url is not: what is learnt is kept there");
   if (!mox::flag("pretraining.learning_rate").empty() && mox::flag("optimizer.learning_rate").empty())
     throw mox::InvalidArgument(
         "pretraining.learning_rate is set, but optimizer.learning_rate, for the training after it, is not");
-  const bool begins = mox::flag("run_mode") == "train" && !mox::latest_checkpoint(mox::log_dir_of_run());
+  const bool begins =
+      mox::rank() == 0 && mox::flag("run_mode") == "train" && !mox::latest_checkpoint(mox::log_dir_of_run());
   return mox::broadcast(begins ? "yes" : "no") == "yes" ? size : 0;
 }
 
 int pretrain(const std::function<int()>& train) {
-  const std::string directory = (std::filesystem::path(mox::log_dir_of_run()) / "pretraining").string();
+  // In a store where the run has its place there: it is uploaded as it goes on.
+  const std::string directory = mox::internal::log_dir_as_given() + "/pretraining";
   int status = 0;
   {
     TemporaryFlags flags;

@@ -124,7 +124,7 @@ int main(int argc, char** argv) {
             {{"inter_mode", "eval"}, {"optimizer.name", "adam"}, {"optimizer.learning_rate", 0.001}});
   const std::vector<mox::KeptOption> kept{{"model.hidden"}, {"model.activation"}};
   mox::use_kept_options(mox::mode_from_string(mox::flag("run_mode")), mox::log_dir_of_run(),
-                        mox::flag("checkpoint_path"), kept);
+                        mox::checkpoint_path_of_run(), kept);
   const tabular::TabularData data;
   const mox::TableSchema& schema = data.schema();
   const bool has_classes = schema.task() == mox::TableTask::kClassification;

@@ -168,7 +168,7 @@ mox::Dataset TabularData::samples_of(const Part& part, bool with_target) const {
 
 TabularData::TabularData() {
   const mox::ModeKeys mode = mox::mode_from_string(mox::flag("run_mode"));
-  schema_ = mox::kept_table_schema(mode, mox::log_dir_of_run(), mox::flag("checkpoint_path"));
+  schema_ = mox::kept_table_schema(mode, mox::log_dir_of_run(), mox::checkpoint_path_of_run());
   if (schema_) require_options_of(*schema_);
   if (mode == mox::ModeKeys::PREDICT) {
     const mox::data::CsvTable table = read_table("data.predict_file");

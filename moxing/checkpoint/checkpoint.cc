@@ -187,6 +187,7 @@ void write_files(const std::string& saving, const Checkpoint& checkpoint, Checkp
 
 std::string save_checkpoint(const std::string& log_dir, const Checkpoint& checkpoint,
                             const CheckpointRetention& retention) {
+  internal::require_on_this_machine(log_dir);
   if (checkpoint.global_step < 0 || retention.keep_last < 1 || retention.keep_every_steps < 0)
     throw InvalidArgument(
         fmt::format("a checkpoint needs global_step >= 0, keep_last >= 1 and keep_every_steps >= 0; "
@@ -221,6 +222,7 @@ std::string save_checkpoint(const std::string& log_dir, const Checkpoint& checkp
 }
 
 void prepare_checkpoint_directory(const std::string& log_dir) {
+  internal::require_on_this_machine(log_dir);
   try {
     make_directories(log_dir);
     const internal::DirectoryLock lock(log_dir);
@@ -238,6 +240,7 @@ void prepare_checkpoint_directory(const std::string& log_dir) {
 }
 
 std::vector<CheckpointEntry> list_checkpoints(const std::string& log_dir) {
+  internal::require_on_this_machine(log_dir);
   // Reading a directory while a run publishes a checkpoint and deletes the one before it may show neither of
   // them.
   constexpr int kAttempts = 3;
@@ -253,6 +256,7 @@ std::optional<std::string> latest_checkpoint(const std::string& log_dir) {
 }
 
 std::string resolve_checkpoint(const std::string& path) {
+  internal::require_on_this_machine(path);
   std::string directory = fs::path(path).lexically_normal().string();
   if (directory.size() > 1 && directory.ends_with('/')) directory.pop_back();
   std::error_code error;

@@ -10,6 +10,8 @@
 // is fsynced, and the directory is renamed. Older checkpoints are deleted only after that. Every byte is
 // under a checksum.
 //
+// All paths are of this machine; a URL is an InvalidArgument.
+//
 // Threads and processes: saving into one log_dir is serialised by a lock (flock on the directory) that waits
 // for up to a minute; reading needs no lock.
 #pragma once

@@ -147,11 +147,6 @@ bool internal::is_given_by_user(std::string_view name) {
   return given;
 }
 
-std::string log_dir_of_run() {
-  const std::string log_dir = flag("log_dir");
-  return log_dir.empty() ? flag("train_url") : log_dir;
-}
-
 std::string flag(std::string_view name) { return internal::to_text(value_of("flag", name)); }
 
 template <typename T>

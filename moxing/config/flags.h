@@ -133,8 +133,13 @@ void set_flag(std::string_view name, const T& value) {
 // local path in the flag itself (docs/files.md). Throws what moxing/file/file.h says.
 std::string local_data_url();
 
-// log_dir, or train_url, which is another name of it.
+// Where log_dir (or train_url, which is another name of it) and checkpoint_path lie on this machine, for
+// those who read there what a run keeps. What is in an object store is copied here at the first call, as
+// mox::run does (docs/files.md), but by rank 0 alone: let it read, and broadcast. "" where the option is
+// empty. Throw what moxing/file/file.h says, and NotFound where checkpoint_path names no checkpoint of a
+// store.
 std::string log_dir_of_run();
+std::string checkpoint_path_of_run();
 
 // Takes back what set_flag has said, if it has: the other sources count again. NotFound for a name that is
 // not declared.

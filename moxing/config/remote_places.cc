@@ -1,10 +1,15 @@
 #include "moxing/config/remote_places.h"
 
+#include <map>
+#include <mutex>
+#include <utility>
+
 #include "moxing/config/flags.h"
 #include "moxing/config/state.h"
 #include "moxing/file/file.h"
 #include "moxing/file/jobs/local_places.h"
 #include "moxing/file/store_client.h"
+#include "runtime/job/job.h"
 
 namespace mox::internal {
 
@@ -27,6 +32,11 @@ void use_store_options() {
   options.deadline_s = get_flag<double>("file.deadline_seconds");
   options.attempts = get_flag<int>("file.attempts");
   file::set_store_options(options);
+}
+
+std::string log_dir_as_given() {
+  const std::string log_dir = flag("log_dir");
+  return log_dir.empty() ? flag("train_url") : log_dir;
 }
 
 std::string local_places() { return file::places_directory(flag("file.local_directory")); }
@@ -53,6 +63,42 @@ void fetch_data() {
 }  // namespace mox::internal
 
 namespace mox {
+
+namespace {
+
+// What `copy` makes of a URL, once: a run that begins asks for its places several times.
+std::string copied_once(const std::string& url, std::string (*copy)(const std::string&, const std::string&)) {
+  static std::mutex mutex;
+  static std::map<std::pair<std::string, std::string>, std::string> copied;
+  const std::string places = internal::local_places();
+  if (!file::is_remote(url)) return copy(url, places);
+  const std::lock_guard lock(mutex);
+  const auto [place, is_new] = copied.try_emplace({places, url});
+  if (is_new) {
+    try {
+      place->second = copy(url, places);
+    } catch (...) {
+      copied.erase(place);
+      throw;
+    }
+  }
+  return place->second;
+}
+
+}  // namespace
+
+std::string log_dir_of_run() {
+  const std::string log_dir = internal::log_dir_as_given();
+  if (log_dir.empty()) return "";
+  if (internal::job().rank() != 0) return file::place_of_run(log_dir, internal::local_places());
+  return copied_once(log_dir, file::local_run);
+}
+
+std::string checkpoint_path_of_run() {
+  const std::string checkpoint = flag("checkpoint_path");
+  if (checkpoint.empty() || internal::job().rank() != 0) return checkpoint;
+  return copied_once(checkpoint, file::local_checkpoint);
+}
 
 std::string local_data_url() { return file::local_data(flag("data_url"), internal::local_places()); }
 

@@ -13,6 +13,9 @@ void use_store_options();
 // data.cache where that is not "directory": it reads the store itself. Throws what file.h says.
 void fetch_data();
 
+// log_dir, else train_url: a URL if that is what was given.
+std::string log_dir_as_given();
+
 // The directory of local places, as file.local_directory says.
 std::string local_places();
 

@@ -55,6 +55,8 @@ std::string kept_text(ModeKeys mode, const std::string& log_dir, const std::stri
     const auto hooks = parse_json(checkpoint->state.at("hooks"));
     return nlohmann::json{{"path", path}, {"options", parse_json(hooks.at(kOptionsHook).get<std::string>())}}
         .dump();
+  } catch (const InvalidArgument&) {
+    throw;  // a URL: what lies there would be passed over in silence
   } catch (const std::exception&) {
     return "{}";  // of a program that keeps none; what cannot be read at all ends the run, which says why
   }

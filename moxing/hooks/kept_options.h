@@ -25,11 +25,13 @@ struct KeptOption {
 std::shared_ptr<Hook> kept_options_hook(std::vector<KeptOption> options);
 
 // Before the options are read: sets those that nobody has given to what the checkpoint holds that mox::run
-// goes on from (TRAIN: the latest of log_dir) or uses (EVAL and PREDICT: checkpoint_path, else log_dir).
+// goes on from (TRAIN: the latest of log_dir) or uses (EVAL and PREDICT: checkpoint_path, else log_dir). Both
+// are paths of this machine, as log_dir_of_run and checkpoint_path_of_run give them.
 // Returns what it holds, as text; nothing where a training begins, of a file of weights, of checkpoints
 // without options, and of those that cannot be read, of which mox::run says more. Of a job rank 0 reads, and
 // all ranks get the same: all call this. Throws ConfigError for a given value other than the kept one, and
-// for an address that asked by name and is not given again; else as kept_options_hook does.
+// for an address that asked by name and is not given again; InvalidArgument for a URL; else as
+// kept_options_hook does.
 std::map<std::string, std::string> use_kept_options(ModeKeys mode, const std::string& log_dir,
                                                     const std::string& checkpoint_path,
                                                     const std::vector<KeptOption>& options);

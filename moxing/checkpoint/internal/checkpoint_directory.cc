@@ -70,6 +70,17 @@ std::optional<CheckpointName> parse_checkpoint_name(std::string_view name) {
 }
 
 // The owner's alone: whoever may read a file can lock it.
+void require_on_this_machine(const std::string& path) {
+  // With one slash too: so fs::path leaves a URL.
+  const bool is_url =
+      path.find("://") != std::string::npos || path.starts_with("s3:/") || path.starts_with("obs:/");
+  if (is_url)
+    throw InvalidArgument(fmt::format(
+        "checkpoints are read and written on this machine, and '{}' is a URL: give what mox::log_dir_of_run() "
+        "or mox::checkpoint_path_of_run() answer for a run's own options, or a copy (mox file cp -r)",
+        path));
+}
+
 DirectoryLock::DirectoryLock(const std::string& directory)
     : file_(open_kept_file(directory + "/.save-lock", 0600)) {
   auto warning = std::chrono::steady_clock::now() + kLockPatience;

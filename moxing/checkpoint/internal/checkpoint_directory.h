@@ -29,6 +29,10 @@ struct CheckpointName {
 // Nothing for a name that is none of the four above.
 std::optional<CheckpointName> parse_checkpoint_name(std::string_view name);
 
+// Throws InvalidArgument for a URL: on a disk nothing would be found by that name, and a run would go on as
+// if there were no checkpoint.
+void require_on_this_machine(const std::string& path);
+
 // Held while a log_dir is changed. Waits for another process or thread that holds it, and warns each minute:
 // what is to be saved is not given up for it. Throws IoError if the directory cannot be written.
 class DirectoryLock {

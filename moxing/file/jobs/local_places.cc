@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "moxing/file/jobs/internal/place.h"
 #include "runtime/base/error.h"
@@ -20,69 +23,129 @@ using internal::kManifest;
 using internal::PlaceLock;
 namespace fs = std::filesystem;
 
+// In a log_dir: the directory of the best state, and the list of the classes.
+constexpr const char* kBest = "best";
+constexpr const char* kClasses = "labels.txt";
+
 std::string last_name(std::string url) {
   while (url.ends_with('/')) url.pop_back();
   return url.substr(url.rfind('/') + 1);
 }
 
-// What the store has, in one line: another line is another data set.
+// What of the store is wanted.
 struct Source {
-  std::string identity;
-  std::map<std::string, int64_t> files;  // and their sizes
-  bool is_directory = true;
+  enum class Kind { kFile, kDirectory, kFilesOfDirectory };
+  Kind kind = Kind::kDirectory;
+  std::map<std::string, Stat> files;
+
+  // In one line: another line is other content.
+  std::string identity() const {
+    Sha256 digest;
+    for (const auto& [name, stat] : files)
+      digest.update(fmt::format("{}\n{} {} {}\n", name, stat.length, stat.etag,
+                                stat.etag.empty() ? std::chrono::system_clock::to_time_t(stat.mtime) : 0));
+    return digest.hex();
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const auto& [name, stat] : files) names.push_back(name);
+    return names;
+  }
 };
 
 Source look_at(const std::string& url) {
   Source source;
-  Sha256 digest;
-  const auto add = [&](const std::string& name, const Stat& stat) {
-    source.files[name] = stat.length;
-    digest.update(fmt::format("{}\n{} {} {}\n", name, stat.length, stat.etag,
-                              stat.etag.empty() ? std::chrono::system_clock::to_time_t(stat.mtime) : 0));
-  };
   const Stat stat = file::stat(url);
-  source.is_directory = stat.is_directory;
-  if (stat.is_directory)
-    for (const DirectoryEntry& entry : scan_dir(url, {.recursive = true, .skip_dir = true}))
-      add(entry.name, entry.stat);
-  else
-    add(last_name(url), stat);
-  source.identity = digest.hex();
+  if (stat.is_directory) {
+    for (DirectoryEntry& entry : scan_dir(url, {.recursive = true, .skip_dir = true}))
+      source.files[entry.name] = std::move(entry.stat);
+  } else {
+    source.kind = Source::Kind::kFile;
+    source.files[last_name(url)] = stat;
+  }
   return source;
 }
 
 bool is_there(const std::string& place, const Source& source) {
   try {
-    if (read_file(place + ".complete") != source.identity) return false;
-    std::map<std::string, int64_t> found;
-    for (const DirectoryEntry& entry : scan_dir(place, {.recursive = true, .skip_dir = true}))
-      found[entry.name] = entry.stat.length;
-    return found == source.files;
+    if (read_file(place + ".complete") != source.identity()) return false;
+    const auto found = scan_dir(place, {.recursive = true, .skip_dir = true});
+    return found.size() == source.files.size() &&
+           std::ranges::all_of(found, [&](const DirectoryEntry& entry) {
+             const auto wanted = source.files.find(entry.name);
+             return wanted != source.files.end() && wanted->second.length == entry.stat.length;
+           });
   } catch (const NotFound&) {
     return false;
   }
 }
 
-void fill(const std::string& url, const std::string& place, const Source& source) {
+using Look = std::function<Source()>;
+
+void fill(const std::string& url, const std::string& place, const Source& source, const Look& look) {
   fs::remove(place + ".complete");
   const std::string what = fmt::format("'{}' to '{}'", url, place);
   log_info("copying " + what);
   CopyOptions options = internal::logged_copy("copying " + what);
   options.durable = true;
   int64_t unchecked = 0;
-  if (source.is_directory) {
-    unchecked = sync(url, place, true, options).copied.unchecked;
-  } else {
-    unchecked = copy(url, place + "/" + last_name(url), options).unchecked;
+  switch (source.kind) {
+    case Source::Kind::kFile:
+      unchecked = copy(url, place + "/" + last_name(url), options).unchecked;
+      break;
+    case Source::Kind::kDirectory:
+      unchecked = sync(url, place, true, options).copied.unchecked;
+      break;
+    case Source::Kind::kFilesOfDirectory:
+      options.file_list = source.names();
+      unchecked = copy_parallel(url, place, options).unchecked;
+      break;
   }
   if (unchecked)
     log_warning(
         fmt::format("{} files of '{}' were checked by their sizes alone: the store gives no checksum of them",
                     unchecked, url));
-  if (look_at(url).identity != source.identity)
+  if (look().identity() != source.identity())
     throw IoError(fmt::format("'{}' has changed while it was copied to '{}'; start again when it is complete",
                               url, place));
-  write_file_atomically(place + ".complete", source.identity);
+  write_file_atomically(place + ".complete", source.identity());
+}
+
+// A checkpoint of a store, or a log_dir whose newest is meant, with the files that are looked for around it.
+struct StoredCheckpoint {
+  std::string run;         // the log_dir that it lies in
+  std::string checkpoint;  // there: "checkpoint-9", "best/checkpoint-5"; "": the newest, and the best state
+};
+
+StoredCheckpoint stored_checkpoint(const std::string& url) {
+  if (!exists(fmt::format("{}/{}", url, kManifest))) return {url, ""};
+  const auto above = [](const std::string& place) { return place.substr(0, place.rfind('/')); };
+  const std::string run = above(url), name = last_name(url);
+  if (last_name(run) == kBest && is_remote(above(run)))
+    return {above(run), fmt::format("{}/{}", kBest, name)};
+  return {run, name};
+}
+
+Source look_at(const StoredCheckpoint& wanted, const std::string& given) {
+  Source source{.kind = Source::Kind::kFilesOfDirectory, .files = {}};
+  const auto add = [&](const std::string& directory) {
+    for (DirectoryEntry& entry :
+         scan_dir(wanted.run + "/" + directory, {.recursive = true, .skip_dir = true}))
+      source.files[directory + "/" + entry.name] = std::move(entry.stat);
+  };
+  if (!wanted.checkpoint.empty()) {
+    add(wanted.checkpoint);
+  } else {
+    const std::vector<int64_t> steps = internal::complete_steps(wanted.run);
+    if (!steps.empty()) add(fmt::format("checkpoint-{}", steps.back()));
+    for (const int64_t step : internal::complete_steps(fmt::format("{}/{}", wanted.run, kBest)))
+      add(fmt::format("{}/checkpoint-{}", kBest, step));
+    if (source.files.empty())
+      throw NotFound(fmt::format("no checkpoint '{}': no checkpoint-STEP/{} lies in it", given, kManifest));
+  }
+  if (const std::string classes = wanted.run + "/" + kClasses; exists(classes))
+    source.files[kClasses] = file::stat(classes);
+  return source;
 }
 
 // Its steps that are complete in the store and not here come here; what other files it has, if `with_files`.
@@ -125,19 +188,31 @@ std::string local_data(const std::string& url, const std::string& places) {
   const std::string place = internal::place_of("data", url, places);
   const PlaceLock lock(place);
   const Source source = look_at(url);
-  if (!is_there(place, source)) fill(url, place, source);
-  return source.is_directory ? place : place + "/" + last_name(url);
+  if (!is_there(place, source)) fill(url, place, source, [&] { return look_at(url); });
+  return source.kind == Source::Kind::kFile ? place + "/" + last_name(url) : place;
 }
 
 std::string local_checkpoint(const std::string& given, const std::string& places) {
   if (auto local = as_local(given)) return *local;
   const std::string url = without_slashes(given);
   if (!is_directory(url)) return local_data(url, places);
-  if (exists(fmt::format("{}/{}", url, kManifest))) return local_data(url, places);
-  const std::vector<int64_t> steps = internal::complete_steps(url);
-  if (steps.empty())
-    throw NotFound(fmt::format("no checkpoint '{}': no checkpoint-STEP/{} lies in it", given, kManifest));
-  return local_data(fmt::format("{}/checkpoint-{}", url, steps.back()), places);
+  const StoredCheckpoint wanted = stored_checkpoint(url);
+  const Look look = [&] { return look_at(wanted, given); };
+  // A run that is going on deletes what it has newer ones of.
+  constexpr int kAttempts = 3;
+  for (int attempt = 1;; ++attempt) {
+    const Source source = look();
+    // Other content has a place of its own: what is there may be in use.
+    const std::string place =
+        fmt::format("{}/{}", internal::place_of("checkpoints", url, places), source.identity().substr(0, 16));
+    try {
+      const PlaceLock lock(place);
+      if (!is_there(place, source)) fill(wanted.run, place, source, look);
+      return wanted.checkpoint.empty() ? place : place + "/" + wanted.checkpoint;
+    } catch (const Error&) {
+      if (attempt == kAttempts || look().identity() == source.identity()) throw;
+    }
+  }
 }
 
 std::string place_of_run(const std::string& url, const std::string& places) {

@@ -22,7 +22,9 @@ std::string places_directory(const std::string& configured);
 // it arrives. Then the place is compared by names and sizes.
 std::string local_data(const std::string& url, const std::string& places);
 
-// A checkpoint, a log_dir (its newest complete checkpoint is copied), or a file of weights.
+// A checkpoint, a log_dir, or a file of weights. Of a log_dir its newest complete checkpoint and its best
+// state are copied, and the answer is a log_dir that has these; what is looked for beside a checkpoint
+// (labels.txt) comes, too.
 std::string local_checkpoint(const std::string& url, const std::string& places);
 
 // A log_dir: its local directory with the checkpoints and the other files that the store has. If this machine

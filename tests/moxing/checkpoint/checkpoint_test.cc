@@ -44,6 +44,16 @@ void overwrite(const std::string& path, const std::string& content) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
 }
 
+TEST(Checkpoint, AUrlIsNoPlaceOfThisMachine) {
+  for (const char* url : {"s3://bucket/run", "s3:/bucket/run", "obs://bucket/run", "file:///run"}) {
+    EXPECT_THROW(list_checkpoints(url), InvalidArgument);
+    EXPECT_THROW(load_latest_checkpoint(url), InvalidArgument);
+    EXPECT_THROW(prepare_checkpoint_directory(url), InvalidArgument);
+    EXPECT_THROW(save_checkpoint(url, sample_checkpoint(1, 1)), InvalidArgument);
+    EXPECT_THAT(load_error<InvalidArgument>(url), HasSubstr(url));
+  }
+}
+
 TEST(Checkpoint, ComesBackAsItWasSaved) {
   const std::string log_dir = fresh_directory("round_trip") + "/made/with/parents";
   Checkpoint saved = sample_checkpoint(12, 5);

@@ -95,6 +95,17 @@ TEST_F(KeptOptions, CountWhereNobodyGivesOthers) {
   });
 }
 
+// On a disk there is nothing by that name.
+TEST_F(KeptOptions, OfAUrlAreNotPassedOver) {
+  as_program({}, [&] {
+    EXPECT_THAT(message_of<InvalidArgument>(
+                    [&] { use_kept_options(ModeKeys::TRAIN, "s3://bucket/run", "", options_); }),
+                HasSubstr("log_dir_of_run"));
+    EXPECT_THROW(use_kept_options(ModeKeys::EVAL, "", "obs://bucket/run/checkpoint-3", options_),
+                 InvalidArgument);
+  });
+}
+
 // Not spelt once more, as a command line is: `~` and `$NAME` stand for themselves, and so do commas.
 TEST_F(KeptOptions, AreGivenBackAsTheyWere) {
   const std::string yaml = directory_.file("names.yaml");

@@ -51,6 +51,16 @@ class KeptTableSchema : public ::testing::Test {
   const std::string log_dir_ = directory_.file("run");
 };
 
+// On a disk there is nothing by that name.
+TEST_F(KeptTableSchema, AUrlIsNoPlaceWithoutACheckpoint) {
+  const std::string url = "s3://bucket/run";
+  for (const ModeKeys mode : {ModeKeys::TRAIN, ModeKeys::EVAL})
+    EXPECT_THAT(message_of<InvalidArgument>([&] { kept_table_schema(mode, url, ""); }),
+                AllOf(HasSubstr(url), HasSubstr("log_dir_of_run")));
+  EXPECT_THAT(message_of<InvalidArgument>([&] { kept_table_schema(ModeKeys::EVAL, "", url); }),
+              HasSubstr("checkpoint_path_of_run"));
+}
+
 TEST_F(KeptTableSchema, IsInTheCheckpointItself) {
   const TableSchema schema = TableSchema::fit(table(20), {.target = "price"});
   EXPECT_FALSE(kept_table_schema(ModeKeys::TRAIN, log_dir_, ""));

@@ -85,10 +85,35 @@ TEST_F(LocalPlaces, Checkpoints) {
   put_checkpoint(9);
   put_checkpoint(10);
   put_checkpoint(11, false);  // on its way
-  EXPECT_EQ(read(local_checkpoint("s3://bucket/run", places_.path()) + "/state.json"), "s10");
+  const std::string newest = local_checkpoint("s3://bucket/run", places_.path());
+  EXPECT_THAT(list_directory(newest), ElementsAre("checkpoint-10"));
+  EXPECT_EQ(read(newest + "/checkpoint-10/state.json"), "s10");
   EXPECT_EQ(read(local_checkpoint("s3://bucket/run/checkpoint-9", places_.path()) + "/state.json"), "s9");
   EXPECT_THAT(message_of<NotFound>([&] { local_checkpoint("s3://bucket/set", places_.path()); }),
               HasSubstr("no checkpoint 's3://bucket/set'"));
+}
+
+// Whoever uses a checkpoint looks around it.
+TEST_F(LocalPlaces, CheckpointsComeWithWhatLiesBesideThem) {
+  put_checkpoint(10);
+  for (const char* name : {"best/checkpoint-7/variables.safetensors", "best/checkpoint-7/state.json",
+                           "best/checkpoint-8/variables.safetensors", "labels.txt", "metrics.jsonl"})
+    store_.server.put("bucket", std::string("run/") + name, name);
+  const std::string whole = local_checkpoint("s3://bucket/run/", places_.path());
+  EXPECT_THAT(list_directory(whole, {.recursive = true, .skip_dir = true}),
+              ElementsAre("best/checkpoint-7/state.json", "best/checkpoint-7/variables.safetensors",
+                          "checkpoint-10/state.json", "checkpoint-10/variables.safetensors", "labels.txt"));
+  EXPECT_TRUE(exists(local_checkpoint("s3://bucket/run/checkpoint-10", places_.path()) + "/../labels.txt"));
+  const std::string best = local_checkpoint("s3://bucket/run/best/checkpoint-7", places_.path());
+  EXPECT_EQ(read(best + "/state.json"), "best/checkpoint-7/state.json");
+  EXPECT_TRUE(exists(best + "/../../labels.txt"));
+  // It is copied once, and another one has a place of its own.
+  const int64_t before = gets();
+  EXPECT_EQ(local_checkpoint("s3://bucket/run", places_.path()), whole);
+  EXPECT_EQ(gets(), before);
+  put_checkpoint(12);
+  EXPECT_TRUE(exists(local_checkpoint("s3://bucket/run", places_.path()) + "/checkpoint-12"));
+  EXPECT_TRUE(exists(whole + "/checkpoint-10/state.json"));
 }
 
 TEST_F(LocalPlaces, ARunOfTheStoreGoesOnHere) {
