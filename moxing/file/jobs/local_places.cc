@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "moxing/file/jobs/internal/place.h"
@@ -148,16 +149,56 @@ Source look_at(const StoredCheckpoint& wanted, const std::string& given) {
   return source;
 }
 
-// Its steps that are complete in the store and not here come here; what other files it has, if `with_files`.
-void fetch_checkpoint(const std::string& url, const std::string& directory, int64_t step) {
-  const std::string name = fmt::format("checkpoint-{}", step), place = directory + "/" + name;
+// A run as the store has it.
+struct StoredRun {
+  std::set<std::string> checkpoints;  // that are complete: "checkpoint-9", "best/checkpoint-5"
+  std::vector<std::string> files;     // of none of them, nor of one that is on its way
+};
+
+StoredRun look_at_run(const std::string& url) {
+  StoredRun run;
+  if (!exists(url)) return run;
+  const std::vector<DirectoryEntry> entries = scan_dir(url, {.recursive = true, .skip_dir = true});
+  for (const DirectoryEntry& entry : entries)
+    if (const size_t slash = entry.name.rfind('/');
+        slash != std::string::npos && entry.name.substr(slash + 1) == kManifest)
+      run.checkpoints.insert(entry.name.substr(0, slash));
+  const auto is_of_checkpoint = [&](const std::string& name) {
+    for (size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1)) {
+      const std::string directory = name.substr(0, slash);
+      if (run.checkpoints.contains(directory) || internal::step_of(last_name(directory))) return true;
+    }
+    return false;
+  };
+  for (const DirectoryEntry& entry : entries)
+    if (!is_of_checkpoint(entry.name)) run.files.push_back(entry.name);
+  return run;
+}
+
+void fetch_checkpoint(const std::string& url, const std::string& directory, const std::string& name) {
+  const std::string place = directory + "/" + name;
   if (mox::is_there(place)) return;
   const std::string saving = place + ".saving";
   CopyOptions options = internal::logged_copy(fmt::format("fetching '{}/{}'", url, name));
   options.durable = true;
-  copy_parallel(url + "/" + name, saving, options);
+  try {
+    copy_parallel(url + "/" + name, saving, options);
+  } catch (const Error&) {
+    if (exists(fmt::format("{}/{}/{}", url, name, kManifest))) throw;
+  }
+  if (!exists(fmt::format("{}/{}", saving, kManifest))) {
+    fs::remove_all(saving);  // a run that is going on elsewhere has deleted it meanwhile
+    return;
+  }
   fs::rename(saving, place);
-  sync_directory(directory);
+  sync_directory(fs::path(place).parent_path());
+}
+
+// The newest of the names "checkpoint-<step>"; -1 if there is none.
+int64_t newest_step(const std::set<std::string>& checkpoints) {
+  int64_t newest = -1;
+  for (const std::string& name : checkpoints) newest = std::max(newest, internal::step_of(name).value_or(-1));
+  return newest;
 }
 
 // A local path that may be written as a URL.
@@ -225,19 +266,18 @@ std::string local_run(const std::string& given, const std::string& places) {
   const std::string url = without_slashes(given), place = place_of_run(url, places);
   const PlaceLock lock(place);
   make_directories(place);
-  const std::vector<int64_t> there = internal::complete_steps(url), here = internal::complete_steps(place);
-  const bool is_ahead = !here.empty() && (there.empty() || here.back() > there.back());
+  const StoredRun there = look_at_run(url);
+  const int64_t newest_there = newest_step(there.checkpoints),
+                newest_here = newest_step(look_at_run(place).checkpoints);
+  const bool is_ahead = newest_here > newest_there;
   if (is_ahead)
-    log_warning(
-        fmt::format("'{}' has checkpoint-{}, and the store's newest is {}: the run goes on from the former",
-                    place, here.back(), there.empty() ? "none" : fmt::format("checkpoint-{}", there.back())));
-  for (const int64_t step : there) fetch_checkpoint(url, place, step);
-  if (is_ahead || !exists(url)) return place;
-  std::vector<std::string> files;
-  for (const DirectoryEntry& entry : scan_dir(url, {.recursive = true, .skip_dir = true}))
-    if (!internal::step_of(entry.name.substr(0, entry.name.find('/')))) files.push_back(entry.name);
+    log_warning(fmt::format(
+        "'{}' has checkpoint-{}, and the store's newest is {}: the run goes on from the former", place,
+        newest_here, newest_there < 0 ? "none" : fmt::format("checkpoint-{}", newest_there)));
+  for (const std::string& name : there.checkpoints)
+    if (!is_ahead || internal::step_of(name)) fetch_checkpoint(url, place, name);
   // Without names `copy_parallel` would take all there is.
-  if (!files.empty()) copy_parallel(url, place, {.file_list = files});
+  if (!is_ahead && !there.files.empty()) copy_parallel(url, place, {.file_list = there.files});
   return place;
 }
 

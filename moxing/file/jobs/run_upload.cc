@@ -43,6 +43,30 @@ struct Seen {
   bool operator==(const Seen&) const = default;
 };
 
+// A directory of the run that has a manifest, in the order in which they are uploaded: the best state, and
+// what else lies deeper, before the checkpoints from which a run goes on with it.
+struct CheckpointName {
+  bool is_of_run = true;  // log_dir/checkpoint-<step>
+  std::string directory;  // that it lies in, "best/"; "": log_dir
+  int64_t step = -1;      // of its name, if that says one
+  std::string name;       // "best/checkpoint-9"
+  auto operator<=>(const CheckpointName&) const = default;
+};
+
+CheckpointName checkpoint_name(const std::string& name) {
+  const size_t slash = name.rfind('/');
+  const std::string directory = slash == std::string::npos ? "" : name.substr(0, slash + 1);
+  return {directory.empty(), directory, internal::step_of(name.substr(directory.size())).value_or(-1), name};
+}
+
+using Checkpoints = std::map<CheckpointName, Seen>;
+using Files = std::map<std::string, Seen>;
+
+std::string directory_of(const std::string& name) {
+  const size_t slash = name.rfind('/');
+  return slash == std::string::npos ? "" : name.substr(0, slash);
+}
+
 }  // namespace
 
 class RunUpload::Implementation {
@@ -98,29 +122,23 @@ class RunUpload::Implementation {
   // One look at the directory. What is wrong with the store; "" if it has what there is.
   std::string round(bool files_too) {
     try {
-      std::map<int64_t, Seen> checkpoints;
-      std::map<std::string, Seen> files;
+      Checkpoints checkpoints;
+      Files files;
       look("", checkpoints, files);
       const auto is_new = [&](const auto& checkpoint) {
         const auto found = uploaded_.find(checkpoint.first);
         return found == uploaded_.end() || found->second != checkpoint.second;
       };
       // A run that goes on from a checkpoint wants the metrics up to there: they come before it.
-      if (files_too || std::any_of(checkpoints.begin(), checkpoints.end(), is_new))
+      files_too |= std::any_of(checkpoints.begin(), checkpoints.end(), is_new);
+      if (files_too)
         for (const auto& [name, seen] : files)
-          if (files_[name] != seen) upload_file(name, seen);
+          if (const auto known = files_.find(name); known == files_.end() || known->second != seen)
+            upload_file(name, seen);
       for (const auto& checkpoint : checkpoints)
         if (is_new(checkpoint)) upload(checkpoint.first, checkpoint.second);
-      for (auto entry = uploaded_.begin(); entry != uploaded_.end();) {
-        // A run deletes what it has newer ones of. Where all are gone, somebody has cleaned up this machine.
-        const bool has_newer = !checkpoints.empty() && checkpoints.rbegin()->first > entry->first;
-        if (checkpoints.contains(entry->first) || !has_newer) {
-          ++entry;
-          continue;
-        }
-        remove_checkpoint(entry->first);
-        entry = uploaded_.erase(entry);
-      }
+      remove_deleted(checkpoints);
+      if (files_too) remove_deleted(files);
     } catch (const std::exception& error) {
       if (!lost_)
         log_warning(fmt::format(
@@ -136,8 +154,7 @@ class RunUpload::Implementation {
 
   // Looks below a directory of the run, "" or "a/b/". Throws if it cannot: what it does not see would count
   // as deleted.
-  void look(const std::string& below, std::map<int64_t, Seen>& checkpoints,
-            std::map<std::string, Seen>& files) const {
+  void look(const std::string& below, Checkpoints& checkpoints, Files& files) const {
     const std::string place = directory_ + "/" + below;
     std::vector<DirectoryEntry> entries;
     try {
@@ -146,53 +163,85 @@ class RunUpload::Implementation {
       if (below.empty() || mox::is_there(place)) throw;
       return;  // the run has deleted it meanwhile
     }
+    if (!below.empty()) {
+      const CheckpointName own = checkpoint_name(below.substr(0, below.size() - 1));
+      for (const DirectoryEntry& entry : entries)
+        if (entry.name == internal::kManifest && !entry.stat.is_directory) {
+          checkpoints[own] = {entry.stat.length, entry.stat.mtime};
+          return;
+        }
+      if (own.step >= 0) return;  // being deleted
+    }
     for (const DirectoryEntry& entry : entries) {
-      const std::string name = below + entry.name, path = place + entry.name;
-      if (entry.stat.is_directory) {
-        std::error_code gone;
-        if (!(below.empty() && is_temporary(entry.name)) && !fs::is_symlink(path, gone))
-          look(name + "/", checkpoints, files);
-        continue;
-      }
-      if (is_temporary(entry.name) || !is_there_as_file(path)) continue;
-      const Seen seen{entry.stat.length, entry.stat.mtime};
-      const std::string top = name.substr(0, name.find('/'));
-      const auto step = internal::step_of(top);
-      if (!step)
-        files[name] = seen;
-      else if (name == fmt::format("{}/{}", top, internal::kManifest))
-        checkpoints[*step] = seen;
+      const std::string path = place + entry.name;
+      if (is_temporary(entry.name)) continue;
+      if (std::error_code gone; entry.stat.is_directory && !fs::is_symlink(path, gone))
+        look(below + entry.name + "/", checkpoints, files);
+      else if (!entry.stat.is_directory && is_there_as_file(path))
+        files[below + entry.name] = {entry.stat.length, entry.stat.mtime};
     }
   }
 
-  void upload(int64_t step, const Seen& seen) {
-    const std::string name = fmt::format("checkpoint-{}", step);
-    const std::string from = directory_ + "/" + name, to = url_ + "/" + name, manifest(internal::kManifest);
+  // A run deletes what it has newer ones of, and the best state for another one. Where all of a directory are
+  // gone, somebody has cleaned up this machine.
+  void remove_deleted(const Checkpoints& there) {
+    std::erase_if(uploaded_, [&](const auto& uploaded) {
+      const CheckpointName& name = uploaded.first;
+      const bool is_replaced = std::any_of(there.begin(), there.end(), [&](const auto& other) {
+        return other.first.directory == name.directory && (!name.is_of_run || other.first.step > name.step);
+      });
+      if (there.contains(name) || !is_replaced || mox::is_there(directory_ + "/" + name.name)) return false;
+      remove_checkpoint(name.name);
+      return true;
+    });
+  }
+
+  // The same of files, of which one that was uploaded must be left.
+  void remove_deleted(const Files& there) {
+    std::set<std::string> living;
+    for (const auto& [name, seen] : files_)
+      if (there.contains(name)) living.insert(directory_of(name));
+    std::erase_if(files_, [&](const auto& uploaded) {
+      const std::string& name = uploaded.first;
+      if (there.contains(name) || mox::is_there(directory_ + "/" + name)) return false;
+      const std::string place = url_ + "/" + name;
+      if (living.contains(directory_of(name)) && exists(place)) remove(place);
+      return true;
+    });
+  }
+
+  void upload(const CheckpointName& checkpoint, const Seen& seen) {
+    const std::string from = directory_ + "/" + checkpoint.name, to = url_ + "/" + checkpoint.name,
+                      manifest(internal::kManifest);
     try {
       const std::string content = read(from + "/" + manifest);
       if (exists(to + "/" + manifest)) {
         if (read(to + "/" + manifest) == content) {  // of before
-          uploaded_[step] = seen;
+          uploaded_[checkpoint] = seen;
           return;
         }
-        remove(to + "/" + manifest);  // another one of this step: it is not whole while it is replaced
+        if (!uploaded_.contains(checkpoint))
+          log_warning(fmt::format(
+              "'{}' is another one than that of this run, which takes its place: is another run going on "
+              "there? Give each a train_url of its own",
+              to));
+        remove(to + "/" + manifest);  // it is not whole while it is replaced
       }
       std::vector<std::string> others;
       for (const std::string& file : list_directory(from, {.recursive = true, .skip_dir = true}))
         if (file != manifest) others.push_back(file);
       if (!others.empty()) copy_parallel(from, to, {.file_list = others, .threads = 4});
       write(to + "/" + manifest, content);
-      uploaded_[step] = seen;
+      uploaded_[checkpoint] = seen;
     } catch (const Error&) {
       // The run has deleted it meanwhile: it has a newer one.
       if (mox::is_there(from + "/" + manifest)) throw;
-      uploaded_[step] = seen;  // what has arrived goes with the next look
+      uploaded_[checkpoint] = seen;  // what has arrived goes with the next look
     }
   }
 
-  void remove_checkpoint(int64_t step) {
-    const std::string place = fmt::format("{}/checkpoint-{}", url_, step);
-    const std::string manifest = fmt::format("{}/{}", place, internal::kManifest);
+  void remove_checkpoint(const std::string& name) {
+    const std::string place = url_ + "/" + name, manifest = fmt::format("{}/{}", place, internal::kManifest);
     if (exists(manifest)) remove(manifest);
     if (exists(place)) remove(place, true);
   }
@@ -217,8 +266,8 @@ class RunUpload::Implementation {
   std::string url_;
   const RunUploadOptions options_;
   // Of the thread, and after its end of finish.
-  std::map<int64_t, Seen> uploaded_;
-  std::map<std::string, Seen> files_;
+  Checkpoints uploaded_;
+  Files files_;
   bool lost_ = false, finished_ = false;
   std::jthread thread_;
 };

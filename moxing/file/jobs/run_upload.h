@@ -1,8 +1,10 @@
 // Takes what a run writes into its local log_dir to an object store, on a thread of its own.
 //
-// A checkpoint is uploaded when it is complete, its manifest (state.json) last, so that a checkpoint in the
-// store that has one is whole; one that the run deletes, having a newer one, is deleted there, its manifest
-// first. Other files (metrics, configuration, reports) follow when they change.
+// A checkpoint, in log_dir or deeper (best/), is uploaded when it is complete, its manifest (state.json)
+// last, so that a checkpoint in the store that has one is whole; one that the run deletes, having a newer one
+// or another best state, is deleted there, its manifest first. Other files (metrics, configuration, reports)
+// follow when they change, and go when the run deletes them and others of their directory stay. What this run
+// has not uploaded is left alone.
 //
 // A store that cannot be reached does not stop the run: it is said once, tried again and again, and said when
 // it has caught up.

@@ -137,6 +137,21 @@ TEST_F(LocalPlaces, ARunOfTheStoreGoesOnHere) {
   EXPECT_EQ(read(place + "/checkpoint-13/state.json"), "s13");
 }
 
+// What an upload that was killed has left, at any depth, is none.
+TEST_F(LocalPlaces, OfARunOnlyWholeCheckpointsComeHere) {
+  put_checkpoint(9);
+  put_checkpoint(10, false);
+  for (const char* name : {"best/checkpoint-7/variables.safetensors", "best/checkpoint-7/state.json",
+                           "best/checkpoint-8/variables.safetensors", "snapshots/1.npy", "labels.txt"})
+    store_.server.put("bucket", std::string("run/") + name, name);
+  const std::string place = local_run("s3://bucket/run", places_.path());
+  EXPECT_THAT(
+      list_directory(place, {.recursive = true, .skip_dir = true}),
+      testing::UnorderedElementsAre("best/checkpoint-7/state.json", "best/checkpoint-7/variables.safetensors",
+                                    "checkpoint-9/state.json", "checkpoint-9/variables.safetensors",
+                                    "labels.txt", "snapshots/1.npy"));
+}
+
 TEST_F(LocalPlaces, ANewRun) {
   const std::string place = local_run("s3://bucket/new/run", places_.path());
   EXPECT_TRUE(is_directory(place));

@@ -27,9 +27,12 @@ class RunUploads : public testing::Test {
     store_.use(options);
   }
   void save(int step, const std::string& content = "") {
-    const std::string place = run_.file("checkpoint-" + std::to_string(step));
-    write(place + ".saving/variables.safetensors", content + "v" + std::to_string(step));
-    write(place + ".saving/state.json", content + "s" + std::to_string(step));
+    save_at("checkpoint-" + std::to_string(step), std::to_string(step), content);
+  }
+  void save_at(const std::string& name, const std::string& step, const std::string& content = "") {
+    const std::string place = run_.file(name);
+    write(place + ".saving/variables.safetensors", content + "v" + step);
+    write(place + ".saving/state.json", content + "s" + step);
     rename(place + ".saving", place);
   }
   // Waits for what must come; a minute is for ever.
@@ -87,6 +90,51 @@ TEST_F(RunUploads, AManifestIsLast) {
   RunUpload(run_.path(), "s3://bucket/run", often_).finish();
   EXPECT_EQ(*store_.server.content("bucket", "run/checkpoint-2/state.json"), "other s2");
   EXPECT_EQ(*store_.server.content("bucket", "run/checkpoint-2/variables.safetensors"), "other v2");
+}
+
+// The best state, and the checkpoints of a training before the training, lie deeper.
+TEST_F(RunUploads, AManifestIsLastWhereverACheckpointLies) {
+  std::atomic<bool> wrong{false};
+  const std::vector<std::string> places{"run/best/checkpoint-5", "run/pretraining/checkpoint-3",
+                                        "run/checkpoint-9"};
+  store_.proxy.set_plan([&](const std::string& operation, int64_t) {
+    if (operation != "PutObject") return Happening{};
+    for (const std::string& place : places)
+      if (has(place + "/state.json") && !has(place + "/variables.safetensors")) wrong = true;
+    // A run goes on from its own checkpoint with the best state.
+    if (has("run/checkpoint-9/state.json") && !has("run/best/checkpoint-5/state.json")) wrong = true;
+    return Happening{};
+  });
+  save(9);
+  save_at("best/checkpoint-5", "5");
+  save_at("pretraining/checkpoint-3", "3");
+  write(run_.file("best/checkpoint-6.saving/state.json"), "on its way");
+  RunUpload(run_.path(), "s3://bucket/run", often_).finish();
+  for (const std::string& place : places) EXPECT_TRUE(has(place + "/state.json")) << place;
+  EXPECT_FALSE(has("run/best/checkpoint-6.saving/state.json"));
+  EXPECT_FALSE(wrong);
+}
+
+TEST_F(RunUploads, WhatTheRunDeletesForAnotherOneGoes) {
+  store_.server.put("bucket", "run/snapshots/0.npy", "of another run");
+  write(run_.file("snapshots/1.npy"), "1");
+  write(run_.file("snapshots/2.npy"), "2");
+  write(run_.file("reports/1.txt"), "1");
+  write(run_.file("metrics.jsonl"), "1");
+  save_at("best/checkpoint-5", "5");
+  RunUpload upload(run_.path(), "s3://bucket/run", often_);
+  EXPECT_TRUE(comes([&] { return has("run/best/checkpoint-5/state.json") && has("run/metrics.jsonl"); }));
+  // The best state of a run that went on from before it may be an earlier one.
+  save_at("best/checkpoint-4", "4");
+  remove(run_.file("best/checkpoint-5"), true);
+  write(run_.file("snapshots/3.npy"), "3");
+  remove(run_.file("snapshots/1.npy"));
+  remove(run_.file("reports"), true);  // whoever did it: the store keeps what nothing has taken the place of
+  upload.finish();
+  EXPECT_THAT(store_.server.keys("bucket"),
+              ElementsAre("run/best/checkpoint-4/state.json", "run/best/checkpoint-4/variables.safetensors",
+                          "run/metrics.jsonl", "run/reports/1.txt", "run/snapshots/0.npy",
+                          "run/snapshots/2.npy", "run/snapshots/3.npy"));
 }
 
 TEST_F(RunUploads, AStoreThatIsLostIsCaughtUpWith) {
