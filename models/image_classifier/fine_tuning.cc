@@ -39,8 +39,8 @@ mox::StartingVariables without_head(const std::string& given, const std::string&
     if (variable.name.starts_with(network + "/") && !mox::is_in_scope(variable.name, head))
       result.variables.push_back(std::move(variable));
   if (result.variables.empty())
-    throw mox::DataError("model.pretrained: '" + given + "' has no variables of the network " + network +
-                         " beside its head; it is of another network (model.name)");
+    throw mox::ConfigError("model.pretrained: '" + given + "' has no variables of the network " + network +
+                           " beside its head; it is of another network (model.name)");
   return result;
 }
 

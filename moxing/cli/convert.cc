@@ -8,6 +8,8 @@
 #include <string>
 
 #include "moxing/cli/internal/command.h"
+#include "moxing/file/jobs/local_places.h"
+#include "moxing/file/jobs/staging.h"
 #include "moxing/image_sets/image_records.h"
 
 namespace mox::cli {
@@ -58,10 +60,15 @@ void add_convert(CLI::App& mox) {
   command->callback([arguments] {
     ProgressBar bar;
     arguments->options.progress = [&bar](int64_t done, int64_t total) { bar.show(done, total); };
-    const data::ImageClassificationRaw folder(arguments->folder);
-    const auto paths = data::convert_image_folder(folder, arguments->prefix, arguments->options);
-    fmt::print("{} images of {} classes in {} files: {} ...\n", folder.files().size(),
-               folder.label_names().size(), paths.size(), paths.front());
+    const std::string places = file::places_directory("");
+    file::Staging output(arguments->prefix, places);
+    output.fetch("labels.txt");
+    const data::ImageClassificationRaw folder(file::local_data(arguments->folder, places));
+    const auto paths = data::convert_image_folder(folder, output.path(), arguments->options);
+    output.send();
+    fmt::print("{} images of {} classes in {} files: {}{} ...\n", folder.files().size(),
+               folder.label_names().size(), paths.size(), arguments->prefix,
+               paths.front().substr(output.path().size()));
   });
 }
 

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/local_name.h"
 #include "runtime/base/opened_file.h"
 #include "runtime/base/resource_limits.h"
 
@@ -55,17 +56,20 @@ std::string in_hexadecimal(std::span<const unsigned char> bytes) {
 }  // namespace
 
 bool is_there(const std::filesystem::path& path) {
+  require_local_name(path);
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
   return status.type() != std::filesystem::file_type::not_found;
 }
 
 bool is_there_as_directory(const std::filesystem::path& path) {
+  require_local_name(path);
   std::error_code error;
   return std::filesystem::is_directory(path, error);
 }
 
 bool is_there_as_file(const std::filesystem::path& path) {
+  require_local_name(path);
   std::error_code error;
   return std::filesystem::is_regular_file(path, error);
 }
@@ -113,6 +117,7 @@ std::string read_file(const std::string& path) {
 }
 
 void write_file_atomically(const std::string& path, std::span<const std::span<const std::byte>> pieces) {
+  require_local_name(path);
   static std::atomic<unsigned> counter{0};
   std::string temporary;
   int descriptor = -1;
@@ -142,6 +147,7 @@ void write_file_atomically(const std::string& path, std::string_view content) {
 }
 
 void make_directories(const std::string& path) {
+  require_local_name(path);
   // What a shell would have put something in for: nobody means a directory of that name.
   if (path == "~" || path.starts_with("~/") || path.starts_with("$HOME") ||
       path.find("${") != std::string::npos)
@@ -151,7 +157,9 @@ void make_directories(const std::string& path) {
                     path));
   std::error_code error;
   std::filesystem::create_directories(path, error);
-  if (error) throw_io("make the directory", path, error.value());
+  if (!error) return;
+  if (!is_unusable_place(error.value())) throw_io("make the directory", path, error.value());
+  throw UnusablePlace(fmt::format("cannot make the directory '{}': {}", path, std::strerror(error.value())));
 }
 
 void sync_directory(const std::string& path) {

@@ -16,6 +16,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/local_name.h"
 
 namespace mox {
 namespace {
@@ -36,6 +37,7 @@ uint64_t unforeseeable_number() {
 NewFile::NewFile(std::string path)
     : path_(std::move(path)),
       temporary_(fmt::format("{}{}{:0{}x}", path_, kWriting, unforeseeable_number(), kDigits)) {
+  require_local_name(path_);
   // O_EXCL follows no link and takes nothing that is there already.
   file_ = FileDescriptor(::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (file_.get() < 0) fail("create");

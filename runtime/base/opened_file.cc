@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/local_name.h"
 
 namespace mox {
 namespace {
@@ -81,6 +82,7 @@ int FileDescriptor::release() { return std::exchange(descriptor_, -1); }
 
 // O_NONBLOCK: a FIFO in the file's place must not make us wait; for a file it changes nothing.
 FileDescriptor open_regular_file(const std::string& path) {
+  require_local_name(path);
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (file.get() < 0) {
     if (errno == ENOENT) throw NotFound(fmt::format("no file '{}'", path));
@@ -93,6 +95,7 @@ FileDescriptor open_regular_file(const std::string& path) {
 }
 
 FileDescriptor open_kept_file(const std::string& path, unsigned mode) {
+  require_local_name(path);
   for (int attempt = 0; attempt < kMostReplaced; ++attempt) {
     FileDescriptor file(
         ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, mode));
@@ -100,7 +103,10 @@ FileDescriptor open_kept_file(const std::string& path, unsigned mode) {
       if (errno == ELOOP)
         throw IoError(
             fmt::format("'{}' is a link, which is not followed where files are written; remove it", path));
-      throw IoError(fmt::format("cannot create '{}': {}", path, std::strerror(errno)));
+      const int reason = errno;
+      const std::string text = fmt::format("cannot create '{}': {}", path, std::strerror(reason));
+      if (is_unusable_place(reason)) throw UnusablePlace(text);
+      throw IoError(text);
     }
     // In this order: of a file that has one name, and whose name by which it was opened is there afterwards,
     // that is the one. Another's file would have had two while it had ours.

@@ -28,6 +28,8 @@ constexpr Launcher kLaunchers[] = {
     {"JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK", "jsrun", "use mox launch, or Open MPI's mpirun"},
     {"HOROVOD_SIZE", "HOROVOD_RANK", "horovodrun without MPI",
      "use mox launch; horovod's words stay as they are"},
+    {"MS_WORKER_NUM", "MS_NODE_ID", "msrun of MindSpore, or a cluster of its kind",
+     "use mox launch -n NUMBER on one machine, mox launch --hosts FILE on several"},
     {"RANK_SIZE", "RANK_ID", "a launcher of Ascend's", "use mox launch --rank-table FILE"},
     {"WORLD_SIZE", "RANK", "torchrun or a launcher like it",
      "use mox launch -n NUMBER on one machine, mox launch --hosts FILE on several"}};

@@ -18,6 +18,7 @@
 
 #include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
+#include "runtime/base/local_name.h"
 #include "runtime/base/log.h"
 #include "runtime/base/resource_limits.h"
 #include "runtime/comm/launcher.h"
@@ -244,7 +245,7 @@ JobActivity::~JobActivity() { the_job().doing = before_; }
 int exit_status_of(const std::exception& error) {
   const bool is_refusal = dynamic_cast<const InvalidArgument*>(&error) ||
                           dynamic_cast<const ConfigError*>(&error) || dynamic_cast<const NotFound*>(&error) ||
-                          dynamic_cast<const Conflict*>(&error);
+                          dynamic_cast<const Conflict*>(&error) || dynamic_cast<const UnusablePlace*>(&error);
   return is_refusal && !the_job().has_stepped ? kValueRefused : kJobFailed;
 }
 

@@ -72,17 +72,18 @@ TEST_F(Disk, ReadOnly) {
   const std::string before = latest_content(log_dir);
   ASSERT_TRUE(disk.make_read_only());
   expect_error(train("mnist_softmax", log_dir, 20),
-               {log_dir, "Read-only file system", "choose another log_dir"});
+               {log_dir, "Read-only file system", "choose another log_dir"}, 2);
   expect_error(train("mnist_softmax", disk.path() + "/new", 20),
-               {disk.path() + "/new", "Read-only file system"});
+               {disk.path() + "/new", "Read-only file system"}, 2);
   EXPECT_TRUE(latest_content(log_dir) == before);
   expect_success(train("mnist_softmax", log_dir, 20, {"--run_mode=eval"}));  // reads only
 }
 
 TEST_F(Disk, LogDirThatIsAFile) {
   write_file_atomically(log_dir_, "precious");
-  expect_error(train("mnist_softmax", log_dir_, 20), {log_dir_, "choose another log_dir"});
-  expect_error(train("mnist_softmax", log_dir_ + "/below", 20), {log_dir_ + "/below", "Not a directory"});
+  expect_error(train("mnist_softmax", log_dir_, 20), {log_dir_, "choose another log_dir"}, 2);
+  expect_error(train("mnist_softmax", log_dir_ + "/below", 20), {log_dir_ + "/below", "Not a directory"}, 2);
+  expect_error(train("mnist_softmax", "/proc/none", 20), {"/proc/none", "choose another log_dir"}, 2);
   EXPECT_EQ(read_file(log_dir_), "precious");
   std::filesystem::remove(log_dir_);
 }

@@ -63,8 +63,10 @@ std::vector<Option> options_of_run() {
       {.name = "predictions",
        .default_value = "",
        .group = "Run",
-       .help = "The file that run_mode predict writes, a row for each sample in the order of the data: "
-               "FILE.csv, FILE.jsonl or FILE.npz. Empty: none, only the program's output_fn gets them."},
+       .help =
+           "The file that run_mode predict writes, a row for each sample in the order of the data: "
+           "FILE.csv, FILE.jsonl or FILE.npz, here or in an object store. Empty: none, only the program's "
+           "output_fn gets them."},
       {.name = "gather_predictions",
        .type = OptionType::kBool,
        .default_value = true,

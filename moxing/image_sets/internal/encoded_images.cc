@@ -6,12 +6,15 @@
 #include <cmath>
 #include <cstring>
 
+#include "moxing/config/flags.h"
+#include "moxing/config/state.h"
 #include "moxing/file/s3/store_error.h"
 #include "moxing/image/decode.h"
 #include "moxing/image/resample.h"
 #include "moxing/image_sets/internal/kept_images.h"
 #include "moxing/image_sets/internal/sample_findings.h"
 #include "moxing/image_sets/internal/skipped_share.h"
+#include "moxing/job/data_memory.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 
@@ -28,6 +31,20 @@ int32_t class_in(const std::byte* label) {
   return number;
 }
 
+// A cache in memory has no more than the run's pipelines may have, of all ranks of the machine.
+std::unique_ptr<KeptImages> kept_in_memory_of(int64_t images, const ImageOptions& options) {
+  const auto wanted = static_cast<uint64_t>(options.cache_bytes);
+  if (!mox::internal::is_configured())
+    return kept_in_memory(images, wanted, " (cache_bytes, for the image classifier data.cache_gigabytes)");
+  const auto budget = mox::internal::data_memory_of_rank(get_flag<int64_t>("data_memory_mb"),
+                                                         mox::internal::machine_memory_of_job());
+  if (wanted <= budget->bytes())
+    return kept_in_memory(images, wanted, " (cache_bytes, for the image classifier data.cache_gigabytes)");
+  return kept_in_memory(images, budget->bytes(),
+                        fmt::format(": the memory budget of data pipelines is {}; {} raises it",
+                                    budget->describe(), budget->option()));
+}
+
 class AugmentedImages : public RandomAccessSource {
  public:
   AugmentedImages(std::shared_ptr<const EncodedImages> images, const ImageOptions& options)
@@ -42,7 +59,7 @@ class AugmentedImages : public RandomAccessSource {
       skipped_ = std::make_unique<SkippedShare>(size(), std::move(sizes), images_->class_names(),
                                                 options_.max_bad_share);
     if (options_.cache == ImageCache::kMemory)
-      kept_ = kept_in_memory(size(), options_.cache_bytes);
+      kept_ = kept_in_memory_of(size(), options_);
     else if (options_.cache == ImageCache::kDirectory)
       kept_ = kept_in_directory(size(),
                                 {.directory = options_.cache_directory,

@@ -64,8 +64,9 @@ class KeptImages {
   virtual void keep(int64_t index, const KeptImage& image, std::span<const std::byte> label) = 0;
 };
 
-// At most `limit_bytes`; what does not fit is not kept.
-std::unique_ptr<KeptImages> kept_in_memory(int64_t images, uint64_t limit_bytes);
+// At most `limit_bytes`, and what the system gives; what does not fit is not kept, which is said once.
+// `origin` says where the limit comes from, and what raises it.
+std::unique_ptr<KeptImages> kept_in_memory(int64_t images, uint64_t limit_bytes, std::string origin = "");
 
 struct KeptDirectory {
   std::string directory;  // made if it does not exist

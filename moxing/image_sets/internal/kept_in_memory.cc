@@ -1,9 +1,13 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <utility>
 
 #include "moxing/image_sets/internal/kept_images.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
 #include "runtime/tensor/array.h"
 
 namespace mox::data::internal {
@@ -16,7 +20,8 @@ constexpr uint64_t kLineBytes = 64;
 
 class KeptInMemory : public KeptImages {
  public:
-  KeptInMemory(int64_t images, uint64_t limit_bytes) : limit_(limit_bytes), entries_(images) {}
+  KeptInMemory(int64_t images, uint64_t limit_bytes, std::string origin)
+      : limit_(limit_bytes), origin_(std::move(origin)), entries_(images) {}
 
   std::optional<FoundImage> find(int64_t index, NeededPixels, std::vector<uint8_t>*,
                                  std::span<std::byte> label) override {
@@ -34,7 +39,7 @@ class KeptInMemory : public KeptImages {
 
   bool has_room(uint64_t bytes) override {
     const std::lock_guard lock(mutex_);
-    return bytes <= limit_ - used_;
+    return fits(bytes);
   }
 
   void keep(int64_t index, const KeptImage& image, std::span<const std::byte> label) override {
@@ -43,9 +48,16 @@ class KeptInMemory : public KeptImages {
     uint8_t* memory = nullptr;
     {
       const std::lock_guard lock(mutex_);
-      if (entry.state != State::kAbsent || bytes.size() > limit_ - used_) return;
-      memory = take(bytes.size());
+      if (entry.state != State::kAbsent || !fits(bytes.size())) return;
+      try {
+        memory = take(bytes.size());
+      } catch (const OutOfMemory& error) {
+        limit_ = used_;  // a cache is a help: the run goes on with what there is
+        say_full(error.what());
+        return;
+      }
       used_ += bytes.size();
+      ++kept_;
       entry.state = State::kComing;
     }
     std::copy(bytes.begin(), bytes.end(), memory);
@@ -67,6 +79,19 @@ class KeptInMemory : public KeptImages {
     std::vector<std::byte> label;
   };
 
+  bool fits(uint64_t bytes) {
+    if (bytes <= limit_ - used_) return true;
+    say_full(fmt::format("it may have {} bytes{}", limit_, origin_));
+    return false;
+  }
+  void say_full(const std::string& why) {
+    if (std::exchange(is_said_, true)) return;
+    log_info(
+        fmt::format("the cache of images in memory is full: {}. It keeps {} of {} images, and the others "
+                    "are made anew in every pass",
+                    why, kept_, entries_.size()));
+  }
+
   // So many bytes, and kRowSlackBytes behind them.
   uint8_t* take(uint64_t bytes) {
     const uint64_t all = (bytes + image::kRowSlackBytes + kLineBytes - 1) / kLineBytes * kLineBytes;
@@ -79,9 +104,12 @@ class KeptInMemory : public KeptImages {
     return std::exchange(next_, next_ + all);
   }
 
-  const uint64_t limit_;
   std::mutex mutex_;
+  uint64_t limit_;
+  const std::string origin_;
   uint64_t used_ = 0;  // by images
+  int64_t kept_ = 0;
+  bool is_said_ = false;
   std::vector<std::shared_ptr<std::byte>> blocks_;
   uint8_t* next_ = nullptr;  // in the last block
   uint64_t left_ = 0;        // behind it
@@ -90,8 +118,8 @@ class KeptInMemory : public KeptImages {
 
 }  // namespace
 
-std::unique_ptr<KeptImages> kept_in_memory(int64_t images, uint64_t limit_bytes) {
-  return std::make_unique<KeptInMemory>(images, limit_bytes);
+std::unique_ptr<KeptImages> kept_in_memory(int64_t images, uint64_t limit_bytes, std::string origin) {
+  return std::make_unique<KeptInMemory>(images, limit_bytes, std::move(origin));
 }
 
 }  // namespace mox::data::internal

@@ -190,7 +190,7 @@ TEST_F(MoxCommand, MistakesAreOneParagraphAndStatusTwo) {
   expect_refused("launch -n 2", "PROGRAM is required");
   expect_refused("launch -n 2 --hosts /nowhere -- /bin/true", "/nowhere");
   expect_refused("launch -n 2 /bin/true --config=x",
-                 "--config=x; what belongs to the program comes after --, as in mox launch -n 2 -- PROGRAM");
+                 "'--config'; what belongs to the program comes after --, as in mox launch -n 2 -- PROGRAM");
   expect_refused("completion fish", "fish");
   expect_refused("convert " + log_dir_ + "/missing " + log_dir_ + "/records", log_dir_ + "/missing");
   expect_refused("convert " + log_dir_ + " " + log_dir_ + "/records --shards none", "shards");
@@ -205,7 +205,13 @@ TEST_F(MoxCommand, MistakesAreOneParagraphAndStatusTwo) {
   expect_refused("checkpoint", "subcommand is required");
   expect_refused("checkpoint show", "DIR is required");
   expect_refused("checkpoint paint " + log_dir_, "there is no command 'mox checkpoint paint'; there are ");
-  expect_refused("fil", "there is no command 'mox fil'; there are checkpoint, ");
+  expect_refused("chekpoint list",
+                 "there is no command 'mox chekpoint': did you mean 'checkpoint'? There are ");
+  expect_refused("checkpoint shwo " + log_dir_, "'mox checkpoint shwo': did you mean 'show'? There are ");
+  expect_refused("xyzzy", "there is no command 'mox xyzzy'; there are checkpoint, ");
+  expect_refused("launch --max-restart 3 -- true",
+                 "there is no option '--max-restart': did you mean '--max-restarts'?");
+  expect_refused("convert --shard=2 a b", "there is no option '--shard': did you mean '--shards'?");
   expect_refused("file cp a", "TO is required. `mox file cp --help`");
   expect_refused("checkpoint show --colour " + log_dir_, "--colour");
   for (const char* command : {"show", "digest", "list", "verify"})

@@ -2,12 +2,15 @@
 #include "moxing/image_sets/internal/kept_images.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "runtime/base/file.h"
 #include "tests/moxing/image/images.h"
+#include "tests/support/sanitizers.h"
 #include "tests/support/temporary_directory.h"
 
 namespace mox::data::internal {
@@ -78,6 +81,26 @@ TEST_F(KeptImagesTest, InMemoryStayWithinTheLimit) {
   EXPECT_TRUE(find(*kept, 1));
   EXPECT_FALSE(find(*kept, 2));
   EXPECT_TRUE(kept->has_room(0));
+}
+
+// Whatever the limit says, memory that the system refuses ends the cache, not the run.
+TEST_F(KeptImagesTest, InMemoryStayWithinWhatTheSystemGives) {
+  if (kReservesAddressSpace) GTEST_SKIP() << "its address space cannot be bounded";
+  const KeptImage image = encoded(std::string(40 << 20, 'x'));
+  EXPECT_EXIT(
+      {
+        rlimit room{};
+        room.rlim_cur = room.rlim_max = uint64_t{1} << 30;
+        ::setrlimit(RLIMIT_AS, &room);
+        const auto kept = kept_in_memory(100, uint64_t{1} << 40);
+        int64_t there = 0;
+        for (int64_t i = 0; i < 100; ++i) {
+          keep(*kept, i, image, 0);
+          there += find(*kept, i).has_value();
+        }
+        std::exit(there > 0 && there < 100 && !kept->has_room(1) && find(*kept, 0) ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 // The first read has to see all of the image; later ones need not.

@@ -8,6 +8,10 @@
 #include <string>
 
 #include "runtime/base/error.h"
+#include "runtime/base/input_file.h"
+#include "runtime/base/local_name.h"
+#include "runtime/base/new_file.h"
+#include "runtime/base/opened_file.h"
 #include "runtime/base/resource_limits.h"
 #include "tests/support/temporary_directory.h"
 
@@ -41,6 +45,26 @@ TEST(ReadFile, OfHolesLargerThanMemoryIsRefused) {
   } catch (const IoError& error) {
     EXPECT_NE(std::string(error.what()).find("/holes' has "), std::string::npos) << error.what();
   }
+}
+
+// A name in a store must not lead to a directory "s3:" of this machine, nor to the answer that nothing is
+// there.
+TEST(LocalName, NamesInAStoreAreRefusedByAllThatOpensMakesOrLooksFor) {
+  for (const std::string name :
+       {"s3://bucket/key", "obs://bucket", "S3://b/k", "file:///tmp/x", "h-t.2+p://x"}) {
+    EXPECT_THROW(is_there(name), InvalidArgument) << name;
+    EXPECT_THROW(is_there_as_directory(name), InvalidArgument) << name;
+    EXPECT_THROW(is_there_as_file(name), InvalidArgument) << name;
+    EXPECT_THROW(read_file(name), InvalidArgument) << name;
+    EXPECT_THROW(write_file_atomically(name, "x"), InvalidArgument) << name;
+    EXPECT_THROW(make_directories(name), InvalidArgument) << name;
+    EXPECT_THROW(open_kept_file(name), InvalidArgument) << name;
+    EXPECT_THROW(InputFile{name}, InvalidArgument) << name;
+    EXPECT_THROW(NewFile{name}, InvalidArgument) << name;
+  }
+  EXPECT_FALSE(std::filesystem::exists("s3:"));
+  for (const char* name : {"", "a", "/a//b", "a/b://c", "3s://b", "://b", "s3:/b", "a b://c", "C:/x"})
+    EXPECT_NO_THROW(require_local_name(name)) << name;
 }
 
 TEST(IsThere, AnswersForLinksThatLeadNowhere) {

@@ -23,7 +23,7 @@ class Environment {
     for (const char* name :
          {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMIX_NAMESPACE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS",
           "SLURM_PROCID", "SLURM_STEP_ID", "PMI_SIZE", "PMI_RANK", "MV2_COMM_WORLD_SIZE", "WORLD_SIZE",
-          "RANK", "JSM_NAMESPACE_SIZE", "HOROVOD_SIZE", "RANK_SIZE"}) {
+          "RANK", "JSM_NAMESPACE_SIZE", "HOROVOD_SIZE", "MS_WORKER_NUM", "RANK_SIZE"}) {
       if (const char* value = std::getenv(name)) before_[name] = value;
       ::unsetenv(name);
     }
@@ -73,7 +73,8 @@ TEST(Launcher, OneThatCannotConnectItsProcessesIsRefusedByName) {
   EXPECT_THAT(refusal_with({{"WORLD_SIZE", "2"}, {"RANK", "1"}}),
               testing::AllOf(HasSubstr("torchrun"), HasSubstr("WORLD_SIZE=2, RANK=1"),
                              HasSubstr("use mox launch"), HasSubstr("unset WORLD_SIZE")));
-  for (const char* name : {"MV2_COMM_WORLD_SIZE", "JSM_NAMESPACE_SIZE", "HOROVOD_SIZE", "RANK_SIZE"})
+  for (const char* name :
+       {"MV2_COMM_WORLD_SIZE", "JSM_NAMESPACE_SIZE", "HOROVOD_SIZE", "MS_WORKER_NUM", "RANK_SIZE"})
     EXPECT_THAT(refusal_with({{name, "2"}}), HasSubstr(name));
 }
 

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
+#include "moxing/config/remote_places.h"
 #include "moxing/console/stop_signal.h"
 #include "moxing/engine/session/internal/not_finite_outputs.h"
 #include "moxing/engine/session/internal/output_hook.h"
@@ -14,6 +16,7 @@
 #include "moxing/engine/session/internal/trained_data.h"
 #include "moxing/engine/session/run.h"
 #include "moxing/engine/session/session_state.h"
+#include "moxing/file/jobs/staging.h"
 #include "moxing/job/facts.h"
 #include "moxing/prediction/predictions_file.h"
 #include "runtime/base/error.h"
@@ -39,7 +42,9 @@ class Receiver {
   Receiver(const RunSpec& spec, const RunSettings& settings)
       : output_fn_(spec.output_fn), every_(std::max<int64_t>(settings.output_interval.steps, 1)) {
     const bool writes = !settings.predictions.empty() && job().rank() == 0;
-    if (writes) file_ = PredictionsFile::open(settings.predictions);
+    if (!writes) return;
+    staging_.emplace(settings.predictions, local_places());
+    file_ = PredictionsFile::open(staging_->path());
   }
 
   void take(OutputBatch batch) {
@@ -52,7 +57,10 @@ class Receiver {
 
   void finish() {
     flush();
-    if (file_) file_->finish();
+    if (file_) {
+      file_->finish();
+      staging_->send();
+    }
     not_finite_.report();
   }
 
@@ -65,6 +73,7 @@ class Receiver {
 
   OutputFn output_fn_;
   int64_t every_;
+  std::optional<file::Staging> staging_;
   std::unique_ptr<PredictionsFile> file_;
   std::vector<OutputBatch> pending_;
   NotFiniteOutputs not_finite_;

@@ -13,6 +13,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/local_name.h"
 #include "runtime/base/opened_file.h"
 
 namespace mox::internal {
@@ -36,26 +37,24 @@ std::string owner_of(int descriptor) {
   return got > 0 ? std::string(text, got) : "a process that has not said its number";
 }
 
-[[noreturn]] void throw_unusable(const std::string& log_dir, const std::string& why) {
-  throw IoError(fmt::format(
+std::string unusable(const std::string& log_dir, const IoError& why) {
+  return fmt::format(
       "the log_dir '{}' cannot be used: {}. Make it a directory that this user may write, with room "
       "left on its disk, or choose another log_dir.",
-      log_dir, why));
+      log_dir, why.what());
 }
 
 }  // namespace
 
 RunLock::RunLock(const std::string& log_dir) {
-  try {
-    make_directories(log_dir);
-  } catch (const IoError& error) {
-    throw_unusable(log_dir, error.what());
-  }
   const std::string path = log_dir + "/.lock";
   try {
+    make_directories(log_dir);
     descriptor_ = open_kept_file(path, kOwnersAlone).release();
+  } catch (const UnusablePlace& error) {
+    throw UnusablePlace(unusable(log_dir, error));
   } catch (const IoError& error) {
-    throw_unusable(log_dir, error.what());
+    throw IoError(unusable(log_dir, error));
   }
   // One that an earlier version made: whoever may read it could hold it.
   [[maybe_unused]] const int changed = ::fchmod(descriptor_, kOwnersAlone);
