@@ -36,6 +36,7 @@ std::vector<std::string> numbers(int64_t count) {
 // The folder of a split, where it is there; else what is there instead, and the flag that names another.
 std::string folder_of(const std::string& directory, const std::string& split, const std::string& flag) {
   const fs::path folder = inside(directory, split);
+  if (mox::file::is_remote(directory)) return folder.string();
   if (mox::is_there_as_directory(folder) || !mox::is_there_as_directory(directory)) return folder.string();
   std::vector<std::string> found;
   std::error_code unreadable;

@@ -55,6 +55,8 @@ TEST_F(MoxCommand, HelpExplainsNames) {
   EXPECT_THAT(run_mox("help relu").out, HasSubstr("Tensor relu(const Tensor& x)"));
   EXPECT_THAT(run_mox("help convert").out, HasSubstr("--shards"));
   EXPECT_EQ(run_mox("help").out, run_mox("--help").out);
+  EXPECT_EQ(run_mox("help file cp").out, run_mox("file cp --help").out);
+  EXPECT_EQ(run_mox("help file cp").status, 0);
   expect_refused("help rleu", "is 'relu' meant?");
   expect_refused("help a_name_that_nothing_has", "docs/reference lists them");
 }
