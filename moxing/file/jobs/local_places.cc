@@ -1,9 +1,13 @@
 #include "moxing/file/jobs/local_places.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -12,6 +16,7 @@
 #include <set>
 #include <vector>
 
+#include "moxing/file/jobs/internal/known_manifests.h"
 #include "moxing/file/jobs/internal/place.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -201,6 +206,56 @@ int64_t newest_step(const std::set<std::string>& checkpoints) {
   return newest;
 }
 
+// Whether a run is going on in the place: it knows best what is there.
+bool is_in_use(const std::string& place) {
+  const int lock = ::open((place + "/.lock").c_str(), O_RDONLY | O_CLOEXEC);
+  if (lock < 0) return false;
+  const bool is_held = ::flock(lock, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(lock);
+  return is_held;
+}
+
+// The digest of the manifest; `place` may be a URL.
+std::string digest_in(const std::string& place, const std::string& checkpoint) {
+  return internal::digest_of_manifest(read(fmt::format("{}/{}/{}", place, checkpoint, kManifest)));
+}
+
+// Two trainings of one run: another machine has written to the store, and what is here is not of that
+// training.
+// "" if it is not so, else in which checkpoint it shows.
+std::string other_training(const std::string& url, const StoredRun& there, const std::string& place,
+                           const StoredRun& here) {
+  const auto known = internal::read_known_manifests(place);
+  const auto is_known = [&](const std::string& name) { return known && known->contains(name); };
+  std::string of_others, of_here;
+  for (const std::string& name : there.checkpoints) {
+    if (!internal::step_of(name)) continue;
+    if (!here.checkpoints.contains(name)) {
+      if (known && !is_known(name)) of_others = name;
+      continue;
+    }
+    const std::string stored = digest_in(url, name);
+    // Else it is this machine's own, of which the store has an earlier one.
+    if (stored != digest_in(place, name) && !(is_known(name) && known->at(name) == stored)) return name;
+  }
+  for (const std::string& name : here.checkpoints)
+    if (internal::step_of(name) && !there.checkpoints.contains(name) && !is_known(name)) of_here = name;
+  return of_here.empty() ? "" : of_others;
+}
+
+// The store counts. What is here is lost to nobody.
+void set_aside(const std::string& url, const std::string& place, const std::string& checkpoint,
+               int64_t newest_there) {
+  const std::string aside =
+      fmt::format("{}.aside-{}", place, std::chrono::system_clock::now().time_since_epoch().count());
+  fs::rename(place, aside);
+  make_directories(place);
+  log_warning(fmt::format(
+      "'{}' has another {} than this machine's training of the run: another machine has trained it. It goes "
+      "on from the store's checkpoint-{}, and what was here is in '{}'",
+      url, checkpoint, newest_there, aside));
+}
+
 // A local path that may be written as a URL.
 std::optional<std::string> as_local(const std::string& url) {
   if (is_remote(url)) return std::nullopt;
@@ -266,9 +321,15 @@ std::string local_run(const std::string& given, const std::string& places) {
   const std::string url = without_slashes(given), place = place_of_run(url, places);
   const PlaceLock lock(place);
   make_directories(place);
+  if (is_in_use(place)) return place;
   const StoredRun there = look_at_run(url);
-  const int64_t newest_there = newest_step(there.checkpoints),
-                newest_here = newest_step(look_at_run(place).checkpoints);
+  StoredRun here = look_at_run(place);
+  const int64_t newest_there = newest_step(there.checkpoints);
+  if (const std::string other = other_training(url, there, place, here); !other.empty()) {
+    set_aside(url, place, other, newest_there);
+    here = {};
+  }
+  const int64_t newest_here = newest_step(here.checkpoints);
   const bool is_ahead = newest_here > newest_there;
   if (is_ahead)
     log_warning(fmt::format(
@@ -278,6 +339,13 @@ std::string local_run(const std::string& given, const std::string& places) {
     if (!is_ahead || internal::step_of(name)) fetch_checkpoint(url, place, name);
   // Without names `copy_parallel` would take all there is.
   if (!is_ahead && !there.files.empty()) copy_parallel(url, place, {.file_list = there.files});
+  auto known = internal::read_known_manifests(place).value_or(internal::KnownManifests{});
+  for (const std::string& name : there.checkpoints) {
+    if (!internal::step_of(name) || !mox::is_there(place + "/" + name)) continue;
+    // One that was here and is not known is the same as the store's: else all would have been set aside.
+    if (!here.checkpoints.contains(name) || !known.contains(name)) known[name] = digest_in(place, name);
+  }
+  internal::write_known_manifests(place, known);
   return place;
 }
 

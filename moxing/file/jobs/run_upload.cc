@@ -15,6 +15,7 @@
 
 #include "moxing/file/copy.h"
 #include "moxing/file/file.h"
+#include "moxing/file/jobs/internal/known_manifests.h"
 #include "moxing/file/jobs/internal/place.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -75,6 +76,7 @@ class RunUpload::Implementation {
       : directory_(std::move(directory)), url_(std::move(url)), options_(options) {
     while (url_.ends_with('/')) url_.pop_back();
     // Those of before this run are the store's too; of what both have, manifests tell whether it is the same.
+    if (auto known = internal::read_known_manifests(directory_)) known_ = *std::move(known);
     thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
   }
 
@@ -216,11 +218,15 @@ class RunUpload::Implementation {
     try {
       const std::string content = read(from + "/" + manifest);
       if (exists(to + "/" + manifest)) {
-        if (read(to + "/" + manifest) == content) {  // of before
+        const std::string stored = read(to + "/" + manifest);
+        if (stored == content) {  // of before
           uploaded_[checkpoint] = seen;
+          know(checkpoint, content);
           return;
         }
-        if (!uploaded_.contains(checkpoint))
+        const auto known = known_.find(checkpoint.name);
+        const bool is_own = known != known_.end() && known->second == internal::digest_of_manifest(stored);
+        if (!is_own)
           log_warning(fmt::format(
               "'{}' is another one than that of this run, which takes its place: is another run going on "
               "there? Give each a train_url of its own",
@@ -233,11 +239,18 @@ class RunUpload::Implementation {
       if (!others.empty()) copy_parallel(from, to, {.file_list = others, .threads = 4});
       write(to + "/" + manifest, content);
       uploaded_[checkpoint] = seen;
+      know(checkpoint, content);
     } catch (const Error&) {
       // The run has deleted it meanwhile: it has a newer one.
       if (mox::is_there(from + "/" + manifest)) throw;
       uploaded_[checkpoint] = seen;  // what has arrived goes with the next look
     }
+  }
+
+  // For the next start of the run on this machine.
+  void know(const CheckpointName& checkpoint, const std::string& manifest) {
+    known_[checkpoint.name] = internal::digest_of_manifest(manifest);
+    if (mox::is_there(directory_)) internal::write_known_manifests(directory_, known_);
   }
 
   void remove_checkpoint(const std::string& name) {
@@ -268,6 +281,7 @@ class RunUpload::Implementation {
   // Of the thread, and after its end of finish.
   Checkpoints uploaded_;
   Files files_;
+  internal::KnownManifests known_;
   bool lost_ = false, finished_ = false;
   std::jthread thread_;
 };

@@ -1,6 +1,9 @@
 #include "moxing/file/jobs/local_places.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <thread>
 
@@ -137,6 +140,58 @@ TEST_F(LocalPlaces, ARunOfTheStoreGoesOnHere) {
   EXPECT_EQ(read(place + "/checkpoint-13/state.json"), "s13");
 }
 
+// This machine had stopped, and another one trained the run again from an earlier step.
+TEST_F(LocalPlaces, AStaleTrainingGivesWayToTheStores) {
+  put_checkpoint(40);
+  put_checkpoint(60);
+  const std::string place = local_run("s3://bucket/run", places_.path());
+  write(place + "/only_here.txt", "1");
+  store_.server.put("bucket", "run/checkpoint-60/state.json", "of another machine");
+  store_.server.put("bucket", "run/checkpoint-60/variables.safetensors", "of another machine");
+  put_checkpoint(80);
+  EXPECT_EQ(local_run("s3://bucket/run", places_.path()), place);
+  EXPECT_EQ(read(place + "/checkpoint-60/state.json"), "of another machine");
+  EXPECT_EQ(read(place + "/checkpoint-60/variables.safetensors"), "of another machine");
+  EXPECT_TRUE(exists(place + "/checkpoint-80/state.json"));
+  const std::vector<std::string> aside = glob(place + ".aside-*");
+  ASSERT_EQ(aside.size(), 1u);  // nothing is lost
+  EXPECT_EQ(read(aside[0] + "/checkpoint-60/state.json"), "s60");
+  EXPECT_EQ(read(aside[0] + "/only_here.txt"), "1");
+  // Steps that the store never had, and in the store steps that came from elsewhere.
+  write(place + "/checkpoint-90/state.json", "s90");
+  put_checkpoint(85);
+  local_run("s3://bucket/run", places_.path());
+  EXPECT_FALSE(exists(place + "/checkpoint-90"));
+  EXPECT_TRUE(exists(place + "/checkpoint-85"));
+}
+
+// Of a step that this machine has saved once more the store has what it had before.
+TEST_F(LocalPlaces, WhatThisMachineHasSavedAnewStays) {
+  put_checkpoint(60);
+  const std::string place = local_run("s3://bucket/run", places_.path());
+  write(place + "/checkpoint-60/state.json", "once more");
+  local_run("s3://bucket/run", places_.path());
+  EXPECT_EQ(read(place + "/checkpoint-60/state.json"), "once more");
+}
+
+// As a training that is going on here has it.
+TEST_F(LocalPlaces, APlaceInUseIsLeft) {
+  put_checkpoint(9);
+  store_.server.put("bucket", "run/metrics.jsonl", "of the store");
+  const std::string place = local_run("s3://bucket/run", places_.path());
+  write(place + "/metrics.jsonl", "further");
+  write(place + "/.lock", "");
+  const int lock = ::open((place + "/.lock").c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::flock(lock, LOCK_EX), 0);
+  put_checkpoint(10);
+  EXPECT_EQ(local_run("s3://bucket/run", places_.path()), place);
+  EXPECT_EQ(read(place + "/metrics.jsonl"), "further");
+  EXPECT_FALSE(exists(place + "/checkpoint-10"));
+  ::close(lock);
+  local_run("s3://bucket/run", places_.path());
+  EXPECT_TRUE(exists(place + "/checkpoint-10"));
+}
+
 // What an upload that was killed has left, at any depth, is none.
 TEST_F(LocalPlaces, OfARunOnlyWholeCheckpointsComeHere) {
   put_checkpoint(9);
@@ -147,15 +202,15 @@ TEST_F(LocalPlaces, OfARunOnlyWholeCheckpointsComeHere) {
   const std::string place = local_run("s3://bucket/run", places_.path());
   EXPECT_THAT(
       list_directory(place, {.recursive = true, .skip_dir = true}),
-      testing::UnorderedElementsAre("best/checkpoint-7/state.json", "best/checkpoint-7/variables.safetensors",
-                                    "checkpoint-9/state.json", "checkpoint-9/variables.safetensors",
-                                    "labels.txt", "snapshots/1.npy"));
+      testing::UnorderedElementsAre(".stored", "best/checkpoint-7/state.json",
+                                    "best/checkpoint-7/variables.safetensors", "checkpoint-9/state.json",
+                                    "checkpoint-9/variables.safetensors", "labels.txt", "snapshots/1.npy"));
 }
 
 TEST_F(LocalPlaces, ANewRun) {
   const std::string place = local_run("s3://bucket/new/run", places_.path());
   EXPECT_TRUE(is_directory(place));
-  EXPECT_TRUE(list_directory(place).empty());
+  EXPECT_THAT(list_directory(place), ElementsAre(".stored"));
 }
 
 }  // namespace

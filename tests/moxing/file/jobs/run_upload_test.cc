@@ -92,6 +92,25 @@ TEST_F(RunUploads, AManifestIsLast) {
   EXPECT_EQ(*store_.server.content("bucket", "run/checkpoint-2/variables.safetensors"), "other v2");
 }
 
+// What another machine has put there meanwhile is not replaced in silence; what this one had put there is its
+// own.
+TEST_F(RunUploads, AnotherCheckpointOfTheStoreIsSaid) {
+  const auto said = [&] {
+    testing::internal::CaptureStderr();
+    RunUpload(run_.path(), "s3://bucket/run", often_).finish();
+    return testing::internal::GetCapturedStderr();
+  };
+  save(2);
+  EXPECT_THAT(said(), testing::Not(HasSubstr("another one")));
+  remove(run_.file("checkpoint-2"), true);
+  save(2, "once more ");
+  EXPECT_THAT(said(), testing::Not(HasSubstr("another one")));
+  store_.server.put("bucket", "run/checkpoint-2/state.json", "of another machine");
+  remove(run_.file("checkpoint-2"), true);
+  save(2, "and more ");
+  EXPECT_THAT(said(), HasSubstr("'s3://bucket/run/checkpoint-2' is another one than that of this run"));
+}
+
 // The best state, and the checkpoints of a training before the training, lie deeper.
 TEST_F(RunUploads, AManifestIsLastWhereverACheckpointLies) {
   std::atomic<bool> wrong{false};
