@@ -5,6 +5,7 @@
 #include <CLI/Error.hpp>
 #include <cstdio>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,7 +46,11 @@ void add_help(CLI::App& mox) {
       return;
     }
     if (const CLI::App* called = command_called(mox, *words)) {
-      fmt::print("{}", called->help("", CLI::AppFormatMode::All));
+      // What stands before the command's own name in its usage.
+      const std::span<const std::string> above(words->data(), words->size() - 1);
+      fmt::print("{}", called->help(fmt::format("{}{}{}", mox.get_name(), above.empty() ? "" : " ",
+                                                fmt::join(above, " ")),
+                                    CLI::AppFormatMode::All));
       return;
     }
     const std::string name = fmt::format("{}", fmt::join(*words, " "));
