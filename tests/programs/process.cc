@@ -78,6 +78,15 @@ bool Process::wait_until(const std::function<bool()>& condition) {
   return false;
 }
 
+bool Process::said(const std::string& text) const {
+  for (const std::string& path : {out_path_, err_path_}) {
+    std::error_code ignored;
+    if (std::filesystem::exists(path, ignored) && read_file(path).find(text) != std::string::npos)
+      return true;
+  }
+  return false;
+}
+
 ProcessResult Process::wait(double timeout_seconds) {
   ProcessResult result;
   const double end = monotonic_seconds() + timeout_seconds;

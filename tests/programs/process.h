@@ -30,6 +30,8 @@ class Process {
   void send(int signal) const;
   // Waits until `condition` holds; false if the process ended, or a minute passed, before.
   bool wait_until(const std::function<bool()>& condition);
+  // Whether it has printed this by now, on stdout or stderr.
+  bool said(const std::string& text) const;
   // The end of the process. One that runs longer is killed, and `timed_out` is set.
   ProcessResult wait(double timeout_seconds = 100);
 

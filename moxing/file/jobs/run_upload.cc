@@ -84,6 +84,12 @@ class RunUpload::Implementation {
   void finish(double within) {
     if (finished_) return;
     finished_ = true;
+    // At once: an attempt on a store that does not answer takes a while.
+    if (within > 0)
+      log_info(
+          fmt::format("uploading what is left of the run to '{}'; where the store does not answer, for up "
+                      "to {:.0f} s. Ctrl-C ends that: '{}' has all of it",
+                      url_, within, directory_));
     thread_.request_stop();
     thread_.join();
     const auto deadline = Clock::now() + std::chrono::duration<double>(within);

@@ -179,6 +179,25 @@ TEST_F(StoredJob, ALostStoreIsSaidAndCaughtUpWith) {
   EXPECT_TRUE(latest_content(fetched()) == latest_content(log_dir_));
 }
 
+// Whoever wants to go home need not wait for it.
+TEST_F(StoredJob, TheEndOfARunWithoutItsStoreIsSaidAndCanBeEnded) {
+  Process job(stored(1000000, {"--save_model_steps=100000", "--file.deadline_seconds=20"}));
+  ASSERT_TRUE(job.wait_until([&] {
+    const std::vector<std::string> keys = store_.server.keys("bucket");
+    return std::ranges::any_of(keys, [](const std::string& key) { return key.ends_with("metrics.jsonl"); });
+  }));
+  store_.proxy.set_away(true);
+  job.send(SIGINT);
+  const double start = monotonic_seconds();
+  ASSERT_TRUE(job.wait_until([&] { return job.said("uploading what is left of the run"); }));
+  EXPECT_LT(monotonic_seconds() - start, 15);
+  EXPECT_TRUE(job.said("Ctrl-C ends that"));
+  job.send(SIGINT);
+  const ProcessResult result = job.wait(20);
+  EXPECT_FALSE(result.timed_out);
+  EXPECT_EQ(result.signal, SIGINT);
+}
+
 TEST_F(StoredJob, WhatTheStoreRefusesIsAnErrorBeforeTheFirstStep) {
   expect_error(run_process(stored(40, {"--data_url=s3://bucket/none"})),
                {"no file and no directory 's3://bucket/none'"}, 2);
