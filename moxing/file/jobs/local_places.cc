@@ -76,11 +76,13 @@ bool is_there(const std::string& place, const Source& source) {
   try {
     if (read_file(place + ".complete") != source.identity()) return false;
     const auto found = scan_dir(place, {.recursive = true, .skip_dir = true});
-    return found.size() == source.files.size() &&
-           std::ranges::all_of(found, [&](const DirectoryEntry& entry) {
-             const auto wanted = source.files.find(entry.name);
-             return wanted != source.files.end() && wanted->second.length == entry.stat.length;
-           });
+    const auto as_wanted = std::ranges::count_if(found, [&](const DirectoryEntry& entry) {
+      const auto wanted = source.files.find(entry.name);
+      return wanted != source.files.end() && wanted->second.length == entry.stat.length;
+    });
+    // Beside a checkpoint its users keep what they have found.
+    const bool may_have_others = source.kind == Source::Kind::kFilesOfDirectory;
+    return as_wanted == std::ssize(source.files) && (may_have_others || found.size() == source.files.size());
   } catch (const NotFound&) {
     return false;
   }

@@ -37,6 +37,19 @@ class StoredModel : public ImageClassifierTest {
     }
   }
 
+  // results.json beside the checkpoint, in the store, has these; and each pass has left a line of metrics.
+  void expect_results(const std::vector<std::string>& modes, int passes) const {
+    const auto results = store_.server.content("bucket", "run/results.json");
+    ASSERT_TRUE(results);
+    for (const std::string& mode : modes) EXPECT_THAT(*results, HasSubstr("\"" + mode + "\""));
+    const std::string metrics = *store_.server.content("bucket", "run/metrics.jsonl");
+    EXPECT_THAT(metrics, HasSubstr("\"loss\""));  // those of the training stay
+    int lines = 0;
+    for (const char* kind : {"\"prediction\":true", "\"evaluation\":true"})
+      for (size_t at = metrics.find(kind); at != std::string::npos; at = metrics.find(kind, at + 1)) ++lines;
+    EXPECT_EQ(lines, passes + 1);  // and that at the end of the training
+  }
+
   StoreOfPrograms store_;
 };
 
@@ -61,11 +74,13 @@ TEST_F(StoredModel, OfImagesIsUsedAsALocalOne) {
   EXPECT_THAT(predicted.out, HasSubstr("0.jpg: "));
   EXPECT_EQ(test_lines(elsewhere(of(kRun, evaluates)).out), test_lines(evaluated.out));
   EXPECT_EQ(elsewhere(of(kRun, predicts)).out, predicted.out);
+  expect_results({"eval", "predict"}, 2);
   for (const std::string& named : {std::string("--checkpoint_path=") + kRun, checkpoint(kRun, 6)}) {
     SCOPED_TRACE(named);
     EXPECT_EQ(test_lines(elsewhere(of("", evaluates + Words{named})).out), test_lines(evaluated.out));
     EXPECT_EQ(elsewhere(of("", predicts + Words{named})).out, predicted.out);
   }
+  expect_results({"eval", "predict"}, 6);
   const Words goes_on{"--max_number_of_steps=12"};
   expect_success(run_process(of(log_dir_, goes_on)));
   elsewhere(of(kRun, goes_on));

@@ -195,6 +195,7 @@ RunResult run_evaluation(const RunSpec& spec, const RunSettings& settings, Conso
   mention_speed("evaluated", evaluation.samples, session.seconds());
   if (job().rank() == 0)
     keep_results({.checkpoint = start.point.path,
+                  .stored_checkpoint = stored_place_of(settings, start.point.path),
                   .global_step = session.global_step(),
                   .samples = evaluation.samples,
                   .seconds = session.seconds(),
@@ -274,6 +275,7 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Conso
   if (job().rank() == 0)
     keep_results({.mode = ModeKeys::PREDICT,
                   .checkpoint = start.point.path,
+                  .stored_checkpoint = stored_place_of(settings, start.point.path),
                   .global_step = session.global_step(),
                   .samples = gathering.samples(),
                   .seconds = session.seconds(),

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "moxing/file/file.h"
 #include "moxing/hooks/metric_names.h"
 #include "moxing/json/parse_json.h"
 #include "runtime/base/error.h"
@@ -39,16 +40,17 @@ Json json_of(const PassResults& results) {
   return entry;
 }
 
+// `path` may be a URL.
 Json known_results(const std::string& path) {
   try {
-    Json known = parse_json_or_discard<Json>(read_file(path));
+    Json known = parse_json_or_discard<Json>(file::is_remote(path) ? file::read(path) : read_file(path));
     if (known.is_object()) return known;
   } catch (const NotFound&) {
   }
   return Json::object();
 }
 
-void append_line(const std::string& path, const PassResults& results) {
+std::string line_of(const PassResults& results) {
   Json line = {{kStepField, results.global_step}};
   if (results.mode == ModeKeys::EVAL) {
     line[kEvaluationField] = true;
@@ -58,7 +60,13 @@ void append_line(const std::string& path, const PassResults& results) {
     line["prediction"] = true;
     line[kSamplesField] = results.samples;
   }
-  append_to(open_kept_file(path), path, line.dump() + '\n');
+  return line.dump() + '\n';
+}
+
+std::string results_with(const std::string& path, const PassResults& results) {
+  Json all = known_results(path);
+  all[std::string(to_string(results.mode))] = json_of(results);
+  return all.dump(2) + '\n';
 }
 
 }  // namespace
@@ -69,12 +77,21 @@ void keep_results(const PassResults& results) {
   const std::string directory =
       checkpoint.has_parent_path() ? checkpoint.parent_path().string() : std::string(".");
   try {
-    Json all = known_results(directory + "/results.json");
-    all[std::string(to_string(results.mode))] = json_of(results);
-    write_file_atomically(directory + "/results.json", all.dump(2) + '\n');
-    append_line(directory + "/metrics.jsonl", results);
+    write_file_atomically(directory + "/results.json", results_with(directory + "/results.json", results));
+    const std::string metrics = directory + "/metrics.jsonl";
+    append_to(open_kept_file(metrics), metrics, line_of(results));
   } catch (const Error& error) {
     log_warning(fmt::format("the results are not kept beside the checkpoint: {}", error.what()));
+  }
+  if (results.stored_checkpoint.empty()) return;
+  const std::string stored = results.stored_checkpoint.substr(0, results.stored_checkpoint.rfind('/'));
+  try {
+    // What others have put there since it was copied stays.
+    file::write(stored + "/results.json", results_with(stored + "/results.json", results));
+    file::append(stored + "/metrics.jsonl", line_of(results));
+  } catch (const Error& error) {
+    log_warning(fmt::format("the results are not kept in '{}': {}\nthey are in '{}'", stored, error.what(),
+                            directory));
   }
 }
 

@@ -10,7 +10,8 @@ namespace mox::internal {
 
 struct PassResults {
   ModeKeys mode = ModeKeys::EVAL;
-  std::string checkpoint;  // its path
+  std::string checkpoint;              // its path
+  std::string stored_checkpoint = {};  // its URL, if that path is of a copy
   int64_t global_step = 0;
   int64_t samples = 0;
   double seconds = 0;
@@ -19,8 +20,9 @@ struct PassResults {
 };
 
 // In the directory of the checkpoint: results.json, an object with an entry for each mode, of which that of
-// `results.mode` is replaced; and a line in metrics.jsonl. Where that directory cannot be written a warning
-// says so: what was found has been printed. Of the ranks of a job rank 0 calls it.
+// `results.mode` is replaced; and a line in metrics.jsonl. The same in the directory of the store that it was
+// copied from. Where such a directory cannot be written a warning says so: what was found has been printed.
+// Of the ranks of a job rank 0 calls it.
 void keep_results(const PassResults& results);
 
 }  // namespace mox::internal

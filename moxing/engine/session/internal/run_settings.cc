@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "moxing/boost/boost_settings.h"
 #include "moxing/config/flags.h"
@@ -46,8 +47,10 @@ void settle_places(RunSettings& settings) {
     if (file::is_remote(settings.log_dir)) settings.remote_log_dir = settings.log_dir;
     settings.log_dir = local;
   }
-  if (!settings.checkpoint_path.empty() && reads)
+  if (!settings.checkpoint_path.empty() && reads) {
+    if (file::is_remote(settings.checkpoint_path)) settings.remote_checkpoint_path = settings.checkpoint_path;
     settings.checkpoint_path = file::local_checkpoint(settings.checkpoint_path, local_places());
+  }
 }
 
 // `automatic` for auto.
@@ -241,6 +244,19 @@ void resolve_predictions(const RunSpec& spec, RunSettings* settings) {
 }
 
 }  // namespace
+
+std::string stored_place_of(const RunSettings& settings, const std::string& path) {
+  const std::pair<std::string, std::string> copies[] = {
+      {settings.checkpoint_path, settings.remote_checkpoint_path},
+      {settings.log_dir, settings.remote_log_dir}};
+  for (auto [local, remote] : copies) {
+    if (remote.empty() || !path.starts_with(local)) continue;
+    while (remote.ends_with('/')) remote.pop_back();
+    const std::string below = path.substr(local.size());
+    if (below.empty() || below.starts_with('/')) return remote + below;
+  }
+  return "";
+}
 
 RunSettings resolve_settings(const RunSpec& spec) {
   if (!spec.input_fn) throw InvalidArgument("run: input_fn is missing; it says where the data comes from");

@@ -29,8 +29,9 @@ struct RunSettings {
   int64_t batch_size = 0, eval_batch_size = 0;
   bool auto_batch = true;
   std::string log_dir, checkpoint_path;
-  std::string remote_log_dir;  // where log_dir is uploaded to; empty: nowhere
-  RestoreSelection restore;    // what is taken of checkpoint_path
+  // What these two are copies of, in an object store; empty: of nothing. log_dir is uploaded there.
+  std::string remote_log_dir, remote_checkpoint_path;
+  RestoreSelection restore;  // what is taken of checkpoint_path
   std::function<StartingVariables()> starting_variables;
   NamePatterns freeze;
   int64_t max_number_of_steps = 0, max_epochs = 0;
@@ -66,6 +67,9 @@ struct RunSettings {
   std::string step_profile;  // "": none is written
   double stall_warning_s = 30, stall_abort_s = 600;
 };
+
+// Where a checkpoint lies in the store whose copy is at `path`; "" if it is no copy.
+std::string stored_place_of(const RunSettings& settings, const std::string& path);
 
 // Throws ConfigError and what resolve throws; InvalidArgument for a spec without what its mode needs.
 RunSettings resolve_settings(const RunSpec& spec);

@@ -112,6 +112,7 @@ TEST_F(LocalPlaces, CheckpointsComeWithWhatLiesBesideThem) {
   EXPECT_TRUE(exists(best + "/../../labels.txt"));
   // It is copied once, and another one has a place of its own.
   const int64_t before = gets();
+  write(whole + "/results.json", "of an evaluation");
   EXPECT_EQ(local_checkpoint("s3://bucket/run", places_.path()), whole);
   EXPECT_EQ(gets(), before);
   put_checkpoint(12);
