@@ -35,7 +35,7 @@ struct RangedDownload {
         range(part_size && *part_size >= kRange / 8 && *part_size <= kLongestRange ? *part_size : kRange),
         count(count_of_parts(this->info.size, range)),
         file(this->item.to.path, this->item.part_path),
-        hasher(part_size.value_or(0)),
+        check(this->info, part_size),
         md5s(count),
         there(count) {}
 
@@ -79,15 +79,17 @@ struct RangedDownload {
           return;
         }
       }
-      hasher.update(file.read(hashed * range, length_of(hashed)));
+      check.update(file.read(hashed * range, length_of(hashed)));
       ++hashed;
     }
   }
 
   // Then nothing has to be read again for the ETag.
   bool ranges_are_parts() const { return part_size == range; }
-  std::string arrived_etag() { return ranges_are_parts() ? s3::etag_of_parts(md5s) : hasher.finish(); }
-  bool checks() const { return part_size.has_value() && run->options.verify == Verify::kChecksum; }
+  bool has_its_content() {
+    return ranges_are_parts() ? s3::etag_of_parts(md5s) == info.etag : check.finish();
+  }
+  bool checks() const { return check.is_possible() && run->options.verify == Verify::kChecksum; }
 
   const std::shared_ptr<CopyRun> run;
   const CopyItem item;
@@ -96,7 +98,7 @@ struct RangedDownload {
   const std::optional<int64_t> part_size;
   const int64_t range, count;
   PartFile file;
-  EtagHasher hasher;              // of whoever has set `hashing`
+  ContentCheck check;             // of whoever has set `hashing`
   std::vector<std::string> md5s;  // of the ranges, each of its own worker
   std::mutex mutex;               // of what follows
   std::vector<bool> there;
@@ -105,7 +107,7 @@ struct RangedDownload {
 };
 
 void begin_ranged(const std::shared_ptr<CopyRun>& run, const CopyItem& item, int attempt) {
-  const auto info = run->client->head(object_name(item.from), run->options.stop);
+  const auto info = run->client->head_with_checksum(object_name(item.from), run->options.stop);
   if (!info) throw NotFound(fmt::format("no object '{}'", to_string(item.from)));
   const auto part_size = parts_behind_etag(*run->client, object_name(item.from), *info, run->options.stop);
   const auto job = std::make_shared<RangedDownload>(run, item, *info, part_size);
@@ -116,7 +118,7 @@ void begin_ranged(const std::shared_ptr<CopyRun>& run, const CopyItem& item, int
       [job, attempt](const std::exception_ptr& error) {
         try {
           if (error) std::rethrow_exception(error);
-          if (job->checks() && job->arrived_etag() != job->info.etag) {
+          if (job->checks() && !job->has_its_content()) {
             job->file.discard();
             if (attempt < kMostDownloads) {
               job->run->workers.add_first([run = job->run, item = job->item, attempt] {
@@ -128,8 +130,8 @@ void begin_ranged(const std::shared_ptr<CopyRun>& run, const CopyItem& item, int
               });
               return;
             }
-            throw DataError(fmt::format("'{}' has arrived with another content than its ETag {} says",
-                                        job->object.shown(), job->info.etag));
+            throw DataError(fmt::format("'{}' has arrived with another content than its {} says",
+                                        job->object.shown(), job->check.promise()));
           }
           job->file.publish(job->run->options.durable);
           job->run->arrived(job->info.size, false,
@@ -159,7 +161,7 @@ void download_in_one(CopyRun& run, const CopyItem& item, std::optional<s3::HttpA
       std::optional<s3::HttpAttempt> first = std::exchange(begun, std::nullopt);
       content = first ? run.client->get_same(object, known, &info, run.options.stop, *std::move(first))
                       : run.client->get_same(object, known, &info, run.options.stop);
-      if (s3::is_md5(info.etag) && !info.encrypted) break;  // compared by `get`
+      if (info.tells_content()) break;  // compared by `get`
       const auto part_size = parts_behind_etag(*run.client, object_name(item.from), info, run.options.stop);
       if (!part_size || run.options.verify == Verify::kSize) break;
       EtagHasher hasher(*part_size);
@@ -173,7 +175,7 @@ void download_in_one(CopyRun& run, const CopyItem& item, std::optional<s3::HttpA
   }
   run.sent(item.source->length);
   run.arrived(item.source->length, false,
-              checked || run.options.verify == Verify::kSize || (s3::is_md5(info.etag) && !info.encrypted));
+              checked || run.options.verify == Verify::kSize || info.tells_content());
 }
 
 void write_whole(const CopyItem& item, std::string_view content, bool durable) {
@@ -221,13 +223,11 @@ std::string download_to_memory(s3::Client& client, const s3::ObjectName& object,
     workers.wait();
   }
   if (failure) std::rethrow_exception(failure);
-  if (part_size) {
-    EtagHasher hasher(*part_size);
-    hasher.update(content);
-    if (hasher.finish() != info.etag)
-      throw DataError(fmt::format("'{}' has arrived with another content than its ETag {} says",
-                                  object.shown(), info.etag));
-  }
+  ContentCheck check(info, part_size);
+  if (check.is_possible()) check.update(content);
+  if (!check.finish())
+    throw DataError(fmt::format("'{}' has arrived with another content than its {} says", object.shown(),
+                                check.promise()));
   return content;
 }
 

@@ -100,7 +100,7 @@ class ObjectStore : public Store {
     if (url.path.empty()) refuse_object_directory("read", url);
     const auto client = store_client();
     const s3::ObjectName object = object_name(url);
-    const auto found = client->head(object);
+    const auto found = client->head_with_checksum(object);
     if (!found) {
       if (stat(url)) refuse_object_directory("read", url);
       throw NotFound(fmt::format("no object '{}'{}", to_string(url), absent_bucket(url)));
@@ -117,7 +117,7 @@ class ObjectStore : public Store {
     require_object(url, "append to");
     const auto client = store_client();
     const s3::ObjectName object = object_name(url);
-    const auto found = client->head(object);
+    const auto found = client->head_with_checksum(object);
     if (client->has_append(url.scheme) && (!found || found->appendable)) {
       client->append(object, found ? found->next_position : 0, content);
       return;

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <charconv>
 
-#include "moxing/file/s3/client.h"
-
 namespace mox::file::internal {
 
 int64_t part_size_for(int64_t size) {
@@ -42,5 +40,25 @@ std::string EtagHasher::finish() {
   if (in_part_ > 0) parts_.push_back(md5_.finish());
   return s3::etag_of_parts(parts_);
 }
+
+ContentCheck::ContentCheck(const s3::ObjectInfo& info, std::optional<int64_t> part_size)
+    : said_etag_(info.etag), said_checksum_(info.checksum) {
+  if (part_size)
+    etag_.emplace(*part_size);
+  else if (said_checksum_)
+    checksum_.emplace(said_checksum_.kind);
+}
+
+void ContentCheck::update(std::string_view bytes) {
+  if (etag_) etag_->update(bytes);
+  if (checksum_) checksum_->update(bytes);
+}
+
+bool ContentCheck::finish() {
+  return (!etag_ || etag_->finish() == said_etag_) &&
+         (!checksum_ || checksum_->finish() == said_checksum_.base64);
+}
+
+std::string ContentCheck::promise() const { return checksum_ ? shown(said_checksum_) : "ETag " + said_etag_; }
 
 }  // namespace mox::file::internal

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "moxing/file/s3/client.h"
 #include "moxing/file/s3/digest.h"
 
 namespace mox::file::internal {
@@ -42,6 +44,23 @@ class EtagHasher {
   int64_t in_part_ = 0;
   s3::Md5 md5_;
   std::vector<std::string> parts_;
+};
+
+// The content of an object, in order, against what its store says of it: the ETag, if it is known of which
+// parts that was made (EtagHasher), else the checksum.
+class ContentCheck {
+ public:
+  ContentCheck(const s3::ObjectInfo& info, std::optional<int64_t> part_size);
+  bool is_possible() const { return etag_ || checksum_; }
+  void update(std::string_view bytes);
+  bool finish();                // whether it was that content
+  std::string promise() const;  // for messages: "ETag ..."
+
+ private:
+  const std::string said_etag_;
+  const s3::Checksum said_checksum_;
+  std::optional<EtagHasher> etag_;
+  std::optional<s3::ChecksumHasher> checksum_;
 };
 
 }  // namespace mox::file::internal

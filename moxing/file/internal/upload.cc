@@ -239,8 +239,13 @@ void copy_in_store(const std::shared_ptr<CopyRun>& run, const CopyItem& item) {
   const std::string& etag = item.source->etag;
   if (size <= kLargestSingleCopy) {
     const std::string made = copy_steadily(client, from, to, etag, stop);
-    const bool comparable = s3::is_md5(etag) && s3::is_md5(made);
     const auto found = client.head(to, stop);
+    bool comparable = s3::is_md5(etag) && s3::is_md5(made) && found && !found->encrypted;
+    if (comparable && made != etag) {
+      // The source may be encrypted otherwise, which its listing does not say.
+      const auto source = client.head(from, stop);
+      comparable = !source || !source->encrypted;
+    }
     if (!found || found->size != size || (comparable && made != etag))
       throw DataError(fmt::format("the store's copy '{}' is not like '{}'", to.shown(), from.shown()));
     run->sent(0);

@@ -25,12 +25,6 @@ int64_t number_in(const std::string& text, int64_t otherwise) {
                                                                                                   : otherwise;
 }
 
-// By a key of its owner's: then the ETag is not the content's MD5.
-bool is_encrypted(const HttpResponse& response) {
-  return response.header("x-amz-server-side-encryption") == "aws:kms" ||
-         !response.header("x-amz-server-side-encryption-customer-algorithm").empty();
-}
-
 ObjectInfo info_of(const HttpResponse& response, const std::string& shown) {
   ObjectInfo info;
   info.size = number_in(response.header("content-length"), -1);
@@ -38,6 +32,7 @@ ObjectInfo info_of(const HttpResponse& response, const std::string& shown) {
   info.mtime = parse_time(response.header("last-modified"));
   info.part_size = number_in(response.header("x-amz-meta-mox-part-size"), 0);
   info.encrypted = is_encrypted(response);
+  info.checksum = checksum_in(response);
   info.appendable = response.header("x-obs-object-type") == "Appendable";
   info.next_position = number_in(response.header("x-obs-next-append-position"), info.size);
   if (info.size < 0) throw DataError(fmt::format("the store does not say how long '{}' is", shown));
@@ -50,19 +45,21 @@ bool fits_xml(const std::string& key) {
                       [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
+constexpr const char* kChecksumMode = "x-amz-checksum-mode";
+
 // A body that is not the object's costs another request, a few times; then the object itself is damaged.
 constexpr int kMostReadings = 3;
 
 // A refusal may be longer than what was asked for.
 constexpr int64_t kLongestRefusal = 64 << 10;
 
-template <typename Call>
-Call whole_object(const ObjectName& object, int64_t most_bytes) {
-  return {.operation = "GetObject",
-          .method = "GET",
-          .object = object,
-          .most_bytes = most_bytes,
-          .body_is_object = true};
+// What an answer says of the content and is not so; "" if it says nothing, or all is well.
+std::string broken_promise(const ObjectInfo& info, std::string_view content) {
+  if (is_md5(info.etag) && !info.encrypted) return hex(md5(content)) == info.etag ? "" : "MD5 " + info.etag;
+  if (!info.checksum) return "";
+  ChecksumHasher hasher(info.checksum.kind);
+  hasher.update(content);
+  return hasher.finish() == info.checksum.base64 ? "" : shown(info.checksum);
 }
 
 }  // namespace
@@ -72,6 +69,8 @@ std::string etag_of_parts(const std::vector<std::string>& md5s) {
   for (const std::string& md5 : md5s) all += md5;
   return fmt::format("{}-{}", hex(md5(all)), md5s.size());
 }
+
+bool ObjectInfo::tells_content() const { return (is_md5(etag) && !encrypted) || checksum; }
 
 bool is_md5(const std::string& etag) { return etag.size() == 32 && from_hex(etag).size() == 16; }
 
@@ -96,6 +95,24 @@ std::optional<ObjectInfo> Client::head(const ObjectName& object, std::stop_token
   }
 }
 
+std::optional<ObjectInfo> Client::head_with_checksum(const ObjectName& object, std::stop_token stop) {
+  Call call{.operation = "HeadObject", .method = "HEAD", .object = object};
+  if (!is_obs(object.scheme)) call.headers = {{kChecksumMode, "ENABLED"}};
+  try {
+    return info_of(send(call, stop), object.shown());
+  } catch (const NotFound&) {
+    return std::nullopt;
+  }
+}
+
+Client::Call Client::whole_object(const ObjectName& object, int64_t most_bytes) const {
+  Call call{.operation = "GetObject", .method = "GET", .object = object};
+  if (!is_obs(object.scheme)) call.headers = {{kChecksumMode, "ENABLED"}};
+  call.most_bytes = most_bytes;
+  call.body_is_object = true;
+  return call;
+}
+
 int64_t Client::size_of_first_part(const ObjectName& object, std::stop_token stop) {
   try {
     const HttpResponse response =
@@ -115,7 +132,7 @@ std::string Client::get(const ObjectName& object, int64_t most_bytes, ObjectInfo
 
 void Client::begin_get(const ObjectName& object, int64_t size, std::function<void(HttpAttempt)> on_end,
                        std::stop_token stop) {
-  http_.begin(signed_request(whole_object<Call>(object, std::max(size, kLongestRefusal))), std::move(on_end),
+  http_.begin(signed_request(whole_object(object, std::max(size, kLongestRefusal))), std::move(on_end),
               std::move(stop));
 }
 
@@ -129,17 +146,16 @@ std::string Client::md5_promised_by(const HttpAttempt& attempt, int64_t size) {
 std::string Client::get(const ObjectName& object, int64_t most_bytes, ObjectInfo* info, std::stop_token stop,
                         std::optional<HttpAttempt> begun) {
   for (int reading = 1;; ++reading) {
-    HttpResponse response =
-        send(whole_object<Call>(object, most_bytes), stop, std::exchange(begun, std::nullopt));
+    HttpResponse response = send(whole_object(object, most_bytes), stop, std::exchange(begun, std::nullopt));
     if (response.header("content-length").empty())
       response.headers["content-length"] = std::to_string(response.body.size());
     const ObjectInfo found = info_of(response, object.shown());
     if (info) *info = found;
-    if (!is_md5(found.etag) || found.encrypted || hex(md5(response.body)) == found.etag)
-      return std::move(response.body);
+    const std::string broken = broken_promise(found, response.body);
+    if (broken.empty()) return std::move(response.body);
     if (reading == kMostReadings)
-      throw DataError(fmt::format("'{}' has arrived {} times with another content than its MD5 {} says",
-                                  object.shown(), reading, found.etag));
+      throw DataError(fmt::format("'{}' has arrived {} times with another content than its {} says",
+                                  object.shown(), reading, broken));
   }
 }
 
@@ -231,7 +247,7 @@ std::string Client::put(const ObjectName& object, std::string_view body, const s
   for (int sending = 1;; ++sending) {
     const HttpResponse response = send(call, stop);
     const std::string etag = parse_etag_text(response.header("etag"));
-    const bool comparable = is_md5(etag) && response.header("x-amz-server-side-encryption") != "aws:kms";
+    const bool comparable = is_md5(etag) && !is_encrypted(response);
     if (!comparable || etag == hex(md5)) return etag;
     if (sending == kMostReadings)
       throw DataError(
@@ -330,6 +346,10 @@ std::string Client::copy(const ObjectName& from, const ObjectName& to, const std
 
 bool Client::has_append(const std::string& scheme) const {
   if (options_.append != StoreOptions::Append::kAuto) return options_.append == StoreOptions::Append::kNative;
+  return is_obs(scheme);
+}
+
+bool Client::is_obs(const std::string& scheme) const {
   return scheme == "obs" || options_.endpoint.find(".myhuaweicloud.com") != std::string::npos;
 }
 

@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "moxing/file/s3/checksum.h"
 #include "moxing/file/s3/credentials.h"
 #include "moxing/file/s3/documents.h"
 #include "moxing/file/s3/http.h"
@@ -36,16 +37,20 @@ struct ObjectInfo {
   std::string etag;  // as etag.h says
   std::chrono::system_clock::time_point mtime{};
   int64_t part_size = 0;    // of an upload in parts by this client; 0: unknown
-  bool encrypted = false;   // by a key service: the ETag is no MD5 then
+  bool encrypted = false;   // by a key service or the owner's key: the ETag is no MD5 then
+  Checksum checksum = {};   // where it was asked for
   bool appendable = false;  // made by OBS's append
   int64_t next_position = 0;
+  // Whether the ETag or the checksum says what the bytes are, without more being known.
+  bool tells_content() const;
 };
 
 struct Part {
   int number = 0;  // from 1
   int64_t size = 0;
-  std::string md5;   // 16 bytes; empty for a part that the store has copied
-  std::string etag;  // what the store calls it
+  std::string md5;         // 16 bytes; empty for a part that the store has copied
+  std::string etag;        // what the store calls it
+  bool encrypted = false;  // then that is no MD5
 };
 
 class Client {
@@ -56,10 +61,12 @@ class Client {
   const StoreOptions& options() const { return options_; }
 
   std::optional<ObjectInfo> head(const ObjectName& object, std::stop_token stop = {});
+  // With its checksum, which may need the right to use the key that it is encrypted with: for who reads it.
+  std::optional<ObjectInfo> head_with_checksum(const ObjectName& object, std::stop_token stop = {});
   // The size of the first part of an object that was uploaded in parts; 0 if the store does not say.
   int64_t size_of_first_part(const ObjectName& object, std::stop_token stop = {});
 
-  // The whole object, which must not be longer than `most_bytes`; checked against an ETag that is an MD5.
+  // The whole object, which must not be longer than `most_bytes`; checked where it tells its content.
   std::string get(const ObjectName& object, int64_t most_bytes, ObjectInfo* info = nullptr,
                   std::stop_token stop = {});
   // The same of one that was looked at before: changed_object or changed_size (store_error.h) if it no longer
@@ -139,6 +146,11 @@ class Client {
   // Why a HEAD was refused: its answer has no body, that of a GET says. Nothing if that was let through.
   std::optional<StoreRefusal> explanation_of(const Call& refused, std::stop_token stop);
   Place place_of(const std::string& bucket) const;
+  Call whole_object(const ObjectName& object, int64_t most_bytes) const;
+  // Of a listing, behind the page `before` if there is one.
+  Call page_call(const ObjectName& prefix, const std::string& delimiter, const Listing* before) const;
+  // Huawei's store, by the names of its objects or its host: it has calls of its own, and not all of S3's.
+  bool is_obs(const std::string& scheme) const;
   std::string region_of(const std::string& bucket) const;
   // Whether what was refused is mended, so that another attempt makes sense: the clock, the region, expired
   // credentials.

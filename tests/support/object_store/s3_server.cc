@@ -177,6 +177,19 @@ void S3Server::set_sends_etags(bool sends) {
   options_.sends_etags = sends;
 }
 
+void S3Server::set_lists_by_first_version(bool first) {
+  const std::lock_guard lock(mutex_);
+  options_.lists_by_first_version = first;
+}
+void S3Server::set_encryption(Parameters headers) {
+  const std::lock_guard lock(mutex_);
+  options_.encryption = std::move(headers);
+}
+void S3Server::set_checksums(Parameters headers) {
+  const std::lock_guard lock(mutex_);
+  options_.checksums = std::move(headers);
+}
+
 std::string S3Server::written(const std::string& etag) const {
   return (options_.weak_etags ? "W/\"" : "\"") + etag + '"';
 }
@@ -212,7 +225,9 @@ Parameters S3Server::metadata_of(const Call& call) {
 
 S3Server::Object S3Server::made_of(std::string content, const std::string& md5, const Call& call) const {
   Object object;
-  object.etag = options_.same_etags ? "one" : hex_of(md5);
+  object.etag = options_.same_etags           ? "one"
+                : options_.encryption.empty() ? hex_of(md5)
+                                              : hex_of(md5_of("sealed " + md5));
   object.content = std::make_shared<const std::string>(std::move(content));
   object.mtime = std::time(nullptr) + options_.clock_skew_s;
   object.metadata = metadata_of(call);
@@ -246,6 +261,8 @@ Answer S3Server::answer(const ArrivedRequest& request) {
                   : body_differs                    ? refusal(400, "BadDigest")
                   : !buckets_.contains(call.bucket) ? refusal(404, "NoSuchBucket")
                                                     : dispatch(call);
+  if (!call.key.empty() && answer.status < 300)
+    answer.headers.insert(answer.headers.end(), options_.encryption.begin(), options_.encryption.end());
   answer.headers.emplace_back("Date", http_time(now));
   answer.headers.emplace_back("x-amz-request-id", fmt::format("REQ{}", requests_));
   return answer;
@@ -293,6 +310,11 @@ Answer S3Server::get_object(const Call& call) {
   if (options_.sends_etags || call.request.method == "HEAD")
     answer.headers.emplace_back("ETag", written(object.etag));
   answer.headers.insert(answer.headers.end(), object.metadata.begin(), object.metadata.end());
+  if (call.header("x-amz-checksum-mode") == "ENABLED")
+    for (const auto& [name, value] : options_.checksums)
+      answer.headers.emplace_back(name, value != "computed"         ? value
+                                        : name.ends_with("-sha256") ? base64_of(sha256_of(*object.content))
+                                                                    : base64_of(crc32c_of(*object.content)));
   if (object.appendable) {
     answer.headers.emplace_back("x-obs-object-type", "Appendable");
     answer.headers.emplace_back("x-obs-next-append-position", std::to_string(object.content->size()));

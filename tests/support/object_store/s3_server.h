@@ -35,6 +35,8 @@ class S3Server {
     bool hears_conditions = true, lists_other_etags = false, weak_etags = false, same_etags = false;
     bool sends_etags = true;
     size_t claimed_size = 0;
+    bool lists_by_first_version = false;
+    Parameters encryption{}, checksums{};
   };
   explicit S3Server(Options options);
   S3Server() : S3Server(Options{}) {}
@@ -61,6 +63,14 @@ class S3Server {
   void set_claimed_size(size_t bytes);       // what a HEAD says of each object; 0: the truth
   void set_same_etags(bool same);            // one for every content
   void set_sends_etags(bool sends);  // in the answers of GET; those of HEAD and listings have them always
+
+  // Listings know ListObjects alone: list-type and encoding-type are not heard, as with Huawei's OBS.
+  void set_lists_by_first_version(bool first);
+  // These headers are in the answers for objects, whose ETags are no MD5s then.
+  void set_encryption(Parameters headers);
+  // These are in the answers of GET and HEAD to who asks for checksums; the value "computed" becomes what the
+  // header's name says of the content.
+  void set_checksums(Parameters headers);
 
  private:
   struct Object {

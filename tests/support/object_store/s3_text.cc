@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace mox::testing_store {
@@ -58,7 +59,10 @@ std::string get(const Parameters& parameters, std::string_view name) {
 }
 
 std::string xml_text(std::string_view text) {
-  if (text.find_first_of("&<>") == std::string_view::npos) return std::string(text);
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20; };
+  if (std::none_of(text.begin(), text.end(),
+                   [&](char c) { return c == '&' || c == '<' || c == '>' || is_control(c); }))
+    return std::string(text);
   std::string out;
   for (const char c : text) {
     if (c == '&')
@@ -67,6 +71,8 @@ std::string xml_text(std::string_view text) {
       out += "&lt;";
     else if (c == '>')
       out += "&gt;";
+    else if (is_control(c))
+      out += fmt::format("&#{};", static_cast<int>(c));
     else
       out += c;
   }
@@ -118,6 +124,18 @@ std::string md5_of(std::string_view bytes) {
 std::string sha256_of(std::string_view bytes) {
   static const EVP_MD* const kind = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   return digest_by(kind, bytes);
+}
+
+std::string crc32c_of(std::string_view bytes) {
+  uint32_t crc = 0xffffffff;
+  for (const unsigned char byte : bytes) {
+    crc ^= byte;
+    for (int bit = 0; bit < 8; ++bit) crc = crc & 1 ? crc >> 1 ^ 0x82f63b78 : crc >> 1;
+  }
+  crc = ~crc;
+  std::string out;
+  for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(crc >> shift);
+  return out;
 }
 
 std::string base64_of(std::string_view bytes) {

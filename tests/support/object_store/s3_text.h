@@ -25,6 +25,7 @@ std::string hex_of(std::string_view bytes);
 std::string bytes_of_hex(std::string_view digits);
 std::string md5_of(std::string_view bytes);     // raw
 std::string sha256_of(std::string_view bytes);  // raw
+std::string crc32c_of(std::string_view bytes);  // 4 bytes, the highest first
 std::string base64_of(std::string_view bytes);
 
 std::string iso_time(std::time_t time);   // 2026-01-31T12:00:00.000Z
