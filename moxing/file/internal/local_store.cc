@@ -200,6 +200,42 @@ class LocalStore : public Store {
 
   void remove_tree(const Url& url) override {
     const std::string path = without_slash(url).path;
+    if (!is_removable_directory(url)) return remove_file(without_slash(url));
+    RemovalReport report;
+    remove_below(path, report);
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) == 0) report.keep(path, "it is not empty");
+    report.throw_if_any(url.path);
+  }
+
+  void remove_listed(const Url& url, const std::vector<DirectoryEntry>& entries) override {
+    const std::string top = without_slash(url).path;
+    if (!is_removable_directory(url)) return remove_file(without_slash(url));
+    RemovalReport report;
+    const auto remove_one = [&](const std::string& path, bool is_directory) {
+      if ((is_directory ? ::rmdir(path.c_str()) : ::unlink(path.c_str())) != 0 && errno != ENOENT)
+        report.keep(path, std::strerror(errno));
+    };
+    // What is in a directory comes behind it; of a link the link goes, and nothing that it leads to.
+    std::vector<std::pair<std::string, bool>> ours;
+    std::string link;
+    for (const DirectoryEntry& entry : entries) {
+      const std::string path = top + "/" + entry.name;
+      if (!link.empty() && path.starts_with(link + "/")) continue;
+      std::error_code ignored;
+      const bool leads_elsewhere = entry.stat.is_directory && std::filesystem::is_symlink(path, ignored);
+      if (leads_elsewhere) link = path;
+      ours.emplace_back(path, entry.stat.is_directory && !leads_elsewhere);
+    }
+    for (auto one = ours.rbegin(); one != ours.rend(); ++one) remove_one(one->first, one->second);
+    remove_one(top, true);
+    report.throw_if_any(url.path);
+  }
+
+ private:
+  // False for a file, and for a link, which goes without what it leads to.
+  static bool is_removable_directory(const Url& url) {
+    const std::string path = without_slash(url).path;
     std::error_code error;
     const auto canonical = std::filesystem::weakly_canonical(path, error);
     struct stat status {};
@@ -208,18 +244,12 @@ class LocalStore : public Store {
         throw NotFound(fmt::format("nothing to remove at '{}'", url.path));
       throw_system("remove", url.path, errno);
     }
-    if (!S_ISDIR(status.st_mode))
-      return remove_file({.remote = false, .scheme = {}, .bucket = {}, .path = path});
+    if (!S_ISDIR(status.st_mode)) return false;
     const std::string last = std::filesystem::path(path).filename();
     if (canonical == "/" || last == "." || last == "..")
       throw FailedPrecondition(fmt::format("'{}' is not removed: name the directory itself", url.path));
-    RemovalReport report;
-    remove_below(path, report);
-    if (::lstat(path.c_str(), &status) == 0) report.keep(path, "it is not empty");
-    report.throw_if_any(url.path);
+    return true;
   }
-
- private:
   bool is_directory(const Url& url) {
     const std::optional<Stat> found = stat(url);
     return found && found->is_directory;

@@ -75,7 +75,7 @@ class ObjectStore : public Store {
       if (!url.path.empty() && !url.path.ends_with('/'))
         if (const auto found = client->head(object_name(url)))
           return Stat{.length = found->size, .mtime = found->mtime, .etag = found->etag};
-      const s3::Listing page = client->list_some(url.bucket, as_directory(url).path, "", 1);
+      const s3::Listing page = client->list_some(object_name(as_directory(url)), "", 1);
       const bool any = url.path.empty() || !page.objects.empty() || !page.prefixes.empty();
       return any ? std::optional(Stat{.is_directory = true}) : std::nullopt;
     } catch (const NotFound&) {
@@ -88,7 +88,8 @@ class ObjectStore : public Store {
     const std::string prefix = as_directory(url).path;
     ListedEntries entries(prefix, recursive);
     client->list(
-        url.bucket, prefix, recursive ? "" : "/", [&](const s3::Listing& page) { entries.add(page); }, stop);
+        object_name(as_directory(url)), recursive ? "" : "/",
+        [&](const s3::Listing& page) { entries.add(page); }, stop);
     if (!entries.any() && !url.path.empty()) {
       if (stat(url)) throw FailedPrecondition(fmt::format("cannot list '{}': it is a file", to_string(url)));
       throw NotFound(fmt::format("no directory '{}'{}", to_string(url), absent_bucket(url)));
@@ -155,22 +156,47 @@ class ObjectStore : public Store {
 
   void remove_tree(const Url& url) override {
     const Url directory = as_directory(url);
-    if (directory.path.empty())
-      throw FailedPrecondition(
-          fmt::format("'{}' is a whole bucket, which is not removed here", to_string(url)));
+    require_no_bucket(directory);
     const auto client = store_client();
     std::vector<std::string> keys;
-    client->list(url.bucket, directory.path, "", [&](const s3::Listing& page) {
+    client->list(object_name(directory), "", [&](const s3::Listing& page) {
       for (const s3::ListedObject& object : page.objects) keys.push_back(object.key);
     });
     if (keys.empty()) return remove_file(url);
     RemovalReport report;
-    for (const s3::KeptKey& kept : client->remove_many(url.bucket, keys))
-      report.keep(fmt::format("{}://{}/{}", url.scheme, url.bucket, kept.key), kept.why);
+    remove_keys(*client, url, keys, report);
+    report.throw_if_any(to_string(url));
+  }
+
+  void remove_listed(const Url& url, const std::vector<DirectoryEntry>& entries) override {
+    const Url directory = as_directory(url);
+    require_no_bucket(directory);
+    const auto client = store_client();
+    // The objects that stand for directories, if there are any.
+    std::vector<std::string> keys{directory.path};
+    for (const DirectoryEntry& entry : entries)
+      keys.push_back(directory.path + entry.name + (entry.stat.is_directory ? "/" : ""));
+    RemovalReport report;
+    remove_keys(*client, url, keys, report);
+    for (const s3::ListedObject& object : client->list_some(object_name(directory), "", 1).objects)
+      report.keep(shown_key(url, object.key), "it has come meanwhile, and is at no other place");
     report.throw_if_any(to_string(url));
   }
 
  private:
+  static void require_no_bucket(const Url& directory) {
+    if (directory.path.empty())
+      throw FailedPrecondition(
+          fmt::format("'{}' is a whole bucket, which is not removed here", to_string(directory)));
+  }
+  static std::string shown_key(const Url& url, const std::string& key) {
+    return fmt::format("{}://{}/{}", url.scheme, url.bucket, key);
+  }
+  static void remove_keys(s3::Client& client, const Url& url, const std::vector<std::string>& keys,
+                          RemovalReport& report) {
+    for (const s3::KeptKey& kept : client.remove_many(object_name(url), keys))
+      report.keep(shown_key(url, kept.key), kept.why);
+  }
   static void require_object(const Url& url, std::string_view doing) {
     if (url.path.empty() || url.path.ends_with('/')) refuse_object_directory(doing, url);
   }
@@ -181,7 +207,7 @@ class ObjectStore : public Store {
 std::string absent_bucket(const Url& url) {
   if (!url.remote) return "";
   try {
-    store_client()->list_some(url.bucket, "", "", 1);
+    store_client()->list_some({url.bucket, "", url.scheme}, "", 1);
   } catch (const NotFound&) {
     return fmt::format("; there is no bucket '{}'", url.bucket);
   } catch (const IoError&) {

@@ -36,6 +36,9 @@ class Store {
 
   virtual void remove_file(const Url& url) = 0;
   virtual void remove_tree(const Url& url) = 0;  // as file.h says
+  // Removes what `list` has given of a directory, recursively, and the directory itself. What else has come
+  // into it stays, which is an IoError.
+  virtual void remove_listed(const Url& url, const std::vector<DirectoryEntry>& entries) = 0;
 };
 
 Store& local_store();

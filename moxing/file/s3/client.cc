@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <future>
 #include <memory>
-#include <set>
 #include <utility>
 
 #include "moxing/file/s3/digest.h"
@@ -264,7 +262,7 @@ void Client::remove(const ObjectName& object, std::stop_token stop) {
   }
 }
 
-std::vector<KeptKey> Client::remove_many(const std::string& bucket, const std::vector<std::string>& keys,
+std::vector<KeptKey> Client::remove_many(const ObjectName& bucket, const std::vector<std::string>& keys,
                                          std::stop_token stop) {
   constexpr size_t kMostKeys = 1000;
   std::vector<KeptKey> kept;
@@ -272,8 +270,8 @@ std::vector<KeptKey> Client::remove_many(const std::string& bucket, const std::v
   const auto send_batch = [&] {
     if (batch.empty()) return;
     const std::string document = delete_document(batch);
-    Call call{
-        .operation = "DeleteObjects", .method = "POST", .object = {bucket, ""}, .query = {{"delete", ""}}};
+    Call call{.operation = "DeleteObjects", .method = "POST", .object = bucket, .query = {{"delete", ""}}};
+    call.object.key.clear();
     call.headers = {{"content-md5", base64(md5(document))}, {"content-type", "application/xml"}};
     call.body = document;
     for (KeptKey& key : read_document(call, send(call, stop), parse_delete_result))
@@ -285,7 +283,7 @@ std::vector<KeptKey> Client::remove_many(const std::string& bucket, const std::v
       batch.push_back(key);
     } else {
       try {
-        remove({bucket, key}, stop);
+        remove({bucket.bucket, key, bucket.scheme}, stop);
       } catch (const StoreError& error) {
         kept.push_back({key, error.what()});
       }
@@ -294,46 +292,6 @@ std::vector<KeptKey> Client::remove_many(const std::string& bucket, const std::v
   }
   send_batch();
   return kept;
-}
-
-Listing Client::list_some(const std::string& bucket, const std::string& prefix, const std::string& delimiter,
-                          int most, std::stop_token stop) {
-  Call call{.operation = "ListObjectsV2", .method = "GET", .object = {bucket, ""}};
-  call.query = {
-      {"list-type", "2"}, {"prefix", prefix}, {"encoding-type", "url"}, {"max-keys", std::to_string(most)}};
-  if (!delimiter.empty()) call.query.emplace_back("delimiter", delimiter);
-  return read_document(call, send(call, stop), parse_listing);
-}
-
-void Client::list(const std::string& bucket, const std::string& prefix, const std::string& delimiter,
-                  const std::function<void(Listing&)>& take_page, std::stop_token stop) {
-  const auto call_of_page = [&](const std::string& token) {
-    Call call{.operation = "ListObjectsV2", .method = "GET", .object = {bucket, ""}};
-    call.query = {{"list-type", "2"}, {"prefix", prefix}, {"encoding-type", "url"}};
-    if (!delimiter.empty()) call.query.emplace_back("delimiter", delimiter);
-    if (!token.empty()) call.query.emplace_back("continuation-token", token);
-    return call;
-  };
-  std::set<std::string> seen;
-  Call call = call_of_page("");
-  std::optional<HttpAttempt> begun;
-  for (;;) {
-    Listing page = read_document(call, send(call, stop, std::exchange(begun, std::nullopt)), parse_listing);
-    const std::string token = page.next_token;
-    if (token.empty()) return take_page(page);
-    if (!seen.insert(token).second)
-      throw DataError(
-          fmt::format("the store's listing of '{}' goes round in a circle", call.object.shown() + prefix));
-    // The next page travels while this one is taken.
-    call = call_of_page(token);
-    const auto arrival = std::make_shared<std::promise<HttpAttempt>>();
-    std::future<HttpAttempt> arriving = arrival->get_future();
-    http_.begin(
-        signed_request(call), [arrival](HttpAttempt attempt) { arrival->set_value(std::move(attempt)); },
-        stop);
-    take_page(page);
-    begun = arriving.get();
-  }
 }
 
 std::string Client::copy(const ObjectName& from, const ObjectName& to, const std::string& etag,

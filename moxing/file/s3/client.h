@@ -94,15 +94,16 @@ class Client {
 
   void remove(const ObjectName& object, std::stop_token stop = {});
   // Any number of keys of one bucket, 1,000 a request. Returns those that stay.
-  std::vector<KeptKey> remove_many(const std::string& bucket, const std::vector<std::string>& keys,
+  std::vector<KeptKey> remove_many(const ObjectName& bucket, const std::vector<std::string>& keys,
                                    std::stop_token stop = {});
 
-  // All pages, in order, each while the next one travels. `delimiter`: "/" or "".
-  void list(const std::string& bucket, const std::string& prefix, const std::string& delimiter,
+  // All pages of the keys that begin with that of `prefix`, in order, each while the next one travels.
+  // `delimiter`: "/" or "". By ListObjectsV2, and by ListObjects where the store speaks that alone.
+  void list(const ObjectName& prefix, const std::string& delimiter,
             const std::function<void(Listing&)>& take_page, std::stop_token stop = {});
   // Up to `most` objects and prefixes of the first page.
-  Listing list_some(const std::string& bucket, const std::string& prefix, const std::string& delimiter,
-                    int most, std::stop_token stop = {});
+  Listing list_some(const ObjectName& prefix, const std::string& delimiter, int most,
+                    std::stop_token stop = {});
 
   // Within the store; `etag`: what the source must still have, if it is strong. Returns the ETag of the copy.
   // At most 5 GiB.

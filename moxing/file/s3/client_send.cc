@@ -109,6 +109,12 @@ std::string Client::without_secrets(std::string text) const {
 }
 
 HttpRequest Client::signed_request(const Call& call) {
+  // Else Amazon would hear of the bucket and of who asks.
+  if (call.object.scheme == "obs" && options_.endpoint.empty())
+    throw ConfigError(fmt::format(
+        "'{}' is in an object store of which nothing says where it is: set S3_ENDPOINT or --file.endpoint, to "
+        "https://obs.REGION.myhuaweicloud.com for Huawei's (s3:// names are Amazon's without one)",
+        call.object.shown()));
   const Place place = place_of(call.object.bucket);
   RequestToSign request{.method = call.method,
                         .path = place.path + "/" + percent_encode(call.object.key, true),

@@ -130,7 +130,8 @@ std::vector<ListedUpload> Client::uploads_of(const ObjectName& object, std::stop
   for (;;) {
     Call call{.operation = "ListMultipartUploads", .method = "GET", .object = object};
     call.object.key.clear();
-    call.query = {{"uploads", ""}, {"prefix", object.key}, {"encoding-type", "url"}};
+    call.query = {{"uploads", ""}, {"prefix", object.key}};
+    if (!is_obs(object.scheme)) call.query.emplace_back("encoding-type", "url");
     if (!key_marker.empty()) {
       call.query.emplace_back("key-marker", key_marker);
       if (!id_marker.empty()) call.query.emplace_back("upload-id-marker", id_marker);

@@ -43,13 +43,14 @@ int64_t number_of(const pugi::xml_node& node, std::string_view name) {
 // Whether a listing goes on behind this page. A page that is taken for the last one hides what comes behind
 // it, so that a word which is neither is an error, and so is a page that says nothing but where the next
 // begins.
-bool goes_on(const pugi::xml_node& root, std::string_view next) {
+bool goes_on(const pugi::xml_node& root, std::initializer_list<std::string_view> beginnings_of_next = {}) {
   const std::string text = text_of(root, "IsTruncated");
   if (text == "true") return true;
   if (text == "false") return false;
   if (!text.empty()) throw DataError("the store's listing has an IsTruncated that is neither true nor false");
-  if (!next.empty() && !text_of(root, next).empty())
-    throw DataError(fmt::format("the store's listing has a {}, but does not say that it goes on", next));
+  for (const std::string_view next : beginnings_of_next)
+    if (!text_of(root, next).empty())
+      throw DataError(fmt::format("the store's listing has a {}, but does not say that it goes on", next));
   return false;
 }
 
@@ -68,6 +69,13 @@ void require_its_names(const pugi::xml_node& root, const Listing& listing) {
   const auto prefix = std::ranges::adjacent_find(listing.prefixes);
   if (prefix != listing.prefixes.end())
     throw DataError(fmt::format("the store's listing has '{}' twice", *prefix));
+}
+
+// Of all that is listed; names come in order.
+std::string last_name(const Listing& listing) {
+  const std::string key = listing.objects.empty() ? "" : listing.objects.back().key;
+  const std::string prefix = listing.prefixes.empty() ? "" : listing.prefixes.back();
+  return std::max(key, prefix);
 }
 
 // Whether an answer has no more tags than stores write, an element in twelve characters (<Key>a</Key>) and
@@ -142,11 +150,14 @@ Listing parse_listing(std::string_view xml) {
     }
   }
   require_its_names(parsed.root, listing);
-  if (goes_on(parsed.root, "NextContinuationToken")) {
-    listing.next_token = text_of(parsed.root, "NextContinuationToken");
-    if (listing.next_token.empty())
-      throw DataError("the store's listing goes on, but it has no NextContinuationToken");
-  }
+  if (!goes_on(parsed.root, {"NextContinuationToken", "NextMarker"})) return listing;
+  listing.next_token = text_of(parsed.root, "NextContinuationToken");
+  if (!listing.next_token.empty()) return listing;
+  listing.next_marker = name_in(parsed.root, "NextMarker");
+  if (listing.next_marker.empty()) listing.next_marker = last_name(listing);
+  if (listing.next_marker.empty())
+    throw DataError(
+        "the store's listing goes on, but it has no NextContinuationToken, no NextMarker and no names");
   return listing;
 }
 
@@ -177,7 +188,7 @@ PartListing parse_parts(std::string_view xml) {
     listing.parts.push_back(
         {static_cast<int>(number), number_of(child, "Size"), parse_etag_text(text_of(child, "ETag"))});
   }
-  if (goes_on(parsed.root, "")) {
+  if (goes_on(parsed.root)) {
     const int64_t next = number_of(parsed.root, "NextPartNumberMarker");
     if (next < 1 || next > 10'000)
       throw DataError("the store's listing of parts does not say how it goes on");
@@ -196,7 +207,7 @@ UploadListing parse_uploads(std::string_view xml) {
     if (name_is(child, "Upload"))
       listing.uploads.push_back(
           {key_of(text_of(child, "Key")), text_of(child, "UploadId"), text_of(child, "Initiated")});
-  if (goes_on(parsed.root, "")) {
+  if (goes_on(parsed.root)) {
     listing.next_key = key_of(text_of(parsed.root, "NextKeyMarker"));
     listing.next_id = text_of(parsed.root, "NextUploadIdMarker");
     if (listing.next_key.empty())

@@ -24,10 +24,12 @@ struct ListedObject {
 struct Listing {
   std::vector<ListedObject> objects;
   std::vector<std::string> prefixes;  // common ones, each with its slash
-  std::string next_token;             // empty: this is the last page
+  // Where the next page begins, of ListObjectsV2 or of ListObjects, which is what a store speaks that gives
+  // no token: behind this name. Both empty: this is the last page.
+  std::string next_token, next_marker;
 };
-// <ListBucketResult> of ListObjectsV2. DataError also for a page that says it is not the last and not how to
-// go on, that holds another number of names than it says, or one name twice.
+// <ListBucketResult>. DataError also for a page that says it is not the last and not how to go on, that holds
+// another number of names than it says, or one name twice.
 Listing parse_listing(std::string_view xml);
 
 // <InitiateMultipartUploadResult>: the id of the upload.

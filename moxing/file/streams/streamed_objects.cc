@@ -31,7 +31,7 @@ int64_t next_set() {
 }
 
 std::string listed_etag(const s3::ObjectName& object, const std::stop_token& stop) {
-  const s3::Listing listing = store_client()->list_some(object.bucket, object.key, "", 1, stop);
+  const s3::Listing listing = store_client()->list_some(object, "", 1, stop);
   return listing.objects.empty() || listing.objects[0].key != object.key ? "" : listing.objects[0].etag;
 }
 

@@ -110,6 +110,21 @@ TEST(AnswersTest, AListingOfUploadsThatGoesRoundInACircleIsAnError) {
               HasSubstr("round in a circle"));
 }
 
+// A store that does not hear where the next page is to begin.
+TEST(AnswersTest, AListingThatGoesRoundInACircleIsAnError) {
+  const StoreFixture credentials;
+  std::atomic<int> pages{0};
+  const AnsweringServer circle([&](const httplib::Request&, httplib::Response& response) {
+    response.set_content(
+        "<ListBucketResult><IsTruncated>true</IsTruncated><Contents><Key>d/a</Key><Size>1</Size></Contents>"
+        "</ListBucketResult>",
+        "application/xml");
+    if (++pages > 1000) response.status = 403;  // for ever, without the check
+  });
+  StoreFixture::use(circle.options());
+  EXPECT_THAT(message_of<DataError>([] { list_directory("s3://bucket/d"); }), HasSubstr("round in a circle"));
+}
+
 TEST(AnswersTest, WhatWaitsForAConnectionDoesNotStandStill) {
   StoreFixture store;
   write("s3://bucket/a", "abc");

@@ -1,6 +1,7 @@
 // An object store on loopback with what can go wrong before it, and this process's client of it. With
 // MOX_TEST_S3_PORT the store is another server (tests/s3/with_swift), whose keys the environment has: for
-// those tests that do not look behind its counter.
+// those tests that do not look behind its counter. With MOX_TEST_S3_LISTS=first its listings know the first
+// version of their call alone, and give one name a page.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +21,7 @@ namespace mox::file {
 class StoreFixture {
  public:
   explicit StoreFixture(testing_store::S3Server::Options server = {})
-      : server(std::move(server)), proxy(other_port() ? other_port() : this->server.port()) {
+      : server(in_mode(std::move(server))), proxy(other_port() ? other_port() : this->server.port()) {
     if (!other_port()) {
       const testing_store::Keys keys;
       ::setenv("ACCESS_KEY_ID", keys.access.c_str(), 1);
@@ -59,6 +60,13 @@ class StoreFixture {
   testing_store::FaultProxy proxy;
 
  private:
+  static testing_store::S3Server::Options in_mode(testing_store::S3Server::Options options) {
+    if (const char* lists = std::getenv("MOX_TEST_S3_LISTS"); lists && std::string_view(lists) == "first") {
+      options.lists_by_first_version = true;
+      options.page = 1;
+    }
+    return options;
+  }
   static void empty_bucket() {
     for (const DirectoryEntry& entry : scan_dir("s3://bucket"))
       remove(entry.url + (entry.stat.is_directory ? "/" : ""), entry.stat.is_directory);

@@ -143,7 +143,10 @@ std::string operation_of(std::string_view method, std::string_view target, bool 
   };
   const bool bucket = std::count(path.begin(), path.end(), '/') < 2 || path.find('/', 1) + 1 == path.size();
   if (bucket)
-    return has("uploads") ? "ListMultipartUploads" : method == "POST" ? "DeleteObjects" : "ListObjectsV2";
+    return has("uploads")     ? "ListMultipartUploads"
+           : method == "POST" ? "DeleteObjects"
+           : has("list-type") ? "ListObjectsV2"
+                              : "ListObjects";
   if (has("uploads")) return "CreateMultipartUpload";
   if (has("uploadId")) {
     if (method == "GET") return "ListParts";

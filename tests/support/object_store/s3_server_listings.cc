@@ -30,14 +30,14 @@ std::optional<std::string> name_of_token(const std::string& token) {
 }  // namespace
 
 Answer S3Server::list_objects(const Call& call) {
-  count("ListObjectsV2");
+  count(has(call.query, "list-type") ? "ListObjectsV2" : "ListObjects");
   const std::string prefix = get(call.query, "prefix"), delimiter = get(call.query, "delimiter");
-  const bool encodes = get(call.query, "encoding-type") == "url";
+  const bool encodes = !options_.lists_by_first_version && get(call.query, "encoding-type") == "url";
   const auto shown = [&](const std::string& name) { return encodes ? encode_listed(name) : name; };
   int most = options_.page;
   if (has(call.query, "max-keys")) most = std::min(most, std::atoi(get(call.query, "max-keys").c_str()));
   // The last name of the page before. Other tools ask by the first version of this call.
-  const bool second_version = get(call.query, "list-type") == "2";
+  const bool second_version = !options_.lists_by_first_version && get(call.query, "list-type") == "2";
   std::string after = get(call.query, "marker");
   if (second_version && has(call.query, "continuation-token")) {
     const std::optional<std::string> name = name_of_token(get(call.query, "continuation-token"));
@@ -83,12 +83,12 @@ Answer S3Server::list_objects(const Call& call) {
                  element("Size", std::to_string(object.content->size())) + "</Contents>";
   }
   std::string head = element("Name", call.bucket) + element("Prefix", shown(prefix)) +
-                     element("KeyCount", std::to_string(listed)) +
                      element("IsTruncated", more ? "true" : "false");
+  if (second_version) head += element("KeyCount", std::to_string(listed));
   if (encodes) head += element("EncodingType", "url");
-  if (more)
-    head += second_version ? element("NextContinuationToken", token_after(last))
-                           : element("NextMarker", shown(last));
+  if (more && second_version) head += element("NextContinuationToken", token_after(last));
+  // As Amazon: without a delimiter the last key says it.
+  if (more && !second_version && !delimiter.empty()) head += element("NextMarker", shown(last));
   return {.body =
               "<?xml version=\"1.0\" encoding=\"UTF-8\"?>"
               "<ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">" +
@@ -98,6 +98,8 @@ Answer S3Server::list_objects(const Call& call) {
 Answer S3Server::list_uploads(const Call& call) {
   count("ListMultipartUploads");
   const std::string prefix = get(call.query, "prefix");
+  const bool encodes = !options_.lists_by_first_version && get(call.query, "encoding-type") == "url";
+  const auto shown = [&](const std::string& name) { return encodes ? encode_listed(name) : name; };
   const std::pair<std::string, std::string> marker{get(call.query, "key-marker"),
                                                    get(call.query, "upload-id-marker")};
   std::vector<std::pair<std::string, std::string>> all;  // key, id
@@ -116,12 +118,12 @@ Answer S3Server::list_uploads(const Call& call) {
     }
     ++listed;
     last = one;
-    content += "<Upload>" + element("Key", encode_listed(one.first)) + element("UploadId", one.second) +
+    content += "<Upload>" + element("Key", shown(one.first)) + element("UploadId", one.second) +
                element("Initiated", iso_time(uploads_[one.second].initiated)) + "</Upload>";
   }
-  std::string head = element("EncodingType", "url") + element("IsTruncated", more ? "true" : "false");
-  if (more)
-    head += element("NextKeyMarker", encode_listed(last.first)) + element("NextUploadIdMarker", last.second);
+  std::string head =
+      (encodes ? element("EncodingType", "url") : "") + element("IsTruncated", more ? "true" : "false");
+  if (more) head += element("NextKeyMarker", shown(last.first)) + element("NextUploadIdMarker", last.second);
   return {.body = "<ListMultipartUploadsResult>" + head + content + "</ListMultipartUploadsResult>"};
 }
 

@@ -1,5 +1,6 @@
 #include "moxing/file/s3/documents.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "moxing/file/s3/retry.h"
@@ -52,6 +53,29 @@ TEST(DocumentsTest, TheNumberOfNamesOfAListing) {
   for (const char* count : {"<KeyCount>0</KeyCount>", "<KeyCount>3</KeyCount>", "<KeyCount>x</KeyCount>"})
     EXPECT_THROW(parse_listing("<ListBucketResult>" + names + count + "</ListBucketResult>"), DataError)
         << count;
+}
+
+// How pages of ListObjects go on, which have no token.
+TEST(DocumentsTest, MarkersOfListings) {
+  const std::string key = "<Contents><Key>b%2Bc</Key><Size>1</Size></Contents>",
+                    prefix = "<CommonPrefixes><Prefix>a/</Prefix></CommonPrefixes>",
+                    later = "<CommonPrefixes><Prefix>c/</Prefix></CommonPrefixes>",
+                    next = "<NextMarker>d%2B</NextMarker>", encoded = "<EncodingType>url</EncodingType>";
+  const auto marker = [](const std::string& content, const char* more = "true") {
+    const Listing listing = parse_listing(
+        fmt::format("<ListBucketResult><IsTruncated>{}</IsTruncated>{}</ListBucketResult>", more, content));
+    EXPECT_EQ(listing.next_token, "");
+    return listing.next_marker;
+  };
+  EXPECT_EQ(marker(key), "b%2Bc");
+  EXPECT_EQ(marker(encoded + key), "b+c");
+  EXPECT_EQ(marker(key + prefix), "b%2Bc");
+  EXPECT_EQ(marker(key + later), "c/");
+  EXPECT_EQ(marker(key + next), "d%2B");
+  EXPECT_EQ(marker(encoded + key + next), "d+");
+  EXPECT_EQ(marker(key, "false"), "");
+  EXPECT_THROW(marker(""), DataError);
+  EXPECT_THROW(parse_listing("<ListBucketResult>" + key + next + "</ListBucketResult>"), DataError);
 }
 
 TEST(DocumentsTest, Refusals) {
