@@ -289,22 +289,22 @@ CopyReport rename(const std::string& from, const std::string& to, const CopyOpti
     return report;
   }
   // A file and a directory of a store may have the same name; the times of stores are in seconds.
-  const auto what_is_there = [&] {
+  const auto what_is_in = [](const std::vector<DirectoryEntry>& listed) {
     std::map<std::pair<std::string, bool>,
              std::tuple<int64_t, std::chrono::system_clock::time_point, std::string>>
         entries;
-    for (const DirectoryEntry& entry : store_of(source).list(source, true, options.stop))
+    for (const DirectoryEntry& entry : listed)
       entries[{entry.name, entry.stat.is_directory}] = {
           entry.stat.length,
           entry.stat.is_directory ? std::chrono::system_clock::time_point{} : entry.stat.mtime,
           entry.stat.etag};
     return entries;
   };
-  const auto before = what_is_there();
+  const std::vector<DirectoryEntry> before = store_of(source).list(source, true, options.stop);
   const CopyReport report = copy_parallel(from, to, options);
-  if (what_is_there() != before)
+  if (what_is_in(store_of(source).list(source, true, options.stop)) != what_is_in(before))
     throw IoError(fmt::format("'{}' has changed while it was copied to '{}'; both stay", from, to));
-  store_of(source).remove_tree(source);
+  store_of(source).remove_listed(source, before);
   return report;
 }
 

@@ -4,6 +4,7 @@
 
 #include "moxing/file/copy.h"
 #include "moxing/file/file.h"
+#include "moxing/file/internal/store.h"
 #include "moxing/file/open_file.h"
 #include "runtime/base/error.h"
 #include "tests/moxing/file/store_fixture.h"
@@ -95,6 +96,42 @@ TEST_F(WhatStays, TheSourceOfASynchronisation) {
     EXPECT_FALSE(exists(top + "/a"));
   }
   EXPECT_THROW(sync("s3://bucket/top/source", "obs://bucket/top", true), FailedPrecondition);
+}
+
+// Between the last look at the source and its removal.
+TEST_F(WhatStays, WhatComesIntoASourceThatIsMoved) {
+  for (const char* name : {"from/a", "from/s/b"}) write(std::string("s3://bucket/") + name, "abc");
+  make_dirs("s3://bucket/from/empty");
+  store_.server.set_page(1000);  // one a listing
+  int listings = -1;
+  store_.proxy.set_plan([&](const std::string& operation, int64_t) -> testing_store::Happening {
+    const bool lists = operation.starts_with("ListObjects");
+    if (operation == "CopyObject") listings = 0;
+    if ((lists && listings >= 0 && ++listings == 2) || operation == "DeleteObjects")
+      store_.server.put("bucket", "from/s/late", "late");
+    return {};
+  });
+  EXPECT_THAT(message_of<IoError>([] { rename("s3://bucket/from", "s3://bucket/to"); }),
+              AllOf(HasSubstr("'s3://bucket/from/s/late': it has come meanwhile")));
+  store_.proxy.set_plan({});
+  EXPECT_EQ(read("s3://bucket/from/s/late"), "late");
+  EXPECT_THAT(store_.server.keys("bucket"), ElementsAre("from/s/late", "to/a", "to/empty/", "to/s/b"));
+}
+
+TEST_F(WhatStays, WhatComesIntoALocalSourceThatIsMoved) {
+  write(here("elsewhere/precious"), "abc");
+  for (const char* name : {"d/a", "d/s/b", "d/t/c"}) write(here(name), "abc");
+  std::filesystem::create_directory_symlink("../elsewhere", here("d/link"));
+  const internal::Url source = internal::parse_url(here("d"));
+  const std::vector<DirectoryEntry> moved = internal::local_store().list(source, true);
+  write(here("d/s/late"), "late");
+  EXPECT_THAT(message_of<IoError>([&] { internal::local_store().remove_listed(source, moved); }),
+              AllOf(HasSubstr("d/s': Directory not empty"), HasSubstr("everything else was")));
+  EXPECT_THAT(list_directory(here("d"), {.recursive = true}), ElementsAre("s", "s/late"));
+  EXPECT_EQ(read(here("elsewhere/precious")), "abc");
+  remove(here("d/s/late"));
+  internal::local_store().remove_listed(source, moved);  // what has gone by itself is well
+  EXPECT_FALSE(exists(here("d")));
 }
 
 TEST_F(WhatStays, WhatALinkInTheTargetLeadsTo) {
