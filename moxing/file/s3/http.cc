@@ -171,8 +171,7 @@ class HttpClient::Loop {
     const auto now = std::chrono::steady_clock::now();
     std::vector<Transfer*> ended;
     for (Transfer* transfer : active_)
-      if (transfer->cancelled.load() ||
-          now - transfer->last_progress > std::chrono::duration<double>(options_.stall_s))
+      if (transfer->cancelled.load() || transfer->stands_still(now, options_.stall_s))
         ended.push_back(transfer);
     for (Transfer* transfer : ended)
       finish(transfer, transfer->cancelled.load() ? CURLE_ABORTED_BY_CALLBACK : CURLE_OPERATION_TIMEDOUT);

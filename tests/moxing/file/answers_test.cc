@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <httplib.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <future>
 #include <thread>
@@ -141,6 +143,31 @@ TEST(AnswersTest, WhatWaitsForAConnectionDoesNotStandStill) {
   for (int i = 0; i < 8; ++i)
     reads.push_back(std::async(std::launch::async, [] { return read("s3://bucket/a"); }));
   for (auto& each : reads) EXPECT_EQ(each.get(), "abc");
+}
+
+// A byte now and then would be an answer that never ends.
+TEST(AnswersTest, ThatTrickleAreGivenUp) {
+  const StoreFixture credentials;
+  constexpr size_t kSize = 16'000, kPiece = 160;
+  std::atomic<bool> is_slow{true};
+  const AnsweringServer server([&](const httplib::Request&, httplib::Response& response) {
+    response.set_content_provider(kSize, "application/octet-stream",
+                                  [&](size_t, size_t left, httplib::DataSink& sink) {
+                                    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+                                    const std::string piece(std::min(left, is_slow ? 1 : kPiece), 'x');
+                                    return sink.write(piece.data(), piece.size());
+                                  });
+  });
+  auto options = server.options();
+  options.stall_s = 0.8;
+  s3::Client client(options);
+  const auto get = [&] { return client.get({"bucket", "a"}, kSize); };
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_THAT(message_of<IoError>(get),
+              AllOf(HasSubstr("less than 1024 bytes a second have come"), HasSubstr("attempt 2 of 2")));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+  is_slow = false;
+  EXPECT_EQ(get().size(), kSize) << "slow, but not too slow";
 }
 
 // As long as a job runs, somebody may have to renew them.

@@ -14,11 +14,19 @@ namespace {
 
 constexpr size_t kLongestHeaders = 256 << 10;
 
+constexpr int64_t kLowestRate = 1024;  // bytes a second
+
 void moved(Transfer& transfer) { transfer.last_progress = std::chrono::steady_clock::now(); }
+
+void arrived(Transfer& transfer, size_t bytes) {
+  moved(transfer);
+  if (transfer.counted == 0) transfer.counted_since = transfer.last_progress;
+  transfer.counted += static_cast<int64_t>(bytes);
+}
 
 size_t take_body(char* bytes, size_t, size_t size, void* context) {
   auto& transfer = *static_cast<Transfer*>(context);
-  moved(transfer);
+  arrived(transfer, size);
   std::string& body = transfer.response.body;
   if (body.size() + size > static_cast<size_t>(transfer.request.most_bytes)) {
     transfer.too_long = true;
@@ -35,7 +43,7 @@ size_t take_body(char* bytes, size_t, size_t size, void* context) {
 
 size_t take_header(char* bytes, size_t, size_t size, void* context) {
   auto& transfer = *static_cast<Transfer*>(context);
-  moved(transfer);
+  arrived(transfer, size);
   const std::string_view line(bytes, size);
   HttpResponse& response = transfer.response;
   if (line == "\r\n" || line == "\n") transfer.has_all_headers = true;
@@ -136,6 +144,8 @@ void Transfer::conclude(CURLcode how) {
   if (result == CURLE_OK) return;
   if (too_long)
     failure = fmt::format("the answer is longer than the {} bytes that were expected", request.most_bytes);
+  else if (is_too_slow)
+    failure = fmt::format("less than {} bytes a second have come for too long", kLowestRate);
   else if (how == CURLE_OPERATION_TIMEDOUT && !detail[0])
     failure = "nothing has moved for too long";
   else if (has_bad_proxy())
@@ -149,6 +159,16 @@ void Transfer::conclude(CURLcode how) {
     failure +=
         "; that is the list of those who may vouch for a server: install ca-certificates, or name a file with "
         "it (file.ca_file, AWS_CA_BUNDLE)";
+}
+
+bool Transfer::stands_still(std::chrono::steady_clock::time_point now, double stall_s) {
+  const std::chrono::duration<double> longest(stall_s);
+  if (now - last_progress > longest) return true;
+  // Where a store does something that takes long it keeps the connection alive by single spaces.
+  if (request.method != "GET" || counted == 0 || now - counted_since < longest) return false;
+  is_too_slow = static_cast<double>(counted) < static_cast<double>(kLowestRate) * stall_s;
+  counted = 0;
+  return is_too_slow;
 }
 
 bool Transfer::speaks_no_tls() const {

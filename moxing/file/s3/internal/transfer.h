@@ -25,6 +25,8 @@ struct Transfer {
   // Of its caller, who may destroy it when wait has returned, and of who serves it, whose last word end is.
   void wait();
   void end();
+  // Whether nothing has moved for so long, or of what was asked for less than the lowest rate has come.
+  bool stands_still(std::chrono::steady_clock::time_point now, double stall_s);
   bool worth_repeating() const;
   bool speaks_no_tls() const;  // plain HTTP came where TLS was begun
   bool has_bad_proxy() const;  // what libcurl says of it shows its password
@@ -36,7 +38,11 @@ struct Transfer {
   size_t sent = 0;  // bytes of the body
   bool too_long = false;
   bool has_all_headers = false;
+  bool is_too_slow = false;
   std::chrono::steady_clock::time_point last_progress;
+  // Bytes of the answer, since the first of them came.
+  std::chrono::steady_clock::time_point counted_since;
+  int64_t counted = 0;
   std::atomic<bool> cancelled{false};
   CURLcode result = CURLE_OK;
   std::string failure;
