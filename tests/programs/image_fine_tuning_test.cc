@@ -101,7 +101,7 @@ TEST_F(ImageFineTuning, TakesACheckpointForOtherClasses) {
   EXPECT_EQ(checkpoint_digest(tuned), digest);
   expect_error(tune({"--checkpoint_path=" + log_dir_}), {"model.pretrained", "checkpoint_path"}, 2);
   fs::remove_all(tuned);
-  expect_error(tune({"--model.name=lenet"}), {"no variables of the network lenet"});
+  expect_error(tune({"--model.name=lenet"}), {"no variables of the network lenet"}, 2);
   expect_error(tune({"--model.pretrained=", "--model.freeze_epochs=1"}), {"learnt nothing would be frozen"},
                2);
 }
