@@ -10,7 +10,7 @@ std::vector<Option> options_of_stores() {
        .default_value = "",
        .group = "Object stores",
        .help = "Address of the object store, http[s]://HOST[:PORT]. Empty: as S3_ENDPOINT or "
-               "AWS_ENDPOINT_URL say, else AWS."},
+               "AWS_ENDPOINT_URL say, else AWS (obs:// needs one)."},
       {.name = "file.region",
        .type = OptionType::kString,
        .default_value = "",
@@ -63,7 +63,7 @@ std::vector<Option> options_of_stores() {
        .type = OptionType::kNumber,
        .default_value = 30.0,
        .group = "Object stores",
-       .help = "A request on which nothing moves for so long is given up, and repeated.",
+       .help = "A request on which nothing moves, or hardly anything, for so long is given up, and repeated.",
        .minimum = 0.1},
       {.name = "file.deadline_seconds",
        .type = OptionType::kNumber,

@@ -129,7 +129,8 @@ TEST_F(FileCommand, SlipsAreNamed) {
   EXPECT_EQ(mox({"sync", tree, directory_.file("-")}).status, 0);
   EXPECT_TRUE(fs::exists(directory_.file("-/a")));
   EXPECT_TRUE(fs::exists(tree + "/a"));
-  refused({"cpp", here, "s3://bucket/a"}, "there is no command 'mox file cpp': did you mean 'cp'? There are ls, cat, ");
+  refused({"cpp", here, "s3://bucket/a"},
+          "there is no command 'mox file cpp': did you mean 'cp'? There are ls, cat, ");
   for (const char* verb : {"ls", "cat", "stat", "du", "rm"})
     refused({verb, "s3://nobucket/x"}, "there is no bucket 'nobucket'");
   refused({"--profile=none", "ls", "s3://bucket"}, "the profile 'none'");
