@@ -34,17 +34,20 @@ std::string answer(std::span<const float> probabilities, const std::vector<std::
   return text;
 }
 
-// "" if there is none.
-std::string labels_file_of_run() {
+// Of labels.txt beside the checkpoint, of that itself, or of labels.txt in log_dir.
+std::vector<std::string> label_names_on_disk() {
   const fs::path checkpoint = mox::checkpoint_path_of_run();
   // The best state lies a level deeper (log_dir/best/checkpoint-<step>).
   const bool is_best = checkpoint.parent_path().filename() == "best";
   const fs::path above_best = is_best ? checkpoint.parent_path().parent_path() : fs::path();
-  for (const fs::path& directory :
-       {checkpoint, checkpoint.parent_path(), above_best, fs::path(mox::log_dir_of_run())})
+  for (const fs::path& directory : {checkpoint, checkpoint.parent_path(), above_best})
     if (!directory.empty() && mox::is_there(directory / "labels.txt"))
-      return (directory / "labels.txt").string();
-  return "";
+      return mox::data::read_label_names((directory / "labels.txt").string());
+  if (auto kept = mox::kept_label_names(checkpoint.string()); !kept.empty()) return kept;
+  const fs::path log_dir = mox::log_dir_of_run();
+  if (!log_dir.empty() && mox::is_there(log_dir / "labels.txt"))
+    return mox::data::read_label_names((log_dir / "labels.txt").string());
+  return mox::kept_label_names(checkpoint.empty() ? log_dir.string() : "");
 }
 
 }  // namespace
@@ -61,8 +64,7 @@ void define_prediction_flags() {
 std::vector<std::string> label_names_of_run() {
   std::string lines;
   if (mox::rank() == 0)
-    if (const std::string path = labels_file_of_run(); !path.empty())
-      for (const std::string& name : mox::data::read_label_names(path)) lines += name + '\n';
+    for (const std::string& name : label_names_on_disk()) lines += name + '\n';
   lines = mox::broadcast(lines);
   std::vector<std::string> names;
   for (size_t at = 0; at < lines.size(); at = lines.find('\n', at) + 1)

@@ -149,7 +149,7 @@ void ClassifierData::find_classes() {
         ", ...), '" + directory_ + "' has " + std::to_string(label_names_.size()) + " (" +
         label_names_.front() +
         ", ...), and the lists differ: its labels would mean something else. The run's list is "
-        "labels.txt in train_url, or beside the checkpoint");
+        "in its checkpoint, or labels.txt beside that");
 }
 
 void ClassifierData::find_classes_of_data() {
@@ -157,8 +157,8 @@ void ClassifierData::find_classes_of_data() {
     label_names_ = label_names_of_run();
     if (label_names_.empty())
       throw mox::NotFound(
-          "the classes of the run are not known: there is no labels.txt in train_url or beside "
-          "checkpoint_path, where the training has written it");
+          "the classes of the run are not known: its checkpoint keeps no list of them, and there is no "
+          "labels.txt in train_url or beside checkpoint_path, where the training has written it");
   } else if (format_ == "image_folder") {
     label_names_ = mox::data::ImageClassificationRaw(folder_of(directory_, train_split_, "data.train_split"))
                        .label_names();

@@ -130,7 +130,9 @@ int main(int argc, char** argv) {
   const bool has_classes = schema.task() == mox::TableTask::kClassification;
   std::vector<std::shared_ptr<mox::Hook>> hooks = {mox::table_schema_hook(schema),
                                                    mox::kept_options_hook(kept)};
-  if (has_classes) hooks.push_back(mox::label_names_hook(schema.class_names()));
+  // Whatever uses what was trained has its classes from the schema.
+  if (has_classes && mox::mode_from_string(mox::flag("run_mode")) == mox::ModeKeys::TRAIN)
+    hooks.push_back(mox::label_names_hook(schema.class_names()));
   return mox::run({.input_fn = [&](mox::ModeKeys mode) { return data.dataset(mode); },
                    .model_fn =
                        [&](const mox::Inputs& in, mox::ModeKeys mode) {

@@ -10,11 +10,17 @@
 namespace mox {
 
 // TRAIN: writes log_dir/labels.txt, "0: daisy" and so on, when a training starts; of the ranks of a job, rank
-// 0 does. A run that is continued with other names, or in another order, throws DataError before its first
-// step: what the model has learned would be called by wrong names. One that starts from all variables of a
-// run with as many classes of other names (checkpoint_path) gets a warning. EVAL and PREDICT: throws
-// DataError in the same way if `names`, those of the data, are not those of the checkpoint's run (labels.txt
-// beside the checkpoint, else in log_dir). No names (data without labels in PREDICT) are not compared.
+// 0 does. The names go into each checkpoint, too, but for such as are no UTF-8. A run that is continued with
+// other names, or in another order, throws DataError before its first step: what the model has learned would
+// be called by wrong names. One that starts from all variables of a run with as many classes of other names
+// (checkpoint_path) gets a warning. EVAL and PREDICT: throws DataError in the same way if `names`, those of
+// the data, are not those of the checkpoint's run (labels.txt beside the checkpoint, else its own names, else
+// labels.txt in log_dir); where nothing says what these are, a warning says so, unless `names` are 0, 1, 2
+// and so on. No names (data without labels in PREDICT) are not compared.
 std::shared_ptr<Hook> label_names_hook(std::vector<std::string> names);
+
+// The names that label_names_hook has kept in a checkpoint, or in that of a log_dir that is used (see
+// load_trained). Empty for one without them, for a file of weights, and for what cannot be read.
+std::vector<std::string> kept_label_names(const std::string& path);
 
 }  // namespace mox

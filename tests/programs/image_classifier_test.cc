@@ -64,7 +64,12 @@ TEST_F(ImageClassifier, PredictsAFolderAFileAndAListWithoutLabels) {
                {"run_mode is 'train'", "Set run_mode to predict"}, 2);
   expect_error(run_process(job({"--run_mode=predict", "--predict.images=" + folder_ + "/missing.txt"})),
                {"missing.txt', line 1", "a.jpg"}, 2);
+  // Its checkpoint knows the classes, too, but for those of programs of before.
   fs::remove(log_dir_ + "/labels.txt");
+  EXPECT_THAT(answers({"--predict.images=" + dark}), testing::StartsWith(dark + ": dark "));
+  Checkpoint before = load_checkpoint(log_dir_);
+  before.state.at("hooks") = "{}";
+  save_checkpoint(log_dir_, before);
   expect_error(run_process(job({"--run_mode=predict", "--predict.images=" + dark})), {"labels.txt"}, 2);
 }
 

@@ -255,6 +255,24 @@ TEST_F(ImageData, AnImageBesideTheClassesIsNamedAsThat) {
   EXPECT_THAT(said, Not(HasSubstr("not called")));
 }
 
+// One class has another name and the same place in the order: without a list nothing would be right, and
+// nobody would hear of it.
+TEST_F(ImageData, ACheckpointThatWasMovedKnowsItsClasses) {
+  write_images();
+  expect_success(run_process(job({"--max_epochs=1"})));
+  const std::string moved = fresh("moved") + "/checkpoint";
+  fs::create_directories(fs::path(moved).parent_path());
+  fs::copy(latest_checkpoint(log_dir_).value(), moved, fs::copy_options::recursive);
+  const Words evaluate{"--run_mode=eval", "--checkpoint_path=" + moved, "--train_url=" + fresh("none")};
+  const ProcessResult same = run_process(job(evaluate));
+  expect_success(same);
+  EXPECT_THAT(same.err, Not(HasSubstr("classes")));
+  fs::rename(folder_ + "/validation/dark", folder_ + "/validation/zdark");
+  fs::rename(folder_ + "/train/dark", folder_ + "/train/zdark");
+  expect_error(run_process(job(evaluate)),
+               {"classes that the run does not have: zdark", "its 2 classes are dark, light"});
+}
+
 TEST_F(ImageData, OptionsThatNobodyGivesAreThoseOfTheRun) {
   write_images();
   const ProcessResult trained = run_process(job({"--model.image_size=40", "--model.name=resnet_v1_20"}));

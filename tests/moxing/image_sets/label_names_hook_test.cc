@@ -2,6 +2,8 @@
 
 #include <gmock/gmock-more-matchers.h>
 
+#include <filesystem>
+
 #include "moxing/image_sets/image_options.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -106,6 +108,91 @@ TEST_F(LabelNamesHook, ComparesInEvaluationsAndPredictions) {
     run_or_throw(run);
     EXPECT_EQ(read_file(log_dir_ + "/labels.txt"), "0: daisy\n1: rose\n");
   }
+}
+
+// A checkpoint that was taken out of its log_dir, or whose labels.txt is lost, still says what its numbers
+// mean.
+TEST_F(LabelNamesHook, ACheckpointKeepsTheNames) {
+  RunSpec run = spec();
+  run.hooks = {label_names_hook({"daisy", "rose"})};
+  run_or_throw(run);
+  const std::string moved = fresh_directory("moved") + "/checkpoint-4";
+  std::filesystem::create_directories(std::filesystem::path(moved).parent_path());
+  std::filesystem::copy(log_dir_ + "/checkpoint-4", moved, std::filesystem::copy_options::recursive);
+  EXPECT_EQ(kept_label_names(moved), (std::vector<std::string>{"daisy", "rose"}));
+  const auto use = [&](ModeKeys mode, const std::string& log_dir, const std::string& checkpoint,
+                       std::vector<std::string> names) {
+    RunSpec next = spec();
+    next.model_fn = [](const Inputs& in, ModeKeys mode) {
+      ModelSpec model = constant_slope_model(in, mode);
+      model.output_info = {{"x", in[0]}};
+      return model;
+    };
+    next.output_fn = [](std::span<const OutputBatch>) {};
+    next.run_mode = mode;
+    next.log_dir = log_dir;
+    next.checkpoint_path = checkpoint;
+    next.max_number_of_steps = 8;
+    next.hooks = {label_names_hook(std::move(names))};
+    const ScopedConfiguration configuration({"--threads=1", "--log_level=warning"});
+    testing::internal::CaptureStderr();
+    const std::string error = message_of_run<DataError>(next);
+    return error + testing::internal::GetCapturedStderr();
+  };
+  const auto without_error = [&](ModeKeys mode, const std::string& checkpoint,
+                                 std::vector<std::string> names) {
+    RunSpec next = spec();
+    next.run_mode = mode;
+    next.log_dir = mode == ModeKeys::TRAIN ? fresh_directory("next") : "";
+    next.checkpoint_path = checkpoint;
+    next.hooks = {label_names_hook(std::move(names))};
+    const ScopedConfiguration configuration({"--threads=1", "--log_level=warning"});
+    testing::internal::CaptureStderr();
+    run_or_throw(next);
+    return testing::internal::GetCapturedStderr();
+  };
+  for (const ModeKeys mode : {ModeKeys::EVAL, ModeKeys::PREDICT})
+    EXPECT_THAT(use(mode, "", moved, {"daisy", "tulip"}),
+                testing::AllOf(HasSubstr(moved), HasSubstr("label 1: 'rose' before, 'tulip' now")));
+  EXPECT_EQ(without_error(ModeKeys::EVAL, moved, {"daisy", "rose"}), "");
+  EXPECT_THAT(without_error(ModeKeys::TRAIN, moved, {"cat", "dog"}),
+              testing::AllOf(HasSubstr("was trained for other classes"), HasSubstr("'daisy' before")));
+  std::filesystem::remove(log_dir_ + "/labels.txt");
+  for (const ModeKeys mode : {ModeKeys::TRAIN, ModeKeys::EVAL})
+    EXPECT_THAT(use(mode, log_dir_, "", {"rose", "daisy"}), HasSubstr("label 0: 'daisy' before, 'rose' now"));
+}
+
+// As programs of before have written them.
+TEST_F(LabelNamesHook, WarnsWhereNothingSaysWhatTheNumbersMean) {
+  RunSpec run = spec();
+  run_or_throw(run);
+  EXPECT_TRUE(kept_label_names(log_dir_).empty());
+  const auto said = [&](std::vector<std::string> names) {
+    RunSpec next = spec();
+    next.run_mode = ModeKeys::EVAL;
+    next.hooks = {label_names_hook(std::move(names))};
+    const ScopedConfiguration configuration({"--threads=1", "--log_level=warning"});
+    testing::internal::CaptureStderr();
+    run_or_throw(next);
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(said({"daisy", "rose"}),
+              testing::AllOf(HasSubstr(log_dir_ + "/checkpoint-4"), HasSubstr("is not known"),
+                             HasSubstr("daisy, rose"), HasSubstr("Put the labels.txt")));
+  EXPECT_EQ(said({"0", "1"}), "") << "the numbers are the names";
+}
+
+TEST_F(LabelNamesHook, NumbersAreKeptAsHowManyThereAre) {
+  RunSpec run = spec();
+  run.hooks = {label_names_hook({"0", "1", "2"})};
+  run_or_throw(run);
+  EXPECT_EQ(kept_label_names(log_dir_), (std::vector<std::string>{"0", "1", "2"}));
+  EXPECT_THAT(load_checkpoint(log_dir_).state.at("hooks"), HasSubstr(R"("label_names":"3")"));
+  log_dir_ = fresh_directory("bytes");
+  run = spec();
+  run.hooks = {label_names_hook({"\xe9", "e"})};  // no UTF-8
+  run_or_throw(run);
+  EXPECT_TRUE(kept_label_names(log_dir_).empty());
 }
 
 }  // namespace
