@@ -9,6 +9,7 @@
 
 #include "models/image_classifier/temporary_flags.h"
 #include "moxing/config/remote_places.h"
+#include "moxing/file/file.h"
 #include "moxing/file/jobs/local_places.h"
 #include "runtime/base/file.h"
 
@@ -73,11 +74,16 @@ void define_fine_tuning_flags() {
 
 std::function<mox::StartingVariables()> pretrained_variables(const std::string& network) {
   const std::string path = mox::flag("model.pretrained");
-  if (path.empty()) return {};
+  if (path.empty() || mox::flag("run_mode") != "train") return {};
   if (!mox::flag("checkpoint_path").empty())
     throw mox::InvalidArgument("model.pretrained is '" + path + "' and checkpoint_path is '" +
                                mox::flag("checkpoint_path") +
                                "': a training starts from one of them; the first begins the last layer anew");
+  // A run that goes on does not read it, and would not miss it. Rank 0 alone has to see it.
+  if (mox::rank() == 0 && !mox::file::is_remote(path) && !mox::is_there(path))
+    throw mox::NotFound("model.pretrained is '" + path + "' (" + mox::option_origin("model.pretrained") +
+                        "), and there is no such file or directory: expected is a torchvision state or a "
+                        "file of variables (.safetensors), a checkpoint or a train_url");
   return [path, network] { return without_head(path, network); };
 }
 

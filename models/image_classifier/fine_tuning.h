@@ -14,8 +14,9 @@ void define_fine_tuning_flags();
 
 // What RunSpec::starting_variables gets for model.pretrained: the variables of `network` but for its head
 // (the layer whose size is the number of classes), from a torchvision state (a .safetensors file), a file of
-// variables or a checkpoint of ours. Empty if the option is. Throws InvalidArgument if checkpoint_path is
-// set, too; the function throws what readers throw, and ConfigError for what has nothing of the network.
+// variables or a checkpoint of ours. Empty if the option is, and where nothing is trained. Throws
+// InvalidArgument if checkpoint_path is set, too, NotFound for what is not there; the function throws what
+// readers throw, and ConfigError for what has nothing of the network.
 std::function<mox::StartingVariables()> pretrained_variables(const std::string& network);
 
 // Has `train` run with everything but the head frozen, until model.freeze_epochs passes over the data, of

@@ -7,6 +7,7 @@
 #include <moxing/moxing.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "models/image_classifier/answers.h"
 #include "models/image_classifier/class_weights.h"
@@ -117,14 +118,17 @@ mox::ModelSpec build_model(const mox::Inputs& in, mox::ModeKeys mode, const std:
           .metrics = metrics_of(output.logits, classes, data.label_names(), weights)};
 }
 
-int run(const image_classifier::ClassifierData& data, const std::string& network) {
+// `begins`: whether it is the first training of the process, which starts from what the options name. What
+// follows it goes on from what it has learnt.
+int run(const image_classifier::ClassifierData& data, const std::string& network, bool begins) {
   return mox::run(
       {.input_fn = [&](mox::ModeKeys mode) { return data.dataset(mode); },
        .model_fn = [&](const mox::Inputs& in,
                        mox::ModeKeys mode) { return build_model(in, mode, network, data); },
        .output_fn =
            mox::flag("run_mode") == "predict" ? image_classifier::print_answers(data.label_names()) : nullptr,
-       .starting_variables = image_classifier::pretrained_variables(network),
+       .starting_variables = begins ? image_classifier::pretrained_variables(network) : nullptr,
+       .starting_variables_name = "model.pretrained '" + mox::flag("model.pretrained") + "'",
        .auto_batch = !data.batches(),
        .log_dir = mox::flag("train_url"),
        .hooks = {mox::label_names_hook(data.label_names()), mox::image_model_hook(data.image_model()),
@@ -157,15 +161,18 @@ int main(int argc, char** argv) {
                                               {.train = mox::get_flag<int64_t>("model.image_size"),
                                                .eval = mox::get_flag<int64_t>("model.eval_image_size")});
   image_classifier::class_weights(data.label_names(), data.has_many_labels());  // mistakes, before all else
+  bool begins = true;
+  const auto train = [&](const image_classifier::ClassifierData& images) {
+    return run(images, network, std::exchange(begins, false));
+  };
   if (const int64_t size = image_classifier::pretraining_image_size(); size > 0) {
     const auto small = data.with_image_size("pretraining.image_size", size);
-    if (const int status = image_classifier::pretrain([&] { return run(small, network); }); status != 0)
+    if (const int status = image_classifier::pretrain([&] { return train(small); }); status != 0)
       return status;
   }
   const auto epoch = [&] { return data.dataset(mox::ModeKeys::TRAIN).epoch_size(); };
-  if (const int status =
-          image_classifier::train_head_first(network, epoch, [&] { return run(data, network); });
+  if (const int status = image_classifier::train_head_first(network, epoch, [&] { return train(data); });
       status != 0)
     return status;
-  return run(data, network);
+  return train(data);
 }

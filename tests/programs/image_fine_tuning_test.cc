@@ -84,6 +84,7 @@ TEST_F(ImageFineTuning, TakesACheckpointForOtherClasses) {
   const ProcessResult frozen = tune({"--max_epochs=1", "--model.freeze_epochs=1"});
   expect_success(frozen);
   EXPECT_THAT(frozen.err, HasSubstr("freeze: 8 of 10 variables are not trained"));
+  EXPECT_THAT(frozen.err, testing::Not(HasSubstr("is not read")));
   const Checkpoint first = load_checkpoint(tuned);
   EXPECT_EQ(value(first, "cifarnet/conv1/kernel"), value(before, "cifarnet/conv1/kernel"));
   EXPECT_EQ(value(first, "cifarnet/logits/bias").size(), 3u);
@@ -91,6 +92,7 @@ TEST_F(ImageFineTuning, TakesACheckpointForOtherClasses) {
   const ProcessResult whole = tune({"--max_epochs=2", "--model.freeze_epochs=1"});
   expect_success(whole);
   EXPECT_THAT(whole.err, testing::Not(HasSubstr("freeze: ")));
+  EXPECT_THAT(whole.err, HasSubstr("model.pretrained '" + log_dir_ + "' is not read"));
   const Checkpoint second = load_checkpoint(tuned);
   EXPECT_EQ(second.global_step, 2 * first.global_step);
   EXPECT_NE(value(second, "cifarnet/conv1/kernel"), value(before, "cifarnet/conv1/kernel"));
@@ -99,11 +101,25 @@ TEST_F(ImageFineTuning, TakesACheckpointForOtherClasses) {
   fs::remove_all(tuned);
   expect_success(tune({"--max_epochs=2", "--model.freeze_epochs=1"}));
   EXPECT_EQ(checkpoint_digest(tuned), digest);
+  // A typo is not passed over by a run that would not need it.
+  expect_error(tune({"--model.pretrained=/nowhere/at/all", "--max_epochs=3"}),
+               {"model.pretrained is '/nowhere/at/all' (command line)", "no such file or directory"}, 2);
   expect_error(tune({"--checkpoint_path=" + log_dir_}), {"model.pretrained", "checkpoint_path"}, 2);
   fs::remove_all(tuned);
   expect_error(tune({"--model.name=lenet"}), {"no variables of the network lenet"}, 2);
   expect_error(tune({"--model.pretrained=", "--model.freeze_epochs=1"}), {"learnt nothing would be frozen"},
                2);
+}
+
+TEST_F(ImageFineTuning, SmallImagesComeFirst) {
+  write_images();
+  const Words one{"--model.name=resnet_v1_20", "--max_epochs=1", "--log_level=info"};
+  expect_success(run_process(job(one)));
+  const ProcessResult result =
+      run_process(job(one + Words{"--train_url=" + fresh("fine_tuned"), "--model.pretrained=" + log_dir_,
+                                  "--pretraining.image_size=24", "--pretraining.epochs=1"}));
+  expect_success(result);
+  EXPECT_THAT(result.err, testing::Not(HasSubstr("is not read")));
 }
 
 TEST_F(ImageFineTuning, FrozenPassesAreNotStoppedEarly) {

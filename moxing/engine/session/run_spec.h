@@ -40,6 +40,9 @@ struct RunSpec {
   // TRAIN: what a run starts from whose log_dir holds no checkpoint and that has no checkpoint_path. Called
   // on rank 0 alone. Variables that it does not give begin with their initial values.
   std::function<StartingVariables()> starting_variables = {};
+  // How a person has asked for them ("the option 'model.pretrained'"), for the line that says that a run goes
+  // on or starts without them.
+  std::string starting_variables_name = {};
   std::optional<ModeKeys> run_mode = {};
   std::optional<ModeKeys> inter_mode = {};  // EVAL: evaluate during and after training
   std::optional<int64_t> batch_size = {};

@@ -196,6 +196,18 @@ void refuse_idle_selection(const RestoreSelection& selection) {
                       option, option_origin(option)));
 }
 
+// What a training was given to start from and does not; "" if there is nothing of it.
+std::string passed_over(const RunSettings& settings, bool is_checkpoint_taken) {
+  std::string names;
+  if (!settings.checkpoint_path.empty() && !is_checkpoint_taken)
+    names = fmt::format("checkpoint_path '{}'", settings.checkpoint_path);
+  if (settings.run_mode == ModeKeys::TRAIN && settings.starting_variables)
+    names += (names.empty() ? "" : " and ") + (settings.starting_variables_name.empty()
+                                                   ? "what the program gives (RunSpec::starting_variables)"
+                                                   : settings.starting_variables_name);
+  return names;
+}
+
 StartingPoint find_on_disk(const RunSettings& settings) {
   StartingPoint start;
   // A training goes on where it stopped. What is evaluated or predicts is what was asked for by name.
@@ -207,11 +219,11 @@ StartingPoint find_on_disk(const RunSettings& settings) {
                               : load_latest_checkpoint(settings.log_dir, &start.path)) {
       start.kind = StartingPoint::Kind::kContinued;
       start.checkpoint = *std::move(latest);
-      if (!settings.checkpoint_path.empty())
-        log_info(fmt::format(
-            "continuing from '{}'; checkpoint_path '{}' is not read: it is where a training begins whose "
-            "log_dir holds no checkpoint (to begin anew from it, give another log_dir)",
-            start.path, settings.checkpoint_path));
+      if (const std::string other = passed_over(settings, false); !other.empty())
+        log_info(
+            fmt::format("continuing from '{}'; {} is not read: it is where a training begins whose "
+                        "log_dir holds no checkpoint (to begin anew from it, give another log_dir)",
+                        start.path, other));
       return start;
     }
   }
@@ -219,6 +231,9 @@ StartingPoint find_on_disk(const RunSettings& settings) {
   if (!settings.checkpoint_path.empty()) {
     start.kind = StartingPoint::Kind::kWarmStart;
     start.checkpoint = load_trained(settings.checkpoint_path, &start.path);
+    if (const std::string other = passed_over(settings, true); !other.empty())
+      log_info(fmt::format("starting from '{}'; {} is not read: checkpoint_path comes before it", start.path,
+                           other));
   } else if (trains && settings.starting_variables) {
     start.kind = StartingPoint::Kind::kWarmStart;
     StartingVariables given = settings.starting_variables();

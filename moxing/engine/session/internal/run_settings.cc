@@ -157,6 +157,7 @@ void resolve_checkpoints(const RunSpec& spec, RunSettings* settings) {
   settle_places(*settings);
   settings->restore = resolve_restore(spec);
   settings->starting_variables = spec.starting_variables;
+  settings->starting_variables_name = spec.starting_variables_name;
   settings->keep_checkpoints = resolve<int64_t>("keep_checkpoints", std::nullopt);
   settings->keep_interval = interval_of(resolve<int64_t>("keep_checkpoint_every_n_steps", std::nullopt),
                                         resolve<int64_t>("keep_checkpoint_every_n_secs", std::nullopt),

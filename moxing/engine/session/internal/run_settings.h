@@ -33,6 +33,7 @@ struct RunSettings {
   std::string remote_log_dir, remote_checkpoint_path;
   RestoreSelection restore;  // what is taken of checkpoint_path
   std::function<StartingVariables()> starting_variables;
+  std::string starting_variables_name;
   NamePatterns freeze;
   int64_t max_number_of_steps = 0, max_epochs = 0;
   Interval log_interval, output_interval, summary_interval, save_interval, eval_interval;

@@ -194,5 +194,26 @@ TEST_F(WarmStart, FreezingNothingOrEverythingIsRefused) {
   EXPECT_THAT(message_of_run<InvalidArgument>(s), HasSubstr("nothing to train"));
 }
 
+// What a run was given to start from is said where it starts from something else.
+TEST_F(WarmStart, ValuesOfTheProgramThatAreNotTakenAreSaid) {
+  const auto said = [](RunSpec s, const std::string& name) {
+    s.starting_variables = []() -> StartingVariables { throw FailedPrecondition("nobody needs them"); };
+    s.starting_variables_name = name;
+    const ScopedConfiguration configuration({"--threads=1", "--log_level=info"});
+    testing::internal::CaptureStderr();
+    run_or_throw(s);
+    return testing::internal::GetCapturedStderr();
+  };
+  RunSpec continued = spec_of("body", 2);
+  continued.max_number_of_steps = 6;
+  EXPECT_THAT(said(continued, "my.option 'a'"),
+              HasSubstr("; my.option 'a' is not read: it is where a training begins"));
+  EXPECT_THAT(said(continued, ""), HasSubstr("RunSpec::starting_variables"));
+  EXPECT_THAT(said(started("body", 2), "my.option 'a'"),
+              HasSubstr("; my.option 'a' is not read: checkpoint_path"));
+  continued.run_mode = ModeKeys::EVAL;
+  EXPECT_THAT(said(continued, "my.option 'a'"), Not(HasSubstr("my.option"))) << "they are for trainings";
+}
+
 }  // namespace
 }  // namespace mox
