@@ -9,6 +9,7 @@
 #include "moxing/file/file.h"
 #include "moxing/image_sets/internal/directory.h"
 #include "moxing/image_sets/internal/encoded_images.h"
+#include "moxing/image_sets/internal/left_out.h"
 #include "moxing/image_sets/internal/set_files.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -63,11 +64,14 @@ class ImagesBelow {
     const internal::Listing listing = internal::list_directory(directory);
     for (const std::string& name : listing.images) paths.push_back((fs::path(directory) / name).string());
     for (const std::string& name : listing.directories) append((fs::path(directory) / name).string());
-    left_out += std::ssize(listing.others);
+    const auto lost = internal::images_of_other_kinds(listing);
+    for (const std::string& name : lost) of_other_kinds.push_back((fs::path(directory) / name).string());
+    left_out += std::ssize(listing.others) - std::ssize(lost);
     leading_here_.pop_back();
   }
 
   std::vector<std::string> paths;
+  std::vector<std::string> of_other_kinds;
   int64_t left_out = 0;
 
  private:
@@ -104,6 +108,11 @@ std::vector<std::string> list_image_files(const std::string& path) {
     if (below.left_out > 0)
       log_warning(fmt::format("'{}': {} files are not called .jpg, .jpeg or .png and are left out", path,
                               below.left_out));
+    if (!below.of_other_kinds.empty())
+      log_warning(fmt::format(
+          "'{}': images of other kinds get no answer, {} in all: {}. Images are read as .jpg, .jpeg and .png, convert "
+          "these, with ImageMagick: mogrify -format png FILE...",
+          path, below.of_other_kinds.size(), internal::some_of(below.of_other_kinds)));
   } else if (fs::path(path).extension() == ".txt") {
     paths = images_of_list(path);
   } else {

@@ -11,6 +11,7 @@
 #include "moxing/file/file.h"
 #include "moxing/image_sets/internal/directory.h"
 #include "moxing/image_sets/internal/encoded_images.h"
+#include "moxing/image_sets/internal/left_out.h"
 #include "moxing/image_sets/internal/set_files.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -250,6 +251,7 @@ ImageClassificationRaw::ImageClassificationRaw(std::string directory, std::vecto
 
 void ImageClassificationRaw::list_classes(std::vector<std::string> others, bool may_lack) {
   std::vector<std::string> lacking;
+  internal::LeftOutImages left_out(directory_);
   for (size_t label = 0; label < label_names_.size(); ++label) {
     const std::string& name = label_names_[label];
     std::string within = name;
@@ -267,15 +269,20 @@ void ImageClassificationRaw::list_classes(std::vector<std::string> others, bool 
     for (const std::string& file : listing.images)
       files_.push_back({inside(within, file), static_cast<int32_t>(label)});
     etags_.insert(etags_.end(), listing.image_etags.begin(), listing.image_etags.end());
-    for (const auto* names : {&listing.directories, &listing.others})
-      for (const std::string& other : *names) others.push_back(inside(within, other));
+    for (std::string& other : left_out.add("class '" + name + "'", within, listing))
+      others.push_back(std::move(other));
   }
   if (files_.empty()) throw DataError(fmt::format("'{}' has no images of any class of the run", directory_));
   warn_of_lacking(directory_, lacking, label_names_.size());
   warn_of(directory_, others);
+  left_out.warn();
+  left_out_ = std::make_shared<const internal::LeftOutImages>(std::move(left_out));
 }
 
+void ImageClassificationRaw::require_none_left_out() const { left_out_->require_none(); }
+
 Dataset ImageClassificationRaw::dataset(const ImageOptions& options, SourceLocation where) const {
+  left_out_->require_share(options.max_bad_share);
   std::vector<std::string> paths;
   std::vector<int32_t> labels;
   for (const ImageFile& file : files_) {
@@ -305,7 +312,10 @@ void MultilabelClassificationRaw::list_images(bool are_known) {
   const internal::Listing label_listing = list_directory(labels);
   if (image_listing.images.empty()) throw DataError(fmt::format("there are no images in '{}'", images));
   etags_ = image_listing.image_etags;
-  warn_of(images, image_listing.others);
+  internal::LeftOutImages left_out(directory_);
+  warn_of(directory_, left_out.add("the set", "images", image_listing));
+  left_out.warn();
+  left_out_ = std::make_shared<const internal::LeftOutImages>(std::move(left_out));
   std::vector<std::string> expected;
   for (const std::string& name : image_listing.images) expected.push_back(name + ".txt");
   const auto missing = only_in(expected, label_listing.others),
@@ -362,6 +372,7 @@ void MultilabelClassificationRaw::list_images(bool are_known) {
 }
 
 Dataset MultilabelClassificationRaw::dataset(const ImageOptions& options, SourceLocation where) const {
+  left_out_->require_share(options.max_bad_share);
   return internal::augmented_images(
       std::make_shared<MultilabelImages>(std::make_unique<SetFiles>(directory_, paths_, etags_), labels_,
                                          label_names_),

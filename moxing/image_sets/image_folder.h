@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,9 +12,15 @@
 
 namespace mox::data {
 
+namespace internal {
+class LeftOutImages;
+}
+
 // The files of one image folder. Images are the files called *.jpg, *.jpeg or *.png (in any case); what
 // begins with a dot is passed over; others are left out and counted in a warning. Content decides the format,
-// not the name.
+// not the name. Images of other kinds (*.webp, *.heic, ...) and those in directories below that of a class
+// are left out, too, with a warning that says how to mend it; `dataset` throws DataError where they are more
+// than options.max_bad_share of a class.
 struct ImageFile {
   std::string path;  // from the folder's root
   int32_t label = 0;
@@ -44,6 +51,9 @@ class ImageClassificationRaw {
   const std::string& directory() const { return directory_; }
   const std::vector<std::string>& label_names() const { return label_names_; }
   const std::vector<ImageFile>& files() const { return files_; }
+  // For whoever must not lose an image, as a conversion: throws DataError for those of other kinds, or in
+  // directories of a class, that are left out.
+  void require_none_left_out() const;
 
  private:
   void list_classes(std::vector<std::string> others, bool may_lack);
@@ -52,6 +62,7 @@ class ImageClassificationRaw {
   std::vector<std::string> label_names_;
   std::vector<ImageFile> files_;
   std::vector<std::string> etags_;  // of each, of the listing; empty where they are not objects of a store
+  std::shared_ptr<const internal::LeftOutImages> left_out_;
 };
 
 // An image may have any number of labels, whose names are the lines of a text file of its own:
@@ -81,8 +92,9 @@ class MultilabelClassificationRaw {
 
   std::string directory_;
   std::vector<std::string> label_names_;
-  std::vector<std::string> paths_;            // from the directory
-  std::vector<std::string> etags_;            // as above
+  std::vector<std::string> paths_;  // from the directory
+  std::vector<std::string> etags_;  // as above
+  std::shared_ptr<const internal::LeftOutImages> left_out_;
   std::vector<std::vector<int32_t>> labels_;  // of each image
 };
 

@@ -84,7 +84,8 @@ struct ImageOptions {
   // kSkip: more than this share of a class ends the run, 0 to 1 (any); of files with one label each. Where
   // the sizes of classes are known by reading alone (TFRecord), once all samples were met, or 20 bad ones of
   // the class. In a job of several ranks what all have read counts: they tell each other between steps, and
-  // at the end of an evaluation or prediction, and end together.
+  // at the end of an evaluation or prediction, and end together. With kError, too: files of a folder that are
+  // left out because of what they are called or where they lie (see ImageFile).
   double max_bad_share = 0.5;
 
   ImageCache cache = ImageCache::kNone;

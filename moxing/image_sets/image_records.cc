@@ -150,6 +150,7 @@ std::string record_of(const ImageRecord& record) {
 
 std::vector<std::string> convert_image_folder(const ImageClassificationRaw& folder, const std::string& prefix,
                                               const ConvertOptions& options) {
+  folder.require_none_left_out();
   constexpr int kMostShards = 99999;
   const int64_t total = folder.files().size();
   if (options.shards < 1 || options.shards > kMostShards || options.shards > total)

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "moxing/image_sets/image_files.h"
 #include "moxing/image_sets/image_folder.h"
 #include "moxing/image_sets/image_records.h"
 #include "runtime/base/error.h"
@@ -16,6 +17,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 const std::vector<std::string> kNames{"ant", "bee", "cat"};
 
@@ -110,6 +112,67 @@ TEST(ImageFolder, ReadsADirectoryOfImagesInEachClass) {
   directory.write("t/a/1.webp", "");
   EXPECT_THAT(message_of<DataError>([&] { ImageClassificationRaw(directory.file("t")); }),
               HasSubstr("1.webp"));
+}
+
+// Most of class 'a' would go unlearnt because of what its files are called, or of where they lie.
+TEST(ImageFolder, ImagesThatAreNotReadAreNamedByClass) {
+  TemporaryDirectory directory;
+  for (const char* name : {"s/a/1.jpg", "s/a/2.jpg", "s/b/1.jpg", "s/b/2.png"})
+    directory.write(name, small_jpeg());
+  directory.write("s/a/notes.txt", "");
+  directory.write("s/a/@eaDir/small.jpg", "");  // of a storage server
+  std::filesystem::create_directory_symlink(directory.file("s/a"), directory.file("s/a/itself"));
+  ImageOptions options;
+  options.augmentation.height = options.augmentation.width = 8;
+  const auto said = [&] {
+    testing::internal::CaptureStderr();
+    const std::string error =
+        message_of<DataError>([&] { ImageClassificationRaw(directory.file("s")).dataset(options); });
+    return error + testing::internal::GetCapturedStderr();
+  };
+  const auto warned = [&] {
+    testing::internal::CaptureStderr();
+    ImageClassificationRaw(directory.file("s")).dataset(options);
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(warned(), AllOf(HasSubstr("3 entries are not called"), Not(HasSubstr("of other kinds"))));
+  directory.write("s/a/3.WebP", "");
+  directory.write("s/a/4.heic", "");
+  EXPECT_THAT(warned(),
+              AllOf(HasSubstr("of class 'a', 2 of 4 images are left out: 2 of other kinds (a/3.WebP"),
+                    HasSubstr("mogrify -format png '" + directory.file("s") + "/a'/*.WebP"),
+                    HasSubstr("3 entries are not called")));
+  directory.write("s/a/more/5.jpg", "");
+  EXPECT_THAT(said(),
+              AllOf(HasSubstr("3 of 5 images are left out"), HasSubstr("1 in directories below (a/more)"),
+                    HasSubstr("more than the share 0.5"), HasSubstr("data.max_bad_share"),
+                    HasSubstr("mv '" + directory.file("s") + "/a/more'/* '" + directory.file("s") + "/a'/")));
+  options.max_bad_share = 1;
+  EXPECT_THAT(warned(), HasSubstr("3 of 5 images"));
+  EXPECT_THAT(message_of<DataError>([&] {
+                convert_image_folder(ImageClassificationRaw(directory.file("s")), directory.file("r/s"), {});
+              }),
+              AllOf(HasSubstr("of class 'a'"), HasSubstr("leaves no image out")));
+  // As the command leaves them.
+  std::filesystem::remove_all(directory.file("s/a/more"));
+  for (const char* name : {"s/a/3.png", "s/a/4.png"}) directory.write(name, small_jpeg());
+  EXPECT_THAT(warned(), Not(HasSubstr("of other kinds")));
+  convert_image_folder(ImageClassificationRaw(directory.file("s")), directory.file("r/s"), {});
+}
+
+TEST(ImageFolder, ImagesOfOtherKindsWithoutLabelsAreNamed) {
+  TemporaryDirectory directory;
+  directory.write("v/images/1.jpg", small_jpeg());
+  directory.write("v/labels/1.jpg.txt", "cat\n");
+  directory.write("v/images/2.webp", "");
+  testing::internal::CaptureStderr();
+  const MultilabelClassificationRaw folder(directory.file("v"));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("of the set, 1 of 2 images are left out"));
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(list_image_files(directory.file("v/images")).size(), 1U);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("images of other kinds get no answer, 1 in all"), HasSubstr("2.webp"),
+                    HasSubstr("mogrify")));
 }
 
 }  // namespace
