@@ -46,7 +46,8 @@ struct NetworkOptions {
   // alexnet, vgg).
   std::optional<int64_t> image_size = {};
   // weight_decay * sum(w^2) / 2 of every convolution and dense kernel (not of biases and normalisation) is
-  // added to the loss, as "regularization_losses". Use this or the optimizer's weight_decay, not both. >= 0.
+  // added to the loss, as "regularization_losses". Use this or the optimizer's weight_decay: with both,
+  // kernels are decayed twice, of which the run warns. >= 0.
   float weight_decay = 0;
   std::optional<float> batch_norm_momentum = {};  // of the moving averages; default 0.9; in [0, 1]
   std::optional<float> batch_norm_epsilon = {};   // default 1e-5; > 0

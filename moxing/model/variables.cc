@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "moxing/model/penalised_variables.h"
 #include "ops/ops.h"
 #include "runtime/base/error.h"
 #include "runtime/graph/graph.h"
@@ -46,9 +47,17 @@ void require_of_graph(const Graph& graph, const Tensor& tensor, std::string_view
 Regularizer l2_regularizer(float scale) {
   return [scale](const Tensor& variable) { return l2_loss(variable) * scale; };
 }
-Regularizer l1_regularizer(float scale) {
-  return [scale](const Tensor& variable) { return reduce_sum(abs(variable)) * scale; };
-}
+
+namespace {
+
+struct L1Penalty {
+  float scale;
+  Tensor operator()(const Tensor& variable) const { return reduce_sum(abs(variable)) * scale; }
+};
+
+}  // namespace
+
+Regularizer l1_regularizer(float scale) { return L1Penalty{scale}; }
 
 Tensor get_variable(std::string_view name, const Shape& shape, const Initializer& initializer,
                     const VariableOptions& options, SourceLocation where) {
@@ -88,6 +97,7 @@ Tensor get_variable(std::string_view name, const Shape& shape, const Initializer
     // A node of its own, by which the engine can tell whether a loss holds the penalty already.
     if (penalty.defined() && penalty.node()->id <= variable.node()->id) penalty = penalty * 1.0f;
     add_to_collection("regularization_losses", penalty);
+    if (!options.regularizer.target<L1Penalty>()) add_to_collection(internal::kPenalisedVariables, variable);
   }
   return variable;
 }

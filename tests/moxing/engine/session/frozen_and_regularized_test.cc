@@ -80,6 +80,37 @@ TEST_F(SmallRun, PenaltiesThatTheLossHoldsAreNotAddedAgain) {
   for (const size_t by_hand : {0, 1, 2}) EXPECT_FLOAT_EQ(decayed(by_hand), 0.9f) << by_hand;
 }
 
+// Each of the two is right by itself, and ported programs have both.
+TEST_F(SmallRun, VariablesThatAreDecayedTwiceAreNamed) {
+  const auto warnings = [&](const std::string& optimizer, double decay, const Regularizer& regularizer,
+                            const std::vector<std::string>& freeze = {}) {
+    log_dir_ = fresh_directory("decays");
+    RunSpec s = spec();
+    s.freeze = freeze;
+    s.optimizer_fn = get_optimizer_fn(optimizer, {.learning_rate = 0.1, .weight_decay = decay});
+    s.model_fn = [&](const Inputs& in, ModeKeys) {
+      const Tensor w = get_variable("w", {1, 1}, ones(), {.regularizer = regularizer});
+      const Tensor bias = get_variable("bias", {1}, ones(), {.regularizer = regularizer});
+      const Tensor loss = reduce_mean(matmul(in[0], w) + bias + get_variable("v", {1, 1}, ones()));
+      return ModelSpec{.loss = loss, .log_info = {{"loss", loss}}};
+    };
+    const ScopedConfiguration configuration({"--threads=1", "--log_level=warning"});
+    testing::internal::CaptureStderr();
+    run_or_throw(s);
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(warnings("sgd", 0.5, l2_regularizer(1)),
+              AllOf(HasSubstr("1 of the 3 trained variables are decayed twice (w)"),
+                    HasSubstr("a weight decay of 0.5"), HasSubstr("optimizer.weight_decay=0")));
+  EXPECT_THAT(warnings("adamw", 0.5, l2_regularizer(1)), HasSubstr("the decoupled one"));
+  EXPECT_THAT(warnings("sgd", 0.5, [](const Tensor& t) { return reduce_sum(square(t)); }),
+              HasSubstr("decayed twice"));
+  EXPECT_EQ(warnings("sgd", 0, l2_regularizer(1)), "");
+  EXPECT_EQ(warnings("sgd", 0.5, {}), "");
+  EXPECT_EQ(warnings("sgd", 0.5, l1_regularizer(1)), "") << "another penalty";
+  EXPECT_EQ(warnings("sgd", 0.5, l2_regularizer(1), {"^w$"}), "") << "it is not trained";
+}
+
 TEST_F(SmallRun, BatchNormalisationOverOneValueIsRefused) {
   RunSpec s = spec();
   s.model_fn = [](const Inputs& in, ModeKeys mode) { return network(in, mode, {}); };

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 
+#include "moxing/model/penalised_variables.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
+#include "runtime/base/nearest_name.h"
 #include "runtime/exec/thread_dependence.h"
 #include "runtime/job/network_probe.h"
 
@@ -47,6 +50,31 @@ void mention_threads(const Training& training, const CompiledModel& model) {
         fmt::format("'{}' was computed by {} thread(s) and is continued by {}: the result is as good, but "
                     "not bit for bit that of an uninterrupted run; --threads={} makes it so",
                     start.point.path, before, now, before));
+}
+
+// Of variables that the loss pulls to zero, and the optimizer again: what was meant once has twice the
+// effect.
+void warn_of_two_decays(const Training& training, const CompiledModel& model) {
+  if (training.ranks.rank() != 0) return;
+  const Optimizer& optimizer = training.update->updater().optimizer();
+  std::vector<std::string> names;
+  double decay = 0;
+  for (const Tensor& variable : model.graph->collection(kPenalisedVariables)) {
+    const std::string& name = model.graph->spec(variable).name;
+    if (std::ranges::find(model.gradient_variables, name) == model.gradient_variables.end()) continue;
+    const double of_optimizer = optimizer.parameter_settings(name, variable.shape()).weight_decay;
+    if (of_optimizer == 0) continue;
+    if (names.empty()) decay = of_optimizer;
+    names.push_back(name);
+  }
+  if (names.empty()) return;
+  log_warning(fmt::format(
+      "{} of the {} trained variables are decayed twice ({}): their regularizer adds a penalty to the loss, and "
+      "the optimizer, {}, has a weight decay of {:g} for them. Keep one of the two: leave out the regularizer "
+      "(weight_decay of the network in get_model_fn, regularizer of a layer or of get_variable), or the "
+      "optimizer's (optimizer.weight_decay=0, or a group of optimizer.groups with weight_decay=0){}",
+      names.size(), model.gradient_variables.size(), first_names(names), optimizer.name(), decay,
+      optimizer.name() == "adamw" ? ". Of adamw, the optimizer's is the decoupled one" : ""));
 }
 
 // Of a run that has a stage 2.
@@ -93,6 +121,7 @@ void describe_training(const Training& training, const CompiledModel& model) {
                        training.update->updater().optimizer().description(), training.team.size(),
                        model.plan->statistics().instructions, describe_memory(training, model)));
   mention_threads(training, model);
+  warn_of_two_decays(training, model);
 }
 
 void require_place_of_profile(const std::string& path) {

@@ -11,7 +11,7 @@ namespace mox::internal {
 void mention_idle_settings(const Training& training);
 
 // Placement, optimizer, plan and memory; and whether its bits depend on the number of threads, with a warning
-// where it goes on with another one.
+// where it goes on with another one. A warning, too, where the loss and the optimizer both decay a variable.
 void describe_training(const Training& training, const CompiledModel& model);
 
 // Throws IoError if the file of step_profile cannot be written: better before the training than after it.
