@@ -33,7 +33,8 @@ bool is_given_here(const std::string& flag) {
 mox::data::CsvOptions csv_options() {
   mox::data::CsvOptions options{.delimiter = one_character("data.csv_delimiter"),
                                 .header = mox::get_flag<bool>("data.csv_header"),
-                                .decimal = one_character("data.csv_decimal")};
+                                .decimal = one_character("data.csv_decimal"),
+                                .option_prefix = "data.csv_"};
   const std::string missing = mox::flag("data.csv_missing");
   if (missing.empty()) return options;
   float number = 0;

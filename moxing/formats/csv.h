@@ -21,12 +21,17 @@ struct CsvOptions {
 
   // What stands for a cell that is empty or one of missing_words (csv_table.h). Without it they are refused.
   std::optional<float> missing = std::nullopt;
+
+  // What the options of the program that stand for these fields begin with, for messages: "data.csv_" for
+  // data.csv_header and so on. Empty: messages name the fields.
+  std::string option_prefix = {};
 };
 
 // float32 [lines, columns]. Numbers are decimal, as 1, +1.5, -2.5 or 3e-4, with spaces around them, and may
 // stand in double quotes; what is too small for float32 is the nearest number that it holds, 0 at last. nan,
 // inf and what is too large are refused. A byte order mark is passed over. Lines end with \n, \r\n or \r;
-// empty ones are passed over, and more than 256 MiB are no line. Reading does not depend on the locale.
+// empty ones are passed over, and more than 256 MiB are no line. A header of numbers alone that are not those
+// of the columns gets a warning: it is a sample rather. Reading does not depend on the locale.
 // Throws NotFound or IoError for the file, DataError (path, line, column, and how to go on) for its content,
 // InvalidArgument for options that exclude each other.
 Array read_csv(const std::string& path, const CsvOptions& options = {});

@@ -300,7 +300,7 @@ TEST_F(ImageClassifier, TrainsOnLinesOfNumbers) {
     write(std::string(split) + ".csv", lines);
   }
   const Words dialect{"--data.csv_delimiter=;", "--data.csv_decimal=,"};
-  expect_error(run_process(job(csv + dialect)), {"train.csv", "NA"});
+  expect_error(run_process(job(csv + dialect)), {"train.csv", "NA", "data.csv_missing says"});
   expect_success(run_process(job(csv + dialect + Words{"--data.csv_missing=0", "--max_epochs=1"})));
   expect_error(run_process(job(csv + Words{"--data.csv_delimiter=;;"})), {"data.csv_delimiter"}, 2);
   expect_error(run_process(job(csv + Words{"--data.csv_missing=none"})), {"data.csv_missing"}, 2);

@@ -13,6 +13,7 @@
 #include "moxing/formats/csv_table.h"
 #include "moxing/formats/internal/csv_text.h"
 #include "runtime/base/error.h"
+#include "runtime/base/log.h"
 
 namespace mox::data::internal {
 namespace {
@@ -152,6 +153,7 @@ size_t CsvNumbers::take(std::string_view text, bool is_last) {
     const std::string_view line = take_line(&lines);
     if (line.size() > longest_line_) refuse_long_line(name_, lines_, longest_line_);
     header_ = without_spaces(line).empty();
+    if (!header_) warn_of_numbers(line);
   }
   std::vector<std::string_view> texts;
   while (!lines.empty()) {
@@ -224,20 +226,44 @@ void CsvNumbers::refuse_line(int64_t line, int64_t columns) const {
                               columns, columns_));
 }
 
+std::string CsvNumbers::option(std::string_view field) const {
+  return fmt::format("{}{}", options_.option_prefix.empty() ? "CsvOptions::" : options_.option_prefix, field);
+}
+
+// A sample that is passed over as a header is missed by nobody. Columns may be called by their numbers.
+void CsvNumbers::warn_of_numbers(std::string_view header) const {
+  std::string memory;
+  const std::string_view whole = header;
+  std::optional<float> before;
+  bool counts = true;
+  for (bool more = true; more;) {
+    const auto value = number_of(take_cell(&header, options_.delimiter, &more, &memory), options_.decimal);
+    if (!value) return;
+    counts = counts && (before ? *value == *before + 1 : *value == 0 || *value == 1);
+    before = value;
+  }
+  if (counts) return;
+  constexpr size_t kShown = 40;
+  log_warning(fmt::format(
+      "'{}': the first line is passed over, since it is to name the columns ({}), and has numbers alone: '{}{}'. If "
+      "it is a sample, the file has no header",
+      name_, option("header"), whole.substr(0, kShown), whole.size() > kShown ? "..." : ""));
+}
+
 void CsvNumbers::refuse_cell(const std::string& cell, int64_t line, int64_t column) const {
   std::string advice;
   const bool has_digits = cell.find_first_of("0123456789") != std::string::npos;
   if (is_missing(cell))
-    advice =
-        ": the cell is empty or a value that is missing; `missing` (CsvOptions) says what stands for one";
+    advice = fmt::format(": the cell is empty or a value that is missing; {} says what stands for one",
+                         option("missing"));
   else if (options_.delimiter != ';' && cell.find(';') != std::string::npos)
-    advice = ": the delimiter seems to be ';' (CsvOptions::delimiter)";
+    advice = fmt::format(": the delimiter seems to be ';' ({})", option("delimiter"));
   else if (options_.delimiter != '\t' && cell.find('\t') != std::string::npos)
-    advice = ": the delimiter seems to be a tab (CsvOptions::delimiter)";
+    advice = fmt::format(": the delimiter seems to be a tab ({})", option("delimiter"));
   else if (options_.decimal == '.' && has_digits && cell.find(',') != std::string::npos)
-    advice = ": the decimal mark seems to be ',' (CsvOptions::decimal)";
+    advice = fmt::format(": the decimal mark seems to be ',' ({})", option("decimal"));
   else if (line == 1 && !options_.header && !has_digits)
-    advice = ": the first line seems to name the columns (CsvOptions::header)";
+    advice = fmt::format(": the first line seems to name the columns ({})", option("header"));
   throw DataError(fmt::format("'{}', line {}, column {}: '{}' is no number that float32 can hold{}", name_,
                               line, column, cell.substr(0, 40), advice));
 }

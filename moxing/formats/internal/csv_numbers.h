@@ -42,6 +42,9 @@ class CsvNumbers {
   static size_t whole_lines(std::string_view text, bool is_last);
   Slice parse(std::string_view text) const;
   void add(Slice slice);
+  // As a person has set it.
+  std::string option(std::string_view field) const;
+  void warn_of_numbers(std::string_view header) const;
   [[noreturn]] void refuse_cell(const std::string& cell, int64_t line, int64_t column) const;
   [[noreturn]] void refuse_line(int64_t line, int64_t columns) const;
 

@@ -101,12 +101,28 @@ TEST(Csv, SaysHowToGoOn) {
   EXPECT_THAT(message("1;2\n"), HasSubstr("CsvOptions::delimiter"));
   EXPECT_THAT(message("1,5;2\n", {.delimiter = ';'}), HasSubstr("CsvOptions::decimal"));
   EXPECT_THAT(message("a,b\n1,2\n"), HasSubstr("CsvOptions::header"));
+  // As the options of a program are called.
+  EXPECT_THAT(message("a,b\n1,2\n", {.option_prefix = "data.csv_"}), HasSubstr("(data.csv_header)"));
+  EXPECT_THAT(message("1,\n", {.option_prefix = "data.csv_"}), HasSubstr("data.csv_missing says"));
   EXPECT_THAT(message(std::string_view("\xff\xfe"
                                        "1\0,\0",
                                        6)),
               HasSubstr("UTF-16"));
   EXPECT_THAT(message("\x1f\x8b\x08"), HasSubstr("gunzip"));
   EXPECT_THROW(parse_csv("1", {.decimal = ','}, "x"), InvalidArgument);
+}
+
+TEST(Csv, ASampleThatIsPassedOverAsAHeaderIsNamed) {
+  const auto warned = [](std::string_view text) {
+    testing::internal::CaptureStderr();
+    parse_csv(text, {.header = true, .option_prefix = "data.csv_"}, "x.csv");
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(warned("\n5,0,12\n3,0,7\n"),
+              testing::AllOf(HasSubstr("'x.csv': the first line is passed over"),
+                             HasSubstr("(data.csv_header)"), HasSubstr("'5,0,12'")));
+  for (const char* text : {"label,a,b\n3,0,7\n", "0,1,2\n3,0,7\n", "1,2,3\n3,0,7\n", "5,b,c\n3,0,7\n"})
+    EXPECT_EQ(warned(text), "") << text;
 }
 
 // What `read` gives, or the error.
@@ -129,7 +145,7 @@ TEST(Csv, IsTheSameInBlocksOfAnySize) {
   EXPECT_EQ(of_text("a,b\r\n1,2\r\n\r\n3,4", with_header), "[2, 2] 1 2 3 4");
   EXPECT_EQ(of_text("1,2\n\r\r\n3,4\r5,\n", {}),
             "'x.csv', line 5, column 2: '' is no number that float32 can hold: the cell is empty or a value "
-            "that is missing; `missing` (CsvOptions) says what stands for one");
+            "that is missing; CsvOptions::missing says what stands for one");
   const TemporaryDirectory directory;
   for (const std::string_view text : {"", "\n", "\r\n\r\n", "1", "1,2\r\n3,4\r\n", "1,2\r3,4\r\r5,6",
                                       "\"1\",2\n3,\"4\"\n", "1,2\n\"3\n4\",5\n", "1,2\r\n\"3\r\n4\",5\r\n",
