@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <new>
 #include <optional>
 #include <string>
@@ -60,10 +61,12 @@ RunResult run_or_throw(const RunSpec& spec) {
   if (settings.run_mode == ModeKeys::TRAIN) {
     const internal::SurviveBrokenPipe survive;
     // Made before the training and finished after it: what a training writes at its end is uploaded, too.
+    // Until then nobody else may use the directory.
+    std::shared_ptr<internal::RunLock> lock;
     std::optional<file::RunUpload> upload;
     if (!settings.remote_log_dir.empty() && !settings.print_plan && internal::job().rank() == 0)
       upload.emplace(settings.log_dir, settings.remote_log_dir);
-    RunResult result = internal::run_training(spec, settings, console);
+    RunResult result = internal::run_training(spec, settings, console, &lock);
     if (upload) upload->finish();
     return result;
   }

@@ -192,6 +192,13 @@ TEST_F(StoredJob, TheEndOfARunWithoutItsStoreIsSaidAndCanBeEnded) {
   ASSERT_TRUE(job.wait_until([&] { return job.said("uploading what is left of the run"); }));
   EXPECT_LT(monotonic_seconds() - start, 15);
   EXPECT_TRUE(job.said("Ctrl-C ends that"));
+  // Until then the place on this machine is its own.
+  for (const auto& run : fs::directory_iterator(local_ + "/runs")) {
+    const int file = ::open((run.path() / ".lock").c_str(), O_RDWR | O_CLOEXEC);
+    if (file < 0) continue;
+    EXPECT_NE(::flock(file, LOCK_EX | LOCK_NB), 0) << "another run could begin in " << run.path();
+    ::close(file);
+  }
   job.send(SIGINT);
   const ProcessResult result = job.wait(20);
   EXPECT_FALSE(result.timed_out);

@@ -57,7 +57,7 @@ Start start_training(const RunSpec& spec, const RunSettings& settings) {
   Start start;
   start.settings = settings;
   const bool saves = job().rank() == 0 && !settings.log_dir.empty() && !settings.print_plan;
-  if (saves) start.lock = std::make_unique<RunLock>(settings.log_dir);
+  if (saves) start.lock = std::make_shared<RunLock>(settings.log_dir);
   if (!settings.print_plan) start.point = find_starting_point(settings);
   if (start.is_continued()) start.restored = from_checkpoint_state(start.point.checkpoint, start.point.path);
   settle_arithmetic_of(start);

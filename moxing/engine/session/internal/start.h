@@ -13,7 +13,7 @@ namespace mox::internal {
 
 struct Start {
   RunSettings settings;           // settled: arithmetic, num_devices and seed are what the run has
-  std::unique_ptr<RunLock> lock;  // of log_dir; none if the run saves nothing
+  std::shared_ptr<RunLock> lock;  // of log_dir; none if the run saves nothing
   StartingPoint point;
   // Of a training that is continued, else as it begins; of a pass global_step and data_cursor alone.
   SessionState restored;

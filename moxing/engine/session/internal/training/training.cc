@@ -175,9 +175,11 @@ Training::Training(const RunSpec& spec, Start begun, Console& console)
       team(start.placement.threads_per_replica),
       entered(team) {}
 
-RunResult run_training(const RunSpec& spec, const RunSettings& settings, Console& console) {
+RunResult run_training(const RunSpec& spec, const RunSettings& settings, Console& console,
+                       std::shared_ptr<RunLock>* lock) {
   const StopSignal signal;  // first: a wish to stop that comes while the model compiles counts
   Training training(spec, start_training(spec, settings), console);
+  *lock = training.start.lock;
   std::optional<TrainingSession> session;
   try {
     open(training, spec);

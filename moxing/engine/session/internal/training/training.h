@@ -41,7 +41,9 @@ struct Training {
 };
 
 // Trains to the end and prints what came of it. All ranks of the job call it together. The calling thread
-// becomes the first lane.
-RunResult run_training(const RunSpec& spec, const RunSettings& settings, Console& console);
+// becomes the first lane. `lock` gets a share in the lock of log_dir, for what works there when the training
+// has ended, by an exception, too.
+RunResult run_training(const RunSpec& spec, const RunSettings& settings, Console& console,
+                       std::shared_ptr<RunLock>* lock);
 
 }  // namespace mox::internal
