@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "models/image_classifier/temporary_flags.h"
-#include "moxing/config/remote_places.h"
 #include "moxing/file/file.h"
 #include "moxing/file/jobs/local_places.h"
 #include "runtime/base/file.h"
@@ -30,7 +29,8 @@ std::vector<mox::NamedArray> variables_of_file(const std::string& path, const st
 }
 
 mox::StartingVariables without_head(const std::string& given, const std::string& network) {
-  const std::string path = mox::file::local_checkpoint(given, mox::internal::local_places());
+  const std::string path =
+      mox::file::local_checkpoint(given, mox::file::places_directory(mox::flag("file.local_directory")));
   const bool is_file = mox::is_there_as_file(path);
   mox::StartingVariables result{.origin = path};
   std::vector<mox::NamedArray> all =

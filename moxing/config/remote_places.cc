@@ -1,8 +1,6 @@
 #include "moxing/config/remote_places.h"
 
-#include <map>
-#include <mutex>
-#include <utility>
+#include <string>
 
 #include "moxing/config/flags.h"
 #include "moxing/config/state.h"
@@ -66,23 +64,19 @@ namespace mox {
 
 namespace {
 
-// What `copy` makes of a URL, once: a run that begins asks for its places several times.
-std::string copied_once(const std::string& url, std::string (*copy)(const std::string&, const std::string&)) {
-  static std::mutex mutex;
-  static std::map<std::pair<std::string, std::string>, std::string> copied;
+// What `copy` makes of the URL that `option` names, once: a run that begins asks for its places several
+// times.
+std::string copied_once(const std::string& option, const std::string& url,
+                        std::string (*copy)(const std::string&, const std::string&)) {
   const std::string places = internal::local_places();
   if (!file::is_remote(url)) return copy(url, places);
-  const std::lock_guard lock(mutex);
-  const auto [place, is_new] = copied.try_emplace({places, url});
-  if (is_new) {
-    try {
-      place->second = copy(url, places);
-    } catch (...) {
-      copied.erase(place);
-      throw;
-    }
-  }
-  return place->second;
+  const std::string key = option + '\n' + places + '\n' + url;
+  std::string place;
+  internal::with_config([&](internal::ConfigState* state) { place = state->copies[key]; });
+  if (!place.empty()) return place;
+  place = copy(url, places);
+  internal::with_config([&](internal::ConfigState* state) { state->copies[key] = place; });
+  return place;
 }
 
 }  // namespace
@@ -91,13 +85,13 @@ std::string log_dir_of_run() {
   const std::string log_dir = internal::log_dir_as_given();
   if (log_dir.empty()) return "";
   if (internal::job().rank() != 0) return file::place_of_run(log_dir, internal::local_places());
-  return copied_once(log_dir, file::local_run);
+  return copied_once("log_dir", log_dir, file::local_run);
 }
 
 std::string checkpoint_path_of_run() {
   const std::string checkpoint = flag("checkpoint_path");
   if (checkpoint.empty() || internal::job().rank() != 0) return checkpoint;
-  return copied_once(checkpoint, file::local_checkpoint);
+  return copied_once("checkpoint_path", checkpoint, file::local_checkpoint);
 }
 
 std::string local_data_url() { return file::local_data(flag("data_url"), internal::local_places()); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,8 @@ namespace mox::internal {
 struct ConfigState {
   ConfigStore store{};
   bool configured = false;  // by mox::init or mox::configure
+  // Of what the options name in a store, the copies that have been made on this machine.
+  std::map<std::string, std::string> copies{};
 };
 
 // Runs `use` on the current configuration, under the lock.

@@ -172,6 +172,8 @@ std::vector<std::string> kept_label_names(const std::string& path) {
     if (path.empty() || is_there_as_file(path)) return {};
     const auto hooks = parse_json(load_trained(path).state.at("hooks"));
     return names_of_json(parse_json(hooks.at(kNamesHook).get<std::string>()));
+  } catch (const InvalidArgument&) {
+    throw;  // a URL: what lies there would be passed over in silence
   } catch (const std::exception&) {
     return {};  // of a run that keeps none; what cannot be read at all ends the run, which says why
   }

@@ -20,7 +20,8 @@ namespace mox {
 std::shared_ptr<Hook> label_names_hook(std::vector<std::string> names);
 
 // The names that label_names_hook has kept in a checkpoint, or in that of a log_dir that is used (see
-// load_trained). Empty for one without them, for a file of weights, and for what cannot be read.
+// load_trained). Empty for one without them, for a file of weights, and for what cannot be read. Throws
+// InvalidArgument for a URL.
 std::vector<std::string> kept_label_names(const std::string& path);
 
 }  // namespace mox

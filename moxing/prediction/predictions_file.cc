@@ -23,7 +23,7 @@ std::unique_ptr<PredictionsFile> PredictionsFile::open(const std::string& path) 
 void require_other_than_input(const std::string& predictions, const std::string& input,
                               const std::string& use) {
   std::error_code not_there;
-  if (std::filesystem::equivalent(predictions, input, not_there))
+  if (predictions == input || std::filesystem::equivalent(predictions, input, not_there))
     throw ConfigError(fmt::format(
         "predictions is '{}', the file {}, which would be replaced: name another one", predictions, use));
 }

@@ -1,4 +1,4 @@
-// Names of files on this machine, told from those of objects in a store.
+// Names of files on this machine, told from those of objects in a store, and places that files cannot have.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +9,7 @@ namespace mox {
 
 // A directory or a file to be written that cannot be made, and could not another time: something on its way
 // is a file, is not there, or may not be written. Unlike a full disk, it ends a run with status 2: what
-// starts failed runs anew
-// (--max-restarts) does not repeat it.
+// starts failed runs anew (--max-restarts) does not repeat it.
 class UnusablePlace : public IoError {
  public:
   using IoError::IoError;

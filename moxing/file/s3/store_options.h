@@ -27,8 +27,9 @@ struct StoreOptions {
   bool instance_metadata = false;  // ask the cloud machine's service for credentials if there are no others
   int connections = 64;            // at most, to all hosts together
   double connect_timeout_s = 10;
-  double stall_s =
-      30;  // a request on which nothing moves for so long, or less than 1 KiB/s comes, is repeated
+  // A request on which nothing moves for so long, or in an answer less than 1 KiB/s, is given up, and
+  // repeated.
+  double stall_s = 30;
   double deadline_s = 300;  // an operation that has been repeated for so long in vain is an error
   int attempts = 10;        // of a request
   double first_delay_s = 0.1, longest_delay_s = 20;  // between attempts: a random part of a time that doubles

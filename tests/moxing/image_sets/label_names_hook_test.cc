@@ -195,5 +195,9 @@ TEST_F(LabelNamesHook, NumbersAreKeptAsHowManyThereAre) {
   EXPECT_TRUE(kept_label_names(log_dir_).empty());
 }
 
+TEST(KeptLabelNames, OfAUrlAreNotPassedOver) {
+  EXPECT_THROW(kept_label_names("s3://bucket/run"), InvalidArgument);
+}
+
 }  // namespace
 }  // namespace mox

@@ -166,5 +166,11 @@ TEST(OutputBatchTest, GoesToBytesAndBack) {
     EXPECT_THROW(OutputBatch::from_bytes(std::string_view(bytes).substr(0, length)), DataError) << length;
 }
 
+// A table that lies in a store is no file of this machine, and would be replaced as well.
+TEST(RequireOtherThanInput, OfAStoreToo) {
+  EXPECT_THROW(require_other_than_input("s3://bucket/t.csv", "s3://bucket/t.csv"), ConfigError);
+  EXPECT_NO_THROW(require_other_than_input("s3://bucket/answers.csv", "s3://bucket/t.csv"));
+}
+
 }  // namespace
 }  // namespace mox
