@@ -3,31 +3,14 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "runtime/text/utf8.h"
+
 namespace mox {
 namespace {
 
 constexpr std::string_view kIndentation = "  ";
 
 unsigned byte_at(std::string_view text, size_t place) { return static_cast<unsigned char>(text[place]); }
-
-// How many bytes the character at the begin of `text` has in UTF-8 (RFC 3629), and which it is; 0 for bytes
-// that are none.
-size_t first_character(std::string_view text, uint32_t* character) {
-  const unsigned first = byte_at(text, 0);
-  *character = first;
-  if (first < 0x80) return 1;
-  const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || length > text.size()) return 0;
-  *character = first & (0x7fU >> length);
-  for (size_t i = 1; i < length; ++i) {
-    const unsigned next = byte_at(text, i);
-    if ((next & 0xc0U) != 0x80) return 0;
-    *character = *character << 6 | (next & 0x3fU);
-  }
-  constexpr uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  const bool is_surrogate = *character >= 0xd800 && *character <= 0xdfff;
-  return *character < kSmallest[length] || *character > 0x10ffff || is_surrogate ? 0 : length;
-}
 
 // What is obeyed and not shown: control characters, separators of lines and paragraphs, and what writes text
 // against its direction.

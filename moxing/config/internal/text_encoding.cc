@@ -10,27 +10,6 @@
 namespace mox::internal {
 namespace {
 
-void append_utf8(uint32_t character, std::string* text) {
-  const auto continuation = [&](int shift) {
-    text->push_back(static_cast<char>(0x80 | ((character >> shift) & 0x3f)));
-  };
-  if (character < 0x80) {
-    text->push_back(static_cast<char>(character));
-  } else if (character < 0x800) {
-    text->push_back(static_cast<char>(0xc0 | (character >> 6)));
-    continuation(0);
-  } else if (character < 0x10000) {
-    text->push_back(static_cast<char>(0xe0 | (character >> 12)));
-    continuation(6);
-    continuation(0);
-  } else {
-    text->push_back(static_cast<char>(0xf0 | (character >> 18)));
-    continuation(12);
-    continuation(6);
-    continuation(0);
-  }
-}
-
 std::string from_utf16(const std::string& bytes, bool big_endian, const std::string& path) {
   const auto fail = [&](size_t offset) {
     throw ConfigError(

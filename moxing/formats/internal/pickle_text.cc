@@ -2,27 +2,10 @@
 
 #include <charconv>
 
+#include "runtime/text/utf8.h"
+
 namespace mox::data::internal {
 namespace {
-
-void append_utf8(uint32_t point, std::string* text) {
-  const auto tail = [&](int shift) { *text += static_cast<char>(0x80 | ((point >> shift) & 0x3f)); };
-  if (point < 0x80) {
-    *text += static_cast<char>(point);
-  } else if (point < 0x800) {
-    *text += static_cast<char>(0xc0 | point >> 6);
-    tail(0);
-  } else if (point < 0x10000) {
-    *text += static_cast<char>(0xe0 | point >> 12);
-    tail(6);
-    tail(0);
-  } else {
-    *text += static_cast<char>(0xf0 | point >> 18);
-    tail(12);
-    tail(6);
-    tail(0);
-  }
-}
 
 // The number that the first `digits` characters write in base 16.
 std::optional<uint32_t> hexadecimal(std::string_view text, size_t digits) {

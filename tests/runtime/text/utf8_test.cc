@@ -17,6 +17,19 @@ TEST(Utf8, EndsWhereItIsNone) {
     EXPECT_EQ(utf8_prefix(std::string("ab") + text + "c"), 2U) << text;
 }
 
+TEST(Utf8, CharactersComeBackFromTheirBytes) {
+  for (const uint32_t expected :
+       {0x0U, 0x61U, 0x7fU, 0x80U, 0xe9U, 0x7ffU, 0x800U, 0x200bU, 0xffffU, 0x10000U, 0x1f600U, 0x10ffffU}) {
+    std::string text;
+    append_utf8(expected, &text);
+    uint32_t character = 0;
+    EXPECT_EQ(first_character(text + "b", &character), text.size());
+    EXPECT_EQ(character, expected);
+  }
+  uint32_t character = 0;
+  EXPECT_EQ(first_character("\xe9t\xe9", &character), 0U) << "Latin-1";
+}
+
 TEST(Utf8, AByteOrderMarkIsPassedOverOnceAndAtTheBegin) {
   EXPECT_EQ(without_byte_order_mark("\xef\xbb\xbf\xef\xbb\xbf"
                                     "a"),
