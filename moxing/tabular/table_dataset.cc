@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "moxing/tabular/internal/cell_words.h"
+#include "moxing/tabular/internal/letters.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
@@ -116,11 +117,11 @@ class CellReader {
                                 std::string_view cell) const {
     const std::vector<std::string> words = column.vocabulary.strings();
     const std::string nearest = internal::nearest_name(cell, words);
-    throw DataError(
-        fmt::format("{}: '{}' is none of the {} categories of training ({}){} It can be taken as a "
-                    "missing value (unseen: missing)",
-                    table_.place(row, at), cell, words.size(), internal::first_names(words),
-                    nearest.empty() ? "." : fmt::format(": is '{}' meant?", nearest)));
+    throw DataError(fmt::format(
+        "{}: '{}' is none of the {} categories of training ({}){} It can be taken as a "
+        "missing value (unseen: missing)",
+        table_.place(row, at), internal::spelled_out(cell), words.size(), internal::first_names(words),
+        nearest.empty() ? "." : fmt::format(": is '{}' meant?", nearest)));
   }
 
   const TableSchema& schema_;
@@ -242,7 +243,8 @@ Array read_targets(const TableSchema& schema, const CsvTable& table, std::span<c
       if (!found)
         throw DataError(
             fmt::format("{}: '{}' is none of the {} classes of training ({}){}", table.place(rows[i], at),
-                        cell, schema.class_names().size(), internal::first_names(schema.class_names()),
+                        internal::spelled_out(cell), schema.class_names().size(),
+                        internal::first_names(schema.class_names()),
                         !labels.are_numbers() || std::ssize(schema.class_names()) < kManyClasses
                             ? ""
                             : "; a target that is a number to be estimated is data.task=regression"));

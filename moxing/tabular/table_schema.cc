@@ -11,6 +11,8 @@
 #include "moxing/job/distributed.h"
 #include "moxing/tabular/internal/cell_words.h"
 #include "moxing/tabular/internal/column_moments.h"
+#include "moxing/tabular/internal/column_warnings.h"
+#include "moxing/tabular/internal/letters.h"
 #include "moxing/tabular/internal/schema_content.h"
 #include "moxing/tabular/internal/word_counts.h"
 #include "runtime/base/error.h"
@@ -87,14 +89,15 @@ WordCounts words_of(const CsvTable& table, size_t column, const TableSchemaConte
   const bool is_mark = number->why.starts_with("the decimal mark");
   throw DataError(fmt::format(
       "{}: '{}' is a number with {}, as {} of the column's {} values are: {}{}",
-      table.place(*content.first_disguised, column), cell, number->why, content.disguised, content.there,
+      table.place(*content.first_disguised, column), internal::spelled_out(cell), number->why,
+      content.disguised, content.there,
       is_mark ? "say so (decimal)" : fmt::format("write plain numbers, {}", number->plain), advice));
 }
 
 [[noreturn]] void refuse_text(const CsvTable& table, size_t column, const ColumnContent& content,
                               const std::string& advice) {
   throw DataError(fmt::format("{}: '{}' is no number{}", table.place(*content.first_text, column),
-                              table.cell(*content.first_text, column), advice));
+                              internal::spelled_out(table.cell(*content.first_text, column)), advice));
 }
 
 bool is_in(const std::vector<std::string>& names, std::string_view name) {
@@ -151,34 +154,6 @@ void check_names(const CsvTable& table, const TableOptions& options) {
     throw InvalidArgument(fmt::format("the decimal mark must be '.' or ',', it is '{}'", options.decimal));
 }
 
-void warn_of_similar(const CsvTable& table, std::string_view column, const WordCounts& words, char decimal,
-                     const char* what) {
-  const auto similar = internal::similar_words(words, decimal);
-  if (!similar || rank() != 0) return;
-  log_warning(fmt::format(
-      "'{}', column '{}': '{}' and '{}' {}{}, and are different {} to the model; write them alike if "
-      "they mean the same",
-      table.path(), column, similar->first, similar->second, similar->why,
-      similar->more > 0 ? fmt::format(" (as {} more do)", similar->more) : "", what));
-}
-
-// Numbers of the rows, as pandas writes them and as many tables name theirs: the network would learn where in
-// the file a row stands.
-void warn_of_row_numbers(const CsvTable& table, size_t column, char decimal) {
-  constexpr int64_t kTelling = 20;
-  if (table.rows() < kTelling || rank() != 0) return;
-  auto expected = data::parse_number(table.cell(0, column), decimal);
-  for (int64_t row = 0; row < table.rows(); ++row) {
-    if (!expected || data::parse_number(table.cell(row, column), decimal) != expected) return;
-    if (*expected + 1 == *expected) return;  // beyond 2^53, where equal numbers would count
-    ++*expected;
-  }
-  log_warning(fmt::format(
-      "'{}', column '{}' counts the rows, from {} to {}: it is learnt from like any number, which tells of "
-      "other rows nothing. If it only names them say so (id), or leave it out (ignored)",
-      table.path(), table.columns()[column], table.cell(0, column), table.cell(table.rows() - 1, column)));
-}
-
 // Postal codes, telephone and article numbers: 00123 would be learnt from as 123, and as more than 00122.
 void warn_of_leading_zeros(const CsvTable& table, size_t column, const ColumnContent& content) {
   if (content.leading_zeros == 0 || rank() != 0) return;
@@ -229,15 +204,13 @@ TableMoments moments_in(const CsvTable& table, std::string_view column, const st
 // Class 2 comes before class 10 where all are numbers, and 2.0 is class 2.
 std::vector<std::string> classes_of(const CsvTable& table, std::string_view target, const WordCounts& words,
                                     bool are_numbers, char decimal) {
+  std::vector<std::string> classes, other;
   if (!are_numbers) {
-    warn_of_similar(table, target, words, decimal, "classes");
-    std::vector<std::string> classes;
     classes.reserve(words.size());
     for (size_t i = 0; i < words.size(); ++i) classes.emplace_back(words.word(i));
     return classes;
   }
-  std::vector<std::string> other;
-  std::vector<std::string> classes = internal::number_words(words, decimal, &other);
+  classes = internal::number_words(words, decimal, &other);
   if (!other.empty())
     log_info(fmt::format("'{}', column '{}': equal numbers are one class ({} are others of the {} classes)",
                          table.path(), target, internal::first_names(other), classes.size()));
@@ -265,8 +238,9 @@ void learn_target(const CsvTable& table, size_t at, const Rows& rows, const Tabl
     return;
   }
   content.values = {};
-  schema->classes = classes_of(table, name, words_of(table, at, *schema, rows),
-                               content.numbers == content.there, options.decimal);
+  const bool are_numbers = content.numbers == content.there;
+  const WordCounts words = words_of(table, at, *schema, rows);
+  schema->classes = classes_of(table, name, words, are_numbers, options.decimal);
   if (schema->classes.size() < 2)
     throw DataError(fmt::format("column '{}' has one class alone, '{}': there is nothing to learn", name,
                                 schema->classes[0]));
@@ -275,6 +249,9 @@ void learn_target(const CsvTable& table, size_t at, const Rows& rows, const Tabl
         fmt::format("the target '{}' has {} different values: a number to be learnt is a "
                     "regression; for so many classes raise largest_vocabulary",
                     name, schema->classes.size()));
+  if (are_numbers) return;
+  internal::warn_of_similar(table, name, words, options.decimal, "classes");
+  internal::warn_of_mixed(table, name, words, options.decimal, "classes", "");
 }
 
 void learn_feature(const CsvTable& table, size_t at, const Rows& rows, const TableOptions& options,
@@ -295,7 +272,7 @@ void learn_feature(const CsvTable& table, size_t at, const Rows& rows, const Tab
       return;
     }
     if (!is_in(options.numbers, name)) warn_of_leading_zeros(table, at, content);
-    warn_of_row_numbers(table, at, options.decimal);
+    internal::warn_of_row_numbers(table, at, options.decimal);
     return;
   }
   content.values = {};
@@ -303,7 +280,10 @@ void learn_feature(const CsvTable& table, size_t at, const Rows& rows, const Tab
   require_few(words, name, options);
   for (size_t i = 0; i < words.size(); ++i) schema->texts.add(words.word(i));
   column.words = static_cast<uint32_t>(words.size());  // as many as rows at most
-  warn_of_similar(table, name, words, options.decimal, "categories");
+  internal::warn_of_similar(table, name, words, options.decimal, "categories");
+  if (!is_in(options.categories, name))
+    internal::warn_of_mixed(table, name, words, options.decimal, "categories",
+                            ", or say that the column is one of categories (categories)");
 }
 
 std::shared_ptr<const TableSchemaContent> learnt(const CsvTable& table, const TableOptions& options,

@@ -106,13 +106,14 @@ enum class UnseenValue {
 class TableSchema {
  public:
   // Of the rows [numbers from 0], or of all. Classes that are all numbers are one where these are equal (0
-  // and 0.0), called as most rows have it. Words that differ only in case or spaces, and categories that are
-  // equal numbers, are different ones; numbers of a feature that begin with a zero (00123), which `numbers`
-  // does not name, are without it: a warning for each column, of rank 0. Throws NotFound for a column
-  // that is not there; InvalidArgument for one that is named twice (as target and id, say); DataError for a
-  // table that cannot be learnt from: no rows, no feature, a column without any value, one that is neither
-  // numbers nor categories, too many categories, a target that is missing or (regression) no number, a class
-  // or a value that is the only one.
+  // and 0.0), called as most rows have it. Words that differ only in case or spaces or look the same, and
+  // categories that are equal numbers, are different ones, as are numbers and words in a column that has both
+  // (among features: one that `categories` does not name); numbers of a feature that begin with a zero
+  // (00123), which `numbers` does not name, are without it: a warning for each column, of rank 0. Throws
+  // NotFound for a column that is not there; InvalidArgument for one that is named twice (as target and id,
+  // say); DataError for a table that cannot be learnt from: no rows, no feature, a column without any value,
+  // one that is neither numbers nor categories, too many categories, a target that is missing or (regression)
+  // no number, a class or a value that is the only one.
   static TableSchema fit(const data::CsvTable& table, const TableOptions& options,
                          std::span<const int64_t> rows);
   static TableSchema fit(const data::CsvTable& table, const TableOptions& options);

@@ -9,29 +9,14 @@
 #include <numeric>
 
 #include "moxing/formats/csv_table.h"
-#include "runtime/base/nearest_name.h"
+#include "moxing/tabular/internal/letters.h"
 
 namespace mox::internal {
 namespace {
 
-constexpr std::string_view kNoBreakSpaces[] = {"\xc2\xa0", "\xe2\x80\xaf", "\xe2\x80\x89"};
 constexpr std::string_view kCurrencies[] = {"$", "€", "£", "¥", "EUR", "USD", "CHF"};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-// With spaces of every kind as the one of ASCII.
-std::string with_plain_spaces(std::string_view text) {
-  std::string result;
-  while (!text.empty()) {
-    const auto space =
-        std::ranges::find_if(kNoBreakSpaces, [&](std::string_view kind) { return text.starts_with(kind); });
-    const bool is_space = space != std::end(kNoBreakSpaces);
-    const char letter = text[0];
-    result += is_space || letter == '\t' || letter == '\n' || letter == '\r' ? ' ' : letter;
-    text.remove_prefix(is_space ? space->size() : 1);
-  }
-  return result;
-}
 
 void trim(std::string_view* text) {
   while (text->starts_with(' ')) text->remove_prefix(1);
@@ -56,24 +41,12 @@ std::optional<std::string> without_thousands(std::string_view digits, char decim
   return plain + std::string(digits);
 }
 
-// In small letters of ASCII (a locale may have others), with single spaces and none around.
-std::string folded(std::string_view word) {
-  const std::string plain = lower_case(with_plain_spaces(word));
-  std::string result;
-  for (const char letter : plain) {
-    if (letter == ' ' && (result.empty() || result.ends_with(' '))) continue;
-    result += letter;
-  }
-  while (result.ends_with(' ')) result.pop_back();
-  return result;
-}
-
 }  // namespace
 
 std::optional<DisguisedNumber> disguised_number(std::string_view cell, char decimal) {
   if (data::parse_number(cell, decimal)) return std::nullopt;
-  const std::string spaced = with_plain_spaces(cell);
-  std::string_view rest = spaced;
+  const std::string seen = as_seen(cell);
+  std::string_view rest = seen;
   std::string why;
   trim(&rest);
   std::string sign;
@@ -101,12 +74,17 @@ std::optional<DisguisedNumber> disguised_number(std::string_view cell, char deci
   }
   if (rest.empty() || !is_digit(rest[0])) return std::nullopt;
   if (data::parse_number(rest, decimal))
-    return DisguisedNumber{sign + std::string(rest), why.empty() ? "spaces" : why};
-  if (auto plain = without_thousands(rest, decimal); plain && data::parse_number(*plain, decimal))
-    return DisguisedNumber{sign + *plain, why.empty() ? "separators between thousands" : why};
+    return DisguisedNumber{sign + std::string(rest),
+                           why.empty() ? "spaces, or characters that nobody sees" : why};
   const char other = decimal == '.' ? ',' : '.';
-  if (data::parse_number(rest, other))
-    return DisguisedNumber{sign + std::string(rest), std::string("the decimal mark '") + other + "'"};
+  const std::string other_mark = std::string("the decimal mark '") + other + "'";
+  if (why.empty()) why = "separators between thousands";
+  if (auto plain = without_thousands(rest, decimal); plain && data::parse_number(*plain, decimal))
+    return DisguisedNumber{sign + *plain, why};
+  if (data::parse_number(rest, other)) return DisguisedNumber{sign + std::string(rest), other_mark};
+  // 1.234.567, where one such mark alone is that of the decimals; and 1.234,5.
+  if (auto plain = without_thousands(rest, other); plain && data::parse_number(*plain, other))
+    return DisguisedNumber{sign + *plain, plain->find(other) == plain->npos ? why : other_mark};
   return std::nullopt;
 }
 
@@ -179,7 +157,7 @@ class FirstSimilar {
   }
   std::optional<SimilarWords> result() const {
     if (count_ == 0) return std::nullopt;
-    return SimilarWords{std::string(words_.word(first_)), std::string(words_.word(second_)), why_,
+    return SimilarWords{spelled_out(words_.word(first_)), spelled_out(words_.word(second_)), why_,
                         count_ - 1};
   }
 
@@ -247,7 +225,8 @@ std::optional<SimilarWords> similar_words(const WordCounts& words, char decimal)
   std::vector<NumberOfWord> numbers;
   for (uint32_t i = 0; i < first.size(); ++i) {
     if (first[i] != i) {
-      similar.note(first[i], i, "differ only in case or spaces");
+      const bool look_the_same = as_seen(words.word(first[i])) == as_seen(words.word(i));
+      similar.note(first[i], i, look_the_same ? "look the same" : "differ only in case or spaces");
     } else if (const auto number = data::parse_number(words.word(i), decimal)) {
       if (numbers.empty()) numbers.reserve(words.size() - i);
       numbers.push_back({*number, i});

@@ -1,5 +1,5 @@
 // Cells that say the same in other letters: numbers as people write them, words that differ in case or
-// spaces.
+// spaces or look the same.
 #pragma once
 
 #include <optional>
@@ -31,8 +31,8 @@ std::string exact_digits(std::string_view number, char decimal);
 // the shortest), in ascending order. `other` gets the spellings that are left out.
 std::vector<std::string> number_words(const WordCounts& words, char decimal, std::vector<std::string>* other);
 
-// Two words that a person would take for one, and why: "differ only in case or spaces", "are equal numbers".
-// Nothing if there are none.
+// Two words that a person would take for one, as spelled_out has them, and why: "differ only in case or
+// spaces", "look the same", "are equal numbers". Nothing if there are none.
 struct SimilarWords {
   std::string first, second, why;
   size_t more = 0;  // further ones of the kind
