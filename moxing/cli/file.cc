@@ -51,13 +51,15 @@ std::string for_output(const std::string& name) {
 
 void print_entry(const file::Stat& stat, const std::string& name, const std::string& url, bool details,
                  bool json) {
+  // A URL of a directory may have its slash already.
+  const bool lacks_slash = stat.is_directory && !(name == url && url.ends_with('/'));
   if (json)
     fmt::print("{}\n", one_line(json_of(stat, url)));
   else if (details)
     fmt::print("{:>14}  {:>20}  {}{}\n", stat.is_directory ? "-" : std::to_string(stat.length),
-               utc_time(stat.mtime), for_output(name), stat.is_directory ? "/" : "");
+               utc_time(stat.mtime), for_output(name), lacks_slash ? "/" : "");
   else
-    fmt::print("{}{}\n", for_output(name), stat.is_directory ? "/" : "");
+    fmt::print("{}{}\n", for_output(name), lacks_slash ? "/" : "");
 }
 
 std::string hint_of_pattern(const std::string& url) {

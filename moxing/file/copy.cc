@@ -120,7 +120,7 @@ void add_tree(const std::shared_ptr<CopyRun>& run, const Url& from, const Url& t
         continue;
       try {
         if (!trouble.empty()) throw InvalidArgument(trouble);
-        const Url directory = join(to, entry.name);
+        const Url directory = join_directory(to, entry.name);
         store_of(to).make_directories(directory);
         run->made_directory();
       } catch (const Error& error) {

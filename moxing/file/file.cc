@@ -76,7 +76,9 @@ std::vector<DirectoryEntry> scan_dir(const std::string& url, const ListOptions& 
   std::erase_if(entries, [&](const DirectoryEntry& entry) {
     return entry.stat.is_directory ? options.skip_dir : options.skip_file;
   });
-  for (DirectoryEntry& entry : entries) entry.url = to_string(join(place, entry.name));
+  for (DirectoryEntry& entry : entries)
+    entry.url =
+        to_string(entry.stat.is_directory ? join_directory(place, entry.name) : join(place, entry.name));
   return entries;
 }
 
@@ -98,7 +100,7 @@ std::vector<WalkEntry> walk(const std::string& url) {
     const std::string name = entry.name.substr(parent.size());
     if (entry.stat.is_directory) {
       found[parent].directories.push_back(name);
-      found[entry.name + "/"].directory = to_string(join(place, entry.name));
+      found[entry.name + "/"].directory = to_string(join_directory(place, entry.name));
     } else {
       found[parent].files.push_back(name);
     }

@@ -64,10 +64,12 @@ void match_in(const Url& directory, size_t index, Search& search) {
   if (any_depth && !last) match_in(directory, index + 1, search);
   for (const DirectoryEntry& entry : entries) {
     if (any_depth ? entry.name.starts_with('.') : !internal::matches_pattern(entry.name, name)) continue;
-    const Url below = join(directory, entry.name);
-    if (last && (entry.stat.is_directory || !search.directories_only))
-      search.found.insert(to_string(below) + (search.directories_only ? "/" : ""));
-    if (!entry.stat.is_directory) continue;
+    const bool is_directory = entry.stat.is_directory;
+    const Url below = is_directory ? join_directory(directory, entry.name) : join(directory, entry.name);
+    if (last && (is_directory || !search.directories_only))
+      search.found.insert(to_string(below) +
+                          (search.directories_only && !below.path.ends_with('/') ? "/" : ""));
+    if (!is_directory) continue;
     if (any_depth)
       match_below(below, index, search);
     else if (!last)

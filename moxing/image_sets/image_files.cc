@@ -48,6 +48,13 @@ class UnlabelledImages : public internal::EncodedImages {
   const internal::SetFiles files_;
 };
 
+// A directory of a store may have no name, as "a//b" lies in one: it ends in one slash more than the one it
+// lies in.
+std::string directory_below(const std::string& directory, const std::string& name) {
+  const std::string below = (fs::path(directory) / name).string();
+  return name.empty() ? below + "/" : below;
+}
+
 // The images below a directory. A link back to a directory that leads to it is not followed: the images would
 // be there again and again, until names are too long for the system.
 class ImagesBelow {
@@ -63,7 +70,7 @@ class ImagesBelow {
     leading_here_.push_back(place);
     const internal::Listing listing = internal::list_directory(directory);
     for (const std::string& name : listing.images) paths.push_back((fs::path(directory) / name).string());
-    for (const std::string& name : listing.directories) append((fs::path(directory) / name).string());
+    for (const std::string& name : listing.directories) append(directory_below(directory, name));
     const auto lost = internal::images_of_other_kinds(listing);
     for (const std::string& name : lost) of_other_kinds.push_back((fs::path(directory) / name).string());
     left_out += std::ssize(listing.others) - std::ssize(lost);

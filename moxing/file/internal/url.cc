@@ -91,6 +91,12 @@ Url join(const Url& directory, std::string_view name) {
   return url;
 }
 
+Url join_directory(const Url& directory, std::string_view name) {
+  Url url = join(directory, name);
+  if (url.remote && (name.empty() || name.ends_with('/'))) url.path += '/';
+  return url;
+}
+
 Url as_directory(Url url) {
   if (url.remote) {
     if (!url.path.empty() && !url.path.ends_with('/')) url.path += '/';

@@ -66,6 +66,17 @@ TEST_F(StreamedSets, ImageFolders) {
   EXPECT_EQ(list_image_files("s3://bucket/set/train").size(), 40u);
 }
 
+// "images//b.png" lies in a directory of no name, and is another one than "images/b.png".
+TEST(StreamedSetsTest, ImagesInADirectoryOfNoName) {
+  file::StoreFixture store;
+  for (const char* key : {"images//a.png", "images/b.png", "images/c///d.png"})
+    store.server.put("bucket", key, key);
+  for (const char* place : {"s3://bucket/images", "s3://bucket/images/"})
+    EXPECT_THAT(list_image_files(place),
+                testing::ElementsAre("s3://bucket/images/b.png", "s3://bucket/images//a.png",
+                                     "s3://bucket/images/c///d.png"));
+}
+
 // One photograph is replaced between two passes, or a pass and the listing: no pass has a mix of both.
 TEST_F(StreamedSets, AnImageThatIsReplacedIsAnErrorThatNothingPassesOver) {
   file::set_stream_memory(1);

@@ -65,6 +65,19 @@ TEST_F(FileCommand, NamesThatAreNoUtf8StayDifferentInJson) {
               testing::AllOf(HasSubstr(R"(/a\\xe8")"), HasSubstr(R"(/a\\xe9")")));
 }
 
+// What is listed is named as the other commands take it.
+TEST_F(FileCommand, DirectoriesOfNoName) {
+  for (const char* key : {"dir//x", "dir/x", "dir/keep"}) store_.server.put("bucket", key, key);
+  EXPECT_EQ(mox({"ls", "s3://bucket/dir"}).out, "s3://bucket/dir//\nkeep\nx\n");
+  EXPECT_EQ(mox({"ls", "s3://bucket/dir/*/"}).out, "s3://bucket/dir//\n");
+  EXPECT_EQ(mox({"ls", "s3://bucket/dir/**"}).out,
+            "s3://bucket/dir//\ns3://bucket/dir//x\ns3://bucket/dir/keep\ns3://bucket/dir/x\n");
+  EXPECT_THAT(mox({"ls", "--json", "s3://bucket/dir"}).out,
+              HasSubstr(R"({"url":"s3://bucket/dir//","directory":true)"));
+  EXPECT_EQ(mox({"rm", "-r", "s3://bucket/dir//"}).status, 0);
+  EXPECT_EQ(store_.server.keys("bucket"), (std::vector<std::string>{"dir/keep", "dir/x"}));
+}
+
 TEST_F(FileCommand, ForEachOfSeveralAndSaysWhatFailed) {
   for (const char* name : {"a", "b", "c"}) store_.server.put("bucket", name, name);
   const ProcessResult printed = mox({"cat", "s3://bucket/a", "s3://bucket/none", "s3://bucket/c"});
