@@ -13,6 +13,7 @@
 #include "moxing/file/s3/etag.h"
 #include "moxing/file/s3/store_error.h"
 #include "runtime/base/error.h"
+#include "runtime/base/log.h"
 
 namespace mox::file::internal {
 namespace {
@@ -49,10 +50,20 @@ class SteadyFile {
   const struct stat before_;
 };
 
+// How often a file's upload begins anew, from nothing, after another process has taken the one that was begun
+// for a part of its own.
+constexpr int kMostBeginnings = 3;
+
+// Whether another process, which uploads to the same key, has overwritten a part, or ended the upload.
+bool is_taken(const s3::StoreError& error) {
+  return error.code() == "InvalidPart" || error.code() == "NoSuchUpload";
+}
+
 // The upload that an earlier attempt has begun, with the parts that arrived; or a new one.
 struct BegunUpload {
   std::string id;
   std::map<int64_t, s3::ListedPart> parts;  // by number
+  bool is_new = false;                      // nobody else's
 };
 
 BegunUpload begin_upload(s3::Client& client, const s3::ObjectName& object, int64_t part_size,
@@ -68,7 +79,7 @@ BegunUpload begin_upload(s3::Client& client, const s3::ObjectName& object, int64
     const auto newest = std::max_element(
         before.begin(), before.end(), [](const auto& a, const auto& b) { return a.initiated < b.initiated; });
     try {
-      BegunUpload upload{newest->id, {}};
+      BegunUpload upload{.id = newest->id, .parts = {}};
       for (s3::ListedPart& part : client.parts_of(object, newest->id, stop)) upload.parts[part.number] = part;
       return upload;
     } catch (const s3::StoreError& error) {
@@ -76,7 +87,7 @@ BegunUpload begin_upload(s3::Client& client, const s3::ObjectName& object, int64
     }
   }
   const int64_t repeated = client.repeated_requests();
-  BegunUpload upload{client.create_upload(object, part_size, stop), {}};
+  BegunUpload upload{.id = client.create_upload(object, part_size, stop), .parts = {}, .is_new = true};
   if (client.repeated_requests() != repeated) {
     // An answer may have been lost: then there is an upload that nobody knows.
     std::set<std::string> known{upload.id};
@@ -87,7 +98,7 @@ BegunUpload begin_upload(s3::Client& client, const s3::ObjectName& object, int64
   return upload;
 }
 
-struct PartsUpload {
+struct PartsUpload : std::enable_shared_from_this<PartsUpload> {
   PartsUpload(std::shared_ptr<CopyRun> run, CopyItem item)
       : run(std::move(run)),
         item(std::move(item)),
@@ -95,6 +106,29 @@ struct PartsUpload {
         file(this->item.from.path),
         part_size(part_size_for(file.size())),
         parts(count_of_parts(file.size(), part_size)) {}
+
+  // Goes on from what an earlier attempt has sent.
+  void begin() {
+    begun = begin_upload(*run->client, object, part_size, run->options.stop);
+    if (begun.is_new) made.push_back(begun.id);
+    send_all();
+  }
+
+  // The upload before is somebody else's, too. Those that are under way are not looked for: their parts may
+  // be of other contents.
+  void begin_anew() {
+    begun = {
+        .id = run->client->create_upload(object, part_size, run->options.stop), .parts = {}, .is_new = true};
+    made.push_back(begun.id);
+    ++beginnings;
+    send_all();
+  }
+
+  void send_all() {
+    run_parts(
+        run->workers, parts.size(), [job = shared_from_this()](int64_t index) { job->send(index); },
+        [job = shared_from_this()](const std::exception_ptr& error) { job->end(error); });
+  }
 
   void send(int64_t index) {
     if (run->options.stop.stop_requested()) throw s3::Cancelled("cancelled");
@@ -119,18 +153,61 @@ struct PartsUpload {
       if (error) std::rethrow_exception(error);
       file.require_unchanged();
       run->client->complete(object, begun.id, parts, run->options.stop);
-      run->arrived(file.size(), false, true);
     } catch (const s3::Cancelled& cancelled) {
-      std::string why = cancelled.what();
-      try {
-        run->client->abort(object, begun.id);
-      } catch (const std::exception& failed) {
-        why += fmt::format("; its upload in parts stays in the store: {}", failed.what());
-      }
-      run->missing(item.name, why);
+      return cancel(cancelled.what());
+    } catch (const s3::StoreError& refused) {
+      if (is_taken(refused) && beginnings < kMostBeginnings) return try_anew();
+      return fail(std::current_exception());
     } catch (...) {
-      run->missing(item.name, std::current_exception());
+      return fail(std::current_exception());
     }
+    take_back_others();
+    run->arrived(file.size(), false, true);
+  }
+
+  void try_anew() {
+    run->workers.add_first([job = shared_from_this()] {
+      try {
+        job->begin_anew();
+      } catch (const s3::Cancelled& cancelled) {
+        job->cancel(cancelled.what());
+      } catch (...) {
+        job->fail(std::current_exception());
+      }
+    });
+  }
+
+  // One that was there before may be another process's.
+  void cancel(std::string why) {
+    if (!begun.is_new) why += "; the upload in parts that was begun before stays in the store";
+    if (const std::string left = take_back(""); !left.empty())
+      why += fmt::format("; its upload in parts stays in the store: {}", left);
+    run->missing(item.name, why);
+  }
+
+  // The same copy goes on from the parts that have arrived.
+  void fail(const std::exception_ptr& error) {
+    take_back_others();
+    run->missing(item.name, error);
+  }
+
+  void take_back_others() {
+    if (const std::string left = take_back(begun.id); !left.empty())
+      log_warning(fmt::format("an upload in parts of '{}' stays in the store: {}", object.shown(), left));
+  }
+
+  // Ends the uploads that were begun here, but for `kept`. Why that could not be; "": it could.
+  std::string take_back(const std::string& kept) {
+    std::string left;
+    for (const std::string& id : made) {
+      if (id == kept) continue;
+      try {
+        run->client->abort(object, id);
+      } catch (const std::exception& failed) {
+        left += (left.empty() ? "" : "; ") + std::string(failed.what());
+      }
+    }
+    return left;
   }
 
   const std::shared_ptr<CopyRun> run;
@@ -139,6 +216,8 @@ struct PartsUpload {
   const SteadyFile file;
   const int64_t part_size;
   BegunUpload begun;
+  std::vector<std::string> made;  // ids of the uploads that were begun here
+  int beginnings = 0;             // after the first
   std::vector<s3::Part> parts;
 };
 
@@ -190,20 +269,13 @@ void upload(const std::shared_ptr<CopyRun>& run, const CopyItem& item) {
     return run->arrived(file.size(), false, true);
   }
   const auto job = std::make_shared<PartsUpload>(run, item);
-  job->begun = begin_upload(*run->client, job->object, job->part_size, run->options.stop);
-  run_parts(
-      run->workers, job->parts.size(), [job](int64_t index) { job->send(index); },
-      [job](const std::exception_ptr& error) { job->end(error); });
+  job->begin();
 }
 
-void upload_from_memory(s3::Client& client, const s3::ObjectName& object, std::string_view content) {
-  const int64_t size = content.size();
-  require_size(size, object.shown());
-  if (size <= kSingleRequest) {
-    client.put(object, content, s3::md5(content));
-    return;
-  }
-  const int64_t part_size = part_size_for(size);
+namespace {
+
+void upload_parts_from_memory(s3::Client& client, const s3::ObjectName& object, std::string_view content) {
+  const int64_t size = content.size(), part_size = part_size_for(size);
   const std::string id = client.create_upload(object, part_size);
   std::vector<s3::Part> parts(count_of_parts(size, part_size));
   std::exception_ptr failure;
@@ -228,6 +300,24 @@ void upload_from_memory(s3::Client& client, const s3::ObjectName& object, std::s
       // What made it fail is what the caller needs to know.
     }
     throw;
+  }
+}
+
+}  // namespace
+
+void upload_from_memory(s3::Client& client, const s3::ObjectName& object, std::string_view content) {
+  const int64_t size = content.size();
+  require_size(size, object.shown());
+  if (size <= kSingleRequest) {
+    client.put(object, content, s3::md5(content));
+    return;
+  }
+  for (int beginnings = 0;; ++beginnings) {
+    try {
+      return upload_parts_from_memory(client, object, content);
+    } catch (const s3::StoreError& refused) {
+      if (!is_taken(refused) || beginnings == kMostBeginnings) throw;
+    }
   }
 }
 
