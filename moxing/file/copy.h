@@ -72,7 +72,8 @@ CopyReport copy_parallel(const std::string& from, const std::string& to, const C
 CopyReport rename(const std::string& from, const std::string& to, const CopyOptions& options);
 
 // copy_parallel, and then with `remove_others` removes from `to` what `from` does not have (of a link, the
-// link). FailedPrecondition if `from` lies in `to`: it would go, too.
+// link). What comes into `to` meanwhile stays; where that keeps a local directory, an IoError names it.
+// FailedPrecondition if `from` lies in `to`: it would go, too.
 struct SyncReport {
   CopyReport copied;
   int64_t removed = 0;

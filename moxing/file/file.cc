@@ -19,6 +19,12 @@ namespace internal {
 
 Store& store_of(const Url& url) { return url.remote ? object_store() : local_store(); }
 
+void refuse_full_directory(const Url& url) {
+  throw FailedPrecondition(
+      fmt::format("'{}' is a directory that is not empty; recursive = true (rm -r) removes it with all in it",
+                  to_string(url)));
+}
+
 }  // namespace internal
 
 bool is_remote(std::string_view url) { return !url.empty() && parse_url(url).remote; }
@@ -149,9 +155,8 @@ void remove(const std::string& url, bool recursive) {
   if (!place.remote && std::filesystem::is_symlink(internal::without_slash(place).path))
     return store.remove_file(internal::without_slash(place));
   if (found && found->is_directory) {
-    if (store.list(place, false).empty()) return store.remove_tree(place);
-    throw FailedPrecondition(fmt::format(
-        "'{}' is a directory that is not empty; recursive = true (rm -r) removes it with all in it", url));
+    if (!store.list(place, false).empty()) internal::refuse_full_directory(place);
+    return store.remove_directory(place);
   }
   store.remove_file(place);
 }

@@ -208,6 +208,15 @@ class LocalStore : public Store {
     report.throw_if_any(url.path);
   }
 
+  void remove_directory(const Url& url) override {
+    const std::string path = without_slash(url).path;
+    if (!is_removable_directory(url)) throw_system("remove the directory", path, ENOTDIR);
+    if (::rmdir(path.c_str()) == 0) return;
+    if (errno == ENOENT) throw NotFound(fmt::format("no directory '{}'", path));
+    if (errno == ENOTEMPTY || errno == EEXIST) refuse_full_directory(url);
+    throw_system("remove the directory", path, errno);
+  }
+
   void remove_listed(const Url& url, const std::vector<DirectoryEntry>& entries) override {
     const std::string top = without_slash(url).path;
     if (!is_removable_directory(url)) return remove_file(without_slash(url));

@@ -168,6 +168,8 @@ class ObjectStore : public Store {
     report.throw_if_any(to_string(url));
   }
 
+  void remove_directory(const Url& url) override { remove_file(as_directory(url)); }
+
   void remove_listed(const Url& url, const std::vector<DirectoryEntry>& entries) override {
     const Url directory = as_directory(url);
     require_no_bucket(directory);

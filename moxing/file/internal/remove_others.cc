@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "moxing/file/internal/removal_report.h"
 #include "moxing/file/internal/store.h"
 #include "moxing/file/s3/store_error.h"
 #include "runtime/base/error.h"
@@ -45,33 +46,35 @@ std::vector<Unwanted> unwanted_in(const Url& source, const Url& target, const st
   return unwanted;
 }
 
-// Of an object store: the empty object that stands for it.
-void remove_directory(const Url& url) {
-  if (url.remote)
-    store_of(url).remove_file(as_directory(url));
-  else
-    store_of(url).remove_tree(url);
-}
-
 }  // namespace
 
 int64_t remove_others(const Url& source, const Url& target, const std::stop_token& stop) {
   int64_t removed = 0;
+  RemovalReport report;
+  std::set<std::string> leading_to_kept;  // directories, of which the innermost is named
   const std::vector<Unwanted> unwanted = unwanted_in(source, target, stop);
   for (auto entry = unwanted.rbegin(); entry != unwanted.rend(); ++entry) {
     if (stop.stop_requested()) throw s3::Cancelled("cancelled; not all has been removed that should be");
-    const Url url = join(target, entry->name);
+    if (entry->is_directory && leading_to_kept.contains(entry->name)) continue;
+    const Url url = entry->is_directory ? join_directory(target, entry->name) : join(target, entry->name);
     try {
       if (entry->is_directory) {
-        remove_directory(url);
+        store_of(target).remove_directory(url);
       } else {
         store_of(target).remove_file(url);
         ++removed;
       }
     } catch (const NotFound&) {
       // Somebody else has removed it, or the store has no object that stands for it.
+    } catch (const FailedPrecondition&) {
+      report.keep(to_string(url), entry->is_directory ? "something has come into it meanwhile"
+                                                      : "a directory has come into its place");
+      for (size_t slash = entry->name.find('/'); slash != std::string::npos;
+           slash = entry->name.find('/', slash + 1))
+        leading_to_kept.insert(entry->name.substr(0, slash));
     }
   }
+  report.throw_if_any(to_string(target));
   return removed;
 }
 

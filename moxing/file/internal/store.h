@@ -36,6 +36,9 @@ class Store {
 
   virtual void remove_file(const Url& url) = 0;
   virtual void remove_tree(const Url& url) = 0;  // as file.h says
+  // Removes a directory alone, with nothing that has come into it meanwhile: on a disk that is a
+  // FailedPrecondition then; in a store the empty object that stands for the directory goes. NotFound.
+  virtual void remove_directory(const Url& url) = 0;
   // Removes what `list` has given of a directory, recursively, and the directory itself. What else has come
   // into it stays, which is an IoError.
   virtual void remove_listed(const Url& url, const std::vector<DirectoryEntry>& entries) = 0;
@@ -44,6 +47,9 @@ class Store {
 Store& local_store();
 Store& object_store();
 Store& store_of(const Url& url);
+
+// Says that a directory which is to be removed is not empty: FailedPrecondition.
+[[noreturn]] void refuse_full_directory(const Url& url);
 
 // For the text of a NotFound: "; there is no bucket 'B'" if that is why (the store is asked), else empty.
 std::string absent_bucket(const Url& url);

@@ -1,6 +1,9 @@
 // What copies, moves and synchronisations must leave alone, whatever it is called and wherever it lies.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
+
+#include <thread>
 
 #include "moxing/file/copy.h"
 #include "moxing/file/file.h"
@@ -132,6 +135,54 @@ TEST_F(WhatStays, WhatComesIntoALocalSourceThatIsMoved) {
   remove(here("d/s/late"));
   internal::local_store().remove_listed(source, moved);  // what has gone by itself is well
   EXPECT_FALSE(exists(here("d")));
+}
+
+// Between the look at an empty directory and its removal.
+TEST_F(WhatStays, WhatComesIntoADirectoryThatIsRemoved) {
+  make_dirs("s3://bucket/empty");
+  store_.server.set_page(1000);  // one a listing
+  int listings = 0;
+  store_.proxy.set_plan([&](const std::string& operation, int64_t) -> testing_store::Happening {
+    if (listings == 2) store_.server.put("bucket", "empty/late", "late");
+    listings += operation.starts_with("ListObjects");
+    return {};
+  });
+  remove("s3://bucket/empty");
+  EXPECT_THAT(store_.server.keys("bucket"), ElementsAre("empty/late"));
+
+  write(here("empty/late"), "late");
+  EXPECT_THAT(message_of<FailedPrecondition>(
+                  [&] { internal::local_store().remove_directory(internal::parse_url(here("empty"))); }),
+              HasSubstr("is a directory that is not empty"));
+  EXPECT_EQ(read(here("empty/late")), "late");
+}
+
+// A synchronisation has listed the target, and removes the last name first.
+TEST_F(WhatStays, WhatComesIntoATargetWhileOthersAreRemoved) {
+  write(here("from/x"), "x");
+  write(here("to/a/b/old"), "old");
+  constexpr int kFiles = 3000;
+  const auto name = [&](int i) { return here(fmt::format("to/z{:04}", i)); };
+  for (int i = 0; i < kFiles; ++i) directory_.write(fmt::format("to/z{:04}", i), "");
+  std::string text;
+  {
+    const std::jthread user([&] {
+      while (std::filesystem::exists(name(kFiles - 1))) std::this_thread::yield();
+      std::filesystem::create_directories(here("to/a/b"));
+      directory_.write("to/a/b/late", "late");
+    });
+    try {
+      sync(here("from"), here("to"), true);
+    } catch (const IoError& error) {
+      text = error.what();
+    }
+  }
+  EXPECT_EQ(read(here("to/a/b/late")), "late");
+  // It has come before the directory was to be removed, if this machine has not slept.
+  if (!text.empty()) {
+    EXPECT_THAT(text, AllOf(HasSubstr("1 could not be removed"), HasSubstr("to/a/b': something has come")));
+  }
+  EXPECT_THAT(list_directory(here("to"), {.recursive = true}), ElementsAre("a", "a/b", "a/b/late", "x"));
 }
 
 TEST_F(WhatStays, WhatALinkInTheTargetLeadsTo) {
