@@ -30,8 +30,9 @@ std::string local_checkpoint(const std::string& url, const std::string& places);
 // A log_dir: its local directory with the checkpoints and the other files that the store has. If this machine
 // has a newer checkpoint (it lost the store before its end), its files stay as they are. If another machine
 // has trained the run meanwhile and this one's checkpoints are not of that training, the store's count: what
-// was here is moved aside, and a warning says where to. A directory in which a run is going on is left as it
-// is.
+// was here is moved aside, and a warning says where to. Of the other files that are at both, what this
+// machine has not sent yet stays, and what another one has written is fetched (internal/fetch_files.h). A
+// directory in which a run is going on is left as it is.
 std::string local_run(const std::string& url, const std::string& places);
 
 // The same directory, without looking into it.

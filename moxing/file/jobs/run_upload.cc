@@ -17,6 +17,7 @@
 #include "moxing/file/file.h"
 #include "moxing/file/jobs/internal/known_manifests.h"
 #include "moxing/file/jobs/internal/place.h"
+#include "moxing/file/jobs/internal/stored_files.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
@@ -25,10 +26,9 @@ namespace mox::file {
 namespace {
 
 namespace fs = std::filesystem;
+using internal::kMostInMemory;
+using internal::Seen;
 using Clock = std::chrono::steady_clock;
-
-// Larger files are not read into memory.
-constexpr int64_t kMostInMemory = 16 << 20;
 
 // What a run and its tools keep for themselves, or have not finished.
 bool is_temporary(const std::string& name) {
@@ -37,12 +37,6 @@ bool is_temporary(const std::string& name) {
   return name.starts_with('.') ||
          name.find(".tmp.") != std::string::npos;  // the latter of write_file_atomically
 }
-
-struct Seen {
-  int64_t length = 0;
-  std::chrono::system_clock::time_point mtime{};
-  bool operator==(const Seen&) const = default;
-};
 
 // A directory of the run that has a manifest, in the order in which they are uploaded: the best state, and
 // what else lies deeper, before the checkpoints from which a run goes on with it.
@@ -77,6 +71,7 @@ class RunUpload::Implementation {
     while (url_.ends_with('/')) url_.pop_back();
     // Those of before this run are the store's too; of what both have, manifests tell whether it is the same.
     if (auto known = internal::read_known_manifests(directory_)) known_ = *std::move(known);
+    stored_ = internal::read_stored_files(directory_);
     thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
   }
 
@@ -139,10 +134,7 @@ class RunUpload::Implementation {
       };
       // A run that goes on from a checkpoint wants the metrics up to there: they come before it.
       files_too |= std::any_of(checkpoints.begin(), checkpoints.end(), is_new);
-      if (files_too)
-        for (const auto& [name, seen] : files)
-          if (const auto known = files_.find(name); known == files_.end() || known->second != seen)
-            upload_file(name, seen);
+      if (files_too) upload(files);
       for (const auto& checkpoint : checkpoints)
         if (is_new(checkpoint)) upload(checkpoint.first, checkpoint.second);
       remove_deleted(checkpoints);
@@ -214,6 +206,7 @@ class RunUpload::Implementation {
       if (there.contains(name) || mox::is_there(directory_ + "/" + name)) return false;
       const std::string place = url_ + "/" + name;
       if (living.contains(directory_of(name)) && exists(place)) remove(place);
+      stored_.erase(name);
       return true;
     });
   }
@@ -265,6 +258,25 @@ class RunUpload::Implementation {
     if (exists(place)) remove(place, true);
   }
 
+  // What has arrived is known before the next start of the run on this machine, whatever comes next.
+  void upload(const Files& files) {
+    bool any = false;
+    const auto keep_known = [&] {
+      if (any && mox::is_there(directory_)) internal::write_stored_files(directory_, stored_);
+    };
+    try {
+      for (const auto& [name, seen] : files)
+        if (const auto known = files_.find(name); known == files_.end() || known->second != seen) {
+          upload_file(name, seen);
+          any = true;
+        }
+    } catch (const Error&) {
+      keep_known();
+      throw;
+    }
+    keep_known();
+  }
+
   void upload_file(const std::string& name, const Seen& seen) {
     const std::string from = directory_ + "/" + name, to = url_ + "/" + name;
     try {
@@ -272,10 +284,10 @@ class RunUpload::Implementation {
         write(to, read(from));  // as it is now: it may be growing
       else
         copy(from, to);
+      stored_[name] = {file::stat(to).etag, seen};
       files_[name] = seen;
     } catch (const Error&) {
-      const bool changed =
-          !mox::is_there(from) || Seen{file::stat(from).length, file::stat(from).mtime} != seen;
+      const bool changed = !mox::is_there(from) || internal::seen_at(from) != seen;
       if (!changed) throw;
       if (seen.length <= kMostInMemory && mox::is_there(from)) throw;
     }
@@ -288,6 +300,7 @@ class RunUpload::Implementation {
   Checkpoints uploaded_;
   Files files_;
   internal::KnownManifests known_;
+  internal::StoredFiles stored_;
   bool lost_ = false, finished_ = false;
   std::jthread thread_;
 };

@@ -21,8 +21,7 @@
 namespace mox::file::internal {
 
 std::string place_of(std::string_view kind, const std::string& url, const std::string& places) {
-  std::string name = url;
-  while (name.ends_with('/')) name.pop_back();
+  std::string name = without_slashes(url);
   Sha256 digest;
   digest.update(fmt::format("{} {}", store_client()->options().endpoint, name));
   name = name.substr(name.rfind('/') + 1);
@@ -30,6 +29,21 @@ std::string place_of(std::string_view kind, const std::string& url, const std::s
     if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_'))
       c = '_';
   return fmt::format("{}/{}/{}-{}", places, kind, name.substr(0, 60), digest.hex().substr(0, 16));
+}
+
+std::optional<std::string> as_local(const std::string& url) {
+  if (is_remote(url)) return std::nullopt;
+  return local_path(url);
+}
+
+std::string without_slashes(std::string url) {
+  while (url.ends_with('/')) url.pop_back();
+  return url;
+}
+
+std::string last_name(const std::string& url) {
+  const std::string name = without_slashes(url);
+  return name.substr(name.rfind('/') + 1);
 }
 
 PlaceLock::PlaceLock(const std::string& place) {

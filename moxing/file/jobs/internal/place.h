@@ -16,6 +16,12 @@ namespace mox::file::internal {
 // `<places>/<kind>/<last name>-<digest of endpoint and URL>`.
 std::string place_of(std::string_view kind, const std::string& url, const std::string& places);
 
+// A local path that may be written as a URL; nothing for the name of an object in a store.
+std::optional<std::string> as_local(const std::string& url);
+
+std::string without_slashes(std::string url);  // at its end
+std::string last_name(const std::string& url);
+
 // Waits for its turn among the processes of this machine, and says so. Held while it lives.
 class PlaceLock {
  public:

@@ -203,7 +203,7 @@ TEST_F(LocalPlaces, OfARunOnlyWholeCheckpointsComeHere) {
   const std::string place = local_run("s3://bucket/run", places_.path());
   EXPECT_THAT(
       list_directory(place, {.recursive = true, .skip_dir = true}),
-      testing::UnorderedElementsAre(".stored", "best/checkpoint-7/state.json",
+      testing::UnorderedElementsAre(".stored", ".stored-files", "best/checkpoint-7/state.json",
                                     "best/checkpoint-7/variables.safetensors", "checkpoint-9/state.json",
                                     "checkpoint-9/variables.safetensors", "labels.txt", "snapshots/1.npy"));
 }

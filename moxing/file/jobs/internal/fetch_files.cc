@@ -1,0 +1,124 @@
+#include "moxing/file/jobs/internal/fetch_files.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include "moxing/file/copy.h"
+#include "moxing/file/jobs/internal/place.h"
+#include "moxing/file/jobs/internal/stored_files.h"
+#include "moxing/file/open_file.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/base/log.h"
+
+namespace mox::file::internal {
+namespace {
+
+namespace fs = std::filesystem;
+
+enum class Counts { kHere, kStore, kBothHaveChanged };
+
+// Whether what is here begins with the store's content, as a log does to which more was written.
+bool goes_on_behind(const std::string& url, const Stat& there, const std::string& path) {
+  if (there.length > kMostInMemory || there.length > file::stat(path).length) return false;
+  return read(url) == File(path).read(there.length);
+}
+
+Counts what_counts(const std::string& url, const Stat& there, const std::string& path,
+                   const StoredFile* last) {
+  if (!is_there_as_file(path)) return Counts::kStore;
+  if (last && !there.etag.empty() && last->etag == there.etag) return Counts::kHere;
+  if (last && last->here == seen_at(path)) return Counts::kStore;
+  return goes_on_behind(url, there, path) ? Counts::kHere : Counts::kBothHaveChanged;
+}
+
+ino_t inode_of(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? status.st_ino : 0;
+}
+
+// Second names of files that a copy may replace. Where it finds that they are the same, it leaves them.
+class Asides {
+ public:
+  explicit Asides(const std::string& place)
+      : place_(place),
+        directory_(
+            fmt::format("{}.aside-{}", place, std::chrono::system_clock::now().time_since_epoch().count())) {}
+
+  void keep(const std::string& name) {
+    const std::string from = place_ + "/" + name, to = directory_ + "/" + name;
+    make_directories(fs::path(to).parent_path());
+    std::error_code has_no_links;
+    fs::create_hard_link(from, to, has_no_links);
+    if (has_no_links) fs::copy_file(from, to);
+    kept_.push_back({name, inode_of(from), seen_at(from)});
+  }
+
+  // Removes those that were not replaced; says which were.
+  void settle(const std::string& url) {
+    if (kept_.empty()) return;
+    std::vector<std::string> replaced;
+    for (const Kept& kept : kept_) {
+      const std::string path = place_ + "/" + kept.name;
+      if (is_there(path) && inode_of(path) == kept.inode && seen_at(path) == kept.seen)
+        fs::remove(directory_ + "/" + kept.name);
+      else
+        replaced.push_back(kept.name);
+    }
+    if (replaced.empty()) {
+      fs::remove_all(directory_);
+      return;
+    }
+    constexpr size_t kMostNamed = 10;
+    const size_t named = std::min(replaced.size(), kMostNamed);
+    std::string names = fmt::format("{}", fmt::join(replaced.begin(), replaced.begin() + named, ", "));
+    if (replaced.size() > named) names += fmt::format(" and {} more", replaced.size() - named);
+    log_warning(
+        fmt::format("'{}' has other content of {} than this machine has ever sent there, and what is here "
+                    "has not been sent: the run goes on with the store's, and what was here is in '{}'",
+                    url, names, directory_));
+  }
+
+ private:
+  struct Kept {
+    std::string name;
+    ino_t inode;
+    Seen seen;
+  };
+  const std::string place_, directory_;
+  std::vector<Kept> kept_;
+};
+
+}  // namespace
+
+void fetch_files(const std::string& url, const std::string& place, const std::map<std::string, Stat>& there) {
+  StoredFiles stored = read_stored_files(place);
+  std::vector<std::string> wanted;
+  Asides asides(place);
+  for (const auto& [name, stat] : there) {
+    const auto last = stored.find(name);
+    const Counts counts = what_counts(url + "/" + name, stat, place + "/" + name,
+                                      last == stored.end() ? nullptr : &last->second);
+    if (counts == Counts::kHere) continue;
+    if (counts == Counts::kBothHaveChanged) asides.keep(name);
+    wanted.push_back(name);
+  }
+  if (wanted.empty()) return;  // without names `copy_parallel` would take all there is
+  try {
+    // What is known to be here must be here after a power cut, too.
+    copy_parallel(url, place, {.file_list = wanted, .durable = true});
+  } catch (...) {
+    asides.settle(url);
+    throw;
+  }
+  asides.settle(url);
+  for (const std::string& name : wanted) stored[name] = {there.at(name).etag, seen_at(place + "/" + name)};
+  write_stored_files(place, stored);
+}
+
+}  // namespace mox::file::internal

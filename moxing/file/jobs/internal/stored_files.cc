@@ -1,0 +1,69 @@
+#include "moxing/file/jobs/internal/stored_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+#include "moxing/file/file.h"
+#include "runtime/base/file.h"
+
+namespace mox::file::internal {
+namespace {
+
+using Clock = std::chrono::system_clock;
+
+std::string stored_files_of(const std::string& place) { return place + "/.stored-files"; }
+
+// What stands before the next space of `line`, which is taken off it.
+std::string_view next_word(std::string_view& line) {
+  const size_t end = std::min(line.find(' '), line.size());
+  const std::string_view word = line.substr(0, end);
+  line.remove_prefix(std::min(end + 1, line.size()));
+  return word;
+}
+
+std::optional<int64_t> number_in(std::string_view word) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+Seen seen_at(const std::string& path) {
+  const Stat found = file::stat(path);
+  return {found.length, found.mtime};
+}
+
+StoredFiles read_stored_files(const std::string& place) {
+  StoredFiles files;
+  if (!is_there_as_file(stored_files_of(place))) return files;
+  const std::string content = read_file(stored_files_of(place));
+  std::string_view left = content;
+  while (!left.empty()) {
+    const size_t end = std::min(left.find('\n'), left.size());
+    std::string_view line = left.substr(0, end);
+    left.remove_prefix(std::min(end + 1, left.size()));
+    const std::string_view etag = next_word(line);
+    const auto length = number_in(next_word(line)), mtime = number_in(next_word(line));
+    if (etag.empty() || !length || !mtime || line.empty()) continue;
+    files[std::string(line)] = {std::string(etag), {*length, Clock::time_point(Clock::duration(*mtime))}};
+  }
+  return files;
+}
+
+void write_stored_files(const std::string& place, const StoredFiles& files) {
+  std::string lines;
+  for (const auto& [name, file] : files)
+    if (!file.etag.empty() && file.etag.find_first_of(" \n") == std::string::npos &&
+        name.find('\n') == std::string::npos)
+      lines += fmt::format("{} {} {} {}\n", file.etag, file.here.length,
+                           file.here.mtime.time_since_epoch().count(), name);
+  write_file_atomically(stored_files_of(place), lines);
+}
+
+}  // namespace mox::file::internal

@@ -1,0 +1,174 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "moxing/file/jobs/internal/fetch_files.h"
+#include "moxing/file/jobs/internal/known_manifests.h"
+#include "moxing/file/jobs/internal/place.h"
+#include "moxing/file/jobs/local_places.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/base/log.h"
+
+namespace mox::file {
+namespace {
+
+using internal::as_local;
+using internal::kManifest;
+using internal::last_name;
+using internal::PlaceLock;
+using internal::without_slashes;
+namespace fs = std::filesystem;
+
+// A run as the store has it.
+struct StoredRun {
+  std::set<std::string> checkpoints;  // that are complete: "checkpoint-9", "best/checkpoint-5"
+  std::map<std::string, Stat> files;  // of none of them, nor of one that is on its way
+};
+
+StoredRun look_at_run(const std::string& url) {
+  StoredRun run;
+  if (!exists(url)) return run;
+  const std::vector<DirectoryEntry> entries = scan_dir(url, {.recursive = true, .skip_dir = true});
+  for (const DirectoryEntry& entry : entries)
+    if (const size_t slash = entry.name.rfind('/');
+        slash != std::string::npos && entry.name.substr(slash + 1) == kManifest)
+      run.checkpoints.insert(entry.name.substr(0, slash));
+  const auto is_of_checkpoint = [&](const std::string& name) {
+    for (size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1)) {
+      const std::string directory = name.substr(0, slash);
+      if (run.checkpoints.contains(directory) || internal::step_of(last_name(directory))) return true;
+    }
+    return false;
+  };
+  for (const DirectoryEntry& entry : entries)
+    if (!is_of_checkpoint(entry.name)) run.files[entry.name] = entry.stat;
+  return run;
+}
+
+void fetch_checkpoint(const std::string& url, const std::string& directory, const std::string& name) {
+  const std::string place = directory + "/" + name;
+  if (mox::is_there(place)) return;
+  const std::string saving = place + ".saving";
+  CopyOptions options = internal::logged_copy(fmt::format("fetching '{}/{}'", url, name));
+  options.durable = true;
+  try {
+    copy_parallel(url + "/" + name, saving, options);
+  } catch (const Error&) {
+    if (exists(fmt::format("{}/{}/{}", url, name, kManifest))) throw;
+  }
+  if (!exists(fmt::format("{}/{}", saving, kManifest))) {
+    fs::remove_all(saving);  // a run that is going on elsewhere has deleted it meanwhile
+    return;
+  }
+  fs::rename(saving, place);
+  sync_directory(fs::path(place).parent_path());
+}
+
+// The newest of the names "checkpoint-<step>"; -1 if there is none.
+int64_t newest_step(const std::set<std::string>& checkpoints) {
+  int64_t newest = -1;
+  for (const std::string& name : checkpoints) newest = std::max(newest, internal::step_of(name).value_or(-1));
+  return newest;
+}
+
+// Whether a run is going on in the place: it knows best what is there.
+bool is_in_use(const std::string& place) {
+  const int lock = ::open((place + "/.lock").c_str(), O_RDONLY | O_CLOEXEC);
+  if (lock < 0) return false;
+  const bool is_held = ::flock(lock, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(lock);
+  return is_held;
+}
+
+// The digest of the manifest; `place` may be a URL.
+std::string digest_in(const std::string& place, const std::string& checkpoint) {
+  return internal::digest_of_manifest(read(fmt::format("{}/{}/{}", place, checkpoint, kManifest)));
+}
+
+// Two trainings of one run: another machine has written to the store, and what is here is not of that
+// training.
+// "" if it is not so, else in which checkpoint it shows.
+std::string other_training(const std::string& url, const StoredRun& there, const std::string& place,
+                           const StoredRun& here) {
+  const auto known = internal::read_known_manifests(place);
+  const auto is_known = [&](const std::string& name) { return known && known->contains(name); };
+  std::string of_others, of_here;
+  for (const std::string& name : there.checkpoints) {
+    if (!internal::step_of(name)) continue;
+    if (!here.checkpoints.contains(name)) {
+      if (known && !is_known(name)) of_others = name;
+      continue;
+    }
+    const std::string stored = digest_in(url, name);
+    // Else it is this machine's own, of which the store has an earlier one.
+    if (stored != digest_in(place, name) && !(is_known(name) && known->at(name) == stored)) return name;
+  }
+  for (const std::string& name : here.checkpoints)
+    if (internal::step_of(name) && !there.checkpoints.contains(name) && !is_known(name)) of_here = name;
+  return of_here.empty() ? "" : of_others;
+}
+
+// The store counts. What is here is lost to nobody.
+void set_aside(const std::string& url, const std::string& place, const std::string& checkpoint,
+               int64_t newest_there) {
+  const std::string aside =
+      fmt::format("{}.aside-{}", place, std::chrono::system_clock::now().time_since_epoch().count());
+  fs::rename(place, aside);
+  make_directories(place);
+  log_warning(fmt::format(
+      "'{}' has another {} than this machine's training of the run: another machine has trained it. It goes "
+      "on from the store's checkpoint-{}, and what was here is in '{}'",
+      url, checkpoint, newest_there, aside));
+}
+
+}  // namespace
+
+std::string place_of_run(const std::string& url, const std::string& places) {
+  if (auto local = as_local(url)) return *local;
+  return internal::place_of("runs", without_slashes(url), places);
+}
+
+std::string local_run(const std::string& given, const std::string& places) {
+  if (auto local = as_local(given)) return *local;
+  const std::string url = without_slashes(given), place = place_of_run(url, places);
+  const PlaceLock lock(place);
+  make_directories(place);
+  if (is_in_use(place)) return place;
+  const StoredRun there = look_at_run(url);
+  StoredRun here = look_at_run(place);
+  const int64_t newest_there = newest_step(there.checkpoints);
+  if (const std::string other = other_training(url, there, place, here); !other.empty()) {
+    set_aside(url, place, other, newest_there);
+    here = {};
+  }
+  const int64_t newest_here = newest_step(here.checkpoints);
+  const bool is_ahead = newest_here > newest_there;
+  if (is_ahead)
+    log_warning(fmt::format(
+        "'{}' has checkpoint-{}, and the store's newest is {}: the run goes on from the former", place,
+        newest_here, newest_there < 0 ? "none" : fmt::format("checkpoint-{}", newest_there)));
+  for (const std::string& name : there.checkpoints)
+    if (!is_ahead || internal::step_of(name)) fetch_checkpoint(url, place, name);
+  if (!is_ahead) internal::fetch_files(url, place, there.files);
+  auto known = internal::read_known_manifests(place).value_or(internal::KnownManifests{});
+  for (const std::string& name : there.checkpoints) {
+    if (!internal::step_of(name) || !mox::is_there(place + "/" + name)) continue;
+    // One that was here and is not known is the same as the store's: else all would have been set aside.
+    if (!here.checkpoints.contains(name) || !known.contains(name)) known[name] = digest_in(place, name);
+  }
+  internal::write_known_manifests(place, known);
+  return place;
+}
+
+}  // namespace mox::file
