@@ -8,6 +8,7 @@
 #include <chrono>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "moxing/file/jobs/internal/fetch_files.h"
 #include "moxing/file/jobs/internal/known_manifests.h"
 #include "moxing/file/jobs/internal/place.h"
+#include "moxing/file/jobs/internal/run_names.h"
 #include "moxing/file/jobs/local_places.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -30,30 +32,65 @@ using internal::PlaceLock;
 using internal::without_slashes;
 namespace fs = std::filesystem;
 
+// The digest of a manifest, by the name of the checkpoint: "checkpoint-9", "best/checkpoint-5".
+using Manifests = std::map<std::string, std::string>;
+
 // A run as the store has it.
 struct StoredRun {
-  std::set<std::string> checkpoints;  // that are complete: "checkpoint-9", "best/checkpoint-5"
+  Manifests checkpoints;              // that are complete
   std::map<std::string, Stat> files;  // of none of them, nor of one that is on its way
 };
+
+// Nothing if it is not the manifest of a checkpoint. `place` may be a URL.
+std::optional<std::string> digest_in(const std::string& place, const std::string& checkpoint) {
+  try {
+    const std::string content = read(fmt::format("{}/{}/{}", place, checkpoint, kManifest));
+    if (internal::begins_as_manifest(content)) return internal::digest_of_manifest(content);
+  } catch (const NotFound&) {            // a run that is going on elsewhere has deleted it meanwhile
+  } catch (const FailedPrecondition&) {  // a directory is called so
+  }
+  return std::nullopt;
+}
 
 StoredRun look_at_run(const std::string& url) {
   StoredRun run;
   if (!exists(url)) return run;
   const std::vector<DirectoryEntry> entries = scan_dir(url, {.recursive = true, .skip_dir = true});
-  for (const DirectoryEntry& entry : entries)
-    if (const size_t slash = entry.name.rfind('/');
-        slash != std::string::npos && entry.name.substr(slash + 1) == kManifest)
-      run.checkpoints.insert(entry.name.substr(0, slash));
-  const auto is_of_checkpoint = [&](const std::string& name) {
+  std::set<std::string> on_their_way;
+  for (const DirectoryEntry& entry : entries) {
+    const size_t slash = entry.name.rfind('/');
+    if (slash == std::string::npos) continue;
+    const std::string directory = entry.name.substr(0, slash), name = entry.name.substr(slash + 1);
+    if (!internal::has_checkpoint_name(directory)) continue;
+    if (auto digest = name == kManifest ? digest_in(url, directory) : std::nullopt)
+      run.checkpoints[directory] = *std::move(digest);
+    // Another program may have a state.json, too.
+    const bool is_of_checkpoint = name != kManifest && internal::is_of_every_checkpoint(name);
+    if (is_of_checkpoint || internal::is_where_runs_look(directory)) on_their_way.insert(directory);
+  }
+  const auto is_wanted = [&](const std::string& name) {
+    const size_t last = name.rfind('/');
     for (size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1)) {
       const std::string directory = name.substr(0, slash);
-      if (run.checkpoints.contains(directory) || internal::step_of(last_name(directory))) return true;
+      if (internal::is_of_machine(last_name(directory), true)) return false;
+      if (run.checkpoints.contains(directory))  // and what somebody keeps there
+        return slash != last || !internal::is_of_every_checkpoint(name.substr(slash + 1));
+      if (on_their_way.contains(directory)) return false;
     }
-    return false;
+    return !internal::is_of_machine(last_name(name), false);
   };
   for (const DirectoryEntry& entry : entries)
-    if (!is_of_checkpoint(entry.name)) run.files[entry.name] = entry.stat;
+    if (is_wanted(entry.name)) run.files[entry.name] = entry.stat;
   return run;
+}
+
+// The checkpoints of this machine that a run may go on from.
+Manifests look_at_place(const std::string& place) {
+  Manifests checkpoints;
+  for (const DirectoryEntry& entry : scan_dir(place, {.skip_file = true}))
+    if (internal::step_of(entry.name))
+      if (auto digest = digest_in(place, entry.name)) checkpoints[entry.name] = *std::move(digest);
+  return checkpoints;
 }
 
 void fetch_checkpoint(const std::string& url, const std::string& directory, const std::string& name) {
@@ -76,9 +113,10 @@ void fetch_checkpoint(const std::string& url, const std::string& directory, cons
 }
 
 // The newest of the names "checkpoint-<step>"; -1 if there is none.
-int64_t newest_step(const std::set<std::string>& checkpoints) {
+int64_t newest_step(const Manifests& checkpoints) {
   int64_t newest = -1;
-  for (const std::string& name : checkpoints) newest = std::max(newest, internal::step_of(name).value_or(-1));
+  for (const auto& [name, digest] : checkpoints)
+    newest = std::max(newest, internal::step_of(name).value_or(-1));
   return newest;
 }
 
@@ -91,31 +129,25 @@ bool is_in_use(const std::string& place) {
   return is_held;
 }
 
-// The digest of the manifest; `place` may be a URL.
-std::string digest_in(const std::string& place, const std::string& checkpoint) {
-  return internal::digest_of_manifest(read(fmt::format("{}/{}/{}", place, checkpoint, kManifest)));
-}
-
 // Two trainings of one run: another machine has written to the store, and what is here is not of that
 // training.
 // "" if it is not so, else in which checkpoint it shows.
-std::string other_training(const std::string& url, const StoredRun& there, const std::string& place,
-                           const StoredRun& here) {
+std::string other_training(const Manifests& there, const std::string& place, const Manifests& here) {
   const auto known = internal::read_known_manifests(place);
   const auto is_known = [&](const std::string& name) { return known && known->contains(name); };
   std::string of_others, of_here;
-  for (const std::string& name : there.checkpoints) {
+  for (const auto& [name, stored] : there) {
     if (!internal::step_of(name)) continue;
-    if (!here.checkpoints.contains(name)) {
+    const auto found = here.find(name);
+    if (found == here.end()) {
       if (known && !is_known(name)) of_others = name;
       continue;
     }
-    const std::string stored = digest_in(url, name);
     // Else it is this machine's own, of which the store has an earlier one.
-    if (stored != digest_in(place, name) && !(is_known(name) && known->at(name) == stored)) return name;
+    if (stored != found->second && !(is_known(name) && known->at(name) == stored)) return name;
   }
-  for (const std::string& name : here.checkpoints)
-    if (internal::step_of(name) && !there.checkpoints.contains(name) && !is_known(name)) of_here = name;
+  for (const auto& [name, digest] : here)
+    if (!there.contains(name) && !is_known(name)) of_here = name;
   return of_here.empty() ? "" : of_others;
 }
 
@@ -146,26 +178,27 @@ std::string local_run(const std::string& given, const std::string& places) {
   make_directories(place);
   if (is_in_use(place)) return place;
   const StoredRun there = look_at_run(url);
-  StoredRun here = look_at_run(place);
+  Manifests here = look_at_place(place);
   const int64_t newest_there = newest_step(there.checkpoints);
-  if (const std::string other = other_training(url, there, place, here); !other.empty()) {
+  if (const std::string other = other_training(there.checkpoints, place, here); !other.empty()) {
     set_aside(url, place, other, newest_there);
     here = {};
   }
-  const int64_t newest_here = newest_step(here.checkpoints);
+  const int64_t newest_here = newest_step(here);
   const bool is_ahead = newest_here > newest_there;
   if (is_ahead)
     log_warning(fmt::format(
         "'{}' has checkpoint-{}, and the store's newest is {}: the run goes on from the former", place,
         newest_here, newest_there < 0 ? "none" : fmt::format("checkpoint-{}", newest_there)));
-  for (const std::string& name : there.checkpoints)
+  for (const auto& [name, digest] : there.checkpoints)
     if (!is_ahead || internal::step_of(name)) fetch_checkpoint(url, place, name);
   if (!is_ahead) internal::fetch_files(url, place, there.files);
   auto known = internal::read_known_manifests(place).value_or(internal::KnownManifests{});
-  for (const std::string& name : there.checkpoints) {
+  for (const auto& [name, digest] : there.checkpoints) {
     if (!internal::step_of(name) || !mox::is_there(place + "/" + name)) continue;
     // One that was here and is not known is the same as the store's: else all would have been set aside.
-    if (!here.checkpoints.contains(name) || !known.contains(name)) known[name] = digest_in(place, name);
+    if (here.contains(name) && known.contains(name)) continue;
+    if (auto digest_here = digest_in(place, name)) known[name] = *std::move(digest_here);
   }
   internal::write_known_manifests(place, known);
   return place;

@@ -17,7 +17,9 @@
 #include "moxing/file/file.h"
 #include "moxing/file/jobs/internal/known_manifests.h"
 #include "moxing/file/jobs/internal/place.h"
+#include "moxing/file/jobs/internal/run_names.h"
 #include "moxing/file/jobs/internal/stored_files.h"
+#include "moxing/file/open_file.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
@@ -30,32 +32,32 @@ using internal::kMostInMemory;
 using internal::Seen;
 using Clock = std::chrono::steady_clock;
 
-// What a run and its tools keep for themselves, or have not finished.
-bool is_temporary(const std::string& name) {
-  for (const char* end : {".saving", ".previous", ".deleting", ".part"})
-    if (name.ends_with(end)) return true;
-  return name.starts_with('.') ||
-         name.find(".tmp.") != std::string::npos;  // the latter of write_file_atomically
-}
-
-// A directory of the run that has a manifest, in the order in which they are uploaded: the best state, and
-// what else lies deeper, before the checkpoints from which a run goes on with it.
+// A checkpoint, in the order in which they are uploaded: the best state, and what else lies deeper, before
+// the checkpoints from which a run goes on with it.
 struct CheckpointName {
   bool is_of_run = true;  // log_dir/checkpoint-<step>
   std::string directory;  // that it lies in, "best/"; "": log_dir
-  int64_t step = -1;      // of its name, if that says one
-  std::string name;       // "best/checkpoint-9"
+  int64_t step = 0;
+  std::string name;  // "best/checkpoint-9"
   auto operator<=>(const CheckpointName&) const = default;
 };
 
 CheckpointName checkpoint_name(const std::string& name) {
   const size_t slash = name.rfind('/');
   const std::string directory = slash == std::string::npos ? "" : name.substr(0, slash + 1);
-  return {directory.empty(), directory, internal::step_of(name.substr(directory.size())).value_or(-1), name};
+  return {directory.empty(), directory, internal::step_of(name.substr(directory.size())).value_or(0), name};
 }
 
 using Checkpoints = std::map<CheckpointName, Seen>;
 using Files = std::map<std::string, Seen>;
+
+// What a look at the directory of a run has found.
+struct Found {
+  Checkpoints checkpoints;
+  Files files;                                  // that belong to no checkpoint
+  Files beside;                                 // that somebody keeps in the directory of a checkpoint
+  std::map<std::string, std::string> left_out;  // and why
+};
 
 std::string directory_of(const std::string& name) {
   const size_t slash = name.rfind('/');
@@ -91,7 +93,7 @@ class RunUpload::Implementation {
     for (;;) {
       const std::string trouble = round(true);
       if (trouble.empty()) {
-        log_info(fmt::format("'{}' has all of this run", url_));
+        log_info(fmt::format("'{}' has all of this run{}", url_, but_for_what_is_left_out()));
         return;
       }
       if (Clock::now() + std::chrono::duration<double>(options_.retry_every_s) > deadline)
@@ -125,20 +127,22 @@ class RunUpload::Implementation {
   // One look at the directory. What is wrong with the store; "" if it has what there is.
   std::string round(bool files_too) {
     try {
-      Checkpoints checkpoints;
-      Files files;
-      look("", checkpoints, files);
+      Found found;
+      look("", found);
+      say_what_is_left_out(found.left_out);
       const auto is_new = [&](const auto& checkpoint) {
-        const auto found = uploaded_.find(checkpoint.first);
-        return found == uploaded_.end() || found->second != checkpoint.second;
+        const auto known = uploaded_.find(checkpoint.first);
+        return known == uploaded_.end() || known->second != checkpoint.second;
       };
       // A run that goes on from a checkpoint wants the metrics up to there: they come before it.
-      files_too |= std::any_of(checkpoints.begin(), checkpoints.end(), is_new);
-      if (files_too) upload(files);
-      for (const auto& checkpoint : checkpoints)
+      files_too |= std::any_of(found.checkpoints.begin(), found.checkpoints.end(), is_new);
+      if (files_too) upload(found.files);
+      for (const auto& checkpoint : found.checkpoints)
         if (is_new(checkpoint)) upload(checkpoint.first, checkpoint.second);
-      remove_deleted(checkpoints);
-      if (files_too) remove_deleted(files);
+      if (files_too) upload(found.beside);
+      remove_deleted(found.checkpoints);
+      found.files.merge(found.beside);
+      if (files_too) remove_deleted(found.files);
     } catch (const std::exception& error) {
       if (!lost_)
         log_warning(fmt::format(
@@ -154,7 +158,7 @@ class RunUpload::Implementation {
 
   // Looks below a directory of the run, "" or "a/b/". Throws if it cannot: what it does not see would count
   // as deleted.
-  void look(const std::string& below, Checkpoints& checkpoints, Files& files) const {
+  void look(const std::string& below, Found& found, bool is_in_checkpoint = false) const {
     const std::string place = directory_ + "/" + below;
     std::vector<DirectoryEntry> entries;
     try {
@@ -163,23 +167,50 @@ class RunUpload::Implementation {
       if (below.empty() || mox::is_there(place)) throw;
       return;  // the run has deleted it meanwhile
     }
-    if (!below.empty()) {
-      const CheckpointName own = checkpoint_name(below.substr(0, below.size() - 1));
-      for (const DirectoryEntry& entry : entries)
-        if (entry.name == internal::kManifest && !entry.stat.is_directory) {
-          checkpoints[own] = {entry.stat.length, entry.stat.mtime};
-          return;
-        }
-      if (own.step >= 0) return;  // being deleted
-    }
+    const std::string directory = internal::without_slashes(below);
+    const bool is_checkpoint =
+        !is_in_checkpoint && internal::has_checkpoint_name(directory) && has_manifest(place);
+    is_in_checkpoint |= is_checkpoint;
     for (const DirectoryEntry& entry : entries) {
-      const std::string path = place + entry.name;
-      if (is_temporary(entry.name)) continue;
-      if (std::error_code gone; entry.stat.is_directory && !fs::is_symlink(path, gone))
-        look(below + entry.name + "/", checkpoints, files);
-      else if (!entry.stat.is_directory && is_there_as_file(path))
-        files[below + entry.name] = {entry.stat.length, entry.stat.mtime};
+      const std::string name = below + entry.name, path = place + entry.name;
+      const Seen seen{entry.stat.length, entry.stat.mtime};
+      if (is_checkpoint && entry.name == internal::kManifest)
+        found.checkpoints[checkpoint_name(directory)] = seen;
+      if (internal::is_of_machine(entry.name, entry.stat.is_directory) ||
+          (is_checkpoint && internal::is_of_every_checkpoint(entry.name)))
+        continue;
+      std::error_code gone;
+      if (entry.stat.is_directory && fs::is_symlink(path, gone))
+        found.left_out[name] = "it leads to a directory";
+      else if (entry.stat.is_directory)
+        look(name + "/", found, is_in_checkpoint);
+      else if (is_there_as_file(path))
+        (is_in_checkpoint ? found.beside : found.files)[name] = seen;
+      else if (fs::exists(fs::symlink_status(path, gone)))
+        found.left_out[name] = "it is no file";
     }
+  }
+
+  // A program may have directories and files of these names, too.
+  static bool has_manifest(const std::string& place) {
+    const std::string path = fmt::format("{}{}", place, internal::kManifest);
+    constexpr int64_t kBegin = 256;
+    try {
+      return is_there_as_file(path) && internal::begins_as_manifest(File(path).read(kBegin));
+    } catch (const Error&) {
+      if (mox::is_there(path)) throw;
+      return false;  // it is being deleted, and so are the files beside it
+    }
+  }
+
+  void say_what_is_left_out(const std::map<std::string, std::string>& left_out) {
+    for (const auto& [name, why] : left_out)
+      if (!left_out_.contains(name))
+        log_warning(
+            fmt::format("'{}/{}' is not uploaded to '{}': {}, and files and directories alone are. If the "
+                        "store is to have what is there, put it there as such",
+                        directory_, name, url_, why));
+    left_out_ = left_out;
   }
 
   // A run deletes what it has newer ones of, and the best state for another one. Where all of a directory are
@@ -233,8 +264,8 @@ class RunUpload::Implementation {
         remove(to + "/" + manifest);  // it is not whole while it is replaced
       }
       std::vector<std::string> others;
-      for (const std::string& file : list_directory(from, {.recursive = true, .skip_dir = true}))
-        if (file != manifest) others.push_back(file);
+      for (const std::string& file : list_directory(from, {.skip_dir = true}))
+        if (file != manifest && is_there_as_file(from + "/" + file)) others.push_back(file);
       if (!others.empty()) copy_parallel(from, to, {.file_list = others, .threads = 4});
       write(to + "/" + manifest, content);
       uploaded_[checkpoint] = seen;
@@ -244,6 +275,13 @@ class RunUpload::Implementation {
       if (mox::is_there(from + "/" + manifest)) throw;
       uploaded_[checkpoint] = seen;  // what has arrived goes with the next look
     }
+  }
+
+  std::string but_for_what_is_left_out() const {
+    std::string names;
+    for (const auto& [name, why] : left_out_)
+      names += fmt::format("{}'{}'", names.empty() ? ", but for " : ", ", name);
+    return names;
   }
 
   // For the next start of the run on this machine.
@@ -301,6 +339,7 @@ class RunUpload::Implementation {
   Files files_;
   internal::KnownManifests known_;
   internal::StoredFiles stored_;
+  std::map<std::string, std::string> left_out_;
   bool lost_ = false, finished_ = false;
   std::jthread thread_;
 };

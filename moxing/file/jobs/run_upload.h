@@ -2,9 +2,11 @@
 //
 // A checkpoint, in log_dir or deeper (best/), is uploaded when it is complete, its manifest (state.json)
 // last, so that a checkpoint in the store that has one is whole; one that the run deletes, having a newer one
-// or another best state, is deleted there, its manifest first. Other files (metrics, configuration, reports)
-// follow when they change, and go when the run deletes them and others of their directory stay. What this run
-// has not uploaded is left alone.
+// or another best state, is deleted there, its manifest first. Other files (metrics, configuration, reports,
+// what a program writes) follow when they change, and go when the run deletes them and others of their
+// directory stay; what is of this machine alone is told by its exact name. What is neither file nor
+// directory, and links to directories, are left out, which a warning says. What this run has not uploaded is
+// left alone.
 //
 // A store that cannot be reached does not stop the run: it is said once, tried again and again, and said when
 // it has caught up.

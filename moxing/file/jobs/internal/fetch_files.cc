@@ -21,12 +21,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class Counts { kHere, kStore, kBothHaveChanged };
+enum class Counts { kHere, kSame, kStore, kBothHaveChanged };
 
-// Whether what is here begins with the store's content, as a log does to which more was written.
-bool goes_on_behind(const std::string& url, const Stat& there, const std::string& path) {
-  if (there.length > kMostInMemory || there.length > file::stat(path).length) return false;
-  return read(url) == File(path).read(there.length);
+// Of two that have both changed, or of which nothing is known: what is here may begin with the store's
+// content, as a log does to which more was written.
+Counts compare(const std::string& url, const Stat& there, const std::string& path) {
+  const int64_t length = file::stat(path).length;
+  if (there.length > kMostInMemory || there.length > length || read(url) != File(path).read(there.length))
+    return Counts::kBothHaveChanged;
+  return there.length == length ? Counts::kSame : Counts::kHere;
 }
 
 Counts what_counts(const std::string& url, const Stat& there, const std::string& path,
@@ -34,7 +37,7 @@ Counts what_counts(const std::string& url, const Stat& there, const std::string&
   if (!is_there_as_file(path)) return Counts::kStore;
   if (last && !there.etag.empty() && last->etag == there.etag) return Counts::kHere;
   if (last && last->here == seen_at(path)) return Counts::kStore;
-  return goes_on_behind(url, there, path) ? Counts::kHere : Counts::kBothHaveChanged;
+  return compare(url, there, path);
 }
 
 ino_t inode_of(const std::string& path) {
@@ -98,16 +101,21 @@ class Asides {
 
 void fetch_files(const std::string& url, const std::string& place, const std::map<std::string, Stat>& there) {
   StoredFiles stored = read_stored_files(place);
-  std::vector<std::string> wanted;
+  std::vector<std::string> wanted, same;
   Asides asides(place);
   for (const auto& [name, stat] : there) {
     const auto last = stored.find(name);
     const Counts counts = what_counts(url + "/" + name, stat, place + "/" + name,
                                       last == stored.end() ? nullptr : &last->second);
-    if (counts == Counts::kHere) continue;
+    if (counts == Counts::kSame) same.push_back(name);
     if (counts == Counts::kBothHaveChanged) asides.keep(name);
-    wanted.push_back(name);
+    if (counts == Counts::kBothHaveChanged || counts == Counts::kStore) wanted.push_back(name);
   }
+  const auto keep_known = [&](const std::vector<std::string>& names) {
+    for (const std::string& name : names) stored[name] = {there.at(name).etag, seen_at(place + "/" + name)};
+    if (!names.empty()) write_stored_files(place, stored);
+  };
+  keep_known(same);
   if (wanted.empty()) return;  // without names `copy_parallel` would take all there is
   try {
     // What is known to be here must be here after a power cut, too.
@@ -117,8 +125,7 @@ void fetch_files(const std::string& url, const std::string& place, const std::ma
     throw;
   }
   asides.settle(url);
-  for (const std::string& name : wanted) stored[name] = {there.at(name).etag, seen_at(place + "/" + name)};
-  write_stored_files(place, stored);
+  keep_known(wanted);
 }
 
 }  // namespace mox::file::internal

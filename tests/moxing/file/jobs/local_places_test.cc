@@ -9,6 +9,7 @@
 
 #include "moxing/file/file.h"
 #include "runtime/base/error.h"
+#include "tests/moxing/file/jobs/manifests.h"
 #include "tests/moxing/file/store_fixture.h"
 
 namespace mox::file {
@@ -28,7 +29,7 @@ class LocalPlaces : public testing::Test {
   void put_checkpoint(int step, bool whole = true) {
     const std::string place = "run/checkpoint-" + std::to_string(step);
     store_.server.put("bucket", place + "/variables.safetensors", "v" + std::to_string(step));
-    if (whole) store_.server.put("bucket", place + "/state.json", "s" + std::to_string(step));
+    if (whole) store_.server.put("bucket", place + "/state.json", manifest("s" + std::to_string(step)));
   }
   StoreFixture store_;
   TemporaryDirectory places_;
@@ -90,8 +91,9 @@ TEST_F(LocalPlaces, Checkpoints) {
   put_checkpoint(11, false);  // on its way
   const std::string newest = local_checkpoint("s3://bucket/run", places_.path());
   EXPECT_THAT(list_directory(newest), ElementsAre("checkpoint-10"));
-  EXPECT_EQ(read(newest + "/checkpoint-10/state.json"), "s10");
-  EXPECT_EQ(read(local_checkpoint("s3://bucket/run/checkpoint-9", places_.path()) + "/state.json"), "s9");
+  EXPECT_EQ(read(newest + "/checkpoint-10/state.json"), manifest("s10"));
+  EXPECT_EQ(read(local_checkpoint("s3://bucket/run/checkpoint-9", places_.path()) + "/state.json"),
+            manifest("s9"));
   EXPECT_THAT(message_of<NotFound>([&] { local_checkpoint("s3://bucket/set", places_.path()); }),
               HasSubstr("no checkpoint 's3://bucket/set'"));
 }
@@ -101,14 +103,14 @@ TEST_F(LocalPlaces, CheckpointsComeWithWhatLiesBesideThem) {
   put_checkpoint(10);
   for (const char* name : {"best/checkpoint-7/variables.safetensors", "best/checkpoint-7/state.json",
                            "best/checkpoint-8/variables.safetensors", "labels.txt", "metrics.jsonl"})
-    store_.server.put("bucket", std::string("run/") + name, name);
+    store_.server.put("bucket", std::string("run/") + name, manifest(name));
   const std::string whole = local_checkpoint("s3://bucket/run/", places_.path());
   EXPECT_THAT(list_directory(whole, {.recursive = true, .skip_dir = true}),
               ElementsAre("best/checkpoint-7/state.json", "best/checkpoint-7/variables.safetensors",
                           "checkpoint-10/state.json", "checkpoint-10/variables.safetensors", "labels.txt"));
   EXPECT_TRUE(exists(local_checkpoint("s3://bucket/run/checkpoint-10", places_.path()) + "/../labels.txt"));
   const std::string best = local_checkpoint("s3://bucket/run/best/checkpoint-7", places_.path());
-  EXPECT_EQ(read(best + "/state.json"), "best/checkpoint-7/state.json");
+  EXPECT_EQ(read(best + "/state.json"), manifest("best/checkpoint-7/state.json"));
   EXPECT_TRUE(exists(best + "/../../labels.txt"));
   // It is copied once, and another one has a place of its own.
   const int64_t before = gets();
@@ -130,7 +132,7 @@ TEST_F(LocalPlaces, ARunOfTheStoreGoesOnHere) {
   EXPECT_THAT(list_directory(place, {.skip_file = true}), ElementsAre("checkpoint-10", "checkpoint-9"));
   EXPECT_EQ(read(place + "/metrics.jsonl"), "of the store");
   // Here it has gone further, and the store does not know yet.
-  write(place + "/checkpoint-12/state.json", "s12");
+  write(place + "/checkpoint-12/state.json", manifest("s12"));
   write(place + "/metrics.jsonl", "of here");
   local_run("s3://bucket/run", places_.path());
   EXPECT_EQ(read(place + "/metrics.jsonl"), "of here");
@@ -138,7 +140,7 @@ TEST_F(LocalPlaces, ARunOfTheStoreGoesOnHere) {
   put_checkpoint(13);
   local_run("s3://bucket/run", places_.path());
   EXPECT_EQ(read(place + "/metrics.jsonl"), "of the store");
-  EXPECT_EQ(read(place + "/checkpoint-13/state.json"), "s13");
+  EXPECT_EQ(read(place + "/checkpoint-13/state.json"), manifest("s13"));
 }
 
 // This machine had stopped, and another one trained the run again from an earlier step.
@@ -147,19 +149,19 @@ TEST_F(LocalPlaces, AStaleTrainingGivesWayToTheStores) {
   put_checkpoint(60);
   const std::string place = local_run("s3://bucket/run", places_.path());
   write(place + "/only_here.txt", "1");
-  store_.server.put("bucket", "run/checkpoint-60/state.json", "of another machine");
+  store_.server.put("bucket", "run/checkpoint-60/state.json", manifest("of another machine"));
   store_.server.put("bucket", "run/checkpoint-60/variables.safetensors", "of another machine");
   put_checkpoint(80);
   EXPECT_EQ(local_run("s3://bucket/run", places_.path()), place);
-  EXPECT_EQ(read(place + "/checkpoint-60/state.json"), "of another machine");
+  EXPECT_EQ(read(place + "/checkpoint-60/state.json"), manifest("of another machine"));
   EXPECT_EQ(read(place + "/checkpoint-60/variables.safetensors"), "of another machine");
   EXPECT_TRUE(exists(place + "/checkpoint-80/state.json"));
   const std::vector<std::string> aside = glob(place + ".aside-*");
   ASSERT_EQ(aside.size(), 1u);  // nothing is lost
-  EXPECT_EQ(read(aside[0] + "/checkpoint-60/state.json"), "s60");
+  EXPECT_EQ(read(aside[0] + "/checkpoint-60/state.json"), manifest("s60"));
   EXPECT_EQ(read(aside[0] + "/only_here.txt"), "1");
   // Steps that the store never had, and in the store steps that came from elsewhere.
-  write(place + "/checkpoint-90/state.json", "s90");
+  write(place + "/checkpoint-90/state.json", manifest("s90"));
   put_checkpoint(85);
   local_run("s3://bucket/run", places_.path());
   EXPECT_FALSE(exists(place + "/checkpoint-90"));
@@ -170,9 +172,9 @@ TEST_F(LocalPlaces, AStaleTrainingGivesWayToTheStores) {
 TEST_F(LocalPlaces, WhatThisMachineHasSavedAnewStays) {
   put_checkpoint(60);
   const std::string place = local_run("s3://bucket/run", places_.path());
-  write(place + "/checkpoint-60/state.json", "once more");
+  write(place + "/checkpoint-60/state.json", manifest("once more"));
   local_run("s3://bucket/run", places_.path());
-  EXPECT_EQ(read(place + "/checkpoint-60/state.json"), "once more");
+  EXPECT_EQ(read(place + "/checkpoint-60/state.json"), manifest("once more"));
 }
 
 // As a training that is going on here has it.
@@ -199,7 +201,7 @@ TEST_F(LocalPlaces, OfARunOnlyWholeCheckpointsComeHere) {
   put_checkpoint(10, false);
   for (const char* name : {"best/checkpoint-7/variables.safetensors", "best/checkpoint-7/state.json",
                            "best/checkpoint-8/variables.safetensors", "snapshots/1.npy", "labels.txt"})
-    store_.server.put("bucket", std::string("run/") + name, name);
+    store_.server.put("bucket", std::string("run/") + name, manifest(name));
   const std::string place = local_run("s3://bucket/run", places_.path());
   EXPECT_THAT(
       list_directory(place, {.recursive = true, .skip_dir = true}),

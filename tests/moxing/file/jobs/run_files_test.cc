@@ -7,6 +7,7 @@
 #include "moxing/file/jobs/local_places.h"
 #include "moxing/file/jobs/run_upload.h"
 #include "runtime/base/error.h"
+#include "tests/moxing/file/jobs/manifests.h"
 #include "tests/moxing/file/store_fixture.h"
 
 namespace mox::file {
@@ -114,6 +115,46 @@ TEST_F(RunFiles, WhereNothingIsKnownNothingIsLost) {
   ASSERT_EQ(asides().size(), 1u);
   EXPECT_EQ(read(asides()[0] + "/other.txt"), "written anew");
   EXPECT_THAT(said, AllOf(HasSubstr("other.txt"), Not(HasSubstr("longer.txt"))));
+}
+
+// Another machine has all that this one has written, and as it is now.
+TEST_F(RunFiles, WhatIsCalledAsTheFrameworksOwnIsFetched) {
+  const std::vector<std::string> names{".hidden",        "book.part",
+                                       "env/log.txt",    "env/state.json",
+                                       "rows.tmp.csv",   "checkpoint-9/notes.txt",
+                                       "best/list.part", "env/checkpoint-5/state.json"};
+  for (const std::string& name : names) write(place_ + "/" + name, "1");
+  write(place_ + "/checkpoint-9/variables.safetensors", "v9");
+  write(place_ + "/checkpoint-9/state.json", manifest("s9"));
+  upload();
+  const std::string others = places_.file("others"), there = local_run(kRun, others);
+  for (const std::string& name : names) EXPECT_EQ(read(there + "/" + name), "1") << name;
+  EXPECT_EQ(read(there + "/checkpoint-9/state.json"), manifest("s9"));
+  for (const std::string& name : names) write(place_ + "/" + name, "another");
+  upload();
+  EXPECT_EQ(local_run(kRun, others), there);
+  for (const std::string& name : names) EXPECT_EQ(read(there + "/" + name), "another") << name;
+  EXPECT_THAT(glob(there + ".aside-*"), IsEmpty());
+}
+
+// `mox file sync` of a place, to which an error points, takes what is of that machine, too.
+TEST_F(RunFiles, WhatIsOfAnotherMachineAloneStaysThere) {
+  for (const char* name : {".stored", ".stored-files", ".lock", "checkpoint-9.saving/variables.safetensors",
+                           "a.txt.tmp.12.0", "a.txt"})
+    put(name, "1");
+  write(place_ + "/.lock", "of here");
+  start_again();
+  EXPECT_THAT(list_directory(place_, {.recursive = true, .skip_dir = true}),
+              testing::ElementsAre(".lock", ".stored", ".stored-files", "a.txt"));
+  EXPECT_EQ(here(".lock"), "of here");
+}
+
+// A link to a directory is no reason not to begin.
+TEST_F(RunFiles, LinksAroundThePlaceAreNotFollowed) {
+  std::filesystem::create_directory_symlink(place_, place_ + "/around");
+  put("a.txt", "1");
+  start_again();
+  EXPECT_EQ(here("a.txt"), "1");
 }
 
 // Too large to be read into memory: a copy finds that it is the same.

@@ -9,6 +9,7 @@
 
 #include "moxing/file/file.h"
 #include "runtime/base/error.h"
+#include "tests/moxing/file/jobs/manifests.h"
 #include "tests/moxing/file/store_fixture.h"
 
 namespace mox::file {
@@ -32,7 +33,7 @@ class RunUploads : public testing::Test {
   void save_at(const std::string& name, const std::string& step, const std::string& content = "") {
     const std::string place = run_.file(name);
     write(place + ".saving/variables.safetensors", content + "v" + step);
-    write(place + ".saving/state.json", content + "s" + step);
+    write(place + ".saving/state.json", manifest(content + "s" + step));
     rename(place + ".saving", place);
   }
   // Waits for what must come; a minute is for ever.
@@ -88,7 +89,7 @@ TEST_F(RunUploads, AManifestIsLast) {
   remove(run_.file("checkpoint-2"), true);
   save(2, "other ");
   RunUpload(run_.path(), "s3://bucket/run", often_).finish();
-  EXPECT_EQ(*store_.server.content("bucket", "run/checkpoint-2/state.json"), "other s2");
+  EXPECT_EQ(*store_.server.content("bucket", "run/checkpoint-2/state.json"), manifest("other s2"));
   EXPECT_EQ(*store_.server.content("bucket", "run/checkpoint-2/variables.safetensors"), "other v2");
 }
 
@@ -105,7 +106,7 @@ TEST_F(RunUploads, AnotherCheckpointOfTheStoreIsSaid) {
   remove(run_.file("checkpoint-2"), true);
   save(2, "once more ");
   EXPECT_THAT(said(), testing::Not(HasSubstr("another one")));
-  store_.server.put("bucket", "run/checkpoint-2/state.json", "of another machine");
+  store_.server.put("bucket", "run/checkpoint-2/state.json", manifest("of another machine"));
   remove(run_.file("checkpoint-2"), true);
   save(2, "and more ");
   EXPECT_THAT(said(), HasSubstr("'s3://bucket/run/checkpoint-2' is another one than that of this run"));
@@ -154,6 +155,81 @@ TEST_F(RunUploads, WhatTheRunDeletesForAnotherOneGoes) {
               ElementsAre("run/best/checkpoint-4/state.json", "run/best/checkpoint-4/variables.safetensors",
                           "run/metrics.jsonl", "run/reports/1.txt", "run/snapshots/0.npy",
                           "run/snapshots/2.npy", "run/snapshots/3.npy"));
+}
+
+// Names are no reason to leave out what a program writes: only those that the framework gives are its own.
+TEST_F(RunUploads, WhatIsOnlyCalledAlikeIsUploaded) {
+  const std::vector<std::string> files{".hidden",         ".settings/colours", "a.saving/1.txt", "a.tmp.12",
+                                       "book.part",       "rows.tmp.csv",      "x.previous",     "x.tmp.1.b",
+                                       "y.writing-a.txt", "z.journal"};
+  for (const std::string& name : files) write(run_.file(name), name);
+  for (const char* name :
+       {".lock", ".save-lock", ".stored", "best/.save-lock", "metrics.jsonl.tmp.4711.0", "big.moxing.part",
+        "big.moxing.part~", "big.moxing.part.journal", "table.csv.writing-0123456789abcdef",
+        "checkpoint-5.saving/state.json", "best/checkpoint-4.deleting/variables.safetensors"})
+    write(run_.file(name), "of this machine");
+  RunUpload(run_.path(), "s3://bucket/run", often_).finish();
+  std::vector<std::string> expected;
+  for (const std::string& name : files) expected.push_back("run/" + name);
+  EXPECT_THAT(store_.server.keys("bucket"), testing::UnorderedElementsAreArray(expected));
+}
+
+TEST_F(RunUploads, AStateJsonOfAnotherProgramIsAFile) {
+  RunUpload upload(run_.path(), "s3://bucket/run", often_);
+  for (const std::string place : {"env", "env/checkpoint-5"}) {
+    write(run_.file(place + "/state.json"), "{\"turn\": 1}");
+    write(run_.file(place + "/log.txt"), "1");
+  }
+  write(run_.file("env/checkpoint-6/weights.bin"), "1");
+  EXPECT_TRUE(comes([&] { return has("run/env/log.txt") && has("run/env/checkpoint-5/log.txt"); }));
+  append(run_.file("env/log.txt"), "2");
+  append(run_.file("env/checkpoint-5/log.txt"), "2");
+  upload.finish();
+  EXPECT_EQ(*store_.server.content("bucket", "run/env/log.txt"), "12");
+  EXPECT_EQ(*store_.server.content("bucket", "run/env/checkpoint-5/log.txt"), "12");
+  EXPECT_TRUE(has("run/env/checkpoint-6/weights.bin"));
+}
+
+// What somebody keeps with a checkpoint changes without it, and goes with it.
+TEST_F(RunUploads, WhatIsKeptInACheckpointFollows) {
+  RunUpload upload(run_.path(), "s3://bucket/run", often_);
+  save(7);
+  EXPECT_TRUE(comes([&] { return has("run/checkpoint-7/state.json"); }));
+  write(run_.file("checkpoint-7/notes/1.txt"), "1");
+  EXPECT_TRUE(comes([&] { return has("run/checkpoint-7/notes/1.txt"); }));
+  append(run_.file("checkpoint-7/notes/1.txt"), "2");
+  EXPECT_TRUE(
+      comes([&] { return *store_.server.content("bucket", "run/checkpoint-7/notes/1.txt") == "12"; }));
+  save(8);
+  remove(run_.file("checkpoint-7"), true);
+  upload.finish();
+  EXPECT_THAT(store_.server.keys("bucket"),
+              ElementsAre("run/checkpoint-8/state.json", "run/checkpoint-8/variables.safetensors"));
+}
+
+TEST_F(RunUploads, WhatIsLeftOutIsSaidOnce) {
+  namespace fs = std::filesystem;
+  write(run_.file("real/a.txt"), "1");
+  fs::create_directory_symlink(run_.file("real"), run_.file("link"));
+  fs::create_directory_symlink(run_.path(), run_.file("real/around"));
+  fs::create_symlink(run_.file("nowhere"), run_.file("broken"));
+  fs::create_symlink(run_.file("real/a.txt"), run_.file("a.txt"));
+  testing::internal::CaptureStderr();
+  {
+    RunUpload upload(run_.path(), "s3://bucket/run", often_);
+    EXPECT_TRUE(comes([&] { return has("run/real/a.txt") && has("run/a.txt"); }));
+    append(run_.file("real/a.txt"), "2");
+    EXPECT_TRUE(comes([&] { return *store_.server.content("bucket", "run/real/a.txt") == "12"; }));
+    upload.finish();
+  }
+  const std::string said = testing::internal::GetCapturedStderr();
+  for (const std::string name : {"link", "real/around", "broken"}) {
+    const std::string words = "'" + run_.file(name) + "' is not uploaded to 's3://bucket/run'";
+    EXPECT_THAT(said, HasSubstr(words));
+    EXPECT_EQ(said.find(words), said.rfind(words)) << said;
+  }
+  EXPECT_THAT(said, HasSubstr("has all of this run, but for 'broken', 'link', 'real/around'"));
+  EXPECT_THAT(store_.server.keys("bucket"), ElementsAre("run/a.txt", "run/real/a.txt"));
 }
 
 TEST_F(RunUploads, AStoreThatIsLostIsCaughtUpWith) {
