@@ -199,6 +199,17 @@ ArrayFile ClassifierData::array_file(const std::string& split) const {
           .needs_labels = mox::flag("run_mode") != "predict"};
 }
 
+// Where each sample is measured or answered, another cannot take its place.
+mox::data::OnBadSample ClassifierData::on_bad_sample(mox::ModeKeys mode) const {
+  const auto given = mox::data::on_bad_sample_from_string(mox::flag("data.on_bad_sample"));
+  if (given == mox::data::OnBadSample::kError || mode == mox::ModeKeys::TRAIN) return given;
+  if (mode == mox::ModeKeys::PREDICT && has_files_of_images(format_))
+    throw mox::InvalidArgument("data.on_bad_sample is 'skip' (" + mox::option_origin("data.on_bad_sample") +
+                               "), but in run_mode predict a bad image cannot be skipped: each is to get its "
+                               "own answer. Leave it at error, which names a bad image, and take that away");
+  return mox::data::OnBadSample::kLeaveOut;
+}
+
 mox::data::ImageOptions ClassifierData::image_options(mox::ModeKeys mode) const {
   const std::string recipe =
       mox::flag("augmentation.recipe").empty() ? network_ : mox::flag("augmentation.recipe");
@@ -208,7 +219,7 @@ mox::data::ImageOptions ClassifierData::image_options(mox::ModeKeys mode) const 
   options.augmentation.channels = static_cast<int>(mox::get_model_meta(network_).channels);
   options.augmentation.fast_decode = mox::get_flag<bool>("augmentation.fast_decode");
   options.dtype = is_mixed_up(mode) ? mox::DType::kFloat32 : mox::preferred_image_dtype();
-  options.on_bad_sample = mox::data::on_bad_sample_from_string(mox::flag("data.on_bad_sample"));
+  options.on_bad_sample = on_bad_sample(mode);
   options.max_bad_samples = mox::get_flag<int64_t>("data.max_bad_samples");
   options.max_bad_share = mox::get_flag<double>("data.max_bad_share");
   options.cache = mox::data::image_cache_from_string(mox::flag("data.cache"));

@@ -58,6 +58,7 @@ class ClassifierData {
   // Whether this run looks at predict.images, for which it needs no other data.
   bool looks_at_images() const { return !images_to_predict_.empty(); }
   bool is_mixed_up(mox::ModeKeys mode) const { return mixes_up() && mode == mox::ModeKeys::TRAIN; }
+  mox::data::OnBadSample on_bad_sample(mox::ModeKeys mode) const;
   mox::data::ImageOptions image_options(mox::ModeKeys mode) const;
   ArrayFile array_file(const std::string& split) const;
   void find_classes();

@@ -18,6 +18,10 @@ namespace mox::data {
 enum class OnBadSample {
   kError,  // an image that cannot be read or decoded ends the run with an error that names it
   kSkip,   // it is logged, counted and listed, and the next sample that can be read takes its place
+  // It is logged, counted and listed, and is no sample of the data set: for evaluations and predictions,
+  // where a substitute would count twice, or be the answer to another file. Making the data set reads all
+  // images once; each rank of a job reads them. One that cannot be read later is an error.
+  kLeaveOut,
 };
 // "error" or "skip"; throws InvalidArgument for another name.
 OnBadSample on_bad_sample_from_string(std::string_view name);
@@ -78,7 +82,7 @@ struct ImageOptions {
   DType dtype = DType::kFloat32;
 
   // With kSkip, a position always holds the same sample, so that order and resuming stay exact; a substitute
-  // is counted in its own place as well.
+  // is counted in its own place as well. The limits are those of kLeaveOut, too.
   OnBadSample on_bad_sample = OnBadSample::kError;
   int64_t max_bad_samples = 100;  // kSkip: more than these, of all ranks, end the run
   // kSkip: more than this share of a class ends the run, 0 to 1 (any); of files with one label each. Where

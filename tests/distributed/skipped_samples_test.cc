@@ -106,14 +106,19 @@ TEST_P(SkippedOnRanks, OfTrainingAreThoseOfAll) {
 
 TEST_P(SkippedOnRanks, OfEvaluationsAreThoseOfAll) {
   write_images("validation");
+  // Before the first step: what an evaluation cannot read is known when its data is made.
   const ProcessResult result = run({"--data.max_bad_share=0.45", "--eval_every_n_steps=5"});
   expect_one_error(result, "of the 40 images of class 'a'");
-  EXPECT_EQ(load_checkpoint(log_dir_).global_step, 5);
+  EXPECT_FALSE(latest_checkpoint(log_dir_).has_value());
+  expect_success(run({"--eval_every_n_steps=5"}));
   expect_one_error(run({"--data.max_bad_share=0.45", "--run_mode=eval"}), "of the 40 images of class 'a'");
-  expect_success(run({"--run_mode=eval"}));
+  const ProcessResult evaluated = run({"--run_mode=eval", "--metrics.per_class"});
+  expect_success(evaluated);
+  EXPECT_THAT(evaluated.err, HasSubstr("20 of 80 samples cannot be read and are left out"));
+  EXPECT_THAT(evaluated.out, testing::ContainsRegex("  a .* 20\n  b .* 40\n")) << "no neighbour counts";
 }
 
-// The others have met no bad one: that their good ones count, too, is known to them at the very end alone.
+// The classes' sizes are known by reading all records.
 TEST_P(SkippedOnRanks, OfRecordsThatOneRankAloneMeets) {
   write_records("validation");
   const Words records{"--data.format=tfrecord"};
@@ -123,16 +128,16 @@ TEST_P(SkippedOnRanks, OfRecordsThatOneRankAloneMeets) {
   expect_success(run(records + Words{"--run_mode=eval", "--data.max_bad_share=0.55"}));
 }
 
-TEST_P(SkippedOnRanks, OfPredictionsAreThoseOfAll) {
+TEST_P(SkippedOnRanks, OfPredictionsAreRefused) {
   write_images("validation");
   expect_success(run({}));
   const std::string file = fresh("predictions") + ".csv";
   const Words predict{"--run_mode=predict", "--predictions=" + file};
-  expect_one_error(run(predict + Words{"--data.max_bad_samples=15"}),
-                   " samples cannot be read, more than the limit of 15");
+  const ProcessResult skipping = run(predict);
+  EXPECT_EQ(skipping.status, 2) << skipping.err;
+  EXPECT_THAT(skipping.err, HasSubstr("a bad image cannot be skipped"));
+  expect_one_error(run(predict + Words{"--data.on_bad_sample=error"}), "no JPEG or PNG image");
   EXPECT_FALSE(std::filesystem::exists(file));
-  expect_success(run(predict));
-  EXPECT_TRUE(std::filesystem::exists(file));
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, SkippedOnRanks, testing::Values(2, 4), testing::PrintToStringParamName());

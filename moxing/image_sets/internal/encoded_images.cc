@@ -12,11 +12,14 @@
 #include "moxing/image/decode.h"
 #include "moxing/image/resample.h"
 #include "moxing/image_sets/internal/kept_images.h"
+#include "moxing/image_sets/internal/readable_samples.h"
 #include "moxing/image_sets/internal/sample_findings.h"
 #include "moxing/image_sets/internal/skipped_share.h"
 #include "moxing/job/data_memory.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/log.h"
+#include "runtime/job/job.h"
 
 namespace mox::data::internal {
 namespace {
@@ -47,7 +50,8 @@ std::unique_ptr<KeptImages> kept_in_memory_of(int64_t images, const ImageOptions
 
 class AugmentedImages : public RandomAccessSource {
  public:
-  AugmentedImages(std::shared_ptr<const EncodedImages> images, const ImageOptions& options)
+  AugmentedImages(std::shared_ptr<const EncodedImages> images, const ImageOptions& options,
+                  SourceLocation where)
       : images_(std::move(images)), options_(options) {
     if (!options_.bad_samples) options_.bad_samples = std::make_shared<BadSamples>();
     const auto& recipe = options_.augmentation;
@@ -55,77 +59,52 @@ class AugmentedImages : public RandomAccessSource {
     if (images_->has_labels()) signature_.push_back(images_->label_type());
     one_class_each_ = images_->has_labels() && signature_[1] == TensorType{DType::kInt32, Shape{}};
     std::vector<int64_t> sizes = images_->class_sizes();
-    if (options_.on_bad_sample == OnBadSample::kSkip && (one_class_each_ || !sizes.empty()))
-      skipped_ = std::make_unique<SkippedShare>(size(), std::move(sizes), images_->class_names(),
+    if (options_.on_bad_sample != OnBadSample::kError && (one_class_each_ || !sizes.empty()))
+      skipped_ = std::make_unique<SkippedShare>(images_->size(), std::move(sizes), images_->class_names(),
                                                 options_.max_bad_share);
     if (options_.cache == ImageCache::kMemory)
-      kept_ = kept_in_memory_of(size(), options_);
+      kept_ = kept_in_memory_of(images_->size(), options_);
     else if (options_.cache == ImageCache::kDirectory)
-      kept_ = kept_in_directory(size(),
+      kept_ = kept_in_directory(images_->size(),
                                 {.directory = options_.cache_directory,
                                  .identity = fmt::format("{} {}", describe_content(), images_->identity()),
                                  .remove_on_finish = options_.remove_cache_on_finish});
+    if (options_.on_bad_sample == OnBadSample::kLeaveOut) leave_out(where);
   }
 
-  int64_t size() const override { return images_->size(); }
+  int64_t size() const override { return readable_.empty() ? images_->size() : std::ssize(readable_); }
   const std::vector<TensorType>& signature() const override { return signature_; }
-  std::string name(int64_t index) const override { return images_->locate(index); }
-  void will_read(int64_t index) const override {
-    if (!kept_ || !kept_->keeps(index)) images_->will_read(index);
-  }
+  std::string name(int64_t index) const override { return images_->locate(image_of(index)); }
+  void will_read(int64_t index) const override { will_read_image(image_of(index)); }
   // Of the encoded image: nothing need be decoded, and another precision has the same.
   uint32_t content_checksum(int64_t index) const override {
     LoadBuffer buffer;
     std::vector<std::byte> label(signature_.size() > 1 ? signature_[1].bytes() : 0);
-    return crc32(label, crc32(images_->load(index, &buffer, label.data())));
+    return crc32(label, crc32(images_->load(image_of(index), &buffer, label.data())));
   }
   std::string describe() const override {
-    return fmt::format("{}{}, augmented {}", images_->describe(), resizes() ? ", " + describe_content() : "",
-                       image::describe(options_.augmentation));
+    return fmt::format("{}{}{}, augmented {}", images_->describe(), describe_left_out(),
+                       resizes() ? ", " + describe_content() : "", image::describe(options_.augmentation));
   }
 
   void read(int64_t index, const SampleContext& context,
             std::span<std::byte* const> components) const override {
     const Lease worker(*this);
+    if (options_.on_bad_sample != OnBadSample::kSkip)
+      return read_itself(image_of(index), context, *worker, components);
     int64_t at = index;
     for (int64_t attempt = 0;; ++attempt) {
-      std::string reason;  // why it cannot be read
-      bool is_read = false;
-      try {
-        std::span<std::byte> label;
-        if (signature_.size() > 1) label = {components[1], signature_[1].bytes()};
-        if (skipped_ && one_class_each_) set_class(components[1], kUnknownClass);
-        if (options_.dtype == DType::kBFloat16)
-          make(at, context, *worker, reinterpret_cast<BFloat16*>(components[0]), label);
-        else
-          make(at, context, *worker, reinterpret_cast<float*>(components[0]), label);
-        is_read = true;
-      } catch (const Error& error) {
-        if (!about_data(error)) throw;
-        if (options_.on_bad_sample == OnBadSample::kError) {
-          if (!dynamic_cast<const DataError*>(&error)) throw;
-          throw DataError(
-              fmt::format("{} ({})", error.what(),
-                          signature_.size() > 1
-                              ? "on_bad_sample, for the image classifier data.on_bad_sample=skip, passes "
-                                "over images that cannot be read"
-                              : "each file is to get its own answer: take this one away, or name the "
-                                "others in a list"));
-        }
-        reason = error.what();
-      }
-      if (is_read) {
-        if (!skipped_ || !one_class_each_) return;
-        const int32_t number = class_in(components[1]);
-        if (skipped_->add_good(at, number)) findings_.add_good(at, number);
+      const std::optional<std::string> fault = fault_of(at, context, *worker, components);
+      const int32_t number = skipped_ && one_class_each_ ? class_in(components[1]) : kUnknownClass;
+      if (!fault) {
+        if (skipped_ && one_class_each_ && skipped_->add_good(at, number)) findings_.add_good(at, number);
         return;
       }
-      const int32_t number = skipped_ && one_class_each_ ? class_in(components[1]) : kUnknownClass;
-      findings_.add_bad(at, number, reason);
-      options_.bad_samples->add(at, reason, options_.max_bad_samples);
-      count_skipped(at, number, reason);
+      findings_.add_bad(at, number, *fault);
+      options_.bad_samples->add(at, *fault, options_.max_bad_samples);
+      count_skipped(at, number, *fault);
       at = (at + 1) % size();
-      if (attempt >= size()) throw DataError("no sample of the data set can be read; the first: " + reason);
+      if (attempt >= size()) throw DataError("no sample of the data set can be read; the first: " + *fault);
     }
   }
 
@@ -150,9 +129,104 @@ class AugmentedImages : public RandomAccessSource {
     image::Decoder decoder;
     image::Resampler resampler;
     LoadBuffer buffer;
-    KeptImage scratch;           // an image that is made to be kept
-    std::vector<uint8_t> found;  // memory for one that was
+    KeptImage scratch;                // an image that is made to be kept
+    std::vector<uint8_t> found;       // memory for one that was
+    std::vector<std::byte> tried[2];  // the components of one that nobody asks for
   };
+
+  int64_t image_of(int64_t index) const { return readable_.empty() ? index : readable_[index]; }
+  void will_read_image(int64_t image) const {
+    if (!kept_ || !kept_->keeps(image)) images_->will_read(image);
+  }
+
+  void read_itself(int64_t image, const SampleContext& context, Worker& worker,
+                   std::span<std::byte* const> components) const {
+    try {
+      write(image, context, worker, components);
+    } catch (const DataError& error) {
+      if (!about_data(error)) throw;
+      throw DataError(fmt::format("{} ({})", error.what(), advice()));
+    }
+  }
+
+  const char* advice() const {
+    if (options_.on_bad_sample == OnBadSample::kLeaveOut)
+      return "when the data set was made it could be read: leave the files alone while they are in use";
+    return signature_.size() > 1
+               ? "on_bad_sample, for the image classifier data.on_bad_sample=skip, passes over images that "
+                 "cannot be read in a training, and leaves them out of an evaluation"
+               : "each file is to get its own answer: take this one away, or name the others in a list";
+  }
+
+  // Why an image cannot be read; nothing if it can.
+  std::optional<std::string> fault_of(int64_t image, const SampleContext& context, Worker& worker,
+                                      std::span<std::byte* const> components) const {
+    try {
+      if (skipped_ && one_class_each_) set_class(components[1], kUnknownClass);
+      write(image, context, worker, components);
+    } catch (const Error& error) {
+      if (!about_data(error)) throw;
+      return error.what();
+    }
+    return std::nullopt;
+  }
+
+  void write(int64_t image, const SampleContext& context, Worker& worker,
+             std::span<std::byte* const> components) const {
+    std::span<std::byte> label;
+    if (signature_.size() > 1) label = {components[1], signature_[1].bytes()};
+    if (options_.dtype == DType::kBFloat16)
+      make(image, context, worker, reinterpret_cast<BFloat16*>(components[0]), label);
+    else
+      make(image, context, worker, reinterpret_cast<float*>(components[0]), label);
+  }
+
+  void leave_out(SourceLocation where) {
+    const std::vector<int64_t> readable = readable_samples(
+        images_->size(), [this](int64_t image) { return can_read(image); },
+        [this](int64_t image) { will_read_image(image); }, images_->describe(), where);
+    const int64_t left_out = images_->size() - std::ssize(readable);
+    if (left_out == 0) return;
+    int64_t first = 0;
+    while (first < std::ssize(readable) && readable[first] == first) ++first;
+    if (readable.empty())
+      throw DataError("no sample of the data set can be read; the first is " + images_->locate(first));
+    if (mox::internal::job().rank() == 0)
+      log_warning(fmt::format(
+          "{} of {} samples cannot be read and are left out, the first is {}: what is said of the data is said "
+          "of the other {}",
+          left_out, images_->size(), images_->locate(first), readable.size()));
+    readable_ = readable;
+  }
+
+  // All ranks look at all images: one of them tells what it finds.
+  bool can_read(int64_t image) const {
+    const Lease worker(*this);
+    std::byte* components[2] = {};
+    for (size_t c = 0; c < signature_.size(); ++c) {
+      worker->tried[c].resize(signature_[c].bytes());
+      components[c] = worker->tried[c].data();
+    }
+    const auto fault = fault_of(image, {.sample = static_cast<uint64_t>(image)}, *worker,
+                                std::span(components, signature_.size()));
+    const int32_t number = skipped_ && one_class_each_ ? class_in(components[1]) : kUnknownClass;
+    if (!fault) {
+      if (skipped_ && one_class_each_) skipped_->add_good(image, number);
+      return true;
+    }
+    if (mox::internal::job().rank() == 0)
+      options_.bad_samples->add(image, *fault, options_.max_bad_samples);
+    else
+      options_.bad_samples->add_of_another_rank(image, *fault, options_.max_bad_samples);
+    count_skipped(image, number, *fault);
+    return false;
+  }
+
+  std::string describe_left_out() const {
+    if (readable_.empty()) return "";
+    return fmt::format(" without {}, the others {:08x}", images_->size() - std::ssize(readable_),
+                       crc32(std::as_bytes(std::span(readable_))));
+  }
 
   void count_skipped(int64_t index, int32_t number, const std::string& reason) const {
     if (!skipped_) return;
@@ -267,6 +341,7 @@ class AugmentedImages : public RandomAccessSource {
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
     Worker& operator*() const { return *worker_; }
+    Worker* operator->() const { return worker_.get(); }
 
    private:
     const AugmentedImages& source_;
@@ -285,7 +360,8 @@ class AugmentedImages : public RandomAccessSource {
   std::vector<TensorType> signature_;
   std::unique_ptr<KeptImages> kept_;
   bool one_class_each_ = false;
-  std::unique_ptr<SkippedShare> skipped_;  // kSkip, of images with classes
+  std::unique_ptr<SkippedShare> skipped_;  // not kError, of images with classes
+  std::vector<int64_t> readable_;          // kLeaveOut: the images that are samples; empty where all are
   mutable SampleFindings findings_;        // for the other ranks
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Worker>> free_;
@@ -318,7 +394,7 @@ Dataset augmented_images(std::shared_ptr<const EncodedImages> images, const Imag
         fmt::format("{}: cache_bytes must be at least 0, it is {}", place, options.cache_bytes));
   if (options.cache == ImageCache::kDirectory && options.cache_directory.empty())
     throw InvalidArgument(fmt::format("{}: a cache in a directory needs cache_directory", place));
-  return Dataset::from_source(std::make_shared<AugmentedImages>(std::move(images), options), where);
+  return Dataset::from_source(std::make_shared<AugmentedImages>(std::move(images), options, where), where);
 }
 
 }  // namespace mox::data::internal

@@ -1,0 +1,64 @@
+// Answers and measures of the pre-set job on images that would stand under another's name.
+#include <filesystem>
+#include <span>
+
+#include "moxing/formats/tf_example.h"
+#include "moxing/formats/tfrecord.h"
+#include "runtime/base/file.h"
+#include "tests/programs/image_classifier_test.h"
+
+namespace mox {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::Not;
+namespace fs = std::filesystem;
+
+class ImageAnswers : public ImageClassifierTest {
+ protected:
+  // The images of the split as they are, damaged or not, which mox convert refuses.
+  void write_records(const std::string& split) const {
+    fs::create_directories(folder_ + "/records");
+    data::TfRecordWriter writer(folder_ + "/records/" + split + "-00000-of-00001");
+    for (const int64_t label : {0, 1})
+      for (const auto& entry :
+           fs::directory_iterator(folder_ + "/" + split + "/" + (label == 0 ? "dark" : "light"))) {
+        const std::string bytes = data::serialize_example(
+            {{"image/encoded", std::vector<std::string>{read_file(entry.path().string())}},
+             {"image/class/label", std::vector<int64_t>{label}}});
+        writer.write(std::as_bytes(std::span(bytes)));
+      }
+    writer.close();
+    write("records/labels.txt", "0: dark\n1: light\n");
+  }
+};
+
+// Beside a file that is cut lies one of the other class.
+TEST_F(ImageAnswers, AnImageThatCannotBeReadHasNoSubstituteInEvaluations) {
+  write_images();
+  write("validation/dark/9.jpg", read_file(folder_ + "/validation/dark/9.jpg").substr(0, 300));
+  const Words skip{"--data.on_bad_sample=skip"};
+  const ProcessResult trained = run_process(job(skip + Words{"--eval_every_n_steps=9"}));
+  expect_success(trained);
+  EXPECT_THAT(trained.out, HasSubstr("test accuracy: 1"));
+  for (const std::string format : {"image_folder", "tfrecord"}) {
+    Words data{"--run_mode=eval", "--metrics.per_class"};
+    if (format == "tfrecord") {
+      write_records("validation");
+      data = data + Words{"--data.format=tfrecord", "--data_url=" + folder_ + "/records"};
+    }
+    const ProcessResult evaluated = run_process(job(skip + data));
+    expect_success(evaluated);
+    EXPECT_THAT(evaluated.err, HasSubstr("1 of 24 samples cannot be read and are left out"));
+    EXPECT_THAT(evaluated.out, ContainsRegex("  dark .* 11\n  light .* 12\n"));
+  }
+  const std::string file = fresh("predictions") + ".csv";
+  expect_error(run_process(job(skip + Words{"--run_mode=predict", "--predictions=" + file})),
+               {"data.on_bad_sample is 'skip' (command line)", "a bad image cannot be skipped"}, 2);
+  expect_error(run_process(job({"--run_mode=predict", "--predictions=" + file})), {"dark/9.jpg"});
+  EXPECT_FALSE(fs::exists(file));
+}
+
+}  // namespace
+}  // namespace mox
