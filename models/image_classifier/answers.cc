@@ -3,16 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
-#include <filesystem>
 #include <numeric>
 
-#include "runtime/base/file.h"
 #include "runtime/text/printable.h"
 
 namespace image_classifier {
 namespace {
-
-namespace fs = std::filesystem;
 
 std::string answer(std::span<const float> probabilities, const std::vector<std::string>& names, size_t top) {
   std::vector<size_t> order(probabilities.size());
@@ -34,22 +30,6 @@ std::string answer(std::span<const float> probabilities, const std::vector<std::
   return text;
 }
 
-// Of labels.txt beside the checkpoint, of that itself, or of labels.txt in log_dir.
-std::vector<std::string> label_names_on_disk() {
-  const fs::path checkpoint = mox::checkpoint_path_of_run();
-  // The best state lies a level deeper (log_dir/best/checkpoint-<step>).
-  const bool is_best = checkpoint.parent_path().filename() == "best";
-  const fs::path above_best = is_best ? checkpoint.parent_path().parent_path() : fs::path();
-  for (const fs::path& directory : {checkpoint, checkpoint.parent_path(), above_best})
-    if (!directory.empty() && mox::is_there(directory / "labels.txt"))
-      return mox::data::read_label_names((directory / "labels.txt").string());
-  if (auto kept = mox::kept_label_names(checkpoint.string()); !kept.empty()) return kept;
-  const fs::path log_dir = mox::log_dir_of_run();
-  if (!log_dir.empty() && mox::is_there(log_dir / "labels.txt"))
-    return mox::data::read_label_names((log_dir / "labels.txt").string());
-  return mox::kept_label_names(checkpoint.empty() ? log_dir.string() : "");
-}
-
 }  // namespace
 
 void define_prediction_flags() {
@@ -64,7 +44,8 @@ void define_prediction_flags() {
 std::vector<std::string> label_names_of_run() {
   std::string lines;
   if (mox::rank() == 0)
-    for (const std::string& name : label_names_on_disk()) lines += name + '\n';
+    if (const auto trained = mox::trained_label_names(mox::checkpoint_path_of_run(), mox::log_dir_of_run()))
+      for (const std::string& name : trained->names) lines += name + '\n';
   lines = mox::broadcast(lines);
   std::vector<std::string> names;
   for (size_t at = 0; at < lines.size(); at = lines.find('\n', at) + 1)

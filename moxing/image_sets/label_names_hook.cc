@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <mutex>
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <set>
 
 #include "moxing/checkpoint/best_checkpoint.h"
 #include "moxing/image_sets/image_options.h"
@@ -23,12 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kNamesHook = "label_names";
-
-// The classes that a run was trained for, and what says so.
-struct ListOfRun {
-  std::string place;
-  std::vector<std::string> names;
-};
 
 // "0", "1", ... tell nothing that another list could contradict.
 bool are_numbers(const std::vector<std::string>& names) {
@@ -54,6 +49,57 @@ std::vector<std::string> names_of_json(const nlohmann::json& json) {
   return names;
 }
 
+TrainedLabelNames read_list(const std::string& path) { return {path, data::read_label_names(path)}; }
+
+bool has_list(const fs::path& directory) {
+  return !directory.empty() && is_there_as_file(directory / "labels.txt");
+}
+
+// "label 1: 'rose' before, 'tulip' now"
+std::string first_difference(const std::vector<std::string>& before, const std::string& when_before,
+                             const std::vector<std::string>& now, const std::string& when_now) {
+  const auto [old_name, new_name] = std::mismatch(before.begin(), before.end(), now.begin(), now.end());
+  const auto text = [](auto name, auto end) {
+    return name == end ? std::string("nothing") : "'" + *name + "'";
+  };
+  return fmt::format("label {}: {} {}, {} {}", old_name - before.begin(), text(old_name, before.end()),
+                     when_before, text(new_name, now.end()), when_now);
+}
+
+bool share_a_name(const std::vector<std::string>& some, const std::vector<std::string>& others) {
+  const std::set<std::string_view> known(some.begin(), some.end());
+  return std::ranges::any_of(others, [&](const std::string& name) { return known.contains(name); });
+}
+
+void warn_once_of_other_names(const std::string& text) {
+  static std::mutex mutex;
+  static std::set<std::string> said;
+  const std::lock_guard lock(mutex);
+  if (said.insert(text).second) log_warning(text);
+}
+
+// A labels.txt, and what the checkpoint beside it keeps, if it keeps names. A list that was put there from
+// elsewhere, or written anew in another order, would call every answer by a wrong name.
+TrainedLabelNames agreed(TrainedLabelNames listed, TrainedLabelNames kept) {
+  if (kept.names.empty() || kept.names == listed.names) return listed;
+  if (kept.names.size() != listed.names.size() || share_a_name(kept.names, listed.names))
+    throw DataError(fmt::format(
+        "'{}' has {} classes ({}), and '{}', which lies beside it, keeps {} that it was trained for ({}), "
+        "numbered otherwise; the first difference is {}. If the list is of another training or data set, take "
+        "it away: the checkpoint needs none. If it was changed by hand, give it the checkpoint's order",
+        listed.place, listed.names.size(), internal::first_names(listed.names), kept.place, kept.names.size(),
+        internal::first_names(kept.names),
+        first_difference(kept.names, "in the checkpoint", listed.names, "in the list")));
+  if (are_numbers(kept.names)) return listed;
+  if (are_numbers(listed.names)) return kept;
+  warn_once_of_other_names(fmt::format(
+      "'{}' calls the classes otherwise ({}) than '{}', which was trained for {}: its names are taken. If it "
+      "is the list of another training or data set, the answers have wrong names: take it away, the "
+      "checkpoint needs none",
+      listed.place, internal::first_names(listed.names), kept.place, internal::first_names(kept.names)));
+  return listed;
+}
+
 class LabelNamesHook : public Hook {
  public:
   explicit LabelNamesHook(std::vector<std::string> names) : names_(std::move(names)) {}
@@ -66,7 +112,8 @@ class LabelNamesHook : public Hook {
     if (rank() != 0) return;  // rank 0 keeps what the job keeps
     if (session.mode() == ModeKeys::TRAIN) return keep(session);
     if (names_.empty()) return;
-    if (const auto list = list_of_run(session)) return require_same(*list);
+    if (const auto list = trained_label_names(session.checkpoint(), session.log_dir()))
+      return require_same(*list);
     if (!are_numbers(names_)) warn_of_unknown(session.checkpoint());
   }
 
@@ -76,32 +123,11 @@ class LabelNamesHook : public Hook {
     if (session.log_dir().empty()) return;
     const std::string path = session.log_dir() + "/labels.txt";
     if (session.first_step() > 0) {
-      if (is_there(path)) {
-        require_same(read_list(path));
-      } else if (const auto names = kept_label_names(session.checkpoint()); !names.empty()) {
-        require_same({session.checkpoint(), names});
-      }
+      TrainedLabelNames before{session.checkpoint(), kept_label_names(session.checkpoint())};
+      if (is_there(path)) before = agreed(read_list(path), std::move(before));
+      if (!before.names.empty()) require_same(before);
     }
     data::write_label_names(path, names_);
-  }
-
-  static ListOfRun read_list(const std::string& path) { return {path, data::read_label_names(path)}; }
-
-  // Of the run that the checkpoint comes from.
-  static std::optional<ListOfRun> list_of_run(const Session& session) {
-    const fs::path checkpoint = session.checkpoint();
-    // The best state lies a level deeper (log_dir/best/checkpoint-<step>).
-    const bool is_best = checkpoint.parent_path().filename() == "best";
-    const fs::path above_best = is_best ? checkpoint.parent_path().parent_path() : fs::path();
-    const auto is_list = [](const fs::path& directory) {
-      return !directory.empty() && is_there_as_file(directory / "labels.txt");
-    };
-    for (const fs::path& directory : {checkpoint, checkpoint.parent_path(), above_best})
-      if (is_list(directory)) return read_list(directory / "labels.txt");
-    if (auto names = kept_label_names(session.checkpoint()); !names.empty())
-      return ListOfRun{session.checkpoint(), std::move(names)};
-    if (is_list(session.log_dir())) return read_list(session.log_dir() + "/labels.txt");
-    return std::nullopt;
   }
 
   void warn_of_unknown(const std::string& checkpoint) const {
@@ -117,9 +143,9 @@ class LabelNamesHook : public Hook {
   // nothing of their names. What begins anew is named by the run itself.
   void warn_of_other_classes(const Session& session) const {
     if (session.checkpoint().empty() || session.restored_variable_names() != session.variable_names()) return;
-    std::optional<ListOfRun> before;
+    std::optional<TrainedLabelNames> before;
     try {
-      before = list_of_run(session);
+      before = trained_label_names(session.checkpoint(), session.log_dir());
     } catch (const Error& error) {  // a list of another kind beside the variables is nobody's fault
       log_warning(fmt::format("whether '{}' was trained for the same classes is not known: {}",
                               session.checkpoint(), error.what()));
@@ -138,7 +164,7 @@ class LabelNamesHook : public Hook {
         session.checkpoint(), before->place, first_difference(before->names)));
   }
 
-  void require_same(const ListOfRun& before) const {
+  void require_same(const TrainedLabelNames& before) const {
     if (before.names == names_) return;
     throw DataError(
         fmt::format("'{}' says that the run was trained with {} classes, the data has {} now; the first "
@@ -147,15 +173,8 @@ class LabelNamesHook : public Hook {
                     before.place, before.names.size(), names_.size(), first_difference(before.names)));
   }
 
-  // "label 1: 'rose' before, 'tulip' now"
   std::string first_difference(const std::vector<std::string>& before) const {
-    const auto [old_name, new_name] =
-        std::mismatch(before.begin(), before.end(), names_.begin(), names_.end());
-    const auto text = [](auto name, auto end) {
-      return name == end ? std::string("nothing") : "'" + *name + "'";
-    };
-    return fmt::format("label {}: {} before, {} now", old_name - before.begin(), text(old_name, before.end()),
-                       text(new_name, names_.end()));
+    return mox::first_difference(before, "before", names_, "now");
   }
 
   std::vector<std::string> names_;
@@ -177,6 +196,22 @@ std::vector<std::string> kept_label_names(const std::string& path) {
   } catch (const std::exception&) {
     return {};  // of a run that keeps none; what cannot be read at all ends the run, which says why
   }
+}
+
+std::optional<TrainedLabelNames> trained_label_names(const std::string& checkpoint,
+                                                     const std::string& log_dir) {
+  const fs::path itself = checkpoint, parent = itself.parent_path();
+  // The best state lies a level deeper (log_dir/best/checkpoint-<step>).
+  const fs::path above_best = parent.filename() == "best" ? parent.parent_path() : fs::path();
+  TrainedLabelNames kept{checkpoint, kept_label_names(checkpoint)};
+  for (const fs::path& directory : {itself, parent, above_best})
+    if (has_list(directory)) return agreed(read_list((directory / "labels.txt").string()), std::move(kept));
+  if (kept.names.empty() && checkpoint.empty()) kept = {log_dir, kept_label_names(log_dir)};
+  if (!kept.names.empty() && !checkpoint.empty()) return kept;
+  if (has_list(log_dir))
+    return agreed(read_list((fs::path(log_dir) / "labels.txt").string()), std::move(kept));
+  if (kept.names.empty()) return std::nullopt;
+  return kept;
 }
 
 }  // namespace mox

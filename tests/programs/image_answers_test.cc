@@ -60,5 +60,29 @@ TEST_F(ImageAnswers, AnImageThatCannotBeReadHasNoSubstituteInEvaluations) {
   EXPECT_FALSE(fs::exists(file));
 }
 
+// The classes of a checkpoint are those that it keeps, whatever list lies beside it.
+TEST_F(ImageAnswers, AListInAnotherOrderBesideACheckpointIsRefused) {
+  write_images();
+  expect_success(run_process(job({"--max_epochs=1"})));
+  const std::string shelf = fresh("shelf"), checkpoint = latest_checkpoint(log_dir_).value();
+  fs::create_directories(shelf);
+  fs::copy(checkpoint, shelf / fs::path(checkpoint).filename(), fs::copy_options::recursive);
+  const std::string image = folder_ + "/validation/dark/1.jpg";
+  const Words use{"--checkpoint_path=" + shelf, "--train_url=" + fresh("none")};
+  const Words predict = use + Words{"--run_mode=predict", "--predict.images=" + image};
+  const Words evaluate = use + Words{"--run_mode=eval"};
+  write_file_atomically(shelf + "/labels.txt", "0: light\n1: dark\n");
+  for (const Words& flags : {predict, evaluate})
+    expect_error(run_process(job(flags)),
+                 {shelf + "/labels.txt", "(light, dark)", "(dark, light)", "take it away"});
+  write_file_atomically(shelf + "/labels.txt", "0: dunkel\n1: hell\n");
+  const ProcessResult renamed = run_process(job(predict));
+  expect_success(renamed);
+  EXPECT_THAT(renamed.out, HasSubstr("dunkel "));
+  EXPECT_THAT(renamed.err, HasSubstr("its names are taken"));
+  fs::remove(shelf + "/labels.txt");
+  EXPECT_THAT(run_process(job(predict)).err, Not(HasSubstr("names")));
+}
+
 }  // namespace
 }  // namespace mox

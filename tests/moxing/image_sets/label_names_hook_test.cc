@@ -2,6 +2,7 @@
 
 #include <gmock/gmock-more-matchers.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "moxing/image_sets/image_options.h"
@@ -160,6 +161,59 @@ TEST_F(LabelNamesHook, ACheckpointKeepsTheNames) {
   std::filesystem::remove(log_dir_ + "/labels.txt");
   for (const ModeKeys mode : {ModeKeys::TRAIN, ModeKeys::EVAL})
     EXPECT_THAT(use(mode, log_dir_, "", {"rose", "daisy"}), HasSubstr("label 0: 'daisy' before, 'rose' now"));
+}
+
+// A labels.txt that lies beside a checkpoint and is not its own.
+TEST_F(LabelNamesHook, AListAndACheckpointMustNotContradictEachOther) {
+  RunSpec run = spec();
+  const std::vector<std::string> trained{"ant", "bee", "cat"};
+  run.hooks = {label_names_hook(trained)};
+  run_or_throw(run);
+  const std::string checkpoint = log_dir_ + "/checkpoint-4", list = log_dir_ + "/labels.txt";
+  const auto names_with = [&](const std::vector<std::string>& names) {
+    data::write_label_names(list, names);
+    return trained_label_names(checkpoint, "").value().names;
+  };
+  for (const std::vector<std::string>& names : {std::vector<std::string>{"bee", "cat", "ant"},
+                                                {"ant", "bee", "dog"},
+                                                {"ant", "bee"},
+                                                {"dog", "emu"}}) {
+    const std::string said = message_of<DataError>([&] { names_with(names); });
+    EXPECT_THAT(said, testing::AllOf(HasSubstr(list), HasSubstr(checkpoint), HasSubstr("ant, bee, cat"),
+                                     HasSubstr("take it away")));
+    for (const ModeKeys mode : {ModeKeys::EVAL, ModeKeys::TRAIN}) {
+      RunSpec next = spec();
+      next.run_mode = mode;
+      next.max_number_of_steps = 8;
+      next.hooks = {label_names_hook(names)};  // the data is as the list says
+      EXPECT_THAT(message_of_run<DataError>(next), HasSubstr("first difference is label")) << names[0];
+    }
+    EXPECT_THAT(message_of<DataError>([&] { trained_label_names("", log_dir_); }), HasSubstr(list));
+  }
+  EXPECT_EQ(names_with(trained), trained);
+  // Other names for all of them, as in another language, are taken, and numbers say nothing else.
+  const ScopedConfiguration configuration({"--threads=1", "--log_level=warning"});
+  testing::internal::CaptureStderr();
+  for (int call = 0; call < 2; ++call) EXPECT_EQ(names_with({"x", "y", "z"})[0], "x");
+  EXPECT_EQ(names_with({"0", "1", "2"}), trained);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, testing::AllOf(HasSubstr(list), HasSubstr("ant, bee, cat"), HasSubstr("x, y, z")));
+  EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
+  std::filesystem::remove(list);
+  EXPECT_EQ(trained_label_names(checkpoint, "").value().names, trained);
+  EXPECT_EQ(trained_label_names("", log_dir_).value().names, trained);
+  EXPECT_FALSE(trained_label_names("", fresh_directory("none")).has_value());
+}
+
+TEST_F(LabelNamesHook, AListMayNameWhatACheckpointNumbers) {
+  RunSpec run = spec();
+  run.hooks = {label_names_hook({"0", "1"})};
+  run_or_throw(run);
+  const std::string list = log_dir_ + "/labels.txt";
+  data::write_label_names(list, {"ant", "bee"});
+  EXPECT_EQ(trained_label_names(log_dir_, "").value().place, list);
+  data::write_label_names(list, {"ant", "bee", "cat"});
+  EXPECT_THROW(trained_label_names(log_dir_, ""), DataError);
 }
 
 // As programs of before have written them.
