@@ -174,6 +174,25 @@ int32_t csv_label(float given, const ArrayFile& file) {
   return label;
 }
 
+// What data.csv_missing may not stand for: a label, or all of a line, such as the delimiters alone that
+// spreadsheets put at the end.
+void require_numbers(const mox::Array& table, const ArrayFile& file) {
+  const int64_t lines = table.shape()[0], columns = table.shape()[1];
+  const auto values = table.values<float>();
+  const bool needs_label = file.needs_labels && columns == file.csv_image.elements() + 1;
+  for (int64_t line = 0; line < lines; ++line) {
+    const auto cells = values.subspan(line * columns, columns);
+    const auto is_missing = [](float value) { return std::isnan(value); };
+    const bool has_none = std::ranges::all_of(cells, is_missing);
+    if (!has_none && !(needs_label && is_missing(cells.front()))) continue;
+    throw mox::DataError("'" + file.path + "': line " + std::to_string(line + 1) +
+                         " (without the header and empty ones) has " +
+                         (has_none ? "no number, only delimiters: take it away"
+                                   : "no label in its first cell, which data.csv_missing does not stand for: "
+                                     "write the number of its class, or take the line away"));
+  }
+}
+
 // Missing numbers have a value in it. Where all lines lack the last one it is rather that each ends with a
 // delimiter and has no label: a pixel would be taken for it, and each other for the one before.
 mox::Array csv_numbers(const ArrayFile& file) {
@@ -191,6 +210,7 @@ mox::Array csv_numbers(const ArrayFile& file) {
                          " cells is missing in every line. Where it is the delimiter at the end of lines "
                          "without a label, leave that out; where all images lack their last pixel, write a "
                          "number there");
+  require_numbers(table, file);
   std::ranges::replace_if(
       values, [](float value) { return std::isnan(value); }, *file.csv.missing);
   return table;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <string>
@@ -40,8 +41,8 @@ mox::data::CsvOptions csv_options() {
   float number = 0;
   const char* const end = missing.data() + missing.size();
   const auto [rest, error] = std::from_chars(missing.data(), end, number);
-  if (error != std::errc() || rest != end)
-    throw mox::ConfigError("data.csv_missing must be a number, or empty; it is '" + missing + "'");
+  if (error != std::errc() || rest != end || !std::isfinite(number))
+    throw mox::ConfigError("data.csv_missing must be a finite number, or empty; it is '" + missing + "'");
   options.missing = number;
   return options;
 }

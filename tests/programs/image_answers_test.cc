@@ -84,5 +84,32 @@ TEST_F(ImageAnswers, AListInAnotherOrderBesideACheckpointIsRefused) {
   EXPECT_THAT(run_process(job(predict)).err, Not(HasSubstr("names")));
 }
 
+TEST_F(ImageAnswers, MissingCellsOfCsvDataAreNoLabels) {
+  const auto lines_with = [&](const std::string& label, const std::string& end) {
+    std::string lines;
+    for (int i = 0; i < 24; ++i) {
+      lines += i == 6 ? label : std::to_string(i % 2);
+      for (int j = 0; j < 3 * 32 * 32; ++j)
+        lines += i == 3 && j == 5 ? std::string(",") : "," + std::to_string((i % 2 ? 40 : 200) + i * j % 40);
+      lines += "\n";
+    }
+    for (const char* split : {"train", "test"}) write(std::string(split) + ".csv", lines + end);
+  };
+  const Words csv{"--data.format=csv", "--max_epochs=1"}, missing{"--data.csv_missing=0"};
+  lines_with("0", "");
+  expect_success(run_process(job(csv + missing)));
+  for (const char* number : {"nan", "inf"})
+    expect_error(run_process(job(csv + Words{std::string("--data.csv_missing=") + number})),
+                 {"data.csv_missing must be a finite number"}, 2);
+  for (const char* label : {"", "NA"}) {
+    lines_with(label, "");
+    fs::remove_all(log_dir_);
+    expect_error(run_process(job(csv + missing)), {"train.csv': line 7", "no label"});
+  }
+  lines_with("0", std::string(3 * 32 * 32, ',') + "\n");
+  expect_error(run_process(job(csv + missing)), {"train.csv': line 25", "only delimiters"});
+  expect_error(run_process(job(csv + missing + Words{"--run_mode=predict"})), {"line 25", "only delimiters"});
+}
+
 }  // namespace
 }  // namespace mox
