@@ -281,6 +281,7 @@ mox::Dataset ClassifierData::samples(mox::ModeKeys mode) const {
     records.image = options;
     records.label_offset = label_offset();
     records.num_classes = num_classes_;
+    records.label_names = label_names_;
     return mox::data::image_classification_tfrecord(inside(directory_, split + "-*"), records);
   }
   // One list decides: a class that the folder lacks does not shift the numbers of those that follow it.

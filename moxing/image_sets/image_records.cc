@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <mutex>
 #include <unordered_map>
 
 #include "moxing/config/remote_places.h"
@@ -17,18 +18,73 @@
 #include "moxing/image_sets/internal/set_files.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/log.h"
 #include "runtime/base/random.h"
+#include "runtime/job/job.h"
 
 namespace mox::data {
 namespace {
 
 constexpr const char* kEncoded = "image/encoded";
 constexpr const char* kLabel = "image/class/label";
+constexpr const char* kText = "image/class/text";
+
+// What the labels of records are called, compared with what the records say themselves.
+class RecordNames {
+ public:
+  explicit RecordNames(std::vector<std::string> names) : names_(std::move(names)) {
+    bool are_numbers = true;
+    for (size_t i = 0; i < names_.size(); ++i) {
+      are_numbers &= names_[i] == std::to_string(i);
+      numbers_.emplace(names_[i], i);
+    }
+    if (are_numbers) names_.clear();
+  }
+
+  uint32_t checksum() const {
+    uint32_t sum = 0;
+    for (const std::string& name : names_)
+      sum = crc32(std::as_bytes(std::span(name.data(), name.size() + 1)), sum);
+    return sum;
+  }
+
+  void compare(size_t label, const std::string& text, const std::string& place) const {
+    if (label >= names_.size() || text.empty() || names_[label] == text) return;
+    const auto found = numbers_.find(text);
+    if (found == numbers_.end()) return warn_once(label, text, place);
+    // As with labels that are out of range, whole classes are meant.
+    throw FailedPrecondition(fmt::format(
+        "{}: its label stands for '{}' (number {} in the list of classes), but it says of itself '{}' ({}), which "
+        "is number {} in the list: it was numbered by another one, as the files of another conversion are. Give "
+        "it the labels.txt that was written with it, or convert all parts of the set into one directory, whose "
+        "labels.txt then numbers them all (and label_offset is to be 0 for what mox convert wrote)",
+        place, names_[label], label, text, kText, found->second));
+  }
+
+ private:
+  void warn_once(size_t label, const std::string& text, const std::string& place) const {
+    std::call_once(has_warned_, [&] {
+      if (mox::internal::job().rank() == 0)
+        log_warning(fmt::format(
+            "{}: the record says '{}' ({}), a name that the list of classes does not have, where its "
+            "label is called '{}': whether the list belongs to these files is not known",
+            place, text, kText, names_[label]));
+    });
+  }
+
+  std::vector<std::string> names_;  // empty where there is nothing to compare
+  std::unordered_map<std::string, size_t> numbers_;
+  mutable std::once_flag has_warned_;
+};
 
 class RecordImages : public internal::EncodedImages {
  public:
-  RecordImages(std::shared_ptr<const TfRecordFiles> files, int64_t label_offset, int64_t num_classes)
-      : files_(std::move(files)), label_offset_(label_offset), num_classes_(num_classes) {}
+  RecordImages(std::shared_ptr<const TfRecordFiles> files, int64_t label_offset, int64_t num_classes,
+               std::vector<std::string> names)
+      : files_(std::move(files)),
+        label_offset_(label_offset),
+        num_classes_(num_classes),
+        names_(std::move(names)) {}
 
   int64_t size() const override { return files_->size(); }
   TensorType label_type() const override { return {DType::kInt32, Shape{}}; }
@@ -38,7 +94,8 @@ class RecordImages : public internal::EncodedImages {
     return fmt::format("{}, labels less {}", files_->describe(), label_offset_);
   }
   std::string identity() const override {
-    return fmt::format("{}, files {:08x}", describe(), internal::files_checksum(files_->paths()));
+    return fmt::format("{}, files {:08x}, names {:08x}", describe(),
+                       internal::files_checksum(files_->paths()), names_.checksum());
   }
 
   std::span<const std::byte> load(int64_t index, internal::LoadBuffer* buffer,
@@ -66,6 +123,9 @@ class RecordImages : public internal::EncodedImages {
           "classifier) is subtracted from labels: it is {} now; 1 is for labels that begin at 1",
           files_->locate(index), given, label_offset_, label_offset_ + most, label_offset_));
     const int32_t value = given - label_offset_;
+    if (const auto text = features.find(kText);
+        text != features.end() && text->second.bytes_list().value_size() == 1)
+      names_.compare(value, text->second.bytes_list().value(0), files_->locate(index));
     std::memcpy(label, &value, sizeof value);
     buffer->encoded = std::move(*encoded->second.mutable_bytes_list()->mutable_value(0));
     return std::as_bytes(std::span(buffer->encoded.data(), buffer->encoded.size()));
@@ -74,6 +134,7 @@ class RecordImages : public internal::EncodedImages {
  private:
   std::shared_ptr<const TfRecordFiles> files_;
   int64_t label_offset_, num_classes_;
+  RecordNames names_;
 };
 
 // The number in `names` of each of the folder's classes.
@@ -106,15 +167,21 @@ Dataset image_classification_tfrecord(const std::string& patterns, const ImageRe
         "image_classification_tfrecord ({}): num_classes {} and label_offset {} must fit into int32, and "
         "num_classes must not be negative",
         to_string(where), options.num_classes, options.label_offset));
+  std::vector<std::string> names = options.label_names;
+  if (!names.empty() && options.num_classes != 0 && options.num_classes != std::ssize(names))
+    throw InvalidArgument(fmt::format(
+        "image_classification_tfrecord ({}): num_classes is {}, and label_names has {}; they must agree",
+        to_string(where), options.num_classes, names.size()));
   const auto paths = match_files(patterns);
-  int64_t classes = options.num_classes;
-  const auto names = std::filesystem::path(paths.front()).parent_path() / "labels.txt";
-  if (classes == 0 && file::exists(names.string())) classes = read_label_names(names.string()).size();
+  const std::string list = (std::filesystem::path(paths.front()).parent_path() / "labels.txt").string();
+  if (names.empty() && file::exists(list)) names = read_label_names(list);
+  if (options.num_classes != 0 && options.num_classes != std::ssize(names)) names.clear();
+  const int64_t classes = options.num_classes != 0 ? options.num_classes : std::ssize(names);
   TfRecordOptions records = options.records;
   if (file::is_remote(paths.front()) && records.index_directory.empty())
     records.index_directory = mox::internal::local_places() + "/index";
-  auto images =
-      std::make_shared<RecordImages>(TfRecordFiles::open(paths, records), options.label_offset, classes);
+  auto images = std::make_shared<RecordImages>(TfRecordFiles::open(paths, records), options.label_offset,
+                                               classes, std::move(names));
   return internal::augmented_images(std::move(images), options.image, "image_classification_tfrecord", where);
 }
 
@@ -128,7 +195,7 @@ std::string serialize_image_record(const ImageRecord& record) {
   return serialize_example({{kEncoded, Strings{record.encoded}},
                             {"image/format", Strings{png ? "png" : "jpeg"}},
                             {kLabel, Integers{record.label}},
-                            {"image/class/text", Strings{record.class_name}},
+                            {kText, Strings{record.class_name}},
                             {"image/filename", Strings{record.file_name}},
                             {"image/height", Integers{bitmap.height}},
                             {"image/width", Integers{bitmap.width}}});

@@ -26,6 +26,12 @@ struct ImageRecordOptions {
   // Labels, less the offset, must lie in [0, num_classes). 0: as many as labels.txt in the first file's
   // directory says; without that file, labels must not be negative.
   int64_t num_classes = 0;
+
+  // What the classes are called. A record that says another of these names (image/class/text) than its label
+  // has was numbered by another list: FailedPrecondition, which on_bad_sample does not pass over. Words that
+  // are none of the names are a warning, once. Empty: labels.txt in the first file's directory, if it has
+  // num_classes names; none where these are the numbers 0, 1, 2, ...
+  std::vector<std::string> label_names = {};
 };
 
 // Elements {image, label}: options.image.dtype[channels, height, width] and int32[]. `patterns` as for

@@ -84,6 +84,19 @@ TEST_F(ImageAnswers, AListInAnotherOrderBesideACheckpointIsRefused) {
   EXPECT_THAT(run_process(job(predict)).err, Not(HasSubstr("names")));
 }
 
+// Two conversions number their classes each for itself.
+TEST_F(ImageAnswers, RecordsOfAnotherConversionAreRefused) {
+  write_images();
+  expect_success(run_process({"mox", "convert", folder_ + "/train", folder_ + "/records/train"}));
+  fs::rename(folder_ + "/validation/light", folder_ + "/validation/amber");
+  expect_success(run_process({"mox", "convert", folder_ + "/validation", folder_ + "/others/validation"}));
+  fs::copy(folder_ + "/others/validation-00000-of-00001", folder_ + "/records/validation-00000-of-00001");
+  const Words records{"--data.format=tfrecord", "--data_url=" + folder_ + "/records", "--max_epochs=1"};
+  for (const Words& skip : {Words{}, Words{"--data.on_bad_sample=skip"}})
+    expect_error(run_process(job(records + skip)),
+                 {"validation-00000-of-00001", "it was numbered by another"});
+}
+
 TEST_F(ImageAnswers, MissingCellsOfCsvDataAreNoLabels) {
   const auto lines_with = [&](const std::string& label, const std::string& end) {
     std::string lines;

@@ -2,6 +2,7 @@
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "moxing/image_sets/image_files.h"
@@ -88,6 +89,48 @@ TEST(KnownClasses, ASecondConversionIsNumberedByTheFirst) {
               AllOf(HasSubstr("ant, bee, cat"), HasSubstr("dog")));
   EXPECT_EQ(read_label_names(directory.file("r/labels.txt")), kNames);
   EXPECT_FALSE(std::filesystem::exists(directory.file("r/w-00000-of-00001")));
+}
+
+// Shards of another conversion, copied beside those of the first.
+TEST(KnownClasses, RecordsThatAnotherListHasNumberedAreRefused) {
+  TemporaryDirectory directory;
+  for (const char* name :
+       {"t/ant/1.jpg", "t/bee/1.jpg", "t/cat/1.jpg", "v/bee/1.jpg", "v/cat/1.jpg", "v/zebra/1.jpg"})
+    directory.write(name, small_jpeg());
+  convert_image_folder(ImageClassificationRaw(directory.file("t")), directory.file("r/t"), {});
+  convert_image_folder(ImageClassificationRaw(directory.file("v")), directory.file("q/v"), {});
+  std::filesystem::copy(directory.file("q/v-00000-of-00001"), directory.file("r/v-00000-of-00001"));
+  const auto said_of = [&](const std::string& files, ImageRecordOptions options = {}) {
+    options.image.augmentation.height = options.image.augmentation.width = 8;
+    testing::internal::CaptureStderr();
+    const std::string error = message_of<FailedPrecondition>([&] {
+      for (int pass = 0; pass < 2; ++pass) {
+        Pipeline pipeline(image_classification_tfrecord(directory.file(files), options).batch(1), {});
+        for (Batch batch; pipeline.next(&batch);) continue;
+      }
+      throw FailedPrecondition("none");
+    });
+    return error + testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(said_of("r/t-*"), "none");
+  EXPECT_EQ(said_of("q/v-*"), "none");
+  for (const OnBadSample on_bad_sample : {OnBadSample::kError, OnBadSample::kSkip, OnBadSample::kLeaveOut}) {
+    ImageRecordOptions options;
+    options.image.on_bad_sample = on_bad_sample;
+    EXPECT_THAT(said_of("r/v-*", options), AllOf(HasSubstr("r/v-00000-of-00001"),
+                                                 HasSubstr("numbered by another"), HasSubstr("labels.txt")));
+  }
+  EXPECT_THAT(said_of("q/v-*", {.label_names = kNames}), HasSubstr("numbered by another"));
+  EXPECT_THAT(said_of("r/v-*", {.num_classes = 3}), HasSubstr("numbered by another"));
+  EXPECT_EQ(said_of("r/v-*", {.num_classes = 7}), "none") << "the list has not so many";
+  EXPECT_EQ(said_of("r/v-*", {.label_names = {"0", "1", "2"}}), "none");
+  EXPECT_THROW(
+      image_classification_tfrecord(directory.file("r/t-*"), {.num_classes = 2, .label_names = kNames}),
+      InvalidArgument);
+  // Words beside other names, as ImageNet has them, cannot be compared.
+  const std::string words = said_of("r/t-*", {.label_names = {"n01", "n02", "n03"}});
+  EXPECT_THAT(words, AllOf(HasSubstr("none"), HasSubstr("does not have"), HasSubstr("'n0")));
+  EXPECT_EQ(std::ranges::count(words, '\n'), 2) << "a warning for each data set: " << words;
 }
 
 TEST(ImageRecords, AConversionSaysWhatToDoWithADamagedImage) {
