@@ -11,6 +11,7 @@
 #include "moxing/file/file.h"
 #include "moxing/image_sets/internal/directory.h"
 #include "moxing/image_sets/internal/encoded_images.h"
+#include "moxing/image_sets/internal/label_words.h"
 #include "moxing/image_sets/internal/left_out.h"
 #include "moxing/image_sets/internal/set_files.h"
 #include "runtime/base/error.h"
@@ -150,20 +151,6 @@ class MultilabelImages : public FilesOfImages {
   std::vector<std::string> classes_;
 };
 
-std::vector<std::string> lines_of(const SetFiles& files, int64_t index) {
-  RecordBuffer buffer;
-  const auto bytes = files.read(index, &buffer);
-  const std::string_view content(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  std::vector<std::string> lines;
-  for (size_t begin = 0; begin < content.size();) {
-    const size_t end = std::min(content.find('\n', begin), content.size());
-    lines.emplace_back(content.substr(begin, end - begin));
-    if (lines.back().ends_with('\r')) lines.back().pop_back();
-    begin = end + 1;
-  }
-  return lines;
-}
-
 // Images beside the directories of the classes, of which nothing says what they show.
 void warn_of_stray_images(const std::string& directory, const std::vector<std::string>& images) {
   if (!images.empty())
@@ -232,6 +219,7 @@ ImageClassificationRaw::ImageClassificationRaw(std::string directory) : director
           without_label.empty() ? "none" : some_of(without_label)));
   }
   if (!listed) warn_of_numbers(directory_, label_names_);
+  internal::warn_of_similar_names(directory_, label_names_);
   require_writable_names(label_names_, directory_);
   warn_of_stray_images(directory_, root.images);
   list_classes(others_of(root), false);
@@ -330,7 +318,7 @@ void MultilabelClassificationRaw::list_images(bool are_known) {
   std::vector<std::vector<std::string>> names;
   const SetFiles label_files(labels, expected);
   for (int64_t i = 0; i < label_files.size(); ++i) label_files.will_read(i);
-  for (int64_t i = 0; i < label_files.size(); ++i) names.push_back(lines_of(label_files, i));
+  for (int64_t i = 0; i < label_files.size(); ++i) names.push_back(internal::label_lines(label_files, i));
   const std::string list = inside(directory_, kLabelsFile);
   const bool listed = file::exists(list);
   if (are_known) {
@@ -345,6 +333,7 @@ void MultilabelClassificationRaw::list_images(bool are_known) {
     label_names_.erase(std::unique(label_names_.begin(), label_names_.end()), label_names_.end());
     if (label_names_.empty()) throw DataError(fmt::format("no file in '{}' holds a label", labels));
   }
+  if (!are_known) internal::warn_of_similar_names(directory_, label_names_);
   constexpr size_t kNone = SIZE_MAX;
   std::vector<size_t> last_image(label_names_.size(), kNone);  // that has the label
   std::unordered_map<std::string_view, int32_t> numbers;

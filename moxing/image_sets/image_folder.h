@@ -32,7 +32,8 @@ struct ImageFile {
 //
 // Images may lie one level deeper where every class keeps them in a directory `images`
 // (CLASS/images/001.jpg). Labels are the classes' numbers: in the order of labels.txt ("0: daisy"), or else
-// sorted by name. Samples are sorted by class and name, so that the order does not depend on the file system.
+// sorted by name; names that differ only in case or spaces are a warning. Samples are sorted by class and
+// name, so that the order does not depend on the file system.
 class ImageClassificationRaw {
  public:
   // Lists the folder. Throws NotFound or IoError for a directory that cannot be read, DataError for a folder
@@ -69,7 +70,9 @@ class ImageClassificationRaw {
 //
 //   ROOT/images/001.jpg  ROOT/labels/001.jpg.txt  [ROOT/labels.txt]
 //
-// Labels are numbered as labels.txt says, or else sorted by name.
+// A byte order mark at the beginning of a file and blanks around a name are no part of it. Labels are
+// numbered as labels.txt says, or else sorted by name; names that differ only in case or spaces are a
+// warning.
 class MultilabelClassificationRaw {
  public:
   // Throws as ImageClassificationRaw, and DataError for an image without its label file, the other way round,

@@ -133,6 +133,37 @@ TEST(KnownClasses, RecordsThatAnotherListHasNumberedAreRefused) {
   EXPECT_EQ(std::ranges::count(words, '\n'), 2) << "a warning for each data set: " << words;
 }
 
+// As editors and spreadsheets write them.
+TEST(MultilabelFolder, MarksAndBlanksMakeNoOtherClass) {
+  TemporaryDirectory directory;
+  const std::string mark = "\xef\xbb\xbf";
+  for (const char* name : {"1.jpg", "2.jpg", "3.jpg"})
+    directory.write(std::string("v/images/") + name, small_jpeg());
+  directory.write("v/labels/1.jpg.txt", mark + "ant\r\nsmall\r\n");
+  directory.write("v/labels/2.jpg.txt", "small \n\tant\n  \n");
+  directory.write("v/labels/3.jpg.txt", mark);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(MultilabelClassificationRaw(directory.file("v")).label_names(),
+            (std::vector<std::string>{"ant", "small"}));
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(MultilabelClassificationRaw(directory.file("v"), {"ant", "small"}).size(), 3);
+  directory.write("v/labels/3.jpg.txt", "Ant\ngreen  ant\nGreen ant\n");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(MultilabelClassificationRaw(directory.file("v")).label_names().size(), 5U);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("'Ant' and 'ant' differ only in case or spaces (as 1 more do)"),
+                    HasSubstr("write them alike")));
+}
+
+TEST(ImageFolder, NamesThatAPersonWouldTakeForOneAreSaid) {
+  TemporaryDirectory directory;
+  for (const char* name : {"t/ant/1.jpg", "t/ant /1.jpg", "t/bee/1.jpg"}) directory.write(name, small_jpeg());
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(ImageClassificationRaw(directory.file("t")).label_names().size(), 3U);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("'ant' and 'ant ' differ only in case or spaces"));
+}
+
 TEST(ImageRecords, AConversionSaysWhatToDoWithADamagedImage) {
   TemporaryDirectory directory;
   directory.write("t/ant/1.jpg", small_jpeg().substr(0, 200));
