@@ -43,7 +43,7 @@ class EncodedImages {
   virtual std::string locate(int64_t index) const = 0;
   virtual void will_read(int64_t /*index*/) const {}
   virtual std::string describe() const = 0;
-  // What tells these files from others of the same names, in a line: sizes and times of modification.
+  // What tells these files from others of the same names, in a line: sizes, times and numbers of inodes.
   virtual std::string identity() const = 0;
 };
 

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 
 #include "moxing/file/file.h"
 #include "moxing/file/streams/streamed_objects.h"
@@ -40,14 +42,37 @@ std::span<const std::byte> read_local(const std::string& path, RecordBuffer* buf
   return bytes.first(filled);
 }
 
-uint32_t add_file(const std::string& path, const std::string& etag, uint32_t sum) {
+// Whether a file keeps its inode's number as long as it is there: those of file systems in user space (sshfs,
+// s3fs) are given anew at every mount.
+class InodeNumbers {
+ public:
+  bool are_kept(const std::string& path, dev_t device) {
+    if (device_ == device) return are_kept_;
+    constexpr decltype(statfs::f_type) kInUserSpace = 0x65735546;
+    struct statfs system {};
+    are_kept_ = ::statfs(path.c_str(), &system) == 0 && system.f_type != kInUserSpace;
+    device_ = device;
+    return are_kept_;
+  }
+
+ private:
+  std::optional<dev_t> device_;
+  bool are_kept_ = false;
+};
+
+// Directories that have changed places leave the times of the files below them alone, and copies may be given
+// those of another file: the inode, and when it was last changed, tell these.
+uint32_t add_file(const std::string& path, const std::string& etag, InodeNumbers& inodes, uint32_t sum) {
   if (file::is_remote(path)) {
     const std::string known = etag.empty() ? file::stat(path).etag : etag;
     return crc32c(std::as_bytes(std::span(known)), sum);
   }
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) fail("look at", path);
-  const int64_t facts[] = {status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+  const int64_t facts[] = {
+      status.st_size,         status.st_mtim.tv_sec,
+      status.st_mtim.tv_nsec, status.st_ctim.tv_sec,
+      status.st_ctim.tv_nsec, inodes.are_kept(path, status.st_dev) ? static_cast<int64_t>(status.st_ino) : 0};
   return crc32c(std::as_bytes(std::span(facts)), sum);
 }
 
@@ -90,14 +115,16 @@ void SetFiles::will_read(int64_t index) const {
 }
 
 uint32_t SetFiles::checksum() const {
+  InodeNumbers inodes;
   uint32_t sum = 0;
-  for (int64_t i = 0; i < size(); ++i) sum = add_file(path(i), etags_.empty() ? "" : etags_[i], sum);
+  for (int64_t i = 0; i < size(); ++i) sum = add_file(path(i), etags_.empty() ? "" : etags_[i], inodes, sum);
   return sum;
 }
 
 uint32_t files_checksum(const std::vector<std::string>& paths) {
+  InodeNumbers inodes;
   uint32_t sum = 0;
-  for (const std::string& path : paths) sum = add_file(path, "", sum);
+  for (const std::string& path : paths) sum = add_file(path, "", inodes, sum);
   return sum;
 }
 

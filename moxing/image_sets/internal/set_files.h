@@ -34,7 +34,7 @@ class SetFiles {
   // A hint that an object of a store is read so soon; does nothing for a file.
   void will_read(int64_t index) const;
 
-  // Over sizes and times of modification, or ETags. Throws NotFound or IoError.
+  // Over sizes, times and numbers of inodes, or ETags. Throws NotFound or IoError.
   uint32_t checksum() const;
 
  private:

@@ -2,6 +2,9 @@
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <filesystem>
+
 #include "moxing/image_sets/image_folder.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -98,6 +101,37 @@ TEST_F(ImageCacheTest, AForeignCacheIsMadeAnew) {
   replace_image();
   const auto expected = samples(options());
   EXPECT_EQ(samples(options(ImageCache::kDirectory)), expected);
+}
+
+// Sizes and times of modification alone do not tell the files: pixels of before would have labels of now.
+TEST_F(ImageCacheTest, OfDirectoriesThatHaveChangedPlacesIsMadeAnew) {
+  for (const char* name :
+       {"rose/1.jpg", "rose/3.jpg", "rose/5.jpg", "daisy/1.jpg", "daisy/3.jpg", "daisy/5.jpg"}) {
+    std::string bytes = image::encode_jpeg(image::picture(60, 50, name[0]));
+    bytes.resize(20'000);  // what follows a JPEG is not looked at
+    directory_.write(std::string("set/") + name, bytes);
+  }
+  for (const char* name : {"0.jpg", "2.jpg", "4.jpg"})
+    fs::remove(directory_.file(std::string("set/daisy/") + name));
+  const auto age = [&] {
+    for (const auto& entry : fs::recursive_directory_iterator(directory_.file("set")))
+      fs::last_write_time(entry.path(), fs::file_time_type(std::chrono::hours(1)));
+  };
+  age();
+  const auto before = samples(options(ImageCache::kDirectory));
+  EXPECT_EQ(samples(options(ImageCache::kDirectory)), before);
+  fs::rename(directory_.file("set/rose"), directory_.file("other"));
+  fs::rename(directory_.file("set/daisy"), directory_.file("set/rose"));
+  fs::rename(directory_.file("other"), directory_.file("set/daisy"));
+  const auto expected = samples(options());
+  EXPECT_NE(expected, before);
+  EXPECT_EQ(samples(options(ImageCache::kDirectory)), expected);
+  // Of a file that was written over, and given its time of before.
+  std::string bytes = image::encode_jpeg(image::picture(60, 50, 7));
+  bytes.resize(20'000);
+  directory_.write("set/rose/3.jpg", bytes);
+  age();
+  EXPECT_EQ(samples(options(ImageCache::kDirectory)), samples(options()));
 }
 
 TEST_F(ImageCacheTest, IsRemovedOnFinish) {
