@@ -68,7 +68,7 @@ struct MonitorOptions {
 };
 // Requests a stop after `patience` evaluations without improvement. The state of the best evaluation is kept
 // by keep_best_hook (the options keep_best.*); regular checkpoints are the newest alone. A run that was
-// stopped so and is started again stops at once; with more patience it goes on.
+// stopped so and is started again stops at once; with more patience it goes on. On other data it counts anew.
 std::shared_ptr<Hook> early_stopping_hook(const MonitorOptions& options);
 
 // Multiplies the learning rate by `factor` after `patience` evaluations without improvement, down to a
@@ -90,8 +90,8 @@ struct KeepBestOptions {
 };
 // Keeps the variables of the best evaluation so far in log_dir/best (best_checkpoint.h), in memory if there
 // is no log_dir, and names it at the end; of equal ones the first. A run that is continued goes on with what
-// it has kept; a best state of another run is refused with FailedPrecondition. Needs evaluations, and throws
-// as with MonitorOptions. Of the ranks of a job rank 0 writes.
+// it has kept, unless that is of other evaluation data; a best state of another run is refused with
+// FailedPrecondition. Needs evaluations, and throws as with MonitorOptions. Of a job rank 0 writes.
 std::shared_ptr<Hook> keep_best_hook(const KeepBestOptions& options);
 
 // Before the first step, every variable of all ranks becomes that of `root`. Ranks begin with equal variables

@@ -7,6 +7,7 @@
 #include "moxing/checkpoint/best_checkpoint.h"
 #include "moxing/checkpoint/checkpoint_writer.h"
 #include "moxing/console/console.h"
+#include "moxing/hooks/evaluation_data.h"
 #include "moxing/hooks/hook_states.h"
 #include "moxing/hooks/hooks.h"
 #include "moxing/hooks/internal/metric_monitor.h"
@@ -15,9 +16,13 @@
 #include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
+#include "runtime/data/content_sample.h"
 
 namespace mox {
 namespace {
+
+// In the state of the best checkpoint: EvaluationData::evaluation_data. Checkpoints of before have none.
+constexpr const char* kEvaluationData = "evaluation_data";
 
 class KeepBestHook : public TrainingHook {
  public:
@@ -37,6 +42,10 @@ class KeepBestHook : public TrainingHook {
     evaluations_ = 0;
     best_.reset();
     in_memory_.clear();
+    if (const auto* data = dynamic_cast<const internal::EvaluationData*>(&session)) {
+      evaluation_data_ = data->evaluation_data();
+      data_are_others_ = data->evaluation_data_are_others();
+    }
     directory_ = session.log_dir().empty() ? "" : best_directory(session.log_dir());
     if (!directory_.empty()) find_kept(session.global_step());
     is_continued_ = false;
@@ -98,6 +107,14 @@ class KeepBestHook : public TrainingHook {
       replaces_step_ = kept.global_step;
       return "";
     }
+    if (is_of_other_data(kept)) {
+      log_warning(fmt::format(
+          "'{}' holds the best state by evaluations of other data than those of now; the next evaluation "
+          "replaces it. Copy it before if it is wanted",
+          directory_));
+      replaces_step_ = kept.global_step;
+      return "";
+    }
     // After a crash the run comes by that state again; with other options, or other data, it does not.
     if (kept.global_step > global_step)
       log_warning(
@@ -106,6 +123,17 @@ class KeepBestHook : public TrainingHook {
                       "one is better. Delete it if the run is to go on otherwise than it did",
                       directory_, kept.global_step, global_step));
     return nlohmann::json({{"value", mark.value}, {"step", kept.global_step}}).dump();
+  }
+
+  bool is_of_other_data(const Checkpoint& kept) const {
+    const auto mark = kept.state.find(kEvaluationData);
+    if (mark == kept.state.end() || !evaluation_data_) return data_are_others_;
+    try {
+      return !are_of_the_same_data(parse_json(mark->second).get<std::string>(), *evaluation_data_);
+    } catch (const nlohmann::json::exception& error) {
+      throw DataError(fmt::format("'{}' holds a best state of step {} that no run has written: {}. Delete it",
+                                  directory_, kept.global_step, error.what()));
+    }
   }
 
   void keep(Session& session, double value) {
@@ -123,6 +151,7 @@ class KeepBestHook : public TrainingHook {
                                         .larger_is_better = larger_is_better_,
                                         .value = value,
                                         .restore = options_.restore});
+    if (evaluation_data_) checkpoint.state[kEvaluationData] = nlohmann::json(*evaluation_data_).dump();
     // Among them how the data were read and with which options the model was made: a best state that has been
     // carried elsewhere predicts, too.
     if (const auto* hooks = dynamic_cast<const internal::HookStates*>(&session))
@@ -161,8 +190,10 @@ class KeepBestHook : public TrainingHook {
 
   const KeepBestOptions options_;
   bool larger_is_better_ = false, is_continued_ = false, is_restoring_ = false;
-  std::string directory_;                     // "": in memory
-  std::unique_ptr<CheckpointWriter> writer_;  // on rank 0
+  std::optional<std::string> evaluation_data_;  // see EvaluationData
+  bool data_are_others_ = false;                // than those of the checkpoint that the run goes on from
+  std::string directory_;                       // "": in memory
+  std::unique_ptr<CheckpointWriter> writer_;    // on rank 0
   std::vector<NamedArray> in_memory_;
   std::optional<Best> best_;
   int64_t evaluations_ = 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/data/dataset.h"
@@ -14,5 +15,13 @@ namespace mox {
 // At most 256 lines. Generators have none: they cannot be asked without beginning a pass. Each source is read
 // once.
 std::vector<std::string> content_sample(const Dataset& dataset);
+
+// What tells a data set from others, in a line: a checksum of the lines of content_sample, if there are any,
+// and Dataset::describe.
+std::string content_mark(const Dataset& dataset);
+
+// Whether two of these are of the same data. The precision of the samples, in which they are other bytes,
+// does not count.
+bool are_of_the_same_data(std::string_view mark, std::string_view other);
 
 }  // namespace mox

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "moxing/checkpoint/best_checkpoint.h"
+#include "moxing/checkpoint/checkpoint.h"
 #include "runtime/base/file.h"
 #include "tests/distributed/job.h"
 
@@ -13,24 +15,28 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 class Tabular : public TrainingTest {
  protected:
   Tabular() {
     std::filesystem::create_directories(folder_);
+    write("train.csv", rows(0, 200));
+    write(
+        "predict.csv",
+        "kind,note,size,name\nkind 1,\"a, 1\",50,first\nkind 0,\"a, 0\",,second\nkind 2,\"a, 0\",7,third\n");
+  }
+  static std::string rows(int first, int last, int dearer = 0) {
     std::string text = "name,size,kind,note,price,fair\n";
-    for (int i = 0; i < 200; ++i) {
+    for (int i = first; i < last; ++i) {
       const int size = i * 37 % 101, kind = i * 13 % 3;
-      const int price = 10 * size + 400 * kind;
+      const int price = 10 * size + 400 * kind + dearer;
       text += "row " + std::to_string(i) + "," + (i % 17 ? std::to_string(size) : "NA") + ",kind " +
               std::to_string(kind) + ",\"a, " + std::to_string(i % 2) + "\"," + std::to_string(price) +
               (price > 900 ? ",no\n" : ",yes\n");
     }
-    write("train.csv", text);
-    write(
-        "predict.csv",
-        "kind,note,size,name\nkind 1,\"a, 1\",50,first\nkind 0,\"a, 0\",,second\nkind 2,\"a, 0\",7,third\n");
+    return text;
   }
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(folder_ + "/" + name, std::ios::binary) << text;
@@ -130,6 +136,32 @@ TEST_F(Tabular, SaysWhatIsMissingInItsOptions) {
   expect_error(run_process(regression({"--run_mode=predict"})), {"train first"}, 2);
   expect_error(run_process(job({"--data.target=price", "--data.task=regress"})),
                {"regression or classification"}, 2);
+}
+
+// What was the best on the former rows would be that of the run for ever.
+TEST_F(Tabular, OnOtherRowsToEvaluateTheComparisonBeginsAnewOnEachRank) {
+  write("eval.csv", rows(200, 240));
+  write("dearer.csv", rows(200, 240, 2000));
+  const Words compares{"--eval_every_n_epochs=1", "--keep_best.metric=loss", "--keep_best.restore",
+                       "--early_stopping.metric=loss", "--early_stopping.patience=5"};
+  for (const int ranks : {1, 2}) {
+    SCOPED_TRACE(ranks);
+    std::filesystem::remove_all(log_dir_);
+    const auto train = [&](const Words& flags) {
+      const ProcessResult result = run_process(job_of(ranks, regression(compares + flags)));
+      expect_success(result);
+      return result;
+    };
+    train({"--data.eval_file=eval.csv", "--max_epochs=6"});
+    const int64_t before = load_checkpoint(log_dir_).global_step;
+    const ProcessResult result = train({"--data.eval_file=dearer.csv", "--max_epochs=8"});
+    const std::string warning = "the data of input_fn(eval) are others";
+    EXPECT_THAT(result.err, HasSubstr(warning));
+    EXPECT_EQ(result.err.find(warning), result.err.rfind(warning)) << "once: " << result.err;
+    EXPECT_GT(load_checkpoint(best_directory(log_dir_)).global_step, before);
+    EXPECT_GT(load_checkpoint(log_dir_).global_step, before);
+    EXPECT_THAT(train({"--data.eval_file=dearer.csv", "--max_epochs=9"}).err, Not(HasSubstr("others")));
+  }
 }
 
 }  // namespace

@@ -120,6 +120,7 @@ constexpr Field kFields[] = {
     field<&SessionState::loss_scale>("loss_scale", Since::kLater),
     field<&SessionState::data_cursor>("data_cursor", Since::kFirst),
     field<&SessionState::elements_taken>("elements_taken", Since::kLater),
+    field<&SessionState::evaluation_data>("evaluation_data", Since::kLater),
     field<&SessionState::hook_states>("hooks", Since::kFirst),
     text_field<&SessionState::stage_two>("stage_two"),
 };

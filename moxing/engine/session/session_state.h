@@ -39,6 +39,7 @@ struct SessionState {
   // Of input_fn's data, those that all steps so far have taken: the cursor's place, counted. Without a value
   // (which no checkpoint had before) all steps had the logical replicas of the last one.
   std::optional<int64_t> elements_taken;
+  std::optional<std::string> evaluation_data;      // content_mark of the evaluations' so far, if it is known
   std::map<std::string, std::string> hook_states;  // by Hook::name
   std::string stage_two;  // of dimension-reduced training, JSON text; "" where there is none
 };

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "moxing/hooks/evaluation_data.h"
 #include "moxing/hooks/metric_names.h"
 #include "moxing/json/parse_json.h"
 #include "runtime/base/error.h"
@@ -54,7 +55,8 @@ MetricMonitor::MetricMonitor(const MonitorOptions& options) : options_(options) 
 }
 
 void MetricMonitor::start(Session& session, const char* hook) {
-  if (!is_restored_) {
+  const auto* data = dynamic_cast<const EvaluationData*>(&session);
+  if (!is_restored_ || (data && data->evaluation_data_are_others())) {
     best_.reset();
     waited_ = 0;
   }

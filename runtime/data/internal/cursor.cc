@@ -26,14 +26,6 @@ uint64_t checksum(const Cursor& cursor) {
   return hash;
 }
 
-// Positions do not depend on how exact the numbers of the samples are: a run may go on in another precision.
-std::string without_precision(std::string stage) {
-  constexpr std::string_view kNarrow = "bfloat16[", kWide = "float32[";
-  for (size_t at = 0; (at = stage.find(kNarrow, at)) != std::string::npos;)
-    stage.replace(at, kNarrow.size(), kWide);
-  return stage;
-}
-
 void check_contents(const std::vector<std::string>& before, const std::vector<std::string>& now) {
   if (before.size() != now.size()) return;  // of a program that took other samples
   size_t different = 0;
@@ -69,6 +61,13 @@ std::string to_json(const Cursor& cursor) {
               {"batches", cursor.batches},   {"samples", cursor.samples},   {"position", cursor.state},
               {"contents", cursor.contents}, {"checksum", checksum(cursor)}}
       .dump();
+}
+
+std::string without_precision(std::string stage) {
+  constexpr std::string_view kNarrow = "bfloat16[", kWide = "float32[";
+  for (size_t at = 0; (at = stage.find(kNarrow, at)) != std::string::npos;)
+    stage.replace(at, kNarrow.size(), kWide);
+  return stage;
 }
 
 Cursor cursor_from_json(const std::string& text) {

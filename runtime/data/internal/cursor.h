@@ -17,6 +17,10 @@ struct Cursor {
 
 std::string to_json(const Cursor& cursor);
 
+// A stage as it stands where the samples are of float32. Positions do not depend on how exact the numbers of
+// the samples are: a run may go on in another precision.
+std::string without_precision(std::string stage);
+
 // Throws DataError if `text` is not what to_json wrote, whole.
 Cursor cursor_from_json(const std::string& text);
 

@@ -41,6 +41,21 @@ TEST(ContentSample, IsOfAllSourcesAndOfNoGenerator) {
   EXPECT_TRUE(content_sample(generated).empty());
 }
 
+TEST(ContentSample, AMarkIsOfTheDataAlone) {
+  const std::string mark = content_mark(counting(0));
+  EXPECT_THAT(mark, testing::AllOf(testing::StartsWith("contents "), HasSubstr(counting(0).describe())));
+  EXPECT_TRUE(are_of_the_same_data(mark, content_mark(counting(0))));
+  EXPECT_FALSE(are_of_the_same_data(mark, content_mark(counting(1))));
+  EXPECT_FALSE(are_of_the_same_data(mark, content_mark(counting(0, 999)))) << "one other sample";
+  EXPECT_FALSE(are_of_the_same_data(mark, content_mark(counting(0).take(3))));
+  const auto zeros = [](DType type, int64_t samples) {
+    return content_mark(Dataset::from_arrays({Array(type, {samples, 2})}));
+  };
+  EXPECT_NE(zeros(DType::kFloat32, 3), zeros(DType::kBFloat16, 3));
+  EXPECT_TRUE(are_of_the_same_data(zeros(DType::kFloat32, 3), zeros(DType::kBFloat16, 3)));
+  EXPECT_FALSE(are_of_the_same_data(zeros(DType::kFloat32, 3), zeros(DType::kBFloat16, 4)));
+}
+
 std::string cursor_after_a_batch(const Dataset& dataset) {
   Pipeline pipeline(dataset, {.seed = 3});
   Batch batch;

@@ -25,6 +25,7 @@ SessionState full_state() {
           .loss_scale = {.scale = 1024, .steps_in_a_row = 5, .skipped_steps = 2, .skipped_in_a_row = 1},
           .data_cursor = "{\"position\":[0,3]}",
           .elements_taken = 99,
+          .evaluation_data = "contents 0123 of 'a table'",
           .hook_states = {{"a", "{}"}, {"b", "[1]"}},
           .stage_two = "{\"first_step\":3}"};
 }
@@ -39,7 +40,7 @@ Checkpoint checkpoint_of(const SessionState& state) {
 TEST(SessionState, ComesBackWhole) {
   const SessionState state = full_state();
   const Checkpoint checkpoint = checkpoint_of(state);
-  EXPECT_EQ(checkpoint.state.size(), 14U);
+  EXPECT_EQ(checkpoint.state.size(), 15U);
   const SessionState back = from_checkpoint_state(checkpoint, "x");
   EXPECT_EQ(back.global_step, 7);
   EXPECT_EQ(back.loss_scale, state.loss_scale);
@@ -48,7 +49,7 @@ TEST(SessionState, ComesBackWhole) {
 
 TEST(SessionState, WhatHasNoValueIsNotWritten) {
   const auto state = checkpoint_of(SessionState()).state;
-  for (const char* key : {"instruction_set", "elements_taken", "stage_two"})
+  for (const char* key : {"instruction_set", "elements_taken", "evaluation_data", "stage_two"})
     EXPECT_FALSE(state.contains(key)) << key;
   EXPECT_EQ(state.at("hooks"), "{}");
 }

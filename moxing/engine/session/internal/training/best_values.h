@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "moxing/console/console.h"
+#include "moxing/hooks/evaluation_data.h"
 #include "moxing/hooks/hook.h"
 
 namespace mox::internal {
@@ -25,10 +26,14 @@ class BestValues {
   std::vector<MetricSummary> summaries_;
 };
 
-// Those of all evaluations of a run, earlier starts included.
+// Those of all evaluations of a run, earlier starts included that evaluated the same data.
 class EvaluationSummaryHook : public Hook {
  public:
   std::string name() const override { return "evaluation_summary"; }
+  void after_create_session(Session& session) override {
+    const auto* data = dynamic_cast<const EvaluationData*>(&session);
+    if (data && data->evaluation_data_are_others()) values_ = {};
+  }
   void after_evaluation(Session& session, const Metrics& metrics) override {
     for (const auto& [name, value] : metrics)
       values_.add(name, value, session.direction(name), session.global_step());

@@ -122,6 +122,7 @@ void prepare(Training& training, CompiledModel& model) {
   training.evaluator =
       std::make_unique<Evaluator>(training.spec, settings, start.store, training.team, *training.lanes);
   require_followed_metrics(settings.selection, training.evaluator->model());
+  training.evaluated_data = find_evaluated_data(start, *training.evaluator);
   if (training.data->samples() && training.evaluator->samples())
     warn_of_trained_data(*training.data->samples(), *training.evaluator->samples());
 }

@@ -9,6 +9,7 @@
 #include "moxing/engine/compile/compiled_model.h"
 #include "moxing/engine/session/internal/evaluator.h"
 #include "moxing/engine/session/internal/start.h"
+#include "moxing/engine/session/internal/training/evaluated_data.h"
 #include "moxing/engine/session/internal/training/stage_two_run.h"
 #include "moxing/engine/session/internal/training/training_data.h"
 #include "moxing/engine/step/replicated_step.h"
@@ -38,6 +39,7 @@ struct Training {
   std::unique_ptr<ModelCompiler> compiler;
   std::unique_ptr<ReplicatedStep> step;
   std::unique_ptr<Evaluator> evaluator;  // none if nothing is evaluated
+  EvaluatedData evaluated_data;          // of the evaluator
 };
 
 // Trains to the end and prints what came of it. All ranks of the job call it together. The calling thread

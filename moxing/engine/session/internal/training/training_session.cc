@@ -109,6 +109,8 @@ void TrainingSession::save_checkpoint() {
 SessionState TrainingSession::state() const {
   const Start& start = training_.start;
   const ParameterUpdater& updater = training_.update->updater();
+  // A part of the run that evaluates nothing knows of which data the evaluations before it were.
+  const auto evaluated = training_.evaluator ? evaluation_data() : start.restored.evaluation_data;
   SessionState state{.global_step = global_step_,
                      .optimizer = optimizer_identity(updater.optimizer()),
                      .seed = start.settings.seed,
@@ -122,6 +124,7 @@ SessionState TrainingSession::state() const {
                      .loss_scale = updater.loss_scale().state(),
                      .data_cursor = training_.data->cursor(),
                      .elements_taken = training_.data->elements_taken(),
+                     .evaluation_data = evaluated,
                      .hook_states = hook_states(),
                      .stage_two = training_.stage_two->state()};
   return state;

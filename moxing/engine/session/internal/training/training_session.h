@@ -15,11 +15,12 @@
 #include "moxing/engine/session/internal/training/best_values.h"
 #include "moxing/engine/session/internal/training/kept_for_good.h"
 #include "moxing/engine/session/internal/training/training.h"
+#include "moxing/hooks/evaluation_data.h"
 #include "moxing/hooks/hook_states.h"
 
 namespace mox::internal {
 
-class TrainingSession : public HookedSession, public HookStates {
+class TrainingSession : public HookedSession, public HookStates, public EvaluationData {
  public:
   // At the step from which `training` goes on.
   TrainingSession(Training& training, const StopSignal& signal);
@@ -46,6 +47,8 @@ class TrainingSession : public HookedSession, public HookStates {
   int received_signal() const { return signal_.received(); }
 
   std::map<std::string, std::string> hook_states() const override;
+  const std::optional<std::string>& evaluation_data() const override { return training_.evaluated_data.mark; }
+  bool evaluation_data_are_others() const override { return training_.evaluated_data.are_others; }
 
   // Session
   int64_t global_step() const override { return global_step_; }
