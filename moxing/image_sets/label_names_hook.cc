@@ -84,7 +84,7 @@ TrainedLabelNames agreed(TrainedLabelNames listed, TrainedLabelNames kept) {
   if (kept.names.empty() || kept.names == listed.names) return listed;
   if (kept.names.size() != listed.names.size() || share_a_name(kept.names, listed.names))
     throw DataError(fmt::format(
-        "'{}' has {} classes ({}), and '{}', which lies beside it, keeps {} that it was trained for ({}), "
+        "'{}' has {} classes ({}), and the checkpoint beside it ('{}') keeps {} that it was trained for ({}), "
         "numbered otherwise; the first difference is {}. If the list is of another training or data set, take "
         "it away: the checkpoint needs none. If it was changed by hand, give it the checkpoint's order",
         listed.place, listed.names.size(), internal::first_names(listed.names), kept.place, kept.names.size(),
