@@ -122,9 +122,9 @@ void add_ls(CLI::App& parent) {
         print_entry(file::stat(url), url, url, options->details, options->json);
       return;
     }
-    const file::Stat stat = file::stat(options->url);
-    if (!stat.is_directory)
-      return print_entry(stat, options->url, options->url, options->details, options->json);
+    if (!file::is_directory(options->url))
+      return print_entry(file::stat(options->url), options->url, options->url, options->details,
+                         options->json);
     for (const file::DirectoryEntry& entry : file::scan_dir(options->url, {.recursive = options->recursive}))
       print_entry(entry.stat, entry.name.empty() ? entry.url : entry.name, entry.url, options->details,
                   options->json);
@@ -171,7 +171,7 @@ void add_du(CLI::App& parent) {
   command->callback([options] {
     int64_t files = 0, bytes = 0;
     const file::Stat stat = file::stat(options->url);
-    if (stat.is_directory) {
+    if (file::is_directory(options->url)) {  // even if a store has a file of this name, too
       for (const file::DirectoryEntry& entry :
            file::scan_dir(options->url, {.recursive = true, .skip_dir = true})) {
         ++files;

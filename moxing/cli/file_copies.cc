@@ -132,9 +132,11 @@ void require_place(const Wanted& wanted) {
         "'-' is no place for files: `mox file cat` prints one, and './-' is a name of this directory");
 }
 
-// Where one file goes: "DIR/" and a directory that exists take it under its own name.
+// Where one file goes: "DIR/" and a directory that exists take it under its own name. Of a file and a
+// directory of one name, which a store may have, the file is replaced.
 std::string place_of_file(const Wanted& wanted) {
-  if (!wanted.to.ends_with('/') && !file::is_directory(wanted.to)) return wanted.to;
+  const bool takes_files = file::exists(wanted.to) && file::stat(wanted.to).is_directory;
+  if (!wanted.to.ends_with('/') && !takes_files) return wanted.to;
   return wanted.to + (wanted.to.ends_with('/') ? "" : "/") + wanted.from.substr(wanted.from.rfind('/') + 1);
 }
 
@@ -142,7 +144,8 @@ void run_move(const Wanted& wanted) {
   require_place(wanted);
   const Clock::time_point begin = Clock::now();
   // Until here a signal ends the command at once: there is nothing to take back.
-  const bool directory = file::stat(wanted.from).is_directory;
+  file::stat(wanted.from);  // says what is not there
+  const bool directory = file::is_directory(wanted.from);
   const std::string place = directory ? wanted.to : place_of_file(wanted);
   const StopOnSignal stop;
   file::CopyReport report;
@@ -159,7 +162,10 @@ void run_move(const Wanted& wanted) {
 void run_copy(const Wanted& wanted, bool synchronises) {
   require_place(wanted);
   const Clock::time_point begin = Clock::now();
-  const bool directory = file::stat(wanted.from).is_directory;
+  // A store may have a file and a directory of one name: one is copied, the other one with all below it.
+  const bool takes_all = synchronises || wanted.recursive;
+  const bool directory =
+      file::stat(wanted.from).is_directory || (takes_all && file::is_directory(wanted.from));
   if (synchronises && !directory)
     throw InvalidArgument(fmt::format("sync: '{}' is no directory", wanted.from));
   if (directory && !synchronises && !wanted.recursive)

@@ -201,7 +201,7 @@ CopyReport copy(const std::string& from, const std::string& to, const CopyOption
 CopyReport copy_parallel(const std::string& from, const std::string& to, const CopyOptions& options) {
   require_threads(options);
   const Url source = parse_url(from), target = parse_url(to);
-  const auto found = store_of(source).stat(source);
+  const auto found = internal::stat_of_tree(source);
   if (!found)
     throw NotFound(fmt::format("no file and no directory '{}'{}", from, internal::absent_bucket(source)));
   if (!found->is_directory) return copy(from, to, options);
@@ -257,7 +257,7 @@ CopyReport moved_report(const Url& directory) {
 
 CopyReport rename(const std::string& from, const std::string& to, const CopyOptions& given) {
   const Url source = parse_url(from), target = parse_url(to);
-  const auto found = store_of(source).stat(source);
+  const auto found = internal::stat_of_tree(source);
   if (!found)
     throw NotFound(fmt::format("no file and no directory '{}'{}", from, internal::absent_bucket(source)));
   const auto there = store_of(target).stat(target);

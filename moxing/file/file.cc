@@ -7,6 +7,7 @@
 #include <map>
 
 #include "moxing/file/internal/store.h"
+#include "moxing/file/s3/store_error.h"
 #include "runtime/base/error.h"
 
 namespace mox::file {
@@ -18,6 +19,19 @@ using internal::Url;
 namespace internal {
 
 Store& store_of(const Url& url) { return url.remote ? object_store() : local_store(); }
+
+std::optional<Stat> stat_of_tree(const Url& url) {
+  auto found = store_of(url).stat(url);
+  if (!found || found->is_directory || !url.remote) return found;
+  try {
+    if (auto directory = store_of(url).stat(as_directory(url))) return directory;
+  } catch (const s3::StoreError& refused) {
+    // Who may not list the bucket has files alone.
+    constexpr int kForbidden = 403;
+    if (refused.status() != kForbidden) throw;
+  }
+  return found;
+}
 
 void refuse_full_directory(const Url& url) {
   throw FailedPrecondition(
@@ -63,8 +77,7 @@ bool exists(const std::string& url) {
 }
 
 bool is_directory(const std::string& url) {
-  const Url place = parse_url(url);
-  const auto found = store_of(place).stat(place);
+  const auto found = internal::stat_of_tree(parse_url(url));
   return found && found->is_directory;
 }
 
@@ -122,7 +135,7 @@ std::vector<WalkEntry> walk(const std::string& url) {
 
 int64_t get_size(const std::string& url, bool recursive) {
   const Url place = parse_url(url);
-  const auto found = store_of(place).stat(place);
+  const auto found = recursive ? internal::stat_of_tree(place) : store_of(place).stat(place);
   if (!found)
     throw NotFound(fmt::format("no file and no directory '{}'{}", url, internal::absent_bucket(place)));
   if (!found->is_directory) return found->length;

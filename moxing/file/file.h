@@ -15,7 +15,7 @@
 //
 // An object store has no directories. Here "s3://bucket/a" is a directory if there are keys that begin with
 // "a/"; an empty one is the empty object "a/". A key and a directory may have the same name there: exists,
-// stat, read, copy, and remove mean the file then, list_directory and everything recursive the directory.
+// stat, read, copy, remove mean the file then; is_directory, rename and all that lists mean the directory.
 //
 // Errors: NotFound for what is not there, InvalidArgument for a malformed name, FailedPrecondition for the
 // wrong kind of thing (a directory where a file is needed), IoError for what the system or the store refuses;

@@ -54,7 +54,7 @@ struct Source {
 Source look_at(const std::string& url) {
   Source source;
   const Stat stat = file::stat(url);
-  if (stat.is_directory) {
+  if (is_directory(url)) {  // even if there is a file of this name, too
     for (DirectoryEntry& entry : scan_dir(url, {.recursive = true, .skip_dir = true}))
       source.files[entry.name] = std::move(entry.stat);
   } else {

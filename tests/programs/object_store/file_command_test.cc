@@ -78,6 +78,21 @@ TEST_F(FileCommand, DirectoriesOfNoName) {
   EXPECT_EQ(store_.server.keys("bucket"), (std::vector<std::string>{"dir/keep", "dir/x"}));
 }
 
+TEST_F(FileCommand, ADirectoryBesideAFileOfItsName) {
+  for (const char* key : {"data", "data/h", "data/sub/w"}) store_.server.put("bucket", key, key);
+  EXPECT_EQ(mox({"ls", "s3://bucket/data"}).out, "h\nsub/\n");
+  EXPECT_EQ(mox({"du", "s3://bucket/data"}).out, "16 bytes in 2 files\n");
+  EXPECT_EQ(mox({"cp", "s3://bucket/data", directory_.file("one")}).status, 0);
+  EXPECT_EQ(read_file(directory_.file("one")), "data");
+  EXPECT_THAT(mox({"cp", "-r", "s3://bucket/data", directory_.file("all")}).out, HasSubstr("2 files"));
+  EXPECT_EQ(mox({"sync", "s3://bucket/data", directory_.file("all")}).status, 0);
+  EXPECT_EQ(read_file(directory_.file("all/sub/w")), "data/sub/w");
+  EXPECT_EQ(mox({"cp", directory_.file("all/h"), "s3://bucket/data"}).status, 0);  // replaces the file
+  EXPECT_EQ(*store_.server.content("bucket", "data"), "data/h");
+  EXPECT_EQ(mox({"mv", "s3://bucket/data", "s3://bucket/new"}).status, 0);
+  EXPECT_EQ(store_.server.keys("bucket"), (std::vector<std::string>{"data", "new/h", "new/sub/w"}));
+}
+
 TEST_F(FileCommand, ForEachOfSeveralAndSaysWhatFailed) {
   for (const char* name : {"a", "b", "c"}) store_.server.put("bucket", name, name);
   const ProcessResult printed = mox({"cat", "s3://bucket/a", "s3://bucket/none", "s3://bucket/c"});

@@ -177,6 +177,11 @@ void S3Server::set_sends_etags(bool sends) {
   options_.sends_etags = sends;
 }
 
+void S3Server::set_refuses_listings(bool refuses) {
+  const std::lock_guard lock(mutex_);
+  options_.refuses_listings = refuses;
+}
+
 void S3Server::set_lists_by_first_version(bool first) {
   const std::lock_guard lock(mutex_);
   options_.lists_by_first_version = first;

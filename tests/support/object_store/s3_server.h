@@ -35,7 +35,7 @@ class S3Server {
     bool hears_conditions = true, lists_other_etags = false, weak_etags = false, same_etags = false;
     bool sends_etags = true;
     size_t claimed_size = 0;
-    bool lists_by_first_version = false;
+    bool lists_by_first_version = false, refuses_listings = false;
     Parameters encryption{}, checksums{};
   };
   explicit S3Server(Options options);
@@ -66,6 +66,7 @@ class S3Server {
 
   // Listings know ListObjects alone: list-type and encoding-type are not heard, as with Huawei's OBS.
   void set_lists_by_first_version(bool first);
+  void set_refuses_listings(bool refuses);  // for want of the right to list
   // These headers are in the answers for objects, whose ETags are no MD5s then.
   void set_encryption(Parameters headers);
   // These are in the answers of GET and HEAD to who asks for checksums; the value "computed" becomes what the

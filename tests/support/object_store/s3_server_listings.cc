@@ -31,6 +31,7 @@ std::optional<std::string> name_of_token(const std::string& token) {
 
 Answer S3Server::list_objects(const Call& call) {
   count(has(call.query, "list-type") ? "ListObjectsV2" : "ListObjects");
+  if (options_.refuses_listings) return refusal(403, "AccessDenied");
   const std::string prefix = get(call.query, "prefix"), delimiter = get(call.query, "delimiter");
   const bool encodes = !options_.lists_by_first_version && get(call.query, "encoding-type") == "url";
   const auto shown = [&](const std::string& name) { return encodes ? encode_listed(name) : name; };

@@ -46,6 +46,13 @@ TEST_F(LocalPlaces, DataIsCopiedOnce) {
   EXPECT_THROW(local_data("s3://bucket/none", places_.path()), NotFound);
 }
 
+// A store may have a file of the directory's name, as some tools leave an empty one.
+TEST_F(LocalPlaces, ADirectoryBesideAFileOfItsName) {
+  store_.server.put("bucket", "set", "");
+  const std::string place = local_data("s3://bucket/set", places_.path());
+  EXPECT_THAT(list_directory(place, {.recursive = true, .skip_dir = true}), ElementsAre("a", "b", "s/c"));
+}
+
 TEST_F(LocalPlaces, OneProcessOfSeveralCopies) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i)
