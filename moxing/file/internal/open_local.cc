@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <utility>
 
 #include "moxing/file/internal/descriptor.h"
 #include "moxing/file/internal/open_bytes.h"
@@ -14,15 +15,26 @@
 namespace mox::file::internal {
 namespace {
 
+constexpr int64_t kLeastPiece = 64 << 10;
+
 class LocalBytes : public OpenBytes {
  public:
   LocalBytes(std::string path, Descriptor file, bool appends)
       : path_(std::move(path)), file_(std::move(file)), appends_(appends) {}
 
   std::string read_at(int64_t offset, int64_t length) override {
-    // `length` may be "all that is left" of a file that is short.
-    const int64_t left = std::max<int64_t>(0, size() - offset);
-    return read_fully_at(file_.get(), offset, std::min(length, left), path_);
+    // `length` may be "all that is left" of a file that is short. Its size is a guess: files of /proc say
+    // that they have none.
+    std::string content;
+    while (std::ssize(content) < length) {
+      const int64_t begin = offset + std::ssize(content);
+      const int64_t piece = std::min(length - std::ssize(content), std::max(kLeastPiece, size() - begin));
+      std::string more = read_fully_at(file_.get(), begin, piece, path_);
+      const bool ends = std::ssize(more) < piece;
+      content = content.empty() ? std::move(more) : std::move(content) + more;
+      if (ends) break;
+    }
+    return content;
   }
 
   int64_t write_at(int64_t offset, std::string_view content) override {

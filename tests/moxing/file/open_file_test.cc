@@ -67,6 +67,19 @@ TEST_P(OpenFile, ReadsLargeFilesInRanges) {
   EXPECT_TRUE(lines == content);
 }
 
+// Those of /proc are as long as what they say, whatever the system tells of their size.
+TEST(OpenFileTest, ReadsFilesThatSayTheyAreEmpty) {
+  const std::string name = "/proc/self/cmdline", content = read(name);
+  ASSERT_FALSE(content.empty());
+  EXPECT_EQ(File(name).read(), content);
+  EXPECT_EQ(File(name).read(5), content.substr(0, 5));
+  File file(name);
+  std::string all;
+  for (std::string piece; !(piece = file.read(7)).empty();) all += piece;
+  EXPECT_EQ(all, content);
+  EXPECT_EQ(File("/proc/self/maps").readlines().empty(), false);
+}
+
 TEST_P(OpenFile, Writes) {
   write(at("a"), "what was there");
   {
