@@ -87,6 +87,21 @@ int64_t taken_by_parts(const Url& to, const std::vector<DirectoryEntry>& entries
   return taken;
 }
 
+void make_directory_of(CopyRun& run, const std::string& name, const Url& from, const Url& to,
+                       const std::string& trouble) {
+  try {
+    if (!trouble.empty()) throw InvalidArgument(trouble);
+    const Url directory = join_directory(to, name);
+    if (from.remote || to.remote)
+      store_of(to).make_directories(directory);
+    else
+      internal::make_directory_like(join(from, name).path, directory.path);
+    run.made_directory();
+  } catch (const Error& error) {
+    run.missing(name + "/", error.what());
+  }
+}
+
 // Adds what is below `from`, directories first.
 void add_tree(const std::shared_ptr<CopyRun>& run, const Url& from, const Url& to) {
   const std::vector<DirectoryEntry> entries = store_of(from).list(from, true, run->options.stop);
@@ -118,14 +133,7 @@ void add_tree(const std::shared_ptr<CopyRun>& run, const Url& from, const Url& t
       // here.
       if (with_content.contains(entry.name) && (to.remote || !trouble.empty() || files.contains(entry.name)))
         continue;
-      try {
-        if (!trouble.empty()) throw InvalidArgument(trouble);
-        const Url directory = join_directory(to, entry.name);
-        store_of(to).make_directories(directory);
-        run->made_directory();
-      } catch (const Error& error) {
-        run->missing(entry.name + "/", error.what());
-      }
+      make_directory_of(*run, entry.name, from, to, trouble);
       continue;
     }
     run->found(1, entry.stat.length);
@@ -210,7 +218,8 @@ CopyReport copy_parallel(const std::string& from, const std::string& to, const C
   const auto there = store_of(target).stat(target);
   if (there && !there->is_directory && !target.remote)
     throw FailedPrecondition(fmt::format("copy_parallel: '{}' is a file", to));
-  if (!target.remote) store_of(target).make_directories(target);
+  if (!target.remote && source.remote) store_of(target).make_directories(target);
+  if (!target.remote && !source.remote) internal::make_directory_like(source.path, target.path);
   internal::Workers workers(options.threads);
   const auto run = std::make_shared<CopyRun>(options, client_for(source, target), workers);
   if (options.file_list.empty())
@@ -268,6 +277,8 @@ CopyReport rename(const std::string& from, const std::string& to, const CopyOpti
     throw FailedPrecondition(fmt::format("rename: '{}' would lie in '{}' itself", to, from));
   if (!source.remote && !target.remote) {
     std::error_code error;
+    // The system would put a file into the place of a pipe or a device.
+    if (!found->is_directory) internal::require_replaceable_file(target.path);
     // Made as a copy and a store would.
     const std::string parent = std::filesystem::path(without_slash(target).path).parent_path();
     if (!parent.empty() && !is_there(parent)) make_directories(parent);
@@ -304,6 +315,7 @@ CopyReport rename(const std::string& from, const std::string& to, const CopyOpti
   const CopyReport report = copy_parallel(from, to, options);
   if (what_is_in(store_of(source).list(source, true, options.stop)) != what_is_in(before))
     throw IoError(fmt::format("'{}' has changed while it was copied to '{}'; both stay", from, to));
+  if (!source.remote && !target.remote) internal::give_permissions(source, target, before);
   store_of(source).remove_listed(source, before);
   return report;
 }

@@ -16,8 +16,37 @@ namespace mox::file::internal {
 namespace {
 
 constexpr int64_t kPiece = 1 << 20;
+constexpr mode_t kPermissions = 0777;
+
+mode_t permissions_of(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) throw_system("look at", path, errno);
+  return status.st_mode & kPermissions;
+}
 
 }  // namespace
+
+void make_directory_like(const std::string& like, const std::string& path) {
+  const std::string last = without_slash(Url{false, {}, {}, path}).path;
+  const std::string parent = std::filesystem::path(last).parent_path();
+  if (!parent.empty()) make_directories(parent);
+  // Whatever the reason, the other function knows of it, that there is one already, too.
+  if (::mkdir(last.c_str(), permissions_of(like) | S_IRWXU) != 0) make_directories(path);
+}
+
+void give_permissions(const Url& from, const Url& to, const std::vector<DirectoryEntry>& entries) {
+  const auto give = [](const std::string& like, const std::string& path) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) throw_system("look at", path, errno);
+    // What comes with the place, its group for all that lies there, stays.
+    const mode_t wanted = (status.st_mode & 07777 & ~kPermissions) | permissions_of(like);
+    if (wanted != (status.st_mode & 07777)) ::chmod(path.c_str(), wanted);
+  };
+  // What is in a directory first: then nobody may have the right to come by any more.
+  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry)
+    if (entry->stat.is_directory) give(join(from, entry->name).path, join(to, entry->name).path);
+  give(from.path, to.path);
+}
 
 void copy_local(CopyRun& run, const CopyItem& item) {
   const Descriptor source = open_ordinary_file(item.from.path);
@@ -27,9 +56,12 @@ void copy_local(CopyRun& run, const CopyItem& item) {
   const std::string parent = std::filesystem::path(item.to.path).parent_path();
   if (!parent.empty()) make_directories(parent);
 
-  PartFile part(item.to.path, item.part_path);
+  PartFile part(item.to.path, item.part_path, S_IRUSR | S_IWUSR);
   try {
     part.clear();  // of what an earlier attempt has left
+    // On its way, too, it is open to nobody who may not read the source; its owner may write it. Where that
+    // is refused, the file system has no permissions.
+    ::fchmod(part.descriptor(), (before.st_mode & kPermissions) | S_IRUSR | S_IWUSR);
     require_free_disk(item.to.path, before.st_size);
     s3::Md5 read_md5, written_md5;
     const bool checks = run.options.verify == Verify::kChecksum;
@@ -53,7 +85,7 @@ void copy_local(CopyRun& run, const CopyItem& item) {
       if (read_md5.finish() != written_md5.finish())
         throw DataError(fmt::format("'{}' has another content than was written into it", item.to.path));
     }
-    ::fchmod(part.descriptor(), before.st_mode & 0777);
+    ::fchmod(part.descriptor(), before.st_mode & kPermissions);
     part.publish(run.options.durable);
   } catch (...) {
     part.discard();

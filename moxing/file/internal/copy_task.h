@@ -98,6 +98,13 @@ void copy_in_store(const std::shared_ptr<CopyRun>& run, const CopyItem& item);
 void download(const std::shared_ptr<CopyRun>& run, const CopyItem& item);
 void upload(const std::shared_ptr<CopyRun>& run, const CopyItem& item);
 
+// Makes a directory on a disk, and those above it, unless it is there: closed to whom `like`, a directory
+// too, is closed to. Its owner may write into it in any case.
+void make_directory_like(const std::string& like, const std::string& path);
+
+// Gives the directories that were made for a move from one disk to another the permissions of the source's.
+void give_permissions(const Url& from, const Url& to, const std::vector<DirectoryEntry>& entries);
+
 // The steps of a download of one request; `begun`: the first attempt, if it is over already.
 void download_in_one(CopyRun& run, const CopyItem& item, std::optional<s3::HttpAttempt> begun = {});
 void write_whole(const CopyItem& item, std::string_view content, bool durable);

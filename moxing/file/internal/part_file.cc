@@ -18,7 +18,6 @@
 namespace mox::file::internal {
 namespace {
 
-constexpr int kPermissions = 0644;
 constexpr std::string_view kPart = ".moxing.part", kJournal = ".journal";
 
 std::string parent_directory(const std::string& path) {
@@ -28,9 +27,9 @@ std::string parent_directory(const std::string& path) {
 
 // A file of this name that is ours alone. Another process may give it its final name between opening and
 // locking.
-Descriptor open_locked(const std::string& path) {
+Descriptor open_locked(const std::string& path, mode_t permissions) {
   for (;;) {
-    Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kPermissions));
+    Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, permissions));
     if (file.get() < 0) throw_system("create", path, errno);
     if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0)
       throw IoError(fmt::format("'{}' is being written by another process", path));
@@ -44,12 +43,12 @@ Descriptor open_locked(const std::string& path) {
 
 }  // namespace
 
-PartFile::PartFile(std::string path, std::string part_path)
+PartFile::PartFile(std::string path, std::string part_path, mode_t permissions)
     : path_(std::move(path)),
       part_path_(std::move(part_path)),
       journal_path_(part_path_ + std::string(kJournal)) {
   require_replaceable_file(path_);
-  file_ = open_locked(part_path_);
+  file_ = open_locked(part_path_, permissions);
 }
 
 void PartFile::begin(const std::string& source, int64_t size) {
@@ -85,9 +84,8 @@ void PartFile::begin(const std::string& source, int64_t size) {
       throw_system("write", part_path_, errno);
     }
   }
-  journal_ =
-      Descriptor(::open(journal_path_.c_str(),
-                        O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (continues ? 0 : O_TRUNC), kPermissions));
+  journal_ = Descriptor(::open(journal_path_.c_str(),
+                               O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (continues ? 0 : O_TRUNC), 0644));
   if (journal_.get() < 0) throw_system("create", journal_path_, errno);
   if (continues && !journal.ends_with('\n')) write_fully(journal_.get(), "\n", journal_path_);
   if (!continues) write_fully(journal_.get(), title, journal_path_);

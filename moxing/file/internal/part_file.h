@@ -2,6 +2,8 @@
 // `<name>.moxing.part.journal`.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -18,7 +20,8 @@ class PartFile {
  public:
   // Opens or makes `part_path` and locks it: one process at a time writes it. IoError if another one does, or
   // if what has the name `path` is neither a file nor missing: a device would be replaced by a file.
-  PartFile(std::string path, std::string part_path);
+  // `permissions`: of a new one, which the system's umask narrows.
+  PartFile(std::string path, std::string part_path, mode_t permissions = 0644);
 
   // Takes the ranges that an earlier attempt has written, if it was about the same thing: `source` names it
   // (its ETag, its size, the size of a range). Makes room on the disk. IoError if there is too little.

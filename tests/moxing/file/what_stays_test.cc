@@ -261,6 +261,7 @@ TEST_F(WhatStays, PipesAndDevices) {
   };
   for (const auto& call : std::vector<std::function<void()>>{
            [&] { copy("s3://bucket/a", here("pipe")); }, [&] { copy(here("a"), here("pipe")); },
+           [&] { rename("s3://bucket/a", here("pipe")); }, [&] { rename(here("a"), here("pipe")); },
            [&] { write(here("pipe"), "abc"); }, [&] { append(here("pipe"), "abc"); },
            [&] { File(here("pipe"), "w"); }, [&] { File(here("pipe"), "a"); },
            [&] { File(here("pipe"), "r+"); }}) {
