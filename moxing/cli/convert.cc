@@ -63,7 +63,8 @@ void add_convert(CLI::App& mox) {
     const std::string places = file::places_directory("");
     file::Staging output(arguments->prefix, places);
     output.fetch("labels.txt");
-    const data::ImageClassificationRaw folder(file::local_data(arguments->folder, places));
+    const file::DataInUse images(arguments->folder, places);
+    const data::ImageClassificationRaw folder(images.path());
     const auto paths = data::convert_image_folder(folder, output.path(), arguments->options);
     output.send();
     fmt::print("{} images of {} classes in {} files: {}{} ...\n", folder.files().size(),

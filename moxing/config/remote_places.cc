@@ -1,12 +1,17 @@
 #include "moxing/config/remote_places.h"
 
+#include <fmt/format.h>
+
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "moxing/config/flags.h"
 #include "moxing/config/state.h"
 #include "moxing/file/file.h"
 #include "moxing/file/jobs/local_places.h"
 #include "moxing/file/store_client.h"
+#include "runtime/base/error.h"
 #include "runtime/job/job.h"
 
 namespace mox::internal {
@@ -39,6 +44,32 @@ std::string log_dir_as_given() {
 
 std::string local_places() { return file::places_directory(flag("file.local_directory")); }
 
+namespace {
+
+// A run sees one content, which stays as long as the configuration that asked for it.
+std::shared_ptr<file::DataInUse> data_in_use(const std::string& url) {
+  const std::string places = local_places(), key = places + '\n' + url;
+  std::shared_ptr<file::DataInUse> data;
+  with_config([&](ConfigState* state) { data = state->data[key]; });
+  if (data) return data;
+  data = std::make_shared<file::DataInUse>(url, places);
+  with_config([&](ConfigState* state) { state->data[key] = data; });
+  return data;
+}
+
+// The data set may be exchanged in the store between the copies of two ranks.
+void require_same_data(const std::string& url, const std::string& content) {
+  const std::vector<std::string> contents = job().allgather(content);
+  for (size_t rank = 1; rank < contents.size(); ++rank)
+    if (contents[rank] != contents[0])
+      throw IoError(fmt::format(
+          "'{}' has changed while the ranks copied it: ranks 0 and {} have other content. Start again when it "
+          "is complete",
+          url, rank));
+}
+
+}  // namespace
+
 void fetch_data() {
   const std::string url = flag("data_url");
   if (!file::is_remote(url) && !url.starts_with("file:")) return;
@@ -47,7 +78,9 @@ void fetch_data() {
                   [&](ConfigStore* store) { has_cache = store->find("data.cache") != nullptr; });
   const bool streams = has_cache && flag("data.cache") != "directory";
   if (streams && file::is_remote(url)) return;
-  const std::string local = local_data_url();
+  const std::shared_ptr<file::DataInUse> data = data_in_use(url);
+  if (file::is_remote(url)) require_same_data(url, data->content());
+  const std::string& local = data->path();
   if (local == url) return;
   with_configured("fetch_data", [&](ConfigStore* store) {
     store->at("data_url").local = OptionValue(local);
@@ -94,6 +127,6 @@ std::string checkpoint_path_of_run() {
   return copied_once("checkpoint_path", checkpoint, file::local_checkpoint);
 }
 
-std::string local_data_url() { return file::local_data(flag("data_url"), internal::local_places()); }
+std::string local_data_url() { return internal::data_in_use(flag("data_url"))->path(); }
 
 }  // namespace mox

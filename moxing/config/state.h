@@ -3,10 +3,12 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "moxing/config/internal/store.h"
+#include "moxing/file/jobs/local_places.h"
 
 namespace mox::internal {
 
@@ -15,6 +17,8 @@ struct ConfigState {
   bool configured = false;  // by mox::init or mox::configure
   // Of what the options name in a store, the copies that have been made on this machine.
   std::map<std::string, std::string> copies{};
+  // The same of data sets, whose places nobody else may fill.
+  std::map<std::string, std::shared_ptr<file::DataInUse>> data{};
 };
 
 // Runs `use` on the current configuration, under the lock.

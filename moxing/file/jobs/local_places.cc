@@ -64,17 +64,23 @@ Source look_at(const std::string& url) {
   return source;
 }
 
+// What readers of records keep beside them is no file of a data set.
+bool is_index(const std::string& name) {
+  return name.ends_with(".mox-index") || name.find(".mox-index.tmp.") != std::string::npos;
+}
+
 bool is_there(const std::string& place, const Source& source) {
   try {
     if (read_file(place + ".complete") != source.identity()) return false;
-    const auto found = scan_dir(place, {.recursive = true, .skip_dir = true});
-    const auto as_wanted = std::ranges::count_if(found, [&](const DirectoryEntry& entry) {
+    int64_t as_wanted = 0, others = 0;
+    for (const DirectoryEntry& entry : scan_dir(place, {.recursive = true, .skip_dir = true})) {
       const auto wanted = source.files.find(entry.name);
-      return wanted != source.files.end() && wanted->second.length == entry.stat.length;
-    });
+      as_wanted += wanted != source.files.end() && wanted->second.length == entry.stat.length;
+      others += wanted == source.files.end() && !is_index(entry.name);
+    }
     // Beside a checkpoint its users keep what they have found.
     const bool may_have_others = source.kind == Source::Kind::kFilesOfDirectory;
-    return as_wanted == std::ssize(source.files) && (may_have_others || found.size() == source.files.size());
+    return as_wanted == std::ssize(source.files) && (may_have_others || others == 0);
   } catch (const NotFound&) {
     return false;
   }
@@ -109,6 +115,52 @@ void fill(const std::string& url, const std::string& place, const Source& source
     throw IoError(fmt::format("'{}' has changed while it was copied to '{}'; start again when it is complete",
                               url, place));
   write_file_atomically(place + ".complete", source.identity());
+}
+
+// The places of a data set: `first`, and those that were made while others were in use, "<first>-2".
+std::vector<std::string> places_beside(const std::string& first) {
+  std::vector<std::string> places{first};
+  const fs::path path(first);
+  const std::string begin = path.filename().string() + "-";
+  for (const DirectoryEntry& entry : scan_dir(path.parent_path(), {.skip_file = true}))
+    if (entry.name.starts_with(begin) &&
+        entry.name.find_first_not_of("0123456789", begin.size()) == std::string::npos)
+      places.push_back(path.parent_path() / entry.name);
+  return places;
+}
+
+// The one that has the content; "" if none has.
+std::string place_with(const std::string& first, const Source& source,
+                       std::unique_ptr<internal::PlaceUse>& use) {
+  for (const std::string& place : places_beside(first))
+    if (is_there(place, source)) {
+      use = std::make_unique<internal::PlaceUse>(place);
+      return place;
+    }
+  return "";
+}
+
+// One that nobody uses, and for now nobody else can.
+std::string free_place(const std::string& first, std::unique_ptr<internal::PlaceUse>& use) {
+  const std::vector<std::string> places = places_beside(first);
+  for (const std::string& place : places) {
+    use = std::make_unique<internal::PlaceUse>(place);
+    if (use->try_alone()) return place;
+  }
+  std::string place;
+  for (int number = 2; place.empty() || std::ranges::find(places, place) != places.end(); ++number)
+    place = fmt::format("{}-{}", first, number);
+  log_info(fmt::format("'{}' is in use, with other content than the store has now: that goes to '{}'", first,
+                       place));
+  use = std::make_unique<internal::PlaceUse>(place);
+  if (!use->try_alone()) throw IoError(fmt::format("'{}' is not there, and yet in use", place));
+  return place;
+}
+
+void remove_unused(const std::string& first, const std::string& used) {
+  for (const std::string& place : places_beside(first))
+    if (place != first && place != used && internal::PlaceUse(place).try_alone())
+      internal::remove_place(place);
 }
 
 // A checkpoint of a store, or a log_dir whose newest is meant, with the files that are looked for around it.
@@ -161,13 +213,31 @@ std::string places_directory(const std::string& configured) {
 }
 
 std::string local_data(const std::string& url, const std::string& places) {
-  if (auto local = as_local(url)) return *local;
-  const std::string place = internal::place_of("data", url, places);
-  const PlaceLock lock(place);
-  const Source source = look_at(url);
-  if (!is_there(place, source)) fill(url, place, source, [&] { return look_at(url); });
-  return source.kind == Source::Kind::kFile ? place + "/" + last_name(url) : place;
+  return DataInUse(url, places).path();
 }
+
+DataInUse::DataInUse(const std::string& url, const std::string& places) {
+  if (auto local = as_local(url)) {
+    path_ = *std::move(local);
+    return;
+  }
+  const std::string first = internal::place_of("data", url, places);
+  const PlaceLock lock(first);
+  const Source source = look_at(url);
+  std::string place = place_with(first, source, use_);
+  if (place.empty()) {
+    place = free_place(first, use_);
+    fill(url, place, source, [&] { return look_at(url); });
+  }
+  use_->share();
+  remove_unused(first, place);
+  content_ = source.identity();
+  path_ = source.kind == Source::Kind::kFile ? place + "/" + last_name(url) : place;
+}
+
+DataInUse::~DataInUse() = default;
+DataInUse::DataInUse(DataInUse&&) noexcept = default;
+DataInUse& DataInUse::operator=(DataInUse&&) noexcept = default;
 
 std::string local_checkpoint(const std::string& given, const std::string& places) {
   if (auto local = as_local(given)) return *local;

@@ -7,9 +7,13 @@
 // Errors are those of file.h. Threads: any.
 #pragma once
 
+#include <memory>
 #include <string>
 
 namespace mox::file {
+namespace internal {
+class PlaceUse;
+}
 
 // The directory below which places are made: `configured` if it is not empty, else $XDG_CACHE_HOME/moxing,
 // else ~/.cache/moxing, else moxing-UID in the directory for temporary files.
@@ -21,6 +25,25 @@ std::string places_directory(const std::string& configured);
 // is another one in the store now: names, sizes and ETags decide. Every file is checked as copy.h says when
 // it arrives. Then the place is compared by names and sizes.
 std::string local_data(const std::string& url, const std::string& places);
+
+// The same for as long as the object lives: no process of this machine puts other content into its place.
+// Where the store has other content while somebody uses what was there, that gets a place of its own
+// (`...-2`), which is removed by the next one that comes when nobody uses it.
+class DataInUse {
+ public:
+  DataInUse(const std::string& url, const std::string& places);
+  ~DataInUse();
+  DataInUse(DataInUse&&) noexcept;
+  DataInUse& operator=(DataInUse&&) noexcept;
+
+  const std::string& path() const { return path_; }
+  // Another text is other content. Empty of a local path.
+  const std::string& content() const { return content_; }
+
+ private:
+  std::string path_, content_;
+  std::unique_ptr<internal::PlaceUse> use_;
+};
 
 // A checkpoint, a log_dir, or a file of weights. Of a log_dir its newest complete checkpoint and its best
 // state are copied, and the answer is a log_dir that has these; what is looked for beside a checkpoint

@@ -205,6 +205,48 @@ TEST_F(StoredJob, TheEndOfARunWithoutItsStoreIsSaidAndCanBeEnded) {
   EXPECT_EQ(result.signal, SIGINT);
 }
 
+// Each rank of a machine looks at the store; the second one meets other content there.
+TEST_F(StoredJob, RanksThatFindOtherDataAreAnError) {
+  const std::string images = "data/train-images-idx3-ubyte";
+  std::string other = *store_.server.content("bucket", images);
+  other.back() = static_cast<char>(other.back() + 1);
+  store_.proxy.set_plan([&](const std::string&, int64_t) {
+    std::error_code none_yet;
+    for (const auto& entry : fs::directory_iterator(local_ + "/data", none_yet))
+      if (entry.path().extension() == ".complete") store_.server.put("bucket", images, other);
+    return testing_store::Happening{};
+  });
+  const ProcessResult result = run_process(job_of(2, stored(40, {"--train_url=" + log_dir_})));
+  EXPECT_NE(result.status, 0);
+  EXPECT_THAT(result.out + result.err,
+              HasSubstr("'s3://bucket/data' has changed while the ranks copied it: ranks 0 and 1"));
+}
+
+// What another job brings to this machine is not what this one trains on.
+TEST_F(StoredJob, AnExchangedDataSetIsNotThatOfARunningJob) {
+  Process running(stored(1000000, {"--train_url=" + log_dir_}));
+  const auto places = [&] {
+    std::vector<fs::path> found;
+    for (const auto& entry : fs::directory_iterator(local_ + "/data"))
+      if (entry.is_directory()) found.push_back(entry.path());
+    std::ranges::sort(found);
+    return found;
+  };
+  ASSERT_TRUE(running.wait_until([&] { return fs::exists(log_dir_ + "/metrics.jsonl"); }));
+  ASSERT_EQ(places().size(), 1u);
+  const std::string name = "train-images-idx3-ubyte";
+  const std::string before = read_file(places()[0] / name);
+  std::string other = before;
+  other.back() = static_cast<char>(other.back() + 1);
+  store_.server.put("bucket", "data/" + name, other);
+  expect_success(run_process(stored(4, {"--train_url=" + fresh("next")})));
+  running.send(SIGKILL);
+  running.wait();
+  ASSERT_EQ(places().size(), 2u);
+  EXPECT_TRUE(read_file(places()[0] / name) == before);
+  EXPECT_TRUE(read_file(places()[1] / name) == other);
+}
+
 TEST_F(StoredJob, WhatTheStoreRefusesIsAnErrorBeforeTheFirstStep) {
   expect_error(run_process(stored(40, {"--data_url=s3://bucket/none"})),
                {"no file and no directory 's3://bucket/none'"}, 2);

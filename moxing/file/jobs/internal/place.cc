@@ -59,6 +59,36 @@ PlaceLock::PlaceLock(const std::string& place) {
 
 PlaceLock::~PlaceLock() { ::close(fd_); }
 
+namespace {
+
+constexpr std::string_view kInUse = ".in-use";
+
+}  // namespace
+
+PlaceUse::PlaceUse(std::string place)
+    : path_(std::move(place) + std::string(kInUse)), file_(open_kept_file(path_)) {}
+
+bool PlaceUse::try_alone() { return lock(LOCK_EX); }
+
+void PlaceUse::share() {
+  if (!lock(LOCK_SH)) throw IoError(fmt::format("'{}' is locked by a process that fills no place", path_));
+}
+
+bool PlaceUse::lock(int kind) {
+  while (::flock(file_.get(), kind | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) return false;
+    if (errno != EINTR) throw IoError(fmt::format("cannot lock '{}': {}", path_, std::strerror(errno)));
+  }
+  return true;
+}
+
+void remove_place(const std::string& place) {
+  std::error_code stays;  // the next one tries again
+  std::filesystem::remove(place + ".complete", stays);
+  std::filesystem::remove_all(place, stays);
+  if (!stays) std::filesystem::remove(place + std::string(kInUse), stays);
+}
+
 std::optional<int64_t> step_of(std::string_view name) {
   constexpr std::string_view kPrefix = "checkpoint-";
   if (!name.starts_with(kPrefix)) return std::nullopt;

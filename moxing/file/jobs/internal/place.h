@@ -10,6 +10,7 @@
 
 #include "moxing/file/copy.h"
 #include "moxing/file/file.h"
+#include "runtime/base/opened_file.h"
 
 namespace mox::file::internal {
 
@@ -33,6 +34,24 @@ class PlaceLock {
  private:
   int fd_ = -1;
 };
+
+// Who uses a place, which lasts as long as the object or the process. Only for the holder of the lock that
+// tells who may change the place.
+class PlaceUse {
+ public:
+  explicit PlaceUse(std::string place);
+  // False if others use it. Else they cannot begin to until share().
+  bool try_alone();
+  void share();
+
+ private:
+  bool lock(int kind);
+  std::string path_;
+  FileDescriptor file_;
+};
+
+// Removes a place and what lies beside it.
+void remove_place(const std::string& place);
 
 // The step of "checkpoint-<step>"; nothing for any other name.
 std::optional<int64_t> step_of(std::string_view name);

@@ -74,6 +74,50 @@ TEST_F(LocalPlaces, ChangesOfTheStoreAndOfThePlaceAreMended) {
   EXPECT_THAT(list_directory(place, {.recursive = true, .skip_dir = true}), ElementsAre("a", "s/c"));
 }
 
+// A job that runs, and one that begins when the store has other content.
+TEST_F(LocalPlaces, DataInUseStaysAsItIs) {
+  const DataInUse running("s3://bucket/set", places_.path());
+  store_.server.put("bucket", "set/a", "A");
+  remove("s3://bucket/set/b");
+  DataInUse next("s3://bucket/set", places_.path());
+  EXPECT_NE(next.path(), running.path());
+  EXPECT_NE(next.content(), running.content());
+  EXPECT_THAT(list_directory(running.path(), {.recursive = true, .skip_dir = true}),
+              ElementsAre("a", "b", "s/c"));
+  EXPECT_EQ(read(running.path() + "/a"), "a");
+  EXPECT_EQ(read(next.path() + "/a"), "A");
+  EXPECT_FALSE(exists(next.path() + "/b"));
+  // Both are found again without a copy, whoever uses them.
+  const int64_t before = gets();
+  const DataInUse same("s3://bucket/set", places_.path());
+  EXPECT_EQ(same.path(), next.path());
+  write(next.path() + "/a.mox-index", "of a reader of records");
+  EXPECT_EQ(local_data("s3://bucket/set/", places_.path()), next.path());
+  EXPECT_EQ(gets(), before);
+  EXPECT_EQ(DataInUse("/local/data", places_.path()).path(), "/local/data");
+}
+
+TEST_F(LocalPlaces, PlacesThatNobodyUsesAreTakenAgain) {
+  const auto places = [&] { return list_directory(places_.file("data"), {.skip_file = true}).size(); };
+  const auto use = [&](const std::string& content) {
+    store_.server.put("bucket", "set/a", content);
+    return DataInUse("s3://bucket/set", places_.path());
+  };
+  std::string first;
+  {
+    const DataInUse one = use("1"), two = use("2");
+    DataInUse three = use("3");
+    EXPECT_EQ(places(), 3u);
+    first = one.path();
+    three = use("4");  // while those of 1 and 2 are in use, and that of 3 until 4 is there
+    EXPECT_EQ(read(three.path() + "/a"), "4");
+    EXPECT_EQ(read(two.path() + "/a"), "2");
+  }
+  EXPECT_EQ(use("5").path(), first);
+  EXPECT_EQ(places(), 1u);
+  EXPECT_EQ(list_directory(places_.file("data")).size(), 4u);  // it, its lock, who uses it, what is in it
+}
+
 TEST_F(LocalPlaces, WhatFailedIsFilledToItsEnd) {
   auto options = store_.options();
   options.attempts = 2;
