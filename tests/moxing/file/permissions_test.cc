@@ -66,7 +66,7 @@ TEST_F(Permissions, OfDirectoriesThatAreCopiedAreNotWidened) {
 
 TEST_F(Permissions, OfWhatIsMovedToAnotherDiskStay) {
   if (disk_of("/dev/shm") == 0 || disk_of("/dev/shm") == disk_of(directory_.path()))
-    GTEST_SKIP() << "/dev/shm is no other disk here";
+    GTEST_SKIP() << "needs another disk at /dev/shm";
   ::chmod(here("from").c_str(), 0711);
   if (::getuid() != 0) ::chmod(here("from/private/deep").c_str(), 0700);  // else the source could not go
   const mode_t deep = mode_of(here("from/private/deep"));
