@@ -140,7 +140,7 @@ std::string place_with(const std::string& first, const Source& source,
   return "";
 }
 
-// One that nobody uses, and for now nobody else can.
+// One that nobody uses, locked so that nobody else takes it.
 std::string free_place(const std::string& first, std::unique_ptr<internal::PlaceUse>& use) {
   const std::vector<std::string> places = places_beside(first);
   for (const std::string& place : places) {
