@@ -4,12 +4,10 @@
 #include <cmath>
 #include <limits>
 #include <locale>
-#include <mutex>
-#include <set>
 #include <sstream>
 
 #include "models/image_classifier/data_options.h"
-#include "runtime/base/log.h"
+#include "moxing/config/warn_once.h"
 
 namespace image_classifier {
 namespace {
@@ -17,10 +15,7 @@ namespace {
 constexpr double kLargestCsvLabel = 1 << 24;  // float32 holds every whole number up to it
 
 void warn_once(const std::string& text) {
-  static std::mutex mutex;
-  static std::set<std::string> said;
-  const std::lock_guard lock(mutex);
-  if (mox::rank() == 0 && said.insert(text).second) mox::log_warning(text);
+  if (mox::rank() == 0) mox::internal::warn_once(text);
 }
 
 std::string less_offset(const ArrayFile& file) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,7 @@ struct ConfigState {
   std::map<std::string, std::string> copies{};
   // The same of data sets, whose places nobody else may fill.
   std::map<std::string, std::shared_ptr<file::DataInUse>> data{};
+  std::set<std::string> warnings{};  // that warn_once has given
 };
 
 // Runs `use` on the current configuration, under the lock.

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "moxing/checkpoint/best_checkpoint.h"
+#include "moxing/config/warn_once.h"
 #include "moxing/image_sets/image_options.h"
 #include "moxing/job/distributed.h"
 #include "moxing/json/parse_json.h"
@@ -71,13 +71,6 @@ bool share_a_name(const std::vector<std::string>& some, const std::vector<std::s
   return std::ranges::any_of(others, [&](const std::string& name) { return known.contains(name); });
 }
 
-void warn_once_of_other_names(const std::string& text) {
-  static std::mutex mutex;
-  static std::set<std::string> said;
-  const std::lock_guard lock(mutex);
-  if (said.insert(text).second) log_warning(text);
-}
-
 // A labels.txt, and what the checkpoint beside it keeps, if it keeps names. A list that was put there from
 // elsewhere, or written anew in another order, would call every answer by a wrong name.
 TrainedLabelNames agreed(TrainedLabelNames listed, TrainedLabelNames kept) {
@@ -92,7 +85,7 @@ TrainedLabelNames agreed(TrainedLabelNames listed, TrainedLabelNames kept) {
         first_difference(kept.names, "in the checkpoint", listed.names, "in the list")));
   if (are_numbers(kept.names)) return listed;
   if (are_numbers(listed.names)) return kept;
-  warn_once_of_other_names(fmt::format(
+  internal::warn_once(fmt::format(
       "'{}' calls the classes otherwise ({}) than '{}', which was trained for {}: its names are taken. If it "
       "is the list of another training or data set, the answers have wrong names: take it away, the "
       "checkpoint needs none",

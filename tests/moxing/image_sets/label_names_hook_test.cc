@@ -191,14 +191,17 @@ TEST_F(LabelNamesHook, AListAndACheckpointMustNotContradictEachOther) {
     EXPECT_THAT(message_of<DataError>([&] { trained_label_names("", log_dir_); }), HasSubstr(list));
   }
   EXPECT_EQ(names_with(trained), trained);
-  // Other names for all of them, as in another language, are taken, and numbers say nothing else.
-  const ScopedConfiguration configuration({"--threads=1", "--log_level=warning"});
-  testing::internal::CaptureStderr();
-  for (int call = 0; call < 2; ++call) EXPECT_EQ(names_with({"x", "y", "z"})[0], "x");
-  EXPECT_EQ(names_with({"0", "1", "2"}), trained);
-  const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_THAT(said, testing::AllOf(HasSubstr(list), HasSubstr("ant, bee, cat"), HasSubstr("x, y, z")));
-  EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
+  // Other names for all of them, as in another language, are taken, which each run says once, and numbers say
+  // nothing else.
+  for (int start = 0; start < 2; ++start) {
+    const ScopedConfiguration configuration({"--threads=1", "--log_level=warning"});
+    testing::internal::CaptureStderr();
+    for (int call = 0; call < 2; ++call) EXPECT_EQ(names_with({"x", "y", "z"})[0], "x");
+    EXPECT_EQ(names_with({"0", "1", "2"}), trained);
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_THAT(said, testing::AllOf(HasSubstr(list), HasSubstr("ant, bee, cat"), HasSubstr("x, y, z")));
+    EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
+  }
   std::filesystem::remove(list);
   EXPECT_EQ(trained_label_names(checkpoint, "").value().names, trained);
   EXPECT_EQ(trained_label_names("", log_dir_).value().names, trained);
