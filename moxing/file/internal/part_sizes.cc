@@ -1,9 +1,19 @@
 #include "moxing/file/internal/part_sizes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 
+#include "runtime/base/error.h"
+
 namespace mox::file::internal {
+
+void require_object_size(int64_t size, const std::string& name) {
+  if (size > kLargestObject)
+    throw InvalidArgument(
+        fmt::format("'{}' has {} bytes; an object has at most {}", name, size, kLargestObject));
+}
 
 int64_t part_size_for(int64_t size) {
   constexpr int64_t kSmallestPart = 8 << 20, kMebibyte = 1 << 20;

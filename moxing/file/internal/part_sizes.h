@@ -19,10 +19,12 @@ constexpr int64_t kSingleRequest = 16 << 20;
 constexpr int64_t kRange = 8 << 20;
 constexpr int64_t kLongestRange = 64 << 20;
 
-// What stores take: 10,000 parts, each but the last of at least 5 MiB; 5 TiB in all; 5 GiB by one copy.
+// What stores take: 10,000 parts, each but the last of at least 5 MiB; 5 TiB in all.
 constexpr int64_t kMostParts = 10'000;
 constexpr int64_t kLargestObject = int64_t{5} << 40;
-constexpr int64_t kLargestSingleCopy = int64_t{5} << 30;
+
+// Throws InvalidArgument for more than a store takes. `name`: of what is to become an object.
+void require_object_size(int64_t size, const std::string& name);
 
 // The size of a part of an upload: 8 MiB, or whole MiB such that there are at most 10,000.
 int64_t part_size_for(int64_t size);

@@ -1,6 +1,7 @@
 // Where the object store is and how to speak with it. docs/files.md explains each for users.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -33,6 +34,7 @@ struct StoreOptions {
   double deadline_s = 300;  // an operation that has been repeated for so long in vain is an error
   int attempts = 10;        // of a request
   double first_delay_s = 0.1, longest_delay_s = 20;  // between attempts: a random part of a time that doubles
+  int64_t largest_copy = int64_t{5} << 30;  // by one request within the store; what is larger goes in parts
 };
 
 // What the environment says; names that it does not mention keep their values. S3_* and ACCESS_KEY_ID are

@@ -366,7 +366,8 @@ Answer S3Server::copy_object(const Call& call, Upload* upload) {
   if (bucket == buckets_.end()) return refusal(404, "NoSuchBucket");
   const auto found = bucket->second.find(source.substr(slash + 1));
   if (found == bucket->second.end()) return refusal(404, "NoSuchKey");
-  if (is_unmet(call.header("x-amz-copy-source-if-match"), found->second.etag))
+  const std::string condition = call.header("x-amz-copy-source-if-match");
+  if (is_unmet(condition, found->second.etag) || (!condition.empty() && !options_.meets_copy_conditions))
     return refusal(412, "PreconditionFailed");
   std::string content = *found->second.content;
   size_t first = 0, last = 0;

@@ -32,7 +32,8 @@ class S3Server {
     bool refuses_anything = false;
     int64_t smallest_part = 5 << 20;
     int port = 0;
-    bool hears_conditions = true, lists_other_etags = false, weak_etags = false, same_etags = false;
+    bool hears_conditions = true, meets_copy_conditions = true;
+    bool lists_other_etags = false, weak_etags = false, same_etags = false;
     bool sends_etags = true;
     size_t claimed_size = 0;
     bool lists_by_first_version = false, refuses_listings = false;
@@ -57,11 +58,12 @@ class S3Server {
 
   void set_page(int page);
   void set_keys(Keys keys);
-  void set_hears_conditions(bool hears);     // If-Match of a GET or HEAD; a store may ignore it
-  void set_lists_other_etags(bool another);  // than it sends objects with, as of parts some stores do
-  void set_weak_etags(bool weak);            // W/"...", which no If-Match matches (RFC 9110, 13.1.1)
-  void set_claimed_size(size_t bytes);       // what a HEAD says of each object; 0: the truth
-  void set_same_etags(bool same);            // one for every content
+  void set_hears_conditions(bool hears);       // If-Match of a GET or HEAD; a store may ignore it
+  void set_meets_copy_conditions(bool meets);  // Swift meets none of an object of parts
+  void set_lists_other_etags(bool another);    // than it sends objects with, as of parts some stores do
+  void set_weak_etags(bool weak);              // W/"...", which no If-Match matches (RFC 9110, 13.1.1)
+  void set_claimed_size(size_t bytes);         // what a HEAD says of each object; 0: the truth
+  void set_same_etags(bool same);              // one for every content
   void set_sends_etags(bool sends);  // in the answers of GET; those of HEAD and listings have them always
 
   // Listings know ListObjects alone: list-type and encoding-type are not heard, as with Huawei's OBS.

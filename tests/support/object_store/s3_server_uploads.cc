@@ -7,6 +7,11 @@
 
 namespace mox::testing_store {
 
+void S3Server::set_meets_copy_conditions(bool meets) {
+  const std::lock_guard lock(mutex_);
+  options_.meets_copy_conditions = meets;
+}
+
 Answer S3Server::upload_call(const Call& call) {
   const std::string& method = call.request.method;
   if (method == "POST" && has(call.query, "uploads")) {
