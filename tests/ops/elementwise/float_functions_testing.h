@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 
 #include "ops/elementwise/internal/functions.h"
@@ -78,10 +79,20 @@ inline const std::array<UnaryFunction, 15>& unary_functions() {
 
 constexpr int kBlock = 1024;
 
+// The exact results of kBlock numbers.
+using ExactBlock = std::function<void(const float* inputs, double* exact)>;
+
+inline ExactBlock one_by_one(const UnaryFunction& function) {
+  return [exact = function.exact](const float* inputs, double* results) {
+    std::transform(inputs, inputs + kBlock, results, exact);
+  };
+}
+
 // What a loop without branches sees of a block of results: whether there is anything to be looked at one by
 // one, which takes several times as long.
 struct BlockLook {
-  bool all_exact = true;              // every result is the exact one, which float32 has
+  bool all_nearest = true;  // every result is the number of float32 that is nearest to the exact one
+  bool all_exact = true;    // and is the exact one itself
   bool falls = false, rises = false;  // from one to the next, the one before the block included
 
   BlockLook(const double* exact, const float* results, float before) {
@@ -95,7 +106,8 @@ struct BlockLook {
       falling |= static_cast<uint32_t>(results[i] < results[i - 1]);
       rising |= static_cast<uint32_t>(results[i] > results[i - 1]);
     }
-    all_exact = others == 0 && inexact == 0;
+    all_nearest = others == 0;
+    all_exact = all_nearest && inexact == 0;
     falls = falling != 0;
     rises = rising != 0;
   }
@@ -103,7 +115,8 @@ struct BlockLook {
 
 // Of every `step`th float32 in the order of their bits from `first` to before `last`, which begins with the
 // positive ones, ascending, then the negative ones, descending.
-inline void expect_exact(const UnaryFunction& function, uint64_t first, uint64_t last, uint64_t step) {
+inline void expect_exact(const UnaryFunction& function, const ExactBlock& exact_results, uint64_t first,
+                         uint64_t last, uint64_t step) {
   const auto run = elementwise::block_function<float>(function.opcode);
   alignas(64) float inputs[kBlock], results[kBlock];
   double exact[kBlock];
@@ -114,9 +127,10 @@ inline void expect_exact(const UnaryFunction& function, uint64_t first, uint64_t
     for (uint64_t i = 0; i < kBlock; ++i)
       inputs[i] = std::bit_cast<float>(static_cast<uint32_t>(std::min(bits + i * step, last - 1)));
     run(results, inputs, nullptr, nullptr, kBlock);
-    std::transform(inputs, inputs + kBlock, exact, function.exact);
+    exact_results(inputs, exact);
     const BlockLook look(exact, results, before);
-    for (int i = 0; !look.all_exact && i < kBlock; ++i) {
+    if (look.all_nearest && !look.all_exact && worst < 0.5) worst = 0.5, at = inputs[0];
+    for (int i = 0; !look.all_nearest && i < kBlock; ++i) {
       const double units = most_units_apart(results[i], exact[i]);
       if (units > worst) worst = units, at = inputs[i];
     }
