@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -57,36 +58,51 @@ std::shared_ptr<file::DataInUse> data_in_use(const std::string& url) {
   return data;
 }
 
-// The data set may be exchanged in the store between the copies of two ranks.
+// The data set may be exchanged in the store between the copies of two ranks. All ranks call this; `url`:
+// what this one has copied, "" if it has its data elsewhere, as each may.
 void require_same_data(const std::string& url, const std::string& content) {
-  const std::vector<std::string> contents = job().allgather(content);
-  for (size_t rank = 1; rank < contents.size(); ++rank)
-    if (contents[rank] != contents[0])
+  const std::vector<std::string> urls = job().allgather(url), contents = job().allgather(content);
+  std::map<std::string, size_t> first;  // the rank that has it
+  for (size_t rank = 0; rank < urls.size(); ++rank) {
+    const size_t before = first.try_emplace(urls[rank], rank).first->second;
+    if (contents[rank] != contents[before])
       throw IoError(fmt::format(
-          "'{}' has changed while the ranks copied it: ranks 0 and {} have other content. Start again when it "
+          "'{}' has changed while the ranks copied it: ranks {} and {} have other content. Start again when it "
           "is complete",
-          url, rank));
+          urls[rank], before, rank));
+  }
+}
+
+// Whether the program is given a path of this machine, and whether that takes the place of its data.cache.
+struct Copied {
+  bool is_wanted = false, is_cache = false;
+};
+
+Copied how_data_is_copied(const std::string& url) {
+  const bool is_remote = file::is_remote(url);
+  if (!is_remote && !url.starts_with("file:")) return {};
+  bool has_cache = false;
+  with_configured("fetch_data",
+                  [&](ConfigStore* store) { has_cache = store->find("data.cache") != nullptr; });
+  const bool streams = has_cache && flag("data.cache") != "directory";
+  return {.is_wanted = !streams || !is_remote, .is_cache = has_cache && !streams};
 }
 
 }  // namespace
 
 void fetch_data() {
   const std::string url = flag("data_url");
-  if (!file::is_remote(url) && !url.starts_with("file:")) return;
-  bool has_cache = false;
-  with_configured("fetch_data",
-                  [&](ConfigStore* store) { has_cache = store->find("data.cache") != nullptr; });
-  const bool streams = has_cache && flag("data.cache") != "directory";
-  if (streams && file::is_remote(url)) return;
-  const std::shared_ptr<file::DataInUse> data = data_in_use(url);
-  if (file::is_remote(url)) require_same_data(url, data->content());
-  const std::string& local = data->path();
-  if (local == url) return;
+  const Copied copied = how_data_is_copied(url);
+  const bool is_fetched = copied.is_wanted && file::is_remote(url);
+  std::shared_ptr<file::DataInUse> data;
+  if (copied.is_wanted) data = data_in_use(url);
+  require_same_data(is_fetched ? url : "", is_fetched ? data->content() : "");
+  if (!data || data->path() == url) return;
   with_configured("fetch_data", [&](ConfigStore* store) {
-    store->at("data_url").local = OptionValue(local);
+    store->at("data_url").local = OptionValue(data->path());
     // The copy is the cache, unless images are to be kept in another form elsewhere.
     const Setting* kept = store->find("data.cache_directory");
-    if (has_cache && !streams && kept && kept->value() == OptionValue(std::string()))
+    if (copied.is_cache && kept && kept->value() == OptionValue(std::string()))
       store->at("data.cache").local = OptionValue(std::string("none"));
   });
 }

@@ -222,6 +222,36 @@ TEST_F(StoredJob, RanksThatFindOtherDataAreAnError) {
               HasSubstr("'s3://bucket/data' has changed while the ranks copied it: ranks 0 and 1"));
 }
 
+TEST_F(StoredJob, AStoreThatFailsForOneRankEndsTheJob) {
+  Words well = stored(40, {"--train_url=" + log_dir_, "--file.attempts=2", "--file.deadline_seconds=10"});
+  well.front() = MOX_BINARY_DIR "/bin/" + well.front();
+  for (const char* variable : {"SECRET_ACCESS_KEY=another", "S3_ENDPOINT=http://127.0.0.1:9"})
+    for (const int rank : {0, 1}) {
+      const Words failing = Words{"/usr/bin/env", variable} + well;
+      const ProcessResult result =
+          run_process(job_of_commands(rank == 0 ? std::vector{failing, well} : std::vector{well, failing}));
+      EXPECT_FALSE(result.timed_out);
+      EXPECT_EQ(result.status, 1) << variable;
+      const std::string said = result.out + result.err;
+      EXPECT_THAT(said, testing::AllOf(HasSubstr("rank " + std::to_string(rank) + " (host"),
+                                       HasSubstr("s3://bucket/data"), Not(HasSubstr("other content"))))
+          << variable;
+    }
+}
+
+// data_url is of each machine.
+TEST_F(StoredJob, RanksMayHaveTheirDataElsewhere) {
+  const Words flags{"--train_url=" + log_dir_}, here{"--data_url=" + data_};
+  expect_success(run_process(job_of(2, stored(40, flags + here))));
+  const std::string content = latest_content(log_dir_);
+  for (const bool is_first : {true, false}) {
+    const std::string run = fresh("other");
+    const Words copied = stored(40, {"--train_url=" + run}), local = copied + here;
+    expect_success(run_process(is_first ? job_of_two(copied, local) : job_of_two(local, copied)));
+    EXPECT_TRUE(latest_content(run) == content);
+  }
+}
+
 // What another job brings to this machine is not what this one trains on.
 TEST_F(StoredJob, AnExchangedDataSetIsNotThatOfARunningJob) {
   Process running(stored(1000000, {"--train_url=" + log_dir_}));
