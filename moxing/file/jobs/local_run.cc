@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -154,8 +153,7 @@ std::string other_training(const Manifests& there, const std::string& place, con
 // The store counts. What is here is lost to nobody.
 void set_aside(const std::string& url, const std::string& place, const std::string& checkpoint,
                int64_t newest_there) {
-  const std::string aside =
-      fmt::format("{}.aside-{}", place, std::chrono::system_clock::now().time_since_epoch().count());
+  const std::string aside = internal::aside_of(place);
   fs::rename(place, aside);
   make_directories(place);
   log_warning(fmt::format(

@@ -16,6 +16,7 @@
 #include "moxing/file/copy.h"
 #include "moxing/file/file.h"
 #include "moxing/file/jobs/internal/known_manifests.h"
+#include "moxing/file/jobs/internal/others_files.h"
 #include "moxing/file/jobs/internal/place.h"
 #include "moxing/file/jobs/internal/run_names.h"
 #include "moxing/file/jobs/internal/stored_files.h"
@@ -69,8 +70,10 @@ std::string directory_of(const std::string& name) {
 class RunUpload::Implementation {
  public:
   Implementation(std::string directory, std::string url, const RunUploadOptions& options)
-      : directory_(std::move(directory)), url_(std::move(url)), options_(options) {
-    while (url_.ends_with('/')) url_.pop_back();
+      : directory_(std::move(directory)),
+        url_(internal::without_slashes(std::move(url))),
+        options_(options),
+        others_(internal::without_slashes(directory_), url_) {
     // Those of before this run are the store's too; of what both have, manifests tell whether it is the same.
     if (auto known = internal::read_known_manifests(directory_)) known_ = *std::move(known);
     stored_ = internal::read_stored_files(directory_);
@@ -143,7 +146,9 @@ class RunUpload::Implementation {
       remove_deleted(found.checkpoints);
       found.files.merge(found.beside);
       if (files_too) remove_deleted(found.files);
+      others_.say();
     } catch (const std::exception& error) {
+      others_.say();
       if (!lost_)
         log_warning(fmt::format(
             "the run cannot be uploaded to '{}': {}\nit goes on, and what is missing there is in '{}'", url_,
@@ -236,7 +241,10 @@ class RunUpload::Implementation {
       const std::string& name = uploaded.first;
       if (there.contains(name) || mox::is_there(directory_ + "/" + name)) return false;
       const std::string place = url_ + "/" + name;
-      if (living.contains(directory_of(name)) && exists(place)) remove(place);
+      if (living.contains(directory_of(name)) && exists(place)) {
+        others_.keep(name, known_file(name));
+        remove(place);
+      }
       stored_.erase(name);
       return true;
     });
@@ -315,14 +323,29 @@ class RunUpload::Implementation {
     keep_known();
   }
 
+  const internal::StoredFile* known_file(const std::string& name) const {
+    const auto known = stored_.find(name);
+    return known == stored_.end() ? nullptr : &known->second;
+  }
+
   void upload_file(const std::string& name, const Seen& seen) {
     const std::string from = directory_ + "/" + name, to = url_ + "/" + name;
     try {
-      if (seen.length <= kMostInMemory)
-        write(to, read(from));  // as it is now: it may be growing
-      else
+      others_.keep(name, known_file(name));
+      int64_t sent = seen.length;
+      if (seen.length <= kMostInMemory) {
+        const std::string content = read(from);  // as it is now: it may be growing
+        write(to, content);
+        sent = std::ssize(content);
+      } else {
         copy(from, to);
-      stored_[name] = {file::stat(to).etag, seen};
+      }
+      const Stat there = file::stat(to);
+      // Another length is of another machine, which came in between: it is not known here.
+      if (there.length == sent)
+        stored_[name] = {there.etag, seen};
+      else
+        stored_.erase(name);
       files_[name] = seen;
     } catch (const Error&) {
       const bool changed = !mox::is_there(from) || internal::seen_at(from) != seen;
@@ -332,13 +355,14 @@ class RunUpload::Implementation {
   }
 
   const std::string directory_;
-  std::string url_;
+  const std::string url_;
   const RunUploadOptions options_;
   // Of the thread, and after its end of finish.
   Checkpoints uploaded_;
   Files files_;
   internal::KnownManifests known_;
   internal::StoredFiles stored_;
+  internal::OthersFiles others_;
   std::map<std::string, std::string> left_out_;
   bool lost_ = false, finished_ = false;
   std::jthread thread_;

@@ -6,7 +6,8 @@
 // what a program writes) follow when they change, and go when the run deletes them and others of their
 // directory stay; what is of this machine alone is told by its exact name. What is neither file nor
 // directory, and links to directories, are left out, which a warning says. What this run has not uploaded is
-// left alone.
+// left alone; where another machine has written a file of the run meanwhile, that is put aside on this one,
+// `<directory>.aside-NUMBER`, before this run's takes its place, which a warning says.
 //
 // A store that cannot be reached does not stop the run: it is said once, tried again and again, and said when
 // it has caught up.

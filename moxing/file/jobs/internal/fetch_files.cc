@@ -1,17 +1,14 @@
 #include "moxing/file/jobs/internal/fetch_files.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <vector>
 
 #include "moxing/file/copy.h"
 #include "moxing/file/jobs/internal/place.h"
 #include "moxing/file/jobs/internal/stored_files.h"
-#include "moxing/file/open_file.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
@@ -23,13 +20,10 @@ namespace fs = std::filesystem;
 
 enum class Counts { kHere, kSame, kStore, kBothHaveChanged };
 
-// Of two that have both changed, or of which nothing is known: what is here may begin with the store's
-// content, as a log does to which more was written.
+// Of two that have both changed, or of which nothing is known.
 Counts compare(const std::string& url, const Stat& there, const std::string& path) {
-  const int64_t length = file::stat(path).length;
-  if (there.length > kMostInMemory || there.length > length || read(url) != File(path).read(there.length))
-    return Counts::kBothHaveChanged;
-  return there.length == length ? Counts::kSame : Counts::kHere;
+  if (!begins_with_stored(url, there, path)) return Counts::kBothHaveChanged;
+  return there.length == file::stat(path).length ? Counts::kSame : Counts::kHere;
 }
 
 Counts what_counts(const std::string& url, const Stat& there, const std::string& path,
@@ -48,10 +42,7 @@ ino_t inode_of(const std::string& path) {
 // Second names of files that a copy may replace. Where it finds that they are the same, it leaves them.
 class Asides {
  public:
-  explicit Asides(const std::string& place)
-      : place_(place),
-        directory_(
-            fmt::format("{}.aside-{}", place, std::chrono::system_clock::now().time_since_epoch().count())) {}
+  explicit Asides(const std::string& place) : place_(place), directory_(aside_of(place)) {}
 
   void keep(const std::string& name) {
     const std::string from = place_ + "/" + name, to = directory_ + "/" + name;
@@ -77,14 +68,10 @@ class Asides {
       fs::remove_all(directory_);
       return;
     }
-    constexpr size_t kMostNamed = 10;
-    const size_t named = std::min(replaced.size(), kMostNamed);
-    std::string names = fmt::format("{}", fmt::join(replaced.begin(), replaced.begin() + named, ", "));
-    if (replaced.size() > named) names += fmt::format(" and {} more", replaced.size() - named);
     log_warning(
         fmt::format("'{}' has other content of {} than this machine has ever sent there, and what is here "
                     "has not been sent: the run goes on with the store's, and what was here is in '{}'",
-                    url, names, directory_));
+                    url, some_of(replaced), directory_));
   }
 
  private:

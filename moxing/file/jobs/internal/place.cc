@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -87,6 +88,18 @@ void remove_place(const std::string& place) {
   std::filesystem::remove(place + ".complete", stays);
   std::filesystem::remove_all(place, stays);
   if (!stays) std::filesystem::remove(place + std::string(kInUse), stays);
+}
+
+std::string aside_of(const std::string& place) {
+  return fmt::format("{}.aside-{}", place, std::chrono::system_clock::now().time_since_epoch().count());
+}
+
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr size_t kMostNamed = 10;
+  const size_t named = std::min(names.size(), kMostNamed);
+  std::string text = fmt::format("{}", fmt::join(names.begin(), names.begin() + named, ", "));
+  if (names.size() > named) text += fmt::format(" and {} more", names.size() - named);
+  return text;
 }
 
 std::optional<int64_t> step_of(std::string_view name) {

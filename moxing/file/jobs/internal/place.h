@@ -53,6 +53,11 @@ class PlaceUse {
 // Removes a place and what lies beside it.
 void remove_place(const std::string& place);
 
+// A name beside a place, for what was there and is not to be lost: "<place>.aside-NUMBER".
+std::string aside_of(const std::string& place);
+// The first of names, for a message.
+std::string some_of(const std::vector<std::string>& names);
+
 // The step of "checkpoint-<step>"; nothing for any other name.
 std::optional<int64_t> step_of(std::string_view name);
 

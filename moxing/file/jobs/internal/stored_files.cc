@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "moxing/file/file.h"
+#include "moxing/file/open_file.h"
 #include "runtime/base/file.h"
 
 namespace mox::file::internal {
@@ -37,6 +37,11 @@ std::optional<int64_t> number_in(std::string_view word) {
 Seen seen_at(const std::string& path) {
   const Stat found = file::stat(path);
   return {found.length, found.mtime};
+}
+
+bool begins_with_stored(const std::string& url, const Stat& there, const std::string& path) {
+  return there.length <= kMostInMemory && there.length <= file::stat(path).length &&
+         read(url) == File(path).read(there.length);
 }
 
 StoredFiles read_stored_files(const std::string& place) {

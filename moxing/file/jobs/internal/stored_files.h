@@ -7,6 +7,8 @@
 #include <map>
 #include <string>
 
+#include "moxing/file/file.h"
+
 namespace mox::file::internal {
 
 // Larger files are not read into memory.
@@ -21,6 +23,10 @@ struct Seen {
 
 // Of a local path; as `file::stat` throws.
 Seen seen_at(const std::string& path);
+
+// Whether the file at `path` has all of the content that the store has at `url`, and may go on behind it, as
+// a log does to which more was written. False for what is too large to be compared.
+bool begins_with_stored(const std::string& url, const Stat& there, const std::string& path);
 
 struct StoredFile {
   std::string etag;
