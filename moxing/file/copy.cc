@@ -171,6 +171,7 @@ void add_listed(const std::shared_ptr<CopyRun>& run, const Url& from, const Url&
       run->missing(name, trouble);
       continue;
     }
+    if (!from.remote && !to.remote) internal::make_directories_like(from, to, name);
     CopyItem item{name, join(from, name), join(to, name), std::nullopt, std::nullopt, false};
     if (!to.remote) item.part_path = join(to, internal::part_name(name, names)).path;
     run->workers.add([run, item = std::move(item)]() mutable { internal::copy_file(run, std::move(item)); });

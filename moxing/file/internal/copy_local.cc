@@ -34,6 +34,14 @@ void make_directory_like(const std::string& like, const std::string& path) {
   if (::mkdir(last.c_str(), permissions_of(like) | S_IRWXU) != 0) make_directories(path);
 }
 
+void make_directories_like(const Url& from, const Url& to, const std::string& name) {
+  try {
+    for (size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1))
+      make_directory_like(join(from, name.substr(0, slash)).path, join(to, name.substr(0, slash)).path);
+  } catch (const Error&) {
+  }
+}
+
 void give_permissions(const Url& from, const Url& to, const std::vector<DirectoryEntry>& entries) {
   const auto give = [](const std::string& like, const std::string& path) {
     struct stat status {};

@@ -102,6 +102,10 @@ void upload(const std::shared_ptr<CopyRun>& run, const CopyItem& item);
 // too, is closed to. Its owner may write into it in any case.
 void make_directory_like(const std::string& like, const std::string& path);
 
+// The same of all directories below `from` on the way to `name`, below `to`: a file is put there later. What
+// is in the way of one is for the copy of the file to say.
+void make_directories_like(const Url& from, const Url& to, const std::string& name);
+
 // Gives the directories that were made for a move from one disk to another the permissions of the source's.
 void give_permissions(const Url& from, const Url& to, const std::vector<DirectoryEntry>& entries);
 

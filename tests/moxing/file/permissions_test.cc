@@ -64,6 +64,27 @@ TEST_F(Permissions, OfDirectoriesThatAreCopiedAreNotWidened) {
   ::umask(before);
 }
 
+// The same of those that a list of files leads to.
+TEST_F(Permissions, OfDirectoriesOfListedFilesAreNotWidened) {
+  const mode_t before = ::umask(022);
+  EXPECT_THROW(copy_parallel(here("from"), here("to"),
+                             {.file_list = {"private/deep/a", "shared/b", "private/none", "no/such"}}),
+               IoError);
+  EXPECT_EQ(mode_of(here("to/private")), 0700u);
+  EXPECT_EQ(mode_of(here("to/private/deep")), 0700u);
+  EXPECT_EQ(mode_of(here("to/shared")), 0750u);
+  EXPECT_EQ(read(here("to/private/deep/a")), "abc");
+  EXPECT_EQ(read(here("to/shared/b")), "b");
+  // What is in the way of a directory is named with the file.
+  write(here("taken/private"), "a file");
+  EXPECT_THAT(message_of<IoError>([&] {
+                copy_parallel(here("from"), here("taken"), {.file_list = {"private/deep/a", "shared/b"}});
+              }),
+              testing::HasSubstr("private/deep/a: "));
+  EXPECT_EQ(mode_of(here("taken/shared")), 0750u);
+  ::umask(before);
+}
+
 TEST_F(Permissions, OfWhatIsMovedToAnotherDiskStay) {
   if (disk_of("/dev/shm") == 0 || disk_of("/dev/shm") == disk_of(directory_.path()))
     GTEST_SKIP() << "needs another disk at /dev/shm";
