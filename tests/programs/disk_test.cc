@@ -5,8 +5,8 @@
 
 #include "moxing/checkpoint/checkpoint.h"
 #include "runtime/base/file.h"
-#include "tests/moxing/checkpoint/small_disk.h"
 #include "tests/programs/training.h"
+#include "tests/support/small_disk.h"
 
 namespace mox {
 namespace {

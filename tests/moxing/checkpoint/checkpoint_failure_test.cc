@@ -19,7 +19,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/random.h"
 #include "tests/moxing/checkpoint/checkpoint_samples.h"
-#include "tests/moxing/checkpoint/small_disk.h"
+#include "tests/support/small_disk.h"
 
 namespace mox {
 namespace {

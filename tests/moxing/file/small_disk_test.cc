@@ -1,8 +1,8 @@
 // Copies onto a disk that has room for their files once, and not for those and what an earlier attempt has
 // left.
+#include "tests/support/small_disk.h"
+
 #include <gmock/gmock.h>
-#include <sched.h>
-#include <sys/mount.h>
 
 #include "moxing/file/copy.h"
 #include "moxing/file/file.h"
@@ -17,32 +17,20 @@ using testing::HasSubstr;
 using testing_store::Fault;
 using testing_store::Happening;
 
-// The target of a copy is a tmpfs of 48 MiB, which this thread and those that it starts see alone.
-class SmallDisk : public testing::Test {
+// The target of a copy is a disk of 48 MiB.
+class CopiesToASmallDisk : public testing::Test {
  protected:
-  void SetUp() override {
-    std::filesystem::create_directories(disk());
-    if (::unshare(CLONE_NEWNS) == 0) {
-      ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
-      is_mounted_ = ::mount("moxing_test", disk().c_str(), "tmpfs", 0, "size=48m") == 0;
-    }
-    if (!is_mounted_) GTEST_SKIP() << "needs root (CAP_SYS_ADMIN) to mount a tmpfs: the test did not run";
-  }
-  void TearDown() override {
-    if (is_mounted_) ::umount2(disk().c_str(), MNT_DETACH);
-  }
-  std::string disk() const { return directory_.file("disk"); }
+  void SetUp() override { SKIP_UNLESS_MOUNTED(disk_); }
+  std::string disk() const { return disk_.path(); }
   std::string here(const std::string& name) const { return directory_.file(name); }
 
   StoreFixture store_;
   TemporaryDirectory directory_;
+  const SmallDisk disk_{"size=48m"};
   const std::string large_ = random_bytes(30 << 20);
-
- private:
-  bool is_mounted_ = false;
 };
 
-TEST_F(SmallDisk, ATreeGoesOnFromItsParts) {
+TEST_F(CopiesToASmallDisk, ATreeGoesOnFromItsParts) {
   store_.server.put("bucket", "from/large", large_);
   store_.server.put("bucket", "from/small", "abc");
   auto options = store_.options();
@@ -58,7 +46,7 @@ TEST_F(SmallDisk, ATreeGoesOnFromItsParts) {
   EXPECT_TRUE(read(disk() + "/to/large") == large_);
 }
 
-TEST_F(SmallDisk, WhatAnEarlierLocalCopyHasLeftMakesRoom) {
+TEST_F(CopiesToASmallDisk, WhatAnEarlierLocalCopyHasLeftMakesRoom) {
   write(here("from/large"), large_);
   const auto leave_a_part = [&](const std::string& name) {
     remove(disk() + "/to", true);
@@ -73,7 +61,7 @@ TEST_F(SmallDisk, WhatAnEarlierLocalCopyHasLeftMakesRoom) {
   EXPECT_TRUE(read(disk() + "/to/other") == large_);
 }
 
-TEST_F(SmallDisk, ATreeThatDoesNotFitIsRefusedAtOnce) {
+TEST_F(CopiesToASmallDisk, ATreeThatDoesNotFitIsRefusedAtOnce) {
   for (const char* name : {"a", "b"}) {
     store_.server.put("bucket", std::string("from/") + name, large_);
     write(here("from/") + name, large_);

@@ -2,21 +2,22 @@
 #pragma once
 
 #include <sched.h>
+#include <stdlib.h>
 #include <sys/mount.h>
 
 #include <filesystem>
 #include <string>
-
-#include "tests/moxing/checkpoint/checkpoint_samples.h"
+#include <system_error>
 
 namespace mox {
 
 class SmallDisk {
  public:
-  // `options` as of mount(8) for tmpfs: "size=256k". The mount is seen by this process alone and ends with
-  // it.
-  explicit SmallDisk(const std::string& options) : path_(fresh_directory("disk")) {
-    std::filesystem::create_directories(path_);
+  // `options` as of mount(8) for tmpfs: "size=256k". The mount is seen by this thread and those that it
+  // starts alone, and ends with the object.
+  explicit SmallDisk(const std::string& options)
+      : path_((std::filesystem::temp_directory_path() / "mox-disk-").string() + std::string(6, 'X')) {
+    if (!::mkdtemp(path_.data())) return;
     // A mount namespace of our own. In a chroot "/" is no mount, so propagation cannot be switched off: the
     // mount may then be seen outside, until the destructor takes it away.
     if (::unshare(CLONE_NEWNS) != 0) return;
@@ -25,6 +26,8 @@ class SmallDisk {
   }
   ~SmallDisk() {
     if (mounted_) ::umount2(path_.c_str(), MNT_DETACH);
+    std::error_code stays;
+    std::filesystem::remove(path_, stays);
   }
   SmallDisk(const SmallDisk&) = delete;
   SmallDisk& operator=(const SmallDisk&) = delete;
@@ -36,7 +39,7 @@ class SmallDisk {
   }
 
  private:
-  const std::string path_;
+  std::string path_;
   bool mounted_ = false;
 };
 
