@@ -53,6 +53,7 @@ std::shared_ptr<file::DataInUse> data_in_use(const std::string& url) {
   std::shared_ptr<file::DataInUse> data;
   with_config([&](ConfigState* state) { data = state->data[key]; });
   if (data) return data;
+  const JobActivity activity(kCopying);
   data = std::make_shared<file::DataInUse>(url, places);
   with_config([&](ConfigState* state) { state->data[key] = data; });
   return data;
@@ -123,6 +124,7 @@ std::string copied_once(const std::string& option, const std::string& url,
   std::string place;
   internal::with_config([&](internal::ConfigState* state) { place = state->copies[key]; });
   if (!place.empty()) return place;
+  const internal::JobActivity activity(internal::kCopying);
   place = copy(url, places);
   internal::with_config([&](internal::ConfigState* state) { state->copies[key] = place; });
   return place;

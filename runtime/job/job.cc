@@ -43,7 +43,7 @@ struct Job {
   int ranks_of_kernel = 1;
   std::atomic<bool> has_stepped{false};
   // Of the thread that drives the communicator: stalls that were reported, and when the ranks that hold the
-  // others up were last seen in kLocalWork.
+  // others up were last seen in kLocalWork or kCopying.
   std::set<std::string> warned;
   std::optional<Clock::time_point> seen_at_work;
 };
@@ -111,7 +111,7 @@ std::string describe_stall(const RankWatch& watch, std::span<const RankStatus> s
 bool is_local_work(const StallCause& cause, std::span<const RankStatus> statuses) {
   return !cause.ranks.empty() && std::ranges::all_of(cause.ranks, [&](int rank) {
     const RankStatus& status = statuses[rank];
-    return status.answers && status.doing == kLocalWork;
+    return status.answers && (status.doing == kLocalWork || status.doing == kCopying);
   });
 }
 

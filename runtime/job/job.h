@@ -42,8 +42,9 @@ void set_job_step(int64_t step);
 
 // What the calling thread does that keeps other ranks waiting, "saving a checkpoint" say, for messages; a
 // literal. It is over when the object is gone.
-// A rank that answers and does kLocalWork is waited for without a limit.
+// A rank that answers and does one of these is waited for without a limit.
 inline constexpr const char* kLocalWork = "at work for its machine in mpi_local_sync_barrier";
+inline constexpr const char* kCopying = "copying from the object store to its machine";
 class JobActivity {
  public:
   explicit JobActivity(const char* doing);

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "runtime/base/file.h"
 #include "tests/distributed/job.h"
@@ -250,6 +252,20 @@ TEST_F(StoredJob, RanksMayHaveTheirDataElsewhere) {
     expect_success(run_process(is_first ? job_of_two(copied, local) : job_of_two(local, copied)));
     EXPECT_TRUE(latest_content(run) == content);
   }
+}
+
+// However long: what a rank waits for is another one's work.
+TEST_F(StoredJob, AMachineThatCopiesLongIsWaitedFor) {
+  const Words flags{"--train_url=" + log_dir_, "--stall_warning_s=1", "--stall_abort_s=6"};
+  expect_success(run_process(stored(4, {"--train_url=" + fresh("first")})));
+  store_.proxy.set_plan([](const std::string& operation, int64_t) {
+    if (operation == "GetObject") std::this_thread::sleep_for(std::chrono::seconds(4));
+    return testing_store::Happening{};
+  });
+  const ProcessResult result = run_process(
+      job_of_two(stored(4, flags), stored(4, flags + Words{"--file.local_directory=" + fresh("second")})));
+  expect_success(result);
+  EXPECT_THAT(result.out + result.err, HasSubstr("copying from the object store to its machine"));
 }
 
 // What another job brings to this machine is not what this one trains on.
