@@ -135,10 +135,24 @@ void StreamBuffer::work(const std::stop_token& stop) {
   }
 }
 
+void StreamBuffer::drop(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  const auto found = pieces_.find(key);
+  if (found == pieces_.end() || !found->second.done || found->second.waiting > 0) return;
+  bytes_ -= found->second.cost;
+  order_.erase(found->second.used);
+  pieces_.erase(found);
+}
+
 void StreamBuffer::set_limit(int64_t bytes) {
   const std::lock_guard lock(mutex_);
   limit_ = bytes;
   make_room(0);
+}
+
+int64_t StreamBuffer::limit() {
+  const std::lock_guard lock(mutex_);
+  return limit_;
 }
 
 int64_t StreamBuffer::take_peak() {

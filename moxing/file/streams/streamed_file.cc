@@ -33,9 +33,11 @@ struct StreamedFile::Place {
   std::string url;
   int64_t size = 0;
   std::string version;
+  bool fetches_ahead = false;  // where reads go forward
   std::atomic<int64_t> last_block{-1};
   std::atomic<int> forward{0};
   std::atomic<int64_t> announced{0};  // blocks before this one, of reads that go forward
+  std::atomic<int64_t> forgotten{0};  // blocks before this one
 
   std::string key(int64_t block) const { return fmt::format("{} {} {}", version, block, url); }
   StreamBuffer::Request request(int64_t first, int64_t end) const {
@@ -63,10 +65,17 @@ StreamedFile::~StreamedFile() = default;
 std::shared_ptr<const StreamedFile> StreamedFile::open(const std::string& url) {
   const auto found = store_client()->head(object_of(url));
   if (!found) throw NotFound(fmt::format("no object '{}'", url));
+  auto file = of(url, found->size, found->etag);
+  file->place_->fetches_ahead = true;
+  return file;
+}
+
+std::shared_ptr<const StreamedFile> StreamedFile::of(const std::string& url, int64_t size,
+                                                     std::string version) {
   auto place = std::make_unique<Place>();
   place->url = url;
-  place->size = found->size;
-  place->version = found->etag;
+  place->size = size;
+  place->version = std::move(version);
   return std::shared_ptr<const StreamedFile>(new StreamedFile(std::move(place)));
 }
 
@@ -92,6 +101,12 @@ void StreamedFile::will_read(int64_t offset, int64_t length) const {
   if (length > 0) announce(offset / kBlock, (offset + length - 1) / kBlock + 1);
 }
 
+void StreamedFile::forget_before(int64_t offset) const {
+  const int64_t end = offset == place_->size ? (offset + kBlock - 1) / kBlock : offset / kBlock;
+  for (int64_t block = place_->forgotten.exchange(end); block < end; ++block)
+    StreamBuffer::of_process().drop(place_->key(block));
+}
+
 void StreamedFile::read(int64_t offset, std::span<std::byte> out) const {
   if (out.empty()) return;
   const auto end = offset + static_cast<int64_t>(out.size());
@@ -103,10 +118,12 @@ void StreamedFile::read(int64_t offset, std::span<std::byte> out) const {
   else
     place_->forward.store(0), place_->announced.store(0);
   if (last > first) announce(first, last + 1);
-  if (place_->forward.load() >= kForward) {
+  if (place_->fetches_ahead && place_->forward.load() >= kForward) {
     // In whole requests, and each once.
     const int64_t blocks = (place_->size - 1) / kBlock + 1;
-    const int64_t wanted = std::min(blocks, last + 1 + kBlocksAhead);
+    // Where more is ahead than half of the memory, what comes drives out what waits to be read.
+    const int64_t ahead = std::min(kBlocksAhead, stream_memory() / 2 / kBlock);
+    const int64_t wanted = std::min(blocks, last + 1 + ahead);
     const int64_t from = std::max(place_->announced.load(), last + 1);
     if (wanted - from >= kBlocksOfRequest || (wanted == blocks && from < blocks)) {
       place_->announced.store(wanted);
@@ -123,6 +140,8 @@ void StreamedFile::read(int64_t offset, std::span<std::byte> out) const {
 }
 
 void set_stream_memory(int64_t bytes) { StreamBuffer::of_process().set_limit(bytes); }
+
+int64_t stream_memory() { return StreamBuffer::of_process().limit(); }
 
 int64_t take_stream_memory_peak() { return StreamBuffer::of_process().take_peak(); }
 

@@ -43,7 +43,11 @@ class StreamBuffer {
   // before all that was announced. What failed is thrown, and fetched anew by the next call.
   Bytes take(const std::string& key, const std::function<Request()>& request);
 
+  // Gives back the memory of a piece that is there and that nobody waits for; others stay.
+  void drop(const std::string& key);
+
   void set_limit(int64_t bytes);
+  int64_t limit();
   int64_t take_peak();
 
  private:
