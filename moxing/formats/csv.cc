@@ -8,26 +8,12 @@
 #include <optional>
 #include <utility>
 
-#include "moxing/file/file.h"
 #include "moxing/formats/internal/csv_blocks.h"
 #include "moxing/formats/internal/csv_numbers.h"
-#include "moxing/formats/internal/csv_text.h"
 #include "runtime/base/error.h"
 #include "runtime/base/function_ref.h"
 
 namespace mox::data {
-namespace {
-
-// The first line that is not empty.
-std::string first_line(const std::string& path) {
-  if (!file::is_remote(path)) return internal::first_csv_line(path);
-  const std::string text = internal::csv_content(path);
-  std::string_view content = internal::without_mark(text, path), line;
-  while (!content.empty() && internal::without_spaces(line).empty()) line = internal::take_line(&content);
-  return std::string(line);
-}
-
-}  // namespace
 
 Array parse_csv(std::string_view content, const CsvOptions& options, const std::string& name) {
   internal::CsvNumbers numbers(options, name, internal::kLongestLine);
@@ -36,7 +22,7 @@ Array parse_csv(std::string_view content, const CsvOptions& options, const std::
 }
 
 int64_t csv_column(const std::string& path, std::string_view wanted, const CsvOptions& options) {
-  const std::string text = first_line(path);
+  const std::string text = internal::first_csv_line(path);
   std::string_view line = text;
   std::string memory;
   std::string there;
@@ -56,7 +42,6 @@ int64_t csv_column(const std::string& path, std::string_view wanted, const CsvOp
 }
 
 Array read_csv(const std::string& path, const CsvOptions& options) {
-  if (file::is_remote(path)) return parse_csv(internal::csv_content(path), options, path);
   return internal::read_csv_in_blocks(path, options);
 }
 

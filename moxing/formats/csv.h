@@ -32,6 +32,8 @@ struct CsvOptions {
 // inf and what is too large are refused. A byte order mark is passed over. Lines end with \n, \r\n or \r;
 // empty ones are passed over, and more than 256 MiB are no line. A header of numbers alone that are not those
 // of the columns gets a warning: it is a sample rather. Reading does not depend on the locale.
+// A file of this machine or an object of a store (s3://BUCKET/KEY) is parsed in blocks and never in memory as
+// a whole; of an object the next ranges are on their way meanwhile.
 // Throws NotFound or IoError for the file, DataError (path, line, column, and how to go on) for its content,
 // InvalidArgument for options that exclude each other.
 Array read_csv(const std::string& path, const CsvOptions& options = {});

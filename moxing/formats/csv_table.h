@@ -13,6 +13,12 @@
 
 namespace mox::data {
 
+class CsvTable;
+namespace internal {
+struct CsvBlocks;
+CsvTable read_csv_table_in_blocks(const std::string& path, char delimiter, const CsvBlocks& blocks);
+}  // namespace internal
+
 // The cells of a file, in memory: their bytes and four more for each. A handle to what does not change:
 // copying is cheap, threads may share it.
 class CsvTable {
@@ -39,6 +45,8 @@ class CsvTable {
 
  private:
   friend CsvTable parse_csv_table(std::string content, char delimiter, const std::string& name);
+  friend CsvTable internal::read_csv_table_in_blocks(const std::string& path, char delimiter,
+                                                     const internal::CsvBlocks& blocks);
 
   struct Content;
   explicit CsvTable(std::shared_ptr<const Content> content) : content_(std::move(content)) {}
@@ -50,7 +58,8 @@ class CsvTable {
 // quotes (RFC 4180); lines end with \n, \r\n or \r; empty ones and a byte order mark are passed over.
 // Throws NotFound or IoError for the file, DataError (path, line, how to go on) for its content: no column
 // names, one that is empty or there twice, a line with more or fewer cells than there are columns, a quote
-// that does not end, no UTF-8 (UTF-16 and archives are named).
+// that does not end, no UTF-8 (UTF-16 and archives are named). An object of a store (s3://BUCKET/KEY) is
+// parsed while its next ranges are on their way: in memory are the cells and some blocks of the text.
 CsvTable read_csv_table(const std::string& path, char delimiter = ',');
 
 // The same of text in memory; `name` stands for the path in messages.

@@ -1,44 +1,63 @@
 #include "moxing/formats/internal/csv_blocks.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <optional>
 #include <span>
-#include <string_view>
 
+#include "moxing/file/file.h"
+#include "moxing/file/streams/forward_object.h"
 #include "moxing/formats/internal/csv_numbers.h"
 #include "moxing/formats/internal/csv_text.h"
-#include "runtime/base/function_ref.h"
-#include "runtime/base/input_file.h"
 
 namespace mox::data::internal {
 namespace {
 
-// `take` gets what is not done with and the next block, and whether nothing follows; it says how many bytes
-// it is done with, or nothing to end. It refuses what it keeps of a line that is too long.
-void read_in_blocks(const std::string& path, const CsvBlocks& blocks,
+class FileText : public ByteStream {
+ public:
+  explicit FileText(const std::string& path) : source_(path), stream_(source_) {}
+  uint64_t left() const override { return stream_.left(); }
+  void read(std::span<std::byte> out) override { stream_.read(out); }
+
+ private:
+  FileSource source_;
+  SourceStream stream_;
+};
+
+class ObjectText : public ByteStream {
+ public:
+  ObjectText(const std::string& url, int64_t ahead) : object_(url, ahead) {}
+  uint64_t left() const override { return object_.left(); }
+  void read(std::span<std::byte> out) override { object_.read(out); }
+
+ private:
+  file::ForwardObject object_;
+};
+
+}  // namespace
+
+std::unique_ptr<ByteStream> open_csv(const std::string& path, const CsvBlocks& blocks) {
+  if (file::is_remote(path)) return std::make_unique<ObjectText>(path, blocks.ahead);
+  return std::make_unique<FileText>(path);
+}
+
+void read_in_blocks(ByteStream& text, size_t block_bytes,
                     FunctionRef<std::optional<size_t>(std::string_view text, bool is_last)> take) {
-  const InputFile file(path);
-  const uint64_t bytes = file.bytes();
   std::string block;
   size_t held = 0;  // of the block's bytes, those that are read and not done with
-  for (uint64_t at = 0;;) {
-    const size_t more = std::min<uint64_t>(std::max(blocks.bytes, held), bytes - at);
+  for (;;) {
+    const size_t more = std::min<uint64_t>(std::max(block_bytes, held), text.left());
     block.resize(held + more);
-    file.read_at(at, std::as_writable_bytes(std::span(block).subspan(held)));
-    at += more;
-    const std::optional<size_t> taken = take(block, at == bytes);
-    if (!taken || at == bytes) return;
+    text.read(std::as_writable_bytes(std::span(block).subspan(held)));
+    const bool is_last = text.left() == 0;
+    const std::optional<size_t> taken = take(block, is_last);
+    if (!taken || is_last) return;
     block.erase(0, *taken);
     held = block.size();
   }
 }
 
-}  // namespace
-
 Array read_csv_in_blocks(const std::string& path, const CsvOptions& options, const CsvBlocks& blocks) {
   CsvNumbers numbers(options, path, blocks.longest_line);
-  read_in_blocks(path, blocks,
+  read_in_blocks(*open_csv(path, blocks), blocks.bytes,
                  [&](std::string_view text, bool is_last) { return numbers.take(text, is_last); });
   return numbers.finish();
 }
@@ -47,7 +66,7 @@ std::string first_csv_line(const std::string& path, const CsvBlocks& blocks) {
   std::string found;
   bool is_first = true;
   int64_t lines = 0;
-  read_in_blocks(path, blocks, [&](std::string_view text, bool is_last) -> std::optional<size_t> {
+  const auto take = [&](std::string_view text, bool is_last) -> std::optional<size_t> {
     constexpr size_t kLongestMark = 4;
     if (text.size() < kLongestMark && !is_last) return 0;
     std::string_view content = is_first ? without_mark(text, path) : text;
@@ -64,7 +83,8 @@ std::string first_csv_line(const std::string& path, const CsvBlocks& blocks) {
       return std::nullopt;
     }
     return text.size() - content.size();
-  });
+  };
+  read_in_blocks(*open_csv(path, blocks), blocks.bytes, take);
   return found;
 }
 

@@ -6,7 +6,6 @@
 
 #include "moxing/file/file.h"
 #include "runtime/base/error.h"
-#include "runtime/base/file.h"
 #include "runtime/text/utf8.h"
 
 namespace mox::data::internal {
@@ -18,18 +17,13 @@ std::string piped(const std::string& name, std::string_view command) {
                                : fmt::format("{} '{}' > new.csv", command, name);
 }
 
-// Of \n, \r\n and \r alike.
+}  // namespace
+
 int64_t line_ends(std::string_view text) {
   int64_t count = 0;
   for (size_t i = 0; i < text.size(); ++i)
     count += text[i] == '\n' || (text[i] == '\r' && (i + 1 == text.size() || text[i + 1] != '\n'));
   return count;
-}
-
-}  // namespace
-
-std::string csv_content(const std::string& path) {
-  return file::is_remote(path) ? file::read(path) : read_file(path);
 }
 
 std::string_view without_spaces(std::string_view text) {
@@ -50,14 +44,18 @@ std::string_view without_mark(std::string_view content, const std::string& name)
   return without_byte_order_mark(content);
 }
 
-void require_utf8(std::string_view content, const std::string& name) {
-  const size_t at = utf8_prefix(content);
-  if (at == content.size()) return;
-  const auto byte = static_cast<unsigned char>(content[at]);
+size_t require_utf8(std::string_view text, const std::string& name, bool is_last, int64_t lines) {
+  constexpr size_t kLongestBegin = 3;
+  const size_t at = utf8_prefix(text);
+  const auto is_of_a_character = [](char letter) { return static_cast<unsigned char>(letter) >= 0x80; };
+  const bool is_cut = !is_last && text.size() - at <= kLongestBegin &&
+                      std::all_of(text.begin() + at, text.end(), is_of_a_character);
+  if (at == text.size() || is_cut) return at;
+  const auto byte = static_cast<unsigned char>(text[at]);
   throw DataError(fmt::format(
       "'{}', line {}: the byte 0x{:02x} is no UTF-8, which is expected; is this file in Latin-1, as older "
       "spreadsheets write it? {}",
-      name, 1 + line_ends(content.substr(0, at)), byte, piped(name, "iconv -f WINDOWS-1252 -t UTF-8")));
+      name, lines + 1 + line_ends(text.substr(0, at)), byte, piped(name, "iconv -f WINDOWS-1252 -t UTF-8")));
 }
 
 std::optional<std::string_view> with_decimal_point(std::string_view number, char decimal,

@@ -1,11 +1,19 @@
 // Tables of text: every cell as it stands in the file, or a line that says where it cannot be read.
 #include "moxing/formats/csv_table.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <random>
+
+#include "moxing/formats/internal/csv_blocks.h"
+#include "moxing/formats/internal/csv_rows.h"
 #include "runtime/base/error.h"
+#include "runtime/base/file.h"
 #include "tests/support/message_of.h"
+#include "tests/support/temporary_directory.h"
 
 namespace mox::data {
 namespace {
@@ -124,6 +132,86 @@ TEST(CsvTable, AnotherDelimiterIsNamedWhereAColumnIsLookedFor) {
               HasSubstr("the delimiter seems to be a tab: say so (delimiter)"));
   EXPECT_THAT(message_of<NotFound>([] { parse_csv_table("a,b\n1,2\n", ';', "t.csv").column("b"); }),
               HasSubstr("the delimiter seems to be ','"));
+}
+
+// What `read` gives, or the error.
+std::string table_or_error(const std::function<CsvTable()>& read) {
+  try {
+    const CsvTable table = read();
+    std::string all = fmt::format("{:08x}", table.checksum());
+    for (const std::string_view name : table.columns()) all += fmt::format(" [{}]", name);
+    for (int64_t i = 0; i < table.rows(); ++i)
+      all += fmt::format("\n{}: [{}]", table.line(i), fmt::join(row(table, i), "] ["));
+    return all;
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(CsvTable, IsTheSameInBlocksOfAnySize) {
+  const TemporaryDirectory directory;
+  const std::string mark = "\xef\xbb\xbf";
+  for (const std::string& text : std::vector<std::string>{
+           "", " ", "\n\r\n \r", mark, "a", "a,b\r\n1,2\r\n\r\n3,4", mark + "a,b\r1,2\r\r3,4\r",
+           mark + "sep=,\r\na,b\r\n1,2\r\n", "sep=;\na;b\n", "sep=,", "sep=,\n", mark + "sep=,\r",
+           "\nsep=,\n1\n", " a , \"b \"\"c\"\"\" \n\"1\r\n2\",\"3\n\"\"\"\r\n \t\r\n\"\",\"\r\"\n",
+           "a,b\n1,2\n3\n4,5\n", "a,b\n1,2,3\n", "a,a\n1,2\n", "a,\n1,2\n", "a,b\n1,\"2\n3,4\n",
+           "a,b\n1,\"2\"\"\n", "a\n\"x\"y\nz\n", "a\n\"x\" \r\n\"y\"\r\n", "a;b\n1;2\n3\n",
+           "ä,€\nM\xc3\xbcller,\xf0\x9f\x98\x80\n", "a,b\n1,x\r\n2,M\xfcller\n", "a,b\n\xff\n3,4\n",
+           "a,b\n1,\xe2\x82", "a,b\n1,\xe2\x82\n2,3\n", "a,b\n\xf0\x9f\x98,1\n",
+           "\xff\xfe"
+           "a\n",
+           "\x1f\x8b\x08\n", "PK\x03\x04\n",
+           // What is no UTF-8 is told first, though it comes later, and so are its lines.
+           "a,b\n1\n2,3\r\n\r4,5\r\n\r\n\xfc,6\n"}) {
+    const std::string path = directory.write("t.csv", text);
+    const std::string whole = table_or_error([&] { return parse_csv_table(text, ',', path); });
+    EXPECT_EQ(table_or_error([&] { return read_csv_table(path); }), whole);
+    for (size_t block = 1; block <= text.size() + 1; ++block)
+      EXPECT_EQ(
+          table_or_error([&] { return internal::read_csv_table_in_blocks(path, ',', {.bytes = block}); }),
+          whole)
+          << text << " in blocks of " << block;
+  }
+}
+
+// The rows of texts that nobody would write, and their errors.
+TEST(CsvTable, OfAnyTextIsTheSameInBlocks) {
+  std::mt19937 random(1);
+  const std::vector<std::string> pieces = {"a",  "b",  ",",    ",", "\"", "\"", "\n",
+                                           "\n", "\r", "\r\n", " ", "ü",  "€",  "\xc3"};
+  const auto cells = [](const TextRange& texts) {
+    return fmt::format("[{}]", fmt::join(texts.strings(), "] ["));
+  };
+  for (int i = 0; i < 2'000; ++i) {
+    std::string text = i % 2 ? "x,y\n" : "x\n";
+    for (auto left = random() % 20; left > 0; --left)
+      text += pieces[random() % (pieces.size() - (i % 8 ? 1 : 0))];
+    std::string whole, in_blocks;
+    try {
+      const CsvTable table = parse_csv_table(text, ',', "t.csv");
+      whole = cells(table.columns());
+      for (int64_t r = 0; r < table.rows(); ++r)
+        whole += fmt::format(" {} [{}]", table.line(r), fmt::join(row(table, r), "] ["));
+    } catch (const DataError& error) {
+      whole = error.what();
+    }
+    const size_t block = 1 + random() % (text.size() + 1);
+    try {
+      const internal::MemorySource source(std::as_bytes(std::span(text)));
+      internal::SourceStream stream(source);
+      uint32_t checksum = 0;
+      const internal::CsvRows rows = internal::csv_rows(stream, block, ',', "t.csv", &checksum);
+      EXPECT_EQ(checksum, crc32(std::as_bytes(std::span(text))));
+      in_blocks = cells({rows.texts, 0, rows.columns});
+      for (size_t r = 0; r < rows.lines.size(); ++r)
+        in_blocks +=
+            fmt::format(" {} {}", rows.lines[r], cells({rows.texts, (r + 1) * rows.columns, rows.columns}));
+    } catch (const DataError& error) {
+      in_blocks = error.what();
+    }
+    ASSERT_EQ(in_blocks, whole) << testing::PrintToString(text) << " in blocks of " << block;
+  }
 }
 
 // Spreadsheets take it for the name of the delimiter.
