@@ -2,7 +2,8 @@
 //
 // One thread at a time drives all operations under way; it polls and never blocks in one, so that gradients
 // travel while the other threads compute: a communication thread of its own or, while it waits, the one that
-// waits. With one rank there is no such thread, and nothing is sent.
+// waits, which yields between two looks, or sleeps where others use its core. With one rank there is no such
+// thread, and nothing is sent.
 //
 // All ranks must call the same operations in the same order. An operation that waits for a rank for long is
 // reported to the listener (see StallListener), which may end the job; the operations themselves wait without

@@ -116,6 +116,7 @@ Communicator::Work Communicator::Thread::work() {
 
 // `pending` is one of blocked_, and no longer after this.
 void Communicator::Thread::drive_to_end(Pending& pending) {
+  auto since = Clock::now();
   while (!is_over(pending)) {
     bool moved = false;
     {
@@ -123,7 +124,11 @@ void Communicator::Thread::drive_to_end(Pending& pending) {
       Work sent;  // by another thread than the communication thread: not its work
       moved = drive(sent);
     }
-    if (!moved) sched_yield();
+    if (moved) {
+      since = Clock::now();
+    } else {
+      giving_way_.between_looks(since);
+    }
   }
   std::unique_lock lock(mutex_);
   blocked_.erase(std::ranges::find(blocked_, &pending));

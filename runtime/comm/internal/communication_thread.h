@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "runtime/comm/communicator.h"
+#include "runtime/comm/internal/giving_way.h"
 
 namespace mox {
 
@@ -79,7 +80,8 @@ class Communicator::Thread {
   std::unique_ptr<Transport> transport_;
   std::mutex driving_;  // held by the thread that works on operations; guards transport_ and active_
   std::list<std::shared_ptr<Pending>> active_;
-  std::mutex mutex_;  // guards all that follows; taken after driving_
+  internal::GivingWay giving_way_;  // of the threads that wait
+  std::mutex mutex_;                // guards all that follows; taken after driving_
   std::condition_variable wake_;
   std::deque<std::shared_ptr<Pending>> added_;
   bool under_way_ = false;               // active_ is not empty
