@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "moxing/checkpoint/checkpoint.h"
 #include "runtime/base/file.h"
 #include "tests/distributed/job.h"
 #include "tests/moxing/image/images.h"
@@ -54,6 +55,28 @@ class StoredJob : public TrainingTest {
     }
   }
 
+  bool has_checkpoint() const {
+    const std::vector<std::string> keys = store_.server.keys("bucket");
+    return std::ranges::any_of(keys, [](const std::string& key) { return key.ends_with("/state.json"); });
+  }
+
+  // Ends the job by kill -9 once its first checkpoint is in the store, which takes nothing after it: however
+  // fast or slow its steps are, it has not come to its end. Until then happens what `plan` says.
+  void kill_after_first_checkpoint(const Words& command, const testing_store::FaultProxy::Plan& plan = {}) {
+    store_.proxy.set_plan(
+        [&, plan](const std::string& operation, int64_t number) -> testing_store::Happening {
+          if (operation == "PutObject" && has_checkpoint()) return {testing_store::Fault::kStatus503};
+          return plan ? plan(operation, number) : testing_store::Happening{};
+        });
+    Process job(command);
+    ASSERT_TRUE(job.wait_until([&] { return has_checkpoint(); }));
+    job.send(SIGKILL);
+    EXPECT_EQ(job.wait().signal, SIGKILL);
+    wait_until_free();  // the ranks follow their mpirun
+    store_.proxy.set_plan(plan);
+    ASSERT_EQ(list_checkpoints(fetched()).size(), 1u);
+  }
+
   // Until no run holds a directory of this machine.
   void wait_until_free() const {
     for (const auto& run : fs::directory_iterator(local_ + "/runs")) {
@@ -90,22 +113,13 @@ TEST_F(StoredJob, EqualsTheLocalOne) {
 }
 
 TEST_F(StoredJob, GoesOnAfterKill9OnAnEmptiedDisk) {
-  expect_success(
-      run_process(job_of(2, training("mnist_softmax", log_dir_, 6000, {"--save_model_steps=200"}))));
-  const Words command = job_of(2, stored(6000, {"--save_model_steps=200"}));
-  {
-    Process job(command);
-    ASSERT_TRUE(job.wait_until([&] {
-      const std::vector<std::string> keys = store_.server.keys("bucket");
-      return std::ranges::any_of(keys, [](const std::string& key) { return key.ends_with("/state.json"); });
-    }));
-    job.send(SIGKILL);
-    job.wait();
-    wait_until_free();  // the ranks follow their mpirun
-  }
+  const Words flags = {"--save_model_steps=200"};
+  kill_after_first_checkpoint(job_of(2, stored(1000000, flags)));
+  // As far as the machine's pace has led it, and then some.
+  const int64_t steps = list_checkpoints(fetched()).at(0).step + 300;
+  expect_success(run_process(job_of(2, training("mnist_softmax", log_dir_, steps, flags))));
   fs::remove_all(local_);
-  const ProcessResult result = run_process(command);
-  expect_success(result);
+  expect_success(run_process(job_of(2, stored(steps, flags))));
   const std::string run = fetched();
   EXPECT_TRUE(latest_content(run) == latest_content(log_dir_));
   EXPECT_EQ(metrics_without_times(run), metrics_without_times(log_dir_));
@@ -134,22 +148,13 @@ TEST_F(StoredJob, StreamedPhotographsTrainAsLocalOnesAndGoOnAfterKill9) {
   };
   expect_success(run_process(job(photographs, log_dir_)));
   std::atomic<int64_t> faults{0};
-  store_.proxy.set_plan([&](const std::string& operation, int64_t number) -> testing_store::Happening {
+  const auto resets = [&](const std::string& operation, int64_t number) -> testing_store::Happening {
     if (operation != "GetObject" || number % 5 != 2) return {};
     ++faults;
     return {testing_store::Fault::kResetInAnswer, 0.7};
-  });
+  };
   const Words command = job("s3://bucket/photographs", "s3://bucket/run");
-  {
-    Process running(command);
-    ASSERT_TRUE(running.wait_until([&] {
-      const std::vector<std::string> keys = store_.server.keys("bucket");
-      return std::ranges::any_of(keys, [](const std::string& key) { return key.ends_with("/state.json"); });
-    }));
-    running.send(SIGKILL);
-    running.wait();
-    wait_until_free();
-  }
+  kill_after_first_checkpoint(command, resets);
   EXPECT_FALSE(fs::exists(local_ + "/data"));
   fs::remove_all(local_);
   const ProcessResult result = run_process(command);
