@@ -12,6 +12,8 @@ namespace {
 
 // Below this, the time of a second phase is worth more than the bytes it saves.
 constexpr int64_t kShortElements = 2048;
+// With two ranks it saves no bytes, only half of the adding.
+constexpr int64_t kShortElementsOfTwo = 32768;
 constexpr int64_t kSegmentAlignment = 16;
 // What a rank sums at a time: small enough for a cache, large enough that waiting for it costs little.
 constexpr int64_t kSegmentElements = int64_t{1} << 18;
@@ -23,6 +25,10 @@ uint16_t to_bfloat16(float value) {
   return static_cast<uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);  // to nearest, ties to even
 }
 float from_bfloat16(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+
+bool is_short(int64_t elements, int ranks) {
+  return elements <= (ranks == 2 ? kShortElementsOfTwo : kShortElements);
+}
 
 // A range of floats on its way: as it is, or rounded.
 class WireBuffer {
@@ -96,7 +102,7 @@ class TreeSumOperation : public Operation {
     ranks_ = transport.size();
     for (int rank = 0; rank < ranks_; ++rank)
       subtrees_.push_back(maximal_subtrees(sum_.leaves, block_of(sum_.leaves, rank, ranks_)));
-    is_direct_ = sum_.elements <= kShortElements || ranks_ == 1 || sum_.root >= 0;
+    is_direct_ = is_short(sum_.elements, ranks_) || ranks_ == 1 || sum_.root >= 0;
     chunk_elements_ = is_direct_ ? kSegmentElements : kSegmentElements * ranks_;
     chunks_ = std::max<int64_t>(1, (sum_.elements + chunk_elements_ - 1) / chunk_elements_);
     if (!sum_.scratch) sum_.scratch = &own_scratch_;
@@ -233,7 +239,7 @@ LeafRange block_of(int64_t leaves, int rank, int ranks) {
 }
 
 int64_t tree_sum_messages(int64_t elements, int ranks) {
-  if (elements <= kShortElements) return ranks - 1;
+  if (is_short(elements, ranks)) return ranks - 1;
   const int64_t chunk = kSegmentElements * ranks;
   return (elements + chunk - 1) / chunk * 2 * (ranks - 1);
 }

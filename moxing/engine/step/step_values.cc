@@ -50,7 +50,7 @@ void StepValues::combine(const PlanInstance& instance, Communicator& ranks) {
 
 std::vector<double> StepValues::means_over_samples(const std::vector<std::vector<double>>& numbers,
                                                    size_t count, Communicator& ranks) const {
-  // Of each replica its samples and its numbers.
+  // Of each replica its samples and its numbers: as many on each rank.
   const size_t entries = count + 1;
   std::vector<double> own(numbers.size() * entries, 0.0);
   for (size_t local = 0; local < batches_.size(); ++local) {
@@ -60,7 +60,7 @@ std::vector<double> StepValues::means_over_samples(const std::vector<std::vector
   }
   std::vector<double> sums(count, 0.0);
   double samples = 0;
-  for (const std::vector<double>& theirs : allgather_values(ranks, own)) {
+  for (const std::vector<double>& theirs : allgather_equal_values(ranks, own)) {
     for (size_t local = 0; local < numbers.size(); ++local) {
       const double weight = theirs[local * entries];
       if (weight == 0) continue;  // there are no numbers

@@ -3,6 +3,7 @@
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cmath>
@@ -11,6 +12,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
+#include "runtime/comm/allgather_values.h"
 #include "tests/runtime/comm/thread_ranks.h"
 
 namespace mox {
@@ -124,6 +126,15 @@ TEST_P(CommunicatorOfRanks, SumsExactTypes) {
   });
 }
 
+TEST_P(CommunicatorOfRanks, GathersNumbersOfOneLength) {
+  run_ranks(GetParam(), [&](Communicator& communicator) {
+    const std::vector<double> own = {0.5, 1.0 * communicator.rank()};
+    const auto gathered = allgather_equal_values(communicator, own);
+    ASSERT_EQ(std::ssize(gathered), communicator.size());
+    for (int r = 0; r < communicator.size(); ++r) EXPECT_THAT(gathered[r], testing::ElementsAre(0.5, r));
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Ranks, CommunicatorOfRanks, testing::Values(1, 2, 3, 4, 7, 8));
 
 // The values of one leaf: numbers of very different size, so that every order of a sum has other last bits.
@@ -175,7 +186,7 @@ void PrintTo(const Case& c, std::ostream* stream) { *stream << c.name(); }
 class TreeSums : public testing::TestWithParam<Case> {};
 
 TEST_P(TreeSums, HaveTheBitsOfTheTreeOnEveryRank) {
-  for (const int64_t elements : {1, 5, 2048, 2049, 10007}) {
+  for (const int64_t elements : {1, 5, 2048, 2049, 10007, 32768, 32769, 50021}) {
     const std::vector<float> expected = expected_sum({0, GetParam().leaves}, elements);
     run_ranks(GetParam().ranks, [&](Communicator& communicator) {
       std::vector<float> result;
@@ -215,8 +226,16 @@ TEST(TreeSum, HandsOutEachRangeOnceItIsFinal) {
   }
 }
 
+// Where a second phase would save no bytes, or few, the ranks wait for each other once.
+TEST(TreeSum, OfAShortArrayHasOnePhase) {
+  EXPECT_EQ(tree_sum_messages(2048, 8), 7);
+  EXPECT_EQ(tree_sum_messages(2049, 8), 14);
+  EXPECT_EQ(tree_sum_messages(32768, 2), 1);
+  EXPECT_EQ(tree_sum_messages(32769, 2), 2);
+}
+
 TEST(TreeSum, SendsAsManyMessagesAsItSays) {
-  for (const int64_t elements : {100, 5000, 1'300'001})
+  for (const int64_t elements : {100, 5000, 40000, 1'300'001})
     for (const int ranks : {1, 2, 3}) {
       run_ranks(ranks, [&](Communicator& communicator) {
         std::vector<float> values(static_cast<size_t>(elements), 1.0F);
@@ -235,24 +254,29 @@ TEST(TreeSum, SendsAsManyMessagesAsItSays) {
     }
 }
 
+// Nor does a value depend on how many phases the sum has.
 TEST_P(TreeSums, OverANarrowWireAgreeOnEveryRank) {
-  const int64_t elements = 5000;
   const int64_t leaves = GetParam().leaves;
-  const std::vector<float> exact = expected_sum({0, leaves}, elements);
-  std::vector<double> magnitude(exact.size());
-  for (int64_t leaf = 0; leaf < leaves; ++leaf) {
-    const auto values = leaf_values(leaf, elements);
-    for (size_t i = 0; i < values.size(); ++i) magnitude[i] += std::abs(values[i]);
-  }
-  std::vector<std::vector<float>> results(static_cast<size_t>(GetParam().ranks));
-  run_ranks(GetParam().ranks, [&](Communicator& communicator) {
-    run_tree_sum(communicator, leaves, elements, WireType::kBFloat16, &results[communicator.rank()]);
-  });
-  for (const auto& result : results) {
-    EXPECT_EQ(result, results[0]);
-    // Every partial sum is rounded once, by at most 2^-9 of itself, and so is the result.
-    for (size_t i = 0; i < exact.size(); ++i)
-      ASSERT_NEAR(result[i], exact[i], magnitude[i] * std::ldexp(1.0, -7));
+  std::vector<float> shorter;
+  for (const int64_t elements : {1000, 5000, 40000}) {
+    const std::vector<float> exact = expected_sum({0, leaves}, elements);
+    std::vector<double> magnitude(exact.size());
+    for (int64_t leaf = 0; leaf < leaves; ++leaf) {
+      const auto values = leaf_values(leaf, elements);
+      for (size_t i = 0; i < values.size(); ++i) magnitude[i] += std::abs(values[i]);
+    }
+    std::vector<std::vector<float>> results(static_cast<size_t>(GetParam().ranks));
+    run_ranks(GetParam().ranks, [&](Communicator& communicator) {
+      run_tree_sum(communicator, leaves, elements, WireType::kBFloat16, &results[communicator.rank()]);
+    });
+    for (const auto& result : results) {
+      EXPECT_EQ(result, results[0]);
+      EXPECT_TRUE(std::ranges::equal(shorter, std::span(result).first(shorter.size())));
+      // Every partial sum is rounded once, by at most 2^-9 of itself, and so is the result.
+      for (size_t i = 0; i < exact.size(); ++i)
+        ASSERT_NEAR(result[i], exact[i], magnitude[i] * std::ldexp(1.0, -7));
+    }
+    shorter = results[0];
   }
 }
 
