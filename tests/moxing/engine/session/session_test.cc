@@ -18,6 +18,7 @@
 #include "moxing/model/variables.h"
 #include "ops/ops.h"
 #include "runtime/base/error.h"
+#include "runtime/base/file.h"
 #include "runtime/base/random.h"
 #include "tests/moxing/small_run.h"
 
@@ -279,6 +280,36 @@ TEST_F(SessionTest, AProfileThatCannotBeWrittenIsRefusedBeforeTheFirstStep) {
       {"--threads=1", "--log_level=error", "--step_profile=" + log_dir_ + "/none/profile.json"});
   EXPECT_THAT(message_of_run<InvalidArgument>(spec()), HasSubstr("step_profile"));
   EXPECT_EQ(latest_checkpoint(log_dir_), std::nullopt);
+}
+
+TEST_F(SessionTest, AProfileReplacesNothingButAProfile) {
+  const std::string data = log_dir_ + "/data.csv", profile = log_dir_ + "/profile.json";
+  std::filesystem::create_directories(log_dir_);
+  write_file_atomically(data, "1,2\n");
+  const auto refused = [&](const std::string& path) {
+    const ScopedConfiguration configuration(
+        {"--threads=1", "--log_level=error", "--save_summary_steps=1", "--step_profile=" + path});
+    return message_of_run<InvalidArgument>(spec());
+  };
+  EXPECT_THAT(refused(data), AllOf(HasSubstr(data), HasSubstr("no profile of steps"),
+                                   HasSubstr("name a file that is not there yet")));
+  EXPECT_EQ(read_file(data), "1,2\n");
+  EXPECT_THAT(refused(log_dir_), HasSubstr("no profile of steps"));
+  EXPECT_THAT(refused("/dev/null"), HasSubstr("no profile of steps"));
+  EXPECT_EQ(latest_checkpoint(log_dir_), std::nullopt) << "refused before the first step";
+  // A file that the run itself has made since it began.
+  EXPECT_THAT(refused(log_dir_ + "/metrics.jsonl"), HasSubstr("no profile of steps"));
+  EXPECT_THAT(read_file(log_dir_ + "/metrics.jsonl"), HasSubstr("\"step\""));
+  write_file_atomically(profile, "");
+  for (const char* run : {"over nothing", "over a profile"}) {
+    const ScopedConfiguration configuration(
+        {"--threads=1", "--log_level=error", "--step_profile=" + profile});
+    auto s = spec();
+    s.log_dir = fresh_directory("profiled");
+    s.max_number_of_steps = 7;
+    EXPECT_EQ(run_or_throw(s).global_step, 7) << run;
+    EXPECT_THAT(read_file(profile), HasSubstr("compute_s")) << run;
+  }
 }
 
 TEST_F(SessionTest, AProfileThatCannotBeMadeTakesNothingFromTheRun) {

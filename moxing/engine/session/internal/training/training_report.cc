@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "moxing/job/forecast.h"
 #include "moxing/model/penalised_variables.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
@@ -96,6 +97,21 @@ void mention_idle_settings_of(const boost::StageTwo& stage, const Training& trai
         "(dim_reduce.from_epoch)");
 }
 
+// A profile of an earlier run, or nothing.
+bool is_replaceable_profile(const std::string& path) {
+  constexpr uintmax_t kLargest = 16 << 20;  // what is larger need not be read
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;
+  const uintmax_t bytes = std::filesystem::file_size(path, error);
+  if (error || bytes > kLargest) return false;
+  try {
+    if (bytes > 0) read_step_profile(path);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 void mention_idle_settings(const Training& training) {
@@ -125,6 +141,12 @@ void describe_training(const Training& training, const CompiledModel& model) {
 }
 
 void require_place_of_profile(const std::string& path) {
+  // Not data, nor a file of the run: a slip would cost what nobody has a second time.
+  if (std::error_code absent; std::filesystem::exists(path, absent) && !is_replaceable_profile(path))
+    throw InvalidArgument(
+        fmt::format("step_profile is '{}', which is there and is no profile of steps, and would be replaced; "
+                    "name a file that is not there yet, or an earlier profile",
+                    path));
   const std::string parent = std::filesystem::path(path).parent_path().string();
   if (::access(parent.empty() ? "." : parent.c_str(), W_OK | X_OK) != 0)
     throw InvalidArgument(
@@ -136,6 +158,7 @@ void require_place_of_profile(const std::string& path) {
 void write_step_profile(const Training& training) {
   const NetworkCosts costs = measure_network(training.ranks);
   if (training.ranks.rank() != 0) return;
+  require_place_of_profile(training.start.settings.step_profile);  // the run has made files of its own since
   training.step->timing().write_profile(training.start.settings.step_profile,
                                         {.ranks = training.ranks.size(),
                                          .samples = training.step->samples(),

@@ -14,7 +14,8 @@ void mention_idle_settings(const Training& training);
 // where it goes on with another one. A warning, too, where the loss and the optimizer both decay a variable.
 void describe_training(const Training& training, const CompiledModel& model);
 
-// Throws IoError if the file of step_profile cannot be written: better before the training than after it.
+// Throws InvalidArgument if the file of step_profile cannot be written, or would replace another one than a
+// profile: better before the training than after it.
 void require_place_of_profile(const std::string& path);
 // All ranks call it together; rank 0 writes.
 void write_step_profile(const Training& training);
