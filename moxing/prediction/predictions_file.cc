@@ -13,6 +13,11 @@
 namespace mox {
 
 std::unique_ptr<PredictionsFile> PredictionsFile::open(const std::string& path) {
+  if (std::filesystem::path(path).filename() == "metrics.jsonl")
+    throw InvalidArgument(fmt::format(
+        "predictions is '{}', the name under which a run keeps its metrics, which would be lost: name "
+        "another one",
+        path));
   if (path.ends_with(".csv")) return internal::open_csv(path);
   if (path.ends_with(".jsonl")) return internal::open_json_lines(path);
   if (path.ends_with(".npz")) return internal::open_npz(path);

@@ -24,7 +24,8 @@ class PredictionsFile {
   virtual ~PredictionsFile() = default;
 
   // By the ending of `path`. What is written goes to another file beside it until finish(). Throws
-  // InvalidArgument for another ending, and for a place where no file can be made or a directory is.
+  // InvalidArgument for another ending, for a place where no file can be made or a directory is, and for
+  // metrics.jsonl, which in the directory of a run holds what it has measured.
   static std::unique_ptr<PredictionsFile> open(const std::string& path);
 
   // Throws InvalidArgument for a batch with other values than the first, IoError.

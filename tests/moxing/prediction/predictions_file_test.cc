@@ -127,6 +127,15 @@ TEST_F(PredictionsFileTest, AFileThatIsNotFinishedLeavesNothing) {
   }
 }
 
+// A run's metrics have an ending of predictions, and a run has them once.
+TEST_F(PredictionsFileTest, DoesNotTakeThePlaceOfMetrics) {
+  const std::string path = directory_.file("metrics.jsonl");
+  write_file_atomically(path, "{\"step\":1}\n");
+  EXPECT_THAT(message_of<InvalidArgument>([&] { PredictionsFile::open(path); }),
+              AllOf(HasSubstr(path), HasSubstr("a run keeps its metrics"), HasSubstr("name another one")));
+  EXPECT_EQ(read_file(path), "{\"step\":1}\n");
+}
+
 TEST_F(PredictionsFileTest, SaysWhatItCannotWrite) {
   const auto open = [&](const char* name) { return PredictionsFile::open(directory_.file(name)); };
   EXPECT_THAT(message_of<InvalidArgument>([&] { open("p.parquet"); }), HasSubstr(".csv, .jsonl or .npz"));
