@@ -235,6 +235,7 @@ void learn_target(const CsvTable& table, size_t at, const Rows& rows, const Tabl
                                   table.cell(rows[0], at)));
     }
     schema->target_moments = moments_in(table, name, content.values);
+    internal::warn_of_thousands(table, at, options.decimal, "");
     return;
   }
   content.values = {};
@@ -271,7 +272,10 @@ void learn_feature(const CsvTable& table, size_t at, const Rows& rows, const Tab
       schema->add_only_value(column);
       return;
     }
-    if (!is_in(options.numbers, name)) warn_of_leading_zeros(table, at, content);
+    if (!is_in(options.numbers, name)) {
+      warn_of_leading_zeros(table, at, content);
+      internal::warn_of_thousands(table, at, options.decimal, "; else say that it is right (numbers)");
+    }
     internal::warn_of_row_numbers(table, at, options.decimal);
     return;
   }
@@ -281,9 +285,10 @@ void learn_feature(const CsvTable& table, size_t at, const Rows& rows, const Tab
   for (size_t i = 0; i < words.size(); ++i) schema->texts.add(words.word(i));
   column.words = static_cast<uint32_t>(words.size());  // as many as rows at most
   internal::warn_of_similar(table, name, words, options.decimal, "categories");
-  if (!is_in(options.categories, name))
-    internal::warn_of_mixed(table, name, words, options.decimal, "categories",
-                            ", or say that the column is one of categories (categories)");
+  if (is_in(options.categories, name)) return;
+  internal::warn_of_mixed(table, name, words, options.decimal, "categories",
+                          ", or say that the column is one of categories (categories)");
+  internal::warn_of_numbers_in_words(table, name, words, options.decimal);
 }
 
 std::shared_ptr<const TableSchemaContent> learnt(const CsvTable& table, const TableOptions& options,

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -57,6 +59,110 @@ void warn_of_mixed(const data::CsvTable& table, std::string_view column, const W
       "'{}', column '{}': of its {} {} some are numbers ({}) and some are not ({}), and each is one of its own "
       "to the model; write them alike where a number and a word mean the same{}",
       table.path(), column, words.size(), what, numbers.text(), others.text(), way_out));
+}
+
+namespace {
+
+bool is_decimal_digit(char c) { return c >= '0' && c <= '9'; }
+
+// The digits at the beginning of a text, with a decimal mark and what follows it.
+std::string_view leading_number(std::string_view text, char decimal) {
+  size_t end = 0;
+  while (end < text.size() && is_decimal_digit(text[end])) ++end;
+  if (end + 1 < text.size() && text[end] == decimal && is_decimal_digit(text[end + 1]))
+    for (++end; end < text.size() && is_decimal_digit(text[end]);) ++end;
+  return text.substr(0, end);
+}
+
+// "# km" of "-12.5 km" and "7 km", and the first number in it; without a number "".
+struct NumberInWord {
+  std::string form;
+  std::string_view first;
+};
+NumberInWord number_in(std::string_view word, char decimal) {
+  NumberInWord found;
+  if (word.starts_with('-') || word.starts_with('+')) word.remove_prefix(1);
+  while (!word.empty()) {
+    if (!is_decimal_digit(word[0])) {
+      found.form += word[0];
+      word.remove_prefix(1);
+      continue;
+    }
+    const std::string_view number = leading_number(word, decimal);
+    if (found.first.empty()) found.first = number;
+    found.form += '#';
+    word.remove_prefix(number.size());
+  }
+  if (found.first.empty()) found.form.clear();
+  return found;
+}
+
+// Digits as they stand where a mark is between thousands: 999, or 1.234.
+enum class Thousands { kNone, kBelow, kMarked };
+Thousands thousands_in(std::string_view number, char mark) {
+  if (number.starts_with('-') || number.starts_with('+')) number.remove_prefix(1);
+  const size_t whole = std::min(number.find(mark), number.size());
+  if (whole == 0 || whole > 3 || !std::ranges::all_of(number.substr(0, whole), is_decimal_digit))
+    return Thousands::kNone;
+  const bool begins_with_zero = number[0] == '0';
+  if (whole == number.size()) return begins_with_zero && whole > 1 ? Thousands::kNone : Thousands::kBelow;
+  const std::string_view behind = number.substr(whole + 1);
+  const bool are_three = behind.size() == 3 && std::ranges::all_of(behind, is_decimal_digit);
+  return are_three && !begins_with_zero ? Thousands::kMarked : Thousands::kNone;
+}
+
+}  // namespace
+
+void warn_of_numbers_in_words(const data::CsvTable& table, std::string_view column, const WordCounts& words,
+                              char decimal) {
+  constexpr int64_t kTelling = 10;  // fewer may well be the names of things
+  struct Form {
+    int64_t words = 0, rows = 0;
+    size_t first = 0;  // word
+  };
+  std::map<std::string, Form> forms;
+  int64_t rows = 0;
+  for (size_t i = 0; i < words.size(); ++i) {
+    rows += words.rows(i);
+    const NumberInWord found = number_in(words.word(i), decimal);
+    if (found.form.empty() || found.form == "#") continue;
+    Form& form = forms[found.form];
+    if (form.words++ == 0) form.first = i;
+    form.rows += words.rows(i);
+  }
+  const auto most = std::ranges::max_element(forms, {}, [](const auto& form) { return form.second.rows; });
+  if (most == forms.end() || most->second.words < kTelling || most->second.rows * 2 <= rows || rank() != 0)
+    return;
+  const std::string_view word = words.word(most->second.first);
+  log_warning(fmt::format(
+      "'{}', column '{}': {} of its {} values are numbers within the same letters, as '{}' is, and each of the "
+      "{} different ones is a category of its own to the model, which does not see how large they are. Where "
+      "that counts write plain numbers ({}; of a date the days since another one); of names of things say that "
+      "they are categories (categories), or leave the column out (ignored)",
+      table.path(), column, most->second.rows, rows, spelled_out(word), most->second.words,
+      number_in(word, decimal).first));
+}
+
+void warn_of_thousands(const data::CsvTable& table, size_t column, char decimal, std::string_view way_out) {
+  int64_t marked = 0, below = 0, first = 0;
+  for (int64_t row = 0; row < table.rows(); ++row) {
+    const std::string_view cell = table.cell(row, column);
+    if (!data::parse_number(cell, decimal)) continue;  // missing
+    const Thousands found = thousands_in(cell, decimal);
+    if (found == Thousands::kNone) return;
+    if (found == Thousands::kMarked && ++marked == 1) first = row;
+    below += found == Thousands::kBelow;
+  }
+  if (marked == 0 || below == 0 || rank() != 0) return;
+  std::string plain(table.cell(first, column));
+  std::erase(plain, decimal);
+  log_warning(fmt::format(
+      "{}: '{}' is read as a number near {}, and not as {}: {} of the column's numbers have '{}' and three digits "
+      "behind it, the other {} are whole ones below 1000, as where '{}' stands between thousands. If it does write "
+      "plain numbers{}",
+      table.place(first, column), table.cell(first, column),
+      table.cell(first, column).substr(0, table.cell(first, column).find(decimal)), plain, marked, decimal,
+      below, decimal, way_out));
 }
 
 void warn_of_row_numbers(const data::CsvTable& table, size_t column, char decimal) {

@@ -21,4 +21,12 @@ void warn_of_mixed(const data::CsvTable& table, std::string_view column, const W
 // the file a row stands.
 void warn_of_row_numbers(const data::CsvTable& table, size_t column, char decimal);
 
+// Numbers within the same letters, most values of a column of categories: measures, dates, times of day.
+void warn_of_numbers_in_words(const data::CsvTable& table, std::string_view column, const WordCounts& words,
+                              char decimal);
+
+// 1.234 beside 999, where the mark that is read as that of the decimals stands between thousands. `way_out`
+// follows the advice to write plain numbers.
+void warn_of_thousands(const data::CsvTable& table, size_t column, char decimal, std::string_view way_out);
+
 }  // namespace mox::internal

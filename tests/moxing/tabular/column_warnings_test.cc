@@ -145,6 +145,48 @@ TEST(ColumnWarnings, AFewNumbersThatHideTheOthersAreSaid) {
               AllOf(HasSubstr("column 'x'"), HasSubstr("1e+300")));
 }
 
+// As categories they would be learnt as noise, each by itself.
+TEST(ColumnWarnings, NumbersWithinLettersAreSaid) {
+  const auto column = [](fmt::string_view form, int different) {
+    std::string text = "x,y\n";
+    for (int row = 0; row < 24; ++row)
+      text += fmt::format("{},{}\n", fmt::format(fmt::runtime(form), 1 + row % different), row);
+    return text;
+  };
+  for (const auto& [form, shown] : {std::pair{"{} km", "as '1 km' is"},
+                                    {"2024-01-{:02}", "as '2024-01-01' is"},
+                                    {"{:02}:30", "as '01:30' is"},
+                                    {"({})", "as '(1)' is"},
+                                    {"-{}.5h", "as '-1.5h' is"},
+                                    {"\u2212{}", "numbers within the same letters"}}) {
+    const std::string said = said_of(column(form, 12), {.target = "y"});
+    EXPECT_THAT(said, AllOf(HasSubstr("column 'x': 24 of its 24 values are numbers within the same letters"),
+                            HasSubstr(shown), HasSubstr("the 12 different ones"), HasSubstr("(categories)")))
+        << form;
+    EXPECT_THAT(said_of(column(form, 12), {.target = "y", .categories = {"x"}}),
+                Not(HasSubstr("within the same letters")));
+    EXPECT_THAT(said_of(column(form, 9), {.target = "y"}), Not(HasSubstr("within the same letters")))
+        << "so few may be names";
+  }
+  EXPECT_THAT(said_of(column("{:x}", 24), {.target = "y", .categories = {"x"}}),
+              Not(HasSubstr("within the same letters")));
+}
+
+// 1.234 is 1234 to who writes 999 beside it.
+TEST(ColumnWarnings, AMarkBetweenThousandsThatIsReadAsADecimalMarkIsSaid) {
+  const std::string said = said_of("x,y\n999,1\n12,2\n-1.234,3\n10.500,4\n", {.target = "y"});
+  EXPECT_THAT(said,
+              AllOf(HasSubstr("line 4, column 'x': '-1.234' is read as a number near -1, and not as -1234"),
+                    HasSubstr("2 of the column's numbers have '.' and three digits behind it"),
+                    HasSubstr("the other 2 are whole ones below 1000"), HasSubstr("(numbers)")));
+  EXPECT_EQ(said_of("x,y\n999,1\n1.234,2\n3,3\n", {.target = "y", .numbers = {"x"}}), "");
+  EXPECT_THAT(said_of("x,y\n1,999\n5,1.234\n3,3\n", {.target = "y"}), HasSubstr("line 3, column 'y'"));
+  for (const char* other : {"1.234,1\n2.345,2\n3.456,3\n",  // all with three digits
+                            "1.234,1\n2.5,2\n3,3\n", "1.234,1\n2000,2\n3,3\n", "0.125,1\n2,2\n3,3\n",
+                            "1.234,1\n1e3,2\n3,3\n", "1.2345,1\n2,2\n3,3\n", "1234.567,1\n2,2\n3,3\n"})
+    EXPECT_EQ(said_of(std::string("x,y\n") + other, {.target = "y"}), "") << other;
+}
+
 // Taken as categories they would be learnt as noise.
 TEST(ColumnWarnings, NumbersAsPeopleWriteThemAreNoCategories) {
   const auto refused = [](const std::string& cells, TableOptions options = {.target = "y"}) {
