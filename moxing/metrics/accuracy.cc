@@ -45,6 +45,7 @@ Metric accuracy(const Tensor& scores, const Tensor& labels, const AccuracyOption
         options.k, to_string(scores)));
   return {.inputs = {scores, labels},
           .weights = options.weights,
+          .counts = problem.counts(),
           .direction = Direction::kLargerIsBetter,
           .add =
               [problem, k = options.k, threshold = options.threshold](const Sample& sample, State& state) {

@@ -39,6 +39,7 @@ Metric confusion_matrix(const Tensor& scores, const Tensor& labels, const Confus
   // The sum of label l and decision d is number l (classes + 1) + d; d = classes: no decision.
   return {.inputs = {scores, labels},
           .weights = options.weights,
+          .counts = problem.counts(),
           .add =
               [problem, threshold = options.threshold](const Sample& sample, State& state) {
                 const size_t decision = problem.decision_of(sample, threshold).value_or(problem.classes);

@@ -22,6 +22,7 @@ Metric decision_metric(const char* name, ClassMeasure measure, const Tensor& sco
   return {
       .inputs = {scores, labels},
       .weights = options.weights,
+      .counts = problem.counts(),
       .direction = Direction::kLargerIsBetter,
       .add = [problem, threshold = options.threshold](
                  const Sample& sample,

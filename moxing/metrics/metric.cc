@@ -83,6 +83,7 @@ void add_batch(const Metric& metric, std::span<const Array> inputs, const Array&
       sample.values[i] = std::span<const double>(numbers[i]).subspan(at * length, length);
     }
     try {
+      if (metric.counts && !metric.counts(sample)) continue;
       metric.add(sample, state);
     } catch (const InvalidArgument& error) {
       throw InvalidArgument(fmt::format("sample {}: {}", first_sample + row, error.what()));

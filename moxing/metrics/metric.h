@@ -105,6 +105,9 @@ struct Metric {
   // How much each sample counts: [batch] or [batch, 1], >= 0. Undefined: all count 1. Over a weight that is
   // negative or not finite the evaluation ends with InvalidArgument.
   Tensor weights = {};
+  // Whether a sample counts at all, for a metric with weights of its own, such as those of classes: one that
+  // does not is not shown to `add`, as one of weight 0 is not. Empty: all do.
+  std::function<bool(const Sample& sample)> counts = {};
   std::optional<Direction> direction = {};  // of its numbers; empty: it has none, and no best
   std::function<void(const Sample& sample, State& state)> add = {};
   std::function<Result(const State& state)> result = {};

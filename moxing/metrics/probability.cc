@@ -53,6 +53,7 @@ Metric probability_metric(const char* name, double (*of_sample)(const DecisionPr
   internal::require_weights(name, options.weights, probabilities, where);
   return {.inputs = {probabilities, labels},
           .weights = options.weights,
+          .counts = problem.counts(),
           .direction = Direction::kSmallerIsBetter,
           .add =
               [problem, of_sample](const Sample& sample, State& state) {
@@ -94,6 +95,7 @@ Metric expected_calibration_error(const Tensor& probabilities, const Tensor& lab
   // Sum 0: the weight of all samples; sums 1 + 2 b, 2 + 2 b: of bin b, what was right and the confidence.
   return {.inputs = {probabilities, labels},
           .weights = options.weights,
+          .counts = problem.counts(),
           .direction = Direction::kSmallerIsBetter,
           .add =
               [problem, bins](const Sample& sample, State& state) {

@@ -173,6 +173,7 @@ Metric area_metric(const char* name, Area area, const Tensor& scores, const Tens
   const Curves curves(problem, options.bins);
   return {.inputs = {scores, labels},
           .weights = options.weights,
+          .counts = problem.counts(),
           .direction = Direction::kLargerIsBetter,
           .add = [curves](const Sample& sample, State& state) { curves.add(sample, state); },
           .result = [curves, area, average, names = problem.class_names](const State& state) -> Result {

@@ -142,6 +142,11 @@ double DecisionProblem::weight_of(const Sample& sample) const {
   return class_weights.empty() ? sample.weight : sample.weight * class_weights[label_of(sample)];
 }
 
+std::function<bool(const Sample& sample)> DecisionProblem::counts() const {
+  if (std::ranges::find(class_weights, 0.0) == class_weights.end()) return {};
+  return [problem = *this](const Sample& sample) { return problem.weight_of(sample) != 0; };
+}
+
 double DecisionProblem::probability_of(const Sample& sample, size_t index) const {
   const double p = sample.values[0][index];
   if (p < -kRounding || p > 1 + kRounding)

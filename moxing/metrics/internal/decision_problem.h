@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -35,6 +36,8 @@ struct DecisionProblem {
   std::optional<size_t> decision_of(const Sample& sample, double threshold) const;
   // Of the sample, with that of its label's class.
   double weight_of(const Sample& sample) const;
+  // Metric::counts of a metric of this problem: not what lies in a class of weight 0.
+  std::function<bool(const Sample& sample)> counts() const;
   // The probability of the class; throws InvalidArgument outside of [0, 1], by more than rounding.
   double probability_of(const Sample& sample, size_t index) const;
 };

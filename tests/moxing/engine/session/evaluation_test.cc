@@ -1,4 +1,5 @@
 // Evaluations: metrics over all samples, what is no mean, limits, directions, what is kept of them.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <bit>
@@ -179,6 +180,33 @@ TEST_F(EvaluationTest, WeightsThatAreAllZeroAreSaidOnce) {
   EXPECT_THAT(text, HasSubstr(said));
   EXPECT_EQ(text.find(said), text.rfind(said)) << text;
   EXPECT_THAT(text, Not(HasSubstr("'some'")));
+}
+
+// What these measure is NaN, or 0 where a class that has no sample counts as 0.
+TEST_F(EvaluationTest, WeightsOfClassesThatLeaveNoSampleAreSaid) {
+  auto s = scored();
+  s.model_fn = [](const Inputs& in, ModeKeys) {
+    auto [score, label, weight] = in.take<3>();
+    const Tensor w = get_variable("w", {}, zeros());
+    const Tensor p = sigmoid(score), zero = weight * 0.0f;  // all samples are of class 0
+    const std::vector<double> second = {0, 2}, first = {2, 0};
+    return ModelSpec{
+        .loss = w + reduce_mean(score) * 0.0f,
+        .metrics = {{"right", metrics::accuracy(p, zero, {.class_weights = second})},
+                    {"matrix", metrics::confusion_matrix(p, zero, {.class_weights = second})},
+                    {"table", metrics::per_class_table(p, zero, {.class_weights = second})},
+                    {"area", metrics::roc_auc(p, zero, {.class_weights = second})},
+                    {"nats", metrics::log_loss(p, zero, {.class_weights = second})},
+                    {"ece", metrics::expected_calibration_error(p, zero, {.class_weights = second})},
+                    {"kept", metrics::accuracy(p, zero, {.class_weights = first})}}};
+  };
+  const ScopedConfiguration configuration({"--threads=1", "--log_level=warning"});
+  testing::internal::CaptureStderr();
+  run_or_throw(s);
+  const std::string text = testing::internal::GetCapturedStderr();
+  for (const char* name : {"right", "matrix", "table", "area", "nats", "ece"})
+    EXPECT_THAT(text, HasSubstr(fmt::format("the metric '{}': all 103 samples of the evaluation", name)));
+  EXPECT_THAT(text, Not(HasSubstr("'kept'")));
 }
 
 TEST_F(EvaluationTest, EvalStepsTakesTheFirstBatches) {
