@@ -11,6 +11,7 @@
 #include "moxing/file/jobs/local_places.h"
 #include "moxing/file/jobs/staging.h"
 #include "moxing/image_sets/image_records.h"
+#include "runtime/base/error.h"
 
 namespace mox::cli {
 namespace {
@@ -42,6 +43,16 @@ class ProgressBar {
   Clock::time_point start_ = Clock::now(), last_ = start_;
 };
 
+// The files would have no name but their numbers, by which no split is found.
+void require_prefix(const std::string& prefix) {
+  const std::string name = prefix.substr(prefix.rfind('/') + 1);
+  if (!name.empty() && name != "." && name != "..") return;
+  throw InvalidArgument(fmt::format(
+      "PREFIX is '{}', a directory, and names no files: they are called PREFIX-00000-of-00001 and so on; write "
+      "'{}{}train' for the split 'train'",
+      prefix, prefix, name.empty() ? "" : "/"));
+}
+
 }  // namespace
 
 void add_convert(CLI::App& mox) {
@@ -58,6 +69,7 @@ void add_convert(CLI::App& mox) {
   command->add_option("--shards", arguments->options.shards, "Number of files (default 1)");
   command->add_option("--seed", arguments->options.seed, "Of the order of the images (default 0)");
   command->callback([arguments] {
+    require_prefix(arguments->prefix);
     ProgressBar bar;
     arguments->options.progress = [&bar](int64_t done, int64_t total) { bar.show(done, total); };
     const std::string places = file::places_directory("");

@@ -32,16 +32,18 @@ std::string mistake(const CLI::App& mox, const std::string& what) {
     for (const std::string& option : known->get_lnames()) options.push_back("--" + option);
   const std::vector<std::string> unknown = command->remaining();
   std::string text = what;
-  if (!unknown.empty() && unknown.front().starts_with("--")) {
+  // "--" itself is no option, and what is before it has been understood.
+  const bool is_of_command = !unknown.empty() && unknown.front() != "--";
+  if (is_of_command && unknown.front().starts_with("--")) {
     // A slip in an option makes words of what comes after it: it is what has to be said.
     const std::string option = unknown.front().substr(0, unknown.front().find('='));
     text = fmt::format("there is no option '{}'{}", option, did_you_mean(option, options));
-  } else if (!below.empty() && !unknown.empty() && !unknown.front().starts_with('-')) {
+  } else if (!below.empty() && is_of_command && !unknown.front().starts_with('-')) {
     const std::string nearest = did_you_mean(unknown.front(), below);
     text = fmt::format("there is no command '{} {}'{} {}", name, unknown.front(),
                        nearest.empty() ? "; there are" : nearest + " There are", fmt::join(below, ", "));
   }
-  if (name == "mox launch" && !unknown.empty())
+  if (name == "mox launch" && is_of_command)
     text += "; what belongs to the program comes after --, as in mox launch -n 2 -- PROGRAM --flag=value";
   return fmt::format("mox: {}. `{} --help` shows what there is.\n", printable_message(text), name);
 }

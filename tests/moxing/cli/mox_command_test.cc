@@ -188,14 +188,18 @@ TEST_F(MoxCommand, VerifyFindsTheDamagedOne) {
 
 // As programs end: what is refused, or not there, would be so again; what failed may go well another time.
 TEST_F(MoxCommand, MistakesAreOneParagraphAndStatusTwo) {
-  expect_refused("launch -n 0 -- /bin/true", "-n");
+  expect_refused("launch -n 0 -- /bin/true", "mox: -n: Value 0 not in range");
   expect_refused("launch -n 2", "PROGRAM is required");
+  expect_refused("launch -n 2 --", "PROGRAM is required");
   expect_refused("launch -n 2 --hosts /nowhere -- /bin/true", "/nowhere");
   expect_refused("launch -n 2 /bin/true --config=x",
                  "'--config'; what belongs to the program comes after --, as in mox launch -n 2 -- PROGRAM");
   expect_refused("completion fish", "fish");
   expect_refused("convert " + log_dir_ + "/missing " + log_dir_ + "/records", log_dir_ + "/missing");
   expect_refused("convert " + log_dir_ + " " + log_dir_ + "/records --shards none", "shards");
+  for (const std::string prefix : {"/", "/.", "/.."})
+    expect_refused("convert " + log_dir_ + " " + log_dir_ + prefix, log_dir_ + prefix + "', a directory");
+  expect_refused("convert " + log_dir_ + " s3://bucket/records/", "'s3://bucket/records/', a directory");
   expect_refused("import --model no_such_network " + log_dir_ + "/missing " + log_dir_, "/missing");
   expect_refused("export-torch --model no_such_network " + log_dir_ + " " + log_dir_ + "/x.safetensors",
                  "no_such_network");
@@ -218,6 +222,7 @@ TEST_F(MoxCommand, MistakesAreOneParagraphAndStatusTwo) {
   expect_refused("checkpoint show --colour " + log_dir_, "--colour");
   for (const char* command : {"show", "digest", "list", "verify"})
     expect_refused("checkpoint " + std::string(command) + " " + log_dir_ + "/missing", log_dir_ + "/missing");
+  expect_refused("checkpoint list " + log_dir_ + "/checkpoint-20/state.json", "name a directory");
 }
 
 TEST_F(MoxCommand, OutputThatCannotBeWrittenIsAnError) {
