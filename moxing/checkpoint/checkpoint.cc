@@ -16,6 +16,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/function_ref.h"
+#include "runtime/base/local_name.h"
 #include "runtime/base/log.h"
 
 namespace mox {
@@ -51,7 +52,11 @@ std::vector<CheckpointEntry> list_once(const std::string& log_dir) {
     if (name->suffix.empty()) published.insert(name->step);
     entries.push_back({name->step, it->path().string()});
   }
-  if (error) throw IoError(fmt::format("cannot list the directory '{}': {}", log_dir, error.message()));
+  if (error) {
+    const std::string text = fmt::format("cannot list the directory '{}': {}", log_dir, error.message());
+    if (!is_unusable_place(error.value())) throw IoError(text);
+    throw UnusablePlace(text + "; name a directory that this user may read, or a path that is not there yet");
+  }
   std::erase_if(entries, [&](const CheckpointEntry& entry) {
     return entry.path.ends_with(".previous") && published.count(entry.step) > 0;
   });
