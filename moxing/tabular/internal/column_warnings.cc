@@ -4,8 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "moxing/job/distributed.h"
@@ -116,31 +116,36 @@ Thousands thousands_in(std::string_view number, char mark) {
 void warn_of_numbers_in_words(const data::CsvTable& table, std::string_view column, const WordCounts& words,
                               char decimal) {
   constexpr int64_t kTelling = 10;  // fewer may well be the names of things
-  struct Form {
-    int64_t words = 0, rows = 0;
-    size_t first = 0;  // word
-  };
-  std::map<std::string, Form> forms;
-  int64_t rows = 0;
+  // The form of more than half of the rows, if there is one, is what is left of votes against each other
+  // (Boyer and Moore, MJRTY, 1991): a table of the words' forms may be many times as large as the column.
+  std::string most;
+  int64_t rows = 0, votes = 0;
   for (size_t i = 0; i < words.size(); ++i) {
     rows += words.rows(i);
-    const NumberInWord found = number_in(words.word(i), decimal);
-    if (found.form.empty() || found.form == "#") continue;
-    Form& form = forms[found.form];
-    if (form.words++ == 0) form.first = i;
-    form.rows += words.rows(i);
+    std::string form = number_in(words.word(i), decimal).form;
+    if (votes == 0)
+      most = std::move(form), votes = words.rows(i);
+    else if (form == most)
+      votes += words.rows(i);
+    else if ((votes -= words.rows(i)) < 0)
+      most = std::move(form), votes = -votes;
   }
-  const auto most = std::ranges::max_element(forms, {}, [](const auto& form) { return form.second.rows; });
-  if (most == forms.end() || most->second.words < kTelling || most->second.rows * 2 <= rows || rank() != 0)
-    return;
-  const std::string_view word = words.word(most->second.first);
+  if (most.empty() || most == "#" || rank() != 0) return;
+  int64_t of_form = 0, rows_of_form = 0;
+  size_t first = 0;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (number_in(words.word(i), decimal).form != most) continue;
+    if (of_form++ == 0) first = i;
+    rows_of_form += words.rows(i);
+  }
+  if (of_form < kTelling || rows_of_form * 2 <= rows) return;
+  const std::string_view word = words.word(first);
   log_warning(fmt::format(
       "'{}', column '{}': {} of its {} values are numbers within the same letters, as '{}' is, and each of the "
       "{} different ones is a category of its own to the model, which does not see how large they are. Where "
       "that counts write plain numbers ({}; of a date the days since another one); of names of things say that "
       "they are categories (categories), or leave the column out (ignored)",
-      table.path(), column, most->second.rows, rows, spelled_out(word), most->second.words,
-      number_in(word, decimal).first));
+      table.path(), column, rows_of_form, rows, spelled_out(word), of_form, number_in(word, decimal).first));
 }
 
 void warn_of_thousands(const data::CsvTable& table, size_t column, char decimal, std::string_view way_out) {
