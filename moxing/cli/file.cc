@@ -118,9 +118,9 @@ void add_ls(CLI::App& parent) {
     if (!file::exists(options->url)) {
       const std::vector<std::string> found = file::glob(options->url);
       if (found.empty()) file::stat(options->url);  // says what is not there
-      for (const std::string& url : found)
+      return for_each_of(found, [&](const std::string& url) {
         print_entry(file::stat(url), url, url, options->details, options->json);
-      return;
+      });
     }
     if (!file::is_directory(options->url))
       return print_entry(file::stat(options->url), options->url, options->url, options->details,

@@ -121,6 +121,16 @@ TEST_F(FileCommand, GoesOnAfterANameThatIsRefused) {
   EXPECT_THAT(refused.err, testing::AllOf(HasSubstr("bucket/a'"), HasSubstr("bucket/b'")));
 }
 
+TEST_F(FileCommand, ListsWhatMatchesBesideALinkThatLeadsNowhere) {
+  directory_.write("here/a", "x");
+  directory_.write("here/z", "x");
+  fs::create_symlink("none", directory_.file("here/b"));
+  const ProcessResult result = mox({"ls", directory_.file("here/*")});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_EQ(result.out, directory_.file("here/a") + "\n" + directory_.file("here/z") + "\n");
+  EXPECT_THAT(result.err, HasSubstr("here/b'"));
+}
+
 // A store that is away is the matter of all: it would be waited for once a name.
 TEST_F(FileCommand, AsksAStoreThatIsAwayForOneOfSeveral) {
   ::setenv("S3_ENDPOINT", "http://127.0.0.1:1", 1);
