@@ -183,7 +183,8 @@ void make_room(Numbers& numbers, size_t more, double share) {
   const size_t needed = numbers.size() + more;
   if (needed <= numbers.capacity()) return;
   constexpr double kSlack = 1.05;
-  numbers.reserve(share < 1 ? static_cast<size_t>(static_cast<double>(needed) / share * kSlack) : needed);
+  const bool is_part = share > 0 && share < 1;  // of an empty text it is 0
+  numbers.reserve(is_part ? static_cast<size_t>(static_cast<double>(needed) / share * kSlack) : needed);
 }
 
 // The room of cells that there are not: delimiters in quotes had been counted.
