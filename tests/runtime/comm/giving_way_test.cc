@@ -105,11 +105,12 @@ TEST(Communicator, AWaitOnACoreThatOthersUseSleeps) {
     if (communicator.rank() == 0) {
       stay_on_core(core);
       const int64_t before = sleeps_of_thread();
-      communicator.set_stall_listener([&](const std::string& what, std::span<const int>, double seconds) {
-        if (what != "allgather") return;
-        has_slept = sleeps_of_thread() - before >= kSleeps;
-        if (has_slept || seconds > kLongestWait) is_over = true;
-      });
+      communicator.set_stall_listener(
+          [&, before](const std::string& what, std::span<const int>, double seconds) {
+            if (what != "allgather") return;
+            has_slept = sleeps_of_thread() - before >= kSleeps;
+            if (has_slept || seconds > kLongestWait) is_over = true;
+          });
     }
     while (communicator.rank() == 1 && !is_over) std::this_thread::sleep_for(1ms);
     communicator.allgather_equal("x");
