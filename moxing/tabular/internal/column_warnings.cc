@@ -152,9 +152,11 @@ void warn_of_thousands(const data::CsvTable& table, size_t column, char decimal,
   int64_t marked = 0, below = 0, first = 0;
   for (int64_t row = 0; row < table.rows(); ++row) {
     const std::string_view cell = table.cell(row, column);
-    if (!data::parse_number(cell, decimal)) continue;  // missing
     const Thousands found = thousands_in(cell, decimal);
-    if (found == Thousands::kNone) return;
+    if (found == Thousands::kNone) {
+      if (data::parse_number(cell, decimal)) return;
+      continue;  // missing
+    }
     if (found == Thousands::kMarked && ++marked == 1) first = row;
     below += found == Thousands::kBelow;
   }
