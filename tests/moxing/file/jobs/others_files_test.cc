@@ -54,7 +54,10 @@ class OthersFiles : public testing::Test {
     EXPECT_LE(found.size(), 1u);
     return found.empty() ? found : list_directory(found[0], {.recursive = true, .skip_dir = true});
   }
-  std::string aside(const std::string& name) const { return read(glob(place_ + ".aside-*")[0] + "/" + name); }
+  std::string aside(const std::string& name) const {
+    const std::vector<std::string> found = glob(place_ + ".aside-*");
+    return found.empty() ? "nothing was put aside" : read(found[0] + "/" + name);
+  }
   // What an upload says during which `happens`.
   std::string said_during(const std::function<void()>& happens) {
     testing::internal::CaptureStderr();
