@@ -87,9 +87,8 @@ void for_each_of(const std::vector<std::string>& urls, Do&& do_it) {
       add(error.what() + hint_of_pattern(urls[i]));
     } catch (const InvalidArgument& error) {
       add(error.what());
-    } catch (const FailedPrecondition& error) {
+    } catch (const FailedPrecondition& error) {  // a directory where a file is needed, a whole bucket
       add(error.what());
-      has_failed = true;
     } catch (const IoError& error) {
       add(error.what());
       has_failed = true;

@@ -190,6 +190,16 @@ void run_copy(const Wanted& wanted, bool synchronises) {
   print_report(wanted, report.copied, seconds_since_begin(begin), report.removed);
 }
 
+// A name that is refused is a mistake of the command line, whose status says so.
+template <typename Do>
+void with_refusals(Do&& do_it) {
+  try {
+    do_it();
+  } catch (const FailedPrecondition& error) {
+    throw InvalidArgument(error.what());
+  }
+}
+
 }  // namespace
 
 void add_store_options(CLI::App& file) {
@@ -219,20 +229,20 @@ void add_file_copies(CLI::App& file) {
   add_common(*cp, *copied);
   cp->add_flag("-r,--recursive", copied->recursive, "A directory with all below it, empty directories too");
   cp->add_flag("--size-only", copied->size_only, "Compare sizes, not content");
-  cp->callback([copied] { run_copy(*copied, false); });
+  cp->callback([copied] { with_refusals([&] { run_copy(*copied, false); }); });
 
   auto synchronised = std::make_shared<Wanted>();
   CLI::App* sync = file.add_subcommand("sync", "Copy what differs of a directory");
   add_common(*sync, *synchronised);
   sync->add_flag("--size-only", synchronised->size_only, "Compare sizes, not content");
   sync->add_flag("--delete", synchronised->removes_others, "Then remove from TO what FROM does not have");
-  sync->callback([synchronised] { run_copy(*synchronised, true); });
+  sync->callback([synchronised] { with_refusals([&] { run_copy(*synchronised, true); }); });
 
   auto moved = std::make_shared<Wanted>();
   CLI::App* mv = file.add_subcommand(
       "mv", "Give a file or a directory another name or place; the source goes after the check");
   add_common(*mv, *moved);
-  mv->callback([moved] { run_move(*moved); });
+  mv->callback([moved] { with_refusals([&] { run_move(*moved); }); });
 }
 
 }  // namespace mox::cli

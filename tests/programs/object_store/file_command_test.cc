@@ -171,6 +171,14 @@ TEST_F(FileCommand, SlipsAreNamed) {
           "there is no command 'mox file cpp': did you mean 'cp'? There are ls, cat, ");
   for (const char* verb : {"ls", "cat", "stat", "du", "rm"})
     refused({verb, "s3://nobucket/x"}, "there is no bucket 'nobucket'");
+  refused({"sync", tree, tree}, "is, or lies in");
+  refused({"mv", tree, tree}, "is taken");
+  refused({"rm", tree}, "is not empty");
+  refused({"rm", "-r", tree + "/."}, "name the directory itself");
+  refused({"rm", "-r", "s3://bucket"}, "is a whole bucket");
+  for (const std::string& directory : {tree, std::string("s3://bucket/")})
+    refused({"cat", directory}, "directory");
+  EXPECT_TRUE(fs::exists(tree + "/a"));
   refused({"--profile=none", "ls", "s3://bucket"}, "the profile 'none'");
   const std::string address = store_.server.endpoint().substr(std::string("http://").size());
   refused({"--endpoint=https://" + address, "ls", "s3://bucket"}, "this server speaks no TLS", 1);
