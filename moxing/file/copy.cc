@@ -240,6 +240,9 @@ SyncReport sync(const std::string& from, const std::string& to, bool remove_othe
         "sync: '{}' is, or lies in, '{}', from which everything else would be removed", from, to));
   SyncReport report{.copied = copy_parallel(from, to, options)};
   if (remove_others) report.removed = internal::remove_others(source, target, options.stop);
+  // Where nothing is left in it, a store would not know the directory any more, and a copy from there fail.
+  if (report.removed > 0 && target.remote && !store_of(target).stat(target))
+    store_of(target).make_directories(target);
   return report;
 }
 

@@ -115,6 +115,15 @@ TEST_P(Copies, Synchronises) {
               ElementsAre("a", "empty file", "new", "s", "s/t", "s/t/b c+d%e=f"));
 }
 
+// A store knows a directory only by what is in it.
+TEST_P(Copies, SynchronisesWithAnEmptyDirectoryAndBack) {
+  write(to("a"), "abc");
+  make_dirs(from());
+  EXPECT_EQ(sync(from(), to(), true).removed, 1);
+  EXPECT_TRUE(is_directory(to()));
+  EXPECT_EQ(sync(to(), from()).copied.files, 0);
+}
+
 TEST_P(Copies, IsCancelled) {
   make_tree();
   std::stop_source stop;
