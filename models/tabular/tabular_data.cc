@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <numeric>
 
+#include "models/tabular/absent_classes.h"
 #include "models/tabular/learnt_rows.h"
 #include "models/tabular/schema_options.h"
 #include "moxing/prediction/predictions_file.h"
@@ -178,8 +179,10 @@ TabularData::TabularData() {
   }
   if (mode == mox::ModeKeys::EVAL && !mox::flag("data.eval_file").empty()) {
     const mox::data::CsvTable table = read_table("data.eval_file");
-    evaluation_ = samples_of({table, all_rows(table)}, true);
+    const Part part{table, all_rows(table)};
+    evaluation_ = samples_of(part, true);
     warn_of_learnt_file(*schema_, table);
+    warn_of_absent_classes(*schema_, table, part.rows);
     return;
   }
   const Parts parts = read_parts();
@@ -190,6 +193,7 @@ TabularData::TabularData() {
     require_same_part(*schema_, parts.name);
   evaluation_ = samples_of(parts.evaluation, true);
   if (!parts.is_split) warn_of_learnt_rows(*schema_, parts.training.table, parts.evaluation.table);
+  warn_of_absent_classes(*schema_, parts.evaluation.table, parts.evaluation.rows);
   if (mode == mox::ModeKeys::TRAIN) training_ = samples_of(parts.training, true);
 }
 

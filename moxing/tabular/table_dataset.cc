@@ -326,6 +326,16 @@ Dataset table_dataset(const TableSchema& schema, const CsvTable& table, const Ta
   return dataset_of(schema, table, all_rows(table), options, where);
 }
 
+std::vector<int64_t> rows_of_classes(const TableSchema& schema, const CsvTable& table,
+                                     std::span<const int64_t> rows) {
+  if (schema.task() != TableTask::kClassification)
+    throw InvalidArgument("rows_of_classes: the target is a number, and has no classes");
+  std::vector<int64_t> counts(schema.class_names().size());
+  const Array targets = read_targets(schema, table, rows);
+  for (const int32_t label : targets.values<int32_t>()) ++counts[label];
+  return counts;
+}
+
 Array table_features(const TableSchema& schema, const CsvTable& table, UnseenValue unseen) {
   const std::vector<float> cells = read_cells(schema, table, all_rows(table), unseen);
   Array features(DType::kFloat32, {table.rows(), schema.features()});

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "moxing/formats/csv_table.h"
 #include "moxing/tabular/table_schema.h"
@@ -32,6 +33,10 @@ Dataset table_dataset(const TableSchema& schema, const data::CsvTable& table, st
 Dataset table_dataset(const TableSchema& schema, const data::CsvTable& table,
                       const TableDatasetOptions& options = {},
                       SourceLocation where = SourceLocation::current());
+
+// The number of rows of each class, by label. DataError as above.
+std::vector<int64_t> rows_of_classes(const TableSchema& schema, const data::CsvTable& table,
+                                     std::span<const int64_t> rows);
 
 // The same features of all rows at once, float32 [rows, features]: for mox::Predictor.
 Array table_features(const TableSchema& schema, const data::CsvTable& table,

@@ -120,6 +120,23 @@ TEST_F(TabularJob, EvaluationOnLearntRowsIsSaid) {
               testing::AllOf(HasSubstr("48 of the 60 rows"), HasSubstr("same.csv' is that file")));
 }
 
+TEST_F(TabularJob, ClassesThatTheEvaluationLacksAreSaid) {
+  write("train.csv", rows(0, 60));
+  write("ups.csv", "a,b,w,y,c\n5,9,x,up,1\n6,3,z,up,2\n");
+  const auto said_of = [&](const Words& flags) {
+    const ProcessResult result = run_job(flags);
+    expect_success(result);
+    return result.err;
+  };
+  EXPECT_THAT(said_of(trained_), Not(HasSubstr("has no row of")));
+  const Words other{"--data.eval_file=ups.csv"};
+  const auto is_said =
+      testing::AllOf(HasSubstr("no row of 1 of the 2 classes ('down')"), HasSubstr("its 2 rows of '"));
+  EXPECT_THAT(said_of(Words{"--run_mode=eval"} + other), is_said);
+  fs::remove_all(log_dir_);
+  EXPECT_THAT(said_of(trained_ + other), is_said);
+}
+
 TEST_F(TabularJob, OtherRowsToEvaluateAreNamedWithoutTheTrainings) {
   write("train.csv", rows(0, 60));
   write("other.csv", rows(60, 90));
