@@ -14,11 +14,13 @@
 #include "moxing/formats/internal/csv_text.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
+#include "runtime/data/happens_before.h"
 
 namespace mox::data::internal {
 namespace {
 
 constexpr size_t kSliceBytes = size_t{1} << 20;
+constexpr char kSlicesAreCut = 0;  // a name for happens_before.h that a slice knows before it reads anything
 
 bool is_line_end(char letter) { return letter == '\n' || letter == '\r'; }
 
@@ -163,7 +165,13 @@ size_t CsvNumbers::take(std::string_view text, bool is_last) {
     lines = rest;
   }
   std::vector<Slice> slices(texts.size());
-  tbb::parallel_for(size_t{0}, texts.size(), [&](size_t i) { slices[i] = parse(texts[i]); });
+  publish(&kSlicesAreCut);
+  tbb::parallel_for(size_t{0}, texts.size(), [&](size_t i) {
+    observe(&kSlicesAreCut);
+    slices[i] = parse(texts[i]);
+    publish(&slices);
+  });
+  observe(&slices);
   for (Slice& slice : slices) add(std::move(slice));
   const std::string_view rest = text.substr(taken);
   if (rest.size() - (rest.ends_with('\r') ? 1 : 0) > longest_line_)

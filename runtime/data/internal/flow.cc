@@ -10,7 +10,7 @@
 #include <optional>
 #include <thread>
 
-#include "runtime/data/internal/happens_before.h"
+#include "runtime/data/happens_before.h"
 #include "runtime/data/internal/promised_workers.h"
 
 namespace mox::data::internal {

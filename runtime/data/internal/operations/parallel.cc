@@ -3,7 +3,7 @@
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 
-#include "runtime/data/internal/happens_before.h"
+#include "runtime/data/happens_before.h"
 
 namespace mox::data::internal {
 namespace {
