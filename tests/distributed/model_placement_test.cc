@@ -78,7 +78,7 @@ TEST_P(Networks, MoveInTheMiddleOfAnEpoch) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Precisions, Networks,
-                         testing::Values(Network{"fashion_lenet", 300, 8, "fp32"},
+                         testing::Values(Network{"fashion_lenet", 100, 8, "fp32"},
                                          Network{"fashion_lenet", 100, 8, "bf16"},
                                          Network{"cifar_resnet", 12, 16, "fp32"},
                                          Network{"cifar_resnet", 12, 16, "bf16"}),
