@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <ctime>
 #include <pugixml.hpp>
 
@@ -106,13 +107,29 @@ struct Parsed {
   pugi::xml_node root;
 };
 
+// "Thu, 01 Jan 2015 00:00:00 GMT" (RFC 9110, 5.6.7). strptime would read the names in the language of the
+// process's locale.
+bool read_http_date(const std::string& text, std::tm* parts) {
+  constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
+  char month[4] = {};
+  if (std::sscanf(text.c_str(), "%*3c, %2d %3c %4d %2d:%2d:%2d", &parts->tm_mday, month, &parts->tm_year,
+                  &parts->tm_hour, &parts->tm_min, &parts->tm_sec) != 6)
+    return false;
+  const size_t at = kMonths.find(month);
+  const auto is_within = [](int value, int least, int most) { return least <= value && value <= most; };
+  parts->tm_mon = static_cast<int>(at / 3);
+  parts->tm_year -= 1900;
+  return at != std::string_view::npos && at % 3 == 0 && is_within(parts->tm_mday, 1, 31) &&
+         is_within(parts->tm_hour, 0, 23) && is_within(parts->tm_min, 0, 59) &&
+         is_within(parts->tm_sec, 0, 60);
+}
+
 }  // namespace
 
 std::chrono::system_clock::time_point parse_time(std::string_view text) {
   std::tm parts{};
   const std::string copy(text);
-  if (!::strptime(copy.c_str(), "%Y-%m-%dT%H:%M:%S", &parts) &&
-      !::strptime(copy.c_str(), "%a, %d %b %Y %H:%M:%S", &parts))
+  if (!::strptime(copy.c_str(), "%Y-%m-%dT%H:%M:%S", &parts) && !read_http_date(copy, &(parts = {})))
     return {};
   const std::time_t time = ::timegm(&parts);
   // Beyond what the clock's type holds lies nothing that a store has written.

@@ -147,6 +147,14 @@ std::string base64_of(std::string_view bytes) {
 }
 
 std::string iso_time(std::time_t time) { return time_as(time, "%Y-%m-%dT%H:%M:%S.000Z"); }
-std::string http_time(std::time_t time) { return time_as(time, "%a, %d %b %Y %H:%M:%S GMT"); }
+// With the names that every store writes, whatever the locale of the test is.
+std::string http_time(std::time_t time) {
+  constexpr std::string_view kDays = "SunMonTueWedThuFriSat",
+                             kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
+  std::tm parts{};
+  ::gmtime_r(&time, &parts);
+  return std::string(kDays.substr(3 * parts.tm_wday, 3)) + time_as(time, ", %d ") +
+         std::string(kMonths.substr(3 * parts.tm_mon, 3)) + time_as(time, " %Y %H:%M:%S GMT");
+}
 
 }  // namespace mox::testing_store

@@ -84,6 +84,20 @@ TEST(DocumentsTest, Refusals) {
   EXPECT_EQ(parse_refusal("").code, "");
 }
 
+TEST(DocumentsTest, Times) {
+  const auto seconds = [](const char* text) {
+    return std::chrono::system_clock::to_time_t(parse_time(text));
+  };
+  EXPECT_EQ(seconds("2015-03-01T12:34:56.000Z"), 1425213296);
+  EXPECT_EQ(seconds("Sun, 01 Mar 2015 12:34:56 GMT"), 1425213296);
+  EXPECT_EQ(seconds("Wed, 31 Dec 2025 23:59:59 GMT"), 1767225599);
+  for (const char* wrong :
+       {"", "Sun", "Sun, 01 Foo 2015 12:34:56 GMT", "Sun, 01 anF 2015 12:34:56 GMT",
+        "Sun, 00 Mar 2015 12:34:56 GMT", "Sun, 01 Mar 2015 24:00:00 GMT", "Sun, 01 Mar 2015 12:-1:00 GMT",
+        "So., 01 M\xc3\xa4r 2015 12:34:56 GMT", "2015-03-01"})
+    EXPECT_EQ(seconds(wrong), 0) << wrong;
+}
+
 TEST(DocumentsTest, TimesToWait) {
   EXPECT_EQ(parse_retry_after("2"), 2.0);
   EXPECT_EQ(parse_retry_after("Thu, 01 Jan 2015 00:00:00 GMT"), 0.0);
