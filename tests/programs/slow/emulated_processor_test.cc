@@ -55,7 +55,7 @@ TEST_P(EmulatedProcessor, HasTheBitsOfALimitedRun) {
 const auto kNetworks =
     testing::Values(Network{"resnet_v1_20", "image_classifier", 5, classifier("resnet_v1_20", 16)},
                     Network{"mobilenet_v2", "image_classifier", 20, classifier("mobilenet_v2", 32)},
-                    Network{"lenet", "fashion_lenet", 20, {}});
+                    Network{"lenet", "fashion_lenet", 20, {"--batch_size=2"}});
 
 INSTANTIATE_TEST_SUITE_P(Networks, EmulatedProcessor,
                          testing::Combine(kNetworks,
