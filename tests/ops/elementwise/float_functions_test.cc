@@ -9,6 +9,14 @@ namespace {
 
 constexpr uint64_t kAll = uint64_t{1} << 32;
 
+// What all of these tests measure with.
+TEST(UnitsApart, OfZeroAreOfTheSmallestNumbers) {
+  EXPECT_EQ(units_apart(0x1p-149f, 0), 1);
+  EXPECT_GT(units_apart(1e-10f, 0), 1e30);
+  EXPECT_EQ(units_apart(0, 0x1p-150), 0.5);
+  EXPECT_EQ(units_apart(1 + 0x1p-23f, 1), 1);
+}
+
 TEST(FloatFunctions, OfNumbersOfEveryMagnitude) {
   for (const UnaryFunction& function : unary_functions())
     expect_exact(function, one_by_one(function), 0, kAll, 4001);

@@ -23,8 +23,8 @@ inline double units_apart(float actual, double exact) {
   if (exact == 0 && actual == 0) return std::signbit(exact) == std::signbit(actual) ? 0 : kNever;
   constexpr double kOverflow = 0x1.ffffffp127;  // half a unit beyond the largest number
   if (std::abs(exact) >= kOverflow) return actual == std::copysign(kNever, exact) ? 0 : kNever;
-  int exponent = 0;
-  std::frexp(exact, &exponent);
+  int exponent = -125;  // the unit of zero is that of the smallest numbers
+  if (exact != 0) std::frexp(exact, &exponent);
   const double unit = std::ldexp(1.0, std::clamp(exponent, -125, 128) - 24);
   const double value = std::isinf(actual) ? std::copysign(std::ldexp(1.0, 128), actual) : actual;
   return std::abs(value - exact) / unit;
