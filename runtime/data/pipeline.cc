@@ -13,10 +13,12 @@
 #include "runtime/base/log.h"
 #include "runtime/base/resource_limits.h"
 #include "runtime/data/content_sample.h"
+#include "runtime/data/internal/batches_in_flight.h"
 #include "runtime/data/internal/cursor.h"
 #include "runtime/data/internal/flow.h"
+#include "runtime/data/internal/group_share.h"
 #include "runtime/data/internal/node.h"
-#include "runtime/data/internal/thread_tuner.h"
+#include "runtime/data/internal/thread_trial.h"
 
 namespace mox {
 
@@ -30,21 +32,43 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// A hand-over between two threads costs some microseconds of both; batches made in less than this are made in
-// `next`.
-constexpr double kWorthHandingOver = 20e-6;
-// From here on the samples of one batch are spread over the threads, so that the first batch comes soon and
-// few batches in flight keep all threads busy.
-constexpr double kWorthSplitting = 2e-3;
-// The decision looks at the cheapest of so many batches in a row, over so much time: the first ones meet cold
-// caches and fresh memory, and any may be interrupted. Two suffice where each takes long.
-constexpr int kTrialBatches = 4, kLongTrialBatches = 2;
-constexpr double kTrialSeconds = 0.4e-3;
+// Whether batches are worth handing over from other threads, by the time in which they are made in `next`.
+// Scheduling only: neither order nor bits depend on what is measured here.
+class HandingOverTrial {
+ public:
+  // After each batch that was made in `next`: whether handing over is worth it, as soon as that is known.
+  bool made_in(double seconds) {
+    cheapest_ = batches_ == 0 ? seconds : std::min(cheapest_, seconds);
+    seconds_ = batches_ == 0 ? seconds : seconds_ + seconds;
+    ++batches_;
+    const bool long_ones = batches_ >= kLongBatches && cheapest_ >= kWorthSplitting;
+    if (!long_ones && (batches_ < kBatches || seconds_ < kSeconds)) return false;
+    batches_ = 0;
+    return cheapest_ >= kWorthHandingOver;
+  }
+  bool is_worth_splitting() const { return cheapest_ >= kWorthSplitting; }
 
-// A number of threads is judged by so many batches over so much time, after some that are still made with the
-// number before.
-constexpr int64_t kJudgedBatches = 8, kUnjudgedBatches = 3;
-constexpr double kJudgedSeconds = 0.5;
+ private:
+  // A hand-over between two threads costs some microseconds of both; batches made in less than this are made
+  // in `next`.
+  static constexpr double kWorthHandingOver = 20e-6;
+  // From here on the samples of one batch are spread over the threads, so that the first batch comes soon and
+  // few batches in flight keep all threads busy.
+  static constexpr double kWorthSplitting = 2e-3;
+  // The decision looks at the cheapest of so many batches in a row, over so much time: the first ones meet
+  // cold caches and fresh memory, and any may be interrupted. Two suffice where each takes long.
+  static constexpr int kBatches = 4, kLongBatches = 2;
+  static constexpr double kSeconds = 0.4e-3;
+
+  double cheapest_ = 0, seconds_ = 0;
+  int batches_ = 0;
+};
+
+// A place between two batches.
+struct Mark {
+  std::vector<uint64_t> state;
+  int64_t batches = 0, samples = 0;
+};
 
 std::shared_ptr<MemoryBudget> budget_of(const PipelineOptions& options) {
   if (options.memory_budget) return options.memory_budget;
@@ -60,11 +84,8 @@ class Pipeline::Implementation {
                  SourceLocation where)
       : dataset_(std::move(dataset)),
         threads_(options.threads == PipelineOptions::kAutomatic ? 1 : options.threads),
-        group_size_(options.group_size),
-        group_first_(options.group_first),
-        group_end_(options.group_first + options.group_count),
+        share_(options.group_size, options.group_first, options.group_count),
         sample_names_(options.sample_names),
-        budget_(budget_of(options)),
         execution_(std::make_shared<Execution>()) {
     const auto refuse = [&](const std::string& text) {
       throw InvalidArgument(fmt::format("Pipeline ({}): {}", to_string(where), text));
@@ -80,14 +101,15 @@ class Pipeline::Implementation {
       refuse(fmt::format("a share [{}, {}) does not lie within a group of {} batches", options.group_first,
                          options.group_first + options.group_count, options.group_size));
     execution_->seed = options.seed;
-    execution_->memory_budget = budget_;
+    execution_->memory_budget = budget_of(options);
     const Node& root = *dataset_.node();
+    size_t batch_bytes = 0;
     for (const auto& type : root.signature()) {
       if (type.shape.rank() == 0)
         refuse(fmt::format(
             "each element of the data set must be a batch, but its type is {}; end it with .batch(size)",
             types_text(root.signature())));
-      batch_bytes_ += type.bytes();
+      batch_bytes += type.bytes();
     }
     position_.stages = root.stages();
     position_.seed = options.seed;
@@ -114,11 +136,12 @@ class Pipeline::Implementation {
     }
 
     mark();
-    ready_batches_ = std::max<int64_t>(options.prefetch_batches, root.requested_prefetch());
-    take_room_for(threads_);
+    in_flight_.emplace(execution_->memory_budget, batch_bytes,
+                       std::max<int64_t>(options.prefetch_batches, root.requested_prefetch()));
+    in_flight_->take_for(threads_);
     if (options.threads == PipelineOptions::kAutomatic) {
       const int most = options.most_threads > 0 ? options.most_threads : available_cores();
-      tuner_.emplace(static_cast<int>(std::clamp<int64_t>(affordable_batches() - 1, 1, most)));
+      thread_trial_.emplace(static_cast<int>(std::clamp<int64_t>(in_flight_->affordable() - 1, 1, most)));
     }
   }
 
@@ -133,24 +156,24 @@ class Pipeline::Implementation {
     if (ended_ || execution_->stop.load(std::memory_order_relaxed)) return false;
     const bool delivered = flow_ ? next_from_flow(batch) : next_inline(batch);
     statistics_.wait_seconds += seconds_since(start);
-    if (delivered && flow_ && tuner_ && !tuner_->settled()) judge_threads();
+    if (delivered && flow_ && thread_trial_ && !thread_trial_->tuner().settled()) judge_threads();
     return delivered;
   }
 
-  std::string cursor() const { return text_of(position_.state, position_.batches, position_.samples); }
-
-  void mark() {
-    marked_state_ = position_.state;
-    marked_batches_ = position_.batches;
-    marked_samples_ = position_.samples;
+  std::string cursor() const {
+    return text_of({.state = position_.state, .batches = position_.batches, .samples = position_.samples});
   }
 
-  std::string marked_cursor() const { return text_of(marked_state_, marked_batches_, marked_samples_); }
+  void mark() {
+    mark_ = {.state = position_.state, .batches = position_.batches, .samples = position_.samples};
+  }
+
+  std::string marked_cursor() const { return text_of(mark_); }
 
   PipelineStatistics statistics() const {
     PipelineStatistics result = statistics_;
     result.mean_queue_fill = takes_ > 0 ? queue_fill_ / takes_ : 0;
-    result.in_flight_limit = flow_ ? limit_ : 1;
+    result.in_flight_limit = flow_ ? in_flight_->limit() : 1;
     result.threaded = flow_ != nullptr;
     result.threads = threads_;
     return result;
@@ -163,12 +186,12 @@ class Pipeline::Implementation {
   }
 
  private:
-  std::string text_of(const std::vector<uint64_t>& state, int64_t batches, int64_t samples) const {
+  std::string text_of(const Mark& mark) const {
     return to_json({.stages = position_.stages,
                     .seed = position_.seed,
-                    .batches = batches,
-                    .samples = samples,
-                    .state = state,
+                    .batches = mark.batches,
+                    .samples = mark.samples,
+                    .state = mark.state,
                     .contents = content_sample(dataset_)});
   }
 
@@ -180,11 +203,11 @@ class Pipeline::Implementation {
     ticket.end = ticket.pause = pausing_.load(std::memory_order_relaxed);
     if (ticket.pause) return;
     try {
-      if (next_of_share(ticket.leaves.data())) {
+      if (share_.next(*stream_, ticket.leaves.data())) {
         stream_->save(&ticket.state);
       } else {
         ticket.end = true;
-        if (group_size_ > 1)
+        if (!share_.is_whole())
           stream_->save(&ticket.state);  // batches of others may have come after this share's last one
       }
     } catch (const Stopped&) {
@@ -192,21 +215,6 @@ class Pipeline::Implementation {
     } catch (...) {
       ticket.error = std::current_exception();
     }
-  }
-
-  // The next batch of this share; after the last one of a group the stream stands at the end of the group.
-  bool next_of_share(Leaf* out) {
-    if (group_size_ == 1) return stream_->next(out);
-    passed_.resize(stream_->arity());
-    while (in_group_ < group_first_ || in_group_ >= group_end_) {
-      if (!stream_->next(passed_.data())) return false;
-      in_group_ = (in_group_ + 1) % group_size_;
-    }
-    if (!stream_->next(out)) return false;
-    for (++in_group_; in_group_ >= group_end_ && in_group_ < group_size_; ++in_group_)
-      if (!stream_->next(passed_.data())) break;
-    in_group_ %= group_size_;
-    return true;
   }
 
   // The parallel stage.
@@ -240,27 +248,16 @@ class Pipeline::Implementation {
     produce(ticket_);
     if (!ticket_.end && !ticket_.error) evaluate(ticket_);
     const bool delivered = deliver(ticket_, batch);
-    if (delivered && threads_ > 0) consider_flow(seconds_since(start));
+    if (delivered && threads_ > 0 && trial_.made_in(seconds_since(start))) start_flow();
     return delivered;
   }
 
-  // Scheduling only: neither order nor bits depend on what is measured here.
-  void consider_flow(double seconds) {
-    cheapest_ = trial_ == 0 ? seconds : std::min(cheapest_, seconds);
-    trial_seconds_ = trial_ == 0 ? seconds : trial_seconds_ + seconds;
-    ++trial_;
-    const bool long_ones = trial_ >= kLongTrialBatches && cheapest_ >= kWorthSplitting;
-    if (!long_ones && (trial_ < kTrialBatches || trial_seconds_ < kTrialSeconds)) return;
-    trial_ = 0;
-    if (cheapest_ < kWorthHandingOver) return;
-    start_flow();
-  }
-
   void start_flow() {
-    execution_->split_samples.store(threads_ > 1 && cheapest_ >= kWorthSplitting);
+    execution_->split_samples.store(threads_ > 1 && trial_.is_worth_splitting());
     pausing_.store(false, std::memory_order_relaxed);
-    flow_ = std::make_unique<Flow>([this](Ticket& ticket) { produce(ticket); },
-                                   [this](Ticket& ticket) { evaluate(ticket); }, threads_, limit_);
+    flow_ =
+        std::make_unique<Flow>([this](Ticket& ticket) { produce(ticket); },
+                               [this](Ticket& ticket) { evaluate(ticket); }, threads_, in_flight_->limit());
     if (const std::string refusal = flow_->refusal(); !refusal.empty() && !std::exchange(said_refusal_, true))
       log_warning(fmt::format(
           "data pipeline: the system gives fewer than the {} threads that were to prepare data: {}. "
@@ -275,26 +272,17 @@ class Pipeline::Implementation {
   // After each batch of a flow whose number of threads is not settled.
   void judge_threads() {
     if (pausing_.load(std::memory_order_relaxed)) return;
-    if (++judged_batches_ <= kUnjudgedBatches) {
-      judged_since_ = Clock::now();
-      waited_before_ = statistics_.wait_seconds;
-      return;
-    }
-    const int64_t batches = judged_batches_ - kUnjudgedBatches;
-    const double seconds = seconds_since(judged_since_);
-    if (batches < kJudgedBatches || seconds < kJudgedSeconds) return;
-    judged_batches_ = 0;
     // Another number needs another flow: this one ends behind the batches that are in it.
-    if (tuner_->observe(seconds / batches, (statistics_.wait_seconds - waited_before_) / seconds))
-      pausing_.store(true, std::memory_order_relaxed);
-    if (tuner_->settled()) say_choice();
+    if (thread_trial_->delivered(statistics_.wait_seconds)) pausing_.store(true, std::memory_order_relaxed);
+    if (thread_trial_->tuner().settled()) say_choice();
   }
 
   void say_choice() {
+    const ThreadTuner& tuner = thread_trial_->tuner();
     log_info(fmt::format(
         "data pipeline: {} of at most {} threads, at most {} batches of {:.1f} MiB in flight ({})",
-        tuner_->threads(), tuner_->most(), batches_in_flight(tuner_->threads()),
-        static_cast<double>(batch_bytes_) / (1 << 20), tuner_->history()));
+        tuner.threads(), tuner.most(), in_flight_->with(tuner.threads()),
+        static_cast<double>(in_flight_->bytes()) / (1 << 20), tuner.history()));
   }
 
   void resume_with_other_threads() {
@@ -303,24 +291,9 @@ class Pipeline::Implementation {
       running_flow_ = nullptr;
     }
     flow_.reset();
-    threads_ = tuner_->threads();
-    take_room_for(threads_);
+    threads_ = thread_trial_->tuner().threads();
+    in_flight_->take_for(threads_);
     start_flow();
-  }
-
-  int64_t affordable_batches() const {
-    const size_t room = budget_->room_for_batches(in_flight_.bytes());
-    return std::min<size_t>(room / std::max<size_t>(batch_bytes_, 1), 1 << 20);
-  }
-
-  int batches_in_flight(int threads) const {
-    return static_cast<int>(
-        std::clamp<int64_t>(std::min(ready_batches_ + threads, affordable_batches()), 1, 1 << 20));
-  }
-
-  void take_room_for(int threads) {
-    limit_ = batches_in_flight(threads);
-    in_flight_.resize(limit_ * batch_bytes_);
   }
 
   bool next_from_flow(Batch* batch) {
@@ -358,7 +331,7 @@ class Pipeline::Implementation {
     if (std::ssize(batch->names) != batch->size || std::ranges::all_of(batch->names, &std::string::empty))
       batch->names.clear();
     position_.state.swap(ticket.state);
-    if (group_size_ == 1) {  // a position says nothing about the share
+    if (share_.is_whole()) {  // a position says nothing about the share
       ++position_.batches;
       position_.samples += batch->size;
     }
@@ -370,22 +343,15 @@ class Pipeline::Implementation {
 
   Dataset dataset_;
   int threads_;
-  int64_t group_size_, group_first_, group_end_;
+  GroupShare share_;  // of the serial stage
   bool sample_names_;
-  int64_t in_group_ = 0;  // where in a group the stream stands; of the serial stage, as passed_
-  std::vector<Leaf> passed_;
-  int limit_ = 1;
-  size_t batch_bytes_ = 0;
-  int64_t ready_batches_ = 0;  // that may wait for the consumer
-  std::shared_ptr<MemoryBudget> budget_;
-  MemoryBudget::Share in_flight_{budget_, MemoryBudget::Share::Of::kBatches};
   std::shared_ptr<Execution> execution_;
+  std::optional<BatchesInFlight> in_flight_;
   std::shared_ptr<const ElementEvaluator> evaluator_;
   std::unique_ptr<Stream> stream_;
 
   Cursor position_;  // after the last batch delivered
-  std::vector<uint64_t> marked_state_;
-  int64_t marked_batches_ = 0, marked_samples_ = 0;
+  Mark mark_;
   PipelineStatistics statistics_;
   double queue_fill_ = 0;
   int64_t takes_ = 0;
@@ -393,12 +359,8 @@ class Pipeline::Implementation {
   bool ended_ = false;
 
   Ticket ticket_;  // of the batches made in `next`
-  double cheapest_ = 0, trial_seconds_ = 0;
-  int trial_ = 0;
-  std::optional<ThreadTuner> tuner_;
-  int64_t judged_batches_ = 0;
-  double waited_before_ = 0;
-  Clock::time_point judged_since_;
+  HandingOverTrial trial_;
+  std::optional<ThreadTrial> thread_trial_;
   bool said_refusal_ = false;
   std::atomic<bool> pausing_{false};  // no batch is begun: the flow is about to be replaced
   std::unique_ptr<Flow> flow_;
