@@ -158,6 +158,41 @@ std::string of_interrupted_evaluation(const StopSignal& signal, int64_t samples)
       signal.name(), samples, job().size() > 1 ? " of this rank" : "");
 }
 
+std::string of_interrupted_prediction(const StopSignal& signal, int64_t samples,
+                                      const std::string& predictions) {
+  return fmt::format("interrupted by {} after {} samples{}",
+                     signal.received() != 0 ? signal.name() : "a signal to another rank", samples,
+                     predictions.empty() ? "" : fmt::format(": '{}' is not written", predictions));
+}
+
+void warn_of_shuffled_predictions(const Dataset& dataset) {
+  if (!is_shuffled(dataset) || job().rank() != 0) return;
+  log_warning(fmt::format(
+      "input_fn(predict) gives its data shuffled ({}): the first row of the predictions is not of the first "
+      "sample of the data, and so on. Leave shuffle out in this mode",
+      dataset.describe()));
+}
+
+// Until the data of all ranks end, a hook or a signal stops.
+void predict_all(Pipeline& pipeline, ModelCompiler& compiler, PassSession& session, const StopSignal& signal,
+                 Gathering& gathering) {
+  bool goes_on = true;
+  do {
+    Batch batch;
+    OutputBatch outputs;
+    const bool stops = signal.received() != 0;
+    if (!stops && pipeline.next(&batch)) {
+      CompiledModel& model = compiler.for_batch(batch);
+      session.before_batch();
+      model.instance->run({.components = batch.components});
+      outputs = copy_outputs(model);
+      outputs.sample_names = std::move(batch.names);
+      goes_on = session.after_batch(model, batch.size);
+    }
+    goes_on &= gathering.add_round(std::move(outputs), stops);
+  } while (goes_on && !gathering.stops());
+}
+
 }  // namespace
 
 RunResult run_evaluation(const RunSpec& spec, const RunSettings& settings, Console& console) {
@@ -217,11 +252,7 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Conso
   const Team team(settings.threads);
   const EnteredTeam entered(team);
   const Dataset dataset = one_epoch(spec, settings, ModeKeys::PREDICT, settings.predict_steps);
-  if (is_shuffled(dataset) && job().rank() == 0)
-    log_warning(fmt::format(
-        "input_fn(predict) gives its data shuffled ({}): the first row of the predictions is not of the first "
-        "sample of the data, and so on. Leave shuffle out in this mode",
-        dataset.describe()));
+  warn_of_shuffled_predictions(dataset);
   PassSession session(spec, start, console);
   ModelCompiler compiler(spec.model_fn, ModeKeys::PREDICT, start.store, team, start.settings.arithmetic,
                          session.begin());
@@ -241,32 +272,14 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Conso
   Receiver receiver(spec, settings);
   Gathering gathering(receiver, settings.gather_predictions);
   session.run(dataset, [&] {
-    bool goes_on = true;
-    do {
-      Batch batch;
-      OutputBatch outputs;
-      const bool stops = signal.received() != 0;
-      if (!stops && pipeline.next(&batch)) {
-        CompiledModel& model = compiler.for_batch(batch);
-        session.before_batch();
-        model.instance->run({.components = batch.components});
-        outputs = copy_outputs(model);
-        outputs.sample_names = std::move(batch.names);
-        goes_on = session.after_batch(model, batch.size);
-      }
-      goes_on &= gathering.add_round(std::move(outputs), stops);
-    } while (goes_on && !gathering.stops());
+    predict_all(pipeline, compiler, session, signal, gathering);
     share_findings(job(), dataset, take_findings(dataset));
     if (gathering.stops()) return session.interrupt();
     receiver.finish();
   });
   if (gathering.stops()) {
-    console.print(
-        fmt::format(
-            "interrupted by {} after {} samples{}",
-            signal.received() != 0 ? signal.name() : "a signal to another rank", gathering.samples(),
-            settings.predictions.empty() ? "" : fmt::format(": '{}' is not written", settings.predictions)),
-        Console::Style::kStrong);
+    console.print(of_interrupted_prediction(signal, gathering.samples(), settings.predictions),
+                  Console::Style::kStrong);
     return {.global_step = session.global_step(), .stop_reason = "interrupted", .interrupted = true};
   }
   if (gathering.samples() == 0)
