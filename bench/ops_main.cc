@@ -1,8 +1,10 @@
 // build/bin/bench_ops [--ops=conv2d,...] [--seconds=0.3] [--threads=N] [--precision=fp32|bf16] [--json]
+//                     [--choices] [--conv_algorithm=auto|direct]
 //
 // Our side of ./dev bench ops: single ops and their gradients on one plan each, as a training compiles them:
 // in the layouts that the kernels choose. Conversions between layouts are steps of their own and not counted.
-// Prints milliseconds.
+// Prints milliseconds. --choices takes the convolutions instead for which a rule chooses between Winograd's
+// method and the direct sum: those of the zoo, and ones with fewer tiles, for ./dev bench choices.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -12,6 +14,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/harness/threads_flag.h"
@@ -74,6 +77,28 @@ std::vector<Case> cases() {
   };
 }
 
+// Where winograd_pays decides. Batches of 16, but for small images; 512 channels of 7 x 7 have four tiles an
+// image, and 64 tiles are the fewest.
+std::vector<Case> choices() {
+  std::vector<Case> result;
+  for (const auto& [channels, size] : {std::pair(64, 56), {128, 28}, {256, 14}, {512, 7}})  // ResNet
+    result.push_back(convolution(16, channels, size, channels, 3, 1));
+  for (const auto& [channels, size] : {std::pair(64, 56), {128, 28}, {256, 14}})
+    result.push_back(convolution(16, channels, size, 2 * channels, 3, 2));
+  for (const auto& [channels, size] :
+       {std::pair(64, 224), {128, 112}, {256, 56}, {512, 28}, {512, 14}})  // VGG
+    result.push_back(convolution(16, channels, size, channels, 3, 1));
+  for (const auto& [channels, size] : {std::pair(16, 32), {32, 16}, {64, 8}})  // ResNet-20
+    result.push_back(convolution(128, channels, size, channels, 3, 1));
+  for (const auto& [channels, size] : {std::pair(16, 32), {32, 16}})
+    result.push_back(convolution(128, channels, size, 2 * channels, 3, 2));
+  result.push_back(convolution(32, 32, 14, 64, 5, 1));  // LeNet
+  result.push_back(convolution(8, 64, 16, 64, 5, 1));   // CifarNet
+  for (const int64_t batch : {17, 24, 32}) result.push_back(convolution(batch, 512, 7, 512, 3, 1));
+  for (const int64_t batch : {4, 5, 8}) result.push_back(convolution(batch, 256, 14, 256, 3, 1));
+  return result;
+}
+
 // What stands before the first extent.
 std::string_view op_of(const Case& of) {
   const std::string_view name = of.name;
@@ -116,7 +141,8 @@ std::map<std::string, double> measure(const Case& of, const mox::Team& team) {
     arrays.pop_back();
   const auto precision =
       mox::flag("precision") == "bf16" ? mox::Precision::kBFloat16 : mox::Precision::kFloat32;
-  const mox::RuleOptions rules{.precision = precision};
+  const mox::RuleOptions rules{.precision = precision,
+                               .direct_convolutions = mox::flag("conv_algorithm") == "direct"};
   const auto plan = mox::Plan::compile(
       graph, {.fetches = fetches, .gradients = {}, .updates = {}},
       {.rules = mox::default_rules(rules), .convert = mox::convert_layout, .hints = mox::kernel_hints(rules)},
@@ -157,6 +183,7 @@ int main(int argc, char** argv) {
   mox::define_flag("ops", "",
                    "Only cases whose names begin with one of these, separated by commas. Empty: all.");
   mox::define_flag("seconds", 0.3, "About how long each case is repeated.");
+  mox::define_flag("choices", false, "Time the convolutions for which there is a choice between algorithms.");
   mox::define_flag("json", false, "Print one JSON object a line.");
   mox::init(argc, argv);
   try {
@@ -166,7 +193,7 @@ int main(int argc, char** argv) {
     require_ops(mox::flag("ops"));
     if (!(mox::get_flag<double>("seconds") >= 0))
       throw mox::InvalidArgument("seconds must be a number of at least 0");
-    for (const Case& of : cases()) {
+    for (const Case& of : mox::get_flag<bool>("choices") ? choices() : cases()) {
       if (wanted != ",," && wanted.find(fmt::format(",{},", op_of(of))) == std::string::npos) continue;
       for (const auto& [op, milliseconds] : measure(of, team)) {
         const std::string metric = op == op_of(of) ? "forward" : op.substr(op_of(of).size() + 1);
