@@ -49,8 +49,8 @@ mox::Element moved(const mox::SampleContext& context, const mox::Element& sample
 
 mox::Dataset input_fn(mox::ModeKeys mode) {
   const bool training = mode == mox::ModeKeys::TRAIN;
-  const auto samples = mox::data::mnist(mox::flag("data_url"), training ? "train" : "t10k",
-                                        {.image_shape = mox::Shape{1, kSide, kSide}});
+  auto samples = mox::data::mnist(mox::flag("data_url"), training ? "train" : "t10k",
+                                  {.image_shape = mox::Shape{1, kSide, kSide}});
   if (!training) return samples;
   const int64_t size = mox::get_flag<int64_t>("samples");
   return samples.take(size).shuffle(size).repeat().map(moved);

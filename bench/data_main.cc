@@ -205,7 +205,7 @@ std::vector<std::string> records_of(const mox::data::ImageClassificationRaw& fol
   if (std::filesystem::exists(source) && mox::read_file(source) == identity)
     return mox::data::match_files(prefix + "-*-of-*");
   std::filesystem::remove(source);
-  const auto paths = mox::data::convert_image_folder(folder, prefix, {.shards = 4});
+  auto paths = mox::data::convert_image_folder(folder, prefix, {.shards = 4});
   mox::write_file_atomically(source, identity);
   return paths;
 }

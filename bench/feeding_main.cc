@@ -69,7 +69,7 @@ mox::Dataset one_batch(const mox::Dataset& data, int64_t batch_size) {
 
 double steps_per_second(const Case& of, bool real, int64_t steps) {
   const auto rate = std::make_shared<bench::StepRateHook>(of.warm_up_steps, steps);
-  const mox::Dataset data =
+  mox::Dataset data =
       real ? of.data.shuffle(of.data.cardinality()).repeat() : one_batch(of.data, of.batch_size);
   mox::run_or_throw({.input_fn = [&](mox::ModeKeys) { return data; },
                      .model_fn = of.model_fn,

@@ -37,7 +37,7 @@ std::string prefix_of(std::span<const NamedArray> state,
   if (parameter == state.end()) return "";
   const std::string& first = parameter->name;
   for (size_t at = 0; at != std::string::npos && at < first.size();) {
-    const std::string prefix = first.substr(0, at);
+    std::string prefix = first.substr(0, at);
     if (names.contains(first.substr(at)) &&
         std::ranges::all_of(state, [&](const NamedArray& tensor) { return tensor.name.starts_with(prefix); }))
       return prefix;

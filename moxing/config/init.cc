@@ -88,7 +88,7 @@ void read_configuration(const internal::CommandLine& command_line, internal::Con
 
 // Help is there for a configuration that cannot be used, too.
 std::string help_with(const std::string& program, const internal::CommandLine& command_line,
-                      internal::ConfigStore store) {
+                      const internal::ConfigStore& store) {
   try {
     internal::ConfigStore configured = store;
     read_configuration(command_line, &configured);

@@ -140,7 +140,7 @@ std::string log_dir_of_run() {
 }
 
 std::string checkpoint_path_of_run() {
-  const std::string checkpoint = flag("checkpoint_path");
+  std::string checkpoint = flag("checkpoint_path");
   if (checkpoint.empty() || internal::job().rank() != 0) return checkpoint;
   return copied_once("checkpoint_path", checkpoint, file::local_checkpoint);
 }

@@ -54,7 +54,7 @@ Kind one_of(const nlohmann::json& json, const char* first, Kind first_kind, cons
 }
 
 std::string add_column(const nlohmann::json& json, internal::TableSchemaContent* schema) {
-  const auto name = json.at("name").get<std::string>();
+  auto name = json.at("name").get<std::string>();
   const auto kind =
       one_of(json.at("kind"), "number", TableColumnKind::kNumber, "category", TableColumnKind::kCategory);
   auto& column = schema->add_column(name, kind, json.at("was_missing").get<bool>());

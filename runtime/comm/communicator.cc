@@ -12,7 +12,8 @@ namespace mox {
 
 Communicator::Communicator() : Communicator(std::move(make_thread_transports(1)[0])) {}
 
-Communicator::Communicator(std::unique_ptr<Transport> transport, std::string host, std::string machine)
+Communicator::Communicator(std::unique_ptr<Transport> transport, const std::string& host,
+                           const std::string& machine)
     : rank_(transport->rank()), size_(transport->size()) {
   if (size_ > 1) {
     thread_ = std::make_unique<Thread>(std::move(transport));
@@ -78,7 +79,7 @@ void Communicator::run(std::unique_ptr<Operation> operation, std::string what) {
   auto pending = std::make_shared<Pending>();
   pending->operation = std::move(operation);
   pending->what = std::move(what);
-  thread_->run(std::move(pending));
+  thread_->run(pending);
 }
 
 void Communicator::barrier() {

@@ -34,8 +34,8 @@ class Communicator {
   Communicator();
   // Tells the ranks' machines to each other: all ranks construct theirs together. `host` is this machine's
   // name, for messages; ranks whose `machine` is the same are on one ("": the name says so).
-  explicit Communicator(std::unique_ptr<Transport> transport, std::string host = "",
-                        std::string machine = "");
+  explicit Communicator(std::unique_ptr<Transport> transport, const std::string& host = "",
+                        const std::string& machine = "");
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;

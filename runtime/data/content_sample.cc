@@ -22,7 +22,7 @@ std::vector<std::string> content_sample(const Dataset& dataset) { return dataset
 
 std::string content_mark(const Dataset& dataset) {
   const std::vector<std::string> lines = content_sample(dataset);
-  const std::string description = printable(dataset.describe());  // names of files may be no text
+  std::string description = printable(dataset.describe());  // names of files may be no text
   if (lines.empty()) return description;
   uint64_t checksum = lines.size();
   for (const std::string& line : lines) checksum = mix_hash(checksum, stable_hash(line));

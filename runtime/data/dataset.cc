@@ -40,13 +40,13 @@ Dataset Dataset::from_generator(std::vector<TensorType> signature,
   return Dataset(make_generator(std::move(signature), std::move(factory), size, where));
 }
 
-Dataset Dataset::zip(std::vector<Dataset> datasets, Where where) {
+Dataset Dataset::zip(const std::vector<Dataset>& datasets, Where where) {
   std::vector<NodePtr> nodes;
   for (const auto& dataset : datasets) nodes.push_back(dataset.node_);
   return Dataset(make_zip(std::move(nodes), where));
 }
 
-Dataset Dataset::interleave(std::vector<Dataset> datasets, int64_t cycle, int64_t block, Where where) {
+Dataset Dataset::interleave(const std::vector<Dataset>& datasets, int64_t cycle, int64_t block, Where where) {
   std::vector<NodePtr> nodes;
   for (const auto& dataset : datasets) nodes.push_back(dataset.node_);
   return Dataset(make_interleave(std::move(nodes), cycle, block, where));

@@ -61,12 +61,12 @@ class Dataset {
 
   // Elements side by side: components are concatenated; ends with the shortest. To shuffle zipped data,
   // shuffle after.
-  static Dataset zip(std::vector<Dataset> datasets, Where where = Where::current());
+  static Dataset zip(const std::vector<Dataset>& datasets, Where where = Where::current());
 
   // Elements of several data sets of one type, for example a file each, in turn: `cycle` of them are open at
   // a time, and each gives `block` elements in its turn. One that has ended leaves its place to the next of
   // the list. The order is fixed; resuming replays what resuming the open ones replays.
-  static Dataset interleave(std::vector<Dataset> datasets, int64_t cycle = 16, int64_t block = 1,
+  static Dataset interleave(const std::vector<Dataset>& datasets, int64_t cycle = 16, int64_t block = 1,
                             Where where = Where::current());
 
   // `function` is called from several threads at once and must depend on its arguments only; all results have

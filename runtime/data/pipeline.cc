@@ -368,7 +368,8 @@ class Pipeline::Implementation {
   Flow* running_flow_ = nullptr;
 };
 
-Pipeline::Pipeline(Dataset dataset, PipelineOptions options, const std::string& cursor, SourceLocation where)
+Pipeline::Pipeline(Dataset dataset, const PipelineOptions& options, const std::string& cursor,
+                   SourceLocation where)
     : implementation_(std::make_unique<Implementation>(std::move(dataset), options, cursor, where)) {}
 Pipeline::~Pipeline() = default;
 bool Pipeline::next(Batch* batch) { return implementation_->next(batch); }

@@ -81,7 +81,7 @@ class Pipeline {
   // run's last batch, with the same bits. Throws InvalidArgument for options or data that cannot run,
   // DataError for a damaged cursor, FailedPrecondition (saying what differs) for one of another data set or
   // seed.
-  Pipeline(Dataset dataset, PipelineOptions options, const std::string& cursor = {},
+  Pipeline(Dataset dataset, const PipelineOptions& options, const std::string& cursor = {},
            SourceLocation where = SourceLocation::current());
   ~Pipeline();
   Pipeline(const Pipeline&) = delete;

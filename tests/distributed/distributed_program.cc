@@ -194,7 +194,7 @@ bool functions_work() {
   const int rank = mox::rank(), size = mox::size();
   std::vector<float> values(5000, static_cast<float>(rank + 1));
   mox::allreduce(std::span(values));
-  bool good = values.front() == static_cast<float>(size * (size + 1) / 2) && values.back() == values.front();
+  bool good = values.front() == static_cast<float>(size * (size + 1)) / 2 && values.back() == values.front();
   good =
       good && mox::broadcast("from " + std::to_string(rank), size - 1) == "from " + std::to_string(size - 1);
   const auto all = mox::allgather(std::string(static_cast<size_t>(rank), 'r'));

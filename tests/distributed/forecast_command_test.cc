@@ -17,7 +17,7 @@ class ForecastCommand : public TrainingTest {
  protected:
   // The profile of a run of so many ranks.
   static std::string profile_of(int ranks) {
-    const std::string path = fresh("profile") + ".json";
+    std::string path = fresh("profile") + ".json";
     expect_success(
         run_process(job_of(ranks, {"distributed_program", "--step_profile=" + path, "--log_every_n_steps=0",
                                    "--inter_mode=none", "--max_number_of_steps=10"})));

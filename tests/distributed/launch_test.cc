@@ -40,7 +40,7 @@ class Launch : public TrainingTest {
            R"(", "server_list": [)" + text + "]}";
   }
   static std::string file_of(const std::string& content) {
-    const std::string path = fresh("file");
+    std::string path = fresh("file");
     write_file_atomically(path, content);
     return path;
   }
@@ -271,7 +271,7 @@ TEST_F(Launch, ASignalToTheLauncherSavesAndEndsTheJob) {
 TEST_F(Launch, ASignalBetweenTwoAttemptsIsTheLast) {
   const std::string asked = fresh("asked"), attempts = fresh("attempts");
   const auto script = [](const std::string& name, const std::string& lines) {
-    const std::string path = fresh(name);
+    std::string path = fresh(name);
     write_file_atomically(path, "#!/bin/bash\n" + lines);
     std::filesystem::permissions(path, std::filesystem::perms::owner_all);
     return path;
@@ -290,7 +290,7 @@ TEST_F(Launch, ASignalBetweenTwoAttemptsIsTheLast) {
 // Open MPI takes the first that is there, as of its own "ssh : rsh".
 TEST_F(Launch, OfSeveralAgentsTheFirstThatIsThereAsksTheHosts) {
   const auto script = [](const std::string& name, const std::string& lines) {
-    const std::string path = fresh(name);
+    std::string path = fresh(name);
     write_file_atomically(path, "#!/bin/bash\n" + lines);
     std::filesystem::permissions(path, std::filesystem::perms::owner_all);
     return path;
@@ -307,7 +307,7 @@ TEST_F(Launch, OfSeveralAgentsTheFirstThatIsThereAsksTheHosts) {
 // One after the other, many hosts that are gone would keep the others waiting for minutes.
 TEST_F(Launch, HostsAreAskedAtTheSameTime) {
   const auto script = [](const std::string& name, const std::string& lines) {
-    const std::string path = fresh(name);
+    std::string path = fresh(name);
     write_file_atomically(path, "#!/bin/bash\n" + lines);
     std::filesystem::permissions(path, std::filesystem::perms::owner_all);
     return path;

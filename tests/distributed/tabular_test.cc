@@ -148,7 +148,7 @@ TEST_F(Tabular, OnOtherRowsToEvaluateTheComparisonBeginsAnewOnEachRank) {
     SCOPED_TRACE(ranks);
     std::filesystem::remove_all(log_dir_);
     const auto train = [&](const Words& flags) {
-      const ProcessResult result = run_process(job_of(ranks, regression(compares + flags)));
+      ProcessResult result = run_process(job_of(ranks, regression(compares + flags)));
       expect_success(result);
       return result;
     };

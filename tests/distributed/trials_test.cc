@@ -28,7 +28,7 @@ class Trials : public TrainingTest {
   // more than a busy machine makes one wait; what it prints, and that its checkpoint loads.
   ProcessResult trial(const std::string& fault, int abort_s, uint64_t number, int rank, int64_t step) {
     const std::string log_dir = fresh(fault + std::to_string(number));
-    const ProcessResult result =
+    ProcessResult result =
         Process(job_of(kRanks,
                        {"distributed_program", "--train_url=" + log_dir, "--fault=" + fault,
                         "--fault_rank=" + std::to_string(rank), "--fault_step=" + std::to_string(step),

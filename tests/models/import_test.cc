@@ -48,7 +48,7 @@ std::string of_this_process(const std::string& name) {
 std::string shell(const std::string& arguments, int expected_status) {
   const std::string output = of_this_process("mox_import_output");
   const int status = std::system((MOX_BINARY_DIR "/bin/mox " + arguments + " >" + output + " 2>&1").c_str());
-  const std::string text = read_file(output);
+  std::string text = read_file(output);
   std::filesystem::remove(output);
   EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, expected_status) << text;
   return text;

@@ -39,7 +39,7 @@ Array formula_uniform(std::string_view name, const Shape& shape, float low, floa
 
 Array formula_state(std::string_view name, const Shape& shape, float lowest_offset) {
   if (shape.rank() > 1) {
-    const double fan_in = static_cast<double>(shape.elements() / shape[0]);
+    const double fan_in = static_cast<double>(shape.elements()) / static_cast<double>(shape[0]);
     const auto bound = static_cast<float>(std::sqrt(6.0 / fan_in));
     return formula_uniform(name, shape, -bound, bound);
   }

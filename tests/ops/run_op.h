@@ -42,7 +42,7 @@ inline std::vector<Array> run_ops(const BuildMany& build, const std::vector<Arra
 }
 
 inline Array run_op(const std::function<Tensor(std::span<const Tensor>)>& build,
-                    const std::vector<Array>& inputs, EvaluateOptions options = {}) {
+                    const std::vector<Array>& inputs, const EvaluateOptions& options = {}) {
   return run_ops([&](std::span<const Tensor> x) { return std::vector<Tensor>{build(x)}; }, inputs,
                  options)[0];
 }

@@ -57,7 +57,7 @@ std::vector<Array> evaluate_ops(const BuildMany& build, const std::vector<Array>
   for (const Array& array : inputs)
     tensors.push_back(graph.input(static_cast<int>(tensors.size()), array.type(), SourceLocation::current()));
   const std::vector<Tensor> fetches = build(tensors);
-  const std::vector<Array> results = run_graph(fetches, inputs);
+  std::vector<Array> results = run_graph(fetches, inputs);
   const std::vector<Array> on_three_threads = run_graph(fetches, inputs, {.threads = 3});
   const std::vector<Array> without_rules =
       mox::evaluate(fetches, inputs, {.compile = compile_options_without_rules()});

@@ -58,7 +58,7 @@ class ReplicatedUpdate : public VariableUpdate {
     return lane == 0 ? host(name) : copies_.get(lane, name, host(name));
   }
   std::vector<size_t> declare(std::span<const std::string> variables) override {
-    const std::vector<size_t> numbers = VariableUpdate::declare(variables);
+    std::vector<size_t> numbers = VariableUpdate::declare(variables);
     for (const auto& updater : further_) updater->declare(variables);
     return numbers;
   }

@@ -96,8 +96,8 @@ Descriptor nameless_file() {
 // Kept in a temporary file, and uploaded whole.
 class WrittenObject : public OpenBytes {
  public:
-  WrittenObject(std::shared_ptr<s3::Client> client, const Url& url, std::optional<s3::ObjectInfo> before,
-                const OpenMode& mode)
+  WrittenObject(const std::shared_ptr<s3::Client>& client, const Url& url,
+                std::optional<s3::ObjectInfo> before, const OpenMode& mode)
       : url_(url), appends_(mode.appends), changed_(mode.begins_empty || !before), file_(nameless_file()) {
     if (!before || mode.begins_empty) return;
     require_free_disk(std::filesystem::temp_directory_path(), before->size);

@@ -171,7 +171,8 @@ std::string place_of_run(const std::string& url, const std::string& places) {
 
 std::string local_run(const std::string& given, const std::string& places) {
   if (auto local = as_local(given)) return *local;
-  const std::string url = without_slashes(given), place = place_of_run(url, places);
+  const std::string url = without_slashes(given);
+  std::string place = place_of_run(url, places);
   const PlaceLock lock(place);
   make_directories(place);
   if (is_in_use(place)) return place;

@@ -40,7 +40,8 @@ struct CheckpointName {
   std::string directory;  // that it lies in, "best/"; "": log_dir
   int64_t step = 0;
   std::string name;  // "best/checkpoint-9"
-  auto operator<=>(const CheckpointName&) const = default;
+  // clang-tidy 14 takes what it compares with 0 for pointers.
+  auto operator<=>(const CheckpointName&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 CheckpointName checkpoint_name(const std::string& name) {

@@ -244,7 +244,7 @@ std::string Client::put(const ObjectName& object, std::string_view body, const s
   call.headers = {{"content-md5", base64(md5)}, {"content-type", "application/octet-stream"}};
   for (int sending = 1;; ++sending) {
     const HttpResponse response = send(call, stop);
-    const std::string etag = parse_etag_text(response.header("etag"));
+    std::string etag = parse_etag_text(response.header("etag"));
     const bool comparable = is_md5(etag) && !is_encrypted(response);
     if (!comparable || etag == hex(md5)) return etag;
     if (sending == kMostReadings)

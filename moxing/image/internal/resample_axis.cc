@@ -19,7 +19,7 @@ void round_weights(FilterValue&& filter_value, int count, double* exact, int16_t
   int before = 0;
   for (int k = 0; k < count; ++k) {
     running += exact[k];
-    const int now = static_cast<int>(running * factor + 0.5);
+    const int now = static_cast<int>(std::floor(running * factor + 0.5));
     weights[k] = static_cast<int16_t>(now - before);
     before = now;
   }
@@ -36,11 +36,11 @@ AxisGeometry::AxisGeometry(Filter filter, double begin, double size, int resized
       support_((filter == Filter::kBilinear ? 1.0 : 0.5) * grown_) {}
 
 int AxisGeometry::first(int output) const {
-  return std::max(0, static_cast<int>(centre(output) - support_ + 0.5));
+  return std::max(0, static_cast<int>(std::floor(centre(output) - support_ + 0.5)));
 }
 
 int AxisGeometry::end(int output) const {
-  return std::min(touched_, static_cast<int>(centre(output) + support_ + 0.5));
+  return std::min(touched_, static_cast<int>(std::floor(centre(output) + support_ + 0.5)));
 }
 
 void Axis::prepare(Filter filter, const AxisGeometry& geometry, int begin, int size) {

@@ -15,7 +15,6 @@ using depthwise::kTaps;
 using depthwise::kWindow;
 using depthwise::Problem;
 using depthwise::row_within;
-using depthwise::RowWidths;
 using normalisation::kFloatAvx2;
 
 class NormalisedGradients {

@@ -13,7 +13,6 @@ using depthwise::ChannelNumbers;
 using depthwise::FilterRow;
 using depthwise::kLanes;
 using depthwise::kRowLoopsAvx2;
-using depthwise::kTaps;
 using depthwise::kWindow;
 using depthwise::Problem;
 using depthwise::row_within;

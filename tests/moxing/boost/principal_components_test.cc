@@ -46,8 +46,10 @@ TEST(PrincipalComponentsTest, AreOrthonormalThoughTheLastOnesAreSmall) {
   Array rows = random_walk(9, 5000);
   // Each row brings a tenth as much as the one before: the eigenvalues fall to 1e-12 of the first.
   const std::span<float> values = rows.values<float>();
-  for (size_t i = 0; i < values.size(); ++i)
-    values[i] *= static_cast<float>(std::pow(10.0, -static_cast<double>(i / 5000)));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const size_t row = i / 5000;
+    values[i] *= static_cast<float>(std::pow(10.0, -static_cast<double>(row)));
+  }
   const Basis& basis = components_of(rows, 6).basis;
   for (int64_t a = 0; a < 6; ++a)
     for (int64_t b = 0; b <= a; ++b) {

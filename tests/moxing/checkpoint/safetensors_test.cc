@@ -259,7 +259,8 @@ TEST(Safetensors, WhatTorchSaveWritesIsNamed) {
 TEST(Safetensors, WhatCannotBeWrittenIsRefusedAndLeavesNoFile) {
   const std::string path = fresh_directory("refused.safetensors");
   const Array one = Array::scalar(1.f);
-  const auto write = [&](std::vector<NamedArray> tensors, std::map<std::string, std::string> metadata = {}) {
+  const auto write = [&](const std::vector<NamedArray>& tensors,
+                         const std::map<std::string, std::string>& metadata = {}) {
     write_safetensors(path, tensors, metadata);
   };
   EXPECT_THROW(write({{"a", one}, {"a", one}}), InvalidArgument);

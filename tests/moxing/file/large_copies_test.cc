@@ -35,7 +35,8 @@ class LargeCopies : public testing::Test {
     options.endpoint = store_.server.endpoint();  // not through the proxy, whose plan asks for it
     other_ = std::make_unique<s3::Client>(options);
   }
-  void before(const std::string& operation, int64_t first, int64_t last, std::function<void()> happens) {
+  void before(const std::string& operation, int64_t first, int64_t last,
+              const std::function<void()>& happens) {
     store_.proxy.set_plan([=](const std::string& now, int64_t number) -> Happening {
       if (now == operation && number >= first && number <= last) happens();
       return {};

@@ -37,7 +37,8 @@ class SharedUploads : public testing::Test {
     for (const s3::ListedUpload& upload : other_->uploads_of(key_, {})) other_->abort(key_, upload.id);
   }
   // Calls `happens` before the operation's `first` to `last`.
-  void before(const std::string& operation, int64_t first, int64_t last, std::function<void()> happens) {
+  void before(const std::string& operation, int64_t first, int64_t last,
+              const std::function<void()>& happens) {
     store_.proxy.set_plan([=](const std::string& now, int64_t number) -> Happening {
       if (now == operation && number >= first && number <= last) happens();
       return {};

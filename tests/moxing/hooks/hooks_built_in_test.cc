@@ -38,7 +38,7 @@ class BuiltInHooks : public SmallRun {
     return lines;
   }
   // The evaluation metric "score" takes these values in turn, the last one for ever.
-  RunSpec scored(std::vector<float> scores) {
+  RunSpec scored(const std::vector<float>& scores) {
     auto s = spec();
     s.inter_mode = ModeKeys::EVAL;
     s.eval_every_n_steps = 1;

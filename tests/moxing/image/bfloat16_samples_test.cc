@@ -21,7 +21,7 @@ class Choices {
  public:
   explicit Choices(uint64_t seed) : random_(seed, 0) {}
   int between(int low, int high) {
-    return low + static_cast<int>(random_.below(position_++, static_cast<uint64_t>(high - low + 1)));
+    return low + static_cast<int>(random_.below(position_++, static_cast<uint64_t>(high - low) + 1));
   }
   bool coin() { return between(0, 1) == 1; }
   float unit() { return static_cast<float>(random_.uniform(position_++)); }
@@ -58,7 +58,7 @@ template <typename Value, typename Source>
 std::vector<Value> sample_in_memory(ImageReader& reader, const Augmentation& recipe,
                                     const SampleContext& context, size_t shift, const Source& source) {
   constexpr size_t kBoundary = 64 / sizeof(Value);
-  const auto values = static_cast<size_t>(recipe.channels * recipe.height * recipe.width);
+  const auto values = static_cast<size_t>(recipe.channels) * recipe.height * recipe.width;
   std::vector<Value> memory(values + shift + 2 * kBoundary, static_cast<Value>(kBeside));
   const size_t past = reinterpret_cast<uintptr_t>(memory.data()) / sizeof(Value) % kBoundary;
   const size_t first = (kBoundary - past) % kBoundary + shift;

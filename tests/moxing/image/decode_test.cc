@@ -140,9 +140,9 @@ TEST(DecodeJpeg, ReadsGreyAndInks) {
       decode(as_bytes(encode_jpeg(
                  inks, {.quality = 100, .horizontal_sampling = 1, .vertical_sampling = 1, .cmyk = true})),
              "x");
-  EXPECT_NEAR(mixed.row(3)[3 * kPixelBytes], 200 * 128 / 255, 3);
-  EXPECT_NEAR(mixed.row(3)[3 * kPixelBytes + 1], 100 * 128 / 255, 3);
-  EXPECT_NEAR(mixed.row(3)[3 * kPixelBytes + 2], 50 * 128 / 255, 3);
+  EXPECT_NEAR(mixed.row(3)[3 * kPixelBytes], 200 * 128 / 255.0, 3);
+  EXPECT_NEAR(mixed.row(3)[3 * kPixelBytes + 1], 100 * 128 / 255.0, 3);
+  EXPECT_NEAR(mixed.row(3)[3 * kPixelBytes + 2], 50 * 128 / 255.0, 3);
 }
 
 TEST(DecodeJpeg, RefusesEveryTruncation) {

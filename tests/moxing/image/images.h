@@ -33,7 +33,7 @@ inline Bitmap picture(int width, int height, uint64_t seed = 1) {
     for (int x = 0; x < width; ++x)
       for (int c = 0; c < 3; ++c) {
         const double wave = 90 * std::sin(0.11 * x * (c + 1) + 0.07 * y) + ((x / 9 + y / 13) % 2 ? 40 : -40);
-        const double noise = 20 * random.uniform(static_cast<uint64_t>((y * width + x) * 3 + c));
+        const double noise = 20 * random.uniform(static_cast<uint64_t>((int64_t{y} * width + x) * 3 + c));
         bitmap.row(y)[x * kPixelBytes + c] = static_cast<uint8_t>(std::clamp(118 + wave + noise, 0.0, 255.0));
       }
   return bitmap;

@@ -25,7 +25,7 @@ TEST(PlanarBitmap, HasThePixelsOfABitmap) {
 TEST(PlanarBitmap, SplitsRowsOfAnyWidth) {
   for (int width = 1; width <= 130; ++width) {
     SCOPED_TRACE(width);
-    const auto pixels = std::make_unique<uint8_t[]>(static_cast<size_t>(width * kPixelBytes));
+    const auto pixels = std::make_unique<uint8_t[]>(static_cast<size_t>(width) * kPixelBytes);
     for (int i = 0; i < width * kPixelBytes; ++i) pixels[i] = static_cast<uint8_t>(7 * i + i / 251);
     std::unique_ptr<uint8_t[]> memory[kPlanes];
     uint8_t* planes[kPlanes];

@@ -43,8 +43,7 @@ TEST(Resample, AgreesWithPillowToOne) {
     for (int y = 0; y < height; ++y)
       for (int x = 0; x < width; ++x)
         for (int c = 0; c < 3; ++c) {
-          const int expected =
-              std::stoi(hex.substr(static_cast<size_t>(((y * width + x) * 3 + c) * 2), 2), nullptr, 16);
+          const int expected = std::stoi(hex.substr(2 * (3 * (int64_t{y} * width + x) + c), 2), nullptr, 16);
           ASSERT_NEAR(result.row(y)[x * kPixelBytes + c], expected, 1) << x << " " << y << " " << c;
         }
     ++cases;

@@ -56,7 +56,7 @@ TEST_F(VariablesTest, ScopesNestAndEnd) {
 
 TEST_F(VariablesTest, AScopeEndsWhenAnExceptionLeavesIt) {
   try {
-    auto scope = var_scope("a", Reuse::kAuto);
+    [[maybe_unused]] const auto scope = var_scope("a", Reuse::kAuto);
     throw DataError("out");
   } catch (const DataError&) {
   }

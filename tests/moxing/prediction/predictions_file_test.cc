@@ -35,7 +35,7 @@ class PredictionsFileTest : public ::testing::Test {
  protected:
   std::string write(const std::string& name, bool named) const {
     using Names = std::vector<std::string>;
-    const std::string path = directory_.file(name);
+    std::string path = directory_.file(name);
     const auto file = PredictionsFile::open(path);
     file->add(batch_of(0, {0.1F, 0.9F, std::nanf(""), -HUGE_VALF}, {1, 0},
                        named ? Names{"a.jpg", "b,\"\xc3\xa9\".jpg"} : Names{}));

@@ -28,7 +28,7 @@ struct FilterBlocks {
 };
 
 const std::vector<FilterBlocks>& all_filter_blocks() {
-  constexpr int o = kOutDimension, i = kInDimension;
+  const int o = kOutDimension, i = kInDimension;
   static const std::vector<FilterBlocks> all = {
       {DType::kFloat32, true, {{i, 16}, {o, 16}}, true},
       {DType::kFloat32, true, {{o, 16}, {i, 16}}, false},

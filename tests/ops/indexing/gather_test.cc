@@ -59,7 +59,7 @@ TEST(Gather, NamesAnIndexOutOfRange) {
 }
 
 TEST(Gather, RefusesWrongTypes) {
-  const auto error = [](TensorType x, TensorType ids, int64_t axis) {
+  const auto error = [](const TensorType& x, const TensorType& ids, int64_t axis) {
     return build_error([&](Tensors in) { return std::vector{gather(in[0], in[1], axis)}; }, {x, ids});
   };
   EXPECT_THAT(error({DType::kFloat32, {3}}, {DType::kFloat32, {2}}, 0),
@@ -129,7 +129,7 @@ TEST(UnsortedSegmentSum, RefusesWrongSegmentsAndShapes) {
                        {counting({3}), counting<int32_t>({3})});
               }),
               HasSubstr("the segment at position [2] is 2"));
-  const auto error = [](TensorType x, TensorType segments, int64_t count, int64_t axis) {
+  const auto error = [](const TensorType& x, const TensorType& segments, int64_t count, int64_t axis) {
     return build_error(
         [&](Tensors in) { return std::vector{unsorted_segment_sum(in[0], in[1], count, axis)}; },
         {x, segments});

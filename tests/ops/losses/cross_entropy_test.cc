@@ -159,7 +159,7 @@ TEST(CrossEntropy, HasSecondDerivatives) {
 }
 
 TEST(CrossEntropy, RefusesWrongTypes) {
-  const auto sparse = [](TensorType logits, TensorType labels, double smoothing = 0) {
+  const auto sparse = [](const TensorType& logits, const TensorType& labels, double smoothing = 0) {
     return build_error(
         [&](Tensors in) {
           return std::vector{sparse_softmax_cross_entropy(in[0], in[1], {.label_smoothing = smoothing})};

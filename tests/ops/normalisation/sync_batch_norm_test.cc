@@ -34,7 +34,7 @@ TEST(SyncBatchNormOp, OfOneReplicaIsThatOfTheBatch) {
       const auto left = results[2 * pair].values<float>(), right = results[2 * pair + 1].values<float>();
       for (size_t i = 0; i < left.size(); ++i) ASSERT_NEAR(left[i], right[i], 2e-5) << to_string(shape);
     }
-    EXPECT_EQ(results[6].item(), static_cast<double>(shape.elements() / shape[1]));
+    EXPECT_EQ(results[6].item(), static_cast<double>(shape.elements()) / static_cast<double>(shape[1]));
   }
 }
 

@@ -67,7 +67,7 @@ class ReductionTest : public ::testing::TestWithParam<ReductionCase> {
     return array;
   }
 
-  static test::Build build(ReduceOptions options) {
+  static test::Build build(const ReduceOptions& options) {
     return [options](std::span<const Tensor> in) { return GetParam().op(in[0], options); };
   }
 };

@@ -61,7 +61,7 @@ TEST(Concat, RefusesMoreThan64Bits) {
 }
 
 TEST(Concat, RefusesInputsThatDisagree) {
-  const auto error = [](TensorType a, TensorType b, int64_t axis) {
+  const auto error = [](const TensorType& a, const TensorType& b, int64_t axis) {
     return build_error([&](Tensors in) { return std::vector{concat({in[0], in[1]}, axis)}; }, {a, b});
   };
   EXPECT_THAT(error({DType::kFloat32, {2, 3}}, {DType::kFloat32, {2, 4}}, 0),

@@ -37,7 +37,7 @@ class StoredJob : public TrainingTest {
   }
   // The run as the store has it.
   std::string fetched() {
-    const std::string directory = fresh("fetched");
+    std::string directory = fresh("fetched");
     for (const std::string& key : store_.server.keys("bucket")) {
       if (!key.starts_with("run/")) continue;
       const std::string path = directory + "/" + key.substr(4);

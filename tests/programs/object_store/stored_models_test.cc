@@ -20,7 +20,7 @@ class StoredModel : public ImageClassifierTest {
  protected:
   // Every run has a machine of its own.
   ProcessResult elsewhere(const Words& command) const {
-    const ProcessResult result = run_process(command + Words{"--file.local_directory=" + fresh("machine")});
+    ProcessResult result = run_process(command + Words{"--file.local_directory=" + fresh("machine")});
     expect_success(result);
     return result;
   }

@@ -52,8 +52,8 @@ inline Numbers rows_of(const Batch& batch, size_t component = 0) {
 }
 
 // All batches of the first component.
-inline Batches run(const Dataset& dataset, PipelineOptions options = {}, const std::string& cursor = {},
-                   size_t at_most = SIZE_MAX) {
+inline Batches run(const Dataset& dataset, const PipelineOptions& options = {},
+                   const std::string& cursor = {}, size_t at_most = SIZE_MAX) {
   Pipeline pipeline(dataset, options, cursor);
   Batches batches;
   Batch batch;
@@ -62,7 +62,8 @@ inline Batches run(const Dataset& dataset, PipelineOptions options = {}, const s
 }
 
 // The elements of a data set of scalars, in order.
-inline Numbers elements(const Dataset& dataset, PipelineOptions options = {}, size_t at_most = SIZE_MAX) {
+inline Numbers elements(const Dataset& dataset, const PipelineOptions& options = {},
+                        size_t at_most = SIZE_MAX) {
   Numbers numbers;
   for (const auto& batch : run(dataset.batch(1), options, {}, at_most)) numbers.push_back(batch[0]);
   return numbers;

@@ -59,9 +59,9 @@ TEST(MemoryPlan, ManyBlocksArePlannedSoonAndInLittleMemory) {
   const RandomStream random(1, 1);
   std::vector<MemoryBlock> blocks;
   for (int i = 0; i < kBlocks; ++i) {
-    const bool is_kept = random.below(static_cast<uint64_t>(2 * i), 4) == 0 && i < kBlocks / 2;
+    const bool is_kept = random.below(2 * static_cast<uint64_t>(i), 4) == 0 && i < kBlocks / 2;
     blocks.push_back(
-        {1 + random.below(static_cast<uint64_t>(2 * i + 1), 4096), i, is_kept ? kBlocks - i : i + 1});
+        {1 + random.below(2 * static_cast<uint64_t>(i) + 1, 4096), i, is_kept ? kBlocks - i : i + 1});
   }
   const size_t arena = plan_memory(blocks);
   // What is alive at each instruction, by what begins and what ends there.

@@ -91,7 +91,7 @@ class PlanTest : public ::testing::Test {
   std::shared_ptr<const Plan> compile(const PlanRequest& request) {
     return Plan::compile(graph_, request, {.rules = {}, .convert = convert}, team_);
   }
-  std::unique_ptr<PlanInstance> instantiate(std::shared_ptr<const Plan> plan) {
+  std::unique_ptr<PlanInstance> instantiate(const std::shared_ptr<const Plan>& plan) {
     return std::make_unique<PlanInstance>(plan, team_, [this](std::string_view name) {
       auto& array = store_[std::string(name)];
       if (!array.defined()) array = graph_.spec(graph_.find_variable(name)).initial_value(0);

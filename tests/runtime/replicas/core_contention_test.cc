@@ -34,7 +34,7 @@ TEST(CoreContention, EndsAfterTwentyQuietPeriodsOneAfterTheOther) {
   EXPECT_TRUE(contention.is_noticed());
   contention.look(kBegin + seconds(++second), ++switches);
   EXPECT_FALSE(contention.is_noticed());
-  contention.look(kBegin + seconds(++second), switches += 100);
+  contention.look(kBegin + seconds(++second), switches + 100);
   EXPECT_TRUE(contention.is_noticed());
 }
 

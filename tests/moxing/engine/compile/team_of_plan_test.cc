@@ -10,7 +10,7 @@
 namespace mox::internal {
 namespace {
 
-ModelSpec perceptron(Inputs inputs, ModeKeys) {
+ModelSpec perceptron(const Inputs& inputs, ModeKeys) {
   const Tensor hidden = relu(layers::dense(inputs[0], 32, {.name = "hidden"}));
   return ModelSpec{.loss = reduce_mean(square(layers::dense(hidden, 1, {.name = "out"})))};
 }

@@ -124,7 +124,7 @@ TEST_F(RunDataTest, SamplesWithoutAutoBatchAreRefusedByTheOption) {
     const ScopedConfiguration configuration({"--threads=1", "--log_level=error", "--auto_batch=no"});
     return message_of_run<ConfigError>(s);
   };
-  const auto samples = Dataset::from_arrays({Array(DType::kFloat32, {4, 1}), Array(DType::kInt32, {4})});
+  auto samples = Dataset::from_arrays({Array(DType::kFloat32, {4, 1}), Array(DType::kInt32, {4})});
   s.input_fn = [&](ModeKeys) { return samples; };
   EXPECT_THAT(refusal(), AllOf(HasSubstr("auto_batch is false (command line), so that input_fn(train)"),
                                HasSubstr("(float32[1], int32[])"), HasSubstr(".batch(size)")));

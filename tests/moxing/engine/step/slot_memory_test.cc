@@ -20,7 +20,7 @@ TEST(SlotMemory, ThatIsRefusedIsNamed) {
     GTEST_SKIP() << "needs a build without sanitizers, which want more address space than a limit leaves";
   EXPECT_THAT(message_without_privileges<OutOfMemory>([] {
                 const Team team(1);
-                const Array variable(DType::kFloat32, {1 << 24});
+                Array variable(DType::kFloat32, {1 << 24});
                 ParameterUpdater updater(
                     get_optimizer_fn("momentum", {.learning_rate = 0.1})(),
                     [&](std::string_view) { return variable; }, {}, team, LossScale());

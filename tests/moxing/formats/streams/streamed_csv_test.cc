@@ -88,7 +88,7 @@ class StreamedCsv : public testing::Test {
     });
   }
   // When this many ranges have been asked for, the object becomes another one.
-  void change_at(int64_t range, std::string content) {
+  void change_at(int64_t range, const std::string& content) {
     store_.proxy.set_plan([=, this](const std::string& operation, int64_t number) {
       if (operation == "GetObject" && number == range) store_.server.put("bucket", "t.csv", content);
       return testing_store::Happening{};

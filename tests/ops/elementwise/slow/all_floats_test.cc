@@ -5,12 +5,14 @@
 
 // glibc's functions of four doubles, within four units of a double's last place: a millionth of one of
 // float32's.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the names of its vector ABI
 extern "C" {
 __m256d _ZGVdN4v_exp(__m256d);
 __m256d _ZGVdN4v_log(__m256d);
 __m256d _ZGVdN4v_log1p(__m256d);
 __m256d _ZGVdN4v_tanh(__m256d);
 }
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 namespace mox::test {
 namespace {

@@ -33,8 +33,8 @@ EvaluatedData find_evaluated_data(const Start& start, const Evaluator& evaluator
       broadcast(start.saves() ? content_mark(evaluated_samples(start.settings, evaluator)) : "");
   if (mark.empty()) return {};
   const std::optional<std::string>& before = start.restored.evaluation_data;
-  const EvaluatedData data{
-      .mark = mark, .are_others = start.is_continued() && before && !are_of_the_same_data(*before, mark)};
+  EvaluatedData data{.mark = mark,
+                     .are_others = start.is_continued() && before && !are_of_the_same_data(*before, mark)};
   if (data.are_others && rank() == 0)
     log_warning(fmt::format(
         "the data of input_fn(eval) are others than those that the run in '{}' was evaluated on so far: they "
