@@ -3,6 +3,7 @@
 #include "ops/convolution/filter_conversion.h"
 #include "ops/fusion/default_rules.h"
 #include "ops/fusion/internal/element_conversion.h"
+#include "ops/fusion/internal/padded_reorder.h"
 #include "ops/processor/onednn.h"
 #include "ops/processor/processor.h"
 #include "runtime/base/error.h"
@@ -22,10 +23,31 @@ TensorType as_moved(const TensorType& type) {
   return {type.dtype == DType::kBool ? DType::kUInt8 : type.dtype, type.shape};
 }
 
+// The layout of a value in the dimensions that its descriptor has; nothing for what has no strides.
+std::optional<Layout> strided_layout(DType dtype, const dnnl::memory::desc& descriptor) {
+  auto strided = onednn::strided_of(descriptor);
+  if (!strided) return std::nullopt;
+  return Layout::blocked({dtype, Shape(onednn::extents_of(descriptor))}, std::move(strided->padded_extents),
+                         std::move(strided->strides), std::move(strided->blocks));
+}
+
+// For padding that oneDNN does not handle on this machine; nothing where it does.
+std::optional<Kernel> conversion_into_padding(const TensorType& type, const dnnl::memory::desc& source,
+                                              const dnnl::memory::desc& target) {
+  const auto from = strided_layout(type.dtype, source), to = strided_layout(type.dtype, target);
+  if (!from || !to || reorders_into_padding(*to)) return std::nullopt;
+  return element_conversion_kernel({type.dtype, Shape(onednn::extents_of(target))}, *from, *to);
+}
+
 Kernel reorder_kernel(const TensorType& type, const Layout& from, const Layout& to) {
   dnnl::memory::desc source = descriptor_of(type, from), target = descriptor_of(type, to);
   if (from.is_plain()) source = plain_like(type, target);
   if (to.is_plain()) target = plain_like(type, source);
+  if (auto kernel = conversion_into_padding(type, source, target)) {
+    kernel->input_layouts = {from};
+    kernel->output_layouts = {to};
+    return *std::move(kernel);
+  }
   const auto description = onednn::describe_reorder(source, target);
   onednn::PrimitiveArgument input = onednn::primitive_input(DNNL_ARG_FROM, 0, source);
   onednn::PrimitiveArgument output = onednn::primitive_output(DNNL_ARG_TO, 0, target);
