@@ -29,7 +29,8 @@ std::optional<int> number_in(std::string_view text) {
 
 bool is_ipv6(const std::string& host) {
   in6_addr address{};
-  return ::inet_pton(AF_INET6, host.substr(0, host.find('%')).c_str(), &address) == 1;
+  return host.find('\0') == std::string::npos &&
+         ::inet_pton(AF_INET6, host.substr(0, host.find('%')).c_str(), &address) == 1;
 }
 
 // "[::1]:2", "a:2": the host alone, and the number behind it if there is one.
@@ -97,9 +98,12 @@ HostSlots read_line(const std::string& line, const std::string& where) {
 }  // namespace
 
 void require_host(const std::string& host, const std::string& where) {
-  const auto is_part = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("._-@").find(c) != std::string_view::npos;
+  // Of a name, or of the user before it.
+  const auto is_plain = [](std::string_view part) {
+    return !part.empty() && part.front() != '-' && std::ranges::all_of(part, [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+             c == '_' || c == '-';
+    });
   };
   if (is_loopback(host)) return;
   if (is_ipv6(host))
@@ -107,13 +111,15 @@ void require_host(const std::string& host, const std::string& where) {
         "{}: Open MPI's mpirun takes no IPv6 addresses, as '{}'; give the host's name (in /etc/hosts, if no "
         "server knows it)",
         where, host));
-  const std::string_view name = std::string_view(host).substr(host.find('@') + 1);  // npos + 1: all of it
-  if (name.empty() || host.size() > 255 || host.front() == '-' || name.front() == '-' ||
-      !std::ranges::all_of(host, is_part))
+  const size_t at = host.find('@');
+  const std::string_view name = std::string_view(host).substr(at + 1);  // npos + 1: all of it
+  if (host.size() > 255 || !is_plain(name) ||
+      (at != std::string::npos && !is_plain(std::string_view(host).substr(0, at))))
     throw DataError(fmt::format("{}: '{}' is no name or address of a host", where, host));
 }
 
 bool is_loopback(const std::string& host) {
+  if (host.find('\0') != std::string::npos) return false;  // the system's functions read to there
   in_addr address{};
   if (::inet_pton(AF_INET, host.c_str(), &address) == 1) return ntohl(address.s_addr) >> 24 == 127;
   return host == "localhost" || host == "::1" || host == "0:0:0:0:0:0:0:1";
