@@ -11,6 +11,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/resource_limits.h"
+#include "runtime/replicas/short_turns.h"
 
 namespace mox::internal {
 namespace {
@@ -77,13 +78,14 @@ void bind_others(const Team& team, const cpu_set_t& cores) {
 
 }  // namespace
 
-LaneThreads::LaneThreads(int lanes, const Team& team) : team_(team), errors_(lanes) {
-  const bool is_known = sched_getaffinity(0, sizeof allowed_, &allowed_) == 0;
-  is_bound_ = lanes > 1 && is_known && CPU_COUNT(&allowed_) >= int64_t{lanes} * team.size();
+LaneThreads::LaneThreads(int lanes, const Team& team)
+    : team_(team), had_short_turns_(has_short_turns()), errors_(lanes) {
+  is_known_ = sched_getaffinity(0, sizeof allowed_, &allowed_) == 0;
+  is_bound_ = lanes > 1 && is_known_ && CPU_COUNT(&allowed_) >= int64_t{lanes} * team.size();
   try {
     for (int lane = 1; lane < lanes; ++lane) start(lane);
     if (is_bound_) first_cores_ = cores_of_lane(allowed_, 0, team.size());
-    if (team_.size() > 1) start_teams(lanes);
+    if (waits_for_others()) start_teams(lanes);
     if (is_bound_) bind_others(team_, first_cores_);
   } catch (...) {
     stop();
@@ -93,13 +95,14 @@ LaneThreads::LaneThreads(int lanes, const Team& team) : team_(team), errors_(lan
 
 LaneThreads::~LaneThreads() {
   stop();
-  if (is_bound_) bind_others(team_, allowed_);
+  if (waits_for_others() && !had_short_turns_) team_.on_each_thread([] { take_usual_turns(); });
+  if (is_bound_ || is_on_one_core_) bind_others(team_, allowed_);
 }
 
 // They begin here, while what was asked for is still there: others start threads, too.
 void LaneThreads::start_teams(int lanes) {
   require_team_threads(lanes, team_.size());
-  run([this](int) { team_.on_each_thread([] {}); });
+  run([this](int) { team_.on_each_thread([] { take_short_turns(); }); });
   kept_threads = team_.size() - 1;
 }
 
@@ -134,9 +137,9 @@ void LaneThreads::stop() {
 }
 
 void LaneThreads::run(FunctionRef<void(int)> body) {
-  if (team_.size() > 1) contention_.look();
+  if (team_.size() > 1) look_at_other_work();
   if (threads_.empty()) {
-    body(0);
+    if (const std::exception_ptr error = run_first(body)) std::rethrow_exception(error);
     return;
   }
   {
@@ -155,9 +158,22 @@ void LaneThreads::run(FunctionRef<void(int)> body) {
     if (error) std::rethrow_exception(error);
 }
 
+void LaneThreads::look_at_other_work() {
+  contention_.look();
+  if (size() > 1 || !is_known_) return;
+  const bool one_core = trial_.takes_one_core(CoreTrial::Clock::now(), contention_.is_noticed());
+  if (one_core == is_on_one_core_) return;
+  const int core = one_core ? sched_getcpu() : 0;
+  if (core < 0 || core >= CPU_SETSIZE) return;
+  is_on_one_core_ = one_core;
+  CPU_ZERO(&first_cores_);
+  CPU_SET(core, &first_cores_);
+  bind_others(team_, one_core ? first_cores_ : allowed_);
+}
+
 std::exception_ptr LaneThreads::run_first(FunctionRef<void(int)> body) {
   // Only meanwhile: the threads that the caller starts between two runs would inherit these cores.
-  const BoundThread bound(is_bound_ ? &first_cores_ : nullptr);
+  const BoundThread bound(is_bound_ || is_on_one_core_ ? &first_cores_ : nullptr);
   try {
     body(0);
   } catch (...) {
