@@ -107,9 +107,9 @@ std::string_view op_of(const Case& of) {
   return name.substr(0, end);
 }
 
-void require_ops(const std::string& wanted) {
+void require_ops(const std::string& wanted, const std::vector<Case>& all) {
   std::set<std::string> known;
-  for (const Case& of : cases()) known.emplace(op_of(of));
+  for (const Case& of : all) known.emplace(op_of(of));
   std::istringstream words(wanted);
   for (std::string word; std::getline(words, word, ',');)
     if (!known.contains(word))
@@ -190,10 +190,11 @@ int main(int argc, char** argv) {
     const std::string wanted = ',' + mox::flag("ops") + ',';
     const mox::Team team(bench::threads_flag());
     const mox::EnteredTeam entered(team);
-    require_ops(mox::flag("ops"));
+    const std::vector<Case> all = mox::get_flag<bool>("choices") ? choices() : cases();
+    require_ops(mox::flag("ops"), all);
     if (!(mox::get_flag<double>("seconds") >= 0))
       throw mox::InvalidArgument("seconds must be a number of at least 0");
-    for (const Case& of : mox::get_flag<bool>("choices") ? choices() : cases()) {
+    for (const Case& of : all) {
       if (wanted != ",," && wanted.find(fmt::format(",{},", op_of(of))) == std::string::npos) continue;
       for (const auto& [op, milliseconds] : measure(of, team)) {
         const std::string metric = op == op_of(of) ? "forward" : op.substr(op_of(of).size() + 1);

@@ -13,6 +13,11 @@ import sys
 # Settings of OpenBLAS that are meant for other machines or other work and would slow the peer down.
 UNSET = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 
+# The environment of a PyTorch that keeps its memory. By default glibc gives large arrays back to the kernel, which clears their pages
+# for the next step; where the kernel takes long for it, as in some virtual machines, that is two thirds of PyTorch's time.
+KEEPING_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(2**32), "MALLOC_TRIM_THRESHOLD_": str(2**33),
+                  "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+
 
 def find_python(module):
     """The path of a Python 3 that can import `module`: Debian's own first, then whatever PATH has."""

@@ -48,7 +48,7 @@ def torch_ranks(data, model, batch_size, ranks):
     """One thread on a core of its own for each rank, and one more that decodes where there are photographs."""
     python = peer.find_python("torchvision")
     variables = {k: v for k, v in os.environ.items() if k not in peer.UNSET}
-    variables.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+    variables.update(peer.KEEPING_MEMORY, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
     folder = [PHOTOGRAPHS / "train"] if data == "photographs" else []
     with tempfile.TemporaryDirectory() as place:  # for the rendezvous, which is over when each rank has made a step
         return turns.Job(
