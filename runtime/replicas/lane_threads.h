@@ -50,8 +50,8 @@ class LaneThreads {
   const bool had_short_turns_;  // of others of the same thread, which outlive this
   CoreContention contention_;
   CoreTrial trial_;
-  bool is_known_ = false,
-       is_bound_ = false;            // which cores the caller may use; whether lanes have some of them
+  bool is_known_ = false;            // which cores the caller may use
+  bool is_bound_ = false;            // whether lanes have some of them
   bool is_on_one_core_ = false;      // the only lane
   cpu_set_t allowed_, first_cores_;  // of all lanes, where known; of lane 0, where bound or on one core
   std::mutex mutex_;

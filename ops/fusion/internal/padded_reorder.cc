@@ -1,6 +1,6 @@
 #include "ops/fusion/internal/padded_reorder.h"
 
-#include <cstring>
+#include <algorithm>
 #include <numeric>
 #include <vector>
 
