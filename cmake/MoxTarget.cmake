@@ -73,6 +73,19 @@ endfunction()
 # set of them that the processor has.
 # COMPUTES: its own references take long where they are not optimised.
 add_custom_target(mox_threads_tests)
+
+# GoogleTest's headers take more time than most tests: they are compiled before, once for each way of compiling tests. The compiler
+# refuses (-Winvalid-pch -Werror) what was made with other options than a test's own.
+function(mox_test_headers name)
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc)
+  file(CONFIGURE OUTPUT ${source} CONTENT "")
+  add_library(${name} OBJECT ${source})
+  mox_compile_options(${name})
+  target_compile_options(${name} PRIVATE ${ARGN})
+  target_link_libraries(${name} PRIVATE GTest::gmock)
+  target_precompile_headers(${name} PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
+endfunction()
+
 function(mox_tests name)
   cmake_parse_arguments(ARG "THREADS;INSTRUCTIONS;COMPUTES" "LABEL;TIMEOUT" "LIBS;DEPENDS" ${ARGN})
   if(NOT ARG_LABEL)
@@ -92,7 +105,13 @@ function(mox_tests name)
   add_executable(${name} ${sources})
   mox_compile_options(${name})
   # For build time; what is tested has its own flags.
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:$<IF:$<BOOL:${ARG_COMPUTES}>,-O1,-O0>>)
+  if(ARG_COMPUTES)
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+    target_precompile_headers(${name} REUSE_FROM mox_computing_test_headers)
+  else()
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O0>)
+    target_precompile_headers(${name} REUSE_FROM mox_test_headers)
+  endif()
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE MOX_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                              MOX_BINARY_DIR="${CMAKE_BINARY_DIR}")
