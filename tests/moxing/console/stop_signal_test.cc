@@ -73,6 +73,21 @@ TEST_F(StopSignalTest, EndsARunAfterItsStepAndSaves) {
   EXPECT_FALSE(rest.interrupted);
 }
 
+TEST_F(StopSignalTest, InModelFnEndsARunBeforeItsFirstStep) {
+  auto s = spec();
+  const auto model_fn = s.model_fn;
+  s.model_fn = [&](const auto&... given) {
+    raise(SIGTERM);
+    return model_fn(given...);
+  };
+  const RunResult result = run_or_throw(s);
+  EXPECT_EQ(result.global_step, 0);
+  EXPECT_TRUE(result.interrupted);
+  EXPECT_THAT(result.stop_reason, HasSubstr("SIGTERM"));
+  s.model_fn = model_fn;
+  EXPECT_EQ(run_or_throw(s).global_step, 4);
+}
+
 // Schedulers give a job seconds to end: what is saved is enough, and the evaluation can be had later.
 TEST_F(StopSignalTest, LeavesOutTheLastEvaluationAndSaysSoInTheStatus) {
   auto s = spec();

@@ -36,7 +36,7 @@ void TrainingLoop::run() {
 
 void TrainingLoop::steps() {
   take_batches();
-  if (training_.ranks.size() > 1 || unreadable_) agree();
+  agree();
   while (!session_.stop_requested()) {
     set_job_step(session_.global_step() + 1);
     training_.stage_two->begin_if_due(session_.global_step(), training_.start.settings, training_.engine(),
