@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
 
 #include "runtime/base/log.h"
 
@@ -13,28 +17,26 @@ constexpr double kBusyPerSecond = 30;   // switches: contended from here on
 constexpr double kQuietPerSecond = 10;  // and no longer when below, for as many periods one after the other:
 constexpr int kQuietPeriods = 20;
 
-int64_t involuntary_switches() {
-  rusage usage{};
-  return ::getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
-}
-
 }  // namespace
 
-void CoreContention::look() {
-  const auto now = Clock::now();
-  if (!since_ || now - *since_ >= kPeriod) look(now, involuntary_switches());
+ThreadSwitches own_switches() {
+  rusage usage{};
+  return {.thread = ::gettid(), .switches = ::getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0};
 }
 
-void CoreContention::look(Clock::time_point now, int64_t switches) {
-  if (!since_) {
-    since_ = now;
-    switches_ = switches;
-    return;
+bool CoreContention::is_due(Clock::time_point now) const { return !since_ || now - *since_ >= kPeriod; }
+
+void CoreContention::look(Clock::time_point now, std::span<const ThreadSwitches> all) {
+  if (!is_due(now)) return;
+  int64_t most = 0;
+  for (const ThreadSwitches& one : all) {
+    const auto [known, is_new] = switches_.try_emplace(one.thread, one.switches);
+    most = std::max(most, one.switches - known->second);
+    known->second = one.switches;
   }
-  if (now - *since_ < kPeriod) return;
-  const double rate = (switches - switches_) / std::chrono::duration<double>(now - *since_).count();
-  since_ = now;
-  switches_ = switches;
+  const auto before = std::exchange(since_, now);
+  if (!before) return;
+  const double rate = most / std::chrono::duration<double>(now - *before).count();
   if (teams_) {
     quiet_periods_ = rate < kQuietPerSecond ? quiet_periods_ + 1 : 0;
     if (quiet_periods_ >= kQuietPeriods) teams_.reset();

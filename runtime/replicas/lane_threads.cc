@@ -137,7 +137,11 @@ void LaneThreads::stop() {
 }
 
 void LaneThreads::run(FunctionRef<void(int)> body) {
-  if (team_.size() > 1) look_at_other_work();
+  if (waits_for_others()) look_at_other_work();
+  run_on_all(body);
+}
+
+void LaneThreads::run_on_all(FunctionRef<void(int)> body) {
   if (threads_.empty()) {
     if (const std::exception_ptr error = run_first(body)) std::rethrow_exception(error);
     return;
@@ -159,9 +163,10 @@ void LaneThreads::run(FunctionRef<void(int)> body) {
 }
 
 void LaneThreads::look_at_other_work() {
-  contention_.look();
+  const auto now = CoreContention::Clock::now();
+  if (contention_.is_due(now)) contention_.look(now, switches());
   if (size() > 1 || !is_known_) return;
-  const bool one_core = trial_.takes_one_core(CoreTrial::Clock::now(), contention_.is_noticed());
+  const bool one_core = trial_.takes_one_core(now, contention_.is_noticed());
   if (one_core == is_on_one_core_) return;
   const int core = one_core ? sched_getcpu() : 0;
   if (core < 0 || core >= CPU_SETSIZE) return;
@@ -169,6 +174,20 @@ void LaneThreads::look_at_other_work() {
   CPU_ZERO(&first_cores_);
   CPU_SET(core, &first_cores_);
   bind_others(team_, one_core ? first_cores_ : allowed_);
+}
+
+std::vector<ThreadSwitches> LaneThreads::switches() {
+  std::mutex mutex;
+  std::vector<ThreadSwitches> all;
+  all.reserve(size() * team_.size());
+  run_on_all([&](int) {
+    team_.on_each_thread([&] {
+      const ThreadSwitches own = own_switches();
+      const std::lock_guard lock(mutex);
+      all.push_back(own);
+    });
+  });
+  return all;
 }
 
 std::exception_ptr LaneThreads::run_first(FunctionRef<void(int)> body) {

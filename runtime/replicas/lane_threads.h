@@ -42,8 +42,10 @@ class LaneThreads {
   // Whether a thread of these ever waits for another one.
   bool waits_for_others() const { return team_.size() > 1 || errors_.size() > 1; }
   void stop();
+  void run_on_all(FunctionRef<void(int)> body);
   std::exception_ptr run_first(FunctionRef<void(int)> body);
   void look_at_other_work();
+  std::vector<ThreadSwitches> switches();
   void loop(int lane);
 
   const Team team_;
