@@ -27,10 +27,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 // A rank that has connected greets at once.
 constexpr auto kGreetingTime = std::chrono::seconds(10);
-constexpr auto kConnectTime = std::chrono::seconds(30);
 constexpr auto kBetweenAttempts = std::chrono::milliseconds(100);
 // Connections that have not proved anything; of more the oldest is closed.
 constexpr size_t kMostStrangers = 1024;
+// Taken before anybody is heard, so that whoever comes again and again does not displace a rank unheard.
+constexpr int kMostAtOnce = 16;
 constexpr std::string_view kLoopback = "127.";
 
 [[noreturn]] void cannot_watch(const std::string& why) {
@@ -107,6 +108,27 @@ Verdict hear(Stranger& stranger, const std::string& secret, int ranks) {
   if (count <= 0) return Verdict::kStranger;
   stranger.received.append(bytes, static_cast<size_t>(count));
   return judge(stranger, secret, ranks);
+}
+
+// Those who have connected. There is room for them: as many of the oldest as come go, should they be too many
+// for us or for the system (it is out of descriptors, or the process is).
+void take_strangers(int listener, std::vector<Stranger>* strangers) {
+  const auto forget_the_oldest = [&] {
+    ::close(strangers->front().socket);
+    strangers->erase(strangers->begin());
+  };
+  for (int taken = 0; taken < kMostAtOnce;) {
+    const int socket = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    if (socket < 0 && (errno == EMFILE || errno == ENFILE)) {
+      if (strangers->empty()) cannot_have("the connections of the ranks");
+      forget_the_oldest();
+      continue;
+    }
+    if (socket < 0) return;
+    if (strangers->size() == kMostStrangers) forget_the_oldest();
+    strangers->push_back({.socket = socket, .until = Clock::now() + kGreetingTime});
+    ++taken;
+  }
 }
 
 int connect_and_prove(const std::string& address, uint16_t port, const std::string& secret, int rank) {
@@ -195,13 +217,7 @@ std::vector<int> accept_ranks(const RankListener& listener, const std::vector<st
         ::close(std::exchange(stranger.socket, -1));
     }
     std::erase_if(strangers, [](const Stranger& stranger) { return stranger.socket < 0; });
-    for (int socket; (socket = ::accept4(listener.socket, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) {
-      if (strangers.size() == kMostStrangers) {
-        ::close(strangers.front().socket);
-        strangers.erase(strangers.begin());
-      }
-      strangers.push_back({.socket = socket, .until = Clock::now() + kGreetingTime});
-    }
+    take_strangers(listener.socket, &strangers);
   }
   for (const Stranger& stranger : strangers) ::close(stranger.socket);
   ::close(listener.socket);
@@ -219,7 +235,8 @@ std::vector<int> accept_ranks(const RankListener& listener, const std::vector<st
                   std::chrono::duration<double>(patience).count()));
 }
 
-int connect_to_rank_0(const std::string& invitation, int rank, bool is_local) {
+int connect_to_rank_0(const std::string& invitation, int rank, bool is_local,
+                      std::chrono::milliseconds patience) {
   std::vector<std::string> words;
   for (size_t begin = 0; begin < invitation.size();) {
     const size_t end = std::min(invitation.find(' ', begin), invitation.size());
@@ -232,7 +249,7 @@ int connect_to_rank_0(const std::string& invitation, int rank, bool is_local) {
   if (error != std::errc() || end != words[1].data() + words[1].size() || port == 0)
     cannot_watch("rank 0 has sent no port");
   // Again, should strangers have filled rank 0's queue.
-  for (const auto until = Clock::now() + kConnectTime; Clock::now() < until;) {
+  for (const auto until = Clock::now() + patience; Clock::now() < until;) {
     for (size_t i = 2; i < words.size(); ++i) {
       if (words[i].starts_with(kLoopback) && !is_local) continue;
       if (const int socket = connect_and_prove(words[i], port, words[0], rank); socket >= 0) return socket;

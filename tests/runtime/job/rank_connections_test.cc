@@ -2,13 +2,16 @@
 #include "runtime/job/internal/rank_connections.h"
 
 #include <arpa/inet.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 
 #include "runtime/base/error.h"
@@ -92,42 +95,101 @@ TEST(RankConnections, NamesWhoHasNotComeAndRefusesASecondOne) {
   EXPECT_THAT(text, testing::Not(HasSubstr("rank 1")));
 }
 
-// Whoever holds rank 0's port on the loopback of another host gets neither the secret nor the rank.
-TEST(RankConnections, AFalseRank0LearnsNothingAndIsNotBelieved) {
-  const int server = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in own = loopback(0);
-  socklen_t length = sizeof own;
-  ASSERT_EQ(::bind(server, reinterpret_cast<sockaddr*>(&own), sizeof own), 0);
-  ASSERT_EQ(::listen(server, 10), 0);
-  ASSERT_EQ(getsockname(server, reinterpret_cast<sockaddr*>(&own), &length), 0);
+// More silent ones than the process may have files open: the oldest go, and the rank that comes last is
+// heard.
+TEST(RankConnections, AreMadeWhereStrangersHoldAllThatMayBeOpen) {
   const RankListener listener = listen_for_ranks();
-  std::string heard;
-  std::thread false_rank_0([&] {
-    const int socket = ::accept(server, nullptr, nullptr);
-    char bytes[512];
-    const ssize_t count = ::recv(socket, bytes, sizeof bytes, 0);
-    heard.assign(bytes, static_cast<size_t>(std::max<ssize_t>(count, 0)));
-    write_line(socket, "welcome");
-    ::close(socket);
-  });
-  std::thread true_rank_0([&] { accept_ranks(listener, {"0", "1"}, std::chrono::seconds(60)); });
-  // The false one is asked first, at a port of its own.
-  const Hello hello{.rank = 1, .nonce = random_nonce()};
-  const int asked = stranger_at(ntohs(own.sin_port), hello_line(hello));
-  char answer[64] = "";
-  EXPECT_GT(::recv(asked, answer, sizeof answer - 1, 0), 0);
-  EXPECT_FALSE(
-      parse_challenge(std::string(answer).substr(0, std::string(answer).find('\n')), listener.secret, hello));
-  false_rank_0.join();
-  EXPECT_EQ(heard, hello_line(hello) + "\n");
-  EXPECT_EQ(heard.find(listener.secret), std::string::npos);
-  ::close(asked);
-  ::close(connect_to_rank_0(listener.invitation, 1, true));
-  true_rank_0.join();
-  ::close(server);
+  const uint16_t port = port_of(listener.invitation);
+  std::vector<int> strangers;
+  for (int i = 0; i < 100; ++i) strangers.push_back(stranger_at(port, ""));
+  int connected = -1;
+  std::thread rank([&] { connected = connect_to_rank_0(listener.invitation, 1, true); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // it has its descriptor
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int next = ::dup(0);
+  ::close(next);
+  const rlimit few{.rlim_cur = static_cast<rlim_t>(next) + 8, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto accepted = accept_ranks(listener, {"0", "1"}, std::chrono::seconds(60));
+  const auto took = std::chrono::steady_clock::now() - begin;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  rank.join();
+  EXPECT_LT(took, std::chrono::seconds(8)) << "before the strangers' time to greet is over";
+  for (const int socket : strangers) ::close(socket);
+  ::close(accepted.at(0));
+  ::close(connected);
 }
 
+// Another user's process at rank 0's port of an address, which takes whoever comes for a rank.
+class FalseRank0 {
+ public:
+  explicit FalseRank0(uint32_t address) : server_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in own = loopback(0);
+    own.sin_addr.s_addr = htonl(address);
+    socklen_t length = sizeof own;
+    EXPECT_EQ(::bind(server_, reinterpret_cast<sockaddr*>(&own), sizeof own), 0);
+    EXPECT_EQ(::listen(server_, 10), 0);
+    EXPECT_EQ(getsockname(server_, reinterpret_cast<sockaddr*>(&own), &length), 0);
+    port_ = ntohs(own.sin_port);
+    thread_ = std::thread([this] { serve(); });
+  }
+  ~FalseRank0() {
+    if (thread_.joinable()) end();
+  }
+  uint16_t port() const { return port_; }
+  // All that was said to it.
+  std::string end() {
+    ::shutdown(server_, SHUT_RDWR);
+    thread_.join();
+    ::close(server_);
+    return heard_;
+  }
+
+ private:
+  void serve() {
+    for (int socket; (socket = ::accept(server_, nullptr, nullptr)) >= 0; ::close(socket)) {
+      char bytes[512];
+      for (const char* answer : {"challenge", "welcome"}) {
+        const ssize_t count = ::recv(socket, bytes, sizeof bytes, 0);
+        if (count <= 0) break;
+        heard_.append(bytes, static_cast<size_t>(count));
+        write_line(socket, answer);
+      }
+    }
+  }
+
+  int server_;
+  uint16_t port_ = 0;
+  std::string heard_;
+  std::thread thread_;
+};
+
+constexpr uint32_t kLoopbackAddress = INADDR_LOOPBACK, kSecondLoopbackAddress = INADDR_LOOPBACK + 1;
+
+TEST(RankConnections, AFalseRank0LearnsNothingAndIsNotBelieved) {
+  FalseRank0 false_rank_0(kLoopbackAddress);
+  const std::string secret = random_nonce();
+  const std::string invitation = fmt::format("{} {} 127.0.0.1", secret, false_rank_0.port());
+  EXPECT_THAT(
+      message_of<IoError>([&] { connect_to_rank_0(invitation, 1, true, std::chrono::milliseconds(500)); }),
+      HasSubstr("rank 0 does not answer at any of its addresses (127.0.0.1)"));
+  const std::string heard = false_rank_0.end();
+  EXPECT_THAT(heard, testing::StartsWith("hello 1 "));
+  EXPECT_THAT(heard, testing::Not(HasSubstr("proof"))) << "nothing that follows from the secret either";
+  EXPECT_THAT(heard, testing::Not(HasSubstr(secret)));
+}
+
+// Whoever holds rank 0's port on the loopback of another host is not even asked.
 TEST(RankConnections, TheLoopbackIsForRanksOfTheSameMachine) {
+  FalseRank0 false_rank_0(kLoopbackAddress), another(kSecondLoopbackAddress);
+  for (const FalseRank0* one : {&false_rank_0, &another}) {
+    const std::string invitation = fmt::format("{} {} 127.0.0.1 127.0.0.2", random_nonce(), one->port());
+    EXPECT_THROW(connect_to_rank_0(invitation, 1, false, std::chrono::milliseconds(300)), IoError);
+  }
+  EXPECT_EQ(false_rank_0.end(), "");
+  EXPECT_EQ(another.end(), "");
   EXPECT_THAT(message_of<IoError>([] { connect_to_rank_0("00 1", 1, false); }), HasSubstr("no invitation"));
   EXPECT_THAT(message_of<IoError>([] { connect_to_rank_0("00 port 127.0.0.1", 1, false); }),
               HasSubstr("no port"));
