@@ -19,6 +19,7 @@
 #include "moxing/file/s3/store_error.h"
 #include "moxing/file/store_client.h"
 #include "runtime/base/error.h"
+#include "runtime/base/opened_file.h"
 
 namespace mox::file::internal {
 namespace {
@@ -93,6 +94,25 @@ Descriptor nameless_file() {
   return file;
 }
 
+// A directory of this user alone, by a name that nobody could know before; gone with the object.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory()
+      : path_((std::filesystem::temp_directory_path() / "moxing-").string() + std::string(6, 'X')) {
+    if (::mkdtemp(path_.data()) == nullptr) throw_system("create a temporary directory", path_, errno);
+  }
+  ~TemporaryDirectory() {
+    std::error_code stays;
+    std::filesystem::remove_all(path_, stays);
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
 // Kept in a temporary file, and uploaded whole.
 class WrittenObject : public OpenBytes {
  public:
@@ -106,11 +126,10 @@ class WrittenObject : public OpenBytes {
       write_fully_at(file_.get(), client->get_same(object_name(url), *before), 0, to_string(url));
       return;
     }
-    const std::filesystem::path place =
-        std::filesystem::temp_directory_path() / fmt::format("moxing-{}-{}", ::getpid(), file_.get());
-    mox::file::copy(to_string(url), place.string());
-    file_ = open_for_both(place);
-    ::unlink(place.c_str());
+    const TemporaryDirectory own;
+    const std::string place = own.path() + "/object";
+    mox::file::copy(to_string(url), place);
+    file_ = Descriptor(open_kept_file(place).release());
   }
 
   std::string read_at(int64_t offset, int64_t length) override {
@@ -140,12 +159,6 @@ class WrittenObject : public OpenBytes {
   }
 
  private:
-  static Descriptor open_for_both(const std::string& path) {
-    Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-    if (file.get() < 0) throw_system("open", path, errno);
-    return file;
-  }
-
   const Url url_;
   const bool appends_;
   bool changed_;

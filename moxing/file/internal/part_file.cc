@@ -14,6 +14,7 @@
 #include "moxing/file/s3/digest.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/opened_file.h"
 
 namespace mox::file::internal {
 namespace {
@@ -29,8 +30,7 @@ std::string parent_directory(const std::string& path) {
 // locking.
 Descriptor open_locked(const std::string& path, mode_t permissions) {
   for (;;) {
-    Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, permissions));
-    if (file.get() < 0) throw_system("create", path, errno);
+    Descriptor file(open_kept_file(path, permissions).release());
     if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0)
       throw IoError(fmt::format("'{}' is being written by another process", path));
     struct stat ours {
@@ -84,9 +84,9 @@ void PartFile::begin(const std::string& source, int64_t size) {
       throw_system("write", part_path_, errno);
     }
   }
-  journal_ = Descriptor(::open(journal_path_.c_str(),
-                               O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (continues ? 0 : O_TRUNC), 0644));
-  if (journal_.get() < 0) throw_system("create", journal_path_, errno);
+  journal_ = Descriptor(open_kept_file(journal_path_).release());
+  if (::fcntl(journal_.get(), F_SETFL, O_APPEND) != 0 || (!continues && ::ftruncate(journal_.get(), 0) != 0))
+    throw_system("write", journal_path_, errno);
   if (continues && !journal.ends_with('\n')) write_fully(journal_.get(), "\n", journal_path_);
   if (!continues) write_fully(journal_.get(), title, journal_path_);
 }

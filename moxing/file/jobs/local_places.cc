@@ -1,11 +1,14 @@
 #include "moxing/file/jobs/local_places.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -200,6 +203,22 @@ Source look_at(const StoredCheckpoint& wanted, const std::string& given) {
   return source;
 }
 
+// Of a directory that everybody may write to: somebody else may have made it before us.
+std::string own_directory(const std::string& path) {
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+    throw IoError(fmt::format("cannot make '{}': {}", path, std::strerror(errno)));
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0)
+    throw IoError(fmt::format("cannot look at '{}': {}", path, std::strerror(errno)));
+  if (!S_ISDIR(status.st_mode) || status.st_uid != ::geteuid() || (status.st_mode & 022) != 0)
+    throw FailedPrecondition(
+        fmt::format("copies of what lies in a store would be kept in '{}', but that is no directory of this "
+                    "user's alone. Set HOME, XDG_CACHE_HOME or file.local_directory to a place of your own, "
+                    "or remove it",
+                    path));
+  return path;
+}
+
 }  // namespace
 
 std::string places_directory(const std::string& configured) {
@@ -209,7 +228,7 @@ std::string places_directory(const std::string& configured) {
   };
   if (const std::string cache = variable("XDG_CACHE_HOME"); !cache.empty()) return cache + "/moxing";
   if (const std::string home = variable("HOME"); !home.empty()) return home + "/.cache/moxing";
-  return fs::temp_directory_path() / fmt::format("moxing-{}", ::getuid());
+  return own_directory(fs::temp_directory_path() / fmt::format("moxing-{}", ::getuid()));
 }
 
 std::string local_data(const std::string& url, const std::string& places) {

@@ -16,7 +16,8 @@ class PlaceUse;
 }
 
 // The directory below which places are made: `configured` if it is not empty, else $XDG_CACHE_HOME/moxing,
-// else ~/.cache/moxing, else moxing-UID in the directory for temporary files.
+// else ~/.cache/moxing, else moxing-UID in the directory for temporary files, which is made. Throws
+// FailedPrecondition if somebody else has made that one, or may write to it.
 std::string places_directory(const std::string& configured);
 
 // All of the following give a local path back as it is, and take "file://" off.

@@ -1,7 +1,5 @@
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -20,6 +18,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
+#include "runtime/base/opened_file.h"
 
 namespace mox::file {
 namespace {
@@ -121,11 +120,12 @@ int64_t newest_step(const Manifests& checkpoints) {
 
 // Whether a run is going on in the place: it knows best what is there.
 bool is_in_use(const std::string& place) {
-  const int lock = ::open((place + "/.lock").c_str(), O_RDONLY | O_CLOEXEC);
-  if (lock < 0) return false;
-  const bool is_held = ::flock(lock, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-  ::close(lock);
-  return is_held;
+  try {
+    const FileDescriptor lock = open_regular_file(place + "/.lock");
+    return ::flock(lock.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  } catch (const Error&) {
+    return false;  // of no run; what else has this name, the run that begins here refuses by name
+  }
 }
 
 // Two trainings of one run: another machine has written to the store, and what is here is not of that

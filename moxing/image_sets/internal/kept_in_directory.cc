@@ -186,7 +186,9 @@ class KeptInDirectory : public KeptImages {
       make_directories(copy_);
       held_.emplace(copy_);
       try {
-        file_ = open_kept_file(inside("images.bin")).release();
+        // The owner's alone: whoever may read it could hold its lock.
+        file_ = open_kept_file(inside("images.bin"), 0600).release();
+        [[maybe_unused]] const int changed = ::fchmod(file_, 0600);  // one of an earlier version
       } catch (const IoError& error) {
         throw IoError(held_->named(error.what()));
       }

@@ -1,10 +1,9 @@
 #include "moxing/file/jobs/internal/place.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/file.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -47,18 +46,27 @@ std::string last_name(const std::string& url) {
   return name.substr(name.rfind('/') + 1);
 }
 
+namespace {
+
+// Whoever may open a file for reading may hold its lock.
+FileDescriptor open_owners_lock(const std::string& path) {
+  constexpr mode_t kOwnersAlone = 0600;
+  FileDescriptor file = open_kept_file(path, kOwnersAlone);
+  [[maybe_unused]] const int changed = ::fchmod(file.get(), kOwnersAlone);  // one of an earlier version
+  return file;
+}
+
+}  // namespace
+
 PlaceLock::PlaceLock(const std::string& place) {
   make_directories(std::filesystem::path(place).parent_path());
   const std::string path = place + ".lock";
-  fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (fd_ < 0) throw IoError(fmt::format("cannot create '{}': {}", path, std::strerror(errno)));
-  if (::flock(fd_, LOCK_EX | LOCK_NB) == 0) return;
+  file_ = open_owners_lock(path);
+  if (::flock(file_.get(), LOCK_EX | LOCK_NB) == 0) return;
   log_info(fmt::format("waiting for the process that fills '{}'", place));
-  while (::flock(fd_, LOCK_EX) != 0)
+  while (::flock(file_.get(), LOCK_EX) != 0)
     if (errno != EINTR) throw IoError(fmt::format("cannot lock '{}': {}", path, std::strerror(errno)));
 }
-
-PlaceLock::~PlaceLock() { ::close(fd_); }
 
 namespace {
 
@@ -67,7 +75,7 @@ constexpr std::string_view kInUse = ".in-use";
 }  // namespace
 
 PlaceUse::PlaceUse(std::string place)
-    : path_(std::move(place) + std::string(kInUse)), file_(open_kept_file(path_)) {}
+    : path_(std::move(place) + std::string(kInUse)), file_(open_owners_lock(path_)) {}
 
 bool PlaceUse::try_alone() { return lock(LOCK_EX); }
 

@@ -27,12 +27,9 @@ std::string last_name(const std::string& url);
 class PlaceLock {
  public:
   explicit PlaceLock(const std::string& place);
-  ~PlaceLock();
-  PlaceLock(const PlaceLock&) = delete;
-  PlaceLock& operator=(const PlaceLock&) = delete;
 
  private:
-  int fd_ = -1;
+  FileDescriptor file_;
 };
 
 // Who uses a place, which lasts as long as the object or the process. Only for the holder of the lock that

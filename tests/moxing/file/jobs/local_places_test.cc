@@ -3,8 +3,13 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string>
 #include <thread>
 
 #include "moxing/file/file.h"
@@ -19,6 +24,22 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing_store::Fault;
 using testing_store::Happening;
+
+// An environment variable with another value for a while.
+class ScopedVariable {
+ public:
+  ScopedVariable(const char* name, const std::string& value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
+    ::setenv(name, value.c_str(), 1);
+  }
+  ~ScopedVariable() { before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_); }
+  ScopedVariable(const ScopedVariable&) = delete;
+  ScopedVariable& operator=(const ScopedVariable&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
 
 class LocalPlaces : public testing::Test {
  protected:
@@ -259,6 +280,43 @@ TEST_F(LocalPlaces, OfARunOnlyWholeCheckpointsComeHere) {
       testing::UnorderedElementsAre(".stored", ".stored-files", "best/checkpoint-7/state.json",
                                     "best/checkpoint-7/variables.safetensors", "checkpoint-9/state.json",
                                     "checkpoint-9/variables.safetensors", "labels.txt", "snapshots/1.npy"));
+}
+
+// A FIFO that nobody writes to.
+TEST_F(LocalPlaces, WhatIsNoLockIsNotWaitedFor) {
+  const std::string place = local_run("s3://bucket/run", places_.path());
+  ASSERT_EQ(::mkfifo((place + "/.lock").c_str(), 0600), 0);
+  put_checkpoint(3);
+  local_run("s3://bucket/run", places_.path());
+  EXPECT_TRUE(exists(place + "/checkpoint-3"));
+}
+
+// Whoever may read a file may hold its lock.
+TEST_F(LocalPlaces, LocksAreTheOwnersAlone) {
+  const std::string place = local_data("s3://bucket/set", places_.path());
+  int locks = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(places_.path())) {
+    const std::string name = entry.path().filename();
+    if (!name.ends_with(".lock") && !name.ends_with(".in-use")) continue;
+    ++locks;
+    EXPECT_EQ(entry.status().permissions(),
+              std::filesystem::perms::owner_read | std::filesystem::perms::owner_write)
+        << name;
+  }
+  EXPECT_GE(locks, 1);
+}
+
+// Everybody may write to the directory for temporary files.
+TEST_F(LocalPlaces, BesideTemporaryFilesAreThisUsersAlone) {
+  const ScopedVariable home("HOME", ""), cache("XDG_CACHE_HOME", ""), temporary("TMPDIR", places_.path());
+  const std::string own = places_directory("");
+  EXPECT_EQ(own, places_.file("moxing-" + std::to_string(::getuid())));
+  EXPECT_EQ(places_directory(""), own);
+  std::filesystem::permissions(own, std::filesystem::perms(0777));
+  EXPECT_THROW(places_directory(""), FailedPrecondition);
+  std::filesystem::remove(own);
+  std::filesystem::create_directory_symlink(places_.path(), own);
+  EXPECT_THROW(places_directory(""), FailedPrecondition);
 }
 
 TEST_F(LocalPlaces, ANewRun) {

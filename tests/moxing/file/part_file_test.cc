@@ -1,0 +1,65 @@
+// In directories that others may write to: what they have put in the place of an unfinished copy and its
+// journal.
+#include "moxing/file/internal/part_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "tests/support/temporary_directory.h"
+
+namespace mox::file::internal {
+namespace {
+
+namespace fs = std::filesystem;
+
+class PartFileAmongStrangers : public testing::Test {
+ protected:
+  PartFile part() const { return PartFile(directory_.file("b"), directory_.file("b.moxing.part")); }
+  std::string journal() const { return directory_.file("b.moxing.part.journal"); }
+
+  TemporaryDirectory directory_;
+  const std::string other_ = directory_.write("elsewhere/other", "untouched");
+};
+
+TEST_F(PartFileAmongStrangers, AJournalThatIsALinkIsNotFollowed) {
+  fs::create_symlink(other_, journal());
+  EXPECT_THAT(message_of<IoError>([&] { part().begin("source", 10); }), testing::HasSubstr("is a link"));
+  EXPECT_EQ(read_file(other_), "untouched");
+  fs::remove(journal());
+  fs::create_symlink(directory_.file("elsewhere/none"), journal());
+  EXPECT_THROW(part().begin("source", 10), IoError);
+  EXPECT_FALSE(fs::exists(directory_.file("elsewhere/none")));
+}
+
+TEST_F(PartFileAmongStrangers, AFileWithASecondNameIsNotWritten) {
+  fs::create_hard_link(other_, directory_.file("b.moxing.part"));
+  EXPECT_THAT(message_of<IoError>([&] { part(); }), testing::HasSubstr("has a second name"));
+  fs::remove(directory_.file("b.moxing.part"));
+  fs::create_hard_link(other_, journal());
+  EXPECT_THAT(message_of<IoError>([&] { part().begin("source", 10); }),
+              testing::HasSubstr("has a second name"));
+  EXPECT_EQ(read_file(other_), "untouched");
+}
+
+TEST_F(PartFileAmongStrangers, WhatIsRecordedIsFoundAgain) {
+  {
+    PartFile file = part();
+    file.begin("source", 4);
+    file.write("abcd", 0);
+    file.record(0, std::string(16, 'm'));
+  }
+  PartFile again = part();
+  again.begin("source", 4);
+  EXPECT_EQ(again.recorded(0), std::string(16, 'm'));
+  again.record(1, std::string(16, 'n'));
+  again.begin("source", 4);
+  EXPECT_EQ(again.recorded(0), std::string(16, 'm')) << "lines are added at the end";
+  EXPECT_EQ(again.recorded(1), std::string(16, 'n'));
+}
+
+}  // namespace
+}  // namespace mox::file::internal
