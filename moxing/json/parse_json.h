@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "moxing/json/bounded_json.h"
 #include "runtime/base/error.h"
 
 namespace mox {
@@ -23,6 +24,8 @@ namespace mox {
 double json_number(const std::string& text);
 
 namespace internal {
+
+inline constexpr const char* kInnerText = "a text of JSON";
 
 template <typename Json>
 class JsonBuilder final : public nlohmann::json_sax<Json> {
@@ -74,18 +77,22 @@ class JsonBuilder final : public nlohmann::json_sax<Json> {
 
 }  // namespace internal
 
-// As Json::parse: throws Json::exception for what is no JSON, and has numbers that no double holds.
+// As Json::parse: throws Json::exception for what is no JSON, and DataError for numbers that no double holds
+// and for what would take far more memory than the text (bounded_json.h): texts lie in texts, in the state of
+// a checkpoint too, and the bound of the outer one says nothing of the values of the inner ones.
 template <typename Json = nlohmann::json>
 Json parse_json(std::string_view text) {
+  require_bounded_json(text, internal::kInnerText);
   internal::JsonBuilder<Json> builder;
   if (Json::sax_parse(text, &builder)) return builder.take();
   const Json refused = Json::parse(text);  // throws, and says why
   throw DataError("a number of the JSON text is too large");
 }
 
-// Discarded (is_discarded()) where parse_json would throw.
+// Discarded (is_discarded()) where parse_json would throw Json::exception.
 template <typename Json = nlohmann::json>
 Json parse_json_or_discard(std::string_view text) {
+  require_bounded_json(text, internal::kInnerText);
   internal::JsonBuilder<Json> builder;
   return Json::sax_parse(text, &builder) ? builder.take() : Json(Json::value_t::discarded);
 }

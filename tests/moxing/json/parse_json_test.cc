@@ -56,6 +56,15 @@ TEST(ParseJson, RefusesWhatTheLibraryRefuses) {
   }
 }
 
+// A text in a text, of which the bound of the outer one says nothing.
+TEST(ParseJson, RefusesWhatWouldTakeFarMoreMemoryThanTheText) {
+  std::string lists = "[";
+  for (int i = 0; i < 100'000; ++i) lists += "[],";
+  lists += "[]]";
+  EXPECT_THROW(parse_json(lists), DataError);
+  EXPECT_THROW(parse_json_or_discard(lists), DataError);
+}
+
 TEST(JsonNumber, ReadsAnyDecimalSign) {
   EXPECT_EQ(json_number("0.25"), 0.25);
   EXPECT_EQ(json_number("-0,25"), -0.25);

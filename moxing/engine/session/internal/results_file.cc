@@ -43,7 +43,9 @@ Json json_of(const PassResults& results) {
 // `path` may be a URL.
 Json known_results(const std::string& path) {
   try {
-    Json known = parse_json_or_discard<Json>(file::is_remote(path) ? file::read(path) : read_file(path));
+    const std::string text = file::is_remote(path) ? file::read(path) : read_file(path);
+    require_bounded_json(text, path);
+    Json known = parse_json_or_discard<Json>(text);
     if (known.is_object()) return known;
   } catch (const NotFound&) {
   }
