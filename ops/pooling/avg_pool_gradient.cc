@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "ops/pooling/internal/pooling.h"
@@ -65,6 +66,67 @@ Kernel sharing_kernel(const Node& node, const TensorType& x, const Layout& layou
   return kernel;
 }
 
+struct Pixels {
+  int64_t begin, end;
+  int64_t count() const { return end - begin; }
+};
+// Those of the image in a window.
+Pixels pixels_of(const WindowAxis& axis, int64_t window) {
+  const int64_t first = window * axis.stride - axis.before;
+  const int64_t begin = std::clamp<int64_t>(first, 0, axis.input);
+  return {.begin = begin, .end = std::clamp(first + axis.size, begin, axis.input)};
+}
+
+// Of one block of channels: the pixels of each window take their shares of its dy, in the windows' order.
+// kWidth: of the block; 0: view.width.
+template <int kWidth>
+void share_windows(const ChannelView& view, const WindowGeometry& windows, bool counts_padding,
+                   const float* dy, float* dx) {
+  const int64_t width = kWidth > 0 ? kWidth : view.width;
+  const auto& [rows, columns] = windows;
+  std::fill_n(dx, view.inner * width, 0.0f);
+  for (int64_t i = 0; i < rows.output; ++i)
+    for (int64_t j = 0; j < columns.output; ++j, dy += width) {
+      const Pixels down = pixels_of(rows, i), across = pixels_of(columns, j);
+      const float pixels = counts_padding ? rows.size * columns.size : down.count() * across.count();
+      for (int64_t row = down.begin; row < down.end; ++row)
+        for (int64_t column = across.begin; column < across.end; ++column) {
+          float* to = dx + (row * columns.input + column) * width;
+          for (int64_t c = 0; c < width; ++c) to[c] += dy[c] / pixels;
+        }
+    }
+}
+
+struct Image {
+  TensorType type;
+  Layout layout;
+  ChannelView view;
+};
+
+// Any windows, float32: dx from dy, whose layout has the same blocks of channels.
+Kernel windows_kernel(const Node& node, const Image& dx_image, const Layout& dy_layout) {
+  const WindowGeometry windows = pooling_window(node.attributes, dx_image.type);
+  const ChannelView& view = dx_image.view;
+  const bool counts_padding = node.attributes.get<bool>("count_include_pad");
+  const auto share = view.width == 8 ? &share_windows<8> : &share_windows<0>;
+  Kernel kernel =
+      plain_kernel(node, [view, windows, counts_padding, share](const KernelArguments& arguments) {
+        const float* dy = arguments.input<float>(0);
+        float* dx = arguments.output<float>(0);
+        const int64_t pooled = windows[0].output * windows[1].output * view.width,
+                      image = view.inner * view.width;
+        arguments.team.parallel_for(view.outer * view.blocks, 1, [&](int64_t first, int64_t last) {
+          for (int64_t plane = first; plane < last; ++plane)
+            share(view, windows, counts_padding, dy + plane * pooled, dx + plane * image);
+        });
+      });
+  kernel.input_layouts[0] = dy_layout;
+  kernel.output_layouts[0] = dx_image.layout;
+  kernel.floating_point_operations = view.outer * view.padded_channels() * windows[0].output *
+                                     windows[1].output * windows[0].size * windows[1].size;
+  return kernel;
+}
+
 // The image takes the layout of dy. oneDNN wants the forward description for that, which has the layout of x.
 Kernel compile_avg_pool_gradient(const KernelRequest& request) {
   const Node& node = request.node;
@@ -79,12 +141,16 @@ Kernel compile_avg_pool_gradient(const KernelRequest& request) {
   const auto forward = onednn::describe_pooling(node.attributes, x, y, x_descriptor, algorithm,
                                                 dnnl::prop_kind::forward_training);
   const auto description = onednn::describe_pooling_gradient(node.attributes, x, forward, algorithm);
-  // It has no kernel of its own but its reference for blocks of 8 channels.
-  if (x.dtype == DType::kFloat32 && std::string_view(description.impl_info_str()).starts_with("ref") &&
-      covers_the_image(node.attributes, x)) {
-    const Layout layout = onednn::layout_of(x, description.diff_src_desc());
-    const auto view = channel_view(x, layout);
-    if (view && view->padded_channels() == x.shape[1]) return sharing_kernel(node, x, layout, *view);
+  // It has no kernel but its reference for blocks of 8 channels.
+  if (x.dtype == DType::kFloat32 && std::string_view(description.impl_info_str()).starts_with("ref")) {
+    const Layout layout = onednn::layout_of(x, description.diff_src_desc()),
+                 pooled = onednn::layout_of(y, description.diff_dst_desc());
+    const auto view = channel_view(x, layout), pooled_view = channel_view(y, pooled);
+    if (view && view->padded_channels() == x.shape[1]) {
+      if (covers_the_image(node.attributes, x)) return sharing_kernel(node, x, layout, *view);
+      if (pooled_view && pooled_view->blocks == view->blocks && pooled_view->width == view->width)
+        return windows_kernel(node, {x, layout, *view}, pooled);
+    }
   }
   return onednn::primitive_kernel(
       node, description,

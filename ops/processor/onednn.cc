@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ops/processor/instruction_set.h"
+#include "ops/processor/processor.h"
 #include "runtime/base/error.h"
 
 namespace mox::onednn {
@@ -262,7 +262,7 @@ dnnl::memory::desc image_descriptor_like(const TensorType& image, const TensorTy
   // A 1 x 1 image of whole blocks is at once plain, channels last and blocked; blocks as wide as a register
   // are what convolutions go on with.
   const bool is_pixel = like_type.shape[2] == 1 && like_type.shape[3] == 1 && like.is_plain();
-  const bool has_16_lanes = instruction_set() >= InstructionSet::kAvx512;
+  const bool has_16_lanes = processor().lanes >= 16;
   const Tag wide = has_16_lanes ? Tag::nChw16c : Tag::nChw8c,
             other = has_16_lanes ? Tag::nChw8c : Tag::nChw16c;
   for (const Tag tag : {wide, other, Tag::nhwc}) {

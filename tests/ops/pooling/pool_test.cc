@@ -223,6 +223,17 @@ TEST(Pool, GradientMatchesFiniteDifferences) {
                   {random_array({2, 3, 2, 3}, 5)});
 }
 
+// oneDNN has nothing but its reference for blocks of 8, which takes many times as long.
+TEST(Pool, AverageGradientInBlocksOfEightIsNoReference) {
+  const TensorType pooled{DType::kFloat32, {2, 32, 4, 4}};
+  const Layout blocked = Layout::blocked(pooled, {2, 32, 4, 4}, {512, 128, 32, 8}, {{1, 8}});
+  Graph graph;
+  const Tensor dx = avg_pool_gradient({2, 32, 8, 8}, graph.input(0, pooled, SourceLocation::current()), {});
+  const Team team(1);
+  const Kernel kernel = dx.node()->op->compile({*dx.node(), {blocked}, {false}, team});
+  EXPECT_THAT(kernel.implementation, testing::Not(testing::StartsWith("ref")));
+}
+
 TEST(Pool, MaxGradientKeepsTheLayoutOfTheImage) {
   const TensorType pooled{DType::kFloat32, {2, 32, 3, 3}}, winners{DType::kUInt8, pooled.shape};
   const Layout plain = Layout::plain(pooled);
