@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
 #include <charconv>
@@ -14,6 +15,7 @@
 #include "moxing/formats/internal/csv_text.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
+#include "runtime/base/resource_limits.h"
 #include "runtime/data/happens_before.h"
 
 namespace mox::data::internal {
@@ -166,10 +168,13 @@ size_t CsvNumbers::take(std::string_view text, bool is_last) {
   }
   std::vector<Slice> slices(texts.size());
   publish(&kSlicesAreCut);
-  tbb::parallel_for(size_t{0}, texts.size(), [&](size_t i) {
-    observe(&kSlicesAreCut);
-    slices[i] = parse(texts[i]);
-    publish(&slices);
+  tbb::task_arena cores(available_cores());  // oneTBB, by itself, knows of no quota
+  cores.execute([&] {
+    tbb::parallel_for(size_t{0}, texts.size(), [&](size_t i) {
+      observe(&kSlicesAreCut);
+      slices[i] = parse(texts[i]);
+      publish(&slices);
+    });
   });
   observe(&slices);
   for (Slice& slice : slices) add(std::move(slice));
