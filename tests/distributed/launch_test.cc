@@ -21,6 +21,15 @@ using testing::HasSubstr;
 
 class Launch : public TrainingTest {
  protected:
+  // A program of these lines.
+  static std::string script_at(const std::string& path, const std::string& lines) {
+    write_file_atomically(path, "#!/bin/bash\n" + lines);
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    return path;
+  }
+  static std::string script(const std::string& name, const std::string& lines) {
+    return script_at(fresh(name), lines);
+  }
   static Words launch(const Words& flags, const Words& command) {
     return Words{"mox", "launch"} + flags + Words{"--", MOX_BINARY_DIR "/bin/" + command[0]} +
            Words(command.begin() + 1, command.end());
@@ -218,9 +227,7 @@ TEST_F(Launch, GoesOnWithFewerRanksWhereAHostIsLost) {
   expect_success(run_process(
       launch({"-n", "2"}, program + Words{"--train_url=" + log_dir_, "--max_number_of_steps=6"})));
 
-  const std::string agent = fresh("agent");
-  write_file_atomically(agent, "#!/bin/bash\n[ \"$1\" = 127.0.0.1 ] || exit 1\nshift\nexec bash -c \"$*\"\n");
-  std::filesystem::permissions(agent, std::filesystem::perms::owner_all);
+  const std::string agent = script("agent", "[ \"$1\" = 127.0.0.1 ] || exit 1\nshift\nexec bash -c \"$*\"\n");
   const std::string hosts = file_of("127.0.0.1 slots=1\n192.0.2.1 slots=1  # an address of nobody\n");
   Words command = launch({"--hosts", hosts, "--max-restarts", "1"},
                          program + Words{"--train_url=" + log_dir_, "--max_number_of_steps=12"});
@@ -270,12 +277,6 @@ TEST_F(Launch, ASignalToTheLauncherSavesAndEndsTheJob) {
 // While the hosts are asked whether they answer, which may take minutes if they do not.
 TEST_F(Launch, ASignalBetweenTwoAttemptsIsTheLast) {
   const std::string asked = fresh("asked"), attempts = fresh("attempts");
-  const auto script = [](const std::string& name, const std::string& lines) {
-    std::string path = fresh(name);
-    write_file_atomically(path, "#!/bin/bash\n" + lines);
-    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
-    return path;
-  };
   Process job({"/usr/bin/env", "OMPI_MCA_plm_rsh_agent=" + script("agent", "touch " + asked + "\nsleep 2\n"),
                MOX_BINARY_DIR "/bin/mox", "launch", "--hosts", file_of("127.0.0.1 slots=1\n"),
                "--max-restarts", "2", "--", script("failing", "echo attempt >> " + attempts + "\nexit 1\n")});
@@ -289,12 +290,6 @@ TEST_F(Launch, ASignalBetweenTwoAttemptsIsTheLast) {
 
 // Open MPI takes the first that is there, as of its own "ssh : rsh".
 TEST_F(Launch, OfSeveralAgentsTheFirstThatIsThereAsksTheHosts) {
-  const auto script = [](const std::string& name, const std::string& lines) {
-    std::string path = fresh(name);
-    write_file_atomically(path, "#!/bin/bash\n" + lines);
-    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
-    return path;
-  };
   const ProcessResult result = run_process(
       {"/usr/bin/env", "OMPI_MCA_plm_rsh_agent=no_such_agent : " + script("agent", "exit 0\n") + " -q",
        MOX_BINARY_DIR "/bin/mox", "launch", "--hosts", file_of("127.0.0.1 slots=1\n"), "--max-restarts", "1",
@@ -306,12 +301,6 @@ TEST_F(Launch, OfSeveralAgentsTheFirstThatIsThereAsksTheHosts) {
 
 // One after the other, many hosts that are gone would keep the others waiting for minutes.
 TEST_F(Launch, HostsAreAskedAtTheSameTime) {
-  const auto script = [](const std::string& name, const std::string& lines) {
-    std::string path = fresh(name);
-    write_file_atomically(path, "#!/bin/bash\n" + lines);
-    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
-    return path;
-  };
   const std::string met = fresh("met");
   make_directories(met);
   const std::string waits_for_three = "touch " + met + "/$1\n" + "for i in {1..80}; do [ $(ls " + met +
@@ -324,6 +313,24 @@ TEST_F(Launch, HostsAreAskedAtTheSameTime) {
   EXPECT_EQ(result.status, 1);
   EXPECT_THAT(result.err, HasSubstr("restart 1 of 1 with 3 ranks"));
   EXPECT_THAT(result.err, testing::Not(HasSubstr("does not answer")));
+}
+
+// ssh that would wait for a password, or for a host that takes the connection and says nothing.
+TEST_F(Launch, AHostThatSaysNothingIsLeftOut) {
+  const std::string bin = fresh("bin"), asked = fresh("asked");
+  make_directories(bin);
+  const std::string agent = script_at(
+      bin + "/ssh", "echo \"$@\" >> " + asked + "\n[[ \" $* \" != *' 127.0.0.2 '* ]] || exec sleep 600\n");
+  const auto begin = std::chrono::steady_clock::now();
+  const ProcessResult result =
+      run_process({"/usr/bin/env", "OMPI_MCA_plm_rsh_agent=" + agent, MOX_BINARY_DIR "/bin/mox", "launch",
+                   "--hosts", file_of("127.0.0.1 slots=1\n127.0.0.2 slots=1\n"), "--max-restarts", "1", "--",
+                   script("failing", "exit 1\n")});
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(90));
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("the host '127.0.0.2' does not answer and is left out"));
+  EXPECT_THAT(result.err, HasSubstr("restart 1 of 1 with 1 ranks"));
+  EXPECT_THAT(read_file(asked), HasSubstr("-o BatchMode=yes -o ConnectTimeout=10 127.0.0.1 true\n"));
 }
 
 TEST_F(Launch, AJobThatWasAskedToStopIsNotStartedAgain) {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "runtime/base/error.h"
+#include "runtime/base/resource_limits.h"
 #include "tests/moxing/small_run.h"
 
 namespace mox::internal {
@@ -15,6 +16,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 RunSettings settings_of(int threads, int64_t replicas = 0, int threads_per_device = 0) {
   RunSettings settings;
@@ -121,6 +123,22 @@ TEST_F(AutomaticThreads, AreMeasuredSaidAndKept) {
 TEST_F(AutomaticThreads, AndDevicesAreNotMeasuredAtOnce) {
   const ScopedConfiguration configuration({"--threads=auto", "--num_devices=auto", "--log_level=error"});
   EXPECT_THAT(message_of_run<InvalidArgument>(spec()), HasSubstr("threads and num_devices are both auto"));
+}
+
+TEST_F(AutomaticThreads, OfTheEnvironmentAreTheDefault) {
+  const std::string threads = std::to_string(available_cores() + 1);
+  const auto log_with = [&](std::vector<std::string> flags) {
+    const ScopedConfiguration configuration(flags);
+    testing::internal::CaptureStderr();
+    run_or_throw(spec());
+    return testing::internal::GetCapturedStderr();
+  };
+  const std::string said = "threads: " + threads + ", as OMP_NUM_THREADS says";
+  ::setenv("OMP_NUM_THREADS", threads.c_str(), 1);
+  EXPECT_THAT(log_with({}), HasSubstr(said));
+  EXPECT_THAT(log_with({"--threads=1"}), Not(HasSubstr(said))) << "what is given counts";
+  ::setenv("OMP_NUM_THREADS", (threads + ",1").c_str(), 1);  // by level of nesting
+  EXPECT_THAT(log_with({}), HasSubstr(said));
 }
 
 TEST_F(AutomaticThreads, OfTheEnvironmentMustBeANumber) {
