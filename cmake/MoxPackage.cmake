@@ -37,7 +37,7 @@ set(CPACK_DEBIAN_LIBRARY_PACKAGE_SUGGESTS "moxing-doc")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME moxing)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_TOOLS_DESCRIPTION "The mox command (starts jobs of several processes, looks into checkpoints) and jobs that need no programming: an image
-classifier, and LeNet, softmax regression and ResNet-20 on small data sets.")
+classifier, models of tables, and LeNet, softmax regression and ResNet-20, with a boost phase, too, on small data sets.")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS "ca-certificates, openmpi-bin")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SUGGESTS "dataset-fashion-mnist, moxing-doc")
