@@ -5,6 +5,7 @@
 
 #include "moxing/engine/compile/arithmetic.h"
 #include "moxing/engine/session/session_state.h"
+#include "ops/fusion/default_rules.h"
 #include "ops/processor/processor.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
@@ -166,6 +167,29 @@ TEST_F(KeptInstructions, OfAnUnknownNameAreNoStateOfARun) {
   checkpoint.state["instruction_set"] = "\"sse2\"";
   save_checkpoint(log_dir_, checkpoint);
   EXPECT_THAT(message_of_run<DataError>(spec()), HasSubstr("sse2"));
+}
+
+// With each set of instructions that the tests of this program are run with.
+TEST(SupportedPrecision, SaysWhatBFloat16CostsHere) {
+  const ScopedConfiguration configuration({"--log_level=warning"});
+  const auto said = [](Precision wanted, Precision expected) {
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(supported_precision(wanted), expected);
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(said(Precision::kFloat32, Precision::kFloat32), IsEmpty());
+  switch (bfloat16_support()) {
+    case BFloat16Support::kNative:
+      EXPECT_THAT(said(Precision::kBFloat16, Precision::kBFloat16), IsEmpty());
+      break;
+    case BFloat16Support::kEmulated:
+      EXPECT_THAT(said(Precision::kBFloat16, Precision::kBFloat16),
+                  HasSubstr("about four times as long as with precision fp32"));
+      break;
+    case BFloat16Support::kNone:
+      EXPECT_THAT(said(Precision::kBFloat16, Precision::kFloat32), HasSubstr("gains nothing here"));
+      break;
+  }
 }
 
 }  // namespace
