@@ -141,7 +141,8 @@ Kernel compile_avg_pool_gradient(const KernelRequest& request) {
   const auto forward = onednn::describe_pooling(node.attributes, x, y, x_descriptor, algorithm,
                                                 dnnl::prop_kind::forward_training);
   const auto description = onednn::describe_pooling_gradient(node.attributes, x, forward, algorithm);
-  // It has no kernel but its reference for blocks of 8 channels.
+  // For blocks of channels that are wider than the vectors it has no kernel but its reference, and for those
+  // of 8 where one window is the whole image.
   if (x.dtype == DType::kFloat32 && std::string_view(description.impl_info_str()).starts_with("ref")) {
     const Layout layout = onednn::layout_of(x, description.diff_src_desc()),
                  pooled = onednn::layout_of(y, description.diff_dst_desc());
