@@ -19,7 +19,7 @@ struct RandomUniformOptions {
   double high = 1.0;  // > low
 };
 
-// Independent values, uniform in [low, high), new at every step (see random_options.h).
+// Independent values, uniform in [low, high), new at every step.
 //
 //   shape: extents >= 0; result: float32.
 // Throws InvalidArgument unless low < high (as float32 too) and both are finite, FailedPrecondition outside
@@ -27,7 +27,7 @@ struct RandomUniformOptions {
 Tensor random_uniform(std::vector<int64_t> shape, const RandomUniformOptions& options = {},
                       SourceLocation where = SourceLocation::current());
 
-// Independent normal values, new at every step (see random_options.h).
+// Independent normal values, new at every step.
 //
 //   shape: extents >= 0; result: float32.
 // Throws InvalidArgument for a negative or infinite stddev or mean, FailedPrecondition outside of a model
@@ -36,8 +36,7 @@ Tensor random_normal(std::vector<int64_t> shape, const RandomNormalOptions& opti
                      SourceLocation where = SourceLocation::current());
 
 // Independent normal values of which none is farther than two standard deviations from the mean (others are
-// drawn anew), new at every step (see random_options.h). Their own standard deviation is 0.8796 times
-// `stddev`.
+// drawn anew), new at every step. Their own standard deviation is 0.8796 times `stddev`.
 //
 //   shape: extents >= 0; result: float32.
 // Throws InvalidArgument for a negative or infinite stddev or mean, FailedPrecondition outside of a model
@@ -51,9 +50,9 @@ Tensor random_truncated_normal(std::vector<int64_t> shape, const RandomNormalOpt
 //   x: float32, any shape; rate in [0, 1); the result has x's type.
 // 16 random bits decide for an element: the rate is rounded to a multiple of 2^-16 (but neither to 0, unless
 // it is 0, nor to 1), and the division is by the rounded probability. The bits are a pure function of (seed
-// of the run, name of the node, global step, position of the element): see random_options.h. Throws
-// InvalidArgument otherwise. Gradient: g, masked and divided likewise (apply_dropout_mask). Srivastava et
-// al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting" (JMLR 15, 2014).
+// of the run, name of the node, global step, position of the element). Throws InvalidArgument otherwise.
+// Gradient: g, masked and divided likewise (apply_dropout_mask). Srivastava et al., "Dropout: A Simple Way to
+// Prevent Neural Networks from Overfitting" (JMLR 15, 2014).
 Tensor dropout(const Tensor& x, double rate, bool training, SourceLocation where = SourceLocation::current());
 
 // x where the mask of a dropout node keeps, divided by the probability to be kept, and 0 elsewhere: the

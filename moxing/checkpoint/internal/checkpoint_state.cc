@@ -24,11 +24,11 @@ constexpr std::string_view kBehindChecksum = "\",\n";
 // Before the last member; nowhere else does a line begin so.
 constexpr std::string_view kBeforeState = "\n  \"state\": ";
 
-// Accepts JSON whose every value survives being read and written again.
 // What stands before the state becomes values, of some eighty characters for a file's: it takes less than
 // this many times its size.
 constexpr size_t kMostTimes = 12;
 
+// Accepts JSON whose every value survives being read and written again.
 class LosslessJson : public nlohmann::json_sax<Json> {
  public:
   explicit LosslessJson(int max_depth) : max_depth_(max_depth) {}

@@ -122,7 +122,7 @@ std::string configuration_reference() {
   std::string text =
       "# Configuration\n\n"
       "<!-- Generated from the declarations in moxing/config/internal/options_*.cc. To write it anew:\n"
-      "     MOX_WRITE_DOCS=1 build/bin/test_moxing --gtest_filter='ConfigurationReference.*' -->\n\n"
+      "     MOX_WRITE_DOCS=1 build/bin/test_moxing_config --gtest_filter='ConfigurationReference.*' -->\n\n"
       "Every option is a key of the YAML file that `--config` names, a flag of the command line "
       "(`--name=value` or\n"
       "`--name value`; a bool also `--name` and `--no-name`), and some are fields of the run spec. A dot in "

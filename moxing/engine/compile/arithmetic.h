@@ -47,7 +47,7 @@ struct KeptArithmetic {
 // Makes all ranks of a job compute alike: they take the instructions that rank 0 chooses (see
 // choose_instruction_set), and what these have for the precision asked for. Rank 0 logs what cannot be kept
 // equal. All ranks call it together, before anything is compiled: a rank that has compiled with other
-// instructions than rank 0's is refused, as require_agreement does (job_agreement.h).
+// instructions than rank 0's is refused, as require_agreement does (runtime/job/agreement.h).
 Arithmetic settle_arithmetic(Communicator& ranks, const Arithmetic& wanted, const KeptArithmetic& kept,
                              bool allow_inexact);
 
