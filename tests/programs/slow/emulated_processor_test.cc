@@ -51,9 +51,8 @@ TEST_P(EmulatedProcessor, HasTheBitsOfALimitedRun) {
   EXPECT_EQ(digest_of("emulated", {kEmulator, "-cpu", std::get<1>(GetParam())}), limited);
 }
 
-// A step of resnet_v1_20 takes 16 s there.
 const auto kNetworks =
-    testing::Values(Network{"resnet_v1_20", "image_classifier", 5, classifier("resnet_v1_20", 16)},
+    testing::Values(Network{"resnet_v1_20", "image_classifier", 20, classifier("resnet_v1_20", 16)},
                     Network{"mobilenet_v2", "image_classifier", 20, classifier("mobilenet_v2", 32)},
                     Network{"lenet", "fashion_lenet", 20, {"--batch_size=2"}});
 
