@@ -31,6 +31,8 @@ namespace {
 namespace fs = std::filesystem;
 using internal::kMostInMemory;
 using internal::Seen;
+// Of what was begun to be sent: whether it has arrived only the store knows, since an answer may be lost.
+constexpr Seen kUnknown{.length = -1};
 using Clock = std::chrono::steady_clock;
 
 // A checkpoint, in the order in which they are uploaded: the best state, and what else lies deeper, before
@@ -272,6 +274,7 @@ class RunUpload::Implementation {
               to));
         remove(to + "/" + manifest);  // it is not whole while it is replaced
       }
+      uploaded_.insert_or_assign(checkpoint, kUnknown);  // from here on it goes when the run's goes
       std::vector<std::string> others;
       for (const std::string& file : list_directory(from, {.skip_dir = true}))
         if (file != manifest && is_there_as_file(from + "/" + file)) others.push_back(file);
@@ -333,6 +336,7 @@ class RunUpload::Implementation {
     const std::string from = directory_ + "/" + name, to = url_ + "/" + name;
     try {
       others_.keep(name, known_file(name));
+      files_.insert_or_assign(name, kUnknown);
       int64_t sent = seen.length;
       if (seen.length <= kMostInMemory) {
         const std::string content = read(from);  // as it is now: it may be growing

@@ -251,6 +251,48 @@ TEST_F(RunUploads, AStoreThatIsLostIsCaughtUpWith) {
   upload.finish();
 }
 
+// The store has all of it, and this machine does not know: it goes with the run's all the same.
+TEST_F(RunUploads, WhatArrivedWithoutAnAnswerGoesWithTheRuns) {
+  std::atomic<bool> lost{true};
+  store_.proxy.set_plan([&](const std::string& operation, int64_t) {
+    if (!lost) return Happening{};
+    // After the manifest nothing is answered: the next round would find it.
+    if (has("run/checkpoint-1/state.json")) return Happening{Fault::kStatus500};
+    return operation == "PutObject" && has("run/checkpoint-1/variables.safetensors")
+               ? Happening{Fault::kLostAnswer}
+               : Happening{};
+  });
+  save(1);
+  RunUpload upload(run_.path(), "s3://bucket/run", often_);
+  EXPECT_TRUE(comes([&] { return has("run/checkpoint-1/state.json") && store_.proxy.faults_made() > 10; }));
+  save(2);
+  remove(run_.file("checkpoint-1"), true);
+  lost = false;
+  EXPECT_TRUE(
+      comes([&] { return has("run/checkpoint-2/state.json") && !has("run/checkpoint-1/state.json"); }));
+  upload.finish();
+  EXPECT_THAT(store_.server.keys("bucket"),
+              ElementsAre("run/checkpoint-2/state.json", "run/checkpoint-2/variables.safetensors"));
+}
+
+TEST_F(RunUploads, AFileThatArrivedWithoutAnAnswerGoesWithTheRuns) {
+  std::atomic<bool> lost{true};
+  store_.proxy.set_plan([&](const std::string& operation, int64_t) {
+    if (!lost) return Happening{};
+    if (has("run/b.txt")) return Happening{Fault::kStatus500};
+    return operation == "PutObject" && has("run/a.txt") ? Happening{Fault::kLostAnswer} : Happening{};
+  });
+  write(run_.file("a.txt"), "a");
+  write(run_.file("b.txt"), "b");
+  RunUpload upload(run_.path(), "s3://bucket/run", often_);
+  EXPECT_TRUE(comes([&] { return has("run/b.txt") && store_.proxy.faults_made() > 10; }));  // it was given up
+  remove(run_.file("b.txt"));
+  lost = false;
+  EXPECT_TRUE(comes([&] { return !has("run/b.txt"); }));
+  upload.finish();
+  EXPECT_TRUE(has("run/a.txt"));
+}
+
 // Caches and directories for temporary files are cleaned by others, and disks come off.
 TEST_F(RunUploads, WhatThisMachineHasLostTheStoreKeeps) {
   const std::string away = run_.path() + ".away";
