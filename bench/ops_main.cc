@@ -1,5 +1,5 @@
 // build/bin/bench_ops [--ops=conv2d,...] [--seconds=0.3] [--threads=N] [--precision=fp32|bf16] [--json]
-//                     [--choices] [--conv_algorithm=auto|direct]
+//                     [--choices] [--conv_algorithm=auto|direct|measured]
 //
 // Our side of ./dev bench ops: single ops and their gradients on one plan each, as a training compiles them:
 // in the layouts that the kernels choose. Conversions between layouts are steps of their own and not counted.
@@ -19,6 +19,7 @@
 
 #include "bench/harness/threads_flag.h"
 #include "bench/json_line.h"
+#include "moxing/engine/compile/convolution_trial.h"
 #include "moxing/moxing.h"
 #include "ops/fusion/default_rules.h"
 #include "runtime/base/error.h"
@@ -118,7 +119,7 @@ void require_ops(const std::string& wanted, const std::vector<Case>& all) {
 }
 
 // Milliseconds of each op of the case and its gradients: the least of several runs.
-std::map<std::string, double> measure(const Case& of, const mox::Team& team) {
+std::map<std::string, double> measure(const Case& of, const mox::RuleOptions& rules, const mox::Team& team) {
   mox::Graph graph;
   const mox::GraphScope scope(graph);
   std::vector<mox::Array> arrays;
@@ -139,10 +140,6 @@ std::map<std::string, double> measure(const Case& of, const mox::Team& team) {
       fetches.push_back(gradient);
   else
     arrays.pop_back();
-  const auto precision =
-      mox::flag("precision") == "bf16" ? mox::Precision::kBFloat16 : mox::Precision::kFloat32;
-  const mox::RuleOptions rules{.precision = precision,
-                               .direct_convolutions = mox::flag("conv_algorithm") == "direct"};
   const auto plan = mox::Plan::compile(
       graph, {.fetches = fetches, .gradients = {}, .updates = {}},
       {.rules = mox::default_rules(rules), .convert = mox::convert_layout, .hints = mox::kernel_hints(rules)},
@@ -177,6 +174,15 @@ std::map<std::string, double> measure(const Case& of, const mox::Team& team) {
   return best;
 }
 
+mox::RuleOptions rules_of_flags(const mox::Team& team) {
+  mox::RuleOptions rules{
+      .precision = mox::flag("precision") == "bf16" ? mox::Precision::kBFloat16 : mox::Precision::kFloat32,
+      .direct_convolutions = mox::flag("conv_algorithm") == "direct"};
+  if (mox::flag("conv_algorithm") == "measured")
+    rules.direct_classes = mox::internal::measured_direct_classes(rules.precision, team);
+  return rules;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -194,9 +200,10 @@ int main(int argc, char** argv) {
     require_ops(mox::flag("ops"), all);
     if (!(mox::get_flag<double>("seconds") >= 0))
       throw mox::InvalidArgument("seconds must be a number of at least 0");
+    const mox::RuleOptions rules = rules_of_flags(team);
     for (const Case& of : all) {
       if (wanted != ",," && wanted.find(fmt::format(",{},", op_of(of))) == std::string::npos) continue;
-      for (const auto& [op, milliseconds] : measure(of, team)) {
+      for (const auto& [op, milliseconds] : measure(of, rules, team)) {
         const std::string metric = op == op_of(of) ? "forward" : op.substr(op_of(of).size() + 1);
         if (mox::get_flag<bool>("json"))
           bench::print_json_line(

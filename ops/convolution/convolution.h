@@ -13,7 +13,7 @@ namespace mox {
 // A hint (KernelHints): convolutions sum directly, never through a transform that needs fewer multiplications
 // but rounds more (Winograd).
 inline constexpr std::string_view kDirectConvolutions = "direct_convolutions";
-// An attribute of a node, present and true: the same for this convolution alone (convolution_error_rule).
+// An attribute of a node, present and true: the same for this convolution alone (direct_convolutions_rule).
 inline constexpr const char* kSumsDirectly = "sums_directly";
 
 const Op& conv2d_transpose_op();

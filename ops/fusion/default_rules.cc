@@ -5,12 +5,12 @@
 #include "ops/fusion/internal/batch_norm_folding_rule.h"
 #include "ops/fusion/internal/batch_norm_rule.h"
 #include "ops/fusion/internal/bias_rule.h"
-#include "ops/fusion/internal/convolution_error_rule.h"
 #include "ops/fusion/internal/convolution_gradient_sums_rule.h"
 #include "ops/fusion/internal/convolution_moments_rule.h"
 #include "ops/fusion/internal/convolution_normalised_gradients_rule.h"
 #include "ops/fusion/internal/convolution_of_normalised_rule.h"
 #include "ops/fusion/internal/depthwise_rule.h"
+#include "ops/fusion/internal/direct_convolutions_rule.h"
 #include "ops/fusion/internal/low_precision_rule.h"
 #include "ops/processor/processor.h"
 #include "runtime/base/error.h"
@@ -25,8 +25,8 @@ std::vector<NamedRule> default_rules(const RuleOptions& options) {
   rules.push_back(shortcut_recomputation_rule(options.recomputed, options.precision));
   rules.push_back(recomputation_rule());
   if (bfloat16_support() != BFloat16Support::kNone) rules.push_back(low_precision_rule(options.precision));
-  if (options.convolution_error < kStatedConvolutionError)
-    rules.push_back(convolution_error_rule(options.convolution_error));
+  if (options.convolution_error < kStatedConvolutionError || !options.direct_classes.empty())
+    rules.push_back(direct_convolutions_rule(options.convolution_error, options.direct_classes));
   rules.push_back(convolution_moments_rule(options.direct_convolutions));
   rules.push_back(convolution_gradient_sums_rule(options.direct_convolutions));
   rules.push_back(convolution_normalised_gradients_rule());

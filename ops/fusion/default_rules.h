@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ops/convolution/winograd/convolution_class.h"
 #include "runtime/graph/kernel.h"
 #include "runtime/graph/rewrite.h"
 
@@ -38,6 +39,8 @@ struct RuleOptions {
   bool direct_convolutions = false;
   // Those sum directly whose bound is above this, a part of the result's largest magnitude.
   double convolution_error = kStatedConvolutionError;
+  // Those of these classes sum directly, too: where that was measured to be faster.
+  ConvolutionClasses direct_classes = {};
 };
 
 // Every rule, in the order in which they should be applied: first the patterns around convolutions, matrix

@@ -22,14 +22,16 @@ std::vector<Option> options_of_compute() {
        .default_value = "auto",
        .group = "Compute",
        .help = "auto: convolutions may use Winograd's method, which multiplies less and rounds a little "
-               "more. direct: they sum as the definition says.",
-       .allowed = {"auto", "direct"}},
+               "more, by a rule over their shapes. direct: they sum as the definition says. measured: those "
+               "sum directly which do it clearly faster on this machine, found out in some seconds before a "
+               "training and kept when it is continued; what only answers takes the rule.",
+       .allowed = {"auto", "direct", "measured"}},
       {.name = "conv_error",
        .type = OptionType::kNumber,
        .default_value = 0.01,
        .group = "Compute",
        .help =
-           "Of conv_algorithm auto: the largest error of a convolution by Winograd's method, as a part of "
+           "Of conv_algorithm auto and measured: the largest error of a convolution by Winograd's method, as a part of "
            "its result's largest magnitude. Convolutions whose bound (docs/precision.md) is above it sum "
            "directly. Default: all are below it; in fp32 1e-5 keeps the method for up to about 40 channels.",
        .minimum = 0,

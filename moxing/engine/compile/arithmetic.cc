@@ -1,9 +1,12 @@
 #include "moxing/engine/compile/arithmetic.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <vector>
 
+#include "moxing/engine/compile/convolution_trial.h"
 #include "moxing/engine/compile/internal/instruction_choice.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
@@ -45,41 +48,52 @@ void settle_instruction_set(Communicator& ranks, const KeptArithmetic& kept, boo
 }
 
 void require_word(std::string_view who, std::string_view option, const std::string& word,
-                  std::string_view first, std::string_view second) {
-  if (word != first && word != second)
-    throw InvalidArgument(fmt::format("{}: {} is {} or {}, got '{}'", who, option, first, second, word));
+                  std::initializer_list<std::string_view> words) {
+  if (std::ranges::find(words, word) == words.end())
+    throw InvalidArgument(
+        fmt::format("{}: {} is one of {}, got '{}'", who, option, fmt::join(words, ", "), word));
+}
+
+std::string_view conv_algorithm_of(const Arithmetic& arithmetic) {
+  if (arithmetic.rules.direct_convolutions) return "direct";
+  return arithmetic.measures_convolutions ? "measured" : "auto";
 }
 
 }  // namespace
 
 Arithmetic arithmetic_of(const ArithmeticOptions& options, std::string_view who) {
-  require_word(who, "precision", options.precision, "fp32", "bf16");
-  require_word(who, "conv_algorithm", options.conv_algorithm, "auto", "direct");
+  require_word(who, "precision", options.precision, {"fp32", "bf16"});
+  require_word(who, "conv_algorithm", options.conv_algorithm, {"auto", "direct", "measured"});
   if (!(options.conv_error >= 0 && options.conv_error <= kStatedConvolutionError))
     throw InvalidArgument(fmt::format("{}: conv_error is a number from 0 to {}, got {}", who,
                                       kStatedConvolutionError, options.conv_error));
   return {.rules = {.precision = options.precision == "bf16" ? Precision::kBFloat16 : Precision::kFloat32,
                     .recomputed = recomputed_normalisations(options.recompute),
                     .direct_convolutions = options.conv_algorithm == "direct",
-                    .convolution_error = options.conv_error}};
+                    .convolution_error = options.conv_error},
+          .measures_convolutions = options.conv_algorithm == "measured"};
 }
 
 std::string description_of(const Arithmetic& arithmetic) {
   const RuleOptions& rules = arithmetic.rules;
   // What older checkpoints do not say is said only where it is not as it was then.
-  return fmt::format("precision {}, conv_algorithm {}{}",
-                     rules.precision == Precision::kBFloat16 ? "bf16" : "fp32",
-                     rules.direct_convolutions ? "direct" : "auto",
-                     rules.convolution_error < kStatedConvolutionError
-                         ? fmt::format(", conv_error {}", rules.convolution_error)
-                         : "");
+  return fmt::format(
+      "precision {}, conv_algorithm {}{}{}", rules.precision == Precision::kBFloat16 ? "bf16" : "fp32",
+      conv_algorithm_of(arithmetic),
+      arithmetic.measures_convolutions ? fmt::format(" [{}]", to_string(rules.direct_classes)) : "",
+      rules.convolution_error < kStatedConvolutionError
+          ? fmt::format(", conv_error {}", rules.convolution_error)
+          : "");
 }
 
 Arithmetic settle_arithmetic(Communicator& ranks, const Arithmetic& wanted, const KeptArithmetic& kept,
-                             bool allow_inexact) {
+                             bool allow_inexact, int training_threads) {
   settle_instruction_set(ranks, kept, allow_inexact);
   Arithmetic result = wanted;
   result.rules.precision = supported_precision(wanted.rules.precision);
+  if (result.measures_convolutions && training_threads > 0)
+    result.rules.direct_classes =
+        settled_direct_classes(ranks, result.rules.precision, kept.arithmetic, training_threads);
   const std::string description = description_of(result);
   if (ranks.rank() == 0 && !kept.arithmetic.empty() && kept.arithmetic != description)
     log_warning(

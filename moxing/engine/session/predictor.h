@@ -30,7 +30,7 @@ struct PredictorOptions {
   // "fp32" or "bf16", as the option `precision` of a run
   std::string precision = "fp32";
   // "auto" or "direct", and a number from 0 to 0.01, as the options of these names of a run: which
-  // convolutions take Winograd's method
+  // convolutions take Winograd's method. "measured" is "auto" here: nothing is measured for answers
   std::string conv_algorithm = "auto";
   double conv_error = 0.01;
   // Compiled models are kept for this many batch sizes, those that were used last; >= 1. A batch size that

@@ -14,11 +14,11 @@ namespace mox::internal {
 namespace {
 
 // The one place where a run's models learn how they compute.
-void settle_arithmetic_of(Start& start) {
+void settle_arithmetic_of(Start& start, int training_threads = 0) {
   start.settings.arithmetic =
       settle_arithmetic(job(), start.settings.arithmetic,
                         {start.point.path, start.restored.instruction_set, start.restored.arithmetic},
-                        start.settings.allow_inexact);
+                        start.settings.allow_inexact, training_threads);
 }
 
 // The seed is part of what a run is: a continued run keeps the one it began with.
@@ -60,7 +60,7 @@ Start start_training(const RunSpec& spec, const RunSettings& settings) {
   if (saves) start.lock = std::make_shared<RunLock>(settings.log_dir);
   if (!settings.print_plan) start.point = find_starting_point(settings);
   if (start.is_continued()) start.restored = from_checkpoint_state(start.point.checkpoint, start.point.path);
-  settle_arithmetic_of(start);
+  settle_arithmetic_of(start, settings.threads);
   if (settings.threads_are_automatic)
     start.settings.threads = choose_threads(spec, start.settings, start.point, start.restored, job());
   if (settings.devices == kAutomaticDevices)

@@ -1,4 +1,4 @@
-#include "ops/fusion/internal/convolution_error_rule.h"
+#include "ops/fusion/internal/direct_convolutions_rule.h"
 
 #include "ops/convolution/convolution.h"
 #include "ops/convolution/convolution_inputs.h"
@@ -33,10 +33,12 @@ std::optional<ComputedResult> computed_by(const Node& node) {
   return std::nullopt;
 }
 
-std::optional<std::vector<Tensor>> mark(const Node& node, const RewriteView& view, double largest_error) {
+std::optional<std::vector<Tensor>> mark(const Node& node, const RewriteView& view, double largest_error,
+                                        const ConvolutionClasses& classes) {
   const auto computed = computed_by(node);
-  if (!computed || !winograd_pays(computed->geometry) ||
-      winograd_error(computed->geometry, computed->result) <= largest_error)
+  if (!computed || !winograd_pays(computed->geometry)) return std::nullopt;
+  const auto& [geometry, result] = *computed;
+  if (winograd_error(geometry, result) <= largest_error && !classes.contains(class_of(geometry, result)))
     return std::nullopt;
   Node marked = node;
   marked.attributes.set(kSumsDirectly, true);
@@ -47,9 +49,10 @@ std::optional<std::vector<Tensor>> mark(const Node& node, const RewriteView& vie
 
 }  // namespace
 
-NamedRule convolution_error_rule(double largest_error) {
-  return {"convolutions that sum directly", [largest_error](const Node& node, const RewriteView& view) {
-            return mark(node, view, largest_error);
+NamedRule direct_convolutions_rule(double largest_error, ConvolutionClasses classes) {
+  return {"convolutions that sum directly",
+          [largest_error, classes = std::move(classes)](const Node& node, const RewriteView& view) {
+            return mark(node, view, largest_error, classes);
           }};
 }
 
