@@ -11,6 +11,10 @@
 #include "moxing/config/internal/store.h"
 #include "moxing/file/jobs/local_places.h"
 
+namespace mox {
+class MemoryBudget;
+}
+
 namespace mox::internal {
 
 struct ConfigState {
@@ -20,7 +24,8 @@ struct ConfigState {
   std::map<std::string, std::string> copies{};
   // The same of data sets, whose places nobody else may fill.
   std::map<std::string, std::shared_ptr<file::DataInUse>> data{};
-  std::set<std::string> warnings{};  // that warn_once has given
+  std::shared_ptr<MemoryBudget> data_memory{};  // see data_memory_of_process
+  std::set<std::string> warnings{};             // that warn_once has given
 };
 
 // Runs `use` on the current configuration, under the lock.

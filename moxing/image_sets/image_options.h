@@ -50,7 +50,8 @@ class BadSamples {
 // but for kResized.
 enum class ImageCache {
   kNone,
-  kMemory,     // as long as the data set lives, up to cache_bytes; what does not fit is made in every pass
+  kMemory,  // as long as the data set lives, up to cache_bytes and to what the run's data_memory_mb gives to
+            // all that data sets keep; what does not fit is made in every pass, which is said once
   kDirectory,  // in cache_directory, for later runs too. Processes that use it at the same time (the ranks of
                // a job) have
   // a copy each. One that was interrupted, damaged or made for other files is detected and made anew

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "moxing/config/flags.h"
+#include "moxing/config/state.h"
 #include "runtime/base/resource_limits.h"
 #include "runtime/job/job.h"
 
@@ -43,6 +45,18 @@ std::shared_ptr<MemoryBudget> data_memory_of_rank(int64_t data_memory_mb, const 
   at_most(memory.limit, memory.ranks, "this container or control group may have");
   at_most(memory.limit_of_process, 1, "ulimit lets this process have");
   return std::make_shared<MemoryBudget>(least.first, std::move(least.second), kOption);
+}
+
+std::shared_ptr<MemoryBudget> data_memory_of_process() {
+  std::shared_ptr<MemoryBudget> budget =
+      data_memory_of_rank(get_flag<int64_t>(kOption), machine_memory_of_job());
+  with_config([&](ConfigState* state) {
+    if (state->data_memory && state->data_memory->describe() == budget->describe())
+      budget = state->data_memory;
+    else
+      state->data_memory = budget;
+  });
+  return budget;
 }
 
 }  // namespace mox::internal

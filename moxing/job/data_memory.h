@@ -19,9 +19,14 @@ struct MachineMemory {
 };
 MachineMemory machine_memory_of_job();
 
-// One budget for all pipelines of this process: the option data_memory_mb divided among the ranks of the
+// A budget for all pipelines of this process: the option data_memory_mb divided among the ranks of the
 // machine; for 0 a quarter of what the machine has, or of what the control groups or this process's own
 // limits allow if that is less.
 std::shared_ptr<MemoryBudget> data_memory_of_rank(int64_t data_memory_mb, const MachineMemory& memory);
+
+// That of the configuration: the same one for all who ask, the pipelines of a run and the images that its
+// data sets keep, until data_memory_mb is changed or the limits are. Throws FailedPrecondition before
+// mox::init.
+std::shared_ptr<MemoryBudget> data_memory_of_process();
 
 }  // namespace mox::internal

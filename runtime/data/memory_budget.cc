@@ -26,6 +26,21 @@ size_t MemoryBudget::room_for_batches(size_t own_batches) const {
   return bytes_ > taken ? bytes_ - taken : 0;
 }
 
+size_t MemoryBudget::room_to_grow() const {
+  const size_t room = room_for_batches(0), spare = bytes_ / 4;
+  return room > spare ? room - spare : 0;
+}
+
+// Never more than there is for a moment: another cache would take that for an error.
+bool MemoryBudget::Share::try_to_grow(size_t more) {
+  for (size_t cached = budget_->cached_.load();;) {
+    if (more > budget_->room_to_grow()) return false;
+    if (budget_->cached_.compare_exchange_weak(cached, cached + more)) break;
+  }
+  taken_ += more;
+  return true;
+}
+
 size_t MemoryBudget::Share::resize(size_t bytes) {
   std::atomic<size_t>& total = of_ == Of::kCache ? budget_->cached_ : budget_->under_way_;
   // Unsigned numbers wrap around, so that this gives back as well.

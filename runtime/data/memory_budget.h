@@ -1,7 +1,7 @@
 // MemoryBudget: what several pipelines may hold of memory together, in caches and in batches under way.
 //
-// Caches are bounded: one that does not fit is an error. Batches under way take what the caches and the other
-// pipelines' batches leave, and at least one batch each.
+// Caches are bounded: one that does not fit is an error, or, where it need not hold all, stops to grow.
+// Batches under way take what the caches and the other pipelines' batches leave, and at least one batch each.
 //
 // Threads: any.
 #pragma once
@@ -26,6 +26,8 @@ class MemoryBudget {
   std::string describe() const;  // "1048576 bytes (a quarter of ...)"
   // What caches and batches of others than `own_batches` bytes leave.
   size_t room_for_batches(size_t own_batches) const;
+  // What a cache that need not hold all may grow by: see Share::try_to_grow.
+  size_t room_to_grow() const;
 
   // Memory that one cache, or the batches of one pipeline, have of a budget; given back with this object.
   class Share {
@@ -37,6 +39,9 @@ class MemoryBudget {
     Share& operator=(const Share&) = delete;
     // One thread at a time. For a cache the bytes of all caches of the budget are the result.
     size_t resize(size_t bytes);
+    // Of a cache that need not hold all: `more` bytes, if all that is held leaves a quarter of the budget
+    // then, for batches and for what has to fit. Otherwise nothing, and false. One thread at a time.
+    bool try_to_grow(size_t more);
     size_t bytes() const { return taken_; }
 
    private:

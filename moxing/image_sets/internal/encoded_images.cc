@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "moxing/config/flags.h"
 #include "moxing/config/state.h"
 #include "moxing/file/s3/store_error.h"
 #include "moxing/image/decode.h"
@@ -34,18 +33,10 @@ int32_t class_in(const std::byte* label) {
   return number;
 }
 
-// A cache in memory has no more than the run's pipelines may have, of all ranks of the machine.
+// A cache in memory is a part of what the run's pipelines may have.
 std::unique_ptr<KeptImages> kept_in_memory_of(int64_t images, const ImageOptions& options) {
-  const auto wanted = static_cast<uint64_t>(options.cache_bytes);
-  if (!mox::internal::is_configured())
-    return kept_in_memory(images, wanted, " (cache_bytes, for the image classifier data.cache_gigabytes)");
-  const auto budget = mox::internal::data_memory_of_rank(get_flag<int64_t>("data_memory_mb"),
-                                                         mox::internal::machine_memory_of_job());
-  if (wanted <= budget->bytes())
-    return kept_in_memory(images, wanted, " (cache_bytes, for the image classifier data.cache_gigabytes)");
-  return kept_in_memory(images, budget->bytes(),
-                        fmt::format(": the memory budget of data pipelines is {}; {} raises it",
-                                    budget->describe(), budget->option()));
+  return kept_in_memory(images, static_cast<uint64_t>(options.cache_bytes),
+                        mox::internal::is_configured() ? mox::internal::data_memory_of_process() : nullptr);
 }
 
 class AugmentedImages : public RandomAccessSource {

@@ -22,6 +22,7 @@
 
 #include "moxing/image/planar_bitmap.h"
 #include "runtime/base/function_ref.h"
+#include "runtime/data/memory_budget.h"
 
 namespace mox::data::internal {
 
@@ -64,9 +65,11 @@ class KeptImages {
   virtual void keep(int64_t index, const KeptImage& image, std::span<const std::byte> label) = 0;
 };
 
-// At most `limit_bytes`, and what the system gives; what does not fit is not kept, which is said once.
-// `origin` says where the limit comes from, and what raises it.
-std::unique_ptr<KeptImages> kept_in_memory(int64_t images, uint64_t limit_bytes, std::string origin = "");
+// At most `limit_bytes` (ImageOptions::cache_bytes), what `budget`, where there is one, gives to a cache that
+// need not hold all, and what the system gives. What does not fit is not kept, which is said once, with what
+// it has, what bounds it and the option that raises that.
+std::unique_ptr<KeptImages> kept_in_memory(int64_t images, uint64_t limit_bytes,
+                                           std::shared_ptr<MemoryBudget> budget = nullptr);
 
 struct KeptDirectory {
   std::string directory;  // made if it does not exist

@@ -20,8 +20,10 @@ constexpr uint64_t kLineBytes = 64;
 
 class KeptInMemory : public KeptImages {
  public:
-  KeptInMemory(int64_t images, uint64_t limit_bytes, std::string origin)
-      : limit_(limit_bytes), origin_(std::move(origin)), entries_(images) {}
+  KeptInMemory(int64_t images, uint64_t limit_bytes, std::shared_ptr<MemoryBudget> budget)
+      : limit_(limit_bytes), budget_(std::move(budget)), entries_(images) {
+    if (budget_) share_.emplace(budget_, MemoryBudget::Share::Of::kCache);
+  }
 
   std::optional<FoundImage> find(int64_t index, NeededPixels, std::vector<uint8_t>*,
                                  std::span<std::byte> label) override {
@@ -51,6 +53,7 @@ class KeptInMemory : public KeptImages {
       if (entry.state != State::kAbsent || !fits(bytes.size())) return;
       try {
         memory = take(bytes.size());
+        if (!memory) return say_full(over_budget());  // another cache has been quicker
       } catch (const OutOfMemory& error) {
         limit_ = used_;  // a cache is a help: the run goes on with what there is
         say_full(error.what());
@@ -80,9 +83,20 @@ class KeptInMemory : public KeptImages {
   };
 
   bool fits(uint64_t bytes) {
-    if (bytes <= limit_ - used_) return true;
-    say_full(fmt::format("it may have {} bytes{}", limit_, origin_));
+    if (bytes > limit_ - used_) {
+      say_full(fmt::format(
+          "it may have {} bytes (cache_bytes, for the image classifier data.cache_gigabytes)", limit_));
+      return false;
+    }
+    if (!budget_ || in_lines(bytes) <= left_ || in_lines(bytes) <= budget_->room_to_grow()) return true;
+    say_full(over_budget());
     return false;
+  }
+  std::string over_budget() const {
+    return fmt::format(
+        "it has {} bytes, and the memory budget of data pipelines, with all that they hold, is {}, of which a "
+        "quarter stays free of images; {} raises it",
+        share_->bytes(), budget_->describe(), budget_->option());
   }
   void say_full(const std::string& why) {
     if (std::exchange(is_said_, true)) return;
@@ -92,22 +106,41 @@ class KeptInMemory : public KeptImages {
                     why, kept_, entries_.size()));
   }
 
-  // So many bytes, and kRowSlackBytes behind them.
+  static uint64_t in_lines(uint64_t bytes) {
+    return (bytes + image::kRowSlackBytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+  }
+
+  // So many bytes, and kRowSlackBytes behind them; null where the budget does not give them.
   uint8_t* take(uint64_t bytes) {
-    const uint64_t all = (bytes + image::kRowSlackBytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+    const uint64_t all = in_lines(bytes);
     if (all > left_) {
-      left_ = std::max(all, std::min(kBlockBytes, limit_ - used_));
-      blocks_.push_back(allocate_aligned(left_));
+      uint64_t block = std::min(kBlockBytes, limit_ - used_);
+      if (budget_) block = std::min<uint64_t>(block, budget_->room_to_grow());
+      block = std::max(all, block);
+      if (share_ && !share_->try_to_grow(block)) return nullptr;
+      blocks_.push_back(allocated(block));
+      left_ = block;
       next_ = reinterpret_cast<uint8_t*>(blocks_.back().get());
     }
     left_ -= all;
     return std::exchange(next_, next_ + all);
   }
 
+  // What the system refuses is not counted.
+  std::shared_ptr<std::byte> allocated(uint64_t block) {
+    try {
+      return allocate_aligned(block, "a part of the cache of images");
+    } catch (const OutOfMemory&) {
+      if (share_) share_->resize(share_->bytes() - block);
+      throw;
+    }
+  }
+
   std::mutex mutex_;
   uint64_t limit_;
-  const std::string origin_;
-  uint64_t used_ = 0;  // by images
+  const std::shared_ptr<MemoryBudget> budget_;
+  std::optional<MemoryBudget::Share> share_;  // of the budget
+  uint64_t used_ = 0;                         // by images
   int64_t kept_ = 0;
   bool is_said_ = false;
   std::vector<std::shared_ptr<std::byte>> blocks_;
@@ -118,8 +151,9 @@ class KeptInMemory : public KeptImages {
 
 }  // namespace
 
-std::unique_ptr<KeptImages> kept_in_memory(int64_t images, uint64_t limit_bytes, std::string origin) {
-  return std::make_unique<KeptInMemory>(images, limit_bytes, std::move(origin));
+std::unique_ptr<KeptImages> kept_in_memory(int64_t images, uint64_t limit_bytes,
+                                           std::shared_ptr<MemoryBudget> budget) {
+  return std::make_unique<KeptInMemory>(images, limit_bytes, std::move(budget));
 }
 
 }  // namespace mox::data::internal

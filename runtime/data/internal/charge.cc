@@ -27,7 +27,9 @@ void Charge::add(size_t bytes) {
   if (all <= budget_->bytes()) return;
   const size_t needed = share_.bytes();
   const std::string others =
-      all > needed ? fmt::format(" beside {} bytes that other operations keep", all - needed) : "";
+      all > needed
+          ? fmt::format(" beside {} bytes that other operations and caches of images keep", all - needed)
+          : "";
   share_.resize(needed - bytes);
   throw FailedPrecondition(fmt::format(
       "{}: {} needs {} bytes or more{}, but the memory budget of data pipelines is {}; raise {}, or {}",

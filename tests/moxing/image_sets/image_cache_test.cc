@@ -5,7 +5,9 @@
 #include <chrono>
 #include <filesystem>
 
+#include "moxing/config/init.h"
 #include "moxing/image_sets/image_folder.h"
+#include "moxing/job/data_memory.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/data/pipeline.h"
@@ -61,6 +63,30 @@ TEST_F(ImageCacheTest, MemoryGivesTheSameSamples) {
   ImageOptions small = options(ImageCache::kMemory);
   small.cache_bytes = 20'000;  // two of the images
   EXPECT_EQ(samples(small), expected);
+}
+
+// A run holds data_memory_mb once, whoever holds it.
+TEST_F(ImageCacheTest, MemoryIsOfTheBudgetOfTheRunsPipelines) {
+  for (int i = 0; i < 6; ++i)  // decoded, 120,000 bytes each
+    directory_.write("large/rose/" + std::to_string(i) + ".jpg",
+                     image::encode_jpeg(image::picture(200, 200, static_cast<uint64_t>(i))));
+  const ScopedConfiguration configured({"--data_memory_mb=1"});
+  const auto budget = mox::internal::data_memory_of_process();
+  Pipeline images(
+      ImageClassificationRaw(directory_.file("large")).dataset(options(ImageCache::kMemory)).batch(6),
+      {.seed = 5, .threads = 0, .memory_budget = budget});
+  Batch batch;
+  ASSERT_TRUE(images.next(&batch));
+  const Dataset numbers = Dataset::from_arrays({Array(DType::kFloat32, {100, 1024})}).cache().batch(1);
+  try {
+    const Pipeline other(numbers, {.memory_budget = budget});
+    FAIL() << "400 KiB beside the images are more than 1 MiB";
+  } catch (const FailedPrecondition& error) {
+    EXPECT_THAT(error.what(),
+                testing::AllOf(HasSubstr("cache (image_sets/image_cache_test.cc"),
+                               HasSubstr("409600 bytes or more beside 7"), HasSubstr("caches of images keep"),
+                               HasSubstr("raise data_memory_mb")));
+  }
 }
 
 TEST_F(ImageCacheTest, DirectoryGivesTheSameSamplesInThisRunAndTheNext) {

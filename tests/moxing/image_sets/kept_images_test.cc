@@ -1,6 +1,7 @@
 // What keeps images, in memory and in a directory, without those who use it.
 #include "moxing/image_sets/internal/kept_images.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -83,6 +84,38 @@ TEST_F(KeptImagesTest, InMemoryStayWithinTheLimit) {
   EXPECT_TRUE(find(*kept, 1));
   EXPECT_FALSE(find(*kept, 2));
   EXPECT_TRUE(kept->has_room(0));
+}
+
+// Of one budget for all, whatever else has a part of it.
+TEST_F(KeptImagesTest, InMemoryLeaveAQuarterOfTheBudget) {
+  const auto budget = std::make_shared<MemoryBudget>(10 << 20, "of this test", "an_option");
+  MemoryBudget::Share batches(budget, MemoryBudget::Share::Of::kBatches);
+  batches.resize(1 << 20);
+  const KeptImage image = encoded(std::string(1 << 20, 'x'));
+  const auto keep_all = [&](KeptImages& kept) {
+    int there = 0;
+    for (int64_t i = 0; i < 10; ++i) {
+      if (kept.has_room(image.bytes().size())) keep(kept, i, image, 0);
+      there += find(kept, i).has_value();
+    }
+    return there;
+  };
+  {
+    const auto training = kept_in_memory(10, 3 << 20, budget),
+               evaluation = kept_in_memory(10, 1 << 30, budget);
+    EXPECT_EQ(keep_all(*training), 3) << "what its own limit has room for";
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(keep_all(*evaluation), 2);
+    EXPECT_THAT(testing::internal::GetCapturedStderr(),
+                testing::AllOf(testing::HasSubstr("the cache of images in memory is full"),
+                               testing::ContainsRegex("has [0-9]+ bytes"),
+                               testing::HasSubstr("is 10485760 bytes (of this test), of which a quarter"),
+                               testing::HasSubstr("an_option raises it"),
+                               testing::HasSubstr("It keeps 2 of 10 images")));
+    EXPECT_GE(budget->room_for_batches(0), budget->bytes() / 4);
+    EXPECT_LT(budget->room_for_batches(0), size_t{3} << 20);
+  }
+  EXPECT_EQ(budget->room_for_batches(0), size_t{9} << 20) << "given back with the images";
 }
 
 // Whatever the limit says, memory that the system refuses ends the cache, not the run.

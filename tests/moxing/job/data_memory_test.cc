@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include "moxing/config/flags.h"
+#include "moxing/config/init.h"
 #include "runtime/base/error.h"
 #include "runtime/data/pipeline.h"
 #include "tests/support/sanitizers.h"
@@ -67,7 +69,8 @@ TEST(DataMemory, OfAllPipelinesOfAProcessIsOneBudget) {
     FAIL() << "640 KiB twice are more than 1 MiB";
   } catch (const FailedPrecondition& error) {
     const std::string text = error.what();
-    EXPECT_NE(text.find("655360 bytes or more beside 655360 bytes that other operations keep"),
+    EXPECT_NE(text.find("655360 bytes or more beside 655360 bytes that other operations and "
+                        "caches of images keep"),
               std::string::npos)
         << text;
     EXPECT_NE(text.find("1048576 bytes (data_memory_mb is 1 for this machine); raise data_memory_mb"),
@@ -76,6 +79,17 @@ TEST(DataMemory, OfAllPipelinesOfAProcessIsOneBudget) {
   }
   // The cache of a data set is one, however many pipelines read it.
   EXPECT_NO_THROW(Pipeline(training, {.memory_budget = budget}));
+}
+
+TEST(DataMemory, OfAConfigurationIsTheSameForAll) {
+  const ScopedConfiguration configured({"--data_memory_mb=1"});
+  const auto budget = data_memory_of_process();
+  EXPECT_EQ(budget->bytes(), size_t{1} << 20);
+  EXPECT_EQ(data_memory_of_process(), budget);
+  set_flag("data_memory_mb", 2);
+  EXPECT_EQ(data_memory_of_process()->bytes(), size_t{2} << 20) << "of the next run";
+  const ScopedConfiguration unconfigured;
+  EXPECT_THROW(data_memory_of_process(), FailedPrecondition);
 }
 
 TEST(DataMemory, ThatACacheHadIsGivenBackWithIt) {

@@ -138,8 +138,7 @@ void resolve_data(const RunSpec& spec, RunSettings* settings) {
   settings->prefetch_batches = static_cast<int>(resolve<int64_t>("prefetch_batches", std::nullopt));
   settings->data_threads = static_cast<int>(resolve<int64_t>("data_threads", std::nullopt));
   if (settings->data_threads == 0) settings->data_threads = PipelineOptions::kAutomatic;
-  settings->data_memory =
-      data_memory_of_rank(resolve<int64_t>("data_memory_mb", std::nullopt), machine_memory_of_job());
+  settings->data_memory = data_memory_of_process();
   // What is read in a store where it is lies in memory for a while: of the same budget.
   if (file::is_remote(resolve<std::string>("data_url", std::nullopt))) {
     const size_t of_streams = settings->data_memory->bytes() / 4;
