@@ -2,6 +2,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/exec/plan_instance.h"
+#include "runtime/refusals/team_threads.h"
 
 namespace mox {
 
@@ -12,6 +13,7 @@ std::vector<Array> evaluate(std::span<const Tensor> fetches, std::span<const Arr
   const Graph& graph = *fetches[0].node()->graph;
   const Team team(options.threads);
   const EnteredTeam entered(team);
+  internal::start_team(team);
   const auto plan =
       Plan::compile(graph, {.fetches = {fetches.begin(), fetches.end()}, .gradients = {}, .updates = {}},
                     options.compile, team);

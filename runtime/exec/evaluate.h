@@ -20,7 +20,8 @@ struct EvaluateOptions {
   CompileOptions compile = {};
 };
 
-// The calling thread computes with a team of `threads` meanwhile, and with its own afterwards.
+// The calling thread computes with a team of `threads` meanwhile, and with its own afterwards. Throws
+// FailedPrecondition where the system refuses so many threads.
 std::vector<Array> evaluate(std::span<const Tensor> fetches, std::span<const Array> inputs,
                             const EvaluateOptions& options);
 

@@ -11,6 +11,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/resource_limits.h"
+#include "runtime/refusals/team_threads.h"
 #include "runtime/replicas/short_turns.h"
 
 namespace mox::internal {
@@ -49,24 +50,6 @@ class BoundThread {
   bool is_bound_ = false;
 };
 
-// Of the calling thread's pool, which libgomp keeps from team to team. A smaller team may have sent some of
-// them home since; their places are what counts.
-thread_local int kept_threads = 0;
-
-// The OpenMP runtime ends the process with a line of its own where a thread of its pool is refused: so as
-// many are asked for before it begins, and given back.
-void require_team_threads(int lanes, int size) {
-  const int wanted = lanes * (size - 1);
-  const GivenThreads given = threads_given(wanted);
-  const int there = given.count + std::min(kept_threads, size - 1);
-  if (there < wanted)
-    throw FailedPrecondition(fmt::format(
-        "{} threads compute beside {}, but the system has refused number {}: {}. Raise the limits on "
-        "processes and memory (ulimit -u, ulimit -v, the control group's pids.max), or set a lower "
-        "value of threads",
-        wanted, lanes == 1 ? "the first" : "those of the devices", there + 1, given.refusal));
-}
-
 // The team's threads, but not the calling one.
 void bind_others(const Team& team, const cpu_set_t& cores) {
   if (team.size() == 1) return;
@@ -103,7 +86,7 @@ LaneThreads::~LaneThreads() {
 void LaneThreads::start_teams(int lanes) {
   require_team_threads(lanes, team_.size());
   run([this](int) { team_.on_each_thread([] { take_short_turns(); }); });
-  kept_threads = team_.size() - 1;
+  note_team_threads(team_.size());
 }
 
 void LaneThreads::start(int lane) {

@@ -10,7 +10,7 @@
 #include "moxing/checkpoint/best_checkpoint.h"
 #include "moxing/engine/compile/compiled_model.h"
 #include "runtime/base/error.h"
-#include "runtime/base/team.h"
+#include "runtime/refusals/team_threads.h"
 
 namespace mox {
 namespace {
@@ -66,6 +66,7 @@ class Predictor::Implementation {
   void prepare(const std::vector<TensorType>& components) {
     require_batch(components);
     const EnteredTeam entered(team_);
+    internal::start_team(team_);
     const std::lock_guard lock(mutex_);
     entry_of(components);
   }
@@ -87,6 +88,7 @@ class Predictor::Implementation {
       std::vector<TensorType> types;
       for (const Array& component : components) types.push_back(component.type());
       require_batch(types);
+      internal::start_team(owner.team_);
       const std::lock_guard lock(owner.mutex_);
       entry = owner.entry_of(types);
       if (entry->free.empty()) {

@@ -53,10 +53,12 @@ class Predictor {
   // The values of output_info for a batch: `components` are its inputs, of which the first extent is the
   // number of samples, any number >= 1. The arrays of the answer are the caller's. Throws InvalidArgument for
   // components without samples or with different numbers of them; NotFound, naming both, where the model has
-  // variables that the checkpoint has not; and what the model function throws.
+  // variables that the checkpoint has not; FailedPrecondition where the system refuses the threads, which
+  // each calling thread has of its own; and what the model function throws.
   OutputBatch predict(std::span<const Array> components) const;
 
   // Compiles the model for batches of these types now, so that the first prediction is as fast as the others.
+  // Throws as predict.
   void prepare(const std::vector<TensorType>& components) const;
 
   const std::string& checkpoint() const;  // the path of the one that was read

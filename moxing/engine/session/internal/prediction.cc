@@ -26,6 +26,7 @@
 #include "runtime/data/shuffled.h"
 #include "runtime/job/agreement.h"
 #include "runtime/job/job.h"
+#include "runtime/refusals/team_threads.h"
 #include "runtime/replicas/lane_threads.h"
 
 namespace mox::internal {
@@ -251,6 +252,7 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Conso
   Start start = start_pass(settings);
   const Team team(settings.threads);
   const EnteredTeam entered(team);
+  start_team(team);
   const Dataset dataset = one_epoch(spec, settings, ModeKeys::PREDICT, settings.predict_steps);
   warn_of_shuffled_predictions(dataset);
   PassSession session(spec, start, console);

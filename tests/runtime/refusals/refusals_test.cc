@@ -1,0 +1,63 @@
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "runtime/base/error.h"
+#include "runtime/refusals/team_threads.h"
+#include "tests/support/sanitizers.h"
+
+namespace mox::internal {
+namespace {
+
+TEST(Refusals, AreNoneOfATeamThatIsThere) {
+  int computed = 0;
+  std::thread([&] {
+    std::atomic<int> count = 0;
+    for (const int size : {3, 1, 2, 3}) {
+      const Team team(size);
+      const EnteredTeam entered(team);
+      start_team(team);
+      start_team(team);
+      team.on_each_thread([&] { ++count; });
+    }
+    computed = count;
+  }).join();
+  EXPECT_EQ(computed, 3 + 1 + 2 + 3);
+}
+
+// A smaller team has sent threads home: they are asked for anew.
+TEST(RefusalsDeathTest, OfATeamsThreadsAreAnErrorAlsoAfterASmallerTeam) {
+  if (kReservesAddressSpace)
+    GTEST_SKIP() << "needs a build without sanitizers, which want more address space than a limit leaves";
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto start_too_many = [] {
+    pthread_attr_t attributes;
+    size_t stack_bytes = 0, pages = 0;
+    pthread_getattr_default_np(&attributes);
+    pthread_attr_getstacksize(&attributes, &stack_bytes);
+    std::ifstream("/proc/self/statm") >> pages;
+    const rlim_t limit = pages * static_cast<size_t>(sysconf(_SC_PAGESIZE)) + 4 * stack_bytes;
+    const rlimit room = {limit, limit};
+    if (setrlimit(RLIMIT_AS, &room) != 0) std::exit(2);
+    try {
+      start_team(Team(2));
+      start_team(Team(64));
+    } catch (const FailedPrecondition& error) {
+      std::fputs(error.what(), stderr);
+      std::exit(0);
+    }
+    std::exit(3);
+  };
+  EXPECT_EXIT(start_too_many(), testing::ExitedWithCode(0),
+              "63 threads compute beside the first, .*ulimit.*threads");
+}
+
+}  // namespace
+}  // namespace mox::internal
