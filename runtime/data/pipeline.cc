@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -19,6 +20,7 @@
 #include "runtime/data/internal/group_share.h"
 #include "runtime/data/internal/node.h"
 #include "runtime/data/internal/thread_trial.h"
+#include "runtime/refusals/out_of_memory.h"
 
 namespace mox {
 
@@ -314,9 +316,30 @@ class Pipeline::Implementation {
     return deliver(*ticket, batch);
   }
 
+  // Memory that was refused while a batch was made; other errors say themselves what they are of.
+  std::exception_ptr named(const std::exception_ptr& error) const {
+    try {
+      std::rethrow_exception(error);
+    } catch (const std::bad_alloc&) {
+      try {
+        mox::internal::throw_out_of_memory(
+            fmt::format("what the data set ({}) makes for a batch of {} bytes", dataset_.describe(),
+                        in_flight_->bytes()),
+            fmt::format(
+                "use a smaller batch_size, or lower data_threads and {}, which bound how many batches "
+                "there are at a time",
+                execution_->memory_budget->option()));
+      } catch (...) {
+        return std::current_exception();
+      }
+    } catch (...) {
+      return error;
+    }
+  }
+
   bool deliver(Ticket& ticket, Batch* batch) {
     if (ticket.error) {
-      error_ = std::exchange(ticket.error, nullptr);
+      error_ = named(std::exchange(ticket.error, nullptr));
       std::rethrow_exception(error_);
     }
     if (ticket.end) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <new>
 
 #include "moxing/engine/compile/internal/evaluated_values.h"
 #include "moxing/engine/compile/internal/likely_mistakes.h"
@@ -16,6 +17,7 @@
 #include "ops/ops.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
+#include "runtime/refusals/out_of_memory.h"
 
 namespace mox::internal {
 namespace {
@@ -176,7 +178,15 @@ ModelCompiler::ModelCompiler(ModelFn model_fn, ModeKeys mode, VariableStore& sto
 CompiledModel& ModelCompiler::for_signature(const std::vector<TensorType>& signature) {
   for (const auto& model : models_)
     if (model->signature == signature) return *model;
-  models_.push_back(compile(signature));
+  try {
+    models_.push_back(compile(signature));
+  } catch (const std::bad_alloc&) {
+    std::string types;
+    for (const TensorType& type : signature) types += (types.empty() ? "" : ", ") + to_string(type);
+    throw_out_of_memory(
+        fmt::format("the model that model_fn({}) makes for batches of ({})", to_string(mode_), types),
+        "use a smaller batch_size (eval_batch_size, where no step trains), or make the model smaller");
+  }
   return *models_.back();
 }
 

@@ -18,9 +18,9 @@
 #include "moxing/file/jobs/run_upload.h"
 #include "moxing/job/facts.h"
 #include "runtime/base/error.h"
-#include "runtime/base/resource_limits.h"
 #include "runtime/job/agreement.h"
 #include "runtime/job/job.h"
+#include "runtime/refusals/out_of_memory.h"
 #include "runtime/text/printable.h"
 
 namespace mox {
@@ -88,10 +88,12 @@ int run(const RunSpec& spec) {
     message = error.what();
     status = internal::exit_status_of(error);
   } catch (const std::bad_alloc&) {
+    // Not while data, a model or a batch were made, nor in a hook: those are named where they are called.
     message = fmt::format(
-        "out of memory, of which this process may have {} MiB: batch_size, data_memory_mb, data.cache and "
-        "num_devices decide how much a run takes",
-        available_memory() >> 20);
+        "out of memory between the steps of the run: {}. What a run takes is decided by batch_size, "
+        "num_devices, data_memory_mb and, of the image classifier, data.cache; raise the limit (ulimit -v, "
+        "the control group's), or lower one of these",
+        internal::memory_held());
   } catch (const std::system_error& error) {
     message = refused_or_foreign(error);
   } catch (const std::exception& error) {

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/resource.h>
@@ -7,14 +8,31 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <new>
 #include <thread>
 
 #include "runtime/base/error.h"
+#include "runtime/refusals/out_of_memory.h"
 #include "runtime/refusals/team_threads.h"
+#include "tests/support/message_of.h"
 #include "tests/support/sanitizers.h"
 
 namespace mox::internal {
 namespace {
+
+TEST(Refusals, OfMemorySayWhatForAndWhatThereIs) {
+  EXPECT_THAT(
+      message_of<OutOfMemory>([] {
+        try {
+          throw std::bad_alloc();
+        } catch (const std::bad_alloc&) {
+          throw_out_of_memory("a table", "read less of it");
+        }
+      }),
+      testing::MatchesRegex("a table takes more memory than there is: the process holds [1-9][0-9]* MiB "
+                            ".[1-9][0-9]* MiB of addresses. of the [1-9][0-9]* MiB that it may have; read "
+                            "less of it"));
+}
 
 TEST(Refusals, AreNoneOfATeamThatIsThere) {
   int computed = 0;

@@ -3,12 +3,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 #include <string>
 
 #include "moxing/config/options.h"
 #include "runtime/base/error.h"
+#include "runtime/refusals/out_of_memory.h"
 
 namespace mox::internal {
+
+Dataset data_of(const RunSpec& spec, ModeKeys mode) {
+  try {
+    return spec.input_fn(mode);
+  } catch (const std::bad_alloc&) {
+    throw_out_of_memory(
+        fmt::format("what input_fn({}) makes", to_string(mode)),
+        "let it keep less: of files that a data set of mox::data names, samples are read when "
+        "they are due, within data_memory_mb");
+  }
+}
 
 Dataset batches_of(const Dataset& dataset, const RunSettings& settings, ModeKeys mode, int64_t size) {
   if (settings.auto_batch) return dataset.batch(size);

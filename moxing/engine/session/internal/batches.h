@@ -4,10 +4,14 @@
 #include <cstdint>
 
 #include "moxing/engine/session/internal/run_settings.h"
+#include "moxing/engine/session/run_spec.h"
 #include "moxing/model/mode_keys.h"
 #include "runtime/data/dataset.h"
 
 namespace mox::internal {
+
+// What input_fn(mode) returns. Throws what it throws; OutOfMemory, naming it, in the place of std::bad_alloc.
+Dataset data_of(const RunSpec& spec, ModeKeys mode);
 
 // In batches of `size` samples, or as it is where auto_batch says that input_fn(mode) does that itself.
 // Throws ConfigError where it then has an element that can be no batch.

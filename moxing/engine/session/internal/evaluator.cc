@@ -20,7 +20,7 @@ namespace mox::internal {
 
 Dataset one_epoch(const RunSpec& spec, const RunSettings& settings, ModeKeys mode, int64_t steps,
                   std::optional<Dataset>* samples) {
-  Dataset dataset = spec.input_fn(mode);
+  Dataset dataset = data_of(spec, mode);
   if (dataset.cardinality() == Dataset::kInfinite) {
     const int64_t epoch = dataset.epoch_size();
     if (epoch < 0 && steps == 0)

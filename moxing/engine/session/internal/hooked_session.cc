@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "moxing/engine/session/internal/evaluator.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
+#include "runtime/refusals/out_of_memory.h"
 
 namespace mox::internal {
 
@@ -29,7 +31,7 @@ void HookedSession::begin_graph(ModelBuild& build, const ModelSpec& spec) {
     std::erase_if(hooks_, [&](const auto& hook) { return hook && !hook->takes_part_in(mode()); });
     complete_hooks(hooks_);
   }
-  for (const auto& hook : hooks_) hook->begin(build);
+  call_hooks("begin", [&](Hook& hook) { hook.begin(build); });
 }
 
 void HookedSession::complete_hooks(std::vector<std::shared_ptr<Hook>>& hooks) {
@@ -44,10 +46,10 @@ void HookedSession::run(const std::map<std::string, std::string>& hook_states, F
       const auto state = hook_states.find(hook->name());
       if (!hook->name().empty() && state != hook_states.end()) hook->restore_state(state->second);
     }
-    for (const auto& hook : hooks_) {
+    call_hooks("after_create_session", [&](Hook& hook) {
       ++entered_hooks_;
-      hook->after_create_session(*this);
-    }
+      hook.after_create_session(*this);
+    });
     body();
   } catch (...) {
     error = std::current_exception();
@@ -82,16 +84,28 @@ void HookedSession::end_hooks(std::exception_ptr error) {
   if (error) std::rethrow_exception(error);
 }
 
+void HookedSession::call_hooks(std::string_view function, FunctionRef<void(Hook&)> call) const {
+  size_t number = 0;
+  try {
+    for (; number < hooks_.size(); ++number) call(*hooks_[number]);
+  } catch (const std::bad_alloc&) {
+    const std::string name = hooks_[number]->name();
+    throw_out_of_memory(fmt::format("what {} of hook {} of {}{} makes", function, number + 1, hooks_.size(),
+                                    name.empty() ? "" : " ('" + name + "')"),
+                        "let it keep less, or leave it out of ModelSpec::hooks and RunSpec::hooks");
+  }
+}
+
 void HookedSession::before_run() {
-  for (const auto& hook : hooks_) hook->before_run(*this);
+  call_hooks("before_run", [&](Hook& hook) { hook.before_run(*this); });
 }
 
 void HookedSession::after_run(const StepResult& result) {
-  for (const auto& hook : hooks_) hook->after_run(*this, result);
+  call_hooks("after_run", [&](Hook& hook) { hook.after_run(*this, result); });
 }
 
 void HookedSession::after_evaluation(const Metrics& metrics) {
-  for (const auto& hook : hooks_) hook->after_evaluation(*this, metrics);
+  call_hooks("after_evaluation", [&](Hook& hook) { hook.after_evaluation(*this, metrics); });
 }
 
 void HookedSession::request_stop(std::string reason) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "moxing/console/console.h"
@@ -64,6 +65,9 @@ class HookedSession : public Session {
 
  private:
   void begin_graph(ModelBuild& build, const ModelSpec& spec);
+  // Calls Hook::`function` of each, in their order. Throws OutOfMemory, naming the hook, in the place of
+  // std::bad_alloc.
+  void call_hooks(std::string_view function, FunctionRef<void(Hook&)> call) const;
   void end_hooks(std::exception_ptr error);
 
   const RunSpec& spec_;

@@ -82,7 +82,7 @@ std::vector<int> possible_everywhere(Communicator& ranks, const std::vector<int>
 }
 
 std::vector<TensorType> training_signature(const RunSpec& spec, const RunSettings& settings) {
-  return batches_of(spec.input_fn(ModeKeys::TRAIN), settings, ModeKeys::TRAIN, settings.batch_size)
+  return batches_of(data_of(spec, ModeKeys::TRAIN), settings, ModeKeys::TRAIN, settings.batch_size)
       .signature();
 }
 

@@ -14,7 +14,7 @@ namespace mox::internal {
 
 TrainingData::TrainingData(const RunSpec& spec, const Start& start) {
   const RunSettings& settings = start.settings;
-  Dataset dataset = spec.input_fn(ModeKeys::TRAIN);
+  Dataset dataset = data_of(spec, ModeKeys::TRAIN);
   const int64_t epoch = dataset.epoch_size();
   count_elements(start, epoch, dataset.cardinality());
   if (settings.max_epochs > 0) find_last_step(start, epoch);
