@@ -123,7 +123,11 @@ Array array_for(const TensorType& type, const std::string& name) {
   try {
     return Array::uninitialized(type);
   } catch (const OutOfMemory& error) {
-    throw OutOfMemory(fmt::format("'{}': {}", name, error.what()));
+    throw OutOfMemory(fmt::format(
+        "'{}': {}; the arrays of .npy and .npz files are held in memory whole, whatever data_memory_mb says: "
+        "raise the limit (ulimit -v, the control group's), or write the rows as TFRecord files, which are read a "
+        "record at a time, within data_memory_mb",
+        name, error.what()));
   }
 }
 

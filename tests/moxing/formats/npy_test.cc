@@ -3,12 +3,19 @@
 #include <fmt/format.h>
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/data/pipeline.h"
 #include "tests/moxing/formats/zip_sample.h"
+#include "tests/support/sanitizers.h"
 #include "tests/support/temporary_directory.h"
+#include "tests/support/without_privileges.h"
 
 namespace mox::data {
 namespace {
@@ -255,6 +262,28 @@ TEST(Npy, ReadsWhatOtherWritersAndOlderNumPysWrite) {
   EXPECT_THAT(
       read(npy("{u'descr': u'|u1', 'fortran_order': False, 'shape': (1L,), }", "\7")).values<uint8_t>(),
       ElementsAre(7));
+}
+
+// No option bounds it: the error says so, and what is read within one.
+TEST(Npy, MemoryThatIsRefusedIsNamedWithAWayOn) {
+  if (kReservesAddressSpace)
+    GTEST_SKIP() << "needs a build without sanitizers, which want more address space than a limit leaves";
+  const TemporaryDirectory directory;
+  const std::string path = directory.write("x.npy", make_npy_header({DType::kFloat32, Shape{1 << 24}}));
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) + (size_t{64} << 20));
+  std::filesystem::permissions(directory.path(), std::filesystem::perms::others_exec,
+                               std::filesystem::perm_options::add);
+  EXPECT_THAT(message_without_privileges<OutOfMemory>([&] {
+                size_t pages = 0;
+                std::ifstream("/proc/self/statm") >> pages;
+                const rlim_t limit = pages * static_cast<size_t>(::sysconf(_SC_PAGESIZE)) + (32 << 20);
+                const rlimit room = {limit, limit};
+                ::setrlimit(RLIMIT_AS, &room);
+                read_npy(path);
+              }),
+              AllOf(HasSubstr("'" + path + "'"), HasSubstr("67108864 bytes of memory"),
+                    HasSubstr("held in memory whole, whatever data_memory_mb says"),
+                    HasSubstr("TFRecord files, which are read a record at a time")));
 }
 
 }  // namespace
