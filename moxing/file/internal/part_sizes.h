@@ -9,13 +9,12 @@
 
 #include "moxing/file/s3/client.h"
 #include "moxing/file/s3/digest.h"
+#include "moxing/file/stored_object.h"
 
 namespace mox::file::internal {
 
-// Files up to this size travel in one request.
-constexpr int64_t kSingleRequest = 16 << 20;
-
-// Ranges of downloads whose parts are unknown or larger than the latter.
+// Files up to kSingleRequest travel in one request (stored_object.h). Ranges of downloads whose parts are
+// unknown or larger than the latter.
 constexpr int64_t kRange = 8 << 20;
 constexpr int64_t kLongestRange = 64 << 20;
 

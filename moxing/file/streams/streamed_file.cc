@@ -6,9 +6,8 @@
 #include <atomic>
 #include <cstring>
 
-#include "moxing/file/internal/object_name.h"
-#include "moxing/file/internal/url.h"
 #include "moxing/file/store_client.h"
+#include "moxing/file/stored_object.h"
 #include "moxing/file/streams/internal/stream_buffer.h"
 #include "runtime/base/error.h"
 
@@ -24,8 +23,6 @@ constexpr int64_t kBlock = 128 << 10;
 constexpr int64_t kBlocksOfRequest = 8, kBlocksAhead = 64;
 // So many reads one after another go forward.
 constexpr int kForward = 3;
-
-s3::ObjectName object_of(const std::string& url) { return internal::object_name(internal::parse_url(url)); }
 
 }  // namespace
 

@@ -5,11 +5,10 @@
 #include <atomic>
 #include <mutex>
 
-#include "moxing/file/internal/object_name.h"
-#include "moxing/file/internal/url.h"
 #include "moxing/file/s3/etag.h"
 #include "moxing/file/s3/store_error.h"
 #include "moxing/file/store_client.h"
+#include "moxing/file/stored_object.h"
 #include "moxing/file/streams/internal/stream_buffer.h"
 
 namespace mox::file {
@@ -54,7 +53,7 @@ struct StreamedObjects::Versions {
     return {.keys = {self->key(index)},
             .bytes = expected_size().load(),
             .fetch = [self, index, url](std::stop_token stop) {
-              const s3::ObjectName object = internal::object_name(internal::parse_url(url));
+              const s3::ObjectName object = object_of(url);
               s3::ObjectInfo info;
               std::string content = store_client()->get(object, kMostWhole, &info, stop);
               self->require_known(index, object, info.etag, stop);
