@@ -26,6 +26,7 @@
 #include "moxing/moxing.h"
 #include "runtime/base/random.h"
 #include "runtime/base/resource_limits.h"
+#include "runtime/base/seconds.h"
 #include "runtime/base/team.h"
 #include "runtime/job/job.h"
 
@@ -35,7 +36,7 @@ using Clock = std::chrono::steady_clock;
 double seconds_of(const auto& work) {
   const auto begin = Clock::now();
   work();
-  return std::chrono::duration<double>(Clock::now() - begin).count();
+  return mox::seconds_since(begin);
 }
 
 double median(std::vector<double> values) {

@@ -19,6 +19,7 @@
 
 #include "bench/gloo_allreduce.h"
 #include "bench/json_line.h"
+#include "runtime/base/seconds.h"
 #include "runtime/comm/add.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/launcher.h"
@@ -42,7 +43,7 @@ double timed(mox::Communicator& ranks, int calls, const Body& body) {
   body();
   const auto start = Clock::now();
   for (int call = 0; call < calls; ++call) body();
-  const double seconds = std::chrono::duration<double>(Clock::now() - start).count() / calls;
+  const double seconds = mox::seconds_since(start) / calls;
   double slowest = 0;
   for (const std::string& text :
        ranks.allgather_equal({reinterpret_cast<const char*>(&seconds), sizeof seconds})) {
@@ -135,7 +136,7 @@ double memory_rate_of_one_core() {
     const auto start = Clock::now();
     const auto factor = static_cast<float>(round);
     for (int64_t i = 0; i < kReplicaElements; ++i) to[i] = left[i] + factor * right[i];
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const double seconds = mox::seconds_since(start);
     best = std::max(best, 4.0 * sizeof(float) * static_cast<double>(kReplicaElements) / seconds);
   }
   return best;
@@ -152,7 +153,7 @@ void measure_sum_in_process(bool json) {
   for (int round = 0; round < 9; ++round) {
     const auto start = Clock::now();
     mox::add_to(left.values<float>().data(), right.values<float>().data(), kReplicaElements);
-    seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+    seconds.push_back(mox::seconds_since(start));
   }
   const double rate = 3.0 * sizeof(float) * static_cast<double>(kReplicaElements) / median(seconds);
   const double bound = memory_rate_of_one_core();

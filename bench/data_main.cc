@@ -27,6 +27,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/resource_limits.h"
+#include "runtime/base/seconds.h"
 #include "runtime/data/pipeline.h"
 #include "runtime/job/job.h"
 
@@ -88,10 +89,6 @@ Options parse(int argc, char** argv) {
   return options;
 }
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 // function(i) for [0, count) on some threads.
 template <typename Function>
 void on_threads(int threads, int64_t count, Function&& function) {
@@ -143,7 +140,7 @@ Result run_pipeline(mox::Dataset dataset, const Options& options) {
     else
       counted += batch.size;
   }
-  return {static_cast<double>(counted) / seconds_since(start), 0};
+  return {static_cast<double>(counted) / mox::seconds_since(start), 0};
 }
 
 std::vector<std::string> files_of(const mox::data::ImageClassificationRaw& folder) {
@@ -167,7 +164,7 @@ Result run_files(const std::vector<std::string>& paths, bool decode, int threads
       decoder->decode({0, 0, decoder->width(), decoder->height()}, [](int, const uint8_t*) {});
     };
   });
-  const double seconds = seconds_since(start);
+  const double seconds = mox::seconds_since(start);
   return {static_cast<double>(paths.size()) / seconds, static_cast<double>(bytes) / seconds};
 }
 
@@ -179,7 +176,7 @@ Result run_records(const std::vector<std::string>& paths, int threads) {
       files->read(i, buffer.get());
     };
   });
-  const double seconds = seconds_since(start);
+  const double seconds = mox::seconds_since(start);
   return {static_cast<double>(files->size()) / seconds, static_cast<double>(files->bytes()) / seconds};
 }
 

@@ -23,6 +23,7 @@
 #include "bench/json_line.h"
 #include "moxing/engine/compile/compiled_model.h"
 #include "runtime/base/file.h"
+#include "runtime/base/seconds.h"
 #include "runtime/base/team.h"
 
 namespace {
@@ -39,8 +40,8 @@ struct Row {
 class Watch {
  public:
   Row row(double amount) const {
-    return {std::chrono::duration<double>(Clock::now() - begin_).count(),
-            static_cast<double>(std::clock() - processor_begin_) / CLOCKS_PER_SEC, amount};
+    return {mox::seconds_since(begin_), static_cast<double>(std::clock() - processor_begin_) / CLOCKS_PER_SEC,
+            amount};
   }
 
  private:

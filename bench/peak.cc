@@ -13,15 +13,12 @@
 #include <vector>
 
 #include "ops/processor/processor.h"
+#include "runtime/base/seconds.h"
 
 namespace bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // Enough chains to hide the latency of two pipes (4 to 5 cycles), few enough for 16 registers.
 constexpr int kChains = 12;
@@ -65,7 +62,7 @@ double run_together(int threads, const Body& body) {
   ready.arrive_and_wait();
   const auto start = Clock::now();
   for (std::thread& thread : pool) thread.join();
-  return seconds_since(start);
+  return mox::seconds_since(start);
 }
 
 }  // namespace
@@ -81,10 +78,10 @@ FmaPeak measure_fma_peak(int threads, double seconds) {
     const auto start = Clock::now();
     double best = 0;
     float result = 0;
-    while (seconds_since(start) < seconds) {
+    while (mox::seconds_since(start) < seconds) {
       const auto window = Clock::now();
       for (int call = 0; call < kCallsPerWindow; ++call) result += multiply_add();
-      best = std::max(best, kCallsPerWindow * flops_per_call / seconds_since(window));
+      best = std::max(best, kCallsPerWindow * flops_per_call / mox::seconds_since(window));
     }
     best_rates[thread] = best;
     results[thread] = result;

@@ -12,6 +12,7 @@
 
 #include "bench/json_line.h"
 #include "moxing/moxing.h"
+#include "runtime/base/seconds.h"
 #include "runtime/data/pipeline.h"
 #include "runtime/job/job.h"
 
@@ -43,7 +44,7 @@ double batches_per_second(const mox::Dataset& samples, int64_t batch_size, int t
   const auto start = Clock::now();
   for (int64_t done = kChunk;; done += kChunk) {
     take(kChunk);
-    const double elapsed = std::chrono::duration<double>(Clock::now() - start).count();
+    const double elapsed = mox::seconds_since(start);
     if (elapsed >= seconds) return static_cast<double>(done) / elapsed;
   }
 }

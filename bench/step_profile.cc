@@ -14,6 +14,7 @@
 #include "moxing/moxing.h"
 #include "ops/fusion/default_rules.h"
 #include "ops/gradients.h"
+#include "runtime/base/seconds.h"
 #include "runtime/data/pipeline.h"
 #include "runtime/exec/plan.h"
 #include "runtime/exec/plan_instance.h"
@@ -27,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 class Stopwatch {
  public:
   explicit Stopwatch(double& sum) : sum_(sum) {}
-  ~Stopwatch() { sum_ += std::chrono::duration<double>(Clock::now() - start_).count(); }
+  ~Stopwatch() { sum_ += mox::seconds_since(start_); }
   Stopwatch(const Stopwatch&) = delete;
   Stopwatch& operator=(const Stopwatch&) = delete;
 

@@ -6,6 +6,7 @@
 
 #include "moxing/hooks/hook.h"
 #include "runtime/base/error.h"
+#include "runtime/base/seconds.h"
 
 namespace bench {
 
@@ -23,7 +24,7 @@ class StepRateHook : public mox::Hook {
       samples_ = session.samples();
     }
     if (done == warm_up_steps_ + steps_) {
-      seconds_ = std::chrono::duration<double>(Clock::now() - start_).count();
+      seconds_ = mox::seconds_since(start_);
       samples_ = session.samples() - samples_;
     }
   }

@@ -21,6 +21,7 @@
 #include "models/zoo/zoo.h"
 #include "moxing/console/console.h"
 #include "runtime/base/resource_limits.h"
+#include "runtime/base/seconds.h"
 #include "runtime/base/team.h"
 #include "runtime/job/job.h"
 
@@ -120,8 +121,7 @@ void measure(const Case& of, const mox::ModelMeta& meta) {
                      .hooks = {rate, first}});
   keep_clean.reset();
   report(of, "images_per_second", rate->samples_per_second(), "images/s");
-  report(of, "seconds_to_first_step", std::chrono::duration<double>(first->at() - *model_fn_began).count(),
-         "s");
+  report(of, "seconds_to_first_step", mox::in_seconds(first->at() - *model_fn_began), "s");
   report(of, "peak_resident_memory", static_cast<double>(mox::peak_memory_bytes()) / (1 << 20), "MiB");
 }
 

@@ -12,6 +12,7 @@
 #include "moxing/file/jobs/staging.h"
 #include "moxing/image_sets/image_records.h"
 #include "runtime/base/error.h"
+#include "runtime/base/seconds.h"
 
 namespace mox::cli {
 namespace {
@@ -24,7 +25,7 @@ class ProgressBar {
     const auto pause = terminal_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(10'000);
     if (done < total && now - last_ < pause) return;
     last_ = now;
-    const double seconds = std::chrono::duration<double>(now - start_).count();
+    const double seconds = in_seconds(now - start_);
     const std::string numbers =
         fmt::format("{} of {} images, {:.0f} a second", done, total, static_cast<double>(done) / seconds);
     if (!terminal_) {

@@ -20,15 +20,12 @@
 #include "moxing/file/file.h"
 #include "moxing/file/store_client.h"
 #include "runtime/base/error.h"
+#include "runtime/base/seconds.h"
 
 namespace mox::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since_begin(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 std::string bytes_text(double bytes) {
   for (const char* unit : {"B", "KiB", "MiB", "GiB"}) {
@@ -47,7 +44,7 @@ class ProgressLine {
   }
   void operator()(const file::CopyProgress& now) const {
     if (!shows_) return;
-    const double seconds = seconds_since_begin(begin_), rate = now.bytes / std::max(seconds, 1e-3);
+    const double seconds = seconds_since(begin_), rate = now.bytes / std::max(seconds, 1e-3);
     const double share = now.bytes_total ? static_cast<double>(now.bytes) / now.bytes_total : 1;
     constexpr int kWidth = 24;
     const int filled = static_cast<int>(share * kWidth);
@@ -156,7 +153,7 @@ void run_move(const Wanted& wanted) {
     options.stop = stop.token();
     report = file::rename(wanted.from, place, options);
   }
-  print_report(wanted, report, seconds_since_begin(begin), 0);
+  print_report(wanted, report, seconds_since(begin), 0);
 }
 
 void run_copy(const Wanted& wanted, bool synchronises) {
@@ -187,7 +184,7 @@ void run_copy(const Wanted& wanted, bool synchronises) {
     else
       report.copied = file::copy(wanted.from, place, options);
   }
-  print_report(wanted, report.copied, seconds_since_begin(begin), report.removed);
+  print_report(wanted, report.copied, seconds_since(begin), report.removed);
 }
 
 // A name that is refused is a mistake of the command line, whose status says so.

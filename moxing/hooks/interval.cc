@@ -7,6 +7,7 @@
 #include "moxing/job/distributed.h"
 #include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
+#include "runtime/base/seconds.h"
 
 namespace mox {
 
@@ -40,7 +41,7 @@ bool IntervalClock::is_due(const Session& session) {
 }
 
 bool IntervalClock::time_is_up() const {
-  const bool here = std::chrono::duration<double>(Clock::now() - last_).count() >= interval_.seconds;
+  const bool here = seconds_since(last_) >= interval_.seconds;
   if (!together_ || size() == 1) return here;
   return broadcast(here ? "yes" : "no") == "yes";
 }

@@ -5,6 +5,7 @@
 #include "moxing/console/console.h"
 #include "moxing/hooks/hooks.h"
 #include "runtime/base/error.h"
+#include "runtime/base/seconds.h"
 
 namespace mox {
 namespace {
@@ -52,7 +53,7 @@ class LoggingHook : public TrainingHook {
 
   void measure() {
     const auto now = Clock::now();
-    const double seconds = std::chrono::duration<double>(now - mark_).count();
+    const double seconds = in_seconds(now - mark_);
     steps_per_second_ = steps_ / seconds;
     samples_per_second_ = samples_ / seconds;
     mark_ = now;

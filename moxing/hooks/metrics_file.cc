@@ -11,6 +11,7 @@
 #include "moxing/job/distributed.h"
 #include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
+#include "runtime/base/seconds.h"
 
 namespace mox {
 namespace {
@@ -39,7 +40,7 @@ class MetricsFileHook : public TrainingHook {
     samples_ += result.samples();
     if (!clock_.is_due(session)) return;
     const auto now = Clock::now();
-    const double seconds = std::chrono::duration<double>(now - mark_).count();
+    const double seconds = in_seconds(now - mark_);
     nlohmann::ordered_json line;
     line[kStepField] = session.global_step();
     line[kSpeedField] = samples_ / seconds;

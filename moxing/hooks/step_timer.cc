@@ -4,6 +4,7 @@
 
 #include "moxing/hooks/hooks.h"
 #include "runtime/base/error.h"
+#include "runtime/base/seconds.h"
 
 namespace mox {
 namespace {
@@ -21,7 +22,7 @@ class StepTimerHook : public TrainingHook {
     samples_ += result.samples();
     if (++steps_ < every_n_steps_) return;
     const auto now = Clock::now();
-    const double seconds = std::chrono::duration<double>(now - mark_).count();
+    const double seconds = in_seconds(now - mark_);
     report_(steps_ / seconds, samples_ / seconds, session.global_step());
     mark_ = now;
     steps_ = samples_ = 0;

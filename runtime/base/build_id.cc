@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "runtime/base/function_ref.h"
+#include "runtime/base/version.h"
 
 namespace mox {
 namespace {
@@ -88,5 +89,7 @@ std::string library_build_id() {
   static const char in_this_library = 0;
   return build_id_of(&in_this_library);
 }
+
+std::string_view version() { return MOX_VERSION; }
 
 }  // namespace mox

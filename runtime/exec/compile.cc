@@ -7,6 +7,7 @@
 #include <set>
 
 #include "runtime/base/error.h"
+#include "runtime/base/seconds.h"
 #include "runtime/exec/internal/plan_impl.h"
 #include "runtime/exec/internal/simplify.h"
 #include "runtime/exec/internal/value_memory.h"
@@ -327,8 +328,7 @@ std::shared_ptr<const Plan> Plan::compile(const Graph& graph, const PlanRequest&
     if (!options.gradients_in_parts) statistics.gradient_bytes += impl->values[gradient].type.bytes();
   for (const Array& constant : impl->constants) statistics.constant_bytes += constant.bytes();
   for (int result : impl->results) statistics.result_bytes += impl->values[result].type.bytes();
-  statistics.compile_seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  statistics.compile_seconds = seconds_since(start);
   return std::shared_ptr<const Plan>(new Plan(std::move(impl)));
 }
 

@@ -21,6 +21,7 @@
 #include "runtime/base/local_name.h"
 #include "runtime/base/log.h"
 #include "runtime/base/resource_limits.h"
+#include "runtime/base/seconds.h"
 #include "runtime/comm/launcher.h"
 #include "runtime/job/internal/core_share.h"
 #include "runtime/job/internal/machine.h"
@@ -139,8 +140,7 @@ void report_stall(const std::string& what, std::span<const int> missing, double 
           names.back(), watch.name_of(self.communicator->rank()), what, watch.step()));
   }
   // What came before work that may take long, and during it, does not count.
-  if (self.seen_at_work)
-    seconds = std::min(seconds, std::chrono::duration<double>(Clock::now() - *self.seen_at_work).count());
+  if (self.seen_at_work) seconds = std::min(seconds, seconds_since(*self.seen_at_work));
   if (seconds < std::min(self.warn_seconds.load(), self.abort_seconds.load())) return;
   const bool is_over = seconds >= self.abort_seconds;
   const std::string stall = fmt::format("{} {} {}", what, watch.step(), fmt::join(missing, " "));

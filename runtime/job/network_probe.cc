@@ -5,6 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/base/seconds.h"
+
 namespace mox::internal {
 namespace {
 
@@ -42,7 +44,7 @@ double median_seconds(const Body& body) {
   for (int round = 0; round < kRounds; ++round) {
     const auto before = Clock::now();
     body();
-    seconds.push_back(std::chrono::duration<double>(Clock::now() - before).count());
+    seconds.push_back(seconds_since(before));
   }
   std::ranges::sort(seconds);
   return seconds[seconds.size() / 2];

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/base/log.h"
+#include "runtime/base/seconds.h"
 
 namespace mox::internal {
 namespace {
@@ -36,7 +37,7 @@ void CoreContention::look(Clock::time_point now, std::span<const ThreadSwitches>
   }
   const auto before = std::exchange(since_, now);
   if (!before) return;
-  const double rate = most / std::chrono::duration<double>(now - *before).count();
+  const double rate = most / in_seconds(now - *before);
   if (teams_) {
     quiet_periods_ = rate < kQuietPerSecond ? quiet_periods_ + 1 : 0;
     if (quiet_periods_ >= kQuietPeriods) teams_.reset();

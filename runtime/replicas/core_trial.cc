@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/base/seconds.h"
+
 namespace mox::internal {
 namespace {
 
@@ -11,8 +13,6 @@ constexpr int kLeastSteps = 3;
 constexpr std::chrono::seconds kKeptFirst(3), kKeptAtMost(60);
 constexpr int kKeptPerTrial = 8;     // at least so many times as long as a trial takes, for long steps
 constexpr double kWorthwhile = 1.1;  // by so many times one core is to be faster
-
-double in_seconds(CoreTrial::Clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/seconds.h"
 
 namespace mox::internal {
 namespace {
@@ -14,10 +15,6 @@ constexpr size_t kWarmUpSteps = 2, kFewestSteps = 3, kMostSteps = 1000;
 constexpr int kQuantiles = 100;  // intervals
 // Of what is sent, that must have left while the lanes computed.
 constexpr double kLeastShareSeen = 0.05;
-
-double seconds(StepTiming::Clock::duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
 
 double quantile(std::vector<double> values, double share) {
   std::ranges::sort(values);
@@ -31,24 +28,24 @@ double quantile(std::vector<double> values, double share) {
 
 void StepTiming::add(const Moment& begun, const Moment& computed, Clock::time_point finished,
                      std::span<const BucketTimes> buckets) {
-  exposed_seconds_ += seconds(finished - computed.time);
+  exposed_seconds_ += in_seconds(finished - computed.time);
   // The union of the times at which buckets were on their way.
   std::vector<BucketTimes> ways(buckets.begin(), buckets.end());
   std::ranges::sort(ways, {}, &BucketTimes::ready);
   Clock::time_point covered = begun.time;
   for (const BucketTimes& way : ways) {
     if (way.delivered <= covered) continue;
-    sending_seconds_ += seconds(way.delivered - std::max(covered, way.ready));
+    sending_seconds_ += in_seconds(way.delivered - std::max(covered, way.ready));
     covered = way.delivered;
   }
   // The seconds since the step began, without those that went into sending.
   const auto own_seconds = [&](Clock::time_point time, double communication_s) {
     const double sending = communication_s - begun.communication.processor_seconds;
-    return seconds(time - begun.time) - (shares_cores_ ? sending : 0);
+    return in_seconds(time - begun.time) - (shares_cores_ ? sending : 0);
   };
   Step step{
       .compute = own_seconds(computed.time, computed.communication.processor_seconds),
-      .whole = seconds(finished - begun.time),
+      .whole = in_seconds(finished - begun.time),
       .ready = {},
       .communication = {computed.communication.processor_seconds - begun.communication.processor_seconds,
                         computed.communication.messages_sent - begun.communication.messages_sent,

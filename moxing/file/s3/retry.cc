@@ -9,6 +9,7 @@
 
 #include "moxing/file/s3/documents.h"
 #include "moxing/file/s3/store_error.h"
+#include "runtime/base/seconds.h"
 
 namespace mox::file::s3 {
 namespace {
@@ -36,8 +37,7 @@ Retry::Retry(const StoreOptions& options) : options_(options), begin_(std::chron
 
 bool Retry::wait(std::optional<double> retry_after, const std::stop_token& stop) {
   if (attempt_ >= options_.attempts) return false;
-  const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-  const double left = options_.deadline_s - elapsed;
+  const double left = options_.deadline_s - seconds_since(begin_);
   const double most =
       std::min(options_.longest_delay_s, options_.first_delay_s * std::ldexp(1.0, attempt_ - 1));
   double delay = random_up_to(most);

@@ -7,6 +7,7 @@
 #include <ctime>
 
 #include "runtime/base/error.h"
+#include "runtime/base/seconds.h"
 
 namespace mox {
 namespace {
@@ -95,8 +96,7 @@ std::optional<Communicator::Wait> Communicator::Thread::longest_wait() {
         (!longest || pending->missing_since < longest->missing_since))
       longest = pending;
   if (!longest) return std::nullopt;
-  const std::chrono::duration<double> waited = Clock::now() - longest->missing_since;
-  return Wait{longest->what, longest->missing, waited.count()};
+  return Wait{longest->what, longest->missing, seconds_since(longest->missing_since)};
 }
 
 void Communicator::Thread::set_stall_listener(StallListener listener) {
@@ -237,8 +237,7 @@ void Communicator::Thread::report_stall(Pending& pending) {
     pending.missing_since = pending.waits_since;
     listener = listener_;
   }
-  if (listener)
-    listener(pending.what, missing, std::chrono::duration<double>(now - pending.waits_since).count());
+  if (listener) listener(pending.what, missing, in_seconds(now - pending.waits_since));
 }
 
 }  // namespace mox

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 
+#include "runtime/base/seconds.h"
 #include "runtime/data/internal/thread_tuner.h"
 
 namespace mox::data::internal {
@@ -27,7 +28,7 @@ class ThreadTrial {
       return false;
     }
     const int64_t judged = batches_ - kUnjudgedBatches;
-    const double seconds = std::chrono::duration<double>(Clock::now() - since_).count();
+    const double seconds = seconds_since(since_);
     if (judged < kJudgedBatches || seconds < kJudgedSeconds) return false;
     batches_ = 0;
     return tuner_.observe(seconds / static_cast<double>(judged), (wait_seconds - waited_before_) / seconds);

@@ -12,6 +12,7 @@
 #include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
+#include "runtime/base/seconds.h"
 #include "runtime/data/findings.h"
 #include "runtime/job/agreement.h"
 #include "runtime/job/job.h"
@@ -114,8 +115,8 @@ void Evaluator::evaluate_batches(EvaluationState& state, const std::function<boo
       state.add(i, lane, *models[i], batches[i].size, batch * full_batch);
     });
     done += taken;
-    data_seconds_ += std::chrono::duration<double>(ready - before).count();
-    compute_seconds_ += std::chrono::duration<double>(Clock::now() - ready).count();
+    data_seconds_ += in_seconds(ready - before);
+    compute_seconds_ += seconds_since(ready);
     if (observer && taken > 0) goes_on = observer->after_batch(*models[0], batches[0].size);
   }
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/base/error.h"
+#include "runtime/base/seconds.h"
 #include "runtime/job/job.h"
 
 namespace mox::internal {
@@ -44,9 +45,7 @@ bool PassSession::after_batch(CompiledModel& model, int64_t samples) {
   return !stop_requested();
 }
 
-double PassSession::seconds() const {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
-}
+double PassSession::seconds() const { return seconds_since(begun_); }
 
 void PassSession::show_progress() {
   const double passed = std::max(seconds(), 1e-9);

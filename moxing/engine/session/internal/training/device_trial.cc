@@ -17,6 +17,7 @@
 #include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
+#include "runtime/base/seconds.h"
 #include "runtime/comm/allgather_values.h"
 #include "runtime/replicas/lane_threads.h"
 
@@ -56,7 +57,7 @@ double batches_per_second(const RunSpec& spec, const RunSettings& settings, cons
   const auto pass = [&] {
     const auto begin = Clock::now();
     lanes.run([&](int lane) { model.of_lane(lane).run({.components = batch, .seed = settings.seed}); });
-    return std::chrono::duration<double>(Clock::now() - begin).count();
+    return seconds_since(begin);
   };
   pass();
   std::vector<double> seconds = {pass()};

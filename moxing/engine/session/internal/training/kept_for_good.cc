@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/base/error.h"
+#include "runtime/base/seconds.h"
 
 namespace mox::internal {
 
@@ -23,8 +24,7 @@ bool KeptForGood::keeps(int64_t step, int64_t saved_step) {
     const int64_t before = completed_epochs(std::max<int64_t>(saved_step, 0), steps_per_epoch_);
     kept = completed_epochs(step, steps_per_epoch_) / interval_.epochs > before / interval_.epochs;
   }
-  const bool by_time = interval_.seconds > 0 &&
-                       std::chrono::duration<double>(Clock::now() - last_).count() >= interval_.seconds;
+  const bool by_time = interval_.seconds > 0 && seconds_since(last_) >= interval_.seconds;
   if (by_time) last_ = Clock::now();
   return kept || by_time;
 }

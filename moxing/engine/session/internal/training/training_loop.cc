@@ -9,6 +9,7 @@
 #include "moxing/engine/session/internal/training/failing_together.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
+#include "runtime/base/seconds.h"
 #include "runtime/data/findings.h"
 #include "runtime/job/job.h"
 
@@ -16,9 +17,6 @@ namespace mox::internal {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double seconds_between(Clock::time_point from, Clock::time_point to) {
-  return std::chrono::duration<double>(to - from).count();
-}
 
 }  // namespace
 
@@ -31,7 +29,7 @@ TrainingLoop::TrainingLoop(Training& training, TrainingSession& session)
 void TrainingLoop::run() {
   const auto start = Clock::now();
   session_.run(training_.start.restored.hook_states, [this] { steps(); });
-  seconds_.total = seconds_between(start, Clock::now());
+  seconds_.total = seconds_since(start);
 }
 
 void TrainingLoop::steps() {
@@ -44,7 +42,7 @@ void TrainingLoop::steps() {
     const auto before = Clock::now();
     training_.data->begin_step();
     const bool any = training_.step->begin(batches_);
-    seconds_.data += seconds_between(before, Clock::now());
+    seconds_.data += seconds_since(before);
     if (!any) return end_of_data();
     step();
     note_step_done();
@@ -64,7 +62,7 @@ void TrainingLoop::take_batches() {
   } catch (...) {
     unreadable_ = std::current_exception();
   }
-  seconds_.data += seconds_between(before, Clock::now());
+  seconds_.data += seconds_since(before);
 }
 
 void TrainingLoop::step() {
@@ -83,7 +81,7 @@ void TrainingLoop::step() {
         fmt::format("the line search of step {} failed (dim_reduce.on_failed_search: stop); the step changed "
                     "no trained variable",
                     session_.global_step()));
-  seconds_.compute += seconds_between(before, Clock::now());
+  seconds_.compute += seconds_since(before);
 
   const std::vector<std::string>& names = session_.log_names();
   for (size_t i = 0; i < names.size(); ++i)

@@ -1,7 +1,0 @@
-#include "runtime/base/version.h"
-
-namespace mox {
-
-std::string_view version() { return MOX_VERSION; }
-
-}  // namespace mox
