@@ -110,63 +110,60 @@ DimReduce::Outcome DimReduce::step(const FlatArrays& gradient, double gradient_s
     throw NumericError(
         "the gradient's coordinates in the subspace are not finite: the gradient is NaN or infinite");
   const SubspaceSearch::State before = search_.state();
-  const std::vector<double>& direction = search_.begin(projected);
-
-  const std::vector<float> d(direction.begin(), direction.end()), c(projected.begin(), projected.end());
   if (options_.on_failed_search == FailedSearch::kStop) residual_before_ = residual_;
-  const IndexRange own = basis_.own_columns(), all{0, basis_.chunks().columns()};
-  const bool is_alone = ranks_.size() == 1;
-  each_tile(own, [&](int64_t first, int64_t count) {
-    go_outside(gradient, scale, d, c, {first, count});
-    if (is_alone) begin_trials(weights, {first, count});
-  });
-  if (!is_alone) {
-    share(way_);
-    share(residual_);
-    each_tile(all, [&](int64_t first, int64_t count) { begin_trials(weights, {first, count}); });
-  }
-
-  Outcome outcome;
-  double length = 1;
-  outcome.failed = true;
-  for (int64_t m = 0; m < options_.max_search; ++m) {
-    if (m > 0) {
-      length *= options_.rho;
-      each_tile(all, [&](int64_t first, int64_t count) {
-        std::array<float, kTileColumns> trial;
-        const float by = length;
-        const float *w = weights_before_.data() + first, *u = way_.data() + first;
-        for (int64_t j = 0; j < kTileColumns; ++j) trial[j] = w[j] + by * u[j];
-        weights.write(first, std::span(trial).first(count));
-      });
-    }
-    ++outcome.trials;
-    if (loss_of_trial() < loss + options_.sigma * length * search_.slope()) {
-      outcome.failed = false;
-      ++counts_.accepted[m];
-      break;
-    }
-  }
-
-  if (outcome.failed && options_.on_failed_search != FailedSearch::kShrink) length = 0;
-  outcome.stop = outcome.failed && options_.on_failed_search == FailedSearch::kStop;
-  outcome.length = length;
+  set_out(gradient, scale, search_.begin(projected), projected, weights);
+  const Outcome outcome = try_lengths(loss, weights, loss_of_trial);
   ++counts_.steps;
   counts_.trials += outcome.trials;
   counts_.failed += outcome.failed ? 1 : 0;
   if (outcome.stop) {
     search_.restore(before);
     residual_.swap(residual_before_);
-    each_tile(all, [&](int64_t first, int64_t count) {
+    each_tile(all_columns(), [&](int64_t first, int64_t count) {
       weights.write(first, columns_of(weights_before_, first, count));
     });
     return outcome;
   }
-  if (length > 0)
-    search_.accept(length);
+  if (outcome.length > 0)
+    search_.accept(outcome.length);
   else
     search_.withdraw();
-  leave_trials(length > 0, weights);
+  leave_trials(outcome.length > 0, weights);
+  return outcome;
+}
+
+// The way and the momentum outside of the subspace, and the weights of the first trial.
+void DimReduce::set_out(const FlatArrays& gradient, float scale, std::span<const double> direction,
+                        std::span<const double> coordinates, const FlatArrays& weights) {
+  const std::vector<float> d(direction.begin(), direction.end()), c(coordinates.begin(), coordinates.end());
+  const bool is_alone = ranks_.size() == 1;
+  each_tile(basis_.own_columns(), [&](int64_t first, int64_t count) {
+    go_outside(gradient, scale, d, c, {first, count});
+    if (is_alone) begin_trials(weights, {first, count});
+  });
+  if (is_alone) return;
+  share(way_);
+  share(residual_);
+  each_tile(all_columns(), [&](int64_t first, int64_t count) { begin_trials(weights, {first, count}); });
+}
+
+// Trial after trial, until one brings what it must. The weights are then those of the last.
+DimReduce::Outcome DimReduce::try_lengths(double loss, const FlatArrays& weights,
+                                          FunctionRef<double()> loss_of_trial) {
+  Outcome outcome{.length = 1, .failed = true};
+  for (int64_t m = 0; outcome.failed && m < options_.max_search; ++m) {
+    if (m > 0) {
+      outcome.length *= options_.rho;
+      write_trial(outcome.length, weights);
+    }
+    ++outcome.trials;
+    if (loss_of_trial() < loss + options_.sigma * outcome.length * search_.slope()) {
+      outcome.failed = false;
+      ++counts_.accepted[m];
+    }
+  }
+  if (outcome.failed && options_.on_failed_search != FailedSearch::kShrink) outcome.length = 0;
+  outcome.stop = outcome.failed && options_.on_failed_search == FailedSearch::kStop;
   return outcome;
 }
 
@@ -193,11 +190,22 @@ void DimReduce::begin_trials(const FlatArrays& weights, IndexRange tile) {
   weights.write(tile.first, std::span(trial).first(before.size()));
 }
 
+// Weights of a trial of that length, shorter than the first.
+void DimReduce::write_trial(double length, const FlatArrays& weights) {
+  const float by = length;
+  each_tile(all_columns(), [&](int64_t first, int64_t count) {
+    std::array<float, kTileColumns> trial;
+    const float *w = weights_before_.data() + first, *u = way_.data() + first;
+    for (int64_t j = 0; j < kTileColumns; ++j) trial[j] = w[j] + by * u[j];
+    weights.write(first, std::span(trial).first(count));
+  });
+}
+
 // The weights are those of the last trial; they stay if it `counts`, else what was before comes back. Then
 // the step outside of the subspace.
 void DimReduce::leave_trials(bool counts, const FlatArrays& weights) {
   const float alpha = options_.alpha;
-  each_tile({0, basis_.chunks().columns()}, [&](int64_t first, int64_t count) {
+  each_tile(all_columns(), [&](int64_t first, int64_t count) {
     std::array<float, kTileColumns> moved;
     const auto own = std::span(moved).first(count);
     if (counts)

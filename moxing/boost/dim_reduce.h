@@ -86,9 +86,14 @@ class DimReduce {
   std::vector<double> coordinates(const FlatArrays& gradient, float scale) const;
   void each_tile(IndexRange columns, FunctionRef<void(int64_t first, int64_t count)> body) const;
   void share(std::vector<float>& columns) const;
+  IndexRange all_columns() const { return {0, basis_.chunks().columns()}; }
+  void set_out(const FlatArrays& gradient, float scale, std::span<const double> direction,
+               std::span<const double> coordinates, const FlatArrays& weights);
+  Outcome try_lengths(double loss, const FlatArrays& weights, FunctionRef<double()> loss_of_trial);
   void go_outside(const FlatArrays& gradient, float scale, std::span<const float> direction,
                   std::span<const float> coordinates, IndexRange tile);
   void begin_trials(const FlatArrays& weights, IndexRange tile);
+  void write_trial(double length, const FlatArrays& weights);
   void leave_trials(bool counts, const FlatArrays& weights);
 
   Basis basis_;

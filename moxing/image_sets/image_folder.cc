@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "moxing/file/file.h"
 #include "moxing/image_sets/internal/directory.h"
@@ -16,6 +18,7 @@
 #include "moxing/image_sets/internal/set_files.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/function_ref.h"
 #include "runtime/base/log.h"
 
 namespace mox::data {
@@ -283,6 +286,69 @@ Dataset ImageClassificationRaw::dataset(const ImageOptions& options, SourceLocat
       options, "ImageClassificationRaw", where);
 }
 
+namespace {
+
+void require_pairs(const std::string& images, const std::string& labels,
+                   const std::vector<std::string>& expected, const std::vector<std::string>& found) {
+  const auto missing = only_in(expected, found), excess = only_in(found, expected);
+  if (missing.empty() && excess.empty()) return;
+  throw DataError(
+      fmt::format("'{}' and '{}' disagree: label files that are missing: {}; label files without an "
+                  "image: {}",
+                  images, labels, missing.empty() ? "none" : some_of(missing),
+                  excess.empty() ? "none" : some_of(excess)));
+}
+
+std::vector<std::vector<std::string>> lines_of_files(const std::string& directory,
+                                                     const std::vector<std::string>& names) {
+  const SetFiles files(directory, names);
+  for (int64_t i = 0; i < files.size(); ++i) files.will_read(i);
+  std::vector<std::vector<std::string>> lines;
+  for (int64_t i = 0; i < files.size(); ++i) lines.push_back(internal::label_lines(files, i));
+  return lines;
+}
+
+// Sorted, each once.
+std::vector<std::string> names_in(const std::vector<std::vector<std::string>>& lines_of_images) {
+  std::set<std::string> names;
+  for (const auto& lines : lines_of_images) names.insert(lines.begin(), lines.end());
+  names.erase("");
+  return {names.begin(), names.end()};
+}
+
+// The labels of each image by their numbers, each once. `refusal`: what is to be said of an unknown one.
+std::vector<std::vector<int32_t>> numbers_of(const std::vector<std::vector<std::string>>& lines_of_images,
+                                             const std::vector<std::string>& names,
+                                             FunctionRef<std::string(size_t image, size_t line)> refusal) {
+  std::unordered_map<std::string_view, int32_t> numbers;
+  for (size_t i = 0; i < names.size(); ++i) numbers.emplace(names[i], static_cast<int32_t>(i));
+  std::vector<size_t> last_image(names.size(), SIZE_MAX);  // that has the label
+  std::vector<std::vector<int32_t>> result(lines_of_images.size());
+  for (size_t i = 0; i < lines_of_images.size(); ++i) {
+    for (size_t line = 0; line < lines_of_images[i].size(); ++line) {
+      const std::string& name = lines_of_images[i][line];
+      if (name.empty()) continue;
+      const auto found = numbers.find(name);
+      if (found == numbers.end()) throw DataError(refusal(i, line));
+      if (std::exchange(last_image[found->second], i) != i) result[i].push_back(found->second);
+    }
+  }
+  return result;
+}
+
+std::vector<std::string> lacking_in(const std::vector<std::vector<int32_t>>& labels,
+                                    const std::vector<std::string>& names) {
+  std::vector<bool> is_there(names.size());
+  for (const auto& of_image : labels)
+    for (const int32_t label : of_image) is_there[label] = true;
+  std::vector<std::string> lacking;
+  for (size_t i = 0; i < names.size(); ++i)
+    if (!is_there[i]) lacking.push_back(names[i]);
+  return lacking;
+}
+
+}  // namespace
+
 MultilabelClassificationRaw::MultilabelClassificationRaw(std::string directory)
     : directory_(std::move(directory)) {
   list_images(false);
@@ -304,60 +370,28 @@ void MultilabelClassificationRaw::list_images(bool are_known) {
   warn_of(directory_, left_out.add("the set", "images", image_listing));
   left_out.warn();
   left_out_ = std::make_shared<const internal::LeftOutImages>(std::move(left_out));
-  std::vector<std::string> expected;
-  for (const std::string& name : image_listing.images) expected.push_back(name + ".txt");
-  const auto missing = only_in(expected, label_listing.others),
-             excess = only_in(label_listing.others, expected);
-  if (!missing.empty() || !excess.empty())
-    throw DataError(
-        fmt::format("'{}' and '{}' disagree: label files that are missing: {}; label files without an "
-                    "image: {}",
-                    images, labels, missing.empty() ? "none" : some_of(missing),
-                    excess.empty() ? "none" : some_of(excess)));
+  std::vector<std::string> label_files;
+  for (const std::string& name : image_listing.images) label_files.push_back(name + ".txt");
+  require_pairs(images, labels, label_files, label_listing.others);
 
-  std::vector<std::vector<std::string>> names;
-  const SetFiles label_files(labels, expected);
-  for (int64_t i = 0; i < label_files.size(); ++i) label_files.will_read(i);
-  for (int64_t i = 0; i < label_files.size(); ++i) names.push_back(internal::label_lines(label_files, i));
+  const std::vector<std::vector<std::string>> names = lines_of_files(labels, label_files);
   const std::string list = inside(directory_, kLabelsFile);
   const bool listed = file::exists(list);
   if (are_known) {
     require_known(directory_, listed ? read_label_names(list) : std::vector<std::string>{}, label_names_);
-  } else if (listed) {
-    label_names_ = read_label_names(list);
   } else {
-    for (const auto& lines : names)
-      for (const std::string& name : lines)
-        if (!name.empty()) label_names_.push_back(name);
-    std::sort(label_names_.begin(), label_names_.end());
-    label_names_.erase(std::unique(label_names_.begin(), label_names_.end()), label_names_.end());
+    label_names_ = listed ? read_label_names(list) : names_in(names);
     if (label_names_.empty()) throw DataError(fmt::format("no file in '{}' holds a label", labels));
+    internal::warn_of_similar_names(directory_, label_names_);
   }
-  if (!are_known) internal::warn_of_similar_names(directory_, label_names_);
-  constexpr size_t kNone = SIZE_MAX;
-  std::vector<size_t> last_image(label_names_.size(), kNone);  // that has the label
-  std::unordered_map<std::string_view, int32_t> numbers;
-  for (size_t i = 0; i < label_names_.size(); ++i) numbers.emplace(label_names_[i], static_cast<int32_t>(i));
-  for (size_t i = 0; i < names.size(); ++i) {
-    std::vector<int32_t> present;
-    for (size_t line = 0; line < names[i].size(); ++line) {
-      if (names[i][line].empty()) continue;
-      const auto found = numbers.find(names[i][line]);
-      if (found == numbers.end())
-        throw DataError(fmt::format(
-            "'{}', line {}: the label '{}' is not {}", inside(labels, expected[i]), line + 1, names[i][line],
-            are_known ? "one of the run's " + classes_text(label_names_) : "in '" + list + "'"));
-      size_t& last = last_image[found->second];
-      if (last != i) present.push_back(found->second);
-      last = i;
-    }
-    paths_.push_back(inside("images", image_listing.images[i]));
-    labels_.push_back(std::move(present));
-  }
-  std::vector<std::string> lacking;
-  for (size_t i = 0; i < last_image.size(); ++i)
-    if (last_image[i] == kNone) lacking.push_back(label_names_[i]);
-  if (are_known) warn_of_lacking(directory_, lacking, label_names_.size());
+  const std::string known =
+      are_known ? "one of the run's " + classes_text(label_names_) : "in '" + list + "'";
+  labels_ = numbers_of(names, label_names_, [&](size_t image, size_t line) {
+    return fmt::format("'{}', line {}: the label '{}' is not {}", inside(labels, label_files[image]),
+                       line + 1, names[image][line], known);
+  });
+  for (const std::string& image : image_listing.images) paths_.push_back(inside("images", image));
+  if (are_known) warn_of_lacking(directory_, lacking_in(labels_, label_names_), label_names_.size());
 }
 
 Dataset MultilabelClassificationRaw::dataset(const ImageOptions& options, SourceLocation where) const {

@@ -13,6 +13,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include "runtime/base/resource_limits.h"
+#include "runtime/base/seconds.h"
 #include "runtime/data/content_sample.h"
 #include "runtime/data/internal/batches_in_flight.h"
 #include "runtime/data/internal/cursor.h"
@@ -29,10 +30,6 @@ using namespace data::internal;
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // Whether batches are worth handing over from other threads, by the time in which they are made in `next`.
 // Scheduling only: neither order nor bits depend on what is measured here.
@@ -78,6 +75,36 @@ std::shared_ptr<MemoryBudget> budget_of(const PipelineOptions& options) {
   return MemoryBudget::of_process();
 }
 
+[[noreturn]] void refuse(SourceLocation where, const std::string& why) {
+  throw InvalidArgument(fmt::format("Pipeline ({}): {}", to_string(where), why));
+}
+
+void require(const PipelineOptions& options, SourceLocation where) {
+  if (options.threads != PipelineOptions::kAutomatic && (options.threads < 0 || options.threads > 4096))
+    refuse(where, fmt::format("threads must be in [0, 4096], it is {}", options.threads));
+  if (options.most_threads < 0 || options.most_threads > 4096)
+    refuse(where, fmt::format("most_threads must be in [0, 4096], it is {}", options.most_threads));
+  if (options.prefetch_batches < 0)
+    refuse(where, fmt::format("prefetch_batches must not be negative, it is {}", options.prefetch_batches));
+  if (options.group_first < 0 || options.group_count < 1 ||
+      options.group_first > options.group_size - options.group_count)
+    refuse(where,
+           fmt::format("a share [{}, {}) does not lie within a group of {} batches", options.group_first,
+                       options.group_first + options.group_count, options.group_size));
+}
+
+size_t bytes_of_batch(const Node& root, SourceLocation where) {
+  size_t bytes = 0;
+  for (const auto& type : root.signature()) {
+    if (type.shape.rank() == 0)
+      refuse(where, fmt::format("each element of the data set must be a batch, but its type is {}; end it "
+                                "with .batch(size)",
+                                types_text(root.signature())));
+    bytes += type.bytes();
+  }
+  return bytes;
+}
+
 }  // namespace
 
 class Pipeline::Implementation {
@@ -89,54 +116,14 @@ class Pipeline::Implementation {
         share_(options.group_size, options.group_first, options.group_count),
         sample_names_(options.sample_names),
         execution_(std::make_shared<Execution>()) {
-    const auto refuse = [&](const std::string& text) {
-      throw InvalidArgument(fmt::format("Pipeline ({}): {}", to_string(where), text));
-    };
-    if (options.threads != PipelineOptions::kAutomatic && (options.threads < 0 || options.threads > 4096))
-      refuse(fmt::format("threads must be in [0, 4096], it is {}", options.threads));
-    if (options.most_threads < 0 || options.most_threads > 4096)
-      refuse(fmt::format("most_threads must be in [0, 4096], it is {}", options.most_threads));
-    if (options.prefetch_batches < 0)
-      refuse(fmt::format("prefetch_batches must not be negative, it is {}", options.prefetch_batches));
-    if (options.group_first < 0 || options.group_count < 1 ||
-        options.group_first > options.group_size - options.group_count)
-      refuse(fmt::format("a share [{}, {}) does not lie within a group of {} batches", options.group_first,
-                         options.group_first + options.group_count, options.group_size));
+    require(options, where);
     execution_->seed = options.seed;
     execution_->memory_budget = budget_of(options);
     const Node& root = *dataset_.node();
-    size_t batch_bytes = 0;
-    for (const auto& type : root.signature()) {
-      if (type.shape.rank() == 0)
-        refuse(fmt::format(
-            "each element of the data set must be a batch, but its type is {}; end it with .batch(size)",
-            types_text(root.signature())));
-      batch_bytes += type.bytes();
-    }
+    const size_t batch_bytes = bytes_of_batch(root, where);
     position_.stages = root.stages();
     position_.seed = options.seed;
-    Cursor resumed;
-    if (!cursor.empty()) {
-      resumed = cursor_from_json(cursor);
-      Cursor now = position_;
-      now.contents = content_sample(dataset_);
-      check_cursor(resumed, now);
-    }
-
-    CompileContext context{.execution = execution_, .stages = 0};
-    Compiled compiled = root.compile(context);
-    evaluator_ = compiled.evaluator;
-    stream_ = compiled.take_stream();
-    stream_->reset(0);
-    if (!cursor.empty()) {
-      StateReader reader(resumed.state);
-      stream_->restore(reader);
-      if (!reader.at_end()) throw DataError("the data cursor is damaged: its position has too many numbers");
-      position_ = std::move(resumed);
-    } else {
-      stream_->save(&position_.state);
-    }
-
+    begin_at(cursor);
     mark();
     in_flight_.emplace(execution_->memory_budget, batch_bytes,
                        std::max<int64_t>(options.prefetch_batches, root.requested_prefetch()));
@@ -188,6 +175,30 @@ class Pipeline::Implementation {
   }
 
  private:
+  // Compiles the data set: at its begin, or where `cursor` says unless that is empty.
+  void begin_at(const std::string& cursor) {
+    Cursor resumed;
+    if (!cursor.empty()) {
+      resumed = cursor_from_json(cursor);
+      Cursor now = position_;
+      now.contents = content_sample(dataset_);
+      check_cursor(resumed, now);
+    }
+    CompileContext context{.execution = execution_, .stages = 0};
+    Compiled compiled = dataset_.node()->compile(context);
+    evaluator_ = compiled.evaluator;
+    stream_ = compiled.take_stream();
+    stream_->reset(0);
+    if (!cursor.empty()) {
+      StateReader reader(resumed.state);
+      stream_->restore(reader);
+      if (!reader.at_end()) throw DataError("the data cursor is damaged: its position has too many numbers");
+      position_ = std::move(resumed);
+    } else {
+      stream_->save(&position_.state);
+    }
+  }
+
   std::string text_of(const Mark& mark) const {
     return to_json({.stages = position_.stages,
                     .seed = position_.seed,

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "runtime/base/error.h"
+#include "runtime/base/seconds.h"
 #include "runtime/exec/internal/plan_impl.h"
 
 namespace mox {
@@ -54,92 +55,128 @@ struct PlanInstance::Impl {
   bool profiling = false;
   std::vector<double> seconds;
   int64_t profiled_runs = 0;
+
+  const Plan::Impl& compiled() const { return plan->impl(); }
+  // What the constructor does, in this order: each needs the memory of those before it.
+  void allocate_arena();
+  void bind_variables(const std::function<Array(std::string_view)>& variable);
+  void allocate_gradient_block();
+  void place_gradients();
+  void require_types_of_variables() const;
+  void bind_instructions();
+
+  std::byte* memory_of(int value);  // null of what a run brings, and of a gradient in parts
+  BoundInstruction bound(const PlanInstruction& instruction);
 };
 
-PlanInstance::PlanInstance(std::shared_ptr<const Plan> plan, const Team& team,
-                           const std::function<Array(std::string_view)>& variable)
-    : impl_(std::make_unique<Impl>()) {
-  Impl& self = *impl_;
-  const Plan::Impl& compiled = plan->impl();
-  self.plan = std::move(plan);
-  self.team = &team;
+void PlanInstance::Impl::allocate_arena() {
   try {
-    self.arena = allocate_aligned(compiled.arena_bytes, "what a step computes and keeps");
+    arena = allocate_aligned(compiled().arena_bytes, "what a step computes and keeps");
   } catch (const OutOfMemory& error) {
     throw OutOfMemory(
         fmt::format("{}: use a smaller batch_size (eval_batch_size, where no step trains), more "
                     "logical_replicas for the same batch, or recompute=normalisation",
                     error.what()));
   }
-  for (const std::string& name : compiled.variables) self.variables.push_back(variable(name));
-  for (int value : compiled.results) self.results.emplace_back(compiled.values[value].type);
-  std::vector<bool> in_parts(compiled.gradients.size());
-  for (const GradientEvent& event : compiled.gradient_events) in_parts[event.gradient] = event.in_parts;
-  int64_t block_elements = 0;
-  for (size_t g = 0; g < compiled.gradients.size(); ++g) {
-    const TensorType& type = compiled.values[compiled.gradients[g]].type;
-    MOX_ASSERT(type.dtype == DType::kFloat32, "a gradient is of the type of what is trained, float32");
-    self.gradient_offsets.push_back(block_elements);
-    if (compiled.gradients_in_parts) continue;
-    block_elements +=
-        (type.shape.elements() + kGradientAlignment - 1) / kGradientAlignment * kGradientAlignment;
-  }
-  self.gradient_block = Array(DType::kFloat32, {block_elements});
-  self.gradients.resize(compiled.gradients.size());
-  for (size_t g = 0; g < compiled.gradients.size(); ++g) {
-    if (in_parts[g]) continue;
-    const TensorType& type = compiled.values[compiled.gradients[g]].type;
-    const PlanValue& root = compiled.values[compiled.root(compiled.gradients[g])];
-    if (root.storage == Storage::kArena) {
-      self.gradients[g] = Array(type, {self.arena, self.arena.get() + root.offset});
-    } else {
-      const Array rest = self.gradient_block.rows(self.gradient_offsets[g], block_elements);
-      self.gradients[g] = rest.rows(0, type.shape.elements()).reshaped(type.shape);
-    }
-  }
-  for (const auto& update : compiled.updates)
-    self.updates.emplace_back(variable(update.variable), update.result);
+}
 
-  auto pointer = [&](int value) -> std::byte* {
-    const PlanValue& root = compiled.values[compiled.root(value)];
-    const size_t index = root.index;
-    switch (root.storage) {
-      case Storage::kArena:
-        return self.arena.get() + root.offset;
-      case Storage::kVariable:
-        return self.variables[index].data();
-      case Storage::kInput:
-        return nullptr;
-      case Storage::kConstant:
-        return const_cast<std::byte*>(compiled.constants[index].data());  // inputs only
-      case Storage::kResult:
-        return self.results[index].data();
-      case Storage::kGradient:
-        return self.gradients[index].defined() ? self.gradients[index].data() : nullptr;
+void PlanInstance::Impl::bind_variables(const std::function<Array(std::string_view)>& variable) {
+  for (const std::string& name : compiled().variables) variables.push_back(variable(name));
+  for (int value : compiled().results) results.emplace_back(compiled().values[value].type);
+  for (const auto& update : compiled().updates)
+    updates.emplace_back(variable(update.variable), update.result);
+}
+
+void PlanInstance::Impl::allocate_gradient_block() {
+  int64_t elements = 0;
+  for (const int gradient : compiled().gradients) {
+    const TensorType& type = compiled().values[gradient].type;
+    MOX_ASSERT(type.dtype == DType::kFloat32, "a gradient is of the type of what is trained, float32");
+    gradient_offsets.push_back(elements);
+    if (compiled().gradients_in_parts) continue;
+    elements += (type.shape.elements() + kGradientAlignment - 1) / kGradientAlignment * kGradientAlignment;
+  }
+  gradient_block = Array(DType::kFloat32, {elements});
+}
+
+// Those that come whole: where a kernel leaves them, in the arena or in the block.
+void PlanInstance::Impl::place_gradients() {
+  std::vector<bool> in_parts(compiled().gradients.size());
+  for (const GradientEvent& event : compiled().gradient_events) in_parts[event.gradient] = event.in_parts;
+  gradients.resize(compiled().gradients.size());
+  for (size_t g = 0; g < gradients.size(); ++g) {
+    if (in_parts[g]) continue;
+    const TensorType& type = compiled().values[compiled().gradients[g]].type;
+    const PlanValue& root = compiled().values[compiled().root(compiled().gradients[g])];
+    if (root.storage == Storage::kArena) {
+      gradients[g] = Array(type, {arena, arena.get() + root.offset});
+    } else {
+      const Array rest = gradient_block.rows(gradient_offsets[g], gradient_block.elements());
+      gradients[g] = rest.rows(0, type.shape.elements()).reshaped(type.shape);
     }
-    return nullptr;
-  };
-  for (size_t v = 0; v < compiled.values.size(); ++v) {
-    const PlanValue& value = compiled.values[v];
+  }
+}
+
+void PlanInstance::Impl::require_types_of_variables() const {
+  for (const PlanValue& value : compiled().values)
     if (value.storage == Storage::kVariable && value.alias_of < 0)
-      MOX_ASSERT(self.variables[value.index].type() == value.type,
+      MOX_ASSERT(variables[value.index].type() == value.type,
                  fmt::format("the stored variable '{}' has the graph's type", value.name));
+}
+
+std::byte* PlanInstance::Impl::memory_of(int value) {
+  const PlanValue& root = compiled().values[compiled().root(value)];
+  const size_t index = root.index;
+  switch (root.storage) {
+    case Storage::kArena:
+      return arena.get() + root.offset;
+    case Storage::kVariable:
+      return variables[index].data();
+    case Storage::kInput:
+      return nullptr;
+    case Storage::kConstant:
+      return const_cast<std::byte*>(compiled().constants[index].data());  // inputs only
+    case Storage::kResult:
+      return results[index].data();
+    case Storage::kGradient:
+      return gradients[index].defined() ? gradients[index].data() : nullptr;
   }
-  for (size_t s = 0; s < compiled.instructions.size(); ++s) {
-    const PlanInstruction& instruction = compiled.instructions[s];
-    BoundInstruction bound;
+  return nullptr;
+}
+
+BoundInstruction PlanInstance::Impl::bound(const PlanInstruction& instruction) {
+  BoundInstruction result;
+  for (int input : instruction.inputs) result.inputs.push_back(memory_of(input));
+  for (int output : instruction.outputs) result.outputs.push_back(memory_of(output));
+  if (instruction.scratch >= 0) result.scratch = memory_of(instruction.scratch);
+  result.run = instruction.kernel.instantiate();
+  return result;
+}
+
+void PlanInstance::Impl::bind_instructions() {
+  for (size_t s = 0; s < compiled().instructions.size(); ++s) {
+    const PlanInstruction& instruction = compiled().instructions[s];
+    instructions.push_back(bound(instruction));
     for (size_t i = 0; i < instruction.inputs.size(); ++i) {
-      bound.inputs.push_back(pointer(instruction.inputs[i]));
-      const PlanValue& root = compiled.values[compiled.root(instruction.inputs[i])];
+      const PlanValue& root = compiled().values[compiled().root(instruction.inputs[i])];
       if (root.storage == Storage::kInput)
-        self.component_pointers.push_back({s, i, static_cast<size_t>(root.index)});
+        component_pointers.push_back({s, i, static_cast<size_t>(root.index)});
     }
-    for (int output : instruction.outputs) bound.outputs.push_back(pointer(output));
-    if (instruction.scratch >= 0) bound.scratch = pointer(instruction.scratch);
-    bound.run = instruction.kernel.instantiate();
-    self.instructions.push_back(std::move(bound));
   }
-  self.seconds.assign(self.instructions.size(), 0.0);
+  seconds.assign(instructions.size(), 0.0);
+}
+
+PlanInstance::PlanInstance(std::shared_ptr<const Plan> plan, const Team& team,
+                           const std::function<Array(std::string_view)>& variable)
+    : impl_(std::make_unique<Impl>()) {
+  impl_->plan = std::move(plan);
+  impl_->team = &team;
+  impl_->allocate_arena();
+  impl_->bind_variables(variable);
+  impl_->allocate_gradient_block();
+  impl_->place_gradients();
+  impl_->require_types_of_variables();
+  impl_->bind_instructions();
 }
 
 PlanInstance::~PlanInstance() = default;
@@ -193,7 +230,7 @@ void PlanInstance::run_instructions(const StepInputs& inputs, const GradientList
     }
     if (self.profiling) {
       const auto now = Clock::now();
-      self.seconds[s] += std::chrono::duration<double>(now - before).count();
+      self.seconds[s] += in_seconds(now - before);
       before = now;
     }
     for (; event != last_event && event->instruction == static_cast<int>(s); ++event) {
