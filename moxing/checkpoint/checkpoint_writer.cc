@@ -61,11 +61,11 @@ CheckpointWriter::~CheckpointWriter() {
   if (error_) log_error(text_of(error_));
 }
 
-void CheckpointWriter::submit(Checkpoint snapshot) {
+void CheckpointWriter::submit(Checkpoint checkpoint) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return error_ || !waiting_; });
   throw_pending_error(lock);
-  waiting_ = std::move(snapshot);
+  waiting_ = std::move(checkpoint);
   lock.unlock();
   changed_.notify_all();
 }

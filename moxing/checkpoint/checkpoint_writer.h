@@ -1,11 +1,11 @@
 // Saves checkpoints on a thread of its own, so that training goes on while the disk works.
 //
 //   CheckpointWriter writer(log_dir, {.keep_last = 5});
-//   writer.submit(snapshot);  // as often as checkpoints are due
+//   writer.submit(checkpoint);  // as often as they are due
 //   writer.wait();            // at the end: all are durable, or the error is thrown
 //
-// At most two snapshots are held: one being saved and one waiting. `submit` blocks while one is waiting, so
-// that a slow disk slows training down instead of filling memory, and no snapshot is dropped.
+// At most two checkpoints are held: one being saved and one waiting. `submit` blocks while one is waiting, so
+// that a slow disk slows training down instead of filling memory, and none is dropped.
 //
 // Errors of a save are thrown by the next call of `submit` or `wait`, each once, as save_checkpoint threw
 // them. The writer can be used further after an error.
@@ -36,9 +36,9 @@ class CheckpointWriter {
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  // Queues a snapshot. Its arrays must be clones: training goes on to write the originals. If an earlier save
-  // failed, throws that error and does not take this snapshot.
-  void submit(Checkpoint snapshot);
+  // Queues a checkpoint. Its arrays must be clones: training goes on to write the originals. If an earlier
+  // save failed, throws that error and does not take this one.
+  void submit(Checkpoint checkpoint);
 
   // Returns when all that was submitted is durable. Throws the error of an earlier save.
   void wait();

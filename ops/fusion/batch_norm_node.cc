@@ -7,9 +7,9 @@ namespace mox {
 namespace {
 
 using normalisation::Activation;
-using normalisation::BackwardInputs;
-using normalisation::BackwardOptions;
 using normalisation::ForwardInputs;
+using normalisation::FusedGradientInputs;
+using normalisation::GradientOptions;
 using normalisation::MaskSource;
 
 Kernel compile_forward(const KernelRequest& request) {
@@ -23,15 +23,15 @@ std::vector<TensorType> infer_image_and_two(const OpCall& call) {
   return {call.type(0), call.type(1), call.type(1)};
 }
 
-Kernel compile_backward(const KernelRequest& request) {
+Kernel compile_gradient(const KernelRequest& request) {
   const Attributes& attributes = request.node.attributes;
-  BackwardOptions options{.epsilon = attributes.get<double>("epsilon"),
+  GradientOptions options{.epsilon = attributes.get<double>("epsilon"),
                           .activation = activation_of(attributes),
                           .mask = MaskSource::kNormalised,
-                          .inputs = positions<BackwardInputs>(request.node),
+                          .inputs = positions<FusedGradientInputs>(request.node),
                           .has_dz = attributes.get<bool>("has_dz")};
   if (options.inputs.y.given()) options.mask = MaskSource::kResult;
-  return normalisation::backward_kernel(request, options);
+  return normalisation::gradient_kernel(request, options);
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ const Op& batch_norm_activation_gradient_op() {
                        return types;
                      },
                      .gradient = nullptr,
-                     .compile = compile_backward};
+                     .compile = compile_gradient};
   return op;
 }
 
@@ -81,16 +81,16 @@ const Op& batch_norm_gradient_of_sums_op() {
                      .infer = infer_image_and_two,
                      .gradient = nullptr,
                      .compile = [](const KernelRequest& request) {
-                       return normalisation::backward_kernel(
+                       return normalisation::gradient_kernel(
                            request, {.epsilon = request.node.attributes.get<double>("epsilon"),
-                                     .inputs = positions<BackwardInputs>(request.node)});
+                                     .inputs = positions<FusedGradientInputs>(request.node)});
                      }};
   return op;
 }
 
-std::vector<Tensor> gradients_of_sums(const Node& node, const BackwardInputs<Tensor>& inputs) {
+std::vector<Tensor> gradients_of_sums(const Node& node, const FusedGradientInputs<Tensor>& inputs) {
   const Attributes& attributes = node.attributes;
-  Node& gradient = make_packed_node<BackwardInputs>(
+  Node& gradient = make_packed_node<FusedGradientInputs>(
       batch_norm_gradient_of_sums_op(), inputs, {{"epsilon", attributes.get<double>("epsilon")}}, node.where);
   std::vector<Tensor> results = {gradient.output(0), gradient.output(1), gradient.output(2)};
   if (attributes.get<bool>("has_dz")) results.push_back(inputs.dy);

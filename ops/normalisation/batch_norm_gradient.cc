@@ -28,7 +28,7 @@ Kernel compile_batch_norm_gradient(const KernelRequest& request) {
   const Node& node = request.node;
   if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);
   const auto inputs = positions<normalisation::GradientInputs>(node);
-  return normalisation::backward_kernel(request, {.epsilon = epsilon_of(node),
+  return normalisation::gradient_kernel(request, {.epsilon = epsilon_of(node),
                                                   .inputs = {.x = inputs.x,
                                                              .scale = inputs.scale,
                                                              .mean = inputs.mean,

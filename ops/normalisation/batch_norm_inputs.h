@@ -52,7 +52,7 @@ struct GradientInputs {
 
 // Of the gradients that fusion makes of it, and of the kernel of all three.
 template <typename T>
-struct BackwardInputs {
+struct FusedGradientInputs {
   T x = {}, scale = {};
   T offset = {};  // where there is an activation
   T mean = {}, variance = {};
@@ -63,7 +63,7 @@ struct BackwardInputs {
       {};  // float32 [groups, 2, channels], of dy and of dy * (x - mean) by groups of pixels; may be missing
 
   static constexpr auto names() {
-    using S = BackwardInputs;
+    using S = FusedGradientInputs;
     return std::array<InputName<S, T>, 9>{{{"x", &S::x},
                                            {"scale", &S::scale},
                                            {"offset", &S::offset},

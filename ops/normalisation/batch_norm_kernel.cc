@@ -158,9 +158,9 @@ struct Statistics {
 };
 
 template <typename T>
-struct Backward {
+struct Gradient {
   Image image;
-  BackwardOptions options;
+  GradientOptions options;
   int64_t sum_groups;
 
   void operator()(const KernelArguments& arguments) const {
@@ -183,7 +183,7 @@ struct Backward {
 
  private:
   void set_constants(const KernelArguments& arguments, const Constants& constants) const {
-    const BackwardInputs<InputPosition>& inputs = options.inputs;
+    const FusedGradientInputs<InputPosition>& inputs = options.inputs;
     const float* offset = inputs.offset.of<float>(arguments);
     constexpr int64_t kSlices = 8;  // sharing out fewer costs more than it saves
     arguments.team.parallel_for(Slice::count(image), kSlices, [&](int64_t begin, int64_t end) {
@@ -320,9 +320,9 @@ Kernel again_kernel(const KernelRequest& request, double epsilon, const Activati
   return kernel;
 }
 
-Kernel backward_kernel(const KernelRequest& request, const BackwardOptions& options) {
+Kernel gradient_kernel(const KernelRequest& request, const GradientOptions& options) {
   const Node& node = request.node;
-  const BackwardInputs<InputPosition>& inputs = options.inputs;
+  const FusedGradientInputs<InputPosition>& inputs = options.inputs;
   const TensorType& type = node.outputs[0];
   const Layout layout = offered_layout(request, inputs.x, type);
   const Image image(type, layout);
@@ -336,8 +336,8 @@ Kernel backward_kernel(const KernelRequest& request, const BackwardOptions& opti
   if (!options.has_dz) inputs.dy.lend_to(kernel, 0);
   const bool has_sums = inputs.sums.given();
   kernel.floating_point_operations = (has_sums ? 5.0 : 10.0) * type.shape.elements();
-  const int64_t groups = has_sums ? unpack<BackwardInputs>(node).sums.shape()[0] : 0;
-  kernel.instantiate = [run = run_for<Backward>(type.dtype, image, options, groups)] { return run; };
+  const int64_t groups = has_sums ? unpack<FusedGradientInputs>(node).sums.shape()[0] : 0;
+  kernel.instantiate = [run = run_for<Gradient>(type.dtype, image, options, groups)] { return run; };
   return kernel;
 }
 

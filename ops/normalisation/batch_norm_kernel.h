@@ -28,15 +28,15 @@ Kernel statistics_kernel(const KernelRequest& request);
 // The same y once more, bit by bit, of StatisticsInputs; output y.
 Kernel again_kernel(const KernelRequest& request, double epsilon, const Activation& activation);
 
-struct BackwardOptions {
+struct GradientOptions {
   double epsilon = 0;
   Activation activation = {};
   MaskSource mask = MaskSource::kNone;
-  BackwardInputs<InputPosition> inputs;  // with sums the first pass is left out
-  bool has_dz = false;                   // whether output 3 is dz
+  FusedGradientInputs<InputPosition> inputs;  // with sums the first pass is left out
+  bool has_dz = false;                        // whether output 3 is dz
 };
 
 // Outputs dx, dscale, doffset[, dz].
-Kernel backward_kernel(const KernelRequest& request, const BackwardOptions& options);
+Kernel gradient_kernel(const KernelRequest& request, const GradientOptions& options);
 
 }  // namespace mox::normalisation

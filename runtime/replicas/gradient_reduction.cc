@@ -31,11 +31,11 @@ int64_t bucket_messages(int64_t elements, int ranks) {
   return parts * tree_sum_messages((elements + parts - 1) / parts, ranks);
 }
 
-GradientReduction::GradientReduction(const Placement& placement, Communicator& communicator,
+GradientReduction::GradientReduction(const Placement& placement, Communicator& ranks,
                                      std::vector<BlockPart> parts, int64_t block_elements,
                                      const BucketOptions& options, Deliver deliver)
     : placement_(placement),
-      communicator_(communicator),
+      ranks_(ranks),
       parts_(std::move(parts)),
       block_elements_(block_elements),
       options_(options),
@@ -184,7 +184,7 @@ void GradientReduction::send(size_t b) {
   const Bucket& bucket = buckets_[b];
   const Stack& stack = sum_lanes(b, 0, bucket.elements);
   for (Lane& lane : lanes_) lane.stacks[b].clear();
-  times_[b].communication_s = communicator_.work().processor_seconds;
+  times_[b].communication_s = ranks_.work().processor_seconds;
   const int64_t parts = sending_parts(bucket.elements);
   parts_under_way_[b] = static_cast<int>(parts);
   for (int64_t part = 0; part < parts; ++part) {
@@ -202,10 +202,9 @@ void GradientReduction::send(size_t b) {
                   deliver(b, range.data() - result, range);
                 }};
     for (const PartialSum<float*>& partial : stack) sum.partial_sums.push_back(partial.value + begin);
-    pending_[slot] =
-        communicator_.start(make_tree_sum(sum), fmt::format("{} {}", options_.name, b), [this, b] {
-          if (--parts_under_way_[b] == 0) times_[b].delivered = std::chrono::steady_clock::now();
-        });
+    pending_[slot] = ranks_.start(make_tree_sum(sum), fmt::format("{} {}", options_.name, b), [this, b] {
+      if (--parts_under_way_[b] == 0) times_[b].delivered = std::chrono::steady_clock::now();
+    });
   }
 }
 
@@ -224,7 +223,7 @@ void GradientReduction::deliver(size_t b, int64_t first, std::span<float> sum) {
 
 void GradientReduction::finish() {
   for (auto& pending : pending_)
-    if (pending) communicator_.wait(std::exchange(pending, nullptr));
+    if (pending) ranks_.wait(std::exchange(pending, nullptr));
 }
 
 }  // namespace mox::internal

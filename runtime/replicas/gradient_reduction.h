@@ -65,7 +65,7 @@ class GradientReduction {
   using Deliver = std::function<void(size_t index, int64_t first, std::span<float> sum)>;
 
   // `parts` lie one behind the other in blocks of `block_elements`.
-  GradientReduction(const Placement& placement, Communicator& communicator, std::vector<BlockPart> parts,
+  GradientReduction(const Placement& placement, Communicator& ranks, std::vector<BlockPart> parts,
                     int64_t block_elements, const BucketOptions& options, Deliver deliver);
 
   void begin_step();
@@ -110,7 +110,7 @@ class GradientReduction {
   void deliver(size_t bucket, int64_t first, std::span<float> sum);
 
   const Placement placement_;
-  Communicator& communicator_;
+  Communicator& ranks_;
   std::vector<BlockPart> parts_;
   int64_t block_elements_;
   BucketOptions options_;

@@ -14,8 +14,8 @@ constexpr int kExchangeTag = 3;  // of one exchange at a time
 
 }  // namespace
 
-ReplicaMeeting::ReplicaMeeting(const Placement& placement, Communicator& communicator)
-    : placement_(placement), communicator_(communicator) {
+ReplicaMeeting::ReplicaMeeting(const Placement& placement, Communicator& ranks)
+    : placement_(placement), ranks_(ranks) {
   const size_t count = placement.replicas().size();
   for (size_t local = 0; local < count; ++local) replicas_.emplace_back(*this, local);
   values_.resize(count);
@@ -93,7 +93,7 @@ void ReplicaMeeting::sum_all() {
                 .result = result,
                 .tag = kExchangeTag};
     for (const PartialSum<float*>& partial : stack) sum.partial_sums.push_back(partial.value);
-    communicator_.wait(communicator_.start(make_tree_sum(sum), what_));
+    ranks_.wait(ranks_.start(make_tree_sum(sum), what_));
   }
   for (const std::span<float> values : values_)
     if (values.data() != result) std::copy_n(result, values.size(), values.data());

@@ -22,7 +22,7 @@ class ReplicaMeeting {
  public:
   // Unless the placement lets the replicas meet an exchange throws FailedPrecondition: those that share a
   // lane never would, and those without a batch at the end of the data would let the others wait.
-  ReplicaMeeting(const Placement& placement, Communicator& communicator);
+  ReplicaMeeting(const Placement& placement, Communicator& ranks);
   ReplicaMeeting(const ReplicaMeeting&) = delete;
   ReplicaMeeting& operator=(const ReplicaMeeting&) = delete;
 
@@ -51,7 +51,7 @@ class ReplicaMeeting {
   void sum_all();
 
   const Placement placement_;
-  Communicator& communicator_;
+  Communicator& ranks_;
   std::vector<Replica> replicas_;
   std::vector<double> shares_;
 

@@ -46,9 +46,9 @@ ReplicatedStep::ReplicatedStep(const StepEngine& engine, int64_t full_batch, con
       bucket_options_(buckets),
       in_parts_(in_parts),
       gate_(engine.update, engine.lanes, engine.team, engine.placement.ranks == 1),
-      meeting_(engine.placement, engine.communicator),
+      meeting_(engine.placement, engine.ranks),
       timing_(available_cores() <= engine.lanes.size() * engine.team.size()),
-      samples_(engine.communicator) {}
+      samples_(engine.ranks) {}
 
 ReplicatedStep::~ReplicatedStep() = default;
 
@@ -91,7 +91,7 @@ std::shared_ptr<ReplicatedStep::Reductions> ReplicatedStep::make_reductions(Comp
     made->targets.elements.push_back(parts.back().elements);
   }
   made->gradients = std::make_unique<GradientReduction>(
-      engine_.placement, engine_.communicator, std::move(parts), std::ssize(model.instance->gradient_block()),
+      engine_.placement, engine_.ranks, std::move(parts), std::ssize(model.instance->gradient_block()),
       bucket_options_, [this](size_t index, int64_t first, std::span<float> sum) {
         gate_.take_gradient({index, first, sum});
       });
@@ -119,7 +119,7 @@ void ReplicatedStep::reduce_after_step_values(const PlanInstance& instance, Redu
                             .first_tag = bucket_options_.first_tag + reductions.gradients->tags(),
                             .name = "moving averages"};
   reductions.after_step = std::make_unique<GradientReduction>(
-      engine_.placement, engine_.communicator, reductions.after_step_parts, elements, whole,
+      engine_.placement, engine_.ranks, reductions.after_step_parts, elements, whole,
       [this](size_t index, int64_t first, std::span<float> sum) {
         gate_.take_after_step_value({index, first, sum});
       });
@@ -170,7 +170,7 @@ void ReplicatedStep::run(const StepMoment& moment) {
   engine_.update.begin_step(moment);
   current_->begin_step();
   values_.begin_step(current_->fetches, batches_, models_.size());
-  const StepTiming::Moment begun{StepTiming::Clock::now(), engine_.communicator.work()};
+  const StepTiming::Moment begun{StepTiming::Clock::now(), engine_.ranks.work()};
   if (!is_alone()) begin_meeting();
   engine_.lanes.run([&](int lane) {
     try {
@@ -182,7 +182,7 @@ void ReplicatedStep::run(const StepMoment& moment) {
       throw;
     }
   });
-  const StepTiming::Moment computed{StepTiming::Clock::now(), engine_.communicator.work()};
+  const StepTiming::Moment computed{StepTiming::Clock::now(), engine_.ranks.work()};
   samples_.wait();
   if (current_->gradients) current_->gradients->finish();
   gate_.finish_gradients();
@@ -198,7 +198,7 @@ void ReplicatedStep::run(const StepMoment& moment) {
   if (is_alone())
     values_.take(instance);
   else
-    values_.combine(instance, engine_.communicator);
+    values_.combine(instance, engine_.ranks);
 }
 
 void ReplicatedStep::compute_replicas(int lane) {

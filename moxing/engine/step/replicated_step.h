@@ -33,7 +33,7 @@ namespace mox::internal {
 // What a step computes with. All of it outlives the step.
 struct StepEngine {
   const Placement& placement;
-  Communicator& communicator;
+  Communicator& ranks;
   ModelCompiler& compiler;  // makes one instance a lane
   LaneThreads& lanes;
   const Team& team;  // of each lane

@@ -57,7 +57,7 @@ double ReplicatedStep::loss_of_variables() {
 double ReplicatedStep::mean_of_replicas(const std::vector<double>& values) {
   std::vector<std::vector<double>> of_replicas;
   for (const double value : values) of_replicas.push_back({value});
-  return values_.means_over_samples(of_replicas, 1, engine_.communicator)[0];
+  return values_.means_over_samples(of_replicas, 1, engine_.ranks)[0];
 }
 
 }  // namespace mox::internal

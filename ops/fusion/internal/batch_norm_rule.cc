@@ -14,8 +14,8 @@ namespace mox {
 namespace {
 
 using normalisation::Activation;
-using normalisation::BackwardInputs;
 using normalisation::ForwardInputs;
+using normalisation::FusedGradientInputs;
 using normalisation::GradientInputs;
 using normalisation::StatisticsInputs;
 
@@ -178,11 +178,11 @@ std::optional<std::vector<Tensor>> fuse_choice(const Node& node, const RewriteVi
   if (!gradient_node_of(dz, &fused, view) || !is_mask_of(node.inputs[0], *fused)) return std::nullopt;
 
   const ForwardInputs<Tensor> forward = unpack<ForwardInputs>(*fused);
-  BackwardInputs<Tensor> inputs{.x = forward.x,
-                                .scale = forward.scale,
-                                .offset = forward.offset,
-                                .mean = output_of(*fused, 1),
-                                .variance = output_of(*fused, 2)};
+  FusedGradientInputs<Tensor> inputs{.x = forward.x,
+                                     .scale = forward.scale,
+                                     .offset = forward.offset,
+                                     .mean = output_of(*fused, 1),
+                                     .variance = output_of(*fused, 2)};
   const Tensor& dr = node.inputs[1];
   const Node& sum = *dr.node();
   const bool is_sum = sum.op == &add_op() && view.uses(dr) == 1 && sum.inputs[0].type() == dr.type() &&
@@ -197,9 +197,9 @@ std::optional<std::vector<Tensor>> fuse_choice(const Node& node, const RewriteVi
   const bool has_dz = view.uses(dz) > 1;
   Attributes attributes = fused->attributes;
   attributes.set("has_dz", has_dz);
-  Node& gradient = make_packed_node<BackwardInputs>(batch_norm_activation_gradient_op(),
-                                                    each_of<BackwardInputs>(inputs, view.mapping()),
-                                                    std::move(attributes), node.where);
+  Node& gradient = make_packed_node<FusedGradientInputs>(batch_norm_activation_gradient_op(),
+                                                         each_of<FusedGradientInputs>(inputs, view.mapping()),
+                                                         std::move(attributes), node.where);
   return {{gradient.output(has_dz ? 3 : 0)}};  // without dz: dx stands for it, until the next rule
 }
 

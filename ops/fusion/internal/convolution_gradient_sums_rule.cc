@@ -10,7 +10,7 @@
 namespace mox {
 namespace {
 
-using normalisation::BackwardInputs;
+using normalisation::FusedGradientInputs;
 
 // Of a conv2d_input_gradient or what is made of it.
 ConvolutionGeometry gradient_geometry_of(const Node& node, const Tensor& filter) {
@@ -50,7 +50,7 @@ std::optional<std::vector<Tensor>> fuse_gradient_sums(const Node& node, const Re
   if (node.op != &batch_norm_activation_gradient_op() || !of_normalisation.get<bool>("open") ||
       node.outputs[0].dtype != DType::kFloat32)
     return std::nullopt;
-  BackwardInputs<Tensor> old = unpack<BackwardInputs>(node);
+  FusedGradientInputs<Tensor> old = unpack<FusedGradientInputs>(node);
   if (old.dy_more.defined() && !gives_sums(old.dy, view)) std::swap(old.dy, old.dy_more);
   if (!gives_sums(old.dy, view)) return std::nullopt;
 

@@ -14,8 +14,8 @@
 namespace mox {
 namespace {
 
-using normalisation::BackwardInputs;
 using normalisation::ForwardInputs;
+using normalisation::FusedGradientInputs;
 using normalisation::StatisticsInputs;
 
 // The two that read the gradient `dy` of a convolution's result, if nothing else does.
@@ -69,7 +69,7 @@ std::optional<std::vector<Tensor>> make_gradients(const Node& normalisation, con
   const auto found = replaced_with(normalisation, view);
   if (!found) return std::nullopt;
   const Node& of_image = *found->of_image;
-  const BackwardInputs<Tensor> behind = unpack<BackwardInputs>(normalisation);
+  const FusedGradientInputs<Tensor> behind = unpack<FusedGradientInputs>(normalisation);
   const ReluGradientInputs<Tensor> before = unpack<ReluGradientInputs>(of_image);
   const NormalisedGradientInputs<Tensor> inputs{.filter = before.filter,
                                                 .dz = behind.dy,

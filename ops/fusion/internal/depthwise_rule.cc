@@ -11,8 +11,8 @@
 namespace mox {
 namespace {
 
-using normalisation::BackwardInputs;
 using normalisation::ForwardInputs;
+using normalisation::FusedGradientInputs;
 using normalisation::StatisticsInputs;
 
 Tensor result_of(const Node& node, int i = 0) { return Tensor(const_cast<Node*>(&node), i); }
@@ -44,13 +44,13 @@ std::optional<StatisticsInputs<Tensor>> normalised_from(const Tensor& image) {
 }
 
 // The nodes that become one.
-struct Backward {
+struct GradientNodes {
   const Node *of_image, *of_filter, *of_normalisation;
 };
 
 // The conv2d_filter_gradient of what `normalisation` reads, normalised, and of `dy`; or null.
 const Node* filter_gradient_of(const Tensor& dy, const Node& of_normalisation, const RewriteView& view) {
-  const BackwardInputs<Tensor> inputs = unpack<BackwardInputs>(of_normalisation);
+  const FusedGradientInputs<Tensor> inputs = unpack<FusedGradientInputs>(of_normalisation);
   for (const Node* reader : view.readers(dy)) {
     if (reader->op != &conv2d_filter_gradient_op() || unpack<FilterGradientInputs>(*reader).dy != dy)
       continue;
@@ -62,13 +62,13 @@ const Node* filter_gradient_of(const Tensor& dy, const Node& of_normalisation, c
   return nullptr;
 }
 
-std::optional<Backward> backward_of(const Node& of_image, const RewriteView& view) {
+std::optional<GradientNodes> gradients_of(const Node& of_image, const RewriteView& view) {
   const Tensor gradient = result_of(of_image), dy = unpack<ImageGradientInputs>(of_image).dy;
   const auto readers = view.readers(gradient);
   if (view.uses(gradient) != 1 || readers.size() != 1) return std::nullopt;
   const Node& of_normalisation = *readers[0];
   if (of_normalisation.op != &batch_norm_activation_gradient_op()) return std::nullopt;
-  const BackwardInputs<Tensor> inputs = unpack<BackwardInputs>(of_normalisation);
+  const FusedGradientInputs<Tensor> inputs = unpack<FusedGradientInputs>(of_normalisation);
   if (inputs.dy_more.defined() || inputs.y.defined()) return std::nullopt;
   const ConvolutionGeometry geometry = resolve_convolution(
       of_image.attributes, of_image.outputs[0], unpack<ImageGradientInputs>(of_image).filter.type());
@@ -77,21 +77,21 @@ std::optional<Backward> backward_of(const Node& of_image, const RewriteView& vie
   if (!of_filter || of_filter->outputs[0] != geometry.w ||
       resolve_convolution(of_filter->attributes, geometry.x, geometry.w).window != geometry.window)
     return std::nullopt;
-  return Backward{&of_image, of_filter, &of_normalisation};
+  return GradientNodes{&of_image, of_filter, &of_normalisation};
 }
 
 // The same, at any of the three.
-std::optional<Backward> backward_at(const Node& node, const RewriteView& view) {
-  if (node.op == &conv2d_input_gradient_op()) return backward_of(node, view);
+std::optional<GradientNodes> gradients_at(const Node& node, const RewriteView& view) {
+  if (node.op == &conv2d_input_gradient_op()) return gradients_of(node, view);
   if (node.op == &batch_norm_activation_gradient_op()) {
-    const Node& of_image = *unpack<BackwardInputs>(node).dy.node();
+    const Node& of_image = *unpack<FusedGradientInputs>(node).dy.node();
     if (of_image.op != &conv2d_input_gradient_op()) return std::nullopt;
-    return backward_of(of_image, view);
+    return gradients_of(of_image, view);
   }
   if (node.op != &conv2d_filter_gradient_op()) return std::nullopt;
   for (const Node* reader : view.readers(unpack<FilterGradientInputs>(node).dy)) {
     if (reader->op != &conv2d_input_gradient_op()) continue;
-    const auto found = backward_of(*reader, view);
+    const auto found = gradients_of(*reader, view);
     if (found && found->of_filter == &node) return found;
   }
   return std::nullopt;
@@ -99,10 +99,10 @@ std::optional<Backward> backward_at(const Node& node, const RewriteView& view) {
 
 // What replaces them: made at the first of the two gradients of the convolution, where all that it reads is
 // there.
-Node& fused_gradients(const Node& node, const Backward& of, const RewriteView& view) {
+Node& fused_gradients(const Node& node, const GradientNodes& of, const RewriteView& view) {
   const Node& first = of.of_image->id < of.of_filter->id ? *of.of_image : *of.of_filter;
   if (&node != &first) return *view.mapped(result_of(first)).node();
-  const BackwardInputs<Tensor> before = unpack<BackwardInputs>(*of.of_normalisation);
+  const FusedGradientInputs<Tensor> before = unpack<FusedGradientInputs>(*of.of_normalisation);
   const ImageGradientInputs<Tensor> convolution = unpack<ImageGradientInputs>(*of.of_image);
   return make_packed_node<DepthwiseGradientsInputs>(
       depthwise_normalised_gradients_op(),
@@ -118,12 +118,12 @@ Node& fused_gradients(const Node& node, const Backward& of, const RewriteView& v
 }
 
 std::optional<std::vector<Tensor>> fuse_gradients_of_depthwise(const Node& node, const RewriteView& view) {
-  const auto found = backward_at(node, view);
+  const auto found = gradients_at(node, view);
   if (!found) return std::nullopt;
   Node& fused = fused_gradients(node, *found, view);
   if (&node == found->of_image) return {{fused.output(0).named(node.name)}};
   if (&node == found->of_filter) return {{fused.output(2).named(node.name)}};
-  const auto inputs = each_of<BackwardInputs>(unpack<BackwardInputs>(node), view.mapping());
+  const auto inputs = each_of<FusedGradientInputs>(unpack<FusedGradientInputs>(node), view.mapping());
   return gradients_of_sums(node, {.x = inputs.x,
                                   .scale = inputs.scale,
                                   .mean = inputs.mean,

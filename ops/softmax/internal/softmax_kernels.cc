@@ -130,7 +130,7 @@ void forward(const float* x, float* y, const AxisView& view, bool logarithm, con
   });
 }
 
-void backward(const float* y, const float* dy, float* dx, const AxisView& view, bool logarithm,
+void gradient(const float* y, const float* dy, float* dx, const AxisView& view, bool logarithm,
               const Team& team) {
   if (is_empty(view)) return;
   if (view.inner == 1) {
@@ -172,7 +172,7 @@ Kernel compile_softmax(const KernelRequest& request, bool logarithm) {
 
 Kernel compile_softmax_gradient(const KernelRequest& request, bool logarithm) {
   return plain_kernel(request.node, [view = view_of(request.node), logarithm](const KernelArguments& args) {
-    backward(args.input<float>(0), args.input<float>(1), args.output<float>(0), view, logarithm, args.team);
+    gradient(args.input<float>(0), args.input<float>(1), args.output<float>(0), view, logarithm, args.team);
   });
 }
 

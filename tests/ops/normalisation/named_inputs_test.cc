@@ -10,8 +10,8 @@
 namespace mox::test {
 namespace {
 
-using normalisation::BackwardInputs;
 using normalisation::ForwardInputs;
+using normalisation::FusedGradientInputs;
 
 const Op& probe_op() {
   static const Op op{.name = "probe", .infer = same_as_input, .gradient = nullptr, .compile = nullptr};
@@ -24,13 +24,13 @@ TEST(NamedInputs, AreFoundWhateverIsMissing) {
   Graph graph;
   const GraphScope scope(graph);
   const Tensor a = value({2}), b = value({3}), c = value({4}), d = value({5});
-  const BackwardInputs<Tensor> given{.x = a, .variance = b, .dy = c, .sums = d};
-  const Node* const made = &make_packed_node<BackwardInputs>(probe_op(), given, {{"epsilon", 0.5}}, {});
+  const FusedGradientInputs<Tensor> given{.x = a, .variance = b, .dy = c, .sums = d};
+  const Node* const made = &make_packed_node<FusedGradientInputs>(probe_op(), given, {{"epsilon", 0.5}}, {});
   const Node& node = *made;  // of the graph; GCC 13 takes a reference at once for one to an argument
   EXPECT_EQ(node.inputs, (std::vector<Tensor>{a, b, c, d}));
   EXPECT_EQ(node.attributes.get<double>("epsilon"), 0.5);
 
-  const BackwardInputs<Tensor> read = unpack<BackwardInputs>(node);
+  const FusedGradientInputs<Tensor> read = unpack<FusedGradientInputs>(node);
   EXPECT_EQ(read.x, a);
   EXPECT_EQ(read.variance, b);
   EXPECT_EQ(read.dy, c);
@@ -38,7 +38,7 @@ TEST(NamedInputs, AreFoundWhateverIsMissing) {
   for (const Tensor& missing : {read.scale, read.offset, read.mean, read.dy_more, read.y})
     EXPECT_FALSE(missing.defined());
 
-  const BackwardInputs<InputPosition> where = positions<BackwardInputs>(node);
+  const FusedGradientInputs<InputPosition> where = positions<FusedGradientInputs>(node);
   EXPECT_EQ(where.dy.index, 2);
   EXPECT_EQ(where.sums.index, 3);
   EXPECT_FALSE(where.y.given());
