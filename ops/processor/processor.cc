@@ -5,7 +5,6 @@ namespace mox {
 Processor processor_of(InstructionSet set) {
   const bool is_wide = set >= InstructionSet::kAvx512;
   return {.lanes = is_wide ? 16 : 8,
-          .registers = is_wide ? 32 : 16,
           .bfloat16_vectors = is_wide,
           .bfloat16_products = set >= InstructionSet::kAvx512BFloat16,
           .tiles = set >= InstructionSet::kAmx};

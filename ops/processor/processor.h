@@ -8,7 +8,6 @@ namespace mox {
 
 struct Processor {
   int lanes;               // numbers of float32 in a vector register
-  int registers;           // of such vectors
   bool bfloat16_vectors;   // oneDNN computes with bfloat16 numbers, be it by conversions
   bool bfloat16_products;  // sums of products of pairs of bfloat16 numbers are one instruction
   bool tiles;              // products of whole tiles of bfloat16 numbers, at several times that rate
