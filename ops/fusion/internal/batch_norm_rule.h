@@ -26,12 +26,12 @@ NamedRule batch_norm_recomputation_rule(RecomputedNormalisations where, Precisio
 
 // Per value of the image, in one of a convolution's three sums. Making a value again takes about a nanosecond
 // of a core that waits for memory, in which it makes a hundred of them, or three hundred by Winograd's
-// method, so this bounds the cost to some percent of the three. (Below it is a window of 3 x 3 over 16
-// channels, the first stage of resnet_v1_20: 23 MiB for 1.5 % of a step.)
+// method, so this bounds the cost to some percent of the three. Below it is a window of 3 x 3 over 16
+// channels, as in the first stage of resnet_v1_20 (docs/benchmarks_training.md: what that would free).
 inline constexpr double kCheapOperations = 512;
 
-// Small networks are left alone: what they would gain nobody lacks. (resnet_v1_20 with batches of 128: 18 MiB
-// of 217 for 1 to 5 % of a step; resnet_v1_18 with batches of 16: 48 of 409.)
+// Small networks are left alone: what they would gain nobody lacks. resnet_v1_20 is one,
+// resnet_v1_18 is none (docs/benchmarks_training.md).
 inline constexpr size_t kWorthwhileBytes = size_t{32} << 20;
 
 // The result of a convolution that only a normalisation without activation reads, as in the projection
@@ -40,8 +40,8 @@ inline constexpr size_t kWorthwhileBytes = size_t{32} << 20;
 // float32 and one group, and its image is kept anyway. Comes after batch_norm_recomputation_rule.
 NamedRule shortcut_recomputation_rule(RecomputedNormalisations where, Precision precision);
 
-// A window of 1 x 1 over 64 channels: in resnet_v1_50 the shortcut of the first stage, 49 MiB with batches of
-// 16 for half a percent of the step.
+// A window of 1 x 1 over 64 channels, as in the shortcut of resnet_v1_50's first stage
+// (docs/benchmarks_training.md: what that frees).
 inline constexpr double kCheapConvolutionOperations = 128;
 
 }  // namespace mox

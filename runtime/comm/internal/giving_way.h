@@ -3,9 +3,9 @@
 //
 // On a core of its own a yield returns at once, and no message is met later than it comes. Where other work
 // has the core as well, a yield gives it away until that work has used up its time slice, and on Linux from
-// 6.6 on counts as if the thread had used up its own: two ranks that hand each other a message after each
-// 70 us of work get 3 % of a core of which they may have half. A thread that sleeps keeps its share, and with
-// it the right to go on once it wakes.
+// 6.6 on counts as if the thread had used up its own: two ranks that hand each other a message again and
+// again get next to nothing of a core of which they may have half (docs/design_notes.md). A thread that
+// sleeps keeps its share, and with it the right to go on once it wakes.
 //
 // So a yield that took long, in which another thread ran, has all waits of the process sleep for a while.
 // Then a yield is tried again, after twice the time whenever it was in vain.

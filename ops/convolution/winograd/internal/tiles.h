@@ -28,11 +28,11 @@ inline constexpr int64_t kLargestFilter = 128 * 128;
 // one set of the cache.
 constexpr int64_t point_stride(int64_t floats) { return floats + 16; }
 
-// Whether an image of so many floats is written around the caches: if it takes more than an eighth of the
-// last-level cache (last_level_cache.h), the next operator finds little of it there, and writing it that way
-// moves a third less. The bits are the same. (resnet_v1_20 with batches of 128, whose largest images are 8
-// MiB: with 32 MiB of cache the step gains 2 to 4 % that way on Zen 4, 7 to 12 % on Zen 5; with 480 MiB on an
-// Intel Xeon it loses 8 %.)
+// Whether an image of so many floats is written around the caches. It is if it takes more than an eighth of
+// the last-level cache (last_level_cache.h): the next operator would find little of it there, and writing it
+// that way moves a third less memory. The bits are the same, so this alone may look at the machine. What a
+// step gains that way, and loses where the cache is larger, is in docs/benchmarks_training.md, at the end
+// ("Which constants were measured, and where").
 bool is_streamed(int64_t floats, const float* image);
 
 // By how many pixels of the image the window moves from an output to the next: half a pixel is the gradient

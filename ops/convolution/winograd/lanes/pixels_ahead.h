@@ -27,8 +27,8 @@ struct TileRows {
 
 // What a range of tiles reads, brought into the core's L2 cache in shares, one for each of the problem's
 // points: memory has nothing to do while the products of the tiles before them are made, and transforms would
-// wait for it. (resnet_v1_20 with batches of 128: gradients of filters take 6 to 27 % less time, the other
-// convolutions 4 to 9 %.)
+// wait for it. How much less time convolutions take that way is in docs/design_notes.md ("Memory is read
+// while products are made").
 template <typename Element>
 class PixelsAhead {
  public:
