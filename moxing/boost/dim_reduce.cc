@@ -241,7 +241,7 @@ void DimReduce::restore(const std::string& state, const Array& residual, const s
   Counts counts;
   std::string identity;
   try {
-    const auto json = parse_json(state);
+    const auto json = parse_json(state, path);
     identity = json.at("basis").get<std::string>();
     search = {json.at("b").get<std::vector<double>>(), json.at("last_gradient").get<std::vector<double>>(),
               json.at("last_step").get<std::vector<double>>()};

@@ -55,7 +55,7 @@ void StageTwo::prepare(WeightLayout layout, const Start& start) {
   first_step_ = start.global_step;
   if (kept_) {
     try {
-      const auto json = parse_json(kept_->state);
+      const auto json = parse_json(kept_->state, kept_->path);
       first_step_ = json.at("first_step").get<int64_t>();
       explained_ratio_ = json.at("explained_ratio").get<std::vector<double>>();
       kept_method_ = json.at("method").get<std::string>();

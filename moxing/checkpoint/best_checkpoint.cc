@@ -28,18 +28,17 @@ std::string to_json(const BestMark& mark) {
       .dump();
 }
 
-std::optional<BestMark> best_mark_of(const Checkpoint& checkpoint) {
+std::optional<BestMark> best_mark_of(const Checkpoint& checkpoint, const std::string& path) {
   const auto entry = checkpoint.state.find(kBestKey);
   if (entry == checkpoint.state.end()) return std::nullopt;
   try {
-    const auto json = parse_json(entry->second);
+    const auto json = parse_json(entry->second, path);
     return BestMark{.metric = json.at("metric").get<std::string>(),
                     .larger_is_better = json.at("larger_is_better").get<bool>(),
                     .value = json.at("value").get<double>(),
                     .restore = json.at("restore").get<bool>()};
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("the state of the best checkpoint, of step {}, is not what a run writes: {}",
-                                checkpoint.global_step, error.what()));
+    throw DataError(fmt::format("'{}' holds a best state that no run has written: {}", path, error.what()));
   }
 }
 
@@ -47,7 +46,7 @@ Checkpoint load_trained(const std::string& path, std::string* directory) {
   if (!is_there_as_directory(path)) return load_checkpoint(path, directory);  // throws, and says why
   std::string found;
   if (auto best = load_latest_checkpoint(best_directory(path), &found)) {
-    const std::optional<BestMark> mark = best_mark_of(*best);
+    const std::optional<BestMark> mark = best_mark_of(*best, found);
     if (mark && mark->restore) {
       log_info(fmt::format("'{}' is the best state of '{}': {} {:g} at global step {}", found, path,
                            mark->metric, mark->value, best->global_step));

@@ -25,9 +25,9 @@ struct BestMark {
 std::string best_directory(const std::string& log_dir);
 
 // The value of the state's key "best", and back; nothing if the checkpoint has none. Throws DataError for a
-// damaged one.
+// damaged one, naming `path`, where it was read from.
 std::string to_json(const BestMark& mark);
-std::optional<BestMark> best_mark_of(const Checkpoint& checkpoint);
+std::optional<BestMark> best_mark_of(const Checkpoint& checkpoint, const std::string& path = "checkpoint");
 
 // Loads what `path` means to those who use a trained model: a checkpoint itself; of a log_dir the best state,
 // if its run wanted that restored, else the latest checkpoint. Sets `*directory` and throws as

@@ -86,8 +86,9 @@ class KeepBestHook : public TrainingHook {
     std::string found;
     if (rank() == 0) {
       writer_ = std::make_unique<CheckpointWriter>(directory_, CheckpointRetention{.keep_last = 1});
-      if (const auto kept = load_latest_checkpoint(directory_))
-        if (const auto mark = best_mark_of(*kept)) found = what_is_kept(*kept, *mark, global_step);
+      std::string path;
+      if (const auto kept = load_latest_checkpoint(directory_, &path))
+        if (const auto mark = best_mark_of(*kept, path)) found = what_is_kept(*kept, *mark, global_step);
     }
     found = broadcast(found);
     if (found.empty()) return;
@@ -129,7 +130,8 @@ class KeepBestHook : public TrainingHook {
     const auto mark = kept.state.find(kEvaluationData);
     if (mark == kept.state.end() || !evaluation_data_) return data_are_others_;
     try {
-      return !are_of_the_same_data(parse_json(mark->second).get<std::string>(), *evaluation_data_);
+      return !are_of_the_same_data(parse_json(mark->second, directory_).get<std::string>(),
+                                   *evaluation_data_);
     } catch (const nlohmann::json::exception& error) {
       throw DataError(fmt::format("'{}' holds a best state of step {} that no run has written: {}. Delete it",
                                   directory_, kept.global_step, error.what()));

@@ -103,7 +103,7 @@ void check_link(int nodes, const ForecastLink& link) {
 StepProfile read_step_profile(const std::string& path) {
   const std::string text = read_file(path);
   require_bounded_json(text, path, kMostTimes);
-  const auto json = parse_json_or_discard(text);
+  const auto json = parse_json_or_discard(text, path);
   const auto refuse = [&](const std::string& what) -> void {
     throw DataError(
         fmt::format("'{}' is no profile of steps as the option step_profile writes it: {}", path, what));

@@ -11,6 +11,7 @@ namespace mox {
 namespace {
 
 constexpr size_t kAllowedTimes = 16, kAllowedBeside = 1 << 20;
+constexpr int kMostDepth = 1000;
 
 // What a value takes in nlohmann::json: 16 bytes in a list, and more while the list grows and is copied from;
 // a list or an object of its own; the node of a key. With what the allocator adds to each block.
@@ -20,6 +21,7 @@ class MemoryOfJson : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit MemoryOfJson(size_t allowed) : allowed_(allowed) {}
   bool is_exceeded() const { return bytes_ > allowed_; }
+  bool is_too_deep() const { return depth_ > kMostDepth; }
 
   bool null() override { return add(kValue); }
   bool boolean(bool) override { return add(kValue); }
@@ -28,11 +30,11 @@ class MemoryOfJson : public nlohmann::json_sax<nlohmann::json> {
   bool number_float(double, const std::string&) override { return add(kValue); }
   bool string(std::string& text) override { return add(kValue + kText + text.size()); }
   bool binary(binary_t&) override { return add(kValue); }
-  bool start_object(size_t) override { return add(kValue + kContainer); }
+  bool start_object(size_t) override { return open(); }
   bool key(std::string& text) override { return add(kKey + text.size()); }
-  bool end_object() override { return true; }
-  bool start_array(size_t) override { return add(kValue + kContainer); }
-  bool end_array() override { return true; }
+  bool end_object() override { return close(); }
+  bool start_array(size_t) override { return open(); }
+  bool end_array() override { return close(); }
   bool parse_error(size_t place, const std::string&, const nlohmann::detail::exception&) override {
     mistake_ = place;
     return false;
@@ -44,8 +46,17 @@ class MemoryOfJson : public nlohmann::json_sax<nlohmann::json> {
     bytes_ += bytes;
     return !is_exceeded();
   }
+  bool open() {
+    ++depth_;
+    return add(kValue + kContainer) && !is_too_deep();
+  }
+  bool close() {
+    --depth_;
+    return true;
+  }
   const size_t allowed_;
   size_t bytes_ = 0, mistake_ = 0;
+  int depth_ = 0;
 };
 
 bool is_blank(char letter) { return letter == ' ' || letter == '\n' || letter == '\t' || letter == '\r'; }
@@ -132,6 +143,10 @@ void require_within(size_t allowed, std::string_view text, const std::string& na
         "'{}' is not read: the values of its {} bytes of JSON would take more than {} bytes of memory, which "
         "no file of this kind does",
         name, text.size(), allowed));
+  if (memory.is_too_deep())
+    throw DataError(
+        fmt::format("'{}' is not read: its JSON is nested more than {} deep, which no file of this kind is",
+                    name, kMostDepth));
   if (is_blown_up && !is_json)
     throw DataError(fmt::format(
         "'{}' is no JSON: the mistake is at {}, in a text with thousands of blanks and ends of lines", name,

@@ -79,20 +79,21 @@ class JsonBuilder final : public nlohmann::json_sax<Json> {
 
 // As Json::parse: throws Json::exception for what is no JSON, and DataError for numbers that no double holds
 // and for what would take far more memory than the text (bounded_json.h): texts lie in texts, in the state of
-// a checkpoint too, and the bound of the outer one says nothing of the values of the inner ones.
+// a checkpoint too, and the bound of the outer one says nothing of the values of the inner ones. `name` is
+// what a DataError calls the text: the file that it is of, or that the outer text is of.
 template <typename Json = nlohmann::json>
-Json parse_json(std::string_view text) {
-  require_bounded_json(text, internal::kInnerText);
+Json parse_json(std::string_view text, const std::string& name = internal::kInnerText) {
+  require_bounded_json(text, name);
   internal::JsonBuilder<Json> builder;
   if (Json::sax_parse(text, &builder)) return builder.take();
   const Json refused = Json::parse(text);  // throws, and says why
-  throw DataError("a number of the JSON text is too large");
+  throw DataError("'" + name + "' has a number that is too large");
 }
 
 // Discarded (is_discarded()) where parse_json would throw Json::exception.
 template <typename Json = nlohmann::json>
-Json parse_json_or_discard(std::string_view text) {
-  require_bounded_json(text, internal::kInnerText);
+Json parse_json_or_discard(std::string_view text, const std::string& name = internal::kInnerText) {
+  require_bounded_json(text, name);
   internal::JsonBuilder<Json> builder;
   return Json::sax_parse(text, &builder) ? builder.take() : Json(Json::value_t::discarded);
 }

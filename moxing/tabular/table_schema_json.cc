@@ -109,7 +109,7 @@ TableSchema TableSchema::from_json(std::string_view text, const std::string& ori
   auto schema = std::make_shared<internal::TableSchemaContent>();
   try {
     require_bounded_json(text, origin, kMostTimes);
-    const auto json = parse_json(text);
+    const auto json = parse_json(text, origin);
     if (const int version = json.at("version").get<int>(); version != kSchemaVersion)
       throw DataError(fmt::format("version {}, which a newer moxing has written", version));
     schema->task = one_of(json.at("task"), "regression", TableTask::kRegression, "classification",

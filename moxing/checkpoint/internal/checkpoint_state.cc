@@ -127,7 +127,7 @@ CheckpointState decode_state(std::string_view text, const std::string& path) {
     // Without the comma before the state, which is kept as it is written.
     const std::string before_state = has_state ? json.substr(0, state_begin - 1) + "}" : json;
     require_bounded_json(before_state, path, kMostTimes);
-    const Json body = parse_json<Json>(before_state);
+    const Json body = parse_json<Json>(before_state, path);
     if (body.at("format") != "moxing checkpoint" || body.at("version") != kVersion)
       throw DataError(
           fmt::format("'{}' is of format {} version {}; this program reads version {} of \"moxing "
@@ -147,7 +147,8 @@ CheckpointState decode_state(std::string_view text, const std::string& path) {
     if (members.size() > kMostEntries)
       throw DataError(fmt::format("'{}' has {} entries in its state; at most {} are read", path,
                                   members.size(), kMostEntries));
-    for (const auto& [key, value] : members) state.state[parse_json<Json>(key).get<std::string>()] = value;
+    for (const auto& [key, value] : members)
+      state.state[parse_json<Json>(key, path).get<std::string>()] = value;
     return state;
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("'{}' cannot be read: {}", path, error.what()));

@@ -86,7 +86,7 @@ std::vector<HostSlots> parse_rank_table(const std::string& text, const std::stri
   std::vector<std::string> servers;
   std::map<int, size_t> server_of;
   try {
-    const nlohmann::json table = parse_json(text);
+    const nlohmann::json table = parse_json(text, path);
     require_complete(table, path);
     for (const auto& server : table.at("server_list")) {
       const std::string where = fmt::format("{}: server {}", path, servers.size());

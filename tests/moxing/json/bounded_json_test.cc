@@ -26,6 +26,22 @@ TEST(BoundedJson, TakesWhatProgramsWrite) {
   require_bounded_json('"' + std::string(10 << 20, 'a') + '"', "a.json");
 }
 
+// The library writes and copies values by recursion.
+TEST(BoundedJson, RefusesWhatIsNestedTooDeep) {
+  const auto nested = [](int depth) {
+    return std::string(depth, '[') + std::string(depth, ']') + std::string(100'000, ' ');
+  };
+  require_bounded_json(nested(1000), "a.json");
+  for (const int depth : {1001, 100'000}) {
+    try {
+      require_bounded_json(nested(depth), "a.json");
+      ADD_FAILURE() << depth << " lists in each other were taken";
+    } catch (const DataError& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr("'a.json' is not read")) << depth;
+    }
+  }
+}
+
 TEST(BoundedJson, RefusesWhatGrowsWithoutBound) {
   for (const char* item : {"[]", "{}", "1", R"({"":1})", "\"\""}) {
     SCOPED_TRACE(item);

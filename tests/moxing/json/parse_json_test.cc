@@ -1,5 +1,6 @@
 #include "moxing/json/parse_json.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -63,6 +64,24 @@ TEST(ParseJson, RefusesWhatWouldTakeFarMoreMemoryThanTheText) {
   lists += "[]]";
   EXPECT_THROW(parse_json(lists), DataError);
   EXPECT_THROW(parse_json_or_discard(lists), DataError);
+}
+
+TEST(ParseJson, NamesTheFileOfATextInATextThatIsRefused) {
+  std::string lists = "[";
+  for (int i = 0; i < 100'000; ++i) lists += "[],";
+  const std::string text = nlohmann::json({{"inner", lists + "[]]"}}).dump();
+  const std::string inner = parse_json(text, "runs/state.json").at("inner").get<std::string>();
+  const auto refusal = [](const auto& read) -> std::string {
+    try {
+      read();
+    } catch (const DataError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const testing::Matcher<std::string> names_it = testing::HasSubstr("'runs/state.json'");
+  EXPECT_THAT(refusal([&] { parse_json(inner, "runs/state.json"); }), names_it);
+  EXPECT_THAT(refusal([&] { parse_json_or_discard(inner, "runs/state.json"); }), names_it);
 }
 
 TEST(JsonNumber, ReadsAnyDecimalSign) {

@@ -39,12 +39,27 @@ void HookedSession::complete_hooks(std::vector<std::shared_ptr<Hook>>& hooks) {
     if (!hook) throw InvalidArgument("a hook in ModelSpec::hooks or RunSpec::hooks is null");
 }
 
-void HookedSession::run(const std::map<std::string, std::string>& hook_states, FunctionRef<void()> body) {
+namespace {
+
+// A hook knows what is wrong with a state, but not which file it is of.
+void restore_hook(Hook& hook, const std::string& state, const std::string& path) {
+  try {
+    hook.restore_state(state);
+  } catch (const DataError& error) {
+    throw DataError(
+        fmt::format("the checkpoint '{}', the state of the hook '{}': {}", path, hook.name(), error.what()));
+  }
+}
+
+}  // namespace
+
+void HookedSession::run(const std::map<std::string, std::string>& hook_states, const std::string& path,
+                        FunctionRef<void()> body) {
   std::exception_ptr error;
   try {
     for (const auto& hook : hooks_) {
       const auto state = hook_states.find(hook->name());
-      if (!hook->name().empty() && state != hook_states.end()) hook->restore_state(state->second);
+      if (!hook->name().empty() && state != hook_states.end()) restore_hook(*hook, state->second, path);
     }
     call_hooks("after_create_session", [&](Hook& hook) {
       ++entered_hooks_;

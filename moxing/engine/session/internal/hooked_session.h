@@ -26,9 +26,10 @@ class HookedSession : public Session {
   // What a ModelCompiler calls for each graph. With the first one the hooks are complete.
   std::function<void(ModelBuild&, const ModelSpec&)> begin();
 
-  // Gives the hooks the states that a checkpoint has kept under their names, has their after_create_session
-  // called, then `body`, then their end, also after an error, whose first one is thrown.
-  void run(const std::map<std::string, std::string>& hook_states, FunctionRef<void()> body);
+  // Gives the hooks the states that the checkpoint `path` has kept under their names, has their
+  // after_create_session called, then `body`, then their end, also after an error, whose first one is thrown.
+  void run(const std::map<std::string, std::string>& hook_states, const std::string& path,
+           FunctionRef<void()> body);
 
   // Called within `body`.
   void before_run();

@@ -32,7 +32,7 @@ bool PassSession::is_logged(const ModelSpec& spec, const std::string& name) cons
 void PassSession::run(const Dataset& data, FunctionRef<void()> pass) {
   begun_ = std::chrono::steady_clock::now();
   if (data.cardinality() > 0) all_batches_ = (data.cardinality() + job().size() - 1) / job().size();
-  HookedSession::run({}, [&] {
+  HookedSession::run({}, "", [&] {
     if (!stop_requested()) pass();
   });
 }

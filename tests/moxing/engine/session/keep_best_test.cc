@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "moxing/checkpoint/best_checkpoint.h"
 #include "moxing/engine/session/predictor.h"
@@ -282,6 +283,29 @@ TEST_F(KeepBest, AWarmStartTakesTheBest) {
   next.max_number_of_steps = 1;
   run_or_throw(next);
   EXPECT_EQ(w_of(load_checkpoint(*next.log_dir)), -41);
+}
+
+// A text within the text of a state: what is wrong with it is found by who reads it, who does not know the
+// file.
+TEST_F(KeepBest, AStateThatIsTooLargeNamesItsCheckpoint) {
+  auto s = best_spec();
+  s.max_number_of_steps = 20;
+  s.hooks = {early_stopping_hook({.metric = "error", .patience = 9})};
+  run_or_throw(s);
+  std::string path;
+  Checkpoint checkpoint = load_checkpoint(log_dir_, &path);
+  std::string lists = "[";
+  for (int i = 0; i < 100'000; ++i) lists += "[],";
+  auto hooks = nlohmann::json::parse(checkpoint.state.at("hooks"));
+  for (auto& [name, state] : hooks.items())
+    if (name.starts_with("early_stopping")) state = lists + "[]]";
+  checkpoint.state["hooks"] = hooks.dump();
+  save_checkpoint(log_dir_, checkpoint);
+  s.max_number_of_steps = 30;
+  EXPECT_THAT(message_of_run<DataError>(s), AllOf(HasSubstr("'" + path + "'"), HasSubstr("early_stopping")));
+  Checkpoint kept = best(&path);
+  kept.state["best"] = lists + "[]]";
+  EXPECT_THAT(message_of<DataError>([&] { best_mark_of(kept, path); }), HasSubstr("'" + path + "'"));
 }
 
 TEST_F(KeepBest, MistakesAreRefused) {

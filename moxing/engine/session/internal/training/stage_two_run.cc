@@ -16,12 +16,12 @@ namespace {
 
 // Which run has written snapshots on the way to a checkpoint; "" if none, and for a state of another form: it
 // is asked for a warning alone.
-std::string snapshots_run_of(const Checkpoint& checkpoint) {
+std::string snapshots_run_of(const Checkpoint& checkpoint, const std::string& path) {
   const auto hooks = checkpoint.state.find("hooks");
   if (hooks == checkpoint.state.end()) return "";
-  const auto states = parse_json_or_discard(hooks->second);
+  const auto states = parse_json_or_discard(hooks->second, path);
   if (!states.is_object() || !states.contains("snapshots") || !states["snapshots"].is_string()) return "";
-  const auto of_hook = parse_json_or_discard(states["snapshots"].get<std::string>());
+  const auto of_hook = parse_json_or_discard(states["snapshots"].get<std::string>(), path);
   if (!of_hook.is_object() || !of_hook.contains("run") || !of_hook["run"].is_string()) return "";
   return of_hook["run"].get<std::string>();
 }
@@ -48,7 +48,7 @@ StageTwoRun::StageTwoRun(Start& start, Communicator& ranks) {
     throw InvalidArgument(
         "dimension-reduced training needs variable_update: replicated_host, one copy of the variables a "
         "process");
-  snapshots_run_ = snapshots_run_of(start.point.checkpoint);
+  snapshots_run_ = snapshots_run_of(start.point.checkpoint, start.point.path);
   stage_ = std::make_unique<boost::StageTwo>(
       *settings.dim_reduce, boost::StageTwo::Place{settings.log_dir, settings.snapshots}, ranks);
 }

@@ -28,7 +28,7 @@ TrainingLoop::TrainingLoop(Training& training, TrainingSession& session)
 
 void TrainingLoop::run() {
   const auto start = Clock::now();
-  session_.run(training_.start.restored.hook_states, [this] { steps(); });
+  session_.run(training_.start.restored.hook_states, training_.start.point.path, [this] { steps(); });
   seconds_.total = seconds_since(start);
 }
 
