@@ -92,7 +92,9 @@ bool is_there(const std::string& place, const Source& source) {
 using Look = std::function<Source()>;
 
 void fill(const std::string& url, const std::string& place, const Source& source, const Look& look) {
-  fs::remove(place + ".complete");
+  std::error_code error;
+  if (fs::remove(place + ".complete", error); error)
+    throw IoError(fmt::format("'{}.complete' cannot be removed: {}", place, error.message()));
   const std::string what = fmt::format("'{}' to '{}'", url, place);
   log_info("copying " + what);
   CopyOptions options = internal::logged_copy("copying " + what);

@@ -16,6 +16,7 @@
 #include "moxing/file/store_client.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/local_name.h"
 #include "runtime/base/log.h"
 
 namespace mox::file::internal {
@@ -58,14 +59,40 @@ FileDescriptor open_owners_lock(const std::string& path) {
 
 }  // namespace
 
+namespace {
+
+// A place is made here. A link that somebody else has put there would have files written, and others removed,
+// wherever it leads.
+void refuse_link(const std::string& place) {
+  std::error_code absent;
+  if (std::filesystem::is_symlink(place, absent))
+    throw UnusablePlace(
+        fmt::format("'{}' is a link, which is not followed where copies of what lies in a store are kept. "
+                    "Remove it; file.local_directory says where else they are to be",
+                    place));
+}
+
+}  // namespace
+
 PlaceLock::PlaceLock(const std::string& place) {
   make_directories(std::filesystem::path(place).parent_path());
   const std::string path = place + ".lock";
   file_ = open_owners_lock(path);
-  if (::flock(file_.get(), LOCK_EX | LOCK_NB) == 0) return;
-  log_info(fmt::format("waiting for the process that fills '{}'", place));
-  while (::flock(file_.get(), LOCK_EX) != 0)
-    if (errno != EINTR) throw IoError(fmt::format("cannot lock '{}': {}", path, std::strerror(errno)));
+  if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
+    log_info(fmt::format("waiting for the process that fills '{}'", place));
+    while (::flock(file_.get(), LOCK_EX) != 0)
+      if (errno != EINTR) throw IoError(fmt::format("cannot lock '{}': {}", path, std::strerror(errno)));
+  }
+  refuse_link(place);
+}
+
+void write_into_place(const std::string& place, std::string_view name, const std::string& content) {
+  const HeldDirectory held(place);
+  try {
+    write_file_atomically(held.file(name), content);
+  } catch (const IoError& error) {
+    throw IoError(held.named(error.what()));
+  }
 }
 
 namespace {
@@ -74,8 +101,10 @@ constexpr std::string_view kInUse = ".in-use";
 
 }  // namespace
 
-PlaceUse::PlaceUse(std::string place)
-    : path_(std::move(place) + std::string(kInUse)), file_(open_owners_lock(path_)) {}
+PlaceUse::PlaceUse(const std::string& place)
+    : path_(place + std::string(kInUse)), file_(open_owners_lock(path_)) {
+  refuse_link(place);
+}
 
 bool PlaceUse::try_alone() { return lock(LOCK_EX); }
 

@@ -32,11 +32,14 @@ class PlaceLock {
   FileDescriptor file_;
 };
 
+// A file of the place, whole: not through a link that has come in the place's stead. Throws IoError.
+void write_into_place(const std::string& place, std::string_view name, const std::string& content);
+
 // Who uses a place, which lasts as long as the object or the process. Only for the holder of the lock that
 // tells who may change the place.
 class PlaceUse {
  public:
-  explicit PlaceUse(std::string place);
+  explicit PlaceUse(const std::string& place);  // throws UnusablePlace for a link
   // False if others use it. Else they cannot begin to until share().
   bool try_alone();
   void share();

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "moxing/file/jobs/internal/place.h"
 #include "moxing/file/open_file.h"
 #include "runtime/base/file.h"
 
@@ -14,6 +15,9 @@ namespace mox::file::internal {
 namespace {
 
 using Clock = std::chrono::system_clock;
+
+// A time of today alone has nineteen digits, and an entry of the map takes more memory than a few bytes.
+constexpr size_t kShortestLine = 16;
 
 std::string stored_files_of(const std::string& place) { return place + "/.stored-files"; }
 
@@ -44,21 +48,24 @@ bool begins_with_stored(const std::string& url, const Stat& there, const std::st
          read(url) == File(path).read(there.length);
 }
 
-StoredFiles read_stored_files(const std::string& place) {
+StoredFiles parse_stored_files(std::string_view content) {
   StoredFiles files;
-  if (!is_there_as_file(stored_files_of(place))) return files;
-  const std::string content = read_file(stored_files_of(place));
-  std::string_view left = content;
-  while (!left.empty()) {
-    const size_t end = std::min(left.find('\n'), left.size());
-    std::string_view line = left.substr(0, end);
-    left.remove_prefix(std::min(end + 1, left.size()));
+  while (!content.empty()) {
+    const size_t end = std::min(content.find('\n'), content.size());
+    std::string_view line = content.substr(0, end);
+    content.remove_prefix(std::min(end + 1, content.size()));
+    if (line.size() < kShortestLine) continue;
     const std::string_view etag = next_word(line);
     const auto length = number_in(next_word(line)), mtime = number_in(next_word(line));
     if (etag.empty() || !length || !mtime || line.empty()) continue;
     files[std::string(line)] = {std::string(etag), {*length, Clock::time_point(Clock::duration(*mtime))}};
   }
   return files;
+}
+
+StoredFiles read_stored_files(const std::string& place) {
+  if (!is_there_as_file(stored_files_of(place))) return {};
+  return parse_stored_files(read_file(stored_files_of(place)));
 }
 
 void write_stored_files(const std::string& place, const StoredFiles& files) {
@@ -68,7 +75,7 @@ void write_stored_files(const std::string& place, const StoredFiles& files) {
         name.find('\n') == std::string::npos)
       lines += fmt::format("{} {} {} {}\n", file.etag, file.here.length,
                            file.here.mtime.time_since_epoch().count(), name);
-  write_file_atomically(stored_files_of(place), lines);
+  write_into_place(place, ".stored-files", lines);
 }
 
 }  // namespace mox::file::internal

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "moxing/file/file.h"
 
@@ -34,8 +35,11 @@ struct StoredFile {
 };
 using StoredFiles = std::map<std::string, StoredFile>;
 
-// In the file `.stored-files` of the run's place; empty where it is not there. What it does not tell, names
-// with a line feed among it, counts as unknown.
+// A line "ETAG LENGTH MTIME NAME" for each file. What it does not tell, names with a line feed among it,
+// counts as unknown.
+StoredFiles parse_stored_files(std::string_view content);
+
+// In the file `.stored-files` of the run's place; empty where it is not there.
 StoredFiles read_stored_files(const std::string& place);
 void write_stored_files(const std::string& place, const StoredFiles& files);
 

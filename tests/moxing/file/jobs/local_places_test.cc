@@ -291,6 +291,30 @@ TEST_F(LocalPlaces, WhatIsNoLockIsNotWaitedFor) {
   EXPECT_TRUE(exists(place + "/checkpoint-3"));
 }
 
+// Who may write to the directory of the places could have our files written, and others removed, anywhere.
+TEST_F(LocalPlaces, APlaceThatIsALinkIsNotFollowed) {
+  const std::string elsewhere = places_.path() + "/elsewhere";
+  std::filesystem::create_directory(elsewhere);
+  write(elsewhere + "/precious", "precious");
+  put_checkpoint(3);
+  const auto replace = [&](const std::string& place) {
+    std::filesystem::rename(place, place + "-moved");
+    std::filesystem::create_directory_symlink(elsewhere, place);
+  };
+  replace(local_data("s3://bucket/set", places_.path()));
+  replace(local_run("s3://bucket/run", places_.path()));
+  for (const auto& use : {local_data, local_run}) {
+    const std::string url = use == &local_data ? "s3://bucket/set" : "s3://bucket/run";
+    try {
+      use(url, places_.path());
+      ADD_FAILURE() << url << " was copied through a link";
+    } catch (const IoError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("is a link"));
+    }
+  }
+  EXPECT_THAT(list_directory(elsewhere, {.recursive = true}), ElementsAre("precious"));
+}
+
 // Whoever may read a file may hold its lock.
 TEST_F(LocalPlaces, LocksAreTheOwnersAlone) {
   const std::string place = local_data("s3://bucket/set", places_.path());
