@@ -1,6 +1,8 @@
 #include "runtime/job/internal/handshake.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/random.h>
 
 #include <algorithm>
@@ -84,6 +86,31 @@ bool is_response(std::string_view line, std::string_view secret, const Hello& he
                  const std::string& nonce_of_rank_0) {
   return line.starts_with(kProof) &&
          are_equal(line.substr(kProof.size()), proof_of_rank(secret, hello, nonce_of_rank_0));
+}
+
+std::string invitation_line(const Invitation& invitation) {
+  return fmt::format("{} {} {}", invitation.secret, invitation.port, fmt::join(invitation.addresses, " "));
+}
+
+std::optional<Invitation> parse_invitation(std::string_view line) {
+  const auto next_word = [&] {
+    const std::string_view word = line.substr(0, line.find(' '));
+    line.remove_prefix(std::min(word.size() + 1, line.size()));
+    return word;
+  };
+  Invitation invitation{.secret = std::string(next_word()), .addresses = {}};
+  const std::string_view port = next_word();
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), invitation.port);
+  if (!is_hexadecimal(invitation.secret, kNonceDigits) || error != std::errc() ||
+      end != port.data() + port.size() || invitation.port == 0)
+    return std::nullopt;
+  while (!line.empty()) {
+    in_addr binary{};
+    if (inet_pton(AF_INET, invitation.addresses.emplace_back(next_word()).c_str(), &binary) != 1)
+      return std::nullopt;
+  }
+  if (invitation.addresses.empty()) return std::nullopt;
+  return invitation;
 }
 
 }  // namespace mox::internal

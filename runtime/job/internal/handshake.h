@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace mox::internal {
 
@@ -40,6 +41,16 @@ std::optional<Challenge> parse_challenge(std::string_view line, std::string_view
 std::string response_line(std::string_view secret, const Hello& hello, const std::string& nonce_of_rank_0);
 bool is_response(std::string_view line, std::string_view secret, const Hello& hello,
                  const std::string& nonce_of_rank_0);
+
+// Where rank 0 is, in words: "SECRET PORT ADDRESS...". The other ranks are told so by a broadcast of the job.
+struct Invitation {
+  std::string secret;
+  uint16_t port = 0;
+  std::vector<std::string> addresses;  // of rank 0's host, IPv4, the loopback first
+};
+std::string invitation_line(const Invitation& invitation);
+// Nothing for another text: one without an address, say.
+std::optional<Invitation> parse_invitation(std::string_view line);
 
 inline constexpr std::string_view kWelcome = "welcome";
 

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <optional>
 #include <thread>
@@ -180,7 +179,7 @@ RankListener listen_for_ranks() {
     cannot_have("a port to listen on");
   listener.secret = random_nonce();
   listener.invitation =
-      fmt::format("{} {} {}", listener.secret, ntohs(any.sin_port), fmt::join(own_addresses(), " "));
+      invitation_line({.secret = listener.secret, .port = ntohs(any.sin_port), .addresses = own_addresses()});
   return listener;
 }
 
@@ -237,27 +236,19 @@ std::vector<int> accept_ranks(const RankListener& listener, const std::vector<st
 
 int connect_to_rank_0(const std::string& invitation, int rank, bool is_local,
                       std::chrono::milliseconds patience) {
-  std::vector<std::string> words;
-  for (size_t begin = 0; begin < invitation.size();) {
-    const size_t end = std::min(invitation.find(' ', begin), invitation.size());
-    words.push_back(invitation.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  uint16_t port = 0;
-  if (words.size() < 3) cannot_watch("rank 0 has sent no invitation");
-  const auto [end, error] = std::from_chars(words[1].data(), words[1].data() + words[1].size(), port);
-  if (error != std::errc() || end != words[1].data() + words[1].size() || port == 0)
-    cannot_watch("rank 0 has sent no port");
+  const std::optional<Invitation> rank_0 = parse_invitation(invitation);
+  if (!rank_0) cannot_watch("rank 0 has sent no invitation");
   // Again, should strangers have filled rank 0's queue.
   for (const auto until = Clock::now() + patience; Clock::now() < until;) {
-    for (size_t i = 2; i < words.size(); ++i) {
-      if (words[i].starts_with(kLoopback) && !is_local) continue;
-      if (const int socket = connect_and_prove(words[i], port, words[0], rank); socket >= 0) return socket;
+    for (const std::string& address : rank_0->addresses) {
+      if (address.starts_with(kLoopback) && !is_local) continue;
+      if (const int socket = connect_and_prove(address, rank_0->port, rank_0->secret, rank); socket >= 0)
+        return socket;
     }
     std::this_thread::sleep_for(kBetweenAttempts);
   }
-  cannot_watch(fmt::format("rank 0 does not answer at any of its addresses ({})",
-                           fmt::join(words.begin() + 2, words.end(), ", ")));
+  cannot_watch(
+      fmt::format("rank 0 does not answer at any of its addresses ({})", fmt::join(rank_0->addresses, ", ")));
 }
 
 }  // namespace mox::internal

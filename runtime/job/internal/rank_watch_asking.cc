@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <sstream>
 #include <utility>
 
 #include "runtime/job/internal/rank_watch.h"
@@ -15,7 +14,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 // So long rank 0 waits for the answers; who asks rank 0 waits twice as long.
 constexpr auto kAnswerTime = std::chrono::seconds(1);
-constexpr char kBetweenRanks = '\f';
 
 }  // namespace
 
@@ -66,8 +64,7 @@ void RankWatch::note_status(int rank, const std::string& line) {
 }
 
 void RankWatch::end_asking() {
-  std::string answers;
-  for (const std::string& one : heard_) answers += one + kBetweenRanks;
+  const std::string answers = statuses_line(heard_);
   for (const int asker : std::exchange(askers_, {})) {
     if (asker == 0) take_answers(answers);
     for (const Peer& peer : peers_)
@@ -76,11 +73,7 @@ void RankWatch::end_asking() {
 }
 
 void RankWatch::take_answers(const std::string& text) {
-  std::vector<RankStatus> answers;
-  std::istringstream lines(text);
-  for (std::string one; std::getline(lines, one, kBetweenRanks);)
-    answers.push_back(RankStatus::from_line(one));
-  answers.resize(names_.size());
+  std::vector<RankStatus> answers = parse_statuses(text, names_.size());
   std::lock_guard lock(mutex_);
   answers_ = std::move(answers);
   ++answered_;

@@ -9,7 +9,7 @@
 namespace mox::internal {
 namespace {
 
-constexpr char kSeparator = '\t';
+constexpr char kSeparator = '\t', kBetweenRanks = '\f';
 
 std::vector<std::string_view> fields_of(std::string_view line) {
   std::vector<std::string_view> fields;
@@ -44,6 +44,22 @@ RankStatus RankStatus::from_line(std::string_view line) {
   }
   status.answers = true;
   return status;
+}
+
+std::string statuses_line(std::span<const std::string> lines) {
+  std::string all;
+  for (const std::string& one : lines) all += one + kBetweenRanks;
+  return all;
+}
+
+std::vector<RankStatus> parse_statuses(std::string_view line, size_t ranks) {
+  std::vector<RankStatus> statuses(ranks);
+  for (size_t rank = 0; rank < ranks && !line.empty(); ++rank) {
+    const std::string_view one = line.substr(0, line.find(kBetweenRanks));
+    statuses[rank] = RankStatus::from_line(one);
+    line.remove_prefix(std::min(one.size() + 1, line.size()));
+  }
+  return statuses;
 }
 
 StallCause find_stall_cause(std::span<const RankStatus> statuses, int from) {

@@ -23,6 +23,11 @@ struct RankStatus {
   static RankStatus from_line(std::string_view line);
 };
 
+// What rank 0 has heard, in the order of the ranks, as one line of their lines ("" for one that does not
+// answer), and back. What is of no rank is passed over; ranks of which nothing is said do not answer.
+std::string statuses_line(std::span<const std::string> lines);
+std::vector<RankStatus> parse_statuses(std::string_view line, size_t ranks);
+
 struct StallCause {
   // Those at the ends of the chains that begin at a rank, sorted. If some of them do not answer, these alone:
   // whoever else is busy may yet come.

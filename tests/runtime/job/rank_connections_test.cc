@@ -190,9 +190,19 @@ TEST(RankConnections, TheLoopbackIsForRanksOfTheSameMachine) {
   }
   EXPECT_EQ(false_rank_0.end(), "");
   EXPECT_EQ(another.end(), "");
-  EXPECT_THAT(message_of<IoError>([] { connect_to_rank_0("00 1", 1, false); }), HasSubstr("no invitation"));
-  EXPECT_THAT(message_of<IoError>([] { connect_to_rank_0("00 port 127.0.0.1", 1, false); }),
-              HasSubstr("no port"));
+}
+
+TEST(RankConnections, WhatIsNoInvitationIsNotFollowed) {
+  const std::string secret = random_nonce();
+  for (const std::string& text :
+       {std::string("00 1"), std::string(), secret, secret + " 0 127.0.0.1", secret + " port 127.0.0.1",
+        secret + " 65536 127.0.0.1", secret + " 80", secret + " 80 localhost",
+        secret + " 80 127.0.0.1  10.0.0.1", std::string("a secret 80 127.0.0.1")})
+    EXPECT_THAT(message_of<IoError>([&] { connect_to_rank_0(text, 1, false); }), HasSubstr("no invitation"))
+        << text;
+  const auto invitation = parse_invitation(secret + " 80 127.0.0.1 10.0.0.1");
+  EXPECT_EQ(invitation->addresses.size(), 2U);
+  EXPECT_EQ(invitation_line(*invitation), secret + " 80 127.0.0.1 10.0.0.1");
 }
 
 TEST(Handshake, ProvesBothSides) {

@@ -86,6 +86,18 @@ TEST(RankStatus, GoesThroughALine) {
     EXPECT_FALSE(RankStatus::from_line(text).answers) << text;
 }
 
+TEST(RankStatus, ThoseOfAllRanksGoThroughALine) {
+  const std::string lines[] = {waiting({1}).to_line(), "", busy().to_line()};
+  const auto read = parse_statuses(statuses_line(lines), 3);
+  ASSERT_EQ(read.size(), 3U);
+  EXPECT_THAT(read[0].missing, ElementsAre(1));
+  EXPECT_FALSE(read[1].answers);
+  EXPECT_TRUE(read[2].answers);
+  // Of more ranks than there are, and of fewer.
+  EXPECT_EQ(parse_statuses(std::string(100'000, '\f'), 3).size(), 3U);
+  EXPECT_FALSE(parse_statuses("", 2)[1].answers);
+}
+
 // Ranks as threads, each with a watch; `body` gets both.
 void run_watched_ranks(int size, const std::function<void(Communicator&, RankWatch&)>& body) {
   run_ranks(size, [&](Communicator& communicator) {
