@@ -6,12 +6,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
 
-#include "moxing/json/bounded_json.h"
-#include "moxing/json/parse_json.h"
+#include "models/zoo/internal/image_model_json.h"
 #include "runtime/base/file.h"
 
 namespace mox {
@@ -21,25 +19,12 @@ namespace fs = std::filesystem;
 
 constexpr const char* kFile = "image_model.json";
 
-std::string json_of_model(const ImageModel& model) {
-  const nlohmann::ordered_json json = {{"network", model.network},
-                                       {"image_size", model.image_size},
-                                       {"recipe", model.recipe},
-                                       {"fast_decode", model.fast_decode},
-                                       {"many_labels", model.many_labels},
-                                       {"precision", model.precision},
-                                       {"conv_algorithm", model.conv_algorithm},
-                                       {"conv_error", model.conv_error},
-                                       {"label_names", model.label_names}};
-  return json.dump(2) + '\n';
-}
-
 class ImageModelHook : public TrainingHook {
  public:
   explicit ImageModelHook(ImageModel model) : model_(std::move(model)) {}
   void after_create_session(Session& session) override {
     if (!session.log_dir().empty() && rank() == 0)
-      write_file_atomically(session.log_dir() + "/" + kFile, json_of_model(model_));
+      write_file_atomically(session.log_dir() + "/" + kFile, internal::json_of_model(model_));
   }
 
  private:
@@ -66,23 +51,7 @@ ImageModel read_image_model(const std::string& run) {
     throw NotFound(fmt::format(
         "there is no '{}' in '{}' or above it: it is what image_classifier writes beside its checkpoints",
         kFile, run));
-  try {
-    const std::string text = read_file(path.string());
-    require_bounded_json(text, path.string());
-    const auto json = parse_json(text);
-    const ImageModel usual;  // of files that older programs wrote
-    return {.network = json.at("network"),
-            .image_size = json.at("image_size"),
-            .recipe = json.at("recipe"),
-            .fast_decode = json.at("fast_decode"),
-            .many_labels = json.at("many_labels"),
-            .precision = json.at("precision"),
-            .conv_algorithm = json.value("conv_algorithm", usual.conv_algorithm),
-            .conv_error = json.value("conv_error", usual.conv_error),
-            .label_names = json.at("label_names")};
-  } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("'{}' is not what image_classifier writes: {}", path.string(), error.what()));
-  }
+  return internal::model_of_json(read_file(path.string()), path.string());
 }
 
 image::Augmentation preprocessing_of(const ImageModel& model) {

@@ -121,9 +121,20 @@ TEST_F(ImageModelTest, SaysWhatIsNoImageAndNoModel) {
   EXPECT_THAT(message_of<NotFound>([&] { ImagePredictor(directory_.path()); }),
               HasSubstr("image_model.json"));
   const std::string file = log_dir_ + "/image_model.json";
+  const std::string written = read_file(file);
   for (const char* content : {"", "{}", "[1]", "{\"network\": 7}"}) {
     write_file_atomically(file, content);
     EXPECT_THROW(ImagePredictor{log_dir_}, DataError) << content;
+  }
+  // Numbers that no image's size is, each of which would become one.
+  auto json = nlohmann::json::parse(written);
+  for (const auto& size : {nlohmann::json(1e300), nlohmann::json(28.5), nlohmann::json(-28),
+                           nlohmann::json(int64_t{1} << 40), nlohmann::json("28")}) {
+    json["image_size"] = size;
+    write_file_atomically(file, json.dump());
+    EXPECT_THAT(message_of<DataError>([&] { read_image_model(log_dir_); }),
+                testing::AllOf(HasSubstr(file), HasSubstr("image_size")))
+        << size;
   }
 }
 
