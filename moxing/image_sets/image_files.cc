@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <sstream>
 
 #include "moxing/file/file.h"
 #include "moxing/image_sets/internal/directory.h"
 #include "moxing/image_sets/internal/encoded_images.h"
+#include "moxing/image_sets/internal/image_list.h"
 #include "moxing/image_sets/internal/left_out.h"
 #include "moxing/image_sets/internal/set_files.h"
 #include "runtime/base/error.h"
@@ -60,8 +60,7 @@ std::string directory_below(const std::string& directory, const std::string& nam
 class ImagesBelow {
  public:
   void append(const std::string& directory) {
-    const std::string place =
-        file::is_remote(directory) ? directory : fs::weakly_canonical(directory).string();
+    const std::string place = file::is_remote(directory) ? directory : internal::real_directory(directory);
     if (std::ranges::find(leading_here_, place) != leading_here_.end()) {
       log_warning(
           fmt::format("'{}' is a link back to '{}', which leads to it: it is left out", directory, place));
@@ -86,21 +85,8 @@ class ImagesBelow {
 };
 
 std::vector<std::string> images_of_list(const std::string& list) {
-  std::vector<std::string> paths;
   const std::string text = file::is_remote(list) ? file::read(list) : read_file(list);
-  std::istringstream lines{std::string(without_byte_order_mark(text))};
-  int64_t number = 0;
-  for (std::string line; std::getline(lines, line);) {
-    ++number;
-    if (line.ends_with('\r')) line.pop_back();
-    if (line.empty()) continue;
-    const bool is_whole = fs::path(line).is_absolute() || file::is_remote(line);
-    const fs::path path = is_whole ? fs::path(line) : fs::path(list).parent_path() / line;
-    if (!file::exists(path.string()))
-      throw NotFound(fmt::format("'{}', line {}: there is no file '{}'", list, number, path.string()));
-    paths.push_back(path.string());
-  }
-  return paths;
+  return internal::parse_image_list(text, list, [](const std::string& path) { return file::exists(path); });
 }
 
 }  // namespace

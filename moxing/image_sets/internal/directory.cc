@@ -43,22 +43,30 @@ Listing list_objects(const std::string& url) {
   return listing;
 }
 
+[[noreturn]] void cannot_read(const std::string& path, const std::error_code& error) {
+  const std::string text = fmt::format("the directory '{}' cannot be read: {}", path, error.message());
+  if (error == std::errc::no_such_file_or_directory) throw NotFound(text);
+  throw IoError(text);
+}
+
 }  // namespace
+
+std::string real_directory(const std::string& path) {
+  std::error_code error;
+  std::string real = std::filesystem::canonical(path, error).string();
+  if (error) cannot_read(path, error);
+  return real;
+}
 
 Listing list_directory(const std::string& path) {
   namespace fs = std::filesystem;
   if (file::is_remote(path)) return list_objects(path);
-  const auto fail = [&path](const std::error_code& error) {
-    const std::string text = fmt::format("the directory '{}' cannot be read: {}", path, error.message());
-    if (error == std::errc::no_such_file_or_directory) throw NotFound(text);
-    throw IoError(text);
-  };
   Listing listing;
   std::error_code error;
   fs::directory_iterator entry(path, error);
-  if (error) fail(error);
+  if (error) cannot_read(path, error);
   for (; entry != fs::directory_iterator(); entry.increment(error)) {
-    if (error) fail(error);
+    if (error) cannot_read(path, error);
     const std::string name = entry->path().filename().string();
     if (name.starts_with('.')) continue;
     std::error_code status;

@@ -14,6 +14,9 @@ struct Listing {
 // Of a directory of this machine or of a store. Throws NotFound or IoError.
 Listing list_directory(const std::string& path);
 
+// Where a directory of this machine is, all links followed. Throws as list_directory.
+std::string real_directory(const std::string& path);
+
 // "a, b, c and 4 more"
 std::string some_of(const std::vector<std::string>& names);
 

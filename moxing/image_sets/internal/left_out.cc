@@ -35,9 +35,10 @@ bool is_of_the_system(const std::string& directory) {
 
 // Whether it is a link to a directory that leads to it.
 bool leads_back(const std::string& directory) {
-  if (file::is_remote(directory) || !fs::is_symlink(directory)) return false;
-  const std::string target = fs::canonical(directory).string() + "/";
-  return (fs::canonical(fs::path(directory).parent_path()).string() + "/").starts_with(target);
+  std::error_code unknown;
+  if (file::is_remote(directory) || !fs::is_symlink(directory, unknown)) return false;
+  const std::string target = real_directory(directory) + "/";
+  return (real_directory(fs::path(directory).parent_path()) + "/").starts_with(target);
 }
 
 // Of the directory and those below it, as deep as somebody may have put images.

@@ -45,5 +45,27 @@ TEST_F(ImageFiles, AListMayBeginWithAByteOrderMark) {
   EXPECT_THAT(list_image_files(place_ + "/list.txt"), ElementsAre(place_ + "/set/a.png"));
 }
 
+TEST_F(ImageFiles, AListThatIsNoneIsNamed) {
+  write("a", "a");
+  const auto refusal = [&](const std::string& content) -> std::string {
+    write("list.txt", content);
+    try {
+      list_image_files(place_ + "/list.txt");
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  using testing::AllOf;
+  EXPECT_THAT(refusal("a\nb.png\n"), AllOf(HasSubstr("/list.txt', line 2"), HasSubstr("there is no file")));
+  EXPECT_THAT(refusal(std::string("a\na\0.png\n", 9)),
+              AllOf(HasSubstr("/list.txt', line 2"), HasSubstr("zero byte")));
+  // Each line would take far more memory than it has letters.
+  std::string same;
+  for (int i = 0; i < 2000; ++i) same += "a\n";
+  EXPECT_THAT(refusal(same), HasSubstr("/list.txt' is no list of images"));
+  EXPECT_EQ(refusal("a\na\n"), "");
+}
+
 }  // namespace
 }  // namespace mox::data
