@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -40,16 +41,33 @@ Json json_of(const PassResults& results) {
   return entry;
 }
 
-// `path` may be a URL.
-Json known_results(const std::string& path) {
+// Deeper ones would be written with so many blanks before each value, and far more memory.
+constexpr size_t kMostDepth = 8;  // of a table there are six
+constexpr size_t kMostTimes = 6;
+
+bool is_deeper(const Json& json, size_t depth) {
+  if (!json.is_structured()) return false;
+  return depth == 0 ||
+         std::ranges::any_of(json, [&](const Json& inner) { return is_deeper(inner, depth - 1); });
+}
+
+Json known_results(const std::string& text, const std::string& path) {
+  require_bounded_json(text, path, kMostTimes);
+  Json known = parse_json_or_discard<Json>(text, path);
+  if (!known.is_object()) return Json::object();
+  if (is_deeper(known, kMostDepth))
+    throw DataError(fmt::format(
+        "'{}' is nested more than {} deep: no results that a run has kept. Take it away", path, kMostDepth));
+  return known;
+}
+
+// "" if there is none. `path` may be a URL.
+std::string text_at(const std::string& path) {
   try {
-    const std::string text = file::is_remote(path) ? file::read(path) : read_file(path);
-    require_bounded_json(text, path);
-    Json known = parse_json_or_discard<Json>(text);
-    if (known.is_object()) return known;
+    return file::is_remote(path) ? file::read(path) : read_file(path);
   } catch (const NotFound&) {
+    return "";
   }
-  return Json::object();
 }
 
 std::string line_of(const PassResults& results) {
@@ -65,13 +83,13 @@ std::string line_of(const PassResults& results) {
   return line.dump() + '\n';
 }
 
-std::string results_with(const std::string& path, const PassResults& results) {
-  Json all = known_results(path);
+}  // namespace
+
+std::string results_with(const std::string& before, const std::string& path, const PassResults& results) {
+  Json all = known_results(before, path);
   all[std::string(to_string(results.mode))] = json_of(results);
   return all.dump(2) + '\n';
 }
-
-}  // namespace
 
 void keep_results(const PassResults& results) {
   std::filesystem::path checkpoint(results.checkpoint);
@@ -79,7 +97,8 @@ void keep_results(const PassResults& results) {
   const std::string directory =
       checkpoint.has_parent_path() ? checkpoint.parent_path().string() : std::string(".");
   try {
-    write_file_atomically(directory + "/results.json", results_with(directory + "/results.json", results));
+    const std::string kept = directory + "/results.json";
+    write_file_atomically(kept, results_with(text_at(kept), kept, results));
     const std::string metrics = directory + "/metrics.jsonl";
     append_to(open_kept_file(metrics), metrics, line_of(results));
   } catch (const Error& error) {
@@ -89,7 +108,8 @@ void keep_results(const PassResults& results) {
   const std::string stored = results.stored_checkpoint.substr(0, results.stored_checkpoint.rfind('/'));
   try {
     // What others have put there since it was copied stays.
-    file::write(stored + "/results.json", results_with(stored + "/results.json", results));
+    const std::string kept = stored + "/results.json";
+    file::write(kept, results_with(text_at(kept), kept, results));
     file::append(stored + "/metrics.jsonl", line_of(results));
   } catch (const Error& error) {
     log_warning(fmt::format("the results are not kept in '{}': {}\nthey are in '{}'", stored, error.what(),

@@ -19,6 +19,11 @@ struct PassResults {
   std::string predictions = {};  // in PREDICT: the path of the file, if one was written
 };
 
+// The text of results.json whose text was `before` ("" for none), with the entry of `results.mode` replaced.
+// Entries of others stay. What is no JSON object counts for nothing. Throws DataError, naming `path`, for
+// what would take far more memory than `before`.
+std::string results_with(const std::string& before, const std::string& path, const PassResults& results);
+
 // In the directory of the checkpoint: results.json, an object with an entry for each mode, of which that of
 // `results.mode` is replaced; and a line in metrics.jsonl. The same in the directory of the store that it was
 // copied from. Where such a directory cannot be written a warning says so: what was found has been printed.

@@ -92,6 +92,30 @@ TEST_F(EvaluationTest, ASignalEndsItInGoodOrder) {
   EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr("interrupted by SIGHUP after 0 samples"));
 }
 
+// What lies there in the place of results.json is left as it is, and a warning says so.
+TEST_F(EvaluationTest, ResultsThatWouldGrowAreNotGoneOnWith) {
+  const ScopedConfiguration configuration({"--threads_per_device=1", "--log_level=warning"});
+  auto s = scored();
+  s.run_mode = ModeKeys::TRAIN;
+  s.log_dir = log_dir_;
+  run_or_throw(s);
+  s.run_mode = ModeKeys::EVAL;
+  // Each level is written with more blanks than the one before it.
+  const std::string deep = "{\"a\":" + std::string(3000, '[') + std::string(3000, ']') + "}";
+  const std::string kept = log_dir_ + "/results.json";
+  for (const std::string& content : {deep, std::string("{\"a\":[[[[[[[[[1]]]]]]]]]}")}) {
+    write_file_atomically(kept, content);
+    testing::internal::CaptureStderr();
+    run_or_throw(s);
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_THAT(said, HasSubstr("the results are not kept beside the checkpoint: '" + kept));
+    EXPECT_EQ(read_file(kept), content);
+  }
+  write_file_atomically(kept, "{\"of_others\": {\"a\": [1, 2]}}");
+  run_or_throw(s);
+  EXPECT_THAT(read_file(kept), testing::AllOf(HasSubstr("of_others"), HasSubstr("\"eval\"")));
+}
+
 TEST_F(EvaluationTest, MetricsHaveTheSameBitsForAnyBatchSizeAndNumberOfDevices) {
   Metrics expected;
   for (const int64_t batch : {103, 1, 7, 64, 1000})
