@@ -3,7 +3,7 @@
 
 #include "moxing/formats/idx_dataset.h"
 #include "runtime/base/error.h"
-#include "tests/fuzz/heap_peak.h"
+#include "tests/fuzz/harness/heap_peak.h"
 
 namespace mox::fuzz {
 

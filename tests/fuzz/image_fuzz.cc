@@ -6,7 +6,7 @@
 #include "moxing/image/augmentation.h"
 #include "moxing/image/decode.h"
 #include "runtime/base/error.h"
-#include "tests/fuzz/heap_peak.h"
+#include "tests/fuzz/harness/heap_peak.h"
 
 namespace mox::fuzz {
 

@@ -4,7 +4,7 @@
 
 #include "moxing/formats/npy.h"
 #include "runtime/base/error.h"
-#include "tests/fuzz/heap_peak.h"
+#include "tests/fuzz/harness/heap_peak.h"
 
 namespace mox::fuzz {
 

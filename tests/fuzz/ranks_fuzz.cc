@@ -1,7 +1,9 @@
-// Any bytes are greetings of strangers and messages of ranks, or nothing. The first line is a greeting in
-// each of its places, the others are messages.
+// Any bytes are greetings of strangers, rank 0's invitation and messages of ranks, or nothing. The first line
+// is a greeting in each of its places and an invitation, the others are messages.
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/base/error.h"
 #include "runtime/job/internal/handshake.h"
@@ -20,12 +22,20 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   MOX_ASSERT(
       !parse_challenge(greeting, "a secret", own) && !is_response(greeting, "a secret", own, own.nonce),
       "nobody proves a secret by chance");
+  if (const auto invitation = parse_invitation(greeting))
+    MOX_ASSERT(parse_invitation(invitation_line(*invitation))->addresses == invitation->addresses &&
+                   invitation->port > 0 && !invitation->addresses.empty(),
+               "an invitation says where rank 0 is");
   for (size_t begin = 0; begin < size;) {
     const size_t end = std::min(text.find('\n', begin), size);
     const WatchMessage message = parse_message(text.substr(begin, end - begin), kRanks);
     MOX_ASSERT(message.number >= -1 && message.number <= 9, "a number is within its bounds");
-    if (message.kind == WatchMessage::Kind::kStatus) {
-      const RankStatus statuses[] = {RankStatus::from_line(message.text), {}, {}, {}};
+    std::vector<RankStatus> statuses(kRanks);
+    if (message.kind == WatchMessage::Kind::kStatus) statuses[0] = RankStatus::from_line(message.text);
+    if (message.kind == WatchMessage::Kind::kStatuses) statuses = parse_statuses(message.text, kRanks);
+    MOX_ASSERT(statuses.size() == kRanks && speaker(statuses, 1) < kRanks,
+               "each rank says something or nothing");
+    if (message.kind == WatchMessage::Kind::kStatus || message.kind == WatchMessage::Kind::kStatuses) {
       const StallCause cause = find_stall_cause(statuses, 1);
       for (const int rank : cause.ranks)
         MOX_ASSERT(rank >= 0 && rank < kRanks, "a cause is one of the ranks");

@@ -3,7 +3,7 @@
 
 #include "moxing/config/internal/yaml.h"
 #include "runtime/base/error.h"
-#include "tests/fuzz/input_file.h"
+#include "tests/fuzz/harness/input_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const mox::fuzz::InputFile file(data, size);

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "tests/fuzz/heap_peak.h"
+#include "tests/fuzz/harness/heap_peak.h"
 
 namespace mox::fuzz {
 

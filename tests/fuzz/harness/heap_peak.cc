@@ -1,6 +1,6 @@
 // malloc and its kin of this program count what they hand out, and leave the rest to the C library's own.
 // Under a sanitizer, which has its own malloc, nothing is counted.
-#include "tests/fuzz/heap_peak.h"
+#include "tests/fuzz/harness/heap_peak.h"
 
 #include <malloc.h>
 

@@ -1,4 +1,4 @@
-#include "tests/fuzz/input_file.h"
+#include "tests/fuzz/harness/input_file.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "tests/fuzz/mutation.h"
+#include "tests/fuzz/harness/mutation.h"
 
 #include <algorithm>
 #include <cstddef>

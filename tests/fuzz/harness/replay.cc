@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "runtime/base/file.h"
-#include "tests/fuzz/heap_peak.h"
-#include "tests/fuzz/mutation.h"
+#include "tests/fuzz/harness/heap_peak.h"
+#include "tests/fuzz/harness/mutation.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 

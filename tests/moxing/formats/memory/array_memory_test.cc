@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "moxing/formats/npy.h"
-#include "tests/fuzz/heap_peak.h"
+#include "tests/fuzz/harness/heap_peak.h"
 #include "tests/moxing/formats/zip_sample.h"
 #include "tests/support/temporary_directory.h"
 

@@ -5,7 +5,7 @@
 
 #include "moxing/file/streams/streamed_file.h"
 #include "moxing/formats/internal/csv_blocks.h"
-#include "tests/fuzz/heap_peak.h"
+#include "tests/fuzz/harness/heap_peak.h"
 #include "tests/moxing/file/store_fixture.h"
 
 namespace mox::data {
