@@ -2,6 +2,7 @@
 
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <chrono>
 #include <filesystem>
@@ -63,6 +64,17 @@ TEST(CheckpointWriter, OneIsSavedOneWaitsAndTheThirdBlocks) {
   third.get();
   writer.wait();
   EXPECT_THAT(names_in(log_dir), ElementsAre("checkpoint-1", "checkpoint-2", "checkpoint-3"));
+}
+
+// Whoever may read a file can hold its lock.
+TEST(CheckpointWriter, TheLockOfASaveIsTheOwnersAlone) {
+  const std::string log_dir = fresh_directory("writer_lock");
+  const mode_t before = ::umask(0);
+  save_checkpoint(log_dir, sample_checkpoint(1, 1));
+  ::umask(before);
+  struct stat status {};
+  ASSERT_EQ(::stat((log_dir + "/.save-lock").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600U);
 }
 
 TEST(CheckpointWriter, AnErrorReachesTheNextCallOnce) {

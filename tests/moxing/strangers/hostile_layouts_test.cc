@@ -20,15 +20,26 @@
 #include <vector>
 
 #include "moxing/checkpoint/checkpoint.h"
+#include "moxing/engine/session/internal/results_file.h"
 #include "moxing/engine/session/internal/run_lock.h"
+#include "moxing/file/internal/part_file.h"
+#include "moxing/file/jobs/internal/known_manifests.h"
+#include "moxing/file/jobs/internal/place.h"
+#include "moxing/file/jobs/internal/stored_files.h"
+#include "moxing/file/s3/digest.h"
+#include "moxing/formats/csv.h"
+#include "moxing/formats/csv_table.h"
 #include "moxing/formats/idx_dataset.h"
 #include "moxing/formats/tfrecord.h"
 #include "moxing/hooks/internal/metrics_log.h"
+#include "moxing/image_sets/image_files.h"
 #include "moxing/image_sets/internal/kept_images.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/opened_file.h"
 #include "runtime/base/random.h"
+#include "runtime/data/pipeline.h"
+#include "tests/moxing/image/images.h"
 #include "tests/support/temporary_directory.h"
 
 namespace mox {
@@ -41,6 +52,7 @@ constexpr unsigned kMostSeconds = 60;  // of one layout, on a busy machine
 
 // What a run, a cache and a data set call their files.
 const std::vector<std::string> kNames = {".lock",
+                                         ".save-lock",
                                          "metrics.jsonl",
                                          "configuration.yaml",
                                          "results.json",
@@ -60,7 +72,42 @@ const std::vector<std::string> kNames = {".lock",
                                          "copy-1/.lock",
                                          "records",
                                          "records.mox-index",
-                                         "images.idx"};
+                                         "images.idx",
+                                         "numbers.csv",
+                                         "table.csv",
+                                         "labels.txt",
+                                         "list.txt",
+                                         "pictures",
+                                         "pictures/a.png",
+                                         "pictures/b.png",
+                                         "copied",
+                                         "copied.moxing.part",
+                                         "copied.moxing.part.journal",
+                                         "place",
+                                         "place/.lock",
+                                         "place/.stored",
+                                         "place/.stored-files",
+                                         "place.lock",
+                                         "place.in-use",
+                                         "place.complete"};
+
+constexpr const char* kCopied = "what an object holds";  // of a copy under way, which begins with a source
+
+// What is there if nobody means harm, so that what comes behind reading it is tried, too.
+std::string plausible_content(const std::string& name) {
+  static const std::string png = image::encode_png(image::picture(8, 8));
+  if (name.ends_with(".png")) return png;
+  if (name.ends_with("numbers.csv")) return "1,2\n3,4\n";
+  if (name.ends_with("table.csv")) return "a,b\n1,x\n2,y\n";
+  if (name.ends_with("labels.txt")) return "0: a\n1: b\n";
+  if (name.ends_with("list.txt")) return "pictures/a.png\nnumbers.csv\n";
+  if (name.ends_with(".part")) return kCopied;
+  if (name.ends_with(".journal")) return "etag\n0 " + std::string(32, 'a') + "\n";
+  if (name.ends_with(".stored")) return "checkpoint-1 " + std::string(64, 'a') + "\n";
+  if (name.ends_with(".stored-files")) return "etag 1 1764340000000000000 metrics.jsonl\n";
+  if (name.ends_with("results.json")) return R"({"predict": {"samples": 1}})";
+  return "";
+}
 
 // One layout, drawn from a seed: `inside` is the directory that others may write to.
 class Layout {
@@ -70,7 +117,7 @@ class Layout {
     fs::create_directories(inside());
     fs::create_directories(outside() / "folder");
     for (const char* name : {"secret", "folder/deep"}) std::ofstream(outside() / name) << "untouched";
-    const uint64_t entries = 1 + draw(6);
+    const uint64_t entries = 1 + draw(12);
     for (uint64_t i = 0; i < entries; ++i) put(kNames[draw(kNames.size())], draw(kKinds));
   }
   ~Layout() {
@@ -110,7 +157,7 @@ class Layout {
   }
 
  private:
-  static constexpr uint64_t kKinds = 12;
+  static constexpr uint64_t kKinds = 13;
   uint64_t draw(uint64_t bound) { return random_.below(position_++, bound); }
 
   void put(const std::string& name, uint64_t kind) {
@@ -171,6 +218,9 @@ class Layout {
         if (::lchown(at.c_str(), 65534, 65534) != 0) break;
         fs::permissions(at, fs::perms::none, fs::perm_options::replace | fs::perm_options::nofollow, error);
         break;
+      case 11:
+        write_new(at, plausible_content(name));
+        break;
       default:
         fs::create_symlink("/proc/self/mem", at, error);
     }
@@ -195,9 +245,8 @@ void refused_or_done(const Work& work) {
   }
 }
 
-// What a run does in its directories, one thing after the other, whether or not those before it were refused.
-void use(const fs::path& directory) {
-  const std::string log_dir = directory.string();
+// What a run writes in its log_dir.
+void use_as_log_dir(const std::string& log_dir) {
   refused_or_done([&] { const internal::RunLock lock(log_dir); });
   refused_or_done([&] { prepare_checkpoint_directory(log_dir); });
   Checkpoint checkpoint;
@@ -210,18 +259,72 @@ void use(const fs::path& directory) {
     log.open(log_dir + "/metrics.jsonl", 0);
     log.write({{"step", 1}});
   });
-  for (const char* name : {"/configuration.yaml", "/results.json"})
-    refused_or_done([&] { write_file_atomically(log_dir + name, "written"); });
+  refused_or_done([&] { write_file_atomically(log_dir + "/configuration.yaml", "written"); });
+  refused_or_done([&] { internal::keep_results({.checkpoint = log_dir + "/checkpoint-2"}); });
+}
+
+// What it keeps of images, and what it reads as data.
+void use_as_data(const std::string& directory) {
   refused_or_done([&] {
-    const auto kept = data::internal::kept_in_directory(2, {.directory = log_dir, .identity = "images"});
+    const auto kept = data::internal::kept_in_directory(2, {.directory = directory, .identity = "images"});
     data::internal::KeptImage image;
     image.encoded = {1, 2, 3};
     kept->keep(0, image, {});
     std::vector<uint8_t> scratch;
     kept->find(0, [](int, int) { return image::Box{}; }, &scratch, {});
   });
-  refused_or_done([&] { data::TfRecordFiles::open({log_dir + "/records"}); });
-  refused_or_done([&] { data::read_idx(log_dir + "/images.idx"); });
+  refused_or_done([&] { data::TfRecordFiles::open({directory + "/records"}); });
+  refused_or_done([&] { data::read_idx(directory + "/images.idx"); });
+  refused_or_done([&] { data::read_csv(directory + "/numbers.csv"); });
+  refused_or_done([&] { data::read_csv_table(directory + "/table.csv"); });
+  refused_or_done([&] { data::read_label_names(directory + "/labels.txt"); });
+  for (const char* images : {"/pictures", "/pictures/a.png", "/list.txt"})
+    refused_or_done([&] {
+      const Dataset read = data::image_files(data::list_image_files(directory + images),
+                                             {.augmentation = {.height = 4, .width = 4}});
+      Pipeline pipeline(read.batch(1), {.threads = 1});
+      for (Batch batch; pipeline.next(&batch);) {
+      }
+    });
+}
+
+// What it copies from a store, and the place of a run that lies in one.
+void use_as_place(const std::string& directory) {
+  for (int attempt = 0; attempt < 2; ++attempt)
+    refused_or_done([&] {
+      const std::string content = kCopied, path = directory + "/copied";
+      file::internal::PartFile part(path, file::internal::part_name(path));
+      part.begin("etag", std::ssize(content));
+      if (part.recorded(0).empty()) part.write(content, 0);
+      part.record(0, file::s3::md5(content));
+      part.read(0, std::ssize(content));
+      if (attempt == 1) part.publish(false);
+    });
+  const std::string place = directory + "/place";
+  refused_or_done([&] {
+    const file::internal::PlaceLock lock(place);
+    file::internal::PlaceUse use(place);
+    if (use.try_alone()) write_file_atomically(place + ".complete", "written");
+    use.share();
+  });
+  refused_or_done([&] {
+    auto known = file::internal::read_known_manifests(place).value_or(file::internal::KnownManifests{});
+    known["checkpoint-2"] = std::string(64, 'b');
+    file::internal::write_known_manifests(place, known);
+  });
+  refused_or_done([&] {
+    auto files = file::internal::read_stored_files(place);
+    files["a"] = {"etag", file::internal::seen_at(place + "/.stored")};
+    file::internal::write_stored_files(place, files);
+  });
+  refused_or_done([&] { file::internal::remove_place(place); });
+}
+
+// What a run does in its directories, one thing after the other, whether or not those before it were refused.
+void use(const fs::path& directory) {
+  use_as_log_dir(directory.string());
+  use_as_data(directory.string());
+  use_as_place(directory.string());
 }
 
 pid_t forked(const auto& work) {
