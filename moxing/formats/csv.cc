@@ -8,8 +8,8 @@
 #include <optional>
 #include <utility>
 
-#include "moxing/formats/internal/csv_blocks.h"
-#include "moxing/formats/internal/csv_numbers.h"
+#include "moxing/formats/internal/csv/csv_blocks.h"
+#include "moxing/formats/internal/csv/csv_numbers.h"
 #include "runtime/base/error.h"
 #include "runtime/base/function_ref.h"
 

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <span>
 #include <utility>
 
 #include "moxing/file/file.h"
-#include "moxing/formats/internal/csv_blocks.h"
-#include "moxing/formats/internal/csv_rows.h"
-#include "moxing/formats/internal/csv_text.h"
+#include "moxing/formats/internal/csv/csv_blocks.h"
+#include "moxing/formats/internal/csv/csv_rows.h"
+#include "moxing/formats/internal/csv/csv_slices.h"
+#include "moxing/formats/internal/csv/csv_text.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/nearest_name.h"
@@ -82,7 +82,7 @@ std::string CsvTable::place(int64_t row, size_t column) const {
 
 CsvTable parse_csv_table(std::string text, char delimiter, const std::string& name) {
   require_delimiter(delimiter);
-  const uint32_t checksum = crc32(std::as_bytes(std::span(text)));
+  const uint32_t checksum = internal::crc32_of_slices(text, 0);
   internal::require_utf8(internal::without_mark(text, name), name);
   return CsvTable(std::make_shared<CsvTable::Content>(
       CsvTable::Content{internal::csv_rows(std::move(text), delimiter, name), name, checksum, delimiter}));

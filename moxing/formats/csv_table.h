@@ -58,8 +58,9 @@ class CsvTable {
 // quotes (RFC 4180); lines end with \n, \r\n or \r; empty ones and a byte order mark are passed over.
 // Throws NotFound or IoError for the file, DataError (path, line, how to go on) for its content: no column
 // names, one that is empty or there twice, a line with more or fewer cells than there are columns, a quote
-// that does not end, no UTF-8 (UTF-16 and archives are named). An object of a store (s3://BUCKET/KEY) is
-// parsed while its next ranges are on their way: in memory are the cells and some blocks of the text.
+// that does not end, no UTF-8 (UTF-16 and archives are named). All cores parse, with the same result and the
+// same errors as one. Of an object of a store (s3://BUCKET/KEY) the next ranges are on their way meanwhile,
+// and in memory are the cells and some blocks of the text.
 CsvTable read_csv_table(const std::string& path, char delimiter = ',');
 
 // The same of text in memory; `name` stands for the path in messages.

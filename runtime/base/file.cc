@@ -98,7 +98,10 @@ std::string read_file(const std::string& path) {
   if (::fstat(file.get(), &status) != 0) throw_io("stat", path, errno);
   const size_t bytes = status.st_size;
   if (bytes > kAlwaysRead) require_memory(bytes, path);
-  std::string content(bytes, '\0');
+  std::string content;
+  content.reserve(bytes);
+  ask_for_huge_pages(content.data(), bytes);
+  content.resize(bytes);
   const auto read_into = [&](std::span<char> out) {
     for (size_t filled = 0; filled < out.size();) {
       const ssize_t got = ::read(file.get(), out.data() + filled, out.size() - filled);

@@ -1,12 +1,14 @@
 #include "runtime/base/resource_limits.h"
 
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <fstream>
 #include <iterator>
 #include <latch>
@@ -190,6 +192,14 @@ size_t available_memory() {
   take_smaller(&memory, control_group_limits().memory_bytes);
   take_smaller(&memory, process_memory_limit());
   return *memory;
+}
+
+void ask_for_huge_pages(void* memory, size_t bytes) {
+  constexpr uintptr_t kHugePage = uintptr_t{2} << 20;
+  const auto begin = reinterpret_cast<uintptr_t>(memory);
+  const uintptr_t first = (begin + kHugePage - 1) / kHugePage * kHugePage;
+  const uintptr_t end = (begin + bytes) / kHugePage * kHugePage;
+  if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
 }
 
 int available_cores() {

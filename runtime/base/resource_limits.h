@@ -30,6 +30,10 @@ std::optional<size_t> process_memory_limit();
 // less.
 size_t available_memory();
 
+// Asks for huge pages, of those of 2 MiB that lie whole within this memory, which nobody has used yet: to get
+// the usual ones from the system takes longer than to fill them. A system that has none gives those.
+void ask_for_huge_pages(void* memory, size_t bytes);
+
 // The cores that this process may use: its affinity mask, cut by the quota of its groups (1.5 cores are 2
 // threads, one of which waits now and then). At least 1.
 int available_cores();

@@ -1,7 +1,6 @@
 #include "runtime/tensor/array.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -33,7 +32,7 @@ std::shared_ptr<std::byte> allocate_aligned(size_t bytes, std::string_view purpo
   if (posix_memalign(&memory, alignment, rounded) != 0)
     throw OutOfMemory(fmt::format("{} takes {} bytes of memory, which the system refuses", purpose, bytes));
   // A refusal (a kernel without huge pages) leaves ordinary pages: slower, not wrong.
-  if (bytes >= kHugePage) madvise(memory, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
+  ask_for_huge_pages(memory, bytes);
   return {static_cast<std::byte*>(memory), [](std::byte* p) { std::free(p); }};
 }
 

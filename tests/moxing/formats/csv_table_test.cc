@@ -8,8 +8,8 @@
 #include <functional>
 #include <random>
 
-#include "moxing/formats/internal/csv_blocks.h"
-#include "moxing/formats/internal/csv_rows.h"
+#include "moxing/formats/internal/csv/csv_blocks.h"
+#include "moxing/formats/internal/csv/csv_rows.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "tests/support/message_of.h"

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "moxing/formats/internal/csv_blocks.h"
+#include "moxing/formats/internal/csv/csv_blocks.h"
 #include "runtime/base/error.h"
 #include "runtime/data/pipeline.h"
 #include "tests/support/temporary_directory.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "moxing/file/streams/streamed_file.h"
-#include "moxing/formats/internal/csv_blocks.h"
+#include "moxing/formats/internal/csv/csv_blocks.h"
 #include "tests/fuzz/harness/heap_peak.h"
 #include "tests/moxing/file/store_fixture.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "moxing/file/streams/streamed_file.h"
-#include "moxing/formats/internal/csv_blocks.h"
+#include "moxing/formats/internal/csv/csv_blocks.h"
 #include "runtime/base/error.h"
 #include "tests/moxing/file/store_fixture.h"
 #include "tests/support/message_of.h"

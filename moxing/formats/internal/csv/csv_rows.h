@@ -1,5 +1,5 @@
-// The rows of a table of text, taken off it as a whole or block by block: what is learnt of them and what is
-// refused is the same, whatever the blocks are.
+// The rows of a table of text, taken off it as a whole or block by block, on all cores: what is learnt of
+// them and what is refused is the same, whatever the blocks are and however many cores there are.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "moxing/formats/internal/byte_source.h"
+#include "moxing/formats/internal/csv/csv_slices.h"
 #include "moxing/formats/text_list.h"
 
 namespace mox::data::internal {
@@ -22,7 +23,7 @@ struct CsvRows {
 
 // Of a text, in whose memory the cells stay, and whose bytes are known to be UTF-8. `name` stands for the
 // path in messages. Throws as read_csv_table.
-CsvRows csv_rows(std::string text, char delimiter, const std::string& name);
+CsvRows csv_rows(std::string text, char delimiter, const std::string& name, const CsvSlices& slices = {});
 
 // Of all that is left of a text, of which a few blocks are in memory beside the rows. Sets its CRC-32. Throws
 // as read_csv_table; IoError if the rows do not fit into memory.

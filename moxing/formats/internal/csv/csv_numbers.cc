@@ -1,8 +1,6 @@
-#include "moxing/formats/internal/csv_numbers.h"
+#include "moxing/formats/internal/csv/csv_numbers.h"
 
 #include <fmt/format.h>
-#include <oneapi/tbb/parallel_for.h>
-#include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
 #include <charconv>
@@ -12,17 +10,13 @@
 #include <utility>
 
 #include "moxing/formats/csv_table.h"
-#include "moxing/formats/internal/csv_text.h"
+#include "moxing/formats/internal/csv/csv_slices.h"
+#include "moxing/formats/internal/csv/csv_text.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
-#include "runtime/base/resource_limits.h"
-#include "runtime/data/happens_before.h"
 
 namespace mox::data::internal {
 namespace {
-
-constexpr size_t kSliceBytes = size_t{1} << 20;
-constexpr char kSlicesAreCut = 0;  // a name for happens_before.h that a slice knows before it reads anything
 
 bool is_line_end(char letter) { return letter == '\n' || letter == '\r'; }
 
@@ -161,22 +155,13 @@ size_t CsvNumbers::take(std::string_view text, bool is_last) {
   }
   std::vector<std::string_view> texts;
   while (!lines.empty()) {
-    std::string_view rest = lines.substr(std::min(kSliceBytes, lines.size()));
+    std::string_view rest = lines.substr(std::min(CsvSlices{}.bytes, lines.size()));
     take_line(&rest);  // to the end of this line, or of a line's end that is cut in two
     texts.push_back(lines.substr(0, lines.size() - rest.size()));
     lines = rest;
   }
   std::vector<Slice> slices(texts.size());
-  publish(&kSlicesAreCut);
-  tbb::task_arena cores(available_cores());  // oneTBB, by itself, knows of no quota
-  cores.execute([&] {
-    tbb::parallel_for(size_t{0}, texts.size(), [&](size_t i) {
-      observe(&kSlicesAreCut);
-      slices[i] = parse(texts[i]);
-      publish(&slices);
-    });
-  });
-  observe(&slices);
+  take_on_all_cores(slices.size(), {}, [&](size_t i) { slices[i] = parse(texts[i]); });
   for (Slice& slice : slices) add(std::move(slice));
   const std::string_view rest = text.substr(taken);
   if (rest.size() - (rest.ends_with('\r') ? 1 : 0) > longest_line_)

@@ -1,12 +1,12 @@
-#include "moxing/formats/internal/csv_blocks.h"
+#include "moxing/formats/internal/csv/csv_blocks.h"
 
 #include <algorithm>
 #include <span>
 
 #include "moxing/file/file.h"
 #include "moxing/file/streams/forward_object.h"
-#include "moxing/formats/internal/csv_numbers.h"
-#include "moxing/formats/internal/csv_text.h"
+#include "moxing/formats/internal/csv/csv_numbers.h"
+#include "moxing/formats/internal/csv/csv_text.h"
 
 namespace mox::data::internal {
 namespace {

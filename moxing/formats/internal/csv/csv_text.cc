@@ -1,12 +1,12 @@
-#include "moxing/formats/internal/csv_text.h"
+#include "moxing/formats/internal/csv/csv_text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "moxing/file/file.h"
+#include "moxing/formats/internal/csv/csv_slices.h"
 #include "runtime/base/error.h"
-#include "runtime/text/utf8.h"
 
 namespace mox::data::internal {
 namespace {
@@ -46,7 +46,7 @@ std::string_view without_mark(std::string_view content, const std::string& name)
 
 size_t require_utf8(std::string_view text, const std::string& name, bool is_last, int64_t lines) {
   constexpr size_t kLongestBegin = 3;
-  const size_t at = utf8_prefix(text);
+  const size_t at = utf8_prefix_of_slices(text);
   const auto is_of_a_character = [](char letter) { return static_cast<unsigned char>(letter) >= 0x80; };
   const bool is_cut = !is_last && text.size() - at <= kLongestBegin &&
                       std::all_of(text.begin() + at, text.end(), is_of_a_character);
