@@ -1,5 +1,6 @@
 #include "runtime/base/input_file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,11 +16,19 @@ namespace mox {
 
 InputFile::InputFile(const std::string& path) : path_(path), file_(open_regular_file(path)) {}
 
-uint64_t InputFile::bytes() const {
+uint64_t InputFile::bytes() const { return version().bytes; }
+
+InputFile::Version InputFile::version() const {
   struct stat status {};
   if (::fstat(file_.get(), &status) != 0)
     throw IoError(fmt::format("cannot stat '{}': {}", path_, std::strerror(errno)));
-  return status.st_size;
+  constexpr int64_t kSecond = 1'000'000'000;
+  return {static_cast<uint64_t>(status.st_size),
+          int64_t{status.st_mtim.tv_sec} * kSecond + status.st_mtim.tv_nsec};
+}
+
+void InputFile::will_read(uint64_t offset, uint64_t bytes) const {
+  ::posix_fadvise(file_.get(), static_cast<off_t>(offset), static_cast<off_t>(bytes), POSIX_FADV_WILLNEED);
 }
 
 void InputFile::read_at(uint64_t offset, std::span<std::byte> out) const {

@@ -15,6 +15,7 @@
 #include "moxing/file/file.h"
 #include "moxing/file/jobs/local_places.h"
 #include "moxing/file/streams/streamed_file.h"
+#include "moxing/formats/npy.h"
 #include "moxing/job/data_memory.h"
 #include "moxing/optimizers/optimizer_options.h"
 #include "runtime/base/error.h"
@@ -139,6 +140,7 @@ void resolve_data(const RunSpec& spec, RunSettings* settings) {
   settings->data_threads = static_cast<int>(resolve<int64_t>("data_threads", std::nullopt));
   if (settings->data_threads == 0) settings->data_threads = PipelineOptions::kAutomatic;
   settings->data_memory = data_memory_of_process();
+  data::set_npy_memory(settings->data_memory->bytes());
   // What is read in a store where it is lies in memory for a while: of the same budget.
   if (file::is_remote(resolve<std::string>("data_url", std::nullopt))) {
     const size_t of_streams = settings->data_memory->bytes() / 4;

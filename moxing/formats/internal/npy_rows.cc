@@ -1,0 +1,164 @@
+#include "moxing/formats/internal/npy_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "moxing/formats/internal/npy_values.h"
+#include "runtime/base/error.h"
+
+namespace mox::data::internal {
+namespace {
+
+// Large enough that a disk with heads reads a file in any order of blocks in twice the time of one pass,
+// small enough that a first batch of rows from all over a file is there in a moment.
+constexpr int64_t kBlockBytes = 1 << 20;
+
+class NpySource : public RandomAccessSource {
+ public:
+  explicit NpySource(std::vector<std::unique_ptr<NpyRows>> files) : files_(std::move(files)) {
+    for (const auto& file : files_) {
+      const auto extents = file->type().shape.dims();
+      signature_.push_back(
+          {file->type().dtype, Shape(std::vector<int64_t>(extents.begin() + 1, extents.end()))});
+    }
+    has_views_ = std::ranges::all_of(files_, [](const auto& file) { return file->is_kept(); });
+  }
+
+  int64_t size() const override { return files_[0]->type().shape[0]; }
+  const std::vector<TensorType>& signature() const override { return signature_; }
+
+  void read(int64_t index, const SampleContext&, std::span<std::byte* const> components) const override {
+    for (size_t c = 0; c < files_.size(); ++c) files_[c]->read(index, components[c]);
+  }
+  void will_read(int64_t index) const override {
+    for (const auto& file : files_) file->will_read(index);
+  }
+  bool view(int64_t first, int64_t count, std::vector<Array>* rows) const override {
+    if (!has_views_) return false;
+    for (const auto& file : files_) rows->push_back(file->view(first, count));
+    return true;
+  }
+
+  // What it is for the arrays that the files hold: a run goes on with the cursor of one that had them.
+  std::string describe() const override { return fmt::format("from_arrays({})", size()); }
+
+ private:
+  std::vector<std::unique_ptr<NpyRows>> files_;
+  std::vector<TensorType> signature_;
+  bool has_views_ = false;
+};
+
+}  // namespace
+
+NpyRows::NpyRows(const std::string& path) : path_(path), file_(path), version_(file_.version()) {
+  std::vector<std::byte> begin(std::min<uint64_t>(kNpyHeaderBytes, version_.bytes));
+  file_.read_at(0, begin);
+  header_ = parse_npy_header(begin, path);
+  bytes_of_values(header_, version_.bytes, path);
+  const Shape& shape = header_.type.shape;
+  if (shape.rank() == 0) return;
+  if (shape.rank() == 1) header_.fortran_order = false;  // there is one order
+  const int64_t rows = shape[0];
+  row_bytes_ = rows == 0 ? 0 : header_.type.bytes() / rows;
+  stored_row_bytes_ = row_bytes_ / size_of(header_.type.dtype) * stored_bytes(header_);
+  if (header_.fortran_order) keep();
+}
+
+void NpyRows::keep() {
+  if (is_kept()) return;
+  const int64_t rows = header_.type.shape[0];
+  block_rows_ = row_bytes_ == 0 ? std::max<int64_t>(rows, 1)
+                                : std::max<int64_t>(kBlockBytes / static_cast<int64_t>(row_bytes_), 1);
+  const size_t blocks = (rows + block_rows_ - 1) / block_rows_;
+  is_there_ = std::make_unique<std::atomic<bool>[]>(blocks);
+  try {
+    kept_ = Array::uninitialized(header_.type);
+  } catch (const OutOfMemory& error) {
+    throw OutOfMemory(fmt::format("'{}': {}", path_, error.what()));
+  }
+  memory_ = kept_.data();
+  if (!header_.fortran_order) return;
+  read_scattered();
+  for (size_t i = 0; i < blocks; ++i) is_there_[i] = true;
+}
+
+// All of a file of Fortran's order.
+void NpyRows::read_scattered() {
+  NpyConversion conversion(header_, kept_);
+  const size_t bytes = header_.type.shape.elements() * stored_bytes(header_);
+  std::vector<std::byte> stored(std::min<size_t>(bytes, kBlockBytes));  // whole values
+  for (size_t done = 0; done < bytes; done += stored.size()) {
+    stored.resize(std::min(stored.size(), bytes - done));
+    file_.read_at(header_.data_begin + done, stored);
+    if (header_.type.dtype == DType::kBool) NpyPlace{path_, header_.data_begin}.require_bools(stored, done);
+    conversion.take(stored);
+  }
+  require_unchanged();
+}
+
+void NpyRows::read(int64_t row, std::byte* to) const {
+  if (row_bytes_ == 0) return;
+  if (!is_kept()) return read_rows(row, 1, to);
+  read_block(row / block_rows_);
+  std::memcpy(to, memory_ + row * row_bytes_, row_bytes_);
+}
+
+Array NpyRows::view(int64_t first, int64_t count) const {
+  for (int64_t block = first / block_rows_; block * block_rows_ < first + count; ++block) read_block(block);
+  return kept_.rows(first, first + count);
+}
+
+void NpyRows::will_read(int64_t row) const {
+  if (!is_kept()) return file_.will_read(header_.data_begin + row * stored_row_bytes_, stored_row_bytes_);
+  const int64_t block = row / block_rows_;
+  if (!is_there_[block].load(std::memory_order_acquire)) {
+    const size_t bytes = block_rows_ * stored_row_bytes_;
+    return file_.will_read(header_.data_begin + block * bytes, bytes);
+  }
+  // The hardware follows a row once its first lines are on their way.
+  constexpr size_t kLine = 64, kLinesAhead = 8;
+  for (size_t at = 0; at < std::min(row_bytes_, kLine * kLinesAhead); at += kLine)
+    __builtin_prefetch(memory_ + row * row_bytes_ + at);
+}
+
+void NpyRows::read_block(int64_t block) const {
+  std::atomic<bool>& is_there = is_there_[block];
+  if (is_there.load(std::memory_order_acquire)) return;
+  const std::lock_guard lock(locks_[block % locks_.size()]);
+  if (is_there.load(std::memory_order_relaxed)) return;
+  const int64_t first = block * block_rows_;
+  read_rows(first, std::min(block_rows_, header_.type.shape[0] - first), memory_ + first * row_bytes_);
+  is_there.store(true, std::memory_order_release);
+}
+
+void NpyRows::read_rows(int64_t first, int64_t count, std::byte* to) const {
+  const uint64_t begin = first * stored_row_bytes_;
+  const size_t bytes = count * stored_row_bytes_;
+  std::vector<std::byte> stored(header_.plain() ? 0 : bytes);
+  const std::span<std::byte> values = header_.plain() ? std::span(to, bytes) : std::span(stored);
+  file_.read_at(header_.data_begin + begin, values);
+  require_unchanged();
+  if (header_.type.dtype == DType::kBool) NpyPlace{path_, header_.data_begin}.require_bools(values, begin);
+  if (!header_.plain()) convert_values(header_, values, to);
+}
+
+// After what was read: a file's time changes before its bytes do.
+void NpyRows::require_unchanged() const {
+  const InputFile::Version now = file_.version();
+  if (now == version_) return;
+  throw DataError(fmt::format(
+      "'{}' was written to after it had been opened ({} bytes then, {} now): its rows are read as "
+      "they are used, and must stay as they are until then. Begin anew; and where a file is to "
+      "change during a run, write the new one elsewhere and rename it into its place",
+      path_, version_.bytes, now.bytes));
+}
+
+std::shared_ptr<const RandomAccessSource> npy_source(std::vector<std::unique_ptr<NpyRows>> files) {
+  return std::make_shared<NpySource>(std::move(files));
+}
+
+}  // namespace mox::data::internal
