@@ -158,7 +158,11 @@ Row npy(int64_t mebibytes) {
         const std::vector<char> piece(1 << 20, 1);
         for (int64_t i = 0; i < mebibytes; ++i) std::fwrite(piece.data(), 1, piece.size(), file);
       },
-      [](const std::string& path) { mox::data::npy({path}); });
+      [mebibytes](const std::string& path) {
+        mox::Pipeline pipeline(mox::data::npy({path}).shuffle(mebibytes * 256).batch(32), {.threads = 1});
+        mox::Batch batch;
+        pipeline.next(&batch);
+      });
 }
 
 // An archive of one array, which is written as it stands or deflated, piece by piece.
@@ -223,6 +227,22 @@ Row csv(int64_t mebibytes) {
       [](const std::string& path) { mox::data::csv(path, {}, 4); });
 }
 
+// Columns of a table as people have them: numbers, words, dates, and notes in quotes.
+Row table(int64_t mebibytes) {
+  return read(
+      [&](std::FILE* file) {
+        std::fputs("id,age,income,city,joined,note\n", file);
+        const std::array<const char*, 4> cities = {"Oslo", "Lima", "\"Paris, France\"", "Nairobi"};
+        std::string piece;
+        for (int i = 0; piece.size() < (1 << 20); ++i)
+          piece += fmt::format("{},{},{:.2f},{},2024-{:02}-{:02},{}\n", i, 18 + i % 70, i * 1.37,
+                               cities[i % 4], 1 + i % 12, 1 + i % 28,
+                               i % 5 == 0 ? "\"as he said: \"\"no\"\"\nand left\"" : "none");
+        for (int64_t i = 0; i < mebibytes; ++i) std::fwrite(piece.data(), 1, piece.size(), file);
+      },
+      [](const std::string& path) { mox::data::read_csv_table(path); });
+}
+
 const std::vector<Table> kTables = {
     {"layers",
      "dense layers without a name, built and compiled",
@@ -266,7 +286,12 @@ const std::vector<Table> kTables = {
      "MiB of rows",
      {10000, 30000, 100000, 300000},
      shuffle},
-    {"npy", "a .npy file, read", "MiB", "MiB", {16, 64, 256, 1024}, npy},
+    {"npy",
+     "a .npy file, shuffled, up to the first batch of 32 rows",
+     "MiB",
+     "MiB",
+     {16, 64, 256, 1024},
+     npy},
     {"npz",
      "a stored array of an .npz file, read",
      "MiB",
@@ -280,6 +305,7 @@ const std::vector<Table> kTables = {
      {16, 64, 256, 1024},
      [](int64_t size) { return npz(size, true); }},
     {"csv", "a CSV file of numbers with labels, read", "MiB", "MiB", {16, 64, 256, 1024}, csv},
+    {"table", "a CSV table of numbers, words and notes, read", "MiB", "MiB", {16, 64, 128, 256}, table},
 };
 
 struct Measured {

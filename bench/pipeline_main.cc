@@ -4,10 +4,17 @@
 //   convert          shuffled uint8 images, made float32 on the way (what mox::data::mnist gives)
 //   gather           shuffled float32 images that are in memory
 //   views            float32 images in their order: no copy is made
+//   npy              as gather, from .npy files whose rows are kept in memory
+//   npy_read         the same, where images do not fit there and are read each time
 // each with 0, 1 and 2 threads beside the consumer's.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include "bench/json_line.h"
@@ -31,6 +38,38 @@ std::vector<mox::Array> in_memory(const mox::Dataset& samples) {
   return {all.components[0].clone(), all.components[1].clone()};
 }
 
+// Files in the system's folder for such, as long as this object lives.
+class NpyFiles {
+ public:
+  explicit NpyFiles(const std::vector<mox::Array>& arrays) {
+    for (const mox::Array& array : arrays) {
+      paths_.push_back((std::filesystem::temp_directory_path() /
+                        fmt::format("bench_pipeline_{}_{}.npy", ::getpid(), paths_.size()))
+                           .string());
+      std::ofstream file(paths_.back(), std::ios::binary);
+      file << mox::data::make_npy_header(array.type());
+      file.write(reinterpret_cast<const char*>(array.data()), static_cast<std::streamsize>(array.bytes()));
+    }
+  }
+  ~NpyFiles() {
+    for (const std::string& path : paths_) std::filesystem::remove(path);
+  }
+  NpyFiles(const NpyFiles&) = delete;
+  NpyFiles& operator=(const NpyFiles&) = delete;
+
+  // Their rows, of which so many bytes are kept.
+  mox::Dataset rows(size_t kept_bytes) const {
+    const size_t before = mox::data::npy_memory();
+    mox::data::set_npy_memory(kept_bytes);
+    mox::Dataset dataset = mox::data::npy(paths_);
+    mox::data::set_npy_memory(before);
+    return dataset;
+  }
+
+ private:
+  std::vector<std::string> paths_;
+};
+
 double batches_per_second(const mox::Dataset& samples, int64_t batch_size, int threads, double seconds) {
   using Clock = std::chrono::steady_clock;
   mox::Pipeline pipeline(samples.batch(batch_size), {.seed = 1, .threads = threads});
@@ -51,10 +90,14 @@ double batches_per_second(const mox::Dataset& samples, int64_t batch_size, int t
 
 void run() {
   const mox::Dataset images = mox::data::mnist(mox::flag("data_url"), "train");
-  const mox::Dataset arrays = mox::Dataset::from_arrays(in_memory(images));
+  const std::vector<mox::Array> all = in_memory(images);
+  const mox::Dataset arrays = mox::Dataset::from_arrays(all);
+  const NpyFiles files(all);
   const std::vector<Case> cases = {{"convert", images.shuffle(60000).repeat()},
                                    {"gather", arrays.shuffle(60000).repeat()},
-                                   {"views", arrays.repeat()}};
+                                   {"views", arrays.repeat()},
+                                   {"npy", files.rows(SIZE_MAX).shuffle(60000).repeat()},
+                                   {"npy_read", files.rows(size_t{1} << 20).shuffle(60000).repeat()}};
   const auto batch_size = mox::get_flag<int64_t>("batch_size");
   for (const Case& of : cases)
     for (const int threads : {0, 1, 2}) {
