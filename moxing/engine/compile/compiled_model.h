@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "moxing/engine/compile/arithmetic.h"
+#include "moxing/engine/compile/model_arithmetic.h"
 #include "moxing/hooks/hook.h"
 #include "moxing/model/model_spec.h"
 #include "moxing/model/training_facts.h"

@@ -45,7 +45,7 @@ ReplicatedStep::ReplicatedStep(const StepEngine& engine, int64_t full_batch, con
       full_batch_(full_batch),
       bucket_options_(buckets),
       in_parts_(in_parts),
-      gate_(engine.update, engine.lanes, engine.team, engine.placement.ranks == 1),
+      gate_(engine.scheme, engine.lanes, engine.team, engine.placement.ranks == 1),
       meeting_(engine.placement, engine.ranks),
       timing_(available_cores() <= engine.lanes.size() * engine.team.size()),
       samples_(engine.ranks) {}
@@ -80,7 +80,7 @@ std::shared_ptr<ReplicatedStep::Reductions> ReplicatedStep::make_reductions(Comp
   made->gradient_variables = model.gradient_variables;
   made->fetch_names = model.fetch_names;
   made->fetches = StepValues::kinds_of(model);
-  made->targets.parameters = engine_.update.declare(model.gradient_variables);
+  made->targets.parameters = engine_.scheme.declare(model.gradient_variables);
   for (const auto& update : model.graph->updates())
     made->targets.after_step.push_back(model.graph->spec(update.variable).name);
   if (in_parts_) return made;
@@ -167,7 +167,7 @@ StepInputs ReplicatedStep::inputs_of(size_t local) const {
 
 void ReplicatedStep::run(const StepMoment& moment) {
   moment_ = moment;
-  engine_.update.begin_step(moment);
+  engine_.scheme.begin_step(moment);
   current_->begin_step();
   values_.begin_step(current_->fetches, batches_, models_.size());
   const StepTiming::Moment begun{StepTiming::Clock::now(), engine_.ranks.work()};
@@ -192,7 +192,7 @@ void ReplicatedStep::run(const StepMoment& moment) {
     timing_.add(begun, computed, StepTiming::Clock::now(), current_->gradients->times());
   PlanInstance& instance = *any_model_->instance;
   if (is_alone() && !was_left_out()) instance.apply_updates();
-  engine_.update.end_step({.by_gradients = current_->gradient_variables,
+  engine_.scheme.end_step({.by_gradients = current_->gradient_variables,
                            .after_step = current_->targets.after_step,
                            .alone = is_alone() ? &instance : nullptr});
   if (is_alone())
@@ -202,7 +202,7 @@ void ReplicatedStep::run(const StepMoment& moment) {
 }
 
 void ReplicatedStep::compute_replicas(int lane) {
-  engine_.update.prepare_lane(lane);
+  engine_.scheme.prepare_lane(lane);
   const int64_t count = engine_.placement.replicas_per_lane();
   for (int64_t nth = 0; nth < count; ++nth) {
     const size_t local = lane * count + nth;
@@ -240,7 +240,7 @@ void ReplicatedStep::compute_replica(CompiledModel& model, int lane, int64_t nth
 }
 
 void ReplicatedStep::compute_in_parts(PlanInstance& instance, const StepInputs& inputs) {
-  ParameterUpdater& updater = engine_.update.updater();
+  ParameterUpdater& updater = engine_.scheme.updater();
   const std::vector<size_t>& parameters = current_->targets.parameters;
   const auto whole = [&](size_t i) {
     updater.apply(parameters[i], instance.gradient(i).values<float>(), 1, engine_.team);

@@ -20,7 +20,7 @@
 #include "moxing/engine/step/step_rule.h"
 #include "moxing/engine/step/step_values.h"
 #include "moxing/engine/step/update_gate.h"
-#include "moxing/engine/step/variable_update.h"
+#include "moxing/engine/step/variable_scheme.h"
 #include "moxing/hooks/hook.h"
 #include "runtime/replicas/gradient_reduction.h"
 #include "runtime/replicas/lane_threads.h"
@@ -37,7 +37,7 @@ struct StepEngine {
   ModelCompiler& compiler;  // makes one instance a lane
   LaneThreads& lanes;
   const Team& team;  // of each lane
-  VariableUpdate& update;
+  VariableScheme& scheme;
 };
 
 class ReplicatedStep : public StepResult {

@@ -6,15 +6,15 @@
 
 namespace mox::internal {
 
-UpdateGate::UpdateGate(VariableUpdate& update, LaneThreads& lanes, const Team& team, bool delivers_by_lanes)
-    : update_(update), lanes_(lanes), team_(team), delivering_team_(delivers_by_lanes ? team : Team(1)) {}
+UpdateGate::UpdateGate(VariableScheme& scheme, LaneThreads& lanes, const Team& team, bool delivers_by_lanes)
+    : scheme_(scheme), lanes_(lanes), team_(team), delivering_team_(delivers_by_lanes ? team : Team(1)) {}
 
 void UpdateGate::begin_step(const Targets& targets) {
   targets_ = &targets;
   sums_.assign(targets.parameters.size(), {});
   elements_left_ = targets.elements;
   is_open_ = left_out_ = false;
-  counts_ = !update_.updater().may_leave_out();
+  counts_ = !scheme_.updater().may_leave_out();
 }
 
 void UpdateGate::open(double scale) {
@@ -25,11 +25,11 @@ void UpdateGate::open(double scale) {
 }
 
 bool UpdateGate::applies_together() const {
-  return rule_ || update_.updater().needs_all_gradients() || !update_.applies_at_once();
+  return rule_ || scheme_.updater().needs_all_gradients() || !scheme_.applies_at_once();
 }
 
 void UpdateGate::take_gradient(SumRange range) {
-  if (applies_together() || !update_.updater().takes_parts()) {
+  if (applies_together() || !scheme_.updater().takes_parts()) {
     const int64_t elements = targets_->elements[range.index];
     sums_[range.index] = {range.sum.data() - range.first, static_cast<size_t>(elements)};
     elements_left_[range.index] -= range.sum.size();
@@ -44,7 +44,7 @@ void UpdateGate::take_gradient(SumRange range) {
 }
 
 void UpdateGate::apply(const SumRange& range) {
-  ParameterUpdater& updater = update_.updater();
+  ParameterUpdater& updater = scheme_.updater();
   const size_t parameter = targets_->parameters[range.index];
   if (std::ssize(range.sum) == targets_->elements[range.index])
     return updater.apply(parameter, range.sum, scale_, delivering_team_);
@@ -57,25 +57,25 @@ void UpdateGate::take_after_step_value(const SumRange& range) {
     return;
   }
   const float scale = scale_;
-  Array variable = update_.host(targets_->after_step[range.index]);
+  Array variable = scheme_.host(targets_->after_step[range.index]);
   std::ranges::transform(range.sum, variable.values<float>().begin() + range.first,
                          [scale](float value) { return value * scale; });
 }
 
 void UpdateGate::finish_gradients() {
   if (!applies_together()) return;
-  ParameterUpdater& updater = update_.updater();
+  ParameterUpdater& updater = scheme_.updater();
   // With a server it alone has the sums, unless all look whether the step counts.
-  if (!update_.applies_here() && !updater.may_leave_out()) return;
+  if (!scheme_.applies_here() && !updater.may_leave_out()) return;
   std::optional<double> scale = scale_;
   if (updater.needs_all_gradients())
     // A rule gets the gradient itself: clipping is the optimizer's.
     scale = updater.common_scale(std::vector<std::span<const float>>(sums_.begin(), sums_.end()), scale_,
                                  /*clips=*/!rule_);
   left_out_ = !scale;
-  if (left_out_ || !update_.applies_here()) return;
+  if (left_out_ || !scheme_.applies_here()) return;
   if (rule_) return rule_(sums_, *scale);
-  update_.apply_all(targets_->parameters, sums_, *scale, lanes_, team_);
+  scheme_.apply_all(targets_->parameters, sums_, *scale, lanes_, team_);
 }
 
 void UpdateGate::finish_after_step_values() {

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "moxing/engine/step/variable_update.h"
+#include "moxing/engine/step/variable_scheme.h"
 
 namespace mox::internal {
 
@@ -41,7 +41,7 @@ class UpdateGate {
   using ApplyAll = std::function<void(std::span<const std::span<float>> gradients, double scale)>;
 
   // `delivers_by_lanes`: and not by the communication thread, which has no team of its own.
-  UpdateGate(VariableUpdate& update, LaneThreads& lanes, const Team& team, bool delivers_by_lanes);
+  UpdateGate(VariableScheme& scheme, LaneThreads& lanes, const Team& team, bool delivers_by_lanes);
 
   // From the next step on, in place of the optimizer.
   void set_rule(ApplyAll rule) { rule_ = std::move(rule); }
@@ -64,7 +64,7 @@ class UpdateGate {
   bool applies_together() const;
   void apply(const SumRange& range);
 
-  VariableUpdate& update_;
+  VariableScheme& scheme_;
   LaneThreads& lanes_;
   const Team& team_;
   const Team delivering_team_;

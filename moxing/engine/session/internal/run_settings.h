@@ -11,7 +11,7 @@
 #include "moxing/boost/snapshot_hook.h"
 #include "moxing/checkpoint/restore_selection.h"
 #include "moxing/config/options.h"
-#include "moxing/engine/compile/arithmetic.h"
+#include "moxing/engine/compile/model_arithmetic.h"
 #include "moxing/engine/session/run_spec.h"
 #include "moxing/engine/step/update_scheme.h"
 #include "moxing/hooks/interval.h"

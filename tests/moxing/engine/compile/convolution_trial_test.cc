@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "moxing/engine/compile/arithmetic.h"
+#include "moxing/engine/compile/model_arithmetic.h"
 #include "moxing/engine/session/session_state.h"
 #include "runtime/base/log.h"
 #include "tests/moxing/small_run.h"

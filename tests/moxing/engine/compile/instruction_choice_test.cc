@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "moxing/engine/compile/arithmetic.h"
+#include "moxing/engine/compile/model_arithmetic.h"
 #include "moxing/engine/session/session_state.h"
 #include "ops/fusion/default_rules.h"
 #include "ops/processor/processor.h"

@@ -31,16 +31,16 @@ class UpdateGateTest : public ::testing::Test {
   // `loss_scale` as in the option of that name: where it is not 1, a step needs all gradients.
   UpdateGate gate(const NumberOrString& loss_scale = 1.0,
                   internal::UpdateScheme scheme = internal::UpdateScheme::kReplicatedHost) {
-    update_ = internal::make_variable_update(
+    scheme_ = internal::make_variable_scheme(
         scheme, store_, 1, alone_, [&](internal::ParameterUpdater::VariableOf variable, bool) {
           return std::make_unique<internal::ParameterUpdater>(get_optimizer_fn("sgd", {.learning_rate = 1})(),
                                                               std::move(variable), std::span<NamedArray>(),
                                                               team_, internal::LossScale(loss_scale, {}));
         });
     const std::vector<std::string> names{"a", "b"};
-    targets_ = {.parameters = update_->declare(names), .elements = {4, 4}, .after_step = {"b"}};
-    update_->begin_step({});
-    return UpdateGate(*update_, lanes_, team_, true);
+    targets_ = {.parameters = scheme_->declare(names), .elements = {4, 4}, .after_step = {"b"}};
+    scheme_->begin_step({});
+    return UpdateGate(*scheme_, lanes_, team_, true);
   }
   internal::SumRange all(size_t index) { return {index, 0, std::span(sums_).subspan(4 * index, 4)}; }
   float a(size_t element) const { return store_.get("a").values<float>()[element]; }
@@ -51,7 +51,7 @@ class UpdateGateTest : public ::testing::Test {
   VariableStore store_{0};
   Communicator alone_;
   internal::LaneThreads lanes_{1, team_};
-  std::unique_ptr<internal::VariableUpdate> update_;
+  std::unique_ptr<internal::VariableScheme> scheme_;
   UpdateGate::Targets targets_;
   std::vector<float> sums_{1, 2, 3, 4, 5, 6, 7, 8};
 };
@@ -135,7 +135,7 @@ TEST_F(UpdateGateTest, ARuleTakesTheOptimizersPlace) {
 
 TEST_F(UpdateGateTest, AServersLanesReadCopies) {
   UpdateGate gate = this->gate(1.0, internal::UpdateScheme::kParameterServer);
-  const Array copy = update_->of_lane(0, "a");
+  const Array copy = scheme_->of_lane(0, "a");
   gate.begin_step(targets_);
   gate.open(1);
   for (const size_t index : {0, 1}) gate.take_gradient(all(index));
@@ -143,7 +143,7 @@ TEST_F(UpdateGateTest, AServersLanesReadCopies) {
   gate.finish_gradients();
   EXPECT_EQ(a(0), -1);
   EXPECT_EQ(copy.values<float>()[0], 0);
-  update_->prepare_lane(0);
+  scheme_->prepare_lane(0);
   EXPECT_EQ(copy.values<float>()[0], -1);
 }
 

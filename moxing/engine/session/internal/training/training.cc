@@ -21,11 +21,11 @@
 namespace mox::internal {
 namespace {
 
-std::unique_ptr<VariableUpdate> make_update(Training& training) {
+std::unique_ptr<VariableScheme> make_scheme(Training& training) {
   Start& start = training.start;
   const std::vector<NamedArray> slots =
       start.is_continued() ? start.point.checkpoint.optimizer_slots : std::vector<NamedArray>();
-  return make_variable_update(
+  return make_variable_scheme(
       start.settings.update_scheme, start.store, start.placement.lanes, training.ranks,
       [&](ParameterUpdater::VariableOf variable, bool of_process) {
         std::unique_ptr<Optimizer> optimizer = start.settings.optimizer_fn();
@@ -43,8 +43,8 @@ std::unique_ptr<VariableUpdate> make_update(Training& training) {
 void open(Training& training, const RunSpec& spec) {
   training.data.emplace(spec, training.start);
   training.stage_two.emplace(training.start, training.ranks);
-  training.update = make_update(training);
-  if (training.update->updater().optimizer().needs_steps_per_epoch() && training.data->steps_per_epoch() == 0)
+  training.scheme = make_scheme(training);
+  if (training.scheme->updater().optimizer().needs_steps_per_epoch() && training.data->steps_per_epoch() == 0)
     throw Conflict(
         "the learning-rate schedule is written in epochs, but the size of an epoch of input_fn's data is not "
         "known; write it in steps, or use a data set of known size");
@@ -53,8 +53,8 @@ void open(Training& training, const RunSpec& spec) {
 // Parts have no times of their own, and one copy of the variables to go to.
 bool takes_gradients_in_parts(const Training& training) {
   const RunSettings& settings = training.start.settings;
-  return training.start.placement.logical_replicas == 1 && training.update->updater().takes_parts() &&
-         settings.step_profile.empty() && !settings.dim_reduce && training.update->applies_at_once();
+  return training.start.placement.logical_replicas == 1 && training.scheme->updater().takes_parts() &&
+         settings.step_profile.empty() && !settings.dim_reduce && training.scheme->applies_at_once();
 }
 
 CompiledModel& compile(Training& training, TrainingSession& session) {
@@ -62,11 +62,11 @@ CompiledModel& compile(Training& training, TrainingSession& session) {
   training.compiler = std::make_unique<ModelCompiler>(
       training.spec.model_fn, ModeKeys::TRAIN, start.store, training.team, start.settings.arithmetic,
       session.begin(), start.placement.lanes,
-      [&training](int lane, std::string_view name) { return training.update->of_lane(lane, name); });
+      [&training](int lane, std::string_view name) { return training.scheme->of_lane(lane, name); });
   ModelCompiler& compiler = *training.compiler;
   compiler.set_training(training_facts_of(start.settings, start.placement), start.settings.normalises_frozen);
   if (takes_gradients_in_parts(training)) compiler.take_gradients_in_parts();
-  const LossScale& loss_scale = training.update->updater().loss_scale();
+  const LossScale& loss_scale = training.scheme->updater().loss_scale();
   if (loss_scale.is_on()) compiler.scale_loss(loss_scale.variable());
   CompiledModel& model = compiler.for_signature(training.data->dataset().signature());
   session.set_trained_variables(model.gradient_variables);
@@ -86,7 +86,7 @@ void require_agreement_on(const Training& training, const CompiledModel& model) 
   facts.emplace_back("number of steps", fmt::format("{} to {}", training.start.restored.global_step,
                                                     training.data->last_step()));
   facts.emplace_back("batch size", std::to_string(training.start.settings.batch_size));
-  facts.emplace_back("optimizer", training.update->updater().optimizer().description());
+  facts.emplace_back("optimizer", training.scheme->updater().optimizer().description());
   facts.emplace_back("instructions in use", to_string(instruction_set()));
   facts.emplace_back("compiled plan", fmt::format("{:016x}", model.plan->fingerprint()));
   facts.emplace_back("placement", fmt::format("{}, {} of {} replicas", placement.describe(),

@@ -13,7 +13,7 @@
 #include "moxing/engine/session/internal/training/stage_two_run.h"
 #include "moxing/engine/session/internal/training/training_data.h"
 #include "moxing/engine/step/replicated_step.h"
-#include "moxing/engine/step/variable_update.h"
+#include "moxing/engine/step/variable_scheme.h"
 
 namespace mox::internal {
 
@@ -23,7 +23,7 @@ struct Training {
   Training(const RunSpec& spec, Start begun, Console& console);
 
   // What the step computes with. From when there is all of it.
-  StepEngine engine() { return {start.placement, ranks, *compiler, *lanes, team, *update}; }
+  StepEngine engine() { return {start.placement, ranks, *compiler, *lanes, team, *scheme}; }
 
   const RunSpec& spec;
   Console& console;
@@ -35,7 +35,7 @@ struct Training {
   std::optional<TrainingData> data;
   std::optional<StageTwoRun> stage_two;
   std::unique_ptr<LaneThreads> lanes;
-  std::unique_ptr<VariableUpdate> update;
+  std::unique_ptr<VariableScheme> scheme;
   std::unique_ptr<ModelCompiler> compiler;
   std::unique_ptr<ReplicatedStep> step;
   std::unique_ptr<Evaluator> evaluator;  // none if nothing is evaluated

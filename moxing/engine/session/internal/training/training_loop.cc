@@ -142,7 +142,7 @@ void TrainingLoop::share(const std::string& found) {
 
 void TrainingLoop::mention_left_out_step() const {
   if (training_.ranks.rank() != 0) return;
-  const LossScale& scale = training_.update->updater().loss_scale();
+  const LossScale& scale = training_.scheme->updater().loss_scale();
   log_warning(
       fmt::format("the gradients of global step {} are not finite: the step is left out ({} so far); the "
                   "loss scale is {} now",

@@ -25,7 +25,7 @@ std::string describe_memory(const Training& training, const CompiledModel& model
   const PlanStatistics& plan = model.plan->statistics();
   const auto mebibytes = [&](size_t bytes) { return bytes / kMebibyte; };
   size_t slots = 0, variables = 0;
-  for (const NamedArray& slot : training.update->updater().slots()) slots += slot.value.bytes();
+  for (const NamedArray& slot : training.scheme->updater().slots()) slots += slot.value.bytes();
   for (const NamedArray& variable : training.start.store.all()) variables += variable.value.bytes();
   const size_t lanes = training.start.placement.lanes;
   return fmt::format(
@@ -57,7 +57,7 @@ void mention_threads(const Training& training, const CompiledModel& model) {
 // effect.
 void warn_of_two_decays(const Training& training, const CompiledModel& model) {
   if (training.ranks.rank() != 0) return;
-  const Optimizer& optimizer = training.update->updater().optimizer();
+  const Optimizer& optimizer = training.scheme->updater().optimizer();
   std::vector<std::string> names;
   double decay = 0;
   for (const Tensor& variable : model.graph->collection(kPenalisedVariables)) {
@@ -134,7 +134,7 @@ void describe_training(const Training& training, const CompiledModel& model) {
                          placement.logical_replicas * training.data->full_batch(),
                          scale == 1 ? "as given" : fmt::format("{} times what is given", scale)));
   log_info(fmt::format("optimizer {}; {} threads; {} instructions in the plan; {}",
-                       training.update->updater().optimizer().description(), training.team.size(),
+                       training.scheme->updater().optimizer().description(), training.team.size(),
                        model.plan->statistics().instructions, describe_memory(training, model)));
   mention_threads(training, model);
   warn_of_two_decays(training, model);
@@ -180,7 +180,7 @@ void print_summary(const Training& training, const TrainingSession& session, con
                                 .peak_memory_bytes = peak_memory_bytes(),
                                 .evaluations = session.evaluations().summaries(),
                                 .batches = loop.best_batches().summaries()}));
-  if (const int64_t skipped = training.update->updater().loss_scale().skipped_steps(); skipped > 0)
+  if (const int64_t skipped = training.scheme->updater().loss_scale().skipped_steps(); skipped > 0)
     console.print(fmt::format("{} step{} of the run left out: gradients that were not finite", skipped,
                               skipped == 1 ? "" : "s"));
   console.print(fmt::format("stopped because {}", session.stop_reason()));

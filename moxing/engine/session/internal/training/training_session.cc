@@ -108,7 +108,7 @@ void TrainingSession::save_checkpoint() {
 
 SessionState TrainingSession::state() const {
   const Start& start = training_.start;
-  const ParameterUpdater& updater = training_.update->updater();
+  const ParameterUpdater& updater = training_.scheme->updater();
   // A part of the run that evaluates nothing knows of which data the evaluations before it were.
   const auto evaluated = training_.evaluator ? evaluation_data() : start.restored.evaluation_data;
   SessionState state{.global_step = global_step_,
@@ -153,7 +153,7 @@ void TrainingSession::save_before_failing(const char* why) {
 void TrainingSession::submit_checkpoint() {
   if (saved_step_ == global_step_) return;
   const JobActivity activity("saving a checkpoint");
-  const ParameterUpdater& updater = training_.update->updater();
+  const ParameterUpdater& updater = training_.scheme->updater();
   // A finite loss may still have had a gradient that is not, and a continued run would never recover.
   if (const std::string* name = updater.first_not_finite())
     throw NumericError(
@@ -226,7 +226,7 @@ std::optional<metrics::Direction> TrainingSession::direction(std::string_view me
 
 void TrainingSession::set_variable(std::string_view name, const Array& value) {
   HookedSession::set_variable(name, value);
-  training_.update->refresh(name);
+  training_.scheme->refresh(name);
 }
 
 double TrainingSession::learning_rate_factor() const {
@@ -234,7 +234,7 @@ double TrainingSession::learning_rate_factor() const {
 }
 
 double TrainingSession::learning_rate() const {
-  return training_.update->updater().learning_rate(global_step_, steps_per_epoch()) *
+  return training_.scheme->updater().learning_rate(global_step_, steps_per_epoch()) *
          learning_rate_multiplier_ * training_.start.learning_rate_scale;
 }
 

@@ -1,4 +1,4 @@
-#include "moxing/engine/step/variable_update.h"
+#include "moxing/engine/step/variable_scheme.h"
 
 #include <cstring>
 #include <map>
@@ -37,19 +37,19 @@ class LaneCopies {
   std::vector<std::map<std::string, Array, std::less<>>> of_lanes_;
 };
 
-class HostUpdate : public VariableUpdate {
+class HostUpdate : public VariableScheme {
  public:
-  HostUpdate(VariableStore& store, const MakeUpdater& make) : VariableUpdate(store, make) {}
+  HostUpdate(VariableStore& store, const MakeUpdater& make) : VariableScheme(store, make) {}
 
   bool applies_at_once() const override { return true; }
   Array of_lane(int, std::string_view name) override { return host(name); }
 };
 
 // The first lane has the process's variables.
-class ReplicatedUpdate : public VariableUpdate {
+class ReplicatedUpdate : public VariableScheme {
  public:
   ReplicatedUpdate(VariableStore& store, int lanes, const MakeUpdater& make)
-      : VariableUpdate(store, make), copies_(lanes) {
+      : VariableScheme(store, make), copies_(lanes) {
     for (int lane = 1; lane < lanes; ++lane)
       further_.push_back(make([this, lane](std::string_view name) { return of_lane(lane, name); }, false));
   }
@@ -58,12 +58,12 @@ class ReplicatedUpdate : public VariableUpdate {
     return lane == 0 ? host(name) : copies_.get(lane, name, host(name));
   }
   std::vector<size_t> declare(std::span<const std::string> variables) override {
-    std::vector<size_t> numbers = VariableUpdate::declare(variables);
+    std::vector<size_t> numbers = VariableScheme::declare(variables);
     for (const auto& updater : further_) updater->declare(variables);
     return numbers;
   }
   void begin_step(const StepMoment& moment) override {
-    VariableUpdate::begin_step(moment);
+    VariableScheme::begin_step(moment);
     for (const auto& further : further_) further->begin_step(moment, updater().loss_scale().skipped_steps());
   }
   void apply_all(std::span<const size_t> parameters, std::span<const std::span<float>> gradients,
@@ -83,10 +83,10 @@ class ReplicatedUpdate : public VariableUpdate {
   std::vector<std::unique_ptr<ParameterUpdater>> further_;  // of the lanes after the first
 };
 
-class ParameterServerUpdate : public VariableUpdate {
+class ParameterServerUpdate : public VariableScheme {
  public:
   ParameterServerUpdate(VariableStore& store, int lanes, Communicator& ranks, const MakeUpdater& make)
-      : VariableUpdate(store, make), ranks_(ranks), copies_(lanes) {}
+      : VariableScheme(store, make), ranks_(ranks), copies_(lanes) {}
 
   bool applies_here() const override { return ranks_.rank() == 0; }
   Array of_lane(int lane, std::string_view name) override { return copies_.get(lane, name, host(name)); }
@@ -121,26 +121,26 @@ UpdateScheme update_scheme_from_string(std::string_view name) {
   return UpdateScheme::kParameterServer;
 }
 
-VariableUpdate::VariableUpdate(VariableStore& store, const MakeUpdater& make)
+VariableScheme::VariableScheme(VariableStore& store, const MakeUpdater& make)
     : store_(store), updater_(make([this](std::string_view name) { return host(name); }, true)) {}
 
-std::vector<size_t> VariableUpdate::declare(std::span<const std::string> variables) {
+std::vector<size_t> VariableScheme::declare(std::span<const std::string> variables) {
   return updater_->declare(variables);
 }
 
-void VariableUpdate::begin_step(const StepMoment& moment) {
+void VariableScheme::begin_step(const StepMoment& moment) {
   updater_->begin_step(moment, updater_->loss_scale().skipped_steps());
 }
 
-void VariableUpdate::apply_all(std::span<const size_t> parameters,
+void VariableScheme::apply_all(std::span<const size_t> parameters,
                                std::span<const std::span<float>> gradients, double scale, LaneThreads&,
                                const Team& team) {
   for (size_t i = 0; i < gradients.size(); ++i) updater_->apply(parameters[i], gradients[i], scale, team);
 }
 
-std::unique_ptr<VariableUpdate> make_variable_update(UpdateScheme scheme, VariableStore& store, int lanes,
+std::unique_ptr<VariableScheme> make_variable_scheme(UpdateScheme scheme, VariableStore& store, int lanes,
                                                      Communicator& ranks,
-                                                     const VariableUpdate::MakeUpdater& make) {
+                                                     const VariableScheme::MakeUpdater& make) {
   switch (scheme) {
     case UpdateScheme::kReplicatedHost:
       break;

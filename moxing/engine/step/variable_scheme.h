@@ -22,16 +22,16 @@
 
 namespace mox::internal {
 
-class VariableUpdate {
+class VariableScheme {
  public:
   // Makes an updater of the variables that `variable` gives. That of the process's own variables is made
   // first; the loss scale is its alone.
   using MakeUpdater = std::function<std::unique_ptr<ParameterUpdater>(ParameterUpdater::VariableOf variable,
                                                                       bool of_process)>;
 
-  virtual ~VariableUpdate() = default;
-  VariableUpdate(const VariableUpdate&) = delete;
-  VariableUpdate& operator=(const VariableUpdate&) = delete;
+  virtual ~VariableScheme() = default;
+  VariableScheme(const VariableScheme&) = delete;
+  VariableScheme& operator=(const VariableScheme&) = delete;
 
   // Of the process's variables: what checkpoints keep.
   ParameterUpdater& updater() { return *updater_; }
@@ -66,7 +66,7 @@ class VariableUpdate {
   virtual void refresh(std::string_view) {}
 
  protected:
-  VariableUpdate(VariableStore& store, const MakeUpdater& make);
+  VariableScheme(VariableStore& store, const MakeUpdater& make);
 
  private:
   VariableStore& store_;
@@ -74,8 +74,8 @@ class VariableUpdate {
 };
 
 // `lanes` of each process. Throws what `make` throws.
-std::unique_ptr<VariableUpdate> make_variable_update(UpdateScheme scheme, VariableStore& store, int lanes,
+std::unique_ptr<VariableScheme> make_variable_scheme(UpdateScheme scheme, VariableStore& store, int lanes,
                                                      Communicator& ranks,
-                                                     const VariableUpdate::MakeUpdater& make);
+                                                     const VariableScheme::MakeUpdater& make);
 
 }  // namespace mox::internal

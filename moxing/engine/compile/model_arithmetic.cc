@@ -1,4 +1,4 @@
-#include "moxing/engine/compile/arithmetic.h"
+#include "moxing/engine/compile/model_arithmetic.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
