@@ -50,8 +50,7 @@ void settle_instruction_set(Communicator& ranks, const KeptArithmetic& kept, boo
 void require_word(std::string_view who, std::string_view option, const std::string& word,
                   std::initializer_list<std::string_view> words) {
   if (std::ranges::find(words, word) == words.end())
-    throw InvalidArgument(
-        fmt::format("{}: {} is one of {}, got '{}'", who, option, fmt::join(words, ", "), word));
+    throw InvalidArgument(fmt::format("{}: {} is {}, got '{}'", who, option, fmt::join(words, " or "), word));
 }
 
 std::string_view conv_algorithm_of(const Arithmetic& arithmetic) {

@@ -154,7 +154,7 @@ TEST_F(PredictorTest, SaysWhatItCannotUse) {
   EXPECT_THAT(message_of<InvalidArgument>([&] { Predictor(log_dir_, model, {.precision = "half"}); }),
               HasSubstr("fp32 or bf16, got 'half'"));
   EXPECT_THAT(message_of<InvalidArgument>([&] { Predictor(log_dir_, model, {.conv_algorithm = "fast"}); }),
-              HasSubstr("auto or direct, got 'fast'"));
+              HasSubstr("auto or direct or measured, got 'fast'"));
   for (const double error : {-1e-9, 0.02, std::numeric_limits<double>::quiet_NaN()})
     EXPECT_THAT(message_of<InvalidArgument>([&] { Predictor(log_dir_, model, {.conv_error = error}); }),
                 HasSubstr("from 0 to 0.01, got "));
