@@ -36,6 +36,7 @@ void put_value(const NpyHeader& header, size_t value_bytes, const std::byte* fro
     std::memcpy(to, &value, sizeof value);
     return;
   }
+  MOX_ASSERT(value_bytes >= 1 && value_bytes <= 8, "the header's type has so many bytes");
   const unsigned spare = static_cast<unsigned>(64 - 8 * value_bytes);
   const int64_t value =
       header.stored[0] == 'i' ? static_cast<int64_t>(bits << spare) >> spare : static_cast<int64_t>(bits);
