@@ -1,6 +1,7 @@
 #include "ops/fusion/internal/convolution_normalised_gradients_rule.h"
 
 #include "ops/convolution/convolution_inputs.h"
+#include "ops/convolution/winograd/fused_inputs.h"
 #include "ops/convolution/winograd/image_groups.h"
 #include "ops/convolution/winograd/normalised_gradients.h"
 #include "ops/convolution/winograd/of_normalised.h"

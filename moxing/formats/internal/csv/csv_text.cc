@@ -7,6 +7,7 @@
 #include "moxing/file/file.h"
 #include "moxing/formats/internal/csv/csv_slices.h"
 #include "runtime/base/error.h"
+#include "runtime/text/utf8.h"
 
 namespace mox::data::internal {
 namespace {
