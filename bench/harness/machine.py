@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -10,6 +11,16 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TWO_HOSTS = ROOT / "bench" / "harness" / "two_hosts"
 NO_HOSTS = 77  # its exit status where the machine makes no such hosts
+
+
+# Sets of instructions as ./dev names them, to what ONEDNN_MAX_CPU_ISA takes. Without AVX-512 its limit limits nothing.
+INSTRUCTION_LIMITS = {"avx2": "AVX2", "avx512": "AVX512_CORE"}
+
+
+def instructions():
+    """Those of INSTRUCTION_LIMITS that this processor has."""
+    flags = set(re.search(r"^flags\s*:(.*)$", pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE)[1].split())
+    return [isa for isa in INSTRUCTION_LIMITS if isa == "avx2" or {"avx512f", "avx512bw", "avx512vl", "avx512dq"} <= flags]
 
 
 def describe():

@@ -31,9 +31,10 @@ std::vector<Option> options_of_compute() {
        .default_value = 0.01,
        .group = "Compute",
        .help =
-           "Of conv_algorithm auto and measured: the largest error of a convolution by Winograd's method, as a part of "
-           "its result's largest magnitude. Convolutions whose bound (docs/precision.md) is above it sum "
-           "directly. Default: all are below it; in fp32 1e-5 keeps the method for up to about 40 channels.",
+           "Of conv_algorithm auto and measured: the largest error of a convolution by Winograd's method, as a "
+           "part of its result's largest magnitude. Convolutions whose bound (docs/precision.md) is above it "
+           "sum directly. Default: all are below it; in fp32 1e-5 keeps the method for up to about 40 "
+           "channels.",
        .minimum = 0,
        .maximum = 0.01},
       {.name = "precision",

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <map>
+#include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "ops/convolution/conv2d.h"
