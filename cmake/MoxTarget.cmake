@@ -67,8 +67,9 @@ function(mox_program name)
   target_link_libraries(${name} PRIVATE moxing)
 endfunction()
 
-# mox_tests(NAME LIBS lib... [LABEL quick|slow] [THREADS] [INSTRUCTIONS] [COMPUTES] [TIMEOUT seconds] [DEPENDS target...]): the
-# *_test.cc files of this folder as one GoogleTest program. THREADS: ./dev test tsan runs it under ThreadSanitizer, too.
+# mox_tests(NAME LIBS lib... [ROOMS folder...] [LABEL quick|slow] [THREADS] [INSTRUCTIONS] [COMPUTES] [TIMEOUT seconds]
+# [DEPENDS target...]): the *_test.cc files of this folder as one GoogleTest program. ROOMS: those of these folders, too, for
+# build time: a program of a small room's own takes seconds for its headers. THREADS: ./dev test tsan runs it under ThreadSanitizer, too.
 # INSTRUCTIONS: of kernels, plans and programs, whose results depend on the processor's instructions: ./dev test runs it with each
 # set of them that the processor has.
 # COMPUTES: its own references take long where they are not optimised.
@@ -87,7 +88,7 @@ function(mox_test_headers name)
 endfunction()
 
 function(mox_tests name)
-  cmake_parse_arguments(ARG "THREADS;INSTRUCTIONS;COMPUTES" "LABEL;TIMEOUT" "LIBS;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "THREADS;INSTRUCTIONS;COMPUTES" "LABEL;TIMEOUT" "LIBS;ROOMS;DEPENDS" ${ARGN})
   if(NOT ARG_LABEL)
     set(ARG_LABEL quick)
   endif()
@@ -101,7 +102,8 @@ function(mox_tests name)
   if(ARG_INSTRUCTIONS)
     string(APPEND ARG_LABEL "-instructions")
   endif()
-  file(GLOB sources CONFIGURE_DEPENDS *_test.cc)
+  list(TRANSFORM ARG_ROOMS APPEND "/*_test.cc")
+  file(GLOB sources CONFIGURE_DEPENDS *_test.cc ${ARG_ROOMS})
   add_executable(${name} ${sources})
   mox_compile_options(${name})
   # For build time; what is tested has its own flags.

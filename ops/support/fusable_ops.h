@@ -14,13 +14,11 @@ const Op& cast_op();
 const Op& clip_by_value_op();
 const Op& conv2d_filter_gradient_op();
 const Op& conv2d_input_gradient_op();
-const Op& conv2d_bias_op();  // made by bias_rule
 const Op& conv2d_op();
 const Op& greater_equal_op();
 const Op& greater_op();
 const Op& less_equal_op();
 const Op& logical_and_op();
-const Op& matmul_bias_op();  // made by bias_rule
 const Op& matmul_op();
 const Op& max_pool_gradient_op();
 const Op& max_pool_op();

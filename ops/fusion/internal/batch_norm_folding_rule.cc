@@ -2,6 +2,7 @@
 
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/convolution/convolution_inputs.h"
+#include "ops/fusion/internal/nodes/bias_node.h"
 #include "ops/normalisation/batch_norm_inputs.h"
 #include "ops/processor/onednn.h"
 #include "ops/shape/shape.h"

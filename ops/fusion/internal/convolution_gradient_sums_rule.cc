@@ -1,36 +1,21 @@
 #include "ops/fusion/internal/convolution_gradient_sums_rule.h"
 
+#include "ops/convolution/convolution.h"
 #include "ops/convolution/convolution_inputs.h"
 #include "ops/convolution/winograd/fused_inputs.h"
 #include "ops/convolution/winograd/winograd.h"
 #include "ops/fusion/batch_norm_node.h"
+#include "ops/fusion/internal/nodes/convolution_gradient_sums_node.h"
 #include "ops/support/fusable_ops.h"
-#include "runtime/base/error.h"
 
 namespace mox {
 namespace {
 
 using normalisation::FusedGradientInputs;
 
-// Of a conv2d_input_gradient or what is made of it.
-ConvolutionGeometry gradient_geometry_of(const Node& node, const Tensor& filter) {
-  return resolve_convolution(node.attributes, node.outputs[0], filter.type());
-}
 ConvolutionGeometry gradient_geometry_of(const Node& convolution) {
-  return gradient_geometry_of(convolution, unpack<ImageGradientInputs>(convolution).filter);
-}
-
-std::vector<TensorType> infer_gradient_sums(const OpCall& call) {
-  const TensorType x = unpack<ReluGradientInputs>(call).x.type();
-  return {x, {DType::kFloat32, {call.attributes.get<int64_t>(kGroupsOfPixels), 2, x.shape[1]}}};
-}
-
-Kernel compile_gradient_sums(const KernelRequest& request) {
-  MOX_ASSERT(!request.hints.has(kDirectConvolutions), "the rule knows of this option");
-  const Node& node = request.node;
-  const Tensor filter = unpack<ReluGradientInputs>(node).filter;
-  return winograd_relu_gradient_kernel(node, gradient_geometry_of(node, filter),
-                                       node.attributes.get<double>("epsilon"), request.team);
+  return resolve_convolution(convolution.attributes, convolution.outputs[0],
+                             unpack<ImageGradientInputs>(convolution).filter.type());
 }
 
 // Whether a node computes the gradient of an image, and may compute sums with it.
@@ -80,14 +65,6 @@ std::optional<std::vector<Tensor>> fuse_gradient_sums(const Node& node, const Re
 }
 
 }  // namespace
-
-const Op& conv2d_input_gradient_sums_op() {
-  static const Op op{.name = "conv2d_input_gradient_sums",
-                     .infer = infer_gradient_sums,
-                     .gradient = nullptr,
-                     .compile = compile_gradient_sums};
-  return op;
-}
 
 NamedRule convolution_gradient_sums_rule(bool direct_convolutions) {
   return {

@@ -3,16 +3,9 @@
 // gradient a pass over memory.
 #pragma once
 
-#include "ops/convolution/convolution.h"
 #include "runtime/graph/rewrite.h"
 
 namespace mox {
-
-// ReluGradientInputs: those of conv2d_input_gradient, and of the batch_norm_activation_gradient that takes
-// its result, whose other gradient `more` is. Outputs dz, the gradient of what relu was given, and float32
-// [groups, 2, channels], the sums of dz and of dz * (x - mean) over groups of pixels. Attributes: those of
-// the convolution, "epsilon" and kGroupsOfPixels. Made by convolution_gradient_sums_rule.
-const Op& conv2d_input_gradient_sums_op();
 
 // A conv2d_input_gradient that Winograd's kernels compute, in float32 and with a filter that stays in a
 // core's cache, and the gradient of a batch normalisation with relu that alone takes its result. Comes after

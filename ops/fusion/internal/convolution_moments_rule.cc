@@ -2,13 +2,16 @@
 
 #include <algorithm>
 
+#include "ops/convolution/convolution.h"
 #include "ops/convolution/convolution_inputs.h"
+#include "ops/convolution/winograd/fused_inputs.h"
 #include "ops/convolution/winograd/of_normalised.h"
 #include "ops/convolution/winograd/winograd.h"
 #include "ops/fusion/batch_norm_node.h"
 #include "ops/fusion/internal/convolution_of_normalised_rule.h"
+#include "ops/fusion/internal/nodes/convolution_moments_node.h"
+#include "ops/fusion/internal/nodes/convolution_of_normalised_node.h"
 #include "ops/support/fusable_ops.h"
-#include "runtime/base/error.h"
 
 namespace mox {
 namespace {
@@ -93,22 +96,6 @@ std::optional<std::vector<Tensor>> take_moments(const Node& node, const RewriteV
 }
 
 }  // namespace
-
-const Op& conv2d_moments_op() {
-  static const Op op{
-      .name = "conv2d_moments",
-      .infer = [](const OpCall& call) -> std::vector<TensorType> {
-        const TensorType y = check_convolution(call, call.type(0), call.type(1)).y;
-        return {y, {DType::kFloat32, {call.attributes.get<int64_t>(kGroupsOfPixels), 3, y.shape[1]}}};
-      },
-      .gradient = nullptr,
-      .compile =
-          [](const KernelRequest& request) {
-            MOX_ASSERT(!request.hints.has(kDirectConvolutions), "the rule knows of this option");
-            return winograd_moments_kernel(request.node, geometry_of(request.node), request.team);
-          }};
-  return op;
-}
 
 NamedRule convolution_moments_rule(bool direct_convolutions) {
   return {

@@ -2,16 +2,9 @@
 // them up while the results are in registers, which saves the normalisation a pass over memory.
 #pragma once
 
-#include "ops/convolution/convolution.h"
-#include "ops/fusion/default_rules.h"
 #include "runtime/graph/rewrite.h"
 
 namespace mox {
-
-// Inputs x, w; outputs y and float32 [groups, 3, channels]: how many pixels of y each of the groups has into
-// which they are cut, their mean, and the sum of their squared distances from it. Attributes: those of the
-// convolution and kGroupsOfPixels. Made by convolution_moments_rule.
-const Op& conv2d_moments_op();
 
 // A conv2d that Winograd's kernels compute, in float32 and with a filter that stays in a core's cache, and
 // batch_norm_activation of its result, which then takes its statistics from the moments. Comes after the

@@ -1,16 +1,14 @@
 #include "ops/fusion/internal/convolution_normalised_gradients_rule.h"
 
+#include "ops/convolution/convolution.h"
 #include "ops/convolution/convolution_inputs.h"
 #include "ops/convolution/winograd/fused_inputs.h"
 #include "ops/convolution/winograd/image_groups.h"
-#include "ops/convolution/winograd/normalised_gradients.h"
-#include "ops/convolution/winograd/of_normalised.h"
-#include "ops/convolution/winograd/winograd.h"
 #include "ops/fusion/batch_norm_node.h"
-#include "ops/fusion/internal/convolution_gradient_sums_rule.h"
-#include "ops/fusion/internal/convolution_of_normalised_rule.h"
+#include "ops/fusion/internal/nodes/convolution_gradient_sums_node.h"
+#include "ops/fusion/internal/nodes/convolution_normalised_gradients_node.h"
+#include "ops/fusion/internal/nodes/convolution_of_normalised_node.h"
 #include "ops/support/fusable_ops.h"
-#include "runtime/base/error.h"
 
 namespace mox {
 namespace {
@@ -113,35 +111,7 @@ std::optional<std::vector<Tensor>> fuse_gradients(const Node& node, const Rewrit
   return std::nullopt;
 }
 
-Kernel compile_gradients(const KernelRequest& request) {
-  MOX_ASSERT(!request.hints.has(kDirectConvolutions), "the rule before this one knows of this option");
-  const Node& node = request.node;
-  const NormalisedGradientInputs<Tensor> inputs = unpack<NormalisedGradientInputs>(node);
-  return winograd_normalised_gradients_kernel(
-      node, resolve_convolution(node.attributes, inputs.x.type(), inputs.filter.type()),
-      {.behind = node.attributes.get<double>("epsilon"),
-       .before = node.attributes.get<double>("epsilon_before")},
-      request.team);
-}
-
 }  // namespace
-
-const Op& conv2d_normalised_gradients_op() {
-  static const Op op{
-      .name = "conv2d_normalised_gradients",
-      .infer = [](const OpCall& call) -> std::vector<TensorType> {
-        const NormalisedGradientInputs<Tensor> inputs = unpack<NormalisedGradientInputs>(call);
-        const TensorType &x = inputs.x.type(), &w = inputs.filter.type(), &channels = inputs.scale.type();
-        return {x,
-                {DType::kFloat32, {call.attributes.get<int64_t>(kGroupsOfPixels), 2, x.shape[1]}},
-                w,
-                channels,
-                channels};
-      },
-      .gradient = nullptr,
-      .compile = compile_gradients};
-  return op;
-}
 
 NamedRule convolution_normalised_gradients_rule() {
   return {"gradients of a convolution between two batch_norms", fuse_gradients,

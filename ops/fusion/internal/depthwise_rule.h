@@ -6,12 +6,6 @@
 
 namespace mox {
 
-// DepthwiseOfNormalisedInputs; outputs y and, of y's channels, mean and variance. Attributes: those of the
-// convolution, "epsilon" and the activation.
-const Op& depthwise_of_normalised_op();
-// DepthwiseGradientsInputs; outputs dz, its sums by samples and the filter's gradient. Attributes: the same.
-const Op& depthwise_normalised_gradients_op();
-
 // Both gradients of a depthwise convolution, and the gradient of the normalisation before it, which alone
 // takes the image's. Comes after whatever looks for these.
 NamedRule depthwise_gradients_rule();

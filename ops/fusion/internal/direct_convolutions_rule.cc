@@ -4,6 +4,7 @@
 #include "ops/convolution/convolution_inputs.h"
 #include "ops/convolution/winograd/rounding.h"
 #include "ops/convolution/winograd/winograd.h"
+#include "ops/fusion/internal/nodes/bias_node.h"
 #include "ops/support/fusable_ops.h"
 
 namespace mox {

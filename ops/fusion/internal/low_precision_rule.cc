@@ -7,6 +7,7 @@
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/elementwise/kernel.h"
 #include "ops/fusion/batch_norm_node.h"
+#include "ops/fusion/internal/nodes/bias_node.h"
 #include "ops/processor/onednn.h"
 #include "ops/support/fusable_ops.h"
 

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "ops/convolution/winograd/winograd.h"
+#include "ops/fusion/internal/nodes/convolution_moments_node.h"
 #include "ops/normalisation/normalisation.h"
 #include "ops/ops.h"
 #include "ops/support/fusable_ops.h"
