@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "moxing/checkpoint/internal/checkpoint_directory.h"
-#include "moxing/checkpoint/internal/checkpoint_state.h"
+#include "moxing/checkpoint/internal/state_file.h"
 #include "moxing/checkpoint/safetensors.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -23,7 +23,7 @@ namespace mox {
 namespace {
 
 namespace fs = std::filesystem;
-using internal::CheckpointState;
+using internal::StateFile;
 
 constexpr const char* kVariablesFile = "variables.safetensors";
 constexpr const char* kOptimizerFile = "optimizer.safetensors";
@@ -95,7 +95,7 @@ Checkpoint load_directory(const std::string& directory) {
   std::error_code ignored;
   if (const uintmax_t bytes = fs::file_size(state_path, ignored); !ignored && bytes > kMaxStateBytes)
     throw DataError(fmt::format("'{}' is damaged: it has {} bytes", state_path, bytes));
-  CheckpointState state = internal::decode_state(read_file(state_path), state_path);
+  StateFile state = internal::decode_state_file(read_file(state_path), state_path);
 
   Checkpoint checkpoint;
   checkpoint.global_step = state.global_step;
@@ -175,14 +175,14 @@ std::optional<Checkpoint> load_found(FunctionRef<std::optional<std::string>()> f
 }
 
 // Into the new directory `saving`, whatever has its name by then.
-void write_files(const std::string& saving, const Checkpoint& checkpoint, CheckpointState state) {
+void write_files(const std::string& saving, const Checkpoint& checkpoint, StateFile state) {
   const HeldDirectory held(saving);
   try {
     state.files[kVariablesFile] = write_safetensors(held.file(kVariablesFile), checkpoint.variables);
     state.files[kOptimizerFile] = write_safetensors(held.file(kOptimizerFile), checkpoint.optimizer_slots);
     if (checkpoint.keep_for_good)
       write_file_atomically(held.file(kKeptFile), "No newer checkpoint takes the place of this one.\n");
-    write_file_atomically(held.file(kStateFile), internal::encode_state(state));
+    write_file_atomically(held.file(kStateFile), internal::encode_state_file(state));
   } catch (const IoError& error) {
     throw IoError(held.named(error.what()));
   }
@@ -198,7 +198,7 @@ std::string save_checkpoint(const std::string& log_dir, const Checkpoint& checkp
         fmt::format("a checkpoint needs global_step >= 0, keep_last >= 1 and keep_every_steps >= 0; "
                     "given are {}, {} and {}",
                     checkpoint.global_step, retention.keep_last, retention.keep_every_steps));
-  CheckpointState state{.global_step = checkpoint.global_step, .files = {}, .state = checkpoint.state};
+  StateFile state{.global_step = checkpoint.global_step, .files = {}, .state = checkpoint.state};
   std::string path = log_dir + "/" + internal::checkpoint_name(checkpoint.global_step);
   const std::string saving = log_dir + "/" + internal::saving_name(checkpoint.global_step);
   try {

@@ -15,7 +15,6 @@
 #include "moxing/engine/session/internal/shared_findings.h"
 #include "moxing/engine/session/internal/trained_data.h"
 #include "moxing/engine/session/run.h"
-#include "moxing/engine/session/session_state.h"
 #include "moxing/file/jobs/staging.h"
 #include "moxing/job/facts.h"
 #include "moxing/prediction/predictions_file.h"

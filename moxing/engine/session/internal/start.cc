@@ -33,7 +33,7 @@ uint64_t effective_seed(const Start& start) {
 
 void restore_variables(Start& start) {
   const std::string& path = start.point.path;
-  const SessionState& restored = start.restored;
+  const TrainingState& restored = start.restored;
   switch (start.point.kind) {
     case StartingPoint::Kind::kInitial:
       break;

@@ -5,7 +5,7 @@
 
 #include "moxing/engine/session/internal/run_lock.h"
 #include "moxing/engine/session/internal/run_settings.h"
-#include "moxing/engine/session/session_state.h"
+#include "moxing/engine/session/training_state.h"
 #include "moxing/model/variable_store.h"
 #include "runtime/replicas/placement.h"
 
@@ -16,7 +16,7 @@ struct Start {
   std::shared_ptr<RunLock> lock;  // of log_dir; none if the run saves nothing
   StartingPoint point;
   // Of a training that is continued, else as it begins; of a pass global_step and data_cursor alone.
-  SessionState restored;
+  TrainingState restored;
   Placement placement;             // of a training
   VariableStore store{0};          // holds what was restored
   double learning_rate_scale = 1;  // scale_learning_rate

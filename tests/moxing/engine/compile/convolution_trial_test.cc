@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "moxing/engine/compile/model_arithmetic.h"
-#include "moxing/engine/session/session_state.h"
+#include "moxing/engine/session/training_state.h"
 #include "runtime/base/log.h"
 #include "tests/moxing/small_run.h"
 #include "tests/runtime/comm/thread_ranks.h"

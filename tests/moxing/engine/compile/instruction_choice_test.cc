@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "moxing/engine/compile/model_arithmetic.h"
-#include "moxing/engine/session/session_state.h"
+#include "moxing/engine/session/training_state.h"
 #include "ops/fusion/default_rules.h"
 #include "ops/processor/processor.h"
 #include "runtime/base/error.h"
@@ -101,7 +101,7 @@ class KeptInstructions : public SmallRun {
 };
 
 TEST_F(KeptInstructions, AreInTheCheckpoint) {
-  const SessionState state = from_checkpoint_state(trained(), "x");
+  const TrainingState state = from_checkpoint_state(trained(), "x");
   EXPECT_EQ(state.instruction_set, instruction_set());
   EXPECT_EQ(state.arithmetic, "precision fp32, conv_algorithm auto");
 }

@@ -41,7 +41,7 @@ TEST(PossibleDevices, DivideTheReplicas) {
 TEST(PossibleDevices, GiveTheTeamsOfTheCheckpointTheirThreads) {
   StartingPoint continued;
   continued.kind = StartingPoint::Kind::kContinued;
-  SessionState kept;
+  TrainingState kept;
   kept.logical_replicas = 4;
   kept.threads = 2;
   EXPECT_THAT(possible_devices(settings_of(4), continued, kept, 1), ElementsAre(1, 2));
@@ -65,7 +65,7 @@ TEST_F(AutomaticDevices, AreMeasuredSaidAndKept) {
   EXPECT_THAT(log_of({}, 4), testing::ContainsRegex(
                                  "num_devices auto: [12] \\(samples/s with 1: [0-9.e+]+, 2: [0-9.e+]+\\)"));
   const Checkpoint first = load_checkpoint(log_dir_);
-  const SessionState state = from_checkpoint_state(first, log_dir_);
+  const TrainingState state = from_checkpoint_state(first, log_dir_);
   EXPECT_THAT(state.devices, testing::AnyOf(1, 2));
   EXPECT_EQ(state.logical_replicas, state.devices) << "where none are given, each device has one";
   EXPECT_THAT(log_of({}, 8), HasSubstr("num_devices auto: " + std::to_string(state.devices) + ", as before"));

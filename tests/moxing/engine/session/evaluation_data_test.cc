@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "moxing/checkpoint/best_checkpoint.h"
-#include "moxing/engine/session/session_state.h"
+#include "moxing/engine/session/training_state.h"
 #include "tests/moxing/small_run.h"
 
 namespace mox {

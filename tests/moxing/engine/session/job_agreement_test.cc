@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "moxing/engine/session/session_state.h"
+#include "moxing/engine/session/training_state.h"
 #include "moxing/job/facts.h"
 #include "runtime/base/log.h"
 #include "runtime/job/agreement.h"
@@ -40,7 +40,7 @@ class ProcessorOfCheckpoint : public SmallRun {
     s.max_number_of_steps = 2;
     run_or_throw(s);
     Checkpoint checkpoint = load_checkpoint(log_dir_);
-    SessionState state = from_checkpoint_state(checkpoint, "x");
+    TrainingState state = from_checkpoint_state(checkpoint, "x");
     EXPECT_EQ(state.processor, computed_by());
     state.processor = processor;
     checkpoint.state = to_checkpoint_state(state);

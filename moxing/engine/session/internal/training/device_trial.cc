@@ -87,7 +87,7 @@ std::vector<TensorType> training_signature(const RunSpec& spec, const RunSetting
       .signature();
 }
 
-bool can_be_placed(const RunSettings& settings, const StartingPoint& start, const SessionState& restored) {
+bool can_be_placed(const RunSettings& settings, const StartingPoint& start, const TrainingState& restored) {
   try {
     placement_of(settings, start, restored);
     return true;
@@ -101,7 +101,7 @@ struct Trial {
   const RunSpec& spec;
   const RunSettings& settings;
   const StartingPoint& start;
-  const SessionState& restored;
+  const TrainingState& restored;
   Communicator& ranks;
 };
 
@@ -134,7 +134,7 @@ int fastest_of(std::string_view option, const std::vector<int>& possible, int Ru
 }  // namespace
 
 std::vector<int> possible_devices(const RunSettings& settings, const StartingPoint& start,
-                                  const SessionState& restored, int ranks) {
+                                  const TrainingState& restored, int ranks) {
   const bool continued = start.kind == StartingPoint::Kind::kContinued;
   const int64_t replicas = continued ? restored.logical_replicas : settings.logical_replicas;
   const int least_threads = continued && replicas > 1 ? std::max(1, restored.threads) : 1;
@@ -150,7 +150,7 @@ std::vector<int> possible_devices(const RunSettings& settings, const StartingPoi
 }
 
 int choose_devices(const RunSpec& spec, const RunSettings& settings, const StartingPoint& start,
-                   const SessionState& restored, Communicator& ranks) {
+                   const TrainingState& restored, Communicator& ranks) {
   const std::vector<int> possible =
       possible_everywhere(ranks, possible_devices(settings, start, restored, ranks.size()));
   if (possible.empty())
@@ -175,7 +175,7 @@ int choose_devices(const RunSpec& spec, const RunSettings& settings, const Start
 }
 
 int choose_threads(const RunSpec& spec, const RunSettings& settings, const StartingPoint& start,
-                   const SessionState& restored, Communicator& ranks) {
+                   const TrainingState& restored, Communicator& ranks) {
   std::vector<int> possible;
   RunSettings tried = settings;
   for (int threads = settings.threads; threads >= 1; threads /= 2) {

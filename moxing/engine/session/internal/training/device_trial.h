@@ -6,7 +6,7 @@
 
 #include "moxing/engine/session/internal/run_settings.h"
 #include "moxing/engine/session/run_spec.h"
-#include "moxing/engine/session/session_state.h"
+#include "moxing/engine/session/training_state.h"
 #include "runtime/comm/communicator.h"
 
 namespace mox::internal {
@@ -15,7 +15,7 @@ namespace mox::internal {
 // of the settings, or of the checkpoint that it continues) can be spread; in ascending order. Empty if there
 // is none.
 std::vector<int> possible_devices(const RunSettings& settings, const StartingPoint& start,
-                                  const SessionState& restored, int ranks);
+                                  const TrainingState& restored, int ranks);
 
 // The number of devices of a training with num_devices auto. All ranks call it together and get the same:
 // possible is what is so on each of them, whose cores may be more or fewer. A run that is continued keeps the
@@ -24,12 +24,12 @@ std::vector<int> possible_devices(const RunSettings& settings, const StartingPoi
 // one that was fastest over all of them, which is logged. This calls input_fn and model_fn, with variables
 // that are thrown away. Throws what they throw, and FailedPrecondition if no number of devices is possible.
 int choose_devices(const RunSpec& spec, const RunSettings& settings, const StartingPoint& start,
-                   const SessionState& restored, Communicator& ranks);
+                   const TrainingState& restored, Communicator& ranks);
 
 // The number of threads of a training with threads: auto, in the same way: of all that the settings have,
 // half of them, a quarter ... and one those over which devices and replicas can be spread. Each is measured
 // by the median pass, since on cores that others use, too, the fastest one is luck.
 int choose_threads(const RunSpec& spec, const RunSettings& settings, const StartingPoint& start,
-                   const SessionState& restored, Communicator& ranks);
+                   const TrainingState& restored, Communicator& ranks);
 
 }  // namespace mox::internal

@@ -9,7 +9,7 @@
 namespace mox::internal {
 
 Placement placement_of(const RunSettings& settings, const StartingPoint& start,
-                       const SessionState& restored) {
+                       const TrainingState& restored) {
   const bool continued = start.kind == StartingPoint::Kind::kContinued;
   return place({.rank = job().rank(),
                 .ranks = job().size(),

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "moxing/engine/session/internal/run_settings.h"
-#include "moxing/engine/session/session_state.h"
+#include "moxing/engine/session/training_state.h"
 #include "moxing/model/training_facts.h"
 #include "runtime/replicas/gradient_reduction.h"
 #include "runtime/replicas/placement.h"
@@ -12,7 +12,8 @@
 namespace mox::internal {
 
 // Throws what `place` throws.
-Placement placement_of(const RunSettings& settings, const StartingPoint& start, const SessionState& restored);
+Placement placement_of(const RunSettings& settings, const StartingPoint& start,
+                       const TrainingState& restored);
 
 // The factor of scale_learning_rate.
 double learning_rate_scale(const RunSettings& settings, const Placement& placement);

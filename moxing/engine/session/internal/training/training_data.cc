@@ -42,7 +42,7 @@ void TrainingData::count_elements(const Start& start, int64_t epoch, int64_t car
     if (cardinality == epoch)
       steps_per_epoch_ = std::ceil(steps_per_epoch_);  // one pass, whose last batch is smaller
   }
-  const SessionState& restored = start.restored;
+  const TrainingState& restored = start.restored;
   if (restored.elements_taken)
     elements_taken_ = *restored.elements_taken;
   else if (__builtin_mul_overflow(restored.global_step, step_elements_ / replicas * restored.logical_replicas,

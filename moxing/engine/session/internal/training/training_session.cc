@@ -106,27 +106,27 @@ void TrainingSession::save_checkpoint() {
   }
 }
 
-SessionState TrainingSession::state() const {
+TrainingState TrainingSession::state() const {
   const Start& start = training_.start;
   const ParameterUpdater& updater = training_.scheme->updater();
   // A part of the run that evaluates nothing knows of which data the evaluations before it were.
   const auto evaluated = training_.evaluator ? evaluation_data() : start.restored.evaluation_data;
-  SessionState state{.global_step = global_step_,
-                     .optimizer = optimizer_identity(updater.optimizer()),
-                     .seed = start.settings.seed,
-                     .threads = training_.team.size(),
-                     .logical_replicas = start.placement.logical_replicas,
-                     .devices = start.placement.devices,
-                     .processor = computed_by(),
-                     .instruction_set = instruction_set(),
-                     .arithmetic = description_of(start.settings.arithmetic),
-                     .learning_rate_multiplier = learning_rate_multiplier_,
-                     .loss_scale = updater.loss_scale().state(),
-                     .data_cursor = training_.data->cursor(),
-                     .elements_taken = training_.data->elements_taken(),
-                     .evaluation_data = evaluated,
-                     .hook_states = hook_states(),
-                     .stage_two = training_.stage_two->state()};
+  TrainingState state{.global_step = global_step_,
+                      .optimizer = optimizer_identity(updater.optimizer()),
+                      .seed = start.settings.seed,
+                      .threads = training_.team.size(),
+                      .logical_replicas = start.placement.logical_replicas,
+                      .devices = start.placement.devices,
+                      .processor = computed_by(),
+                      .instruction_set = instruction_set(),
+                      .arithmetic = description_of(start.settings.arithmetic),
+                      .learning_rate_multiplier = learning_rate_multiplier_,
+                      .loss_scale = updater.loss_scale().state(),
+                      .data_cursor = training_.data->cursor(),
+                      .elements_taken = training_.data->elements_taken(),
+                      .evaluation_data = evaluated,
+                      .hook_states = hook_states(),
+                      .stage_two = training_.stage_two->state()};
   return state;
 }
 

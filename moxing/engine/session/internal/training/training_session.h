@@ -77,7 +77,7 @@ class TrainingSession : public HookedSession, public HookStates, public Evaluati
   void complete_hooks(std::vector<std::shared_ptr<Hook>>& hooks) override;
   void end_saving() override;
   void submit_checkpoint();
-  SessionState state() const;
+  TrainingState state() const;
 
   Training& training_;
   const StopSignal& signal_;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "moxing/checkpoint/name_patterns.h"
-#include "moxing/engine/session/session_state.h"
+#include "moxing/engine/session/training_state.h"
 #include "moxing/model/variable_store.h"
 
 namespace mox::internal {

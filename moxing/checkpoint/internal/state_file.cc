@@ -1,4 +1,4 @@
-#include "moxing/checkpoint/internal/checkpoint_state.h"
+#include "moxing/checkpoint/internal/state_file.h"
 
 #include <fmt/format.h>
 
@@ -79,7 +79,7 @@ void require_lossless(const std::string& key, const std::string& text) {
 
 }  // namespace
 
-std::string encode_state(const CheckpointState& state) {
+std::string encode_state_file(const StateFile& state) {
   Json body;
   body["format"] = "moxing checkpoint";
   body["version"] = kVersion;
@@ -105,7 +105,7 @@ std::string encode_state(const CheckpointState& state) {
   return fmt::format("{}{}{}{}", kBeforeChecksum, checksum_text(crc32_of(sealed)), kBehindChecksum, sealed);
 }
 
-CheckpointState decode_state(std::string_view text, const std::string& path) {
+StateFile decode_state_file(std::string_view text, const std::string& path) {
   constexpr size_t kDigitsEnd = kBeforeChecksum.size() + kChecksumDigits;
   constexpr size_t kSealedBegin = kDigitsEnd + kBehindChecksum.size();
   if (!text.starts_with(kBeforeChecksum) || text.size() < kSealedBegin ||
@@ -133,7 +133,7 @@ CheckpointState decode_state(std::string_view text, const std::string& path) {
           fmt::format("'{}' is of format {} version {}; this program reads version {} of \"moxing "
                       "checkpoint\"",
                       path, body.at("format").dump(), body.at("version").dump(), kVersion));
-    CheckpointState state;
+    StateFile state;
     state.global_step = body.at("global_step").get<int64_t>();
     for (const auto& [name, file] : body.at("files").items()) {
       const auto crc32 = parse_checksum(file.at("header_crc32").get<std::string>());

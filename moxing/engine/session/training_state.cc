@@ -1,4 +1,4 @@
-#include "moxing/engine/session/session_state.h"
+#include "moxing/engine/session/training_state.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -30,8 +30,8 @@ enum class Since { kFirst, kLater };
 struct Field {
   const char* key;
   Since since;
-  std::string (*write)(const SessionState& state);
-  void (*read)(const std::string& text, SessionState& state);
+  std::string (*write)(const TrainingState& state);
+  void (*read)(const std::string& text, TrainingState& state);
 };
 
 Json to_json(const OptimizerIdentity& optimizer) {
@@ -95,37 +95,37 @@ void take(const Json& json, std::optional<T>& value) {
 
 template <auto Member>
 constexpr Field field(const char* key, Since since) {
-  return {key, since, [](const SessionState& state) { return text_of(state.*Member); },
-          [](const std::string& text, SessionState& state) { take(parse_json<Json>(text), state.*Member); }};
+  return {key, since, [](const TrainingState& state) { return text_of(state.*Member); },
+          [](const std::string& text, TrainingState& state) { take(parse_json<Json>(text), state.*Member); }};
 }
 
 // Of a member that is JSON text itself, of somebody else who reads it.
-template <std::string SessionState::*Member>
+template <std::string TrainingState::*Member>
 constexpr Field text_field(const char* key) {
-  return {key, Since::kLater, [](const SessionState& state) { return state.*Member; },
-          [](const std::string& text, SessionState& state) { state.*Member = text; }};
+  return {key, Since::kLater, [](const TrainingState& state) { return state.*Member; },
+          [](const std::string& text, TrainingState& state) { state.*Member = text; }};
 }
 
 // All but global_step, which the checkpoint has itself.
 constexpr Field kFields[] = {
-    field<&SessionState::optimizer>("optimizer", Since::kFirst),
-    field<&SessionState::seed>("seed", Since::kFirst),
-    field<&SessionState::threads>("threads", Since::kFirst),
-    field<&SessionState::logical_replicas>("logical_replicas", Since::kLater),
-    field<&SessionState::devices>("devices", Since::kLater),
-    field<&SessionState::processor>("processor", Since::kLater),
-    field<&SessionState::instruction_set>("instruction_set", Since::kLater),
-    field<&SessionState::arithmetic>("arithmetic", Since::kLater),
-    field<&SessionState::learning_rate_multiplier>("learning_rate_multiplier", Since::kFirst),
-    field<&SessionState::loss_scale>("loss_scale", Since::kLater),
-    field<&SessionState::data_cursor>("data_cursor", Since::kFirst),
-    field<&SessionState::elements_taken>("elements_taken", Since::kLater),
-    field<&SessionState::evaluation_data>("evaluation_data", Since::kLater),
-    field<&SessionState::hook_states>("hooks", Since::kFirst),
-    text_field<&SessionState::stage_two>("stage_two"),
+    field<&TrainingState::optimizer>("optimizer", Since::kFirst),
+    field<&TrainingState::seed>("seed", Since::kFirst),
+    field<&TrainingState::threads>("threads", Since::kFirst),
+    field<&TrainingState::logical_replicas>("logical_replicas", Since::kLater),
+    field<&TrainingState::devices>("devices", Since::kLater),
+    field<&TrainingState::processor>("processor", Since::kLater),
+    field<&TrainingState::instruction_set>("instruction_set", Since::kLater),
+    field<&TrainingState::arithmetic>("arithmetic", Since::kLater),
+    field<&TrainingState::learning_rate_multiplier>("learning_rate_multiplier", Since::kFirst),
+    field<&TrainingState::loss_scale>("loss_scale", Since::kLater),
+    field<&TrainingState::data_cursor>("data_cursor", Since::kFirst),
+    field<&TrainingState::elements_taken>("elements_taken", Since::kLater),
+    field<&TrainingState::evaluation_data>("evaluation_data", Since::kLater),
+    field<&TrainingState::hook_states>("hooks", Since::kFirst),
+    text_field<&TrainingState::stage_two>("stage_two"),
 };
 
-void require_possible(const SessionState& state) {
+void require_possible(const TrainingState& state) {
   if (state.logical_replicas < 1) throw DataError(fmt::format("{} logical replicas", state.logical_replicas));
   constexpr int64_t kMost = int64_t{1} << 62;
   if (const int64_t taken = state.elements_taken.value_or(0); taken < 0 || taken > kMost)
@@ -156,15 +156,15 @@ void require_same_optimizer(const OptimizerIdentity& before, const Optimizer& no
                   path, describe(before), describe(wanted), before.name, wanted.name));
 }
 
-std::map<std::string, std::string> to_checkpoint_state(const SessionState& state) {
+std::map<std::string, std::string> to_checkpoint_state(const TrainingState& state) {
   std::map<std::string, std::string> result;
   for (const Field& field : kFields)
     if (std::string text = field.write(state); !text.empty()) result[field.key] = std::move(text);
   return result;
 }
 
-SessionState from_checkpoint_state(const Checkpoint& checkpoint, const std::string& path) {
-  SessionState state;
+TrainingState from_checkpoint_state(const Checkpoint& checkpoint, const std::string& path) {
+  TrainingState state;
   state.global_step = checkpoint.global_step;
   try {
     for (const Field& field : kFields)

@@ -1,5 +1,5 @@
 // How the members of a run's state stand in a checkpoint.
-#include "moxing/engine/session/session_state.h"
+#include "moxing/engine/session/training_state.h"
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,9 @@ namespace mox {
 namespace {
 
 using internal::from_checkpoint_state;
-using internal::SessionState;
+using internal::TrainingState;
 
-SessionState full_state() {
+TrainingState full_state() {
   return {.global_step = 7,
           .optimizer = {"adam", {"mean", "variance"}},
           .seed = 18446744073709551615ULL,
@@ -30,31 +30,31 @@ SessionState full_state() {
           .stage_two = "{\"first_step\":3}"};
 }
 
-Checkpoint checkpoint_of(const SessionState& state) {
+Checkpoint checkpoint_of(const TrainingState& state) {
   Checkpoint checkpoint;
   checkpoint.global_step = state.global_step;
   checkpoint.state = to_checkpoint_state(state);
   return checkpoint;
 }
 
-TEST(SessionState, ComesBackWhole) {
-  const SessionState state = full_state();
+TEST(TrainingState, ComesBackWhole) {
+  const TrainingState state = full_state();
   const Checkpoint checkpoint = checkpoint_of(state);
   EXPECT_EQ(checkpoint.state.size(), 15U);
-  const SessionState back = from_checkpoint_state(checkpoint, "x");
+  const TrainingState back = from_checkpoint_state(checkpoint, "x");
   EXPECT_EQ(back.global_step, 7);
   EXPECT_EQ(back.loss_scale, state.loss_scale);
   EXPECT_EQ(to_checkpoint_state(back), checkpoint.state);
 }
 
-TEST(SessionState, WhatHasNoValueIsNotWritten) {
-  const auto state = checkpoint_of(SessionState()).state;
+TEST(TrainingState, WhatHasNoValueIsNotWritten) {
+  const auto state = checkpoint_of(TrainingState()).state;
   for (const char* key : {"instruction_set", "elements_taken", "evaluation_data", "stage_two"})
     EXPECT_FALSE(state.contains(key)) << key;
   EXPECT_EQ(state.at("hooks"), "{}");
 }
 
-TEST(SessionState, OlderCheckpointsLackWhatCameLater) {
+TEST(TrainingState, OlderCheckpointsLackWhatCameLater) {
   for (const auto& [key, text] : checkpoint_of(full_state()).state) {
     Checkpoint checkpoint = checkpoint_of(full_state());
     checkpoint.state.erase(key);
@@ -67,13 +67,13 @@ TEST(SessionState, OlderCheckpointsLackWhatCameLater) {
   }
   Checkpoint old = checkpoint_of(full_state());
   for (const char* key : {"logical_replicas", "devices", "elements_taken"}) old.state.erase(key);
-  const SessionState back = from_checkpoint_state(old, "x");
+  const TrainingState back = from_checkpoint_state(old, "x");
   EXPECT_EQ(back.logical_replicas, 1);
   EXPECT_EQ(back.devices, 0);
   EXPECT_FALSE(back.elements_taken);
 }
 
-TEST(SessionState, WhatNoRunHasWrittenIsRefused) {
+TEST(TrainingState, WhatNoRunHasWrittenIsRefused) {
   for (const auto& [key, text] : std::map<std::string, std::string>{{"threads", "\"two\""},
                                                                     {"logical_replicas", "0"},
                                                                     {"elements_taken", "-1"},

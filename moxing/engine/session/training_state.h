@@ -23,7 +23,7 @@ struct OptimizerIdentity {
 };
 OptimizerIdentity optimizer_identity(const Optimizer& optimizer);
 
-struct SessionState {
+struct TrainingState {
   int64_t global_step = 0;
   OptimizerIdentity optimizer;
   uint64_t seed = 0;
@@ -44,9 +44,9 @@ struct SessionState {
   std::string stage_two;  // of dimension-reduced training, JSON text; "" where there is none
 };
 
-std::map<std::string, std::string> to_checkpoint_state(const SessionState& state);
+std::map<std::string, std::string> to_checkpoint_state(const TrainingState& state);
 // Throws DataError, naming `path`, for a state that a run cannot have written.
-SessionState from_checkpoint_state(const Checkpoint& checkpoint, const std::string& path);
+TrainingState from_checkpoint_state(const Checkpoint& checkpoint, const std::string& path);
 
 // Throws FailedPrecondition, naming both, unless a run of the checkpoint `path`, trained with `before`, can
 // go on with `now`: another rule would find none of the memory that it needs, and steps that it has not done.

@@ -11,16 +11,16 @@
 
 namespace mox::internal {
 
-struct CheckpointState {
+struct StateFile {
   int64_t global_step = 0;
   std::map<std::string, SafetensorsStamp> files;  // by file name
   std::map<std::string, std::string> state;       // JSON texts
 };
 
 // Throws InvalidArgument for a state value that is not JSON as Checkpoint::state takes it.
-std::string encode_state(const CheckpointState& state);
+std::string encode_state_file(const StateFile& state);
 
-// Throws DataError, with `path` in the text, unless `text` is byte for byte what encode_state made.
-CheckpointState decode_state(std::string_view text, const std::string& path);
+// Throws DataError, with `path` in the text, unless `text` is byte for byte what encode_state_file made.
+StateFile decode_state_file(std::string_view text, const std::string& path);
 
 }  // namespace mox::internal
