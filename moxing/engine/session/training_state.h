@@ -1,17 +1,16 @@
-// What a checkpoint's state holds beside the arrays, and how a run starts from it.
+// What a checkpoint of a training holds beside the arrays.
 #pragma once
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "moxing/checkpoint/checkpoint.h"
-#include "moxing/engine/session/internal/run_settings.h"
 #include "moxing/engine/step/loss_scale.h"
 #include "moxing/optimizers/optimizer.h"
+#include "ops/processor/instruction_set.h"
 
 namespace mox::internal {
 
@@ -51,20 +50,5 @@ TrainingState from_checkpoint_state(const Checkpoint& checkpoint, const std::str
 // Throws FailedPrecondition, naming both, unless a run of the checkpoint `path`, trained with `before`, can
 // go on with `now`: another rule would find none of the memory that it needs, and steps that it has not done.
 void require_same_optimizer(const OptimizerIdentity& before, const Optimizer& now, const std::string& path);
-
-// Where a run starts from.
-struct StartingPoint {
-  enum class Kind { kInitial, kContinued, kWarmStart };
-  Kind kind = Kind::kInitial;
-  std::string path;  // the checkpoint
-  Checkpoint checkpoint;
-  std::vector<std::string> left_out;  // of a warm start, on rank 0: those that were not wanted
-};
-
-// In a training a checkpoint in log_dir wins (kContinued: step, data position and optimizer go on), else
-// checkpoint_path (kWarmStart: only the variables are taken, of those what settings.restore selects), else
-// kInitial; a line says where both are there. In every other mode checkpoint_path wins. Rank 0 of the job
-// looks and reads, the others get what it found. Throws what load_checkpoint throws.
-StartingPoint find_starting_point(const RunSettings& settings);
 
 }  // namespace mox::internal

@@ -11,7 +11,7 @@
 
 #include "moxing/checkpoint/internal/checkpoint_directory.h"
 #include "moxing/checkpoint/safetensors.h"
-#include "moxing/engine/session/training_state.h"
+#include "moxing/engine/session/starting_point.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "tests/moxing/checkpoint/checkpoint_samples.h"

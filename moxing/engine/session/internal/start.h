@@ -5,6 +5,7 @@
 
 #include "moxing/engine/session/internal/run_lock.h"
 #include "moxing/engine/session/internal/run_settings.h"
+#include "moxing/engine/session/starting_point.h"
 #include "moxing/engine/session/training_state.h"
 #include "moxing/model/variable_store.h"
 #include "runtime/replicas/placement.h"

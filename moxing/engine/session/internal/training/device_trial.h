@@ -6,6 +6,7 @@
 
 #include "moxing/engine/session/internal/run_settings.h"
 #include "moxing/engine/session/run_spec.h"
+#include "moxing/engine/session/starting_point.h"
 #include "moxing/engine/session/training_state.h"
 #include "runtime/comm/communicator.h"
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "moxing/engine/session/internal/run_settings.h"
+#include "moxing/engine/session/starting_point.h"
 #include "moxing/engine/session/training_state.h"
 #include "moxing/model/training_facts.h"
 #include "runtime/replicas/gradient_reduction.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "moxing/checkpoint/name_patterns.h"
-#include "moxing/engine/session/training_state.h"
+#include "moxing/engine/session/starting_point.h"
 #include "moxing/model/variable_store.h"
 
 namespace mox::internal {
