@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "moxing/formats/internal/byte_source.h"
@@ -12,7 +12,6 @@
 #include "moxing/formats/internal/npy_values.h"
 #include "moxing/formats/internal/zip.h"
 #include "runtime/base/error.h"
-#include "runtime/data/memory_budget.h"
 
 namespace mox::data {
 namespace {
@@ -115,9 +114,14 @@ void require_rows(const std::vector<Shape>& shapes, const std::vector<std::strin
   }
 }
 
-std::atomic<size_t>& npy_memory_of_process() {
-  static std::atomic<size_t> bytes{MemoryBudget::of_process()->bytes()};
-  return bytes;
+// What all npy() of the process have, until a run gives its own.
+struct NpyMemory {
+  std::mutex mutex;
+  std::shared_ptr<MemoryBudget> budget = MemoryBudget::of_process();
+};
+NpyMemory& npy_memory_of_process() {
+  static NpyMemory memory;
+  return memory;
 }
 
 }  // namespace
@@ -164,17 +168,25 @@ Dataset npy(const std::vector<std::string>& paths, SourceLocation where) {
   require_rows(shapes, paths);
   // Labels are small, and to fetch one takes as long as an image.
   std::ranges::stable_sort(by_size, {}, [](const auto* file) { return file->type().bytes(); });
+  const std::shared_ptr<MemoryBudget> memory = npy_memory();
   size_t bytes = 0;
   for (internal::NpyRows* file : by_size) {
     bytes += file->type().bytes();
-    if (bytes > npy_memory()) break;
-    file->keep();
+    if (bytes <= memory->bytes() || file->keeps()) file->keep(memory);
   }
   return Dataset::from_source(internal::npy_source(std::move(files)), where);
 }
 
-void set_npy_memory(size_t bytes) { npy_memory_of_process() = bytes; }
-size_t npy_memory() { return npy_memory_of_process(); }
+void set_npy_memory(std::shared_ptr<MemoryBudget> budget) {
+  NpyMemory& memory = npy_memory_of_process();
+  const std::lock_guard lock(memory.mutex);
+  memory.budget = std::move(budget);
+}
+std::shared_ptr<MemoryBudget> npy_memory() {
+  NpyMemory& memory = npy_memory_of_process();
+  const std::lock_guard lock(memory.mutex);
+  return memory.budget;
+}
 
 Dataset npz(const std::string& path, const std::vector<std::string>& names, SourceLocation where) {
   if (names.empty())

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 
 #include "runtime/base/source_location.h"
 #include "runtime/data/dataset.h"
+#include "runtime/data/memory_budget.h"
 #include "runtime/tensor/array.h"
 
 namespace mox::data {
@@ -57,19 +59,19 @@ std::string make_npy_header(std::string_view code, const Shape& shape);
 
 // Samples from files: an element has one component for each of `paths`, row i of its array. Rows are read
 // from the files, which must be there and stay as they are meanwhile, when they are first used, a mebibyte at
-// a time, and kept in memory. Where the arrays together take more than npy_memory(), the largest are not
-// kept: their rows are read each time. A file of Fortran's order is read whole at once, and kept. Throws as
-// read_npy, but for values, which are looked at as they are read; InvalidArgument for no paths, DataError for
-// an array without rows to take and for arrays with different numbers of rows, naming the files. While
-// samples are read: DataError, naming the file, for one that has been written to or cut since; of one that
-// another was renamed over the old content is read.
+// a time, and kept in memory as far as npy_memory() has room for them: beyond that, and of the largest files
+// where the arrays together take more than all of it, rows are read each time. A file of Fortran's order is
+// read whole at once, and kept. Throws as read_npy, but for values, which are looked at as they are read;
+// InvalidArgument for no paths, DataError for an array without rows to take and for arrays with different
+// numbers of rows, naming the files. While samples are read: DataError, naming the file, for one that has
+// been written to or cut since; of one that another was renamed over the old content is read.
 Dataset npy(const std::vector<std::string>& paths, SourceLocation where = SourceLocation::current());
 
-// The bytes that the arrays of one npy() may take in memory: a quarter of what this process may have; in
-// mox::run what its data pipelines may have (data_memory_mb). Holds for what is made afterwards. Threads:
-// any.
-void set_npy_memory(size_t bytes);
-size_t npy_memory();
+// The memory that rows of npy() are kept in, of which they leave a quarter free: a quarter of what this
+// process may have; in mox::run what all its data pipelines hold together (data_memory_mb). Holds for what is
+// made afterwards. Threads: any.
+void set_npy_memory(std::shared_ptr<MemoryBudget> memory);
+std::shared_ptr<MemoryBudget> npy_memory();
 
 // The same from the arrays `names` of one archive, which are all held in memory. NotFound names the arrays
 // that are there.

@@ -37,10 +37,10 @@ std::vector<Option> options_of_data() {
        .default_value = int64_t{0},
        .group = "Data",
        .help =
-           "Mebibytes that batches in preparation, Dataset::cache, the buffers of Dataset::shuffle and "
-           "images that are kept in memory may take together on each machine, in all pipelines of all ranks "
-           "there. Images stop at three quarters of it. 0: a quarter of the "
-           "machine's memory, or of what its container, its control group or ulimit (-v, -d) lets it have.",
+           "Mebibytes that batches in preparation, Dataset::cache, the buffers of Dataset::shuffle, and images "
+           "and rows of .npy files that are kept in memory may take together on each machine, in all pipelines "
+           "of all ranks there. Images and rows stop at three quarters of it. 0: a quarter of the machine's "
+           "memory, or of what its container, its control group or ulimit (-v, -d) lets it have.",
        .minimum = 0,
        .maximum = 1 << 30},
       {.name = "prefetch_batches",

@@ -25,7 +25,7 @@ class NpySource : public RandomAccessSource {
       signature_.push_back(
           {file->type().dtype, Shape(std::vector<int64_t>(extents.begin() + 1, extents.end()))});
     }
-    has_views_ = std::ranges::all_of(files_, [](const auto& file) { return file->is_kept(); });
+    has_views_ = std::ranges::all_of(files_, [](const auto& file) { return file->keeps(); });
   }
 
   int64_t size() const override { return files_[0]->type().shape[0]; }
@@ -39,7 +39,13 @@ class NpySource : public RandomAccessSource {
   }
   bool view(int64_t first, int64_t count, std::vector<Array>* rows) const override {
     if (!has_views_) return false;
-    for (const auto& file : files_) rows->push_back(file->view(first, count));
+    std::vector<Array> views;
+    for (const auto& file : files_) {
+      std::optional<Array> view = file->view(first, count);
+      if (!view) return false;
+      views.push_back(*std::move(view));
+    }
+    *rows = std::move(views);
     return true;
   }
 
@@ -65,11 +71,18 @@ NpyRows::NpyRows(const std::string& path) : path_(path), file_(path), version_(f
   const int64_t rows = shape[0];
   row_bytes_ = rows == 0 ? 0 : header_.type.bytes() / rows;
   stored_row_bytes_ = row_bytes_ / size_of(header_.type.dtype) * stored_bytes(header_);
-  if (header_.fortran_order) keep();
+  if (header_.fortran_order) make_room();
 }
 
-void NpyRows::keep() {
-  if (is_kept()) return;
+void NpyRows::keep(std::shared_ptr<MemoryBudget> memory) {
+  share_ = std::make_unique<MemoryBudget::Share>(std::move(memory), MemoryBudget::Share::Of::kCache);
+  if (keeps())  // all of it, in any case
+    share_->resize(header_.type.bytes());
+  else
+    make_room();
+}
+
+void NpyRows::make_room() {
   const int64_t rows = header_.type.shape[0];
   block_rows_ = row_bytes_ == 0 ? std::max<int64_t>(rows, 1)
                                 : std::max<int64_t>(kBlockBytes / static_cast<int64_t>(row_bytes_), 1);
@@ -102,22 +115,23 @@ void NpyRows::read_scattered() {
 
 void NpyRows::read(int64_t row, std::byte* to) const {
   if (row_bytes_ == 0) return;
-  if (!is_kept()) return read_rows(row, 1, to);
-  read_block(row / block_rows_);
+  if (!keeps() || !has_block(row / block_rows_)) return read_rows(row, 1, to);
   std::memcpy(to, memory_ + row * row_bytes_, row_bytes_);
 }
 
-Array NpyRows::view(int64_t first, int64_t count) const {
-  for (int64_t block = first / block_rows_; block * block_rows_ < first + count; ++block) read_block(block);
+std::optional<Array> NpyRows::view(int64_t first, int64_t count) const {
+  if (!keeps()) return std::nullopt;
+  for (int64_t block = first / block_rows_; block * block_rows_ < first + count; ++block)
+    if (!has_block(block)) return std::nullopt;
   return kept_.rows(first, first + count);
 }
 
 void NpyRows::will_read(int64_t row) const {
-  if (!is_kept()) return file_.will_read(header_.data_begin + row * stored_row_bytes_, stored_row_bytes_);
+  if (!keeps()) return file_.will_read(header_.data_begin + row * stored_row_bytes_, stored_row_bytes_);
   const int64_t block = row / block_rows_;
   if (!is_there_[block].load(std::memory_order_acquire)) {
-    const size_t bytes = block_rows_ * stored_row_bytes_;
-    return file_.will_read(header_.data_begin + block * bytes, bytes);
+    const int64_t rows = is_full_ ? 1 : block_rows_, first = is_full_ ? row : block * block_rows_;
+    return file_.will_read(header_.data_begin + first * stored_row_bytes_, rows * stored_row_bytes_);
   }
   // The hardware follows a row once its first lines are on their way.
   constexpr size_t kLine = 64, kLinesAhead = 8;
@@ -125,14 +139,21 @@ void NpyRows::will_read(int64_t row) const {
     __builtin_prefetch(memory_ + row * row_bytes_ + at);
 }
 
-void NpyRows::read_block(int64_t block) const {
+// Whether a block is kept, from now on if there is room for it.
+bool NpyRows::has_block(int64_t block) const {
   std::atomic<bool>& is_there = is_there_[block];
-  if (is_there.load(std::memory_order_acquire)) return;
+  if (is_there.load(std::memory_order_acquire)) return true;
   const std::lock_guard lock(locks_[block % locks_.size()]);
-  if (is_there.load(std::memory_order_relaxed)) return;
-  const int64_t first = block * block_rows_;
-  read_rows(first, std::min(block_rows_, header_.type.shape[0] - first), memory_ + first * row_bytes_);
+  if (is_there.load(std::memory_order_relaxed)) return true;
+  const int64_t first = block * block_rows_, count = std::min(block_rows_, header_.type.shape[0] - first);
+  {
+    const std::lock_guard share_lock(share_lock_);
+    is_full_ = !share_->try_to_grow(count * row_bytes_);
+    if (is_full_) return false;
+  }
+  read_rows(first, count, memory_ + first * row_bytes_);
   is_there.store(true, std::memory_order_release);
+  return true;
 }
 
 void NpyRows::read_rows(int64_t first, int64_t count, std::byte* to) const {

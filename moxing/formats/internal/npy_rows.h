@@ -7,11 +7,13 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "moxing/formats/npy.h"
 #include "runtime/base/input_file.h"
+#include "runtime/data/memory_budget.h"
 #include "runtime/data/source.h"
 #include "runtime/tensor/array.h"
 
@@ -26,19 +28,21 @@ class NpyRows {
 
   const TensorType& type() const { return header_.type; }
 
-  // From now on what was read stays in memory, some neighbours of each row with it. Not for use beside
-  // others.
-  void keep();
-  bool is_kept() const { return kept_.defined(); }
+  // From now on what was read stays in memory, some neighbours of each row with it, as far as `memory` has
+  // room (Share::try_to_grow). Not for use beside others.
+  void keep(std::shared_ptr<MemoryBudget> memory);
+  bool keeps() const { return kept_.defined(); }
 
   // Threads: any. Throws IoError and DataError.
   void read(int64_t row, std::byte* to) const;
-  Array view(int64_t first, int64_t count) const;  // of what is kept
+  // Without a value where not all of these rows are kept.
+  std::optional<Array> view(int64_t first, int64_t count) const;
   void will_read(int64_t row) const;
 
  private:
+  void make_room();
   void read_scattered();
-  void read_block(int64_t block) const;
+  bool has_block(int64_t block) const;
   void read_rows(int64_t first, int64_t count, std::byte* to) const;
   void require_unchanged() const;
 
@@ -48,8 +52,11 @@ class NpyRows {
   NpyHeader header_;
   size_t row_bytes_ = 0, stored_row_bytes_ = 0;  // in memory, in the file
 
-  // What is kept, in blocks of rows.
+  // What is kept, in blocks of rows: memory that is written to as they are read, and counts from then on.
   Array kept_;
+  std::unique_ptr<MemoryBudget::Share> share_;
+  mutable std::mutex share_lock_;
+  mutable std::atomic<bool> is_full_ = false;  // there was no room for the last block
   std::byte* memory_ = nullptr;
   int64_t block_rows_ = 1;
   std::unique_ptr<std::atomic<bool>[]> is_there_;

@@ -28,7 +28,8 @@ void Charge::add(size_t bytes) {
   const size_t needed = share_.bytes();
   const std::string others =
       all > needed
-          ? fmt::format(" beside {} bytes that other operations and caches of images keep", all - needed)
+          ? fmt::format(" beside {} bytes that other operations, kept images and rows of .npy files hold",
+                        all - needed)
           : "";
   share_.resize(needed - bytes);
   throw FailedPrecondition(fmt::format(

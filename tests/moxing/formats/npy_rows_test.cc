@@ -50,6 +50,8 @@ class NpyRowsTest : public testing::Test {
  protected:
   ~NpyRowsTest() override { set_npy_memory(before_); }
 
+  static void set_memory(size_t bytes) { set_npy_memory(std::make_shared<MemoryBudget>(bytes)); }
+
   // Written to, as by another program a while later.
   static void change(const std::string& path, int64_t at, std::string_view bytes) {
     const auto time = std::filesystem::last_write_time(path);
@@ -63,7 +65,7 @@ class NpyRowsTest : public testing::Test {
   const TemporaryDirectory directory_;
 
  private:
-  const size_t before_ = npy_memory();
+  const std::shared_ptr<MemoryBudget> before_ = npy_memory();
 };
 
 // Bytes of every row, in the order in which batches have them.
@@ -98,9 +100,10 @@ TEST_F(NpyRowsTest, AreThoseOfTheArray) {
         directory_.write("x.npy", npy_file(of.code, fmt::format("({}, 25, 8)", kRows),
                                            pattern(kRows * 200 * of.bytes, of.mask), of.fortran));
     const Dataset array = Dataset::from_arrays({read_npy(path)});
-    for (const size_t memory : {size_t{0}, size_t{1} << 30})
+    // Of the larger files 3 MB hold a part.
+    for (const size_t memory : {size_t{0}, size_t{3'000'000}, size_t{1} << 30})
       for (const int threads : {0, 2}) {
-        set_npy_memory(memory);
+        set_memory(memory);
         const Dataset rows = npy({path});
         EXPECT_EQ(rows.describe(), array.describe());  // a run goes on with the cursor of the one before
         EXPECT_EQ(rows.signature(), array.signature());
@@ -116,7 +119,7 @@ TEST_F(NpyRowsTest, OfNothingAreNone) {
   const std::string none = directory_.write("none.npy", npy_file("<f4", "(0, 5)", ""));
   const std::string empty = directory_.write("empty.npy", npy_file("<f4", "(3, 0)", ""));
   for (const size_t memory : {size_t{0}, size_t{1} << 30}) {
-    set_npy_memory(memory);
+    set_memory(memory);
     EXPECT_EQ(rows_of(npy({none}).batch(2), 0).size(), 0u);
     EXPECT_EQ(rows_of(npy({empty}).batch(2), 0).size(), 3u);
   }
@@ -136,7 +139,7 @@ TEST_F(NpyRowsTest, AreInMemoryAsFarAsTheyAreUsed) {
   const auto header = std::filesystem::file_size(path);
   std::filesystem::resize_file(path, header + kBytes);  // a hole
   for (const size_t memory : {size_t{0}, size_t{4} << 30}) {
-    set_npy_memory(memory);
+    set_memory(memory);
     const int64_t before = resident_bytes();
     Pipeline pipeline(npy({path}).skip(100'000).take(1000).batch(500), {.threads = 0});
     Batch batch;
@@ -150,7 +153,7 @@ TEST_F(NpyRowsTest, OfAFileThatIsCutAreAnErrorThatNamesIt) {
   for (const bool keeps : {false, true}) {
     const std::string path = directory_.write("cut.npy", content);
     NpyRows rows(path);
-    if (keeps) rows.keep();
+    if (keeps) rows.keep(std::make_shared<MemoryBudget>(size_t{1} << 30));
     std::vector<std::byte> row(1024);
     rows.read(7, row.data());
     const std::vector<std::byte> first = row;
@@ -160,7 +163,7 @@ TEST_F(NpyRowsTest, OfAFileThatIsCutAreAnErrorThatNamesIt) {
     if (!keeps) continue;
     rows.read(7, row.data());  // in memory since before
     EXPECT_TRUE(row == first);
-    EXPECT_EQ(std::memcmp(rows.view(7, 1).data(), first.data(), first.size()), 0);
+    EXPECT_EQ(std::memcmp(rows.view(7, 1)->data(), first.data(), first.size()), 0);
     EXPECT_THAT(message_of<DataError>([&] { rows.view(7, 4000); }), HasSubstr("cut.npy'"));
   }
 }
@@ -168,7 +171,7 @@ TEST_F(NpyRowsTest, OfAFileThatIsCutAreAnErrorThatNamesIt) {
 TEST_F(NpyRowsTest, OfAFileThatIsWrittenToAreAnErrorThatNamesIt) {
   const std::string content = npy_file("|u1", "(4096, 1024)", pattern(4 << 20));
   for (const size_t memory : {size_t{0}, size_t{1} << 30}) {
-    set_npy_memory(memory);
+    set_memory(memory);
     const std::string path = directory_.write("changed.npy", content);
     Pipeline pipeline(npy({path}).batch(2048), {.threads = 0, .prefetch_batches = 0});
     Batch batch;
@@ -183,7 +186,7 @@ TEST_F(NpyRowsTest, OfAFileThatAnotherTookThePlaceOfAreTheOldOnes) {
   const std::string path = directory_.write("x.npy", npy_file("|u1", "(2, 3)", "abcdef"));
   for (const bool keeps : {false, true}) {
     NpyRows rows(directory_.write("x.npy", npy_file("|u1", "(2, 3)", "abcdef")));
-    if (keeps) rows.keep();
+    if (keeps) rows.keep(std::make_shared<MemoryBudget>(size_t{1} << 30));
     std::filesystem::rename(directory_.write("y.npy", npy_file("|u1", "(2, 3)", "ghijkl")), path);
     char row[3];
     rows.read(1, reinterpret_cast<std::byte*>(row));
@@ -194,7 +197,7 @@ TEST_F(NpyRowsTest, OfAFileThatAnotherTookThePlaceOfAreTheOldOnes) {
 TEST_F(NpyRowsTest, OfTheSmallestFilesAreKept) {
   const std::string images = directory_.write("images.npy", npy_file("|u1", "(3, 4)", "aaaabbbbcccc"));
   const std::string labels = directory_.write("labels.npy", npy_file("|u1", "(3,)", "xyz"));
-  set_npy_memory(4);
+  set_memory(4);
   Pipeline pipeline(npy({images, labels}).batch(1), {.threads = 0, .prefetch_batches = 0});
   Batch batch;
   ASSERT_TRUE(pipeline.next(&batch));
@@ -204,6 +207,40 @@ TEST_F(NpyRowsTest, OfTheSmallestFilesAreKept) {
   EXPECT_EQ(batch.components[1].values<uint8_t>()[0], 'y');
   std::filesystem::resize_file(images, 1);
   EXPECT_THAT(message_of<DataError>([&] { pipeline.next(&batch); }), HasSubstr("images.npy'"));
+}
+
+// Images, shuffles and caches hold of the same.
+TEST_F(NpyRowsTest, AreKeptAsFarAsTheBudgetHasRoom) {
+  const std::string content = npy_file("|u1", "(4096, 1024)", pattern(4 << 20));
+  const std::string path = directory_.write("x.npy", content);
+  const auto budget = std::make_shared<MemoryBudget>(size_t{8} << 20);
+  MemoryBudget::Share other(budget, MemoryBudget::Share::Of::kCache);
+  other.resize(size_t{4} << 20);
+  {
+    NpyRows rows(path);
+    rows.keep(budget);
+    EXPECT_EQ(budget->room_to_grow(), size_t{2} << 20);  // nothing is read yet
+    std::vector<std::byte> row(1024);
+    for (int64_t i = 0; i < 4096; ++i) {
+      rows.read(i, row.data());
+      ASSERT_EQ(std::memcmp(row.data(), content.data() + content.size() - (4096 - i) * 1024, 1024), 0) << i;
+    }
+    EXPECT_EQ(budget->room_to_grow(), 0u);
+    EXPECT_TRUE(rows.view(0, 2048));
+    EXPECT_FALSE(rows.view(2047, 2));
+    other.resize(0);
+    EXPECT_TRUE(rows.view(0, 4096));
+    EXPECT_EQ(budget->room_to_grow(), size_t{2} << 20);
+  }
+  EXPECT_EQ(budget->room_to_grow(), size_t{6} << 20);
+}
+
+TEST_F(NpyRowsTest, OfFortransOrderCountWhole) {
+  const std::string path = directory_.write("x.npy", npy_file("|u1", "(2, 3)", "abcdef", "True"));
+  const auto budget = std::make_shared<MemoryBudget>(100);
+  set_npy_memory(budget);
+  const Dataset rows = npy({path});
+  EXPECT_EQ(budget->room_to_grow(), 75u - 6u);
 }
 
 TEST_F(NpyRowsTest, ThatAreNoBoolsAreRefusedWhereTheyAreRead) {

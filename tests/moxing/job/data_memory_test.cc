@@ -69,8 +69,8 @@ TEST(DataMemory, OfAllPipelinesOfAProcessIsOneBudget) {
     FAIL() << "640 KiB twice are more than 1 MiB";
   } catch (const FailedPrecondition& error) {
     const std::string text = error.what();
-    EXPECT_NE(text.find("655360 bytes or more beside 655360 bytes that other operations and "
-                        "caches of images keep"),
+    EXPECT_NE(text.find("655360 bytes or more beside 655360 bytes that other operations, "
+                        "kept images and rows of .npy files hold"),
               std::string::npos)
         << text;
     EXPECT_NE(text.find("1048576 bytes (data_memory_mb is 1 for this machine); raise data_memory_mb"),

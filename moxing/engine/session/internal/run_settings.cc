@@ -140,7 +140,7 @@ void resolve_data(const RunSpec& spec, RunSettings* settings) {
   settings->data_threads = static_cast<int>(resolve<int64_t>("data_threads", std::nullopt));
   if (settings->data_threads == 0) settings->data_threads = PipelineOptions::kAutomatic;
   settings->data_memory = data_memory_of_process();
-  data::set_npy_memory(settings->data_memory->bytes());
+  data::set_npy_memory(settings->data_memory);
   // What is read in a store where it is lies in memory for a while: of the same budget.
   if (file::is_remote(resolve<std::string>("data_url", std::nullopt))) {
     const size_t of_streams = settings->data_memory->bytes() / 4;

@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "moxing/formats/npy.h"
+#include "moxing/job/data_memory.h"
 #include "moxing/layers/layers.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
@@ -65,6 +67,17 @@ TEST_F(RunDataTest, FewerSamplesThanABatch) {
   EXPECT_THAT(sizes_of(s), ElementsAre(3));
   s.inter_mode = ModeKeys::EVAL;
   EXPECT_DOUBLE_EQ(run_or_throw(s).evaluation.at(1).second, 1);
+}
+
+TEST_F(RunDataTest, RowsOfNpyFilesAreOfTheRunsDataMemory) {
+  const ScopedConfiguration configuration({"--threads=1", "--num_devices=1", "--data_memory_mb=3"});
+  auto s = spec();
+  s.input_fn = [](ModeKeys) {
+    EXPECT_EQ(data::npy_memory()->bytes(), size_t{3} << 20);
+    EXPECT_EQ(data::npy_memory(), internal::data_memory_of_process());
+    return counting_data(1);
+  };
+  EXPECT_THAT(sizes_of(s), ElementsAre(1));
 }
 
 TEST_F(RunDataTest, NoSamplesAreAnError) {
