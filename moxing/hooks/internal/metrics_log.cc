@@ -126,6 +126,21 @@ bool is_of_a_step(std::string_view line) {
          line.find("\"prediction\":") == std::string_view::npos;
 }
 
+// Without every second of the lines that may go, in the older half.
+std::string thinned(std::string_view all, bool (*may_go)(std::string_view line)) {
+  std::string kept;
+  bool drops = false;
+  for (size_t begin = 0; begin < all.size();) {
+    const size_t end = std::min(all.find('\n', begin), all.size() - 1) + 1;
+    const std::string_view line = all.substr(begin, end - begin);
+    const bool is_old = begin < all.size() / 2 && may_go(line);
+    if (is_old) drops = !drops;
+    if (!is_old || !drops) kept += line;
+    begin = end;
+  }
+  return kept;
+}
+
 }  // namespace
 
 void MetricsLog::open(const std::string& path, int64_t step) {
@@ -180,23 +195,16 @@ void MetricsLog::write(const nlohmann::ordered_json& line) {
 
 void MetricsLog::thin() {
   const std::string all = read_file(path_);
-  std::string kept;
-  bool drops = false;
-  for (size_t begin = 0; begin < all.size();) {
-    const size_t end = std::min(all.find('\n', begin), all.size() - 1) + 1;
-    const std::string_view line = std::string_view(all).substr(begin, end - begin);
-    if (begin < all.size() / 2 && is_of_a_step(line)) drops = !drops;
-    if (begin >= all.size() / 2 || !is_of_a_step(line) || !drops) kept += line;
-    begin = end;
-  }
+  std::string kept = thinned(all, is_of_a_step);
+  const bool suffices = kept.size() <= most_bytes_ / 8 * 7;
+  if (!suffices) kept = thinned(kept, [](std::string_view) { return true; });
   write_file_atomically(path_, kept);
   file_ = open_kept_file(path_);
   bytes_ = kept.size();
-  log_info(fmt::format(
-      "'{}' has grown to {} MiB: every second line of a step in its older half has been taken out; "
-      "evaluations stay",
-      path_, all.size() >> 20));
-  // Evaluations alone may be as much; not the same work for each line then.
+  log_info(fmt::format("'{}' has grown to {} MiB: every second line{} in its older half has been taken out{}",
+                       path_, all.size() >> 20, suffices ? " of a step" : "",
+                       suffices ? "; evaluations stay" : ""));
+  // Where a few lines are as much; not the same work for each line then.
   if (bytes_ > most_bytes_ / 8 * 7) most_bytes_ = 2 * bytes_;
 }
 

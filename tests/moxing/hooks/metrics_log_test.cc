@@ -100,6 +100,18 @@ TEST_F(MetricsLogTest, StaysBoundedAndKeepsEvaluationsAndWhatIsNew) {
   EXPECT_THAT(content, HasSubstr(step_line(19'999) + step_line(20'000)));
 }
 
+TEST_F(MetricsLogTest, StaysBoundedWhereAllAreEvaluations) {
+  constexpr uint64_t kMostBytes = 10'000;
+  MetricsLog log(kMostBytes);
+  log.open(path(), 0);
+  for (int64_t step = 1; step <= 20'000; ++step)
+    log.write({{"step", step}, {"evaluation", true}, {"loss", 0.25}});
+  const std::string content = read_file(path());
+  EXPECT_LE(content.size(), kMostBytes);
+  EXPECT_THAT(content, testing::EndsWith(evaluation_line(19'999) + evaluation_line(20'000)));
+  EXPECT_THAT(content.substr(0, 500), testing::ContainsRegex(R"(\{"step":[0-9]{1,4},)"));  // of long ago, too
+}
+
 TEST_F(MetricsLogTest, ALinkInItsPlaceIsNotFollowed) {
   const std::string elsewhere = directory_.write("elsewhere", "kept");
   std::filesystem::create_symlink(elsewhere, path());
