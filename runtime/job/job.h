@@ -57,7 +57,7 @@ class JobActivity {
 };
 
 // Ends the job because this rank has failed: `message` is printed once, by rank 0 where that is possible,
-// with this rank's number and host, and all processes end with `status`, which is below 10.
+// with this rank's number and host, and all processes end with `status`, of 1 to 125.
 [[noreturn]] void fail_job(const std::string& message, int status = kJobFailed);
 // The same for a rank that has not failed, but ends the job since a signal asks for it: "RANK `what`".
 [[noreturn]] void stop_job(const std::string& what, int status);

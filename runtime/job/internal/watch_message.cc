@@ -21,7 +21,7 @@ WatchMessage parse_message(std::string_view line, int ranks) {
   WatchMessage message;
   if (word == "fail" || word == "end") {
     const std::string_view status = rest.substr(0, rest.find(' '));
-    if (!read(status, 1, 9, &message.number)) return {};
+    if (!read(status, 1, kMostStatus, &message.number)) return {};
     rest.remove_prefix(std::min(status.size() + 1, rest.size()));
     message.kind = word == "fail" ? Kind::kFail : Kind::kEnd;
     message.text = rest;

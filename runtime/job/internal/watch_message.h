@@ -9,6 +9,9 @@ namespace mox::internal {
 // A line is no longer; who sends more is not one of the job's ranks.
 inline constexpr size_t kLongestMessage = 1 << 20;
 
+// What a process may end with by itself: from 126 on a shell says so of one that did not run, or was killed.
+inline constexpr int kMostStatus = 125;
+
 struct WatchMessage {
   enum class Kind {
     kNone,  // no message of this protocol: passed over
@@ -26,8 +29,8 @@ struct WatchMessage {
   std::string text;
 };
 
-// For any bytes; numbers are within their bounds ([1, 9] for a status, [0, ranks) for a rank; a `left` of a
-// rank, without a number, has -1), or the line is none.
+// For any bytes; numbers are within their bounds ([1, kMostStatus] for a status, [0, ranks) for a rank; a
+// `left` of a rank, without a number, has -1), or the line is none.
 WatchMessage parse_message(std::string_view line, int ranks);
 
 }  // namespace mox::internal

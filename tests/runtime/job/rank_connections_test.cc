@@ -231,10 +231,12 @@ TEST(WatchMessage, HasItsFieldsWithinTheirBounds) {
   EXPECT_EQ(parse_message("fail 2 what is wrong", 4).text, "what is wrong");
   EXPECT_EQ(parse_message("fail 2 what is wrong", 4).number, 2);
   EXPECT_EQ(parse_message("end 1", 4).kind, Kind::kEnd);
+  EXPECT_EQ(parse_message("end 75", 4).number, 75);  // kExitInterrupted
+  EXPECT_EQ(parse_message("fail 75 was interrupted", 4).text, "was interrupted");
   EXPECT_EQ(parse_message("left", 4).number, -1);
   EXPECT_EQ(parse_message("left 3", 4).number, 3);
-  for (const char* line : {"", "left 4", "left -1", "left 99999999999", "left x", "end", "end 0", "end 10",
-                           "fail", "fail x y", "asking", "ask 1", "finished now", "welcome"})
+  for (const char* line : {"", "left 4", "left -1", "left 99999999999", "left x", "end", "end 0", "end 126",
+                           "end 1000", "fail", "fail x y", "asking", "ask 1", "finished now", "welcome"})
     EXPECT_EQ(parse_message(line, 4).kind, Kind::kNone) << line;
 }
 
