@@ -30,6 +30,7 @@ bool is_first_name(std::string_view text) {
 struct Place {
   const std::string& where;
   const std::string& option;
+  const std::string& text;
   const std::string& shown;
 
   [[noreturn]] void fail(std::string_view reason) const {
@@ -39,8 +40,14 @@ struct Place {
   std::string variable(const std::string& name) const {
     const char* value = std::getenv(name.c_str());
     if (value && *value) return value;
-    fail(fmt::format("the environment variable {} is {}; set it, or write the path out", name,
-                     value ? "empty" : "not set"));
+    const char* trouble = value ? "empty" : "not set";
+    // Of a text that is not shown, no part is.
+    if (shown != text)
+      fail(
+          fmt::format("an environment variable that it names is {}; set it. For a text that begins with $ "
+                      "write $$, and $${{ for ${{",
+                      trouble));
+    fail(fmt::format("the environment variable {} is {}; set it, or write the path out", name, trouble));
   }
 };
 
@@ -48,7 +55,7 @@ struct Place {
 
 std::string expanded(const std::string& text, const std::string& where, const std::string& option,
                      const std::string& shown) {
-  const Place place{where, option, shown};
+  const Place place{where, option, text, shown};
   std::string result;
   std::string_view rest = text;
   if (rest.starts_with('~')) {

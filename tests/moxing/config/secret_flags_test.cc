@@ -105,6 +105,10 @@ TEST(SecretFlags, AreNotInErrors) {
       {"--api_key=hunter2${"},
       {"--api_key=hunter2${MOX_NOT_SET}"},
       {"--api_key=~hunter2"},
+      {"--api_key=$hunter2"},
+      {"--api_key=$hunter2/x"},
+      {"--api_key=a${hunter2}"},
+      {"--service_url=http://me:a${hunter2}@host/"},
       {"--service_url=http://me:hunter2@host/${MOX_NOT_SET}"},
       {"--batch_size=http://me:hunter2@host"},  // the value of another flag
       {"--run_mode=me:hunter2@host"},
