@@ -11,10 +11,13 @@
 #include <thread>
 
 #include "runtime/data/happens_before.h"
-#include "runtime/data/internal/promised_workers.h"
+#include "runtime/refusals/promised_workers.h"
 
 namespace mox::data::internal {
 namespace {
+
+using mox::internal::PromisedWorkers;
+using mox::internal::WorkerCount;
 
 constexpr char kGraphBuilt = 0;  // a name for happens_before.h that a body knows before it reads anything
 
@@ -75,7 +78,7 @@ struct Flow::Graph {
         evaluate(std::move(evaluate_body)),
         threads(thread_count),
         limit(in_flight),
-        workers(std::max(0, thread_count - 1)),
+        workers(std::max(0, thread_count - 1), 1),
         arena(1 + workers.count(), 1),  // the driver is one of them
         worker_count(arena) {
     driver = std::thread([this] { drive(); });

@@ -3,8 +3,12 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <iterator>
 #include <random>
 #include <span>
@@ -16,6 +20,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/text/utf8.h"
+#include "tests/support/sanitizers.h"
 
 namespace mox::data::internal {
 namespace {
@@ -128,6 +133,25 @@ TEST(CsvSlicesTest, Utf8AndChecksumsAreThoseOfTheWhole) {
     ASSERT_EQ(utf8_prefix_of_slices(text, slices), utf8_prefix(text)) << testing::PrintToString(text);
     ASSERT_EQ(crc32_of_slices(text, 5, slices), crc32(std::as_bytes(std::span(text)), 5));
   }
+}
+
+// Of a user whose only processes are the test's.
+void take_with_one_thread() {
+  const uid_t user = 1'000'000 + ::getpid();
+  const rlimit one = {1, 1};
+  if (setrlimit(RLIMIT_NPROC, &one) != 0 || ::setresuid(user, user, user) != 0) std::exit(2);
+  std::atomic<size_t> taken = 0;
+  take_on_all_cores(100, {.cores = 4}, [&](size_t) { ++taken; });
+  std::exit(taken == 100 ? 0 : 3);
+}
+
+// oneTBB makes its threads unasked, and ends the process where one is refused.
+TEST(TakeOnAllCoresDeathTest, NeedsNoMoreThreadsThanTheSystemGives) {
+  if (::getuid() != 0) GTEST_SKIP() << "needs root, to be another user";
+  if (kReservesAddressSpace)
+    GTEST_SKIP() << "needs a build without sanitizers, which have threads of their own";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(take_with_one_thread(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "runtime/base/file.h"
 #include "runtime/base/resource_limits.h"
 #include "runtime/data/happens_before.h"
+#include "runtime/refusals/promised_workers.h"
 #include "runtime/text/utf8.h"
 
 namespace mox::data::internal {
@@ -64,12 +66,15 @@ int CsvSlices::cores_to_use() const { return cores > 0 ? cores : available_cores
 
 void take_on_all_cores(size_t count, const CsvSlices& slices, FunctionRef<void(size_t i)> take) {
   const int cores = count > 1 ? slices.cores_to_use() : 1;
-  if (cores == 1) {
+  std::optional<mox::internal::PromisedWorkers> workers;
+  if (cores > 1) workers.emplace(cores - 1, 0);
+  if (!workers || workers->count() == 0) {
     for (size_t i = 0; i < count; ++i) take(i);
     return;
   }
   publish(&kSlicesAreCut);
-  tbb::task_arena arena(cores);
+  tbb::task_arena arena(1 + workers->count());
+  const mox::internal::WorkerCount worker_count(arena);
   arena.execute([&] {
     tbb::parallel_for(size_t{0}, count, [&](size_t i) {
       observe(&kSlicesAreCut);

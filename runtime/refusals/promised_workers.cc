@@ -1,4 +1,4 @@
-#include "runtime/data/internal/promised_workers.h"
+#include "runtime/refusals/promised_workers.h"
 
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 
 #include "runtime/base/resource_limits.h"
 
-namespace mox::data::internal {
+namespace mox::internal {
 namespace {
 
 // Of a millisecond. A thread of oneTBB looks for work for some time before it sleeps, 0.1 s on busy cores.
@@ -57,12 +57,12 @@ bool is_asleep(pid_t thread) {
 }  // namespace
 
 // One that has not fallen asleep yet would not be taken: oneTBB would make another.
-PromisedWorkers::PromisedWorkers(int wanted) {
+PromisedWorkers::PromisedWorkers(int wanted, int own_threads) {
   Account& account = Account::of_process();
   const std::lock_guard lock(account.mutex);
   const int there = static_cast<int>(account.workers.size());
   const int to_come = std::max(account.promised - there, 0), spare = std::max(there - account.promised, 0);
-  const int asked = to_come + wanted + 1;
+  const int asked = to_come + wanted + own_threads;
   const GivenThreads given = threads_given(asked);
   count_ = std::clamp(wanted - (asked - given.count), 0, wanted);
   const int more = std::min(wanted - count_, spare);
@@ -89,4 +89,4 @@ void WorkerCount::on_scheduler_entry(bool is_worker) {
   thread_local const CountedWorker counted;
 }
 
-}  // namespace mox::data::internal
+}  // namespace mox::internal

@@ -10,12 +10,13 @@
 
 #include <string>
 
-namespace mox::data::internal {
+namespace mox::internal {
 
-// Of one arena, beside its reserved thread, which is asked for, too. Any thread.
+// Of one arena. Any thread.
 class PromisedWorkers {
  public:
-  explicit PromisedWorkers(int wanted);
+  // `own_threads`: that are asked for, too, since the arena has them beside its workers.
+  explicit PromisedWorkers(int wanted, int own_threads);
   ~PromisedWorkers();
   PromisedWorkers(const PromisedWorkers&) = delete;
   PromisedWorkers& operator=(const PromisedWorkers&) = delete;
@@ -36,4 +37,4 @@ class WorkerCount : public tbb::task_scheduler_observer {
   void on_scheduler_entry(bool is_worker) override;
 };
 
-}  // namespace mox::data::internal
+}  // namespace mox::internal
