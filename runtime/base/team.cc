@@ -113,11 +113,12 @@ void share_out(int threads, int64_t count, int64_t grain, From own_end,
     body(0, 0, count);
     return;
   }
-  threads = static_cast<int>(std::min<int64_t>(threads, pieces));
-  const int ranges = std::min(threads, kMostRanges);
+  const int ranges = static_cast<int>(std::min<int64_t>({threads, pieces, kMostRanges}));
   std::array<Range, kMostRanges> shares;
   for (int i = 0; i < ranges; ++i) shares[i].set(pieces * i / ranges, pieces * (i + 1) / ranges);
-  // libgomp may give fewer threads than asked for; those that it gives take the ranges of the others.
+  // The whole team, also for fewer pieces: what a smaller one does not need libgomp sends home, and makes
+  // anew for the next. It may give fewer threads than asked for; those that it gives take the ranges of the
+  // others.
   fork_join(threads, [&](int thread, int) {
     const auto run = [&](int64_t piece) {
       body(thread, count * piece / pieces, count * (piece + 1) / pieces);

@@ -29,10 +29,13 @@ void require_team_threads(int teams, int size) {
         wanted, teams == 1 ? "the first" : "those of the devices", there + 1, given.refusal));
 }
 
-void note_team_threads(int size) { kept_threads = size - 1; }
+// A team of one computes on the thread itself, and leaves the pool as it is.
+void note_team_threads(int size) {
+  if (size > 1) kept_threads = size - 1;
+}
 
 void start_team(const Team& team) {
-  if (team.size() == 1) return;  // computes on the thread itself, and leaves the pool as it is
+  if (team.size() == 1) return;
   if (kept_threads < team.size() - 1) {
     // One at a time: two that ask together would each be given the other's.
     static std::mutex mutex;

@@ -19,6 +19,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/random.h"
 #include "runtime/exec/plan_instance.h"
+#include "runtime/refusals/team_threads.h"
 
 namespace mox::internal {
 namespace {
@@ -78,7 +79,7 @@ class Trial {
     for (const Tensor& gradient : gradients(reduce_sum(y * in[2]), std::span(in).first(2)))
       fetches.push_back(gradient);
     const auto plan = Plan::compile(
-        graph, {.fetches = fetches, .gradients = {}, .updates = {}},
+        graph, {.fetches = fetches, .gradients = {}, .after_step_values = {}},
         {.rules = default_rules(rules), .convert = convert_layout, .hints = kernel_hints(rules)}, team);
     instance_ = std::make_unique<PlanInstance>(plan, team, [](std::string_view) { return Array(); });
     run();  // memory is given to what is written first
@@ -120,6 +121,7 @@ std::optional<ConvolutionClasses> classes_in(std::string_view description) {
 
 ConvolutionClasses measured_direct_classes(Precision precision, const Team& team) {
   const EnteredTeam entered(team);
+  start_team(team);
   const DType dtype = precision == Precision::kBFloat16 ? DType::kBFloat16 : DType::kFloat32;
   ConvolutionClasses classes;
   for (const Sample& sample : kSamples) {

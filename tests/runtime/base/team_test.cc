@@ -94,6 +94,24 @@ TEST(Team, RunsOnceOnEachThread) {
   EXPECT_EQ(std::set(seen.begin(), seen.end()).size(), 3u);
 }
 
+// libgomp sends home what a smaller team does not need, and ends the process where it then gets no new one.
+TEST(Team, KeepsItsThreadsWhereThereIsLessToDo) {
+  const Team team(4);
+  const auto threads = [&] {
+    std::mutex mutex;
+    std::set<std::thread::id> numbers;
+    team.on_each_thread([&] {
+      const std::lock_guard lock(mutex);
+      numbers.insert(std::this_thread::get_id());
+    });
+    return numbers;
+  };
+  const std::set<std::thread::id> before = threads();
+  ASSERT_EQ(before.size(), 4u);
+  for (int i = 0; i < 20; ++i) team.parallel_for(2, 1, [](int64_t, int64_t) {});
+  EXPECT_EQ(threads(), before);
+}
+
 TEST(Team, ChunkBordersDoNotDependOnTheNumberOfThreads) {
   std::vector<std::pair<int64_t, int64_t>> borders[2];
   for (int threads : {1, 2}) {
