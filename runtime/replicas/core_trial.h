@@ -24,20 +24,24 @@ class CoreTrial {
   // At the beginning of each step; whether it is to run on one core. `is_contended`: whether other work has
   // been seen on the cores; without, always false.
   bool takes_one_core(Clock::time_point now, bool is_contended);
+  // At its end: how long it took. What lies between two steps, such as a checkpoint, does not count.
+  void note_step(Clock::duration step);
 
  private:
   enum class Phase { kIdle, kAll, kOne, kKept };
 
-  void begin(Phase phase, Clock::time_point now);
+  void begin(Phase phase);
   void decide(Clock::duration on_one, Clock::time_point now);
 
   Phase phase_ = Phase::kIdle;
   bool one_is_faster_ = false;
-  Clock::time_point trial_since_{};
-  Clock::time_point since_{};  // the beginning of the phase; of its second step where it measures
-  int steps_ = -1;             // since then; the first still finds its threads elsewhere
-  Clock::duration kept_for_{};
+  // Of a phase that measures; its first step, which still finds its threads elsewhere, left out.
+  int steps_ = -1;
+  Clock::duration measured_{};
+  Clock::duration trial_{};   // all steps of both phases
   Clock::duration on_all_{};  // the mean step
+  Clock::time_point kept_since_{};
+  Clock::duration kept_for_{};
 };
 
 }  // namespace mox::internal

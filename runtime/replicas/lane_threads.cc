@@ -120,8 +120,11 @@ void LaneThreads::stop() {
 }
 
 void LaneThreads::run(FunctionRef<void(int)> body) {
-  if (waits_for_others()) look_at_other_work();
+  if (!waits_for_others()) return run_on_all(body);
+  look_at_other_work();
+  const auto begin = CoreTrial::Clock::now();
   run_on_all(body);
+  trial_.note_step(CoreTrial::Clock::now() - begin);
 }
 
 void LaneThreads::run_on_all(FunctionRef<void(int)> body) {

@@ -12,6 +12,7 @@ using std::chrono::seconds;
 class SimulatedTraining {
  public:
   milliseconds on_all{100}, on_one{50};
+  milliseconds pause{0};  // before the next step alone: of a hook
   bool is_contended = true;
 
   // Steps for so long; the share of the time that was spent on one core.
@@ -22,7 +23,9 @@ class SimulatedTraining {
       const bool one = trial_.takes_one_core(now_, is_contended);
       const milliseconds step = one ? on_one : on_all;
       if (one) spent += step;
-      now_ += step;
+      now_ += step + pause;
+      trial_.note_step(step);
+      pause = milliseconds(0);
     }
     return std::chrono::duration<double>(spent) / std::chrono::duration<double>(length);
   }
@@ -59,6 +62,19 @@ TEST(CoreTrial, OneCoreIsForContendedOnesAlone) {
   EXPECT_GT(training.run(seconds(20)), 0.7);
   training.is_contended = false;
   EXPECT_EQ(training.run(seconds(20)), 0);
+}
+
+// A pause of either phase neither decides nor prolongs what was decided.
+TEST(CoreTrial, PausesAreNotOfSteps) {
+  for (const milliseconds before : {milliseconds(200), milliseconds(2000)})
+    for (const bool favours_one : {false, true}) {
+      SimulatedTraining training;
+      training.on_one = favours_one ? milliseconds(50) : milliseconds(200);
+      training.run(before == milliseconds(200) ? seconds(0) : seconds(1));
+      training.pause = seconds(300);
+      training.run(seconds(302));
+      EXPECT_NEAR(training.run(seconds(100)), favours_one ? 1 : 0, 0.1);
+    }
 }
 
 // Steps longer than what a trial takes at least: a few of each kind still decide.
