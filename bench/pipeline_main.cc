@@ -59,8 +59,8 @@ class NpyFiles {
 
   // Their rows, of which so many bytes are kept.
   mox::Dataset rows(size_t kept_bytes) const {
-    const size_t before = mox::data::npy_memory();
-    mox::data::set_npy_memory(kept_bytes);
+    const auto before = mox::data::npy_memory();
+    mox::data::set_npy_memory(std::make_shared<mox::MemoryBudget>(kept_bytes));
     mox::Dataset dataset = mox::data::npy(paths_);
     mox::data::set_npy_memory(before);
     return dataset;

@@ -43,6 +43,7 @@ class MemoryBudget {
     // then, for batches and for what has to fit. Otherwise nothing, and false. One thread at a time.
     bool try_to_grow(size_t more);
     size_t bytes() const { return taken_; }
+    const MemoryBudget& budget() const { return *budget_; }
 
    private:
     std::shared_ptr<MemoryBudget> budget_;
@@ -51,6 +52,9 @@ class MemoryBudget {
   };
 
  private:
+  size_t room_beside(size_t cached, size_t own_batches) const;
+  size_t room_to_grow_beside(size_t cached) const;
+
   const size_t bytes_;
   const std::string origin_, option_;
   std::atomic<size_t> cached_{0}, under_way_{0};

@@ -9,6 +9,7 @@
 
 #include "moxing/formats/internal/npy_values.h"
 #include "runtime/base/error.h"
+#include "runtime/base/log.h"
 
 namespace mox::data::internal {
 namespace {
@@ -76,10 +77,14 @@ NpyRows::NpyRows(const std::string& path) : path_(path), file_(path), version_(f
 
 void NpyRows::keep(std::shared_ptr<MemoryBudget> memory) {
   share_ = std::make_unique<MemoryBudget::Share>(std::move(memory), MemoryBudget::Share::Of::kCache);
-  if (keeps())  // all of it, in any case
-    share_->resize(header_.type.bytes());
-  else
-    make_room();
+  if (!keeps()) return make_room();
+  // All of it, in any case: others are not to be refused for it.
+  if (!share_->try_to_grow(header_.type.bytes()))
+    log_warning(
+        fmt::format("'{}' has its rows in Fortran's order, so that all of it is in memory: {} bytes, for "
+                    "which the memory of data pipelines has no room ({}). Save it in C order "
+                    "(numpy.ascontiguousarray), or raise {}",
+                    path_, header_.type.bytes(), share_->budget().describe(), share_->budget().option()));
 }
 
 void NpyRows::make_room() {
@@ -143,15 +148,23 @@ void NpyRows::will_read(int64_t row) const {
 bool NpyRows::has_block(int64_t block) const {
   std::atomic<bool>& is_there = is_there_[block];
   if (is_there.load(std::memory_order_acquire)) return true;
+  const int64_t first = block * block_rows_, count = std::min(block_rows_, header_.type.shape[0] - first);
+  const size_t bytes = count * row_bytes_;
+  if (is_full_ && share_->budget().room_to_grow() < bytes) return false;  // no thread waits for it
   const std::lock_guard lock(locks_[block % locks_.size()]);
   if (is_there.load(std::memory_order_relaxed)) return true;
-  const int64_t first = block * block_rows_, count = std::min(block_rows_, header_.type.shape[0] - first);
   {
     const std::lock_guard share_lock(share_lock_);
-    is_full_ = !share_->try_to_grow(count * row_bytes_);
+    is_full_ = !share_->try_to_grow(bytes);
     if (is_full_) return false;
   }
-  read_rows(first, count, memory_ + first * row_bytes_);
+  try {
+    read_rows(first, count, memory_ + first * row_bytes_);
+  } catch (...) {
+    const std::lock_guard share_lock(share_lock_);
+    share_->resize(share_->bytes() - bytes);
+    throw;
+  }
   is_there.store(true, std::memory_order_release);
   return true;
 }

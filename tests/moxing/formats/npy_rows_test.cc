@@ -235,12 +235,37 @@ TEST_F(NpyRowsTest, AreKeptAsFarAsTheBudgetHasRoom) {
   EXPECT_EQ(budget->room_to_grow(), size_t{6} << 20);
 }
 
+TEST_F(NpyRowsTest, ThatCannotBeReadCountForNothing) {
+  const std::string content = npy_file("|u1", "(4096, 1024)", pattern(4 << 20));
+  const std::string path = directory_.write("cut.npy", content);
+  const auto budget = std::make_shared<MemoryBudget>(size_t{8} << 20);
+  NpyRows rows(path);
+  rows.keep(budget);
+  std::filesystem::resize_file(path, content.size() / 2);
+  std::vector<std::byte> row(1024);
+  for (int i = 0; i < 3; ++i) EXPECT_THROW(rows.read(4095, row.data()), DataError);
+  EXPECT_EQ(budget->room_to_grow(), size_t{6} << 20);
+}
+
 TEST_F(NpyRowsTest, OfFortransOrderCountWhole) {
   const std::string path = directory_.write("x.npy", npy_file("|u1", "(2, 3)", "abcdef", "True"));
   const auto budget = std::make_shared<MemoryBudget>(100);
   set_npy_memory(budget);
   const Dataset rows = npy({path});
   EXPECT_EQ(budget->room_to_grow(), 75u - 6u);
+}
+
+// Others are not refused what they need then, and it is said.
+TEST_F(NpyRowsTest, OfFortransOrderThatDoNotFitAreReadAllTheSame) {
+  const std::string path = directory_.write("x.npy", npy_file("|u1", "(2, 3)", "abcdef", "True"));
+  const auto budget = std::make_shared<MemoryBudget>(5);
+  set_npy_memory(budget);
+  testing::internal::CaptureStderr();
+  const Dataset rows = npy({path});
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("x.npy' has its rows in Fortran's order"), HasSubstr("6 bytes")));
+  EXPECT_EQ(budget->room_to_grow(), 4u);
+  EXPECT_EQ(rows_of(rows.batch(1), 0), (std::vector<std::string>{"ace", "bdf"}));
 }
 
 TEST_F(NpyRowsTest, ThatAreNoBoolsAreRefusedWhereTheyAreRead) {

@@ -50,6 +50,9 @@ Evaluator::Evaluator(const RunSpec& spec, const RunSettings& settings, VariableS
       lanes_(lanes) {
   compiler_.for_signature(dataset_.signature());
   require_agreement(job(), facts_of_data(dataset_));
+  // What a cache of these data needs is theirs from now on, before rows of files and images, which may be
+  // kept or not, take the memory; and a cache that does not fit ends a run before it trains.
+  const Pipeline first(dataset_, pipeline_options_);
 }
 
 Evaluation Evaluator::evaluate(const std::function<bool()>& give_up, PassObserver* observer,
