@@ -28,9 +28,9 @@ std::shared_ptr<Hook> logging_hook(const LoggingHookOptions& options);
 
 // Appends {"step", "samples_per_second", "learning_rate", metrics...} as one JSON object a line to
 // log_dir/metrics.jsonl, and evaluations with "evaluation": true and "samples", how many were measured. After
-// a resume, lines of steps beyond the restored one are cut off. A file of more than 64 MiB loses every second
-// line of a step in its older half, which is said; evaluations go the same way only where nearly all of it is
-// theirs. Of the ranks of a job rank 0 writes it.
+// a resume, lines of steps beyond the restored one are cut off. A file of more than 64 MiB is
+// thinned, which is said: the older a step, the fewer lines of its time stay; of evaluations, too, only where
+// nearly all of it is theirs. Of the ranks of a job rank 0 writes it.
 std::shared_ptr<Hook> metrics_file_hook(int64_t every_n_steps);
 std::shared_ptr<Hook> metrics_file_hook(const Interval& interval);
 

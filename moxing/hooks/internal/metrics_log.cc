@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "moxing/hooks/internal/thinned_lines.h"
 #include "moxing/hooks/metric_names.h"
 #include "moxing/json/parse_json.h"
 #include "runtime/base/error.h"
@@ -25,6 +26,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr uint64_t kBlock = 64 << 10;
+constexpr size_t kLongestLine = size_t{16} << 20;
 
 // `work`, whose error says what becomes of the run.
 auto guarded(const std::string& path, const auto& work) {
@@ -41,21 +43,32 @@ auto guarded(const std::string& path, const auto& work) {
 // Gives the lines of a file from the last to the first. A piece behind the last line's end counts as a line.
 class LinesFromTheEnd {
  public:
-  explicit LinesFromTheEnd(const InputFile& file) : file_(file), unread_(file.bytes()), end_(unread_) {}
+  explicit LinesFromTheEnd(const std::string& path) : path_(path), unread_(file_.bytes()), end_(unread_) {}
 
-  // Takes the line before the last one taken; false at the file's beginning.
+  // Takes the line before the last one taken; false at the file's beginning. Throws DataError for a line that
+  // nobody has written.
   bool next(std::string* line) {
-    size_t begin = std::string::npos;
     // Its own line end is not the one before it.
-    while ((begin = held_.size() < 2 ? std::string::npos : held_.rfind('\n', held_.size() - 2)) ==
-               std::string::npos &&
-           unread_ > 0) {
-      const uint64_t count = std::min(unread_, kBlock);
-      std::string block(count, '\0');
-      file_.read_at(unread_ - count, std::as_writable_bytes(std::span(block)));
-      held_.insert(0, block);
-      unread_ -= count;
+    size_t begin = held_.size() < 2 ? std::string::npos : held_.rfind('\n', held_.size() - 2);
+    std::vector<std::string> blocks;  // before what is held, the last first
+    for (size_t taken = held_.size(); begin == std::string::npos && unread_ > 0;
+         taken += blocks.back().size()) {
+      if (taken > kLongestLine)
+        throw DataError(
+            fmt::format("'{}' has a line of more than {} MiB before byte {}, which no run has "
+                        "written: move the file elsewhere, and run again",
+                        path_, kLongestLine >> 20, end_));
+      std::string& block = blocks.emplace_back(std::min(unread_, kBlock), '\0');
+      file_.read_at(unread_ - block.size(), std::as_writable_bytes(std::span(block)));
+      unread_ -= block.size();
+      // The last byte of the file ends a line of its own.
+      const bool ends_text = taken == 0;
+      begin = block.rfind('\n', ends_text && block.size() > 1 ? block.size() - 2 : std::string::npos);
+      if (ends_text && block.size() == 1) begin = std::string::npos;
     }
+    std::string text;
+    for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) text += *block;
+    held_.insert(0, text);
     if (held_.empty()) return false;
     begin = begin == std::string::npos ? 0 : begin + 1;
     *line = held_.substr(begin);
@@ -66,7 +79,8 @@ class LinesFromTheEnd {
   uint64_t begin() const { return end_; }  // of the line taken last
 
  private:
-  const InputFile& file_;
+  const std::string path_;
+  const InputFile file_{path_};
   uint64_t unread_, end_;
   std::string held_;
 };
@@ -126,19 +140,14 @@ bool is_of_a_step(std::string_view line) {
          line.find("\"prediction\":") == std::string_view::npos;
 }
 
-// Without every second of the lines that may go, in the older half.
-std::string thinned(std::string_view all, bool (*may_go)(std::string_view line)) {
-  std::string kept;
-  bool drops = false;
-  for (size_t begin = 0; begin < all.size();) {
-    const size_t end = std::min(all.find('\n', begin), all.size() - 1) + 1;
-    const std::string_view line = all.substr(begin, end - begin);
-    const bool is_old = begin < all.size() / 2 && may_go(line);
-    if (is_old) drops = !drops;
-    if (!is_old || !drops) kept += line;
-    begin = end;
+// The lines of a text, each with its end.
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    lines.push_back(text.substr(0, std::min(text.find('\n'), text.size() - 1) + 1));
+    text.remove_prefix(lines.back().size());
   }
-  return kept;
+  return lines;
 }
 
 }  // namespace
@@ -154,8 +163,7 @@ void MetricsLog::open(const std::string& path, int64_t step) {
 }
 
 void MetricsLog::cut_after(int64_t step) {
-  const InputFile file(path_);
-  LinesFromTheEnd lines(file);
+  LinesFromTheEnd lines(path_);
   std::vector<std::string> kept;  // evaluations of kept steps between lines that go, the last first
   bytes_ = 0;                     // up to a line that stays
   bool is_changed = false;
@@ -195,16 +203,29 @@ void MetricsLog::write(const nlohmann::ordered_json& line) {
 
 void MetricsLog::thin() {
   const std::string all = read_file(path_);
-  std::string kept = thinned(all, is_of_a_step);
-  const bool suffices = kept.size() <= most_bytes_ / 8 * 7;
-  if (!suffices) kept = thinned(kept, [](std::string_view) { return true; });
+  std::vector<LoggedLine> logged;
+  const std::vector<std::string_view> lines = lines_of(all);
+  for (const std::string_view line : lines) {
+    LineFields fields;
+    const bool is_read = fields.read(line) && fields.step;
+    logged.push_back({line.size(), is_read ? fields.whole_step : -1, is_of_a_step(line)});
+  }
+  const std::vector<bool> stays = lines_that_stay(logged, most_bytes_ / 4 * 3);
+  std::string kept;
+  bool evaluations_stay = true;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (stays[i]) kept += lines[i];
+    evaluations_stay = evaluations_stay && (stays[i] || logged[i].is_of_a_step);
+  }
+  // What an evaluation beside the run has written meanwhile.
+  if (const std::string now = read_file(path_); now.size() > all.size()) kept += now.substr(all.size());
   write_file_atomically(path_, kept);
   file_ = open_kept_file(path_);
   bytes_ = kept.size();
-  log_info(fmt::format("'{}' has grown to {} MiB: every second line{} in its older half has been taken out{}",
-                       path_, all.size() >> 20, suffices ? " of a step" : "",
-                       suffices ? "; evaluations stay" : ""));
-  // Where a few lines are as much; not the same work for each line then.
+  log_info(fmt::format("'{}' has grown to {} MiB: the older a step, the fewer lines of its time stay{}",
+                       path_, all.size() >> 20,
+                       evaluations_stay ? "; evaluations do" : ", of evaluations, too"));
+  // Where lines are huge, or none of a run's; not the same work for each line then.
   if (bytes_ > most_bytes_ / 8 * 7) most_bytes_ = 2 * bytes_;
 }
 

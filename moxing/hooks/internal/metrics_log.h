@@ -11,9 +11,8 @@ namespace mox::internal {
 
 class MetricsLog {
  public:
-  // The file is kept below `most_bytes` or so: where it is larger, every second line of a step in its older
-  // half goes, so that what is old has few lines and what is new has all; evaluations and predictions go the
-  // same way where nearly all of it is theirs.
+  // The file is kept below `most_bytes` or so (lines_that_stay): what is old has few lines and what is new
+  // has all; of evaluations and predictions, too, where nearly all of it is theirs.
   explicit MetricsLog(uint64_t most_bytes = uint64_t{64} << 20) : most_bytes_(most_bytes) {}
 
   // A run that goes on from `step` writes the steps after it again: theirs are cut off, and what is no whole

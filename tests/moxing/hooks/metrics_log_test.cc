@@ -3,12 +3,16 @@
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "tests/support/message_of.h"
 #include "tests/support/temporary_directory.h"
 
 namespace mox::internal {
@@ -77,26 +81,36 @@ TEST_F(MetricsLogTest, GoesOnBehindWhatStays) {
   EXPECT_EQ(read_file(path()), step_line(1) + step_line(2));
 }
 
-TEST_F(MetricsLogTest, StaysBoundedAndKeepsEvaluationsAndWhatIsNew) {
+// The steps of the lines of a file, of steps or of evaluations.
+std::vector<int64_t> steps_in(const std::string& content, bool of_evaluations) {
+  std::vector<int64_t> steps;
+  std::istringstream lines(content);
+  for (std::string line; std::getline(lines, line);) {
+    const auto parsed = nlohmann::json::parse(line);
+    if (parsed.contains("evaluation") == of_evaluations) steps.push_back(parsed["step"]);
+  }
+  EXPECT_TRUE(std::ranges::is_sorted(steps));
+  return steps;
+}
+int64_t steps_below(const std::vector<int64_t>& steps, int64_t step) {
+  return std::ranges::count_if(steps, [&](int64_t other) { return other < step; });
+}
+
+TEST_F(MetricsLogTest, StaysBoundedWithFewLinesOfWhatIsOld) {
   constexpr uint64_t kMostBytes = 10'000;
   MetricsLog log(kMostBytes);
   log.open(path(), 0);
   for (int64_t step = 1; step <= 20'000; ++step) {
     log.write({{"step", step}, {"loss", 0.5}});
-    if (step % 1000 == 0) log.write({{"step", step}, {"evaluation", true}});
+    if (step % 200 == 0) log.write({{"step", step}, {"evaluation", true}});
   }
   const std::string content = read_file(path());
   EXPECT_LE(content.size(), kMostBytes);
-  std::istringstream lines(content);
-  int evaluations = 0;
-  int64_t before = 0;
-  for (std::string line; std::getline(lines, line);) {
-    const auto parsed = nlohmann::json::parse(line);
-    if (parsed.contains("evaluation")) ++evaluations;
-    EXPECT_GE(parsed["step"], before);
-    before = parsed["step"];
-  }
-  EXPECT_EQ(evaluations, 20);
+  EXPECT_EQ(steps_in(content, true).size(), 100u);
+  const std::vector<int64_t> steps = steps_in(content, false);
+  EXPECT_LT(steps.front(), 2'000);
+  EXPECT_GE(steps_below(steps, 10'000), 4);
+  EXPECT_GE(steps_below(steps, 19'000), 10);
   EXPECT_THAT(content, HasSubstr(step_line(19'999) + step_line(20'000)));
 }
 
@@ -108,8 +122,35 @@ TEST_F(MetricsLogTest, StaysBoundedWhereAllAreEvaluations) {
     log.write({{"step", step}, {"evaluation", true}, {"loss", 0.25}});
   const std::string content = read_file(path());
   EXPECT_LE(content.size(), kMostBytes);
+  const std::vector<int64_t> steps = steps_in(content, true);
+  EXPECT_LT(steps.front(), 2'000);
+  EXPECT_GE(steps_below(steps, 10'000), 4);
   EXPECT_THAT(content, testing::EndsWith(evaluation_line(19'999) + evaluation_line(20'000)));
-  EXPECT_THAT(content.substr(0, 500), testing::ContainsRegex(R"(\{"step":[0-9]{1,4},)"));  // of long ago, too
+}
+
+// Of an earlier version, or another limit.
+TEST_F(MetricsLogTest, AFileThatIsFarTooLargeIsWithinTheLimitAtOnce) {
+  std::string content;
+  for (int64_t step = 1; step <= 2'000; ++step) content += step_line(step);
+  directory_.write("metrics.jsonl", content);
+  MetricsLog log(10'000);
+  log.open(path(), 2'000);
+  log.write({{"step", 2'001}, {"loss", 0.5}});
+  EXPECT_LE(read_file(path()).size(), 10'000u);
+}
+
+TEST_F(MetricsLogTest, ALineThatNobodyHasWrittenIsRefusedByName) {
+  directory_.write("metrics.jsonl", step_line(1));
+  std::filesystem::resize_file(path(), uint64_t{1} << 40);  // a hole
+  EXPECT_THAT(message_of<DataError>([&] { log_.open(path(), 1); }),
+              HasSubstr("metrics.jsonl' has a line of more"));
+}
+
+TEST_F(MetricsLogTest, LinesOfSeveralBlocksAreWhole) {
+  const std::string text(100'000, 'x');
+  const std::string content =
+      "{\"step\":1,\"text\":\"" + text + "\"}\n{\"step\":2,\"text\":\"" + text + "\"}\n";
+  EXPECT_EQ(after_open(content + step_line(3), 2), content);
 }
 
 TEST_F(MetricsLogTest, ALinkInItsPlaceIsNotFollowed) {

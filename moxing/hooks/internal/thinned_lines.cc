@@ -1,0 +1,48 @@
+#include "moxing/hooks/internal/thinned_lines.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace mox::internal {
+namespace {
+
+// Thins the lines of one kind: `young` is the age from which on they are fewer.
+void thin(std::span<const LoggedLine> lines, bool of_steps, int64_t last_step, int64_t young,
+          std::vector<bool>& stays) {
+  int64_t bucket_before = -1;
+  int level_before = -1;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const LoggedLine& line = lines[i];
+    if (line.step < 0 || line.is_of_a_step != of_steps) continue;
+    const int64_t age = last_step - line.step;
+    const int level = age < young ? 0 : std::bit_width(static_cast<uint64_t>(age / young));
+    const int64_t bucket = line.step >> level;
+    // Buckets of a level are halves of the next one's, so the first line of the larger stays each time.
+    stays[i] = level == 0 || level != level_before || bucket != bucket_before;
+    level_before = level;
+    bucket_before = bucket;
+  }
+}
+
+uint64_t bytes_of(std::span<const LoggedLine> lines, const std::vector<bool>& stays) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < lines.size(); ++i)
+    if (stays[i]) bytes += lines[i].bytes;
+  return bytes;
+}
+
+}  // namespace
+
+std::vector<bool> lines_that_stay(std::span<const LoggedLine> lines, uint64_t most_bytes) {
+  std::vector<bool> stays(lines.size(), true);
+  int64_t last_step = 0;
+  for (const LoggedLine& line : lines) last_step = std::max(last_step, line.step);
+  for (const bool of_steps : {true, false})
+    for (int64_t young = std::bit_floor(static_cast<uint64_t>(last_step)); young > 0; young /= 2) {
+      if (bytes_of(lines, stays) <= most_bytes) return stays;
+      thin(lines, of_steps, last_step, young, stays);
+    }
+  return stays;
+}
+
+}  // namespace mox::internal
