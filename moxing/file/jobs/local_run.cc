@@ -50,10 +50,21 @@ std::optional<std::string> digest_in(const std::string& place, const std::string
   return std::nullopt;
 }
 
+// Names are the store's: below a directory of this machine some would lie elsewhere.
+void require_below(const std::string& url, const std::string& name) {
+  for (const fs::path& part : fs::path(name))
+    if (part == "." || part == "..")
+      throw DataError(
+          fmt::format("the store has an object '{}/{}', which would lie outside of the run on this "
+                      "machine: delete it there, or give it another name",
+                      url, name));
+}
+
 StoredRun look_at_run(const std::string& url) {
   StoredRun run;
   if (!exists(url)) return run;
   const std::vector<DirectoryEntry> entries = scan_dir(url, {.recursive = true, .skip_dir = true});
+  for (const DirectoryEntry& entry : entries) require_below(url, entry.name);
   std::set<std::string> on_their_way;
   for (const DirectoryEntry& entry : entries) {
     const size_t slash = entry.name.rfind('/');

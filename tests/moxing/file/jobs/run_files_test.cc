@@ -9,6 +9,7 @@
 #include "runtime/base/error.h"
 #include "tests/moxing/file/jobs/manifests.h"
 #include "tests/moxing/file/store_fixture.h"
+#include "tests/support/message_of.h"
 
 namespace mox::file {
 namespace {
@@ -44,6 +45,19 @@ class RunFiles : public testing::Test {
   TemporaryDirectory places_;
   const std::string place_;
 };
+
+// A store may list any name.
+TEST_F(RunFiles, NamesThatLeadOutOfTheRunAreRefused) {
+  int number = 0;
+  for (const std::string name : {"../other/checkpoint-9/state.json", "a/../../other/b", "best/./x",
+                                 "../../checkpoint-3/variables.safetensors"}) {
+    const std::string run = "odd-" + std::to_string(number++);
+    store_.server.put("bucket", run + "/" + name, "{}");
+    EXPECT_THAT(message_of<DataError>([&] { local_run("s3://bucket/" + run, places_.path()); }),
+                AllOf(HasSubstr("s3://bucket/" + run + "/" + name), HasSubstr("outside of the run")));
+  }
+  EXPECT_THAT(glob(places_.path() + "/**/checkpoint-*"), IsEmpty());
+}
 
 // As kill -9, or a store that was lost until the end, leaves it.
 TEST_F(RunFiles, WhatTheStoreDoesNotHaveYetStays) {
