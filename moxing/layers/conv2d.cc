@@ -1,14 +1,11 @@
-#include "moxing/layers/layers.h"
+#include "ops/convolution/conv2d.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "moxing/layers/internal/layer_support.h"
-#include "ops/convolution/conv2d.h"
-#include "ops/indexing/indexing.h"
-#include "ops/matmul/matmul.h"
-#include "ops/random/random.h"
+#include "moxing/layers/layers.h"
 #include "runtime/base/error.h"
 #include "runtime/graph/graph.h"
 
@@ -19,17 +16,6 @@ using internal::biased;
 using internal::float32_of_rank;
 using internal::require_positive;
 using internal::scope_name;
-
-Tensor dense(const Tensor& given, int64_t units, const DenseOptions& options, SourceLocation where) {
-  const Tensor x = float32_of_rank(given, 2, "dense", where);
-  require_positive(units, "units", "dense", where);
-  const LocationScope location(where);
-  const VarScope scope = var_scope(scope_name(options.name, "dense"));
-  const Tensor kernel = get_variable("kernel", {x.shape()[1], units}, options.kernel_initializer,
-                                     {.regularizer = options.kernel_regularizer}, where);
-  const Tensor y = biased(matmul(x, kernel), options.use_bias, units, options.bias_initializer, where);
-  return activated(y, options.activation, where);
-}
 
 Tensor conv2d(const Tensor& given, int64_t filters, std::array<int64_t, 2> kernel_size,
               const Conv2dOptions& options, SourceLocation where) {
@@ -54,19 +40,6 @@ Tensor conv2d(const Tensor& given, int64_t filters, std::array<int64_t, 2> kerne
                                 .padding = options.padding});
   return activated(biased(y, options.use_bias, filters, options.bias_initializer, where), options.activation,
                    where);
-}
-
-Tensor dropout(const Tensor& x, float rate, ModeKeys mode, SourceLocation where) {
-  return mox::dropout(x, rate, mode == ModeKeys::TRAIN, where);
-}
-
-Tensor embedding(const Tensor& ids, int64_t vocabulary, int64_t width, const EmbeddingOptions& options,
-                 SourceLocation where) {
-  require_positive(vocabulary, "vocabulary", "embedding", where);
-  require_positive(width, "width", "embedding", where);
-  const LocationScope location(where);
-  const VarScope scope = var_scope(scope_name(options.name, "embedding"));
-  return embedding_lookup(get_variable("table", {vocabulary, width}, options.initializer, {}, where), ids);
 }
 
 }  // namespace mox::layers
