@@ -1,6 +1,7 @@
 #include "ops/fusion/internal/nodes/bias_node.h"
 
 #include "ops/convolution/convolution.h"
+#include "ops/convolution/convolution_inputs.h"
 #include "ops/matmul/matrix_product.h"
 
 namespace mox {
@@ -9,14 +10,16 @@ const Op& conv2d_bias_op() {
   static const Op op{
       .name = "conv2d_bias",
       .infer = [](const OpCall& call) -> std::vector<TensorType> {
-        return {check_convolution(call, call.type(0), call.type(1)).y};
+        const auto inputs = unpack<ConvolutionInputs>(call);
+        return {check_convolution(call, inputs.image.type(), inputs.filter.type()).y};
       },
       .gradient = nullptr,
       .compile =
           [](const KernelRequest& request) {
-            const Node& node = request.node;
+            const auto inputs = unpack<ConvolutionInputs>(request.node);
             return onednn::forward_kernel(
-                request, resolve_convolution(node.attributes, node.inputs[0].type(), node.inputs[1].type()),
+                request,
+                resolve_convolution(request.node.attributes, inputs.image.type(), inputs.filter.type()),
                 true);
           }};
   return op;

@@ -1,6 +1,7 @@
 #include "ops/fusion/internal/nodes/convolution_moments_node.h"
 
 #include "ops/convolution/convolution.h"
+#include "ops/convolution/convolution_inputs.h"
 #include "ops/convolution/winograd/winograd.h"
 #include "runtime/base/error.h"
 
@@ -10,7 +11,8 @@ const Op& conv2d_moments_op() {
   static const Op op{
       .name = "conv2d_moments",
       .infer = [](const OpCall& call) -> std::vector<TensorType> {
-        const TensorType y = check_convolution(call, call.type(0), call.type(1)).y;
+        const auto inputs = unpack<ConvolutionInputs>(call);
+        const TensorType y = check_convolution(call, inputs.image.type(), inputs.filter.type()).y;
         return {y, {DType::kFloat32, {call.attributes.get<int64_t>(kGroupsOfPixels), 3, y.shape[1]}}};
       },
       .gradient = nullptr,
@@ -18,8 +20,9 @@ const Op& conv2d_moments_op() {
           [](const KernelRequest& request) {
             MOX_ASSERT(!request.hints.has(kDirectConvolutions), "the rule knows of this option");
             const Node& node = request.node;
+            const auto inputs = unpack<ConvolutionInputs>(node);
             return winograd_moments_kernel(
-                node, resolve_convolution(node.attributes, node.inputs[0].type(), node.inputs[1].type()),
+                node, resolve_convolution(node.attributes, inputs.image.type(), inputs.filter.type()),
                 request.team);
           }};
   return op;
