@@ -69,7 +69,8 @@ endfunction()
 
 # mox_tests(NAME LIBS lib... [ROOMS folder...] [LABEL quick|slow] [THREADS] [INSTRUCTIONS] [COMPUTES] [TIMEOUT seconds]
 # [DEPENDS target...]): the *_test.cc files of this folder as one GoogleTest program. ROOMS: those of these folders, too, for
-# build time: a program of a small room's own takes seconds for its headers. THREADS: ./dev test tsan runs it under ThreadSanitizer, too.
+# build time: a program of a small room's own takes seconds for its headers. THREADS: ./dev test tsan runs it under
+# ThreadSanitizer, too.
 # INSTRUCTIONS: of kernels, plans and programs, whose results depend on the processor's instructions: ./dev test runs it with each
 # set of them that the processor has.
 # COMPUTES: its own references take long where they are not optimised.

@@ -7,6 +7,8 @@
 
 #include <cctype>
 #include <functional>
+#include <ostream>
+#include <span>
 #include <string>
 
 #include "tests/support/evaluate.h"

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <span>
 #include <utility>
 
 #include "moxing/checkpoint/best_checkpoint.h"

@@ -11,14 +11,14 @@
 namespace mox::file::internal {
 namespace {
 
-constexpr int kPermissions = 0644;
+constexpr int kFilePermissions = 0644;
 
 }  // namespace
 
 bool write_nameless(const std::string& path, std::string_view content) {
   const size_t slash = path.rfind('/');
   const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const Descriptor file(::open(parent.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, kPermissions));
+  const Descriptor file(::open(parent.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, kFilePermissions));
   if (file.get() < 0) return false;
   write_fully(file.get(), content, path);
   // A name that is taken stays. The short way is not everyone's before Linux 6.10, the other one needs /proc.

@@ -98,7 +98,8 @@ TEST(ConvolutionGeometry, CountsAMultiplicationAndAnAdditionForEachProduct) {
   const ConvolutionGeometry geometry{.x = {DType::kFloat32, {2, 8, 5, 5}},
                                      .w = {DType::kFloat32, {16, 4, 3, 3}},
                                      .y = {DType::kFloat32, {2, 16, 3, 3}},
-                                     .groups = 2};
+                                     .groups = 2,
+                                     .window = {}};
   EXPECT_EQ(geometry.floating_point_operations(), 2.0 * (2 * 16 * 3 * 3) * (4 * 3 * 3));
 }
 
