@@ -141,7 +141,7 @@ std::map<std::string, double> measure(const Case& of, const mox::RuleOptions& ru
   else
     arrays.pop_back();
   const auto plan = mox::Plan::compile(
-      graph, {.fetches = fetches, .gradients = {}, .updates = {}},
+      graph, {.fetches = fetches, .gradients = {}, .after_step_values = {}},
       {.rules = mox::default_rules(rules), .convert = mox::convert_layout, .hints = mox::kernel_hints(rules)},
       team);
   std::map<std::string, double> best;

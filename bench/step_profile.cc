@@ -71,7 +71,7 @@ mox::PlanRequest build_training_graph(const mox::ModelFn& model_fn, const mox::D
   const mox::ModelSpec spec = model_fn(mox::Inputs(std::move(components)), mox::ModeKeys::TRAIN);
   mox::PlanRequest request;
   request.fetches = {spec.loss};
-  request.updates = graph.updates();
+  request.after_step_values = graph.after_step_values();
   const std::vector<mox::Tensor> targets = mox::get_collection("trainable_variables");
   const std::vector<mox::Tensor> found = mox::gradients(spec.loss, targets);
   for (size_t i = 0; i < found.size(); ++i) request.gradients.push_back({targets[i], found[i]});
@@ -175,7 +175,7 @@ StepProfile profile_steps(const mox::ModelFn& model_fn, const mox::OptimizerFn& 
         instance.run(inputs, whole, updates);
       else
         instance.run(inputs, whole);
-      instance.apply_updates();
+      instance.take_after_step_values();
     }
   };
   train(options.warm_up_steps);

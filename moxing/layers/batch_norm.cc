@@ -70,9 +70,10 @@ Tensor batch_norm(const Tensor& x, ModeKeys mode, const BatchNormOptions& option
   // A layer that is shared by several uses counts them in turn.
   Graph& graph = current_graph("batch_norm");
   auto move = [&](const Tensor& moving, const Tensor& batch) {
-    const Tensor earlier = graph.find_update(moving);
+    const Tensor earlier = graph.find_after_step_value(moving);
     const Tensor value = earlier.defined() ? earlier : moving;
-    graph.set_update({moving, value * options.momentum + stop_gradient(batch) * (1.0f - options.momentum)});
+    graph.set_after_step_value(
+        {moving, value * options.momentum + stop_gradient(batch) * (1.0f - options.momentum)});
   };
   move(moving_mean, result.mean);
   if (has_variance.defined()) unbiased = select(has_variance, unbiased, moving_variance);

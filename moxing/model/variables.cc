@@ -190,11 +190,11 @@ void update_after_step(const Tensor& variable, const Tensor& value, SourceLocati
   Graph& graph = current_graph("update_after_step");
   require_of_graph(graph, variable, "update_after_step");
   require_of_graph(graph, value, "update_after_step");
-  if (const Tensor earlier = graph.find_update(variable); earlier.defined())
+  if (const Tensor earlier = graph.find_after_step_value(variable); earlier.defined())
     throw InvalidArgument(fmt::format(
         "update_after_step at {}: '{}' already takes the value of {} after the step; make one value of both",
         to_string(where), graph.spec(variable).name, to_string(earlier)));
-  graph.set_update({variable, value});
+  graph.set_after_step_value({variable, value});
 }
 
 }  // namespace mox

@@ -286,7 +286,7 @@ std::shared_ptr<const Plan> Plan::compile(const Graph& graph, const PlanRequest&
     outputs.push_back(gradient.gradient);
     gradient_variables.push_back(graph.spec(gradient.variable).name);
   }
-  for (const VariableUpdate& update : request.updates) outputs.push_back(update.value);
+  for (const AfterStepValue& after : request.after_step_values) outputs.push_back(after.value);
 
   GraphRewriter rewriter(graph, std::move(outputs));
   rewriter.apply(fold_constants(options), is_of_constants);
@@ -304,9 +304,9 @@ std::shared_ptr<const Plan> Plan::compile(const Graph& graph, const PlanRequest&
   for (size_t i = 0; i < request.fetches.size(); ++i)
     impl->fetches.push_back(impl->values[builder.keep(outputs[next++], Storage::kResult)].index);
   for (size_t i = 0; i < request.gradients.size(); ++i) builder.keep(outputs[next++], Storage::kGradient);
-  for (const VariableUpdate& update : request.updates) {
+  for (const AfterStepValue& after : request.after_step_values) {
     const int value = builder.keep(outputs[next++], Storage::kResult);
-    impl->updates.push_back({graph.spec(update.variable).name, impl->values[value].index});
+    impl->after_step_values.push_back({graph.spec(after.variable).name, impl->values[value].index});
   }
   builder.place_copies();
   schedule_gradient_events(*impl, gradient_variables);

@@ -14,9 +14,9 @@ std::vector<Array> evaluate(std::span<const Tensor> fetches, std::span<const Arr
   const Team team(options.threads);
   const EnteredTeam entered(team);
   internal::start_team(team);
-  const auto plan =
-      Plan::compile(graph, {.fetches = {fetches.begin(), fetches.end()}, .gradients = {}, .updates = {}},
-                    options.compile, team);
+  const auto plan = Plan::compile(
+      graph, {.fetches = {fetches.begin(), fetches.end()}, .gradients = {}, .after_step_values = {}},
+      options.compile, team);
   PlanInstance instance(plan, team, [&](std::string_view name) {
     auto given = options.variables.find(name);
     if (given != options.variables.end()) return given->second;

@@ -6,9 +6,9 @@
 //         -> choose kernels and layouts, inserting conversions -> liveness -> offsets in one arena
 //
 // Memory of a value is one of: the arena (planned by liveness), a variable (host store), a component of the
-// batch (the caller's memory), a constant (owned by the plan), a result (fetches and updates: kept after the
-// run), or a gradient buffer (kept after the run). Gradients of a plan with `gradients_in_parts` have no
-// buffer: they lie in the arena until they are used.
+// batch (the caller's memory), a constant (owned by the plan), a result (fetches and after-step values: kept
+// after the run), or a gradient buffer (kept after the run). Gradients of a plan with `gradients_in_parts`
+// have no buffer: they lie in the arena until they are used.
 #pragma once
 
 #include <memory>
@@ -30,7 +30,7 @@ struct GradientOutput {
 struct PlanRequest {
   std::vector<Tensor> fetches;
   std::vector<GradientOutput> gradients;
-  std::vector<VariableUpdate> updates;
+  std::vector<AfterStepValue> after_step_values;
 };
 
 struct CompileOptions {
@@ -54,7 +54,7 @@ struct PlanStatistics {
   size_t variable_bytes = 0;
   size_t gradient_bytes = 0;  // in buffers of their own
   size_t constant_bytes = 0;
-  size_t result_bytes = 0;  // fetches, and values of updates
+  size_t result_bytes = 0;  // fetches and after-step values
   double floating_point_operations = 0;
   double compile_seconds = 0;
 };

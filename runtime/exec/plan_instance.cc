@@ -49,7 +49,7 @@ struct PlanInstance::Impl {
   std::vector<Array> variables, results, gradients;
   Array gradient_block;
   std::vector<int64_t> gradient_offsets;
-  std::vector<std::pair<Array, size_t>> updates;  // the variable, the result
+  std::vector<std::pair<Array, size_t>> after_step_values;  // the variable, the result
   std::vector<BoundInstruction> instructions;
   std::vector<ComponentPointer> component_pointers;
   bool profiling = false;
@@ -83,8 +83,8 @@ void PlanInstance::Impl::allocate_arena() {
 void PlanInstance::Impl::bind_variables(const std::function<Array(std::string_view)>& variable) {
   for (const std::string& name : compiled().variables) variables.push_back(variable(name));
   for (int value : compiled().results) results.emplace_back(compiled().values[value].type);
-  for (const auto& update : compiled().updates)
-    updates.emplace_back(variable(update.variable), update.result);
+  for (const auto& after : compiled().after_step_values)
+    after_step_values.emplace_back(variable(after.variable), after.result);
 }
 
 void PlanInstance::Impl::allocate_gradient_block() {
@@ -249,14 +249,16 @@ const Array& PlanInstance::gradient(size_t index) const { return impl_->gradient
 std::span<float> PlanInstance::gradient_block() { return impl_->gradient_block.values<float>(); }
 int64_t PlanInstance::gradient_offset(size_t index) const { return impl_->gradient_offsets.at(index); }
 
-size_t PlanInstance::update_count() const { return impl_->updates.size(); }
-const Array& PlanInstance::update_value(size_t index) const {
-  return impl_->results[impl_->updates.at(index).second];
+size_t PlanInstance::after_step_count() const { return impl_->after_step_values.size(); }
+const Array& PlanInstance::after_step_value(size_t index) const {
+  return impl_->results[impl_->after_step_values.at(index).second];
 }
-Array PlanInstance::updated_variable(size_t index) const { return impl_->updates.at(index).first; }
+Array PlanInstance::after_step_variable(size_t index) const {
+  return impl_->after_step_values.at(index).first;
+}
 
-void PlanInstance::apply_updates() {
-  for (auto& [variable, result] : impl_->updates)
+void PlanInstance::take_after_step_values() {
+  for (auto& [variable, result] : impl_->after_step_values)
     std::memcpy(variable.data(), impl_->results[result].data(), variable.bytes());
 }
 

@@ -74,13 +74,13 @@ class PlanInstance {
   std::span<float> gradient_block();
   // Where gradient `index` begins in the block.
   int64_t gradient_offset(size_t index) const;
-  // The values that apply_updates would copy, and the variables that take them, in the order of the
+  // The values that take_after_step_values would copy, and the variables that take them, in the order of the
   // PlanRequest.
-  size_t update_count() const;
-  const Array& update_value(size_t index) const;
-  Array updated_variable(size_t index) const;
-  // Copies every update's value into its variable (call when no reader of the variable is running).
-  void apply_updates();
+  size_t after_step_count() const;
+  const Array& after_step_value(size_t index) const;
+  Array after_step_variable(size_t index) const;
+  // Copies each of them into its variable (call when no reader of the variable is running).
+  void take_after_step_values();
 
   // With profiling on, seconds per instruction of the plan are accumulated (in the order of Plan::describe).
   void set_profiling(bool on);

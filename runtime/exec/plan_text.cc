@@ -117,8 +117,8 @@ uint64_t Plan::fingerprint() const {
   }
   for (const std::vector<int>* kept : {&impl_->results, &impl_->gradients})
     for (int value : *kept) hash = mix_hash(hash, stable_hash(value_identity(value)));
-  for (const Plan::Impl::Update& update : impl_->updates)
-    hash = mix_hash(hash, stable_hash(fmt::format("{} = {}", update.variable, update.result)));
+  for (const Plan::Impl::AfterStep& after : impl_->after_step_values)
+    hash = mix_hash(hash, stable_hash(fmt::format("{} = {}", after.variable, after.result)));
   return hash;
 }
 

@@ -135,17 +135,18 @@ const VariableSpec& Graph::spec(const Tensor& variable) const {
   return *variable_specs_[variable_index_.find(name)->second];
 }
 
-void Graph::set_update(VariableUpdate update) {
-  const auto [known, is_new] = update_index_.try_emplace(update.variable.node(), updates_.size());
+void Graph::set_after_step_value(AfterStepValue after) {
+  const auto [known, is_new] =
+      after_step_index_.try_emplace(after.variable.node(), after_step_values_.size());
   if (is_new)
-    updates_.push_back(update);
+    after_step_values_.push_back(after);
   else
-    updates_[known->second].value = update.value;
+    after_step_values_[known->second].value = after.value;
 }
 
-Tensor Graph::find_update(const Tensor& variable) const {
-  const auto found = update_index_.find(variable.node());
-  return found == update_index_.end() ? Tensor() : updates_[found->second].value;
+Tensor Graph::find_after_step_value(const Tensor& variable) const {
+  const auto found = after_step_index_.find(variable.node());
+  return found == after_step_index_.end() ? Tensor() : after_step_values_[found->second].value;
 }
 
 const std::vector<Tensor>& Graph::collection(const std::string& key) const {

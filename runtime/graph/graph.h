@@ -57,10 +57,10 @@ class Graph {
   const VariableSpec& spec(const Tensor& variable) const;  // asserts that it is a variable of this graph
   const std::vector<Tensor>& variables() const { return variables_; }  // in the order of their declaration
 
-  // Replaces the variable's earlier update, if it has one.
-  void set_update(VariableUpdate update);
-  Tensor find_update(const Tensor& variable) const;  // its value, or undefined
-  const std::vector<VariableUpdate>& updates() const { return updates_; }
+  // Replaces the variable's earlier one, if it has one.
+  void set_after_step_value(AfterStepValue update);
+  Tensor find_after_step_value(const Tensor& variable) const;  // its value, or undefined
+  const std::vector<AfterStepValue>& after_step_values() const { return after_step_values_; }
 
   void add_to_collection(const std::string& key, const Tensor& tensor) {
     collections_[key].push_back(tensor);
@@ -91,8 +91,8 @@ class Graph {
   std::map<std::string_view, size_t, std::less<>> variable_index_;   // by the specs' names
   // For a scope that was asked for: all numbers below are taken, and stay so, since variables stay.
   std::map<std::string, int, std::less<>> first_free_numbers_;
-  std::vector<VariableUpdate> updates_;
-  std::unordered_map<const Node*, size_t> update_index_;  // by the variable's node
+  std::vector<AfterStepValue> after_step_values_;
+  std::unordered_map<const Node*, size_t> after_step_index_;  // by the variable's node
   std::map<std::string, std::vector<Tensor>> collections_;
   int stretches_ = 0;
 };

@@ -23,7 +23,7 @@ struct VariableSpec {
 
 // After the step, `variable` takes the value of `value` (the mean over replicas where there are several):
 // moving averages of batch normalisation, for instance. `value` is computed in the graph from the old value.
-struct VariableUpdate {
+struct AfterStepValue {
   Tensor variable;
   Tensor value;
 };

@@ -32,7 +32,7 @@ Training compile_training(const std::string& network, Precision precision, const
                labels = graph.input(1, {DType::kInt64, {2}}, SourceLocation::current());
   const Tensor logits = get_model_fn(network, options)(images, ModeKeys::TRAIN).logits;
   const Tensor loss = reduce_mean(sparse_softmax_cross_entropy(logits, labels));
-  PlanRequest request{.fetches = {loss}, .gradients = {}, .updates = graph.updates()};
+  PlanRequest request{.fetches = {loss}, .gradients = {}, .after_step_values = graph.after_step_values()};
   const std::vector<Tensor> targets = get_collection("trainable_variables"), found = gradients(loss, targets);
   for (size_t i = 0; i < targets.size(); ++i) request.gradients.push_back({targets[i], found[i]});
   VariableStore store(0);

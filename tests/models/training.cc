@@ -12,7 +12,8 @@ Training::Training(std::string_view network, const NetworkOptions& options, Arra
       get_model_fn(network, options)(graph_.input(0, batch_[0].type(), SourceLocation::current()), mode);
   const Tensor loss = reduce_mean(sparse_softmax_cross_entropy(
       output.logits, graph_.input(1, batch_[1].type(), SourceLocation::current())));
-  PlanRequest request{.fetches = {loss, output.logits}, .gradients = {}, .updates = graph_.updates()};
+  PlanRequest request{
+      .fetches = {loss, output.logits}, .gradients = {}, .after_step_values = graph_.after_step_values()};
   store_.restore(values);
   store_.require_restored("the state");
   store_.declare(graph_);
@@ -52,7 +53,7 @@ void Training::update(double learning_rate) {
                        .step = step_},
                       team_);
   }
-  instance_->apply_updates();
+  instance_->take_after_step_values();
 }
 
 Array Training::gradient(std::string_view variable) const {

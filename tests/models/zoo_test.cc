@@ -66,7 +66,7 @@ TEST(Zoo, EveryNetworkGivesLogitsAndEndPointsInEveryMode) {
       EXPECT_EQ(output.end_points.front().first, "conv1") << name;
       for (const Tensor& variable : graph.variables())
         EXPECT_TRUE(is_in_scope(variable.name(), name)) << variable.name();
-      EXPECT_EQ(graph.updates().empty(), mode != ModeKeys::TRAIN || !meta.has_batch_norm) << name;
+      EXPECT_EQ(graph.after_step_values().empty(), mode != ModeKeys::TRAIN || !meta.has_batch_norm) << name;
       EXPECT_TRUE(get_collection("regularization_losses").empty()) << name;
     }
 }

@@ -23,9 +23,9 @@ double element(const Array& array, int64_t i) {
 bool has_filter_gradient_by_threads(const Graph& graph, std::span<const Tensor> fetches) {
   const Team team(1);
   team.enter();
-  const auto plan =
-      Plan::compile(graph, {.fetches = {fetches.begin(), fetches.end()}, .gradients = {}, .updates = {}},
-                    compile_options(), team);
+  const auto plan = Plan::compile(
+      graph, {.fetches = {fetches.begin(), fetches.end()}, .gradients = {}, .after_step_values = {}},
+      compile_options(), team);
   std::istringstream lines(plan->describe());
   for (std::string line; std::getline(lines, line);)
     if (line.find(" conv2d_filter_gradient ") != std::string::npos && line.find(" * ") != std::string::npos)

@@ -16,7 +16,8 @@ namespace {
 class Runner {
  public:
   Runner(const Graph& graph, const std::vector<Tensor>& fetches, const CompileOptions& options)
-      : instance_(Plan::compile(graph, {.fetches = fetches, .gradients = {}, .updates = {}}, options, team_),
+      : instance_(Plan::compile(graph, {.fetches = fetches, .gradients = {}, .after_step_values = {}},
+                                options, team_),
                   team_, [](std::string_view) { return Array(); }) {}
 
   const Array& run(const std::vector<Array>& inputs, uint64_t seed, size_t fetch) {

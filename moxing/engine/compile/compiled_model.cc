@@ -128,11 +128,11 @@ std::vector<GradientOutput> gradients_of(const Tensor& loss, const Graph& graph,
 }
 
 // The value is computed from the variable as it was before the step: it would undo what the optimizer does.
-void refuse_updates_of_trained(const std::vector<GradientOutput>& gradients, const Graph& graph) {
-  std::map<const Node*, Tensor> updates;
-  for (const VariableUpdate& update : graph.updates()) updates[update.variable.node()] = update.value;
+void refuse_after_step_values_of_trained(const std::vector<GradientOutput>& gradients, const Graph& graph) {
+  std::map<const Node*, Tensor> values;
+  for (const AfterStepValue& after : graph.after_step_values()) values[after.variable.node()] = after.value;
   for (const GradientOutput& gradient : gradients)
-    if (const auto found = updates.find(gradient.variable.node()); found != updates.end()) {
+    if (const auto found = values.find(gradient.variable.node()); found != values.end()) {
       const Tensor& value = found->second;
       throw InvalidArgument(
           fmt::format("the variable '{}' made at {} is trained, and takes the value of '{}' made at {} after "
@@ -220,7 +220,7 @@ void ModelCompiler::make_forward_only(CompiledModel& model) const {
   if (!model.forward_instances.empty()) return;
   const EnteredTeam entered(model.team);
   const auto plan =
-      Plan::compile(*model.graph, {.fetches = {model.trained_loss}, .gradients = {}, .updates = {}},
+      Plan::compile(*model.graph, {.fetches = {model.trained_loss}, .gradients = {}, .after_step_values = {}},
                     compile_options(), model.team);
   for (int lane = 0; lane < lanes_; ++lane)
     model.forward_instances.push_back(instance_of(plan, model.team, lane));
@@ -287,8 +287,8 @@ std::unique_ptr<CompiledModel> ModelCompiler::compile(const std::vector<TensorTy
   if (mode_ == ModeKeys::TRAIN) {
     const Tensor loss = loss_scale_.defined() ? scaled(fetches.loss(), *model->graph) : fetches.loss();
     request.gradients = gradients_of(loss, *model->graph, model->spec, training_);
-    request.updates = model->graph->updates();
-    refuse_updates_of_trained(request.gradients, *model->graph);
+    request.after_step_values = model->graph->after_step_values();
+    refuse_after_step_values_of_trained(request.gradients, *model->graph);
   }
   request.fetches = fetches.tensors;
   for (const GradientOutput& gradient : request.gradients)

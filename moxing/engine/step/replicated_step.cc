@@ -81,8 +81,8 @@ std::shared_ptr<ReplicatedStep::Reductions> ReplicatedStep::make_reductions(Comp
   made->fetch_names = model.fetch_names;
   made->fetches = StepValues::kinds_of(model);
   made->targets.parameters = engine_.scheme.declare(model.gradient_variables);
-  for (const auto& update : model.graph->updates())
-    made->targets.after_step.push_back(model.graph->spec(update.variable).name);
+  for (const auto& after : model.graph->after_step_values())
+    made->targets.after_step.push_back(model.graph->spec(after.variable).name);
   if (in_parts_) return made;
   const PlanInstance& instance = *model.instance;
   std::vector<BlockPart> parts;
@@ -101,8 +101,8 @@ std::shared_ptr<ReplicatedStep::Reductions> ReplicatedStep::make_reductions(Comp
 
 void ReplicatedStep::reduce_after_step_values(const PlanInstance& instance, Reductions& reductions) {
   int64_t elements = 0;
-  for (size_t i = 0; i < instance.update_count(); ++i) {
-    const TensorType& type = instance.update_value(i).type();
+  for (size_t i = 0; i < instance.after_step_count(); ++i) {
+    const TensorType& type = instance.after_step_value(i).type();
     if (type.dtype != DType::kFloat32)
       throw InvalidArgument(
           fmt::format("the model updates a variable of type {} after each step; with several replicas only "
@@ -191,7 +191,7 @@ void ReplicatedStep::run(const StepMoment& moment) {
   if (current_->gradients)
     timing_.add(begun, computed, StepTiming::Clock::now(), current_->gradients->times());
   PlanInstance& instance = *any_model_->instance;
-  if (is_alone() && !was_left_out()) instance.apply_updates();
+  if (is_alone() && !was_left_out()) instance.take_after_step_values();
   engine_.scheme.end_step({.by_gradients = current_->gradient_variables,
                            .after_step = current_->targets.after_step,
                            .alone = is_alone() ? &instance : nullptr});
@@ -254,7 +254,7 @@ void ReplicatedStep::add_after_step_values(const PlanInstance& instance, const B
   for (size_t i = 0; i < current_->after_step_parts.size(); ++i) {
     const BlockPart& part = current_->after_step_parts[i];
     const std::span<float> values = block.subspan(part.offset, part.elements);
-    std::ranges::copy(instance.update_value(i).values<float>(), values.begin());
+    std::ranges::copy(instance.after_step_value(i).values<float>(), values.begin());
     weigh(values, batch);
     current_->after_step->add(lane, nth, i, block);
   }

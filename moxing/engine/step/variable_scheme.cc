@@ -37,18 +37,18 @@ class LaneCopies {
   std::vector<std::map<std::string, Array, std::less<>>> of_lanes_;
 };
 
-class HostUpdate : public VariableScheme {
+class HostScheme : public VariableScheme {
  public:
-  HostUpdate(VariableStore& store, const MakeUpdater& make) : VariableScheme(store, make) {}
+  HostScheme(VariableStore& store, const MakeUpdater& make) : VariableScheme(store, make) {}
 
   bool applies_at_once() const override { return true; }
   Array of_lane(int, std::string_view name) override { return host(name); }
 };
 
 // The first lane has the process's variables.
-class ReplicatedUpdate : public VariableScheme {
+class ReplicatedScheme : public VariableScheme {
  public:
-  ReplicatedUpdate(VariableStore& store, int lanes, const MakeUpdater& make)
+  ReplicatedScheme(VariableStore& store, int lanes, const MakeUpdater& make)
       : VariableScheme(store, make), copies_(lanes) {
     for (int lane = 1; lane < lanes; ++lane)
       further_.push_back(make([this, lane](std::string_view name) { return of_lane(lane, name); }, false));
@@ -83,9 +83,9 @@ class ReplicatedUpdate : public VariableScheme {
   std::vector<std::unique_ptr<ParameterUpdater>> further_;  // of the lanes after the first
 };
 
-class ParameterServerUpdate : public VariableScheme {
+class ParameterServerScheme : public VariableScheme {
  public:
-  ParameterServerUpdate(VariableStore& store, int lanes, Communicator& ranks, const MakeUpdater& make)
+  ParameterServerScheme(VariableStore& store, int lanes, Communicator& ranks, const MakeUpdater& make)
       : VariableScheme(store, make), ranks_(ranks), copies_(lanes) {}
 
   bool applies_here() const override { return ranks_.rank() == 0; }
@@ -96,7 +96,7 @@ class ParameterServerUpdate : public VariableScheme {
   void end_step(const Changed& changed) override {
     for (size_t i = 0; changed.alone && i < changed.after_step.size(); ++i) {
       Array variable = host(changed.after_step[i]);
-      std::memcpy(variable.data(), changed.alone->updated_variable(i).data(), variable.bytes());
+      std::memcpy(variable.data(), changed.alone->after_step_variable(i).data(), variable.bytes());
     }
     for (const std::string& name : changed.after_step) refresh(name);
     if (ranks_.size() == 1) return;
@@ -145,11 +145,11 @@ std::unique_ptr<VariableScheme> make_variable_scheme(UpdateScheme scheme, Variab
     case UpdateScheme::kReplicatedHost:
       break;
     case UpdateScheme::kReplicated:
-      return std::make_unique<ReplicatedUpdate>(store, lanes, make);
+      return std::make_unique<ReplicatedScheme>(store, lanes, make);
     case UpdateScheme::kParameterServer:
-      return std::make_unique<ParameterServerUpdate>(store, lanes, ranks, make);
+      return std::make_unique<ParameterServerScheme>(store, lanes, ranks, make);
   }
-  return std::make_unique<HostUpdate>(store, make);
+  return std::make_unique<HostScheme>(store, make);
 }
 
 }  // namespace mox::internal

@@ -53,11 +53,11 @@ struct Plan::Impl {
   std::vector<int> results;    // values with storage kResult
   std::vector<int> gradients;  // values, in the order of the request
   std::vector<int> fetches;    // index into results, in the order of the request
-  struct Update {
+  struct AfterStep {
     std::string variable;
     int result;
   };
-  std::vector<Update> updates;
+  std::vector<AfterStep> after_step_values;
   std::vector<GradientEvent> gradient_events;  // sorted by instruction
   bool gradients_in_parts = false;             // CompileOptions::gradients_in_parts
   size_t arena_bytes = 0;

@@ -176,7 +176,7 @@ TEST_F(VariablesTest, RegularizersMakeOnePenaltyAVariableWhoeverSharesIt) {
 TEST_F(VariablesTest, UpdateAfterStepRefusesWhatCannotBe) {
   const Tensor v = get_variable("v", {2}), x = fill({2}, 1.0f);
   update_after_step(v, x);
-  EXPECT_EQ(graph_.updates().size(), 1u);
+  EXPECT_EQ(graph_.after_step_values().size(), 1u);
   const auto here = line_text(__LINE__ + 1);
   const std::string message = message_of<InvalidArgument>([&] { update_after_step(x, v); });
   EXPECT_THAT(message, AllOf(HasSubstr("needs a variable"), HasSubstr(here)));

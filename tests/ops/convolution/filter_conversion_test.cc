@@ -185,7 +185,7 @@ TEST(FilterConversion, StandsInTheirPlans) {
                          {.fetches = {y, conv2d_input_gradient(x.shape(), w, dy, options),
                                       conv2d_filter_gradient(x, w.shape(), dy, options)},
                           .gradients = {},
-                          .updates = {}},
+                          .after_step_values = {}},
                          compile, team)
         ->describe();
   };

@@ -174,7 +174,7 @@ TEST(BatchNormFusion, MatchesFiniteDifferences) {
 
 std::string plan_of(const Graph& graph, const std::vector<Tensor>& fetches, const CompileOptions& options) {
   const Team team(2);
-  return Plan::compile(graph, {.fetches = fetches, .gradients = {}, .updates = {}}, options, team)
+  return Plan::compile(graph, {.fetches = fetches, .gradients = {}, .after_step_values = {}}, options, team)
       ->describe();
 }
 

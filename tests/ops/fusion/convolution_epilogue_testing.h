@@ -41,7 +41,7 @@ inline std::string plan_text(const BuildMany& build, const std::vector<TensorTyp
     in.push_back(graph.input(static_cast<int>(in.size()), type, SourceLocation::current()));
   const Team team(2);
   return Plan::compile(
-             graph, {.fetches = build(in), .gradients = {}, .updates = {}},
+             graph, {.fetches = build(in), .gradients = {}, .after_step_values = {}},
              {.rules = default_rules(rules), .convert = convert_layout, .hints = kernel_hints(rules)}, team)
       ->describe();
 }

@@ -48,8 +48,8 @@ Array product(const Array& x, const Array& w, const Array& bias, int threads, st
                             graph.input(2, bias.type(), here));
   const Team team(threads);
   team.enter();
-  const auto plan =
-      Plan::compile(graph, {.fetches = {y}, .gradients = {}, .updates = {}}, test::compile_options(), team);
+  const auto plan = Plan::compile(graph, {.fetches = {y}, .gradients = {}, .after_step_values = {}},
+                                  test::compile_options(), team);
   *plan_text = plan->describe();
   PlanInstance instance(plan, team, [](std::string_view) { return Array(); });
   const std::vector<Array> inputs = {x, w, bias};
@@ -115,8 +115,8 @@ TEST_P(DenseTrainingTest, TheWeightsGradientComesInPartsOnce) {
     team.enter();
     CompileOptions options = test::compile_options();
     options.gradients_in_parts = parts != nullptr;
-    const auto plan =
-        Plan::compile(graph, {.fetches = {loss}, .gradients = {{w, gradient}}, .updates = {}}, options, team);
+    const auto plan = Plan::compile(
+        graph, {.fetches = {loss}, .gradients = {{w, gradient}}, .after_step_values = {}}, options, team);
     PlanInstance instance(plan, team, [&](std::string_view) -> const Array& { return values; });
     int whole = 0;
     const auto count = [&](size_t) { ++whole; };
@@ -164,7 +164,8 @@ TEST(GradientsInParts, AreOnlyThoseThatNothingElseReads) {
   options.gradients_in_parts = true;
   const Array values = test::random_array({1024, 512}, 3);
   const auto plan = Plan::compile(
-      graph, {.fetches = {reduce_sum(square(gradient))}, .gradients = {{w, gradient}}, .updates = {}},
+      graph,
+      {.fetches = {reduce_sum(square(gradient))}, .gradients = {{w, gradient}}, .after_step_values = {}},
       options, team);
   PlanInstance instance(plan, team, [&](std::string_view) -> const Array& { return values; });
   const Collector parts(int64_t{1024} * 512);

@@ -60,7 +60,7 @@ class RandomModel {
     std::ranges::stable_sort(gradients, {}, [](const GradientOutput& g) { return g.gradient.node()->id; });
     fetches = {loss, any(), any()};
     if (!gradients.empty() && below(2) == 0) fetches.push_back(gradients[below(gradients.size())].gradient);
-    updates = {{average, average * 0.9f + any() * 0.1f}};
+    after_step = {{average, average * 0.9f + any() * 0.1f}};
   }
 
   Graph graph;
@@ -68,7 +68,7 @@ class RandomModel {
   Tensor loss;
   std::vector<Tensor> fetches;
   std::vector<GradientOutput> gradients;
-  std::vector<VariableUpdate> updates;
+  std::vector<AfterStepValue> after_step;
 
   std::map<std::string, Array, std::less<>> initial_values() const {
     std::map<std::string, Array, std::less<>> values;
@@ -247,7 +247,7 @@ class RandomModel {
 };
 
 struct StepOutcome {
-  std::vector<Array> fetches, gradients, updates;
+  std::vector<Array> fetches, gradients, after_step;
 };
 
 void spoil(Array array) { std::ranges::fill(array.values<float>(), kNaN); }
@@ -275,7 +275,8 @@ StepOutcome train(const RandomModel& model, CompileOptions options, bool in_part
   const EnteredTeam entered(team);
   options.gradients_in_parts = in_parts;
   const auto plan = Plan::compile(
-      model.graph, {.fetches = model.fetches, .gradients = model.gradients, .updates = model.updates},
+      model.graph,
+      {.fetches = model.fetches, .gradients = model.gradients, .after_step_values = model.after_step},
       options, team);
   auto store = model.initial_values();
   PlanInstance instance(plan, team, [&](std::string_view name) { return store.find(name)->second; });
@@ -298,8 +299,8 @@ StepOutcome train(const RandomModel& model, CompileOptions options, bool in_part
     in_parts ? instance.run(inputs, listener, parts) : instance.run(inputs, listener);
   }
   for (size_t i = 0; i < model.fetches.size(); ++i) outcome.fetches.push_back(instance.fetched(i).clone());
-  for (size_t i = 0; i < model.updates.size(); ++i)
-    outcome.updates.push_back(instance.update_value(i).clone());
+  for (size_t i = 0; i < model.after_step.size(); ++i)
+    outcome.after_step.push_back(instance.after_step_value(i).clone());
   return outcome;
 }
 
@@ -307,7 +308,7 @@ StepOutcome train(const RandomModel& model, CompileOptions options, bool in_part
 StepOutcome expected_outcome(const RandomModel& model, const CompileOptions& options) {
   std::vector<Tensor> all = model.fetches;
   for (const GradientOutput& gradient : model.gradients) all.push_back(gradient.gradient);
-  for (const VariableUpdate& update : model.updates) all.push_back(update.value);
+  for (const AfterStepValue& after : model.after_step) all.push_back(after.value);
   const std::vector<Array> values = mox::evaluate(
       all, model.batch, {.variables = model.initial_values(), .seed = 5, .step = 7, .compile = options});
   auto next = values.begin();
@@ -318,7 +319,7 @@ StepOutcome expected_outcome(const RandomModel& model, const CompileOptions& opt
   StepOutcome outcome;
   outcome.fetches = take(model.fetches.size());
   outcome.gradients = take(model.gradients.size());
-  outcome.updates = take(model.updates.size());
+  outcome.after_step = take(model.after_step.size());
   return outcome;
 }
 
@@ -339,7 +340,7 @@ void expect_alike(const std::vector<Array>& actual, const std::vector<Array>& ex
 void expect_alike(const StepOutcome& actual, const StepOutcome& expected, double tolerance = 0.01) {
   expect_alike(actual.fetches, expected.fetches, tolerance, "fetch");
   expect_alike(actual.gradients, expected.gradients, tolerance, "gradient");
-  expect_alike(actual.updates, expected.updates, tolerance, "update");
+  expect_alike(actual.after_step, expected.after_step, tolerance, "after the step");
 }
 
 class RandomGraphs : public ::testing::TestWithParam<int> {};

@@ -353,8 +353,8 @@ TEST(BatchNormLayout, NothingIsConvertedBetweenOpsThatWantChannelsLast) {
   const std::vector<Tensor> found = gradients(loss, in);
   const Team team(1);
   team.enter();
-  const auto plan =
-      Plan::compile(graph, {.fetches = found, .gradients = {}, .updates = {}}, compile_options(), team);
+  const auto plan = Plan::compile(graph, {.fetches = found, .gradients = {}, .after_step_values = {}},
+                                  compile_options(), team);
   // The input, and its gradient.
   EXPECT_EQ(plan->statistics().conversions, 2u) << plan->describe();
 }

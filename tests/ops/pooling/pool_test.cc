@@ -146,7 +146,7 @@ TEST_P(PoolTest, MaxGradientGoesToTheWinner) {
   const Tensor dx =
       y.node()->op->gradient({.node = *y.node(), .output_gradients = std::vector<Tensor>{seed, {}}})[0];
   const Team team(1);
-  const auto plan = Plan::compile(graph, {.fetches = {y, dx}, .gradients = {}, .updates = {}},
+  const auto plan = Plan::compile(graph, {.fetches = {y, dx}, .gradients = {}, .after_step_values = {}},
                                   {.rules = {}, .convert = convert_layout}, team);
   PlanInstance instance(plan, team, [](std::string_view) { return Array(); });
   const std::vector<Array> inputs = {x, dy};

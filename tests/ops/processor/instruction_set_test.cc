@@ -41,7 +41,7 @@ std::string plan_after_a_run() {
   const std::vector<Tensor> fetches = {relu(normal.y), wide, matmul(wide, in[4])};
   const Team team(1);
   team.enter();
-  const auto plan = Plan::compile(graph, {.fetches = fetches, .gradients = {}, .updates = {}},
+  const auto plan = Plan::compile(graph, {.fetches = fetches, .gradients = {}, .after_step_values = {}},
                                   test::compile_options(), team);
   PlanInstance instance(plan, team, [](std::string_view) { return Array(); });
   instance.run({.components = inputs});

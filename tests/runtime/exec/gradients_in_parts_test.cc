@@ -62,7 +62,7 @@ class GradientsUsedAtOnce : public ::testing::Test {
   // Runs once on ones; returns how many elements came in parts.
   size_t run(const std::vector<GradientOutput>& gradients,
              const std::function<void(size_t, const Array&)>& whole) {
-    const auto plan = Plan::compile(graph_, {.fetches = {}, .gradients = gradients, .updates = {}},
+    const auto plan = Plan::compile(graph_, {.fetches = {}, .gradients = gradients, .after_step_values = {}},
                                     {.rules = {}, .convert = {}, .gradients_in_parts = true}, team_);
     PlanInstance instance(plan, team_, [this](std::string_view) { return ones_; });
     const CountedParts parts;

@@ -47,7 +47,7 @@ class PlanSharingTest : public ::testing::Test {
   Tensor input(int component) { return graph_.input(component, kFour, this_place()); }
   static Tensor twice(const Tensor& a) { return make_tensor(kTwice, {a}, {}, this_place()); }
   std::shared_ptr<const Plan> compile(const Tensor& fetch) {
-    return Plan::compile(graph_, {.fetches = {fetch}, .gradients = {}, .updates = {}}, {}, Team(1));
+    return Plan::compile(graph_, {.fetches = {fetch}, .gradients = {}, .after_step_values = {}}, {}, Team(1));
   }
   std::string refusal(const Tensor& fetch) {
     try {
@@ -73,7 +73,8 @@ TEST_F(PlanSharingTest, AnInputThatIsReadInAnotherOrderTooIsNotOverwritten) {
 uint64_t fingerprint_of(const std::function<Tensor(Graph& graph, const Tensor& x, const Tensor& y)>& build) {
   Graph graph;
   const Tensor x = graph.input(0, kFour, this_place()), y = graph.input(1, kFour, this_place());
-  return Plan::compile(graph, {.fetches = {build(graph, x, y)}, .gradients = {}, .updates = {}}, {}, Team(1))
+  return Plan::compile(graph, {.fetches = {build(graph, x, y)}, .gradients = {}, .after_step_values = {}}, {},
+                       Team(1))
       ->fingerprint();
 }
 

@@ -112,7 +112,7 @@ class PlanTest : public ::testing::Test {
 TEST_F(PlanTest, DropsWhatNobodyNeeds) {
   const Tensor x = input(0);
   twice(twice(x));
-  const auto plan = compile({.fetches = {twice(x)}, .gradients = {}, .updates = {}});
+  const auto plan = compile({.fetches = {twice(x)}, .gradients = {}, .after_step_values = {}});
   EXPECT_EQ(plan->statistics().instructions, 1u);
 }
 
@@ -127,7 +127,7 @@ TEST_F(PlanTest, SharesEqualNodesAndFoldsConstants) {
   const Tensor x = input(0);
   const Tensor constant = graph_.constant(batch_, here());
   const Tensor sum = add(add(twice(x), twice(x)), twice(twice(constant)));
-  const auto plan = compile({.fetches = {sum}, .gradients = {}, .updates = {}});
+  const auto plan = compile({.fetches = {sum}, .gradients = {}, .after_step_values = {}});
   EXPECT_EQ(plan->statistics().instructions, 3u) << plan->describe();  // one doubling of x, two additions
   auto instance = instantiate(plan);
   instance->run({.components = std::span(&batch_, 1)});
@@ -153,11 +153,12 @@ TEST_F(PlanTest, WhatIsMadeFromNothingIsFoldedIfItIsSmall) {
     return make_node(ones_of_shape, std::vector<Tensor>{}, {{"shape", std::vector<int64_t>{rows, 3}}}, here())
         .output();
   };
-  EXPECT_EQ(compile({.fetches = {add(input(0), twice(ones_tensor(2)))}, .gradients = {}, .updates = {}})
-                ->statistics()
-                .instructions,
-            1u);
-  EXPECT_EQ(compile({.fetches = {twice(ones_tensor(100000))}, .gradients = {}, .updates = {}})
+  EXPECT_EQ(
+      compile({.fetches = {add(input(0), twice(ones_tensor(2)))}, .gradients = {}, .after_step_values = {}})
+          ->statistics()
+          .instructions,
+      1u);
+  EXPECT_EQ(compile({.fetches = {twice(ones_tensor(100000))}, .gradients = {}, .after_step_values = {}})
                 ->statistics()
                 .instructions,
             2u);
@@ -166,14 +167,14 @@ TEST_F(PlanTest, WhatIsMadeFromNothingIsFoldedIfItIsSmall) {
 TEST_F(PlanTest, AChainRunsInOneBuffer) {
   Tensor x = input(0);
   for (int i = 0; i < 5; ++i) x = twice(x);
-  const auto plan = compile({.fetches = {twice(x)}, .gradients = {}, .updates = {}});
+  const auto plan = compile({.fetches = {twice(x)}, .gradients = {}, .after_step_values = {}});
   EXPECT_EQ(plan->statistics().arena_bytes, 64u);
 }
 
 TEST_F(PlanTest, TheBatchAndTheVariablesAreNeverOverwritten) {
   const Tensor w = variable("w", 7);
   const auto plan =
-      compile({.fetches = {twice(input(0)), twice(w), view(w)}, .gradients = {}, .updates = {}});
+      compile({.fetches = {twice(input(0)), twice(w), view(w)}, .gradients = {}, .after_step_values = {}});
   auto instance = instantiate(plan);
   const Array batch = batch_.clone();
   instance->run({.components = std::span(&batch, 1)});
@@ -186,7 +187,7 @@ TEST_F(PlanTest, TheBatchAndTheVariablesAreNeverOverwritten) {
 TEST_F(PlanTest, AFetchedValueSurvivesItsReaders) {
   const Tensor y = twice(input(0));
   const Tensor z = twice(view(y));  // would run in place in y's memory if nobody wanted y
-  const auto plan = compile({.fetches = {y, z, y}, .gradients = {}, .updates = {}});
+  const auto plan = compile({.fetches = {y, z, y}, .gradients = {}, .after_step_values = {}});
   auto instance = instantiate(plan);
   instance->run({.components = std::span(&batch_, 1)});
   EXPECT_EQ(values(instance->fetched(0))[0], 2);
@@ -196,7 +197,7 @@ TEST_F(PlanTest, AFetchedValueSurvivesItsReaders) {
 
 TEST_F(PlanTest, ConvertsLayoutsWhereKernelsDisagreeAndOnlyThere) {
   const Tensor y = columns(columns(input(0)));
-  const auto plan = compile({.fetches = {twice(y), columns(y)}, .gradients = {}, .updates = {}});
+  const auto plan = compile({.fetches = {twice(y), columns(y)}, .gradients = {}, .after_step_values = {}});
   EXPECT_EQ(plan->statistics().conversions, 3u) << plan->describe();  // in, for twice, for the fetch
   auto instance = instantiate(plan);
   instance->run({.components = std::span(&batch_, 1)});
@@ -206,7 +207,7 @@ TEST_F(PlanTest, ConvertsLayoutsWhereKernelsDisagreeAndOnlyThere) {
 
 TEST_F(PlanTest, ConvertsConstantsOnce) {
   const Tensor y = add(columns(graph_.constant(batch_, here())), input(0));
-  const auto plan = compile({.fetches = {y}, .gradients = {}, .updates = {}});
+  const auto plan = compile({.fetches = {y}, .gradients = {}, .after_step_values = {}});
   EXPECT_EQ(plan->statistics().conversions, 1u)
       << plan->describe();  // back to plain; the constant itself at compile time
   auto instance = instantiate(plan);
@@ -219,8 +220,9 @@ TEST_F(PlanTest, TellsOfAGradientWhenItIsFinalAndItsVariableIsFree) {
   const Tensor gradient_w = twice(input(0));
   const Tensor gradient_v = twice(gradient_w);
   const Tensor last_reader_of_w = add(w, twice(gradient_v));
-  const auto plan = compile(
-      {.fetches = {last_reader_of_w}, .gradients = {{w, gradient_w}, {v, gradient_v}}, .updates = {}});
+  const auto plan = compile({.fetches = {last_reader_of_w},
+                             .gradients = {{w, gradient_w}, {v, gradient_v}},
+                             .after_step_values = {}});
   auto instance = instantiate(plan);
   std::vector<size_t> order;
   instance->run({.components = std::span(&batch_, 1)}, [&](size_t index) {
@@ -242,7 +244,7 @@ TEST_F(PlanTest, TellsOfAGradientWhenNothingReadsItAnyMore) {
   const Tensor later = twice(shared);
   const auto plan = compile({.fetches = {},
                              .gradients = {{w, shared}, {v, shared}, {u, later}, {last, twice(later)}},
-                             .updates = {}});
+                             .after_step_values = {}});
   auto instance = instantiate(plan);
   std::vector<size_t> order;
   std::vector<float> found;
@@ -273,7 +275,7 @@ TEST_F(PlanTest, GradientsThatAreUsedAtOnceShareMemory) {
     x = columns(view(twice(x)));  // not in place, for it is converted
     gradients.push_back({w, x});
   }
-  const PlanRequest request{.fetches = {}, .gradients = gradients, .updates = {}};
+  const PlanRequest request{.fetches = {}, .gradients = gradients, .after_step_values = {}};
   const auto kept = compile(request);
   EXPECT_EQ(kept->statistics().gradient_bytes, kCount * 24u);
   const auto plan =
@@ -300,8 +302,9 @@ TEST_F(PlanTest, NothingTakesTheMemoryOfAGradientBeforeItIsUsed) {
   const Tensor w = variable("w", 1);
   const Tensor gradient = twice(input(0));
   const Tensor result = twice(add(gradient, w));
-  const auto plan = Plan::compile(graph_, {.fetches = {result}, .gradients = {{w, gradient}}, .updates = {}},
-                                  {.rules = {}, .convert = convert, .gradients_in_parts = true}, team_);
+  const auto plan =
+      Plan::compile(graph_, {.fetches = {result}, .gradients = {{w, gradient}}, .after_step_values = {}},
+                    {.rules = {}, .convert = convert, .gradients_in_parts = true}, team_);
   auto instance = instantiate(plan);
   int calls = 0;
   instance->run(
@@ -316,7 +319,8 @@ TEST_F(PlanTest, NothingTakesTheMemoryOfAGradientBeforeItIsUsed) {
 
 TEST_F(PlanTest, KnowsTheLeastMemoryThatAnArenaCouldHave) {
   const Tensor x = input(0);
-  const auto plan = compile({.fetches = {add(columns(twice(x)), twice(x))}, .gradients = {}, .updates = {}});
+  const auto plan =
+      compile({.fetches = {add(columns(twice(x)), twice(x))}, .gradients = {}, .after_step_values = {}});
   EXPECT_GT(plan->statistics().live_bytes, 0u);
   EXPECT_LE(plan->statistics().live_bytes, plan->statistics().arena_bytes);
   EXPECT_THAT(plan->describe(), HasSubstr("live at once, first in instruction"));
@@ -325,7 +329,8 @@ TEST_F(PlanTest, KnowsTheLeastMemoryThatAnArenaCouldHave) {
 TEST_F(PlanTest, TwoGradientsThatAreOneTensorHaveBuffersOfTheirOwn) {
   const Tensor w = variable("w", 1), v = variable("v", 2);
   const Tensor gradient = twice(input(0));
-  const auto plan = compile({.fetches = {}, .gradients = {{w, gradient}, {v, gradient}}, .updates = {}});
+  const auto plan =
+      compile({.fetches = {}, .gradients = {{w, gradient}, {v, gradient}}, .after_step_values = {}});
   auto instance = instantiate(plan);
   instance->run({.components = std::span(&batch_, 1)});
   EXPECT_NE(instance->gradient(0).data(), instance->gradient(1).data());
@@ -335,7 +340,7 @@ TEST_F(PlanTest, TwoGradientsThatAreOneTensorHaveBuffersOfTheirOwn) {
 TEST_F(PlanTest, GradientsLieInOneBlockWithZerosBetween) {
   const Tensor w = variable("w", 1), v = variable("v", 2);
   const auto plan =
-      compile({.fetches = {}, .gradients = {{w, twice(input(0))}, {v, input(0)}}, .updates = {}});
+      compile({.fetches = {}, .gradients = {{w, twice(input(0))}, {v, input(0)}}, .after_step_values = {}});
   auto instance = instantiate(plan);
   instance->run({.components = std::span(&batch_, 1)});
   const std::span<float> block = instance->gradient_block();
@@ -350,7 +355,7 @@ TEST_F(PlanTest, GradientsLieInOneBlockWithZerosBetween) {
 
 TEST_F(PlanTest, AGradientThatIsAVariableItselfIsToldOf) {
   const Tensor w = variable("w", 3), v = variable("v", 4);
-  const auto plan = compile({.fetches = {}, .gradients = {{w, v}}, .updates = {}});
+  const auto plan = compile({.fetches = {}, .gradients = {{w, v}}, .after_step_values = {}});
   auto instance = instantiate(plan);
   int told = 0;
   instance->run({}, [&](size_t) { ++told; });
@@ -360,19 +365,20 @@ TEST_F(PlanTest, AGradientThatIsAVariableItselfIsToldOf) {
 
 TEST_F(PlanTest, UpdatesAreAppliedWhenAsked) {
   const Tensor w = variable("w", 3);
-  const auto plan = compile({.fetches = {}, .gradients = {}, .updates = {{w, add(w, input(0))}}});
+  const auto plan = compile({.fetches = {}, .gradients = {}, .after_step_values = {{w, add(w, input(0))}}});
   auto instance = instantiate(plan);
   instance->run({.components = std::span(&batch_, 1)});
   EXPECT_EQ(values(store_["w"])[0], 3);
-  ASSERT_EQ(instance->update_count(), 1u);
-  EXPECT_THAT(values(instance->update_value(0)), ElementsAre(4, 5, 6, 7, 8, 9));
-  EXPECT_EQ(instance->updated_variable(0).data(), store_["w"].data());
-  instance->apply_updates();
+  ASSERT_EQ(instance->after_step_count(), 1u);
+  EXPECT_THAT(values(instance->after_step_value(0)), ElementsAre(4, 5, 6, 7, 8, 9));
+  EXPECT_EQ(instance->after_step_variable(0).data(), store_["w"].data());
+  instance->take_after_step_values();
   EXPECT_THAT(values(store_["w"]), ElementsAre(4, 5, 6, 7, 8, 9));
 }
 
 TEST_F(PlanTest, RefusesABatchOfAnotherShape) {
-  auto instance = instantiate(compile({.fetches = {twice(input(0))}, .gradients = {}, .updates = {}}));
+  auto instance =
+      instantiate(compile({.fetches = {twice(input(0))}, .gradients = {}, .after_step_values = {}}));
   const Array wrong(DType::kFloat32, {3, 3});
   try {
     instance->run({.components = std::span(&wrong, 1)});
@@ -385,9 +391,9 @@ TEST_F(PlanTest, RefusesABatchOfAnotherShape) {
 
 TEST_F(PlanTest, TheFingerprintFollowsTheModel) {
   const Tensor x = input(0);
-  const auto one = compile({.fetches = {twice(x)}, .gradients = {}, .updates = {}});
-  const auto same = compile({.fetches = {twice(x)}, .gradients = {}, .updates = {}});
-  const auto other = compile({.fetches = {twice(twice(x))}, .gradients = {}, .updates = {}});
+  const auto one = compile({.fetches = {twice(x)}, .gradients = {}, .after_step_values = {}});
+  const auto same = compile({.fetches = {twice(x)}, .gradients = {}, .after_step_values = {}});
+  const auto other = compile({.fetches = {twice(twice(x))}, .gradients = {}, .after_step_values = {}});
   EXPECT_NE(one->fingerprint(), other->fingerprint());
   EXPECT_THAT(one->describe(), HasSubstr("test_double"));
   EXPECT_EQ(one->statistics().instructions, same->statistics().instructions);

@@ -66,7 +66,7 @@ Compiled compile_units(bool recompute, bool with_dropout, const RuleOptions& opt
   const Team team(1);
   const EnteredTeam entered(team);
   return {evaluate(fetches, inputs, {.seed = 3, .compile = compile}),
-          Plan::compile(graph, {.fetches = fetches, .gradients = {}, .updates = {}},
+          Plan::compile(graph, {.fetches = fetches, .gradients = {}, .after_step_values = {}},
                         {.rules = default_rules(options), .convert = convert_layout}, team)
               ->statistics()};
 }

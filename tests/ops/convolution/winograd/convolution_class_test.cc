@@ -61,7 +61,7 @@ TEST(ConvolutionClassTest, DecidesHowOneResultIsComputed) {
     CompileOptions compile = test::compile_options();
     compile.rules = default_rules({.direct_classes = classes});
     const auto plan =
-        Plan::compile(graph, {.fetches = {fetch}, .gradients = {}, .updates = {}}, compile, team);
+        Plan::compile(graph, {.fetches = {fetch}, .gradients = {}, .after_step_values = {}}, compile, team);
     return plan->describe().find(" winograd") != std::string::npos;
   };
   ASSERT_TRUE(winograd_pays(geometry(16, 16)));

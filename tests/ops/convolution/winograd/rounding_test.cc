@@ -54,7 +54,7 @@ auto plan_of(const RoundingCase& c, ConvolutionResult result, double largest_err
                            : conv2d_filter_gradient(x, w.shape(), dy, c.options());
   CompileOptions compile = test::compile_options();
   compile.rules = default_rules({.convolution_error = largest_error});
-  return Plan::compile(graph, {.fetches = {fetch}, .gradients = {}, .updates = {}}, compile, team);
+  return Plan::compile(graph, {.fetches = {fetch}, .gradients = {}, .after_step_values = {}}, compile, team);
 }
 bool takes_winograd(const Plan& plan) { return plan.describe().find(" winograd") != std::string::npos; }
 

@@ -70,7 +70,8 @@ WinogradResults run(const WinogradCase& c, bool direct, int threads,
   compile.hints = kernel_hints(rules);
   compile.rules = default_rules(rules);
   compile.convert = convert_layout;
-  const auto plan = Plan::compile(graph, {.fetches = fetches, .gradients = {}, .updates = {}}, compile, team);
+  const auto plan =
+      Plan::compile(graph, {.fetches = fetches, .gradients = {}, .after_step_values = {}}, compile, team);
   PlanInstance instance(plan, team, [](std::string_view) { return Array(); });
   instance.run({.components = inputs});
   WinogradResults outcome{{}, plan->describe()};
