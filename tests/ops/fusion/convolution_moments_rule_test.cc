@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/convolution/convolution.h"
 #include "ops/convolution/winograd/winograd.h"
 #include "ops/fusion/internal/nodes/convolution_moments_node.h"
 #include "ops/normalisation/normalisation.h"

@@ -61,7 +61,9 @@ TEST(Window, OfSamePaddingHasOneForEveryStride) {
     EXPECT_TRUE(rows.after == rows.before || rows.after == rows.before + 1);
     const int64_t padding = rows.before + rows.after;
     EXPECT_GE(windows_laid_down(e.input + padding, extent, e.stride), rows.output);
-    if (padding > 0) EXPECT_LT(windows_laid_down(e.input + padding - 1, extent, e.stride), rows.output);
+    if (padding > 0) {
+      EXPECT_LT(windows_laid_down(e.input + padding - 1, extent, e.stride), rows.output);
+    }
   });
 }
 
