@@ -29,7 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (size_t begin = 0; begin < size;) {
     const size_t end = std::min(text.find('\n', begin), size);
     const WatchMessage message = parse_message(text.substr(begin, end - begin), kRanks);
-    MOX_ASSERT(message.number >= -1 && message.number <= 9, "a number is within its bounds");
+    MOX_ASSERT(message.number >= -1 && message.number <= kMostStatus, "a number is within its bounds");
     std::vector<RankStatus> statuses(kRanks);
     if (message.kind == WatchMessage::Kind::kStatus) statuses[0] = RankStatus::from_line(message.text);
     if (message.kind == WatchMessage::Kind::kStatuses) statuses = parse_statuses(message.text, kRanks);
