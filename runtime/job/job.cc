@@ -210,15 +210,15 @@ void join_job(LogLevel least_level) {
   for (int rank = 0; rank < communicator.size(); ++rank)
     names.push_back(fmt::format("rank {} (host {})", rank, communicator.host(rank)));
   const bool is_local = communicator.broadcast_text(machine.network) == machine.network;
-  std::vector<int> sockets;
+  std::vector<RankConnection> connections;
   if (communicator.rank() == 0) {
     const RankListener listener = listen_for_ranks();
     communicator.broadcast_text(listener.invitation);
-    sockets = accept_ranks(listener, names, kAllConnectTime);
+    connections = accept_ranks(listener, names, kAllConnectTime);
   } else {
-    sockets = {connect_to_rank_0(communicator.broadcast_text(""), communicator.rank(), is_local)};
+    connections = {connect_to_rank_0(communicator.broadcast_text(""), communicator.rank(), is_local)};
   }
-  self.watch = std::make_unique<RankWatch>(sockets, communicator.rank(), std::move(names));
+  self.watch = std::make_unique<RankWatch>(connections, communicator.rank(), std::move(names));
   self.watch->set_status(own_status);
   communicator.set_stall_listener(report_stall);
   self.ranks_of_kernel = take_share_of_cores(communicator, machine);

@@ -1,5 +1,5 @@
 // Any bytes are greetings of strangers, rank 0's invitation and messages of ranks, or nothing. The first line
-// is a greeting in each of its places and an invitation, the others are messages.
+// is a greeting in each of its places and an invitation; all are messages, and lines that are to be signed.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -7,6 +7,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/job/internal/handshake.h"
+#include "runtime/job/internal/signed_lines.h"
 #include "runtime/job/internal/stall_cause.h"
 #include "runtime/job/internal/watch_message.h"
 
@@ -19,16 +20,22 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (const auto hello = parse_hello(greeting, kRanks))
     MOX_ASSERT(hello->rank > 0 && hello->rank < kRanks && hello_line(*hello).size() <= kLongestGreeting,
                "a greeting is within its bounds");
-  MOX_ASSERT(
-      !parse_challenge(greeting, "a secret", own) && !is_response(greeting, "a secret", own, own.nonce),
-      "nobody proves a secret by chance");
+  MOX_ASSERT(!parse_challenge(greeting, "a secret", own) &&
+                 !is_response(greeting, "a secret", own, own.nonce) &&
+                 !is_same_proof(greeting, welcome_line(session_key("a secret", own, own.nonce))),
+             "nobody proves a secret by chance");
   if (const auto invitation = parse_invitation(greeting))
     MOX_ASSERT(parse_invitation(invitation_line(*invitation))->addresses == invitation->addresses &&
-                   invitation->port > 0 && !invitation->addresses.empty(),
+                   invitation->port > 0 && !invitation->addresses.empty() &&
+                   invitation->addresses.size() <= kMostAddresses,
                "an invitation says where rank 0 is");
+  SignedLines rank_0("a key", true), rank("a key", false);
   for (size_t begin = 0; begin < size;) {
     const size_t end = std::min(text.find('\n', begin), size);
-    const WatchMessage message = parse_message(text.substr(begin, end - begin), kRanks);
+    const std::string_view line = text.substr(begin, end - begin);
+    MOX_ASSERT(!rank.read(line), "nobody signs a line by chance");
+    MOX_ASSERT(rank.read(rank_0.sign(line)) == line, "what one side has signed the other one reads");
+    const WatchMessage message = parse_message(line, kRanks);
     MOX_ASSERT(message.number >= -1 && message.number <= kMostStatus, "a number is within its bounds");
     std::vector<RankStatus> statuses(kRanks);
     if (message.kind == WatchMessage::Kind::kStatus) statuses[0] = RankStatus::from_line(message.text);

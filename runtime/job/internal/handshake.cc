@@ -22,14 +22,6 @@ bool is_hexadecimal(std::string_view text, size_t digits) {
   return text.size() == digits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-// Takes as long for a wrong one as for a right one.
-bool are_equal(std::string_view a, std::string_view b) {
-  unsigned char difference = a.size() == b.size() ? 0 : 1;
-  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i)
-    difference = static_cast<unsigned char>(difference | (a[i] ^ b[i]));
-  return difference == 0;
-}
-
 std::string proof(std::string_view secret, const char* who, const Hello& hello, std::string_view nonce) {
   return hmac_sha256(secret, fmt::format("{} {} {} {}", who, hello.rank, hello.nonce, nonce));
 }
@@ -73,7 +65,7 @@ std::optional<Challenge> parse_challenge(std::string_view line, std::string_view
   line.remove_prefix(kProof.size());
   const std::string_view nonce = line.substr(0, kNonceDigits), given = line.substr(kNonceDigits + 1);
   if (!is_hexadecimal(nonce, kNonceDigits) || line[kNonceDigits] != ' ' ||
-      !are_equal(given, proof_of_rank_0(secret, hello, nonce)))
+      !is_same_proof(given, proof_of_rank_0(secret, hello, nonce)))
     return std::nullopt;
   return Challenge{std::string(nonce), std::string(given)};
 }
@@ -85,7 +77,22 @@ std::string response_line(std::string_view secret, const Hello& hello, const std
 bool is_response(std::string_view line, std::string_view secret, const Hello& hello,
                  const std::string& nonce_of_rank_0) {
   return line.starts_with(kProof) &&
-         are_equal(line.substr(kProof.size()), proof_of_rank(secret, hello, nonce_of_rank_0));
+         is_same_proof(line.substr(kProof.size()), proof_of_rank(secret, hello, nonce_of_rank_0));
+}
+
+std::string session_key(std::string_view secret, const Hello& hello, const std::string& nonce_of_rank_0) {
+  return proof(secret, "between rank 0 and", hello, nonce_of_rank_0);
+}
+
+std::string welcome_line(const std::string& key) {
+  return fmt::format("welcome {}", hmac_sha256(key, "welcome"));
+}
+
+bool is_same_proof(std::string_view a, std::string_view b) {
+  unsigned char difference = a.size() == b.size() ? 0 : 1;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i)
+    difference = static_cast<unsigned char>(difference | (a[i] ^ b[i]));
+  return difference == 0;
 }
 
 std::string invitation_line(const Invitation& invitation) {
@@ -106,7 +113,8 @@ std::optional<Invitation> parse_invitation(std::string_view line) {
     return std::nullopt;
   while (!line.empty()) {
     in_addr binary{};
-    if (inet_pton(AF_INET, invitation.addresses.emplace_back(next_word()).c_str(), &binary) != 1)
+    if (invitation.addresses.size() == kMostAddresses ||
+        inet_pton(AF_INET, invitation.addresses.emplace_back(next_word()).c_str(), &binary) != 1)
       return std::nullopt;
   }
   if (invitation.addresses.empty()) return std::nullopt;

@@ -4,10 +4,13 @@
 //   rank:    hello RANK NONCE                 (NONCE: 32 hexadecimal digits of its own, drawn anew)
 //   rank 0:  proof NONCE HMAC                 HMAC-SHA-256(secret, "rank 0" RANK both nonces)
 //   rank:    proof HMAC                       HMAC-SHA-256(secret, "rank" RANK both nonces)
-//   rank 0:  welcome
+//   rank 0:  welcome HMAC                     HMAC-SHA-256(key, "welcome")
 //
 // (A challenge and a response each way, ISO/IEC 9798-4.) Lines are read as bytes from strangers: each has its
 // one length and alphabet, and whatever else comes is no greeting.
+//
+// It says who is at the other end, not who sits in the middle and passes all on. So both make a key of what
+// they have said, which they do not send either, and sign with it what follows (signed_lines.h).
 #pragma once
 
 #include <cstdint>
@@ -42,6 +45,16 @@ std::string response_line(std::string_view secret, const Hello& hello, const std
 bool is_response(std::string_view line, std::string_view secret, const Hello& hello,
                  const std::string& nonce_of_rank_0);
 
+// The key of what is said over the connection after it: HMAC-SHA-256(secret, "between" RANK both nonces).
+std::string session_key(std::string_view secret, const Hello& hello, const std::string& nonce_of_rank_0);
+std::string welcome_line(const std::string& key);
+
+// Takes as long for a wrong one as for a right one.
+bool is_same_proof(std::string_view a, std::string_view b);
+
+// More than a host has at which it may be reached.
+inline constexpr size_t kMostAddresses = 256;
+
 // Where rank 0 is, in words: "SECRET PORT ADDRESS...". The other ranks are told so by a broadcast of the job.
 struct Invitation {
   std::string secret;
@@ -49,9 +62,7 @@ struct Invitation {
   std::vector<std::string> addresses;  // of rank 0's host, IPv4, the loopback first
 };
 std::string invitation_line(const Invitation& invitation);
-// Nothing for another text: one without an address, say.
+// Nothing for another text: one without an address, say, or with too many.
 std::optional<Invitation> parse_invitation(std::string_view line);
-
-inline constexpr std::string_view kWelcome = "welcome";
 
 }  // namespace mox::internal

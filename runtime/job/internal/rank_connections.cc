@@ -1,12 +1,10 @@
 #include "runtime/job/internal/rank_connections.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -14,11 +12,13 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
-#include <thread>
+#include <random>
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/job/internal/displacement.h"
 #include "runtime/job/internal/handshake.h"
+#include "runtime/job/internal/host_addresses.h"
 
 namespace mox::internal {
 namespace {
@@ -26,55 +26,17 @@ namespace {
 using Clock = std::chrono::steady_clock;
 // A rank that has connected greets at once.
 constexpr auto kGreetingTime = std::chrono::seconds(10);
-constexpr auto kBetweenAttempts = std::chrono::milliseconds(100);
-// Connections that have not proved anything; of more the oldest is closed.
-constexpr size_t kMostStrangers = 1024;
 // Taken before anybody is heard, so that whoever comes again and again does not displace a rank unheard.
 constexpr int kMostAtOnce = 16;
-constexpr std::string_view kLoopback = "127.";
 
-[[noreturn]] void cannot_watch(const std::string& why) {
-  throw IoError("the ranks of the job cannot watch over each other: " + why);
-}
 [[noreturn]] void cannot_have(const char* what) {
   cannot_watch(fmt::format("{}: {}", what, std::strerror(errno)));
-}
-
-std::vector<std::string> own_addresses() {
-  std::vector<std::string> result = {"127.0.0.1"};
-  ifaddrs* all = nullptr;
-  if (getifaddrs(&all) != 0) return result;
-  for (const ifaddrs* one = all; one; one = one->ifa_next) {
-    if (!one->ifa_addr || one->ifa_addr->sa_family != AF_INET || (one->ifa_flags & IFF_LOOPBACK) ||
-        !(one->ifa_flags & IFF_UP))
-      continue;
-    char text[INET_ADDRSTRLEN];
-    const auto* address = reinterpret_cast<const sockaddr_in*>(one->ifa_addr);
-    if (inet_ntop(AF_INET, &address->sin_addr, text, sizeof text)) result.emplace_back(text);
-  }
-  freeifaddrs(all);
-  return result;
-}
-
-int milliseconds_until(Clock::time_point until) {
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
-  return static_cast<int>(std::clamp<int64_t>(left, 0, 3'600'000));
-}
-
-// One line, its end removed, or nothing when the time is over, the connection ends or the line is too long.
-std::optional<std::string> read_greeting(int socket, Clock::time_point until) {
-  std::string line;
-  for (char c = 0; line.size() <= kLongestGreeting; line += c) {
-    pollfd ready{socket, POLLIN, 0};
-    if (poll(&ready, 1, milliseconds_until(until)) <= 0 || ::recv(socket, &c, 1, 0) != 1) return std::nullopt;
-    if (c == '\n') return line;
-  }
-  return std::nullopt;
 }
 
 // Somebody who has connected to rank 0.
 struct Stranger {
   int socket = -1;
+  uint32_t address = 0;  // that it comes from
   Clock::time_point until;
   std::string received = {};
   std::optional<Hello> hello = {};  // when it has greeted, and was asked for a proof
@@ -109,52 +71,50 @@ Verdict hear(Stranger& stranger, const std::string& secret, int ranks) {
   return judge(stranger, secret, ranks);
 }
 
-// Those who have connected. There is room for them: as many of the oldest as come go, should they be too many
-// for us or for the system (it is out of descriptors, or the process is).
-void take_strangers(int listener, std::vector<Stranger>* strangers) {
-  const auto forget_the_oldest = [&] {
-    ::close(strangers->front().socket);
-    strangers->erase(strangers->begin());
-  };
+void displace_one(std::vector<Stranger>* strangers, std::minstd_rand& chance) {
+  std::vector<uint32_t> sources;
+  for (const Stranger& stranger : *strangers) sources.push_back(stranger.address);
+  std::swap((*strangers)[whom_to_displace(sources, chance)], strangers->back());
+  ::close(strangers->back().socket);
+  strangers->pop_back();
+}
+
+// Those who have connected. There is room for them: as many go as come, should they be more than `most` or
+// than the system has room for (it is out of descriptors, or the process is).
+void take_strangers(int listener, size_t most, std::minstd_rand& chance, std::vector<Stranger>* strangers) {
   for (int taken = 0; taken < kMostAtOnce;) {
-    const int socket = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    sockaddr_in from{};
+    socklen_t length = sizeof from;
+    const int socket = ::accept4(listener, reinterpret_cast<sockaddr*>(&from), &length, SOCK_CLOEXEC);
     if (socket < 0 && (errno == EMFILE || errno == ENFILE)) {
       if (strangers->empty()) cannot_have("the connections of the ranks");
-      forget_the_oldest();
+      displace_one(strangers, chance);
       continue;
     }
     if (socket < 0) return;
-    if (strangers->size() == kMostStrangers) forget_the_oldest();
-    strangers->push_back({.socket = socket, .until = Clock::now() + kGreetingTime});
+    while (strangers->size() >= most) displace_one(strangers, chance);
+    strangers->push_back(
+        {.socket = socket, .address = from.sin_addr.s_addr, .until = Clock::now() + kGreetingTime});
     ++taken;
   }
 }
 
-int connect_and_prove(const std::string& address, uint16_t port, const std::string& secret, int rank) {
-  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (socket < 0) return -1;
-  const timeval patience{5, 0};
-  setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);  // also of connect
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_port = htons(port);
-  const Hello hello{.rank = rank, .nonce = random_nonce()};
-  const auto until = Clock::now() + kGreetingTime;
-  const auto prove = [&] {
-    if (inet_pton(AF_INET, address.c_str(), &to.sin_addr) != 1 ||
-        ::connect(socket, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0 ||
-        !write_line(socket, hello_line(hello)))
-      return false;
-    const auto challenge = parse_challenge(read_greeting(socket, until).value_or(""), secret, hello);
-    return challenge && write_line(socket, response_line(secret, hello, challenge->nonce)) &&
-           read_greeting(socket, until) == std::string(kWelcome);
-  };
-  if (prove()) return socket;
-  ::close(socket);
-  return -1;
+size_t most_strangers_here() {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) cannot_have("the number of files that may be open");
+  return most_strangers(files.rlim_cur);
 }
 
 }  // namespace
+
+void cannot_watch(const std::string& why) {
+  throw IoError("the ranks of the job cannot watch over each other: " + why);
+}
+
+int milliseconds_until(Clock::time_point until) {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
+  return static_cast<int>(std::clamp<int64_t>(left, 0, 3'600'000));
+}
 
 bool write_line(int socket, std::string_view line) {
   const std::string text = std::string(line) + '\n';
@@ -178,18 +138,24 @@ RankListener listen_for_ranks() {
       getsockname(listener.socket, reinterpret_cast<sockaddr*>(&any), &length) != 0)
     cannot_have("a port to listen on");
   listener.secret = random_nonce();
+  std::vector<std::string> addresses = reachable_addresses();
+  if (addresses.size() > kMostAddresses) addresses.resize(kMostAddresses);
   listener.invitation =
-      invitation_line({.secret = listener.secret, .port = ntohs(any.sin_port), .addresses = own_addresses()});
+      invitation_line({.secret = listener.secret, .port = ntohs(any.sin_port), .addresses = addresses});
   return listener;
 }
 
-std::vector<int> accept_ranks(const RankListener& listener, const std::vector<std::string>& names,
-                              std::chrono::milliseconds patience) {
+std::vector<RankConnection> accept_ranks(const RankListener& listener, const std::vector<std::string>& names,
+                                         std::chrono::milliseconds patience) {
   const int ranks = names.size();
-  std::vector<int> sockets(names.size() - 1, -1);
+  std::vector<RankConnection> connections(names.size() - 1);
   std::vector<Stranger> strangers;
+  const size_t most = most_strangers_here();
+  std::minstd_rand chance(std::random_device{}());
   const auto until = Clock::now() + patience;
-  const auto is_missing = [&] { return std::ranges::find(sockets, -1) != sockets.end(); };
+  const auto is_missing = [&] {
+    return std::ranges::find(connections, -1, &RankConnection::socket) != connections.end();
+  };
   while (is_missing() && Clock::now() < until) {
     std::vector<pollfd> ready = {{listener.socket, POLLIN, 0}};
     auto next = until;
@@ -204,10 +170,12 @@ std::vector<int> accept_ranks(const RankListener& listener, const std::vector<st
       Verdict verdict =
           ready[i + 1].revents != 0 ? hear(stranger, listener.secret, ranks) : Verdict::kWaiting;
       if (verdict == Verdict::kRank) {
-        int& socket = sockets[static_cast<size_t>(stranger.hello->rank) - 1];
-        // The first of a rank; what comes after it knows the secret, but is not that rank.
-        if (socket < 0 && write_line(stranger.socket, kWelcome)) {
-          socket = std::exchange(stranger.socket, -1);
+        RankConnection& own = connections[static_cast<size_t>(stranger.hello->rank) - 1];
+        std::string key = session_key(listener.secret, *stranger.hello, stranger.nonce);
+        // The first of a rank; what comes after it knows the secret, but is not that rank, or the rank has
+        // come by another address first.
+        if (own.socket < 0 && write_line(stranger.socket, welcome_line(key))) {
+          own = {.socket = std::exchange(stranger.socket, -1), .key = std::move(key)};
           continue;
         }
         verdict = Verdict::kStranger;
@@ -216,15 +184,15 @@ std::vector<int> accept_ranks(const RankListener& listener, const std::vector<st
         ::close(std::exchange(stranger.socket, -1));
     }
     std::erase_if(strangers, [](const Stranger& stranger) { return stranger.socket < 0; });
-    take_strangers(listener.socket, &strangers);
+    take_strangers(listener.socket, most, chance, &strangers);
   }
   for (const Stranger& stranger : strangers) ::close(stranger.socket);
   ::close(listener.socket);
-  if (!is_missing()) return sockets;
+  if (!is_missing()) return connections;
   std::vector<std::string> late;
-  for (size_t i = 0; i < sockets.size(); ++i) {
-    if (sockets[i] < 0) late.push_back(names[i + 1]);
-    if (sockets[i] >= 0) ::close(sockets[i]);
+  for (size_t i = 0; i < connections.size(); ++i) {
+    if (connections[i].socket < 0) late.push_back(names[i + 1]);
+    if (connections[i].socket >= 0) ::close(connections[i].socket);
   }
   const size_t count = late.size();
   if (count > 8) late.resize(8);
@@ -232,23 +200,6 @@ std::vector<int> accept_ranks(const RankListener& listener, const std::vector<st
       fmt::format("{}{} did not connect to rank 0 in {:.0f} s; is there a firewall between the hosts?",
                   fmt::join(late, ", "), count > 8 ? fmt::format(" and {} others", count - 8) : "",
                   std::chrono::duration<double>(patience).count()));
-}
-
-int connect_to_rank_0(const std::string& invitation, int rank, bool is_local,
-                      std::chrono::milliseconds patience) {
-  const std::optional<Invitation> rank_0 = parse_invitation(invitation);
-  if (!rank_0) cannot_watch("rank 0 has sent no invitation");
-  // Again, should strangers have filled rank 0's queue.
-  for (const auto until = Clock::now() + patience; Clock::now() < until;) {
-    for (const std::string& address : rank_0->addresses) {
-      if (address.starts_with(kLoopback) && !is_local) continue;
-      if (const int socket = connect_and_prove(address, rank_0->port, rank_0->secret, rank); socket >= 0)
-        return socket;
-    }
-    std::this_thread::sleep_for(kBetweenAttempts);
-  }
-  cannot_watch(
-      fmt::format("rank 0 does not answer at any of its addresses ({})", fmt::join(rank_0->addresses, ", ")));
 }
 
 }  // namespace mox::internal

@@ -62,14 +62,11 @@ std::string on_its_lines(std::string text) {
 
 }  // namespace
 
-RankWatch::RankWatch(std::span<const int> sockets, int rank, std::vector<std::string> names)
+RankWatch::RankWatch(std::span<const RankConnection> connections, int rank, std::vector<std::string> names)
     : rank_(rank), names_(std::move(names)), left_at_(names_.size()) {
-  for (size_t i = 0; i < sockets.size(); ++i) {
-    watch_connection(sockets[i]);
-    peers_.push_back({.rank = rank == 0 ? static_cast<int>(i) + 1 : 0,
-                      .socket = sockets[i],
-                      .has_ended = false,
-                      .received = {}});
+  for (size_t i = 0; i < connections.size(); ++i) {
+    watch_connection(connections[i].socket);
+    peers_.emplace_back(rank == 0 ? static_cast<int>(i) + 1 : 0, connections[i]);
   }
   if (pipe(wake_) != 0) refuse("a pipe");
   thread_ = std::thread([this] { loop(); });
@@ -121,23 +118,21 @@ void RankWatch::loop() {
       char bytes[4096];
       const ssize_t count = ::recv(peer.socket, bytes, sizeof bytes, 0);
       if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) {
-        ::shutdown(peer.socket, SHUT_RDWR);
-        peer.has_ended = true;
+      if (count > 0) peer.received.append(bytes, static_cast<size_t>(count));
+      if (count <= 0 || peer.received.size() > kLongestMessage) {  // no rank says so much
+        end_connection(peer);
         handle_loss(peer);
         continue;
       }
-      peer.received.append(bytes, static_cast<size_t>(count));
-      if (peer.received.size() > kLongestMessage) {  // no rank says so much
-        ::shutdown(peer.socket, SHUT_RDWR);
-        peer.has_ended = true;
-        handle_loss(peer);
-        continue;
-      }
-      for (size_t end; (end = peer.received.find('\n')) != std::string::npos;) {
-        const std::string line = peer.received.substr(0, end);
+      for (size_t end; !peer.has_ended && (end = peer.received.find('\n')) != std::string::npos;) {
+        const auto line = peer.lines.read(std::string_view(peer.received).substr(0, end));
         peer.received.erase(0, end + 1);
-        handle_line(peer, line);
+        if (line) {
+          handle_line(peer, *line);
+        } else {
+          end_connection(peer);
+          handle_forgery(peer);
+        }
       }
     }
     if (!askers_.empty() && Clock::now() >= asking_until_) end_asking();
@@ -175,6 +170,11 @@ void RankWatch::handle_line(Peer& peer, const std::string& line) {
   }
 }
 
+void RankWatch::end_connection(Peer& peer) {
+  ::shutdown(peer.socket, SHUT_RDWR);
+  peer.has_ended = true;
+}
+
 bool RankWatch::have_all_left() const {
   return std::ranges::all_of(left_at_, [](const auto& at) { return at.has_value(); });
 }
@@ -207,12 +207,29 @@ void RankWatch::handle_loss(Peer& peer) {
   print_and_exit(text, rank_ == 0 || rank_ == 1);
 }
 
-void RankWatch::tell(const Peer& peer, const std::string& line) {
-  write_line(peer.socket, line);  // to one that is gone, nothing
+// Nobody else speaks of it: to rank 0 this rank is then one whose connection has ended.
+void RankWatch::handle_forgery(Peer& peer) {
+  {
+    std::lock_guard lock(mutex_);
+    if (finished_ || stop_) return;
+  }
+  if (ending_.exchange(true)) return;
+  print_and_exit(
+      fmt::format(
+          "what has come to rank {} over its connection with {} is not what {} has said: somebody between "
+          "the two hosts writes into it. The job ends; started again, on a network that others do not "
+          "reach, it goes on from its last checkpoint",
+          rank_, name_of(peer.rank), peer.rank == 0 ? "rank 0" : "that rank"),
+      true);
+}
+
+void RankWatch::tell(Peer& peer, const std::string& line) {
+  const std::lock_guard lock(peer.writing);
+  write_line(peer.socket, peer.lines.sign(line));  // to one that is gone, nothing
 }
 
 void RankWatch::tell_all(const std::string& line) {
-  for (const Peer& peer : peers_) tell(peer, line);
+  for (Peer& peer : peers_) tell(peer, line);
 }
 
 void RankWatch::print_and_exit(const std::string& text, bool print, int status) {

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -20,6 +21,8 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/job/internal/rank_connections.h"
+#include "runtime/job/internal/signed_lines.h"
 #include "runtime/job/internal/stall_cause.h"
 #include "runtime/job/job.h"
 
@@ -28,8 +31,9 @@ namespace mox::internal {
 class RankWatch {
  public:
   // Over the connections of rank_connections.h, which it takes: on rank 0 those to all others in their order,
-  // on any other rank that to rank 0. `names` are of all ranks: "rank 2 (host b)".
-  RankWatch(std::span<const int> sockets, int rank, std::vector<std::string> names);
+  // on any other rank that to rank 0. `names` are of all ranks: "rank 2 (host b)". What comes over them that
+  // is not signed by the other side, as it would be if somebody sat in the middle, ends the job.
+  RankWatch(std::span<const RankConnection> connections, int rank, std::vector<std::string> names);
   ~RankWatch();
   RankWatch(const RankWatch&) = delete;
   RankWatch& operator=(const RankWatch&) = delete;
@@ -60,28 +64,34 @@ class RankWatch {
   // Any thread may write to a socket at any time, so it is closed with the object; a connection that has
   // ended is only shut down.
   struct Peer {
-    int rank = 0, socket = -1;
+    Peer(int of_rank, const RankConnection& connection)
+        : rank(of_rank), socket(connection.socket), lines(connection.key, of_rank != 0) {}
+    int rank, socket;
     bool has_ended = false;  // of the thread, as `received`
     std::string received;
+    std::mutex writing;  // lines are signed in the order in which they are sent
+    SignedLines lines;
   };
 
   void loop();
   void handle_line(Peer& peer, const std::string& line);
   void handle_loss(Peer& peer);
+  void handle_forgery(Peer& peer);
+  void end_connection(Peer& peer);
   void note_left(int rank);
   bool have_all_left() const;  // with mutex_ held
   void begin_asking();
   void note_status(int rank, const std::string& line);
   void end_asking();
   void take_answers(const std::string& text);
-  void tell(const Peer& peer, const std::string& line);
+  void tell(Peer& peer, const std::string& line);
   void tell_all(const std::string& line);
   [[noreturn]] void print_and_exit(const std::string& text, bool print, int status = kJobFailed);
 
   int rank_ = 0;
   std::vector<std::string> names_;
-  std::vector<Peer> peers_;  // rank 0: all others; others: rank 0
-  int wake_[2] = {-1, -1};   // a pipe: something for the thread to do
+  std::deque<Peer> peers_;  // rank 0: all others; others: rank 0
+  int wake_[2] = {-1, -1};  // a pipe: something for the thread to do
   std::atomic<int64_t> step_{0};
   std::atomic<bool> ending_{false};
 

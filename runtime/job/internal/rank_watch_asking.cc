@@ -67,7 +67,7 @@ void RankWatch::end_asking() {
   const std::string answers = statuses_line(heard_);
   for (const int asker : std::exchange(askers_, {})) {
     if (asker == 0) take_answers(answers);
-    for (const Peer& peer : peers_)
+    for (Peer& peer : peers_)
       if (peer.rank == asker) tell(peer, "statuses " + answers);
   }
 }

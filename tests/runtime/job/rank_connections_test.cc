@@ -16,6 +16,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/job/internal/handshake.h"
+#include "runtime/job/internal/host_addresses.h"
 #include "runtime/job/internal/watch_message.h"
 #include "tests/support/message_of.h"
 
@@ -70,24 +71,25 @@ TEST(RankConnections, AreMadeAmongStrangersWithoutDelay) {
   std::vector<int> sockets(3, -1);
   std::vector<std::thread> ranks;
   for (const int rank : {2, 1})
-    ranks.emplace_back([&, rank] { sockets[rank] = connect_to_rank_0(listener.invitation, rank, true); });
+    ranks.emplace_back(
+        [&, rank] { sockets[rank] = connect_to_rank_0(listener.invitation, rank, true).socket; });
   const auto accepted = accept_ranks(listener, kNames, std::chrono::seconds(60));
   for (std::thread& rank : ranks) rank.join();
   ASSERT_EQ(accepted.size(), 2U);
   for (const int rank : {1, 2}) {  // each is connected to the rank of its place
     char heard = 0;
     ASSERT_TRUE(write_line(sockets[rank], std::to_string(rank)));
-    ASSERT_EQ(::recv(accepted[static_cast<size_t>(rank) - 1], &heard, 1, 0), 1);
+    ASSERT_EQ(::recv(accepted[static_cast<size_t>(rank) - 1].socket, &heard, 1, 0), 1);
     EXPECT_EQ(heard, '0' + rank);
   }
   for (const int socket : strangers) ::close(socket);
-  for (const int socket : accepted) ::close(socket);
+  for (const RankConnection& connection : accepted) ::close(connection.socket);
   for (const int rank : {1, 2}) ::close(sockets[rank]);
 }
 
 TEST(RankConnections, NamesWhoHasNotComeAndRefusesASecondOne) {
   const RankListener listener = listen_for_ranks();
-  std::thread first([&] { ::close(connect_to_rank_0(listener.invitation, 1, true)); });
+  std::thread first([&] { ::close(connect_to_rank_0(listener.invitation, 1, true).socket); });
   const std::string text =
       message_of<IoError>([&] { accept_ranks(listener, kNames, std::chrono::milliseconds(1500)); });
   first.join();
@@ -95,7 +97,7 @@ TEST(RankConnections, NamesWhoHasNotComeAndRefusesASecondOne) {
   EXPECT_THAT(text, testing::Not(HasSubstr("rank 1")));
 }
 
-// More silent ones than the process may have files open: the oldest go, and the rank that comes last is
+// More silent ones than the process may have files open: some of them go, and the rank that comes last is
 // heard.
 TEST(RankConnections, AreMadeWhereStrangersHoldAllThatMayBeOpen) {
   const RankListener listener = listen_for_ranks();
@@ -103,7 +105,7 @@ TEST(RankConnections, AreMadeWhereStrangersHoldAllThatMayBeOpen) {
   std::vector<int> strangers;
   for (int i = 0; i < 100; ++i) strangers.push_back(stranger_at(port, ""));
   int connected = -1;
-  std::thread rank([&] { connected = connect_to_rank_0(listener.invitation, 1, true); });
+  std::thread rank([&] { connected = connect_to_rank_0(listener.invitation, 1, true).socket; });
   std::this_thread::sleep_for(std::chrono::milliseconds(300));  // it has its descriptor
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -118,7 +120,7 @@ TEST(RankConnections, AreMadeWhereStrangersHoldAllThatMayBeOpen) {
   rank.join();
   EXPECT_LT(took, std::chrono::seconds(8)) << "before the strangers' time to greet is over";
   for (const int socket : strangers) ::close(socket);
-  ::close(accepted.at(0));
+  ::close(accepted.at(0).socket);
   ::close(connected);
 }
 
@@ -192,6 +194,59 @@ TEST(RankConnections, TheLoopbackIsForRanksOfTheSameMachine) {
   EXPECT_EQ(another.end(), "");
 }
 
+// A bridge of containers has the same address on every host: what this host has itself is not rank 0's.
+TEST(RankConnections, AnAddressOfThisHostIsNotThatOfAnotherOne) {
+  const std::vector<std::string> of_rank_0 = {"127.0.0.1", "10.0.0.5", "172.17.0.1", "192.168.122.1"};
+  const std::vector<std::string> own = {"127.0.0.1", "10.0.0.6", "172.17.0.1", "192.168.122.1"};
+  EXPECT_THAT(addresses_to_try(of_rank_0, own, false), testing::ElementsAre("10.0.0.5"));
+  EXPECT_EQ(addresses_to_try(of_rank_0, own, true), of_rank_0);
+  EXPECT_THAT(own_addresses(), testing::IsSupersetOf(reachable_addresses()));
+  for (const std::string& address : own_addresses()) {
+    if (address.starts_with("127.")) continue;
+    in_addr binary{};
+    ASSERT_EQ(inet_pton(AF_INET, address.c_str(), &binary), 1);
+    FalseRank0 false_rank_0(ntohl(binary.s_addr));
+    EXPECT_THAT(message_of<IoError>([&] {
+                  connect_to_rank_0(fmt::format("{} {} {}", random_nonce(), false_rank_0.port(), address), 1,
+                                    false, std::chrono::milliseconds(300));
+                }),
+                HasSubstr("this one has all of its addresses (" + address + ") itself"));
+    EXPECT_EQ(false_rank_0.end(), "");
+  }
+}
+
+// Strangers hold rank 0's port at addresses that come before the one where it is.
+TEST(RankConnections, WhoIsSilentAtAnAddressOfRank0DelaysNobody) {
+  RankListener listener{.socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
+                        .secret = random_nonce(),
+                        .invitation = {}};
+  sockaddr_in own = loopback(0);
+  socklen_t length = sizeof own;
+  ASSERT_EQ(::bind(listener.socket, reinterpret_cast<sockaddr*>(&own), sizeof own), 0);
+  ASSERT_EQ(::listen(listener.socket, 10), 0);
+  ASSERT_EQ(getsockname(listener.socket, reinterpret_cast<sockaddr*>(&own), &length), 0);
+  std::vector<int> silent;
+  for (const uint32_t address : {INADDR_LOOPBACK + 1, INADDR_LOOPBACK + 2}) {
+    silent.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in beside = own;
+    beside.sin_addr.s_addr = htonl(address);
+    ASSERT_EQ(::bind(silent.back(), reinterpret_cast<sockaddr*>(&beside), sizeof beside), 0);
+    ASSERT_EQ(::listen(silent.back(), 10), 0);
+  }
+  listener.invitation =
+      fmt::format("{} {} 127.0.0.2 127.0.0.3 127.0.0.4 127.0.0.1", listener.secret, ntohs(own.sin_port));
+  const auto begin = std::chrono::steady_clock::now();
+  RankConnection connected;
+  std::thread rank([&] { connected = connect_to_rank_0(listener.invitation, 1, true); });
+  const auto accepted = accept_ranks(listener, {"0", "1"}, std::chrono::seconds(60));
+  rank.join();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(4));
+  EXPECT_EQ(accepted.at(0).key, connected.key);
+  for (const int socket : silent) ::close(socket);
+  ::close(accepted.at(0).socket);
+  ::close(connected.socket);
+}
+
 TEST(RankConnections, WhatIsNoInvitationIsNotFollowed) {
   const std::string secret = random_nonce();
   for (const std::string& text :
@@ -203,6 +258,10 @@ TEST(RankConnections, WhatIsNoInvitationIsNotFollowed) {
   const auto invitation = parse_invitation(secret + " 80 127.0.0.1 10.0.0.1");
   EXPECT_EQ(invitation->addresses.size(), 2U);
   EXPECT_EQ(invitation_line(*invitation), secret + " 80 127.0.0.1 10.0.0.1");
+  std::string of_many = secret + " 80";
+  for (size_t i = 0; i < kMostAddresses; ++i) of_many += " 10.0.0.1";
+  EXPECT_TRUE(parse_invitation(of_many));
+  EXPECT_FALSE(parse_invitation(of_many + " 10.0.0.1"));
 }
 
 TEST(Handshake, ProvesBothSides) {
@@ -218,11 +277,16 @@ TEST(Handshake, ProvesBothSides) {
   EXPECT_FALSE(parse_challenge(challenge, random_nonce(), hello));
   EXPECT_FALSE(parse_challenge(challenge, secret, {.rank = 2, .nonce = hello.nonce}));
   const std::string response = response_line(secret, hello, nonce);
+  const std::string key = session_key(secret, hello, nonce);
+  EXPECT_NE(key, session_key(secret, hello, random_nonce()));
+  EXPECT_NE(key, session_key(random_nonce(), hello, nonce));
+  for (const std::string& line : {challenge, response})
+    EXPECT_THAT(line, testing::Not(HasSubstr(key))) << "it is not sent";
   EXPECT_TRUE(is_response(response, secret, hello, nonce));
   EXPECT_FALSE(is_response(response, secret, hello, random_nonce()));  // a replay
   // What rank 0 has sent is no proof of a rank.
   EXPECT_FALSE(is_response("proof " + challenge.substr(challenge.rfind(' ') + 1), secret, hello, nonce));
-  for (const std::string& line : {challenge, response, hello_line(hello)})
+  for (const std::string& line : {challenge, response, hello_line(hello), welcome_line(key)})
     EXPECT_LE(line.size(), kLongestGreeting);
 }
 

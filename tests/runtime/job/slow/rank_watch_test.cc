@@ -20,7 +20,7 @@ namespace {
 // Comes as rank 1, and then receives nothing any more, not even on its kernel's behalf: as if its host had
 // lost its power.
 void come_and_fall_silent(const std::string& invitation) {
-  const int connection = connect_to_rank_0(invitation, 1, true);
+  const int connection = connect_to_rank_0(invitation, 1, true).socket;
   sock_filter nothing = {.code = BPF_RET | BPF_K, .jt = 0, .jf = 0, .k = 0};
   const sock_fprog filter = {.len = 1, .filter = &nothing};
   if (setsockopt(connection, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) != 0) std::exit(2);
@@ -55,7 +55,8 @@ TEST(RankWatch, ARankThatHasLeftIsGoneSomeTimeLater) {
   int ends[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
   const std::vector<std::string> names = {"rank 0", "rank 1"};
-  RankWatch first({&ends[0], 1}, 0, names), second({&ends[1], 1}, 1, names);
+  const RankConnection of_first{.socket = ends[0], .key = "key"}, of_second{.socket = ends[1], .key = "key"};
+  RankWatch first({&of_first, 1}, 0, names), second({&of_second, 1}, 1, names);
   const auto begin = std::chrono::steady_clock::now();
   std::thread leaving([&] { second.leave(); });
   std::chrono::duration<double> passed{};
