@@ -17,13 +17,13 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "moxing/cli/internal/command.h"
 #include "moxing/cli/internal/host_slots.h"
+#include "moxing/cli/internal/remote_agent.h"
 #include "moxing/engine/session/run.h"
 #include "runtime/base/error.h"
 #include "runtime/text/printable.h"
@@ -151,52 +151,9 @@ int run(const std::vector<std::string>& command) {
   return is_early ? stopped_early() : status;
 }
 
-// A parameter of Open MPI as the environment has it, "" if it has not.
-std::string parameter(const std::string& name) {
-  const char* value = std::getenv(("OMPI_MCA_" + name).c_str());
-  return value ? value : "";
-}
-
-bool can_be_run(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
-}
-
-// Whether execvp would find it.
-bool is_program(const std::string& name) {
-  if (name.find('/') != std::string::npos) return can_be_run(name);
-  const char* path = std::getenv("PATH");
-  std::istringstream directories(path ? path : "/usr/bin:/bin");
-  for (std::string directory; std::getline(directories, directory, ':');)
-    if (can_be_run((directory.empty() ? "." : directory) + '/' + name)) return true;
-  return false;
-}
-
-// The command that starts something on another host. Of several, as in Open MPI's own "ssh : rsh", the first
-// that is there.
-std::vector<std::string> remote_agent() {
-  std::string agents = parameter("plm_rsh_agent");
-  if (const char* of_prrte = std::getenv("PRTE_MCA_plm_ssh_agent"); agents.empty() && of_prrte)
-    agents = of_prrte;
-  std::vector<std::string> first;
-  std::istringstream alternatives(agents);
-  for (std::string agent; std::getline(alternatives, agent, ':');) {
-    std::istringstream words(agent);
-    std::vector<std::string> command;
-    for (std::string word; words >> word;) command.push_back(word);
-    if (command.empty()) continue;
-    if (is_program(command[0])) return command;
-    if (first.empty()) first = std::move(command);
-  }
-  return first.empty() ? std::vector<std::string>{"ssh"} : first;
-}
-
 // The process that asks a host whether it is there; -1 if there is none.
 pid_t ask(const std::string& host) {
-  std::vector<std::string> command = remote_agent();
-  // Without a question that nobody would answer.
-  if (std::filesystem::path(command[0]).filename() == "ssh")
-    command.insert(command.end(), {"-o", "BatchMode=yes", "-o", "ConnectTimeout=10"});
+  std::vector<std::string> command = agent_that_asks();
   command.insert(command.end(), {host, "true"});
   const pid_t child = ::fork();
   if (child == 0) {
@@ -272,9 +229,10 @@ std::vector<std::string> mpirun_command(const LaunchArguments& arguments, const 
   if (::geteuid() == 0) command.emplace_back("--allow-run-as-root");
   // What starts processes is a program of its own with Open MPI 5 (PRRTE), which does not hear Open MPI's
   // environment, but takes these names as words.
-  for (const std::string name : {"plm_rsh_agent", "oob_tcp_if_include"})
-    if (const std::string value = parameter(name); !value.empty())
-      command.insert(command.end(), {"--mca", name, value});
+  if (const std::string agent = agent_of_mpirun(); !agent.empty())
+    command.insert(command.end(), {"--mca", "plm_rsh_agent", agent});
+  if (const std::string network = mpi_parameter("oob_tcp_if_include"); !network.empty())
+    command.insert(command.end(), {"--mca", "oob_tcp_if_include", network});
   // mpirun gives rank 0 a terminal of its own, whatever its output goes to.
   if (!::isatty(STDOUT_FILENO)) command.insert(command.end(), {"-x", "NO_COLOR=1"});
   if (hosts_file.empty()) {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <thread>
 #include <utility>
@@ -331,6 +332,48 @@ TEST_F(Launch, AHostThatSaysNothingIsLeftOut) {
   EXPECT_THAT(result.err, HasSubstr("the host '127.0.0.2' does not answer and is left out"));
   EXPECT_THAT(result.err, HasSubstr("restart 1 of 1 with 1 ranks"));
   EXPECT_THAT(read_file(asked), HasSubstr("-o BatchMode=yes -o ConnectTimeout=10 127.0.0.1 true\n"));
+}
+
+// mpirun's own ssh asks at the terminal, in the background, where it is stopped without a word.
+TEST_F(Launch, TheFirstStartAsksNoQuestionsEither) {
+  const std::string bin = fresh("bin"), asked = fresh("asked");
+  make_directories(bin);
+  const std::string ssh = script_at(bin + "/ssh", "echo \"$@\" >> " + asked + "\nexit 255\n");
+  const std::string agent = script("agent", "echo \"$@\" >> " + asked + "\nexit 255\n");
+  const auto options_of = [&](const Words& environment) {
+    write_file_atomically(asked, "");
+    const ProcessResult result =
+        run_process(Words{"/usr/bin/env", "HOME=" + fresh("home")} + environment +
+                    Words{MOX_BINARY_DIR "/bin/mox", "launch", "--hosts", file_of("192.0.2.1 slots=1\n"),
+                          "--", script("failing", "exit 1\n")});
+    EXPECT_NE(result.status, 0);
+    const std::string words = read_file(asked);
+    return words.substr(0, words.find("192.0.2.1"));
+  };
+  const std::string path = "PATH=" + bin + ":" + std::getenv("PATH");
+  const std::string both = "-o BatchMode=yes -o ConnectTimeout=10 ";
+  EXPECT_THAT(options_of({path}), HasSubstr(both)) << "where nothing is said of an agent";
+  EXPECT_THAT(options_of({"OMPI_MCA_plm_rsh_agent=no_such_agent : " + ssh + " -q"}), HasSubstr("-q " + both));
+  const std::string own = options_of({"OMPI_MCA_plm_rsh_agent=" + ssh + " -oconnecttimeout=60"});
+  EXPECT_THAT(own, HasSubstr("-oconnecttimeout=60 -o BatchMode=yes "));
+  EXPECT_THAT(own, testing::Not(HasSubstr("ConnectTimeout=10")));
+  EXPECT_THAT(options_of({path, "OMPI_MCA_plm_rsh_args=-o BatchMode=no"}),
+              testing::AllOf(HasSubstr("-o BatchMode=no"), testing::Not(HasSubstr("BatchMode=yes"))));
+  // An agent that is no ssh takes no options of ssh.
+  EXPECT_THAT(options_of({"OMPI_MCA_plm_rsh_agent=" + agent}), testing::Not(HasSubstr("-o ")));
+}
+
+TEST_F(Launch, AnAgentThatAFileOfParametersNamesIsLeftToMpirun) {
+  const std::string home = fresh("home"), asked = fresh("asked");
+  make_directories(home + "/.openmpi");
+  make_directories(home + "/.prte");
+  const std::string agent = script("agent", "echo \"$@\" >> " + asked + "\nexit 255\n");
+  write_file_atomically(home + "/.openmpi/mca-params.conf", "# how\nplm_rsh_agent = " + agent + "\n");
+  write_file_atomically(home + "/.prte/mca-params.conf", "plm_ssh_agent = " + agent + "\n");
+  run_process({"/usr/bin/env", "HOME=" + home, MOX_BINARY_DIR "/bin/mox", "launch", "--hosts",
+               file_of("192.0.2.1 slots=1\n"), "--", script("failing", "exit 1\n")});
+  ASSERT_TRUE(std::filesystem::exists(asked));
+  EXPECT_THAT(read_file(asked), testing::AllOf(HasSubstr("192.0.2.1"), testing::Not(HasSubstr("BatchMode"))));
 }
 
 TEST_F(Launch, AJobThatWasAskedToStopIsNotStartedAgain) {
