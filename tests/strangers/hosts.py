@@ -12,6 +12,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 RELAY = os.path.join(HERE, "..", "..", "bench", "harness", "delaying_relay.py")
 ADDRESSES = ("10.78.0.1", "10.78.0.2")
 NETWORK = "10.78.0.0/24"
+# Both hosts have it, as hosts have docker0: rank 0's is among those that the ranks are told.
+SHARED_ADDRESS = "172.17.0.1"
 CLONE_NEWNET = 0x40000000
 ETH_P_IP = 0x0800
 
@@ -55,6 +57,9 @@ class Hosts:
     def make(self, latency):
         for name in self.names:
             self.ip("netns", "add", name)
+            self.ip("-n", name, "tuntap", "add", "bridge0", "mode", "tap")
+            self.ip("-n", name, "addr", "add", f"{SHARED_ADDRESS}/16", "dev", "bridge0")
+            self.ip("-n", name, "link", "set", "bridge0", "up")
         self.relay = subprocess.Popen(
             ["/usr/bin/python3", "-B", RELAY, str(latency)] + [f"{name}:link0" for name in self.names], stdout=subprocess.PIPE)
         if self.relay.stdout.readline() != b"ready\n":

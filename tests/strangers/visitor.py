@@ -1,6 +1,6 @@
-"""A user without rights on a host where somebody else's job starts: holds the loopback's ports, comes to every port that is opened.
+"""A user without rights on a host where somebody else's job starts: holds an address's ports, comes to every port that is opened.
 
-    visitor.py holder FIRST LAST [LEFT_FREE...]   LEFT_FREE: FIRST-LAST
+    visitor.py holder ADDRESS FIRST LAST [LEFT_FREE...]   LEFT_FREE: FIRST-LAST
     visitor.py intruder
 
 Reads words from stdin, a line each ("begin FILE WHICH", "end"), and answers "end" with a line of JSON: what it did and what it
@@ -15,6 +15,7 @@ import socket
 import sys
 import time
 
+LOOPBACK = "127.0.0.1"
 LISTENING = "0A"
 LOOK_EVERY_S = 0.005  # at the kernel's table of ports, while a job starts: there is no event for it
 AGAIN_EVERY_S = 0.02
@@ -106,17 +107,18 @@ class Visitor:
 
 
 class Holder(Visitor):
-    """Plays rank 0 at every port of the loopback, those in `left_free` excepted."""
+    """At every port of an address, those in `left_free` excepted: plays rank 0 on the loopback, elsewhere is silent."""
 
-    def __init__(self, first, last, left_free):
+    def __init__(self, address, first, last, left_free):
         super().__init__()
+        self.answers = FALSE_RANK_0 if address == LOOPBACK else b""
         held = 0
         for port in range(first, last + 1):
             if any(begin <= port <= end for begin, end in left_free):
                 continue
             listener = socket.socket()
             try:
-                listener.bind(("127.0.0.1", port))
+                listener.bind((address, port))
                 listener.listen(16)
             except OSError:
                 listener.close()
@@ -133,7 +135,7 @@ class Holder(Visitor):
             return
         peer.setblocking(False)
         self.connections += 1
-        self.selector.register(peer, selectors.EVENT_READ, Connection(b"", FALSE_RANK_0))
+        self.selector.register(peer, selectors.EVENT_READ, Connection(b"", self.answers))
 
 
 class Intruder(Visitor):
@@ -204,8 +206,8 @@ class Intruder(Visitor):
 
 def main():
     if sys.argv[1] == "holder":
-        spans = [tuple(int(number) for number in span.split("-")) for span in sys.argv[4:]]
-        Holder(int(sys.argv[2]), int(sys.argv[3]), spans).run()
+        spans = [tuple(int(number) for number in span.split("-")) for span in sys.argv[5:]]
+        Holder(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), spans).run()
     else:
         Intruder().run()
 
