@@ -137,25 +137,23 @@ CifarBatch parse_cifar_binary(std::span<const std::byte> content, int classes, c
 }
 
 CifarBatch parse_cifar_python(std::span<const std::byte> content, int classes, const std::string& name) {
-  const internal::PickledBatch pickle = internal::read_pickle(content, name);
   const std::string key = classes == 100 ? "fine_labels" : "labels";
-  const auto data = pickle.arrays.find("data");
-  const auto labels = pickle.lists.find(key);
-  if (data == pickle.arrays.end() || labels == pickle.lists.end())
+  const auto [data, labels] = internal::read_pickle(content, key, name);
+  if (!data || !labels)
     throw DataError(
         fmt::format("'{}': the pickle's dictionary must have 'data' (an array) and '{}' (a list of integers)",
                     name, key));
-  const int64_t samples = labels->second.size();
-  if (data->second.shape != std::vector<int64_t>{samples, static_cast<int64_t>(kImage)})
+  const int64_t samples = labels->size();
+  if (data->shape != std::vector<int64_t>{samples, static_cast<int64_t>(kImage)})
     throw DataError(
         fmt::format("'{}': 'data' has the shape [{}], and there are {} labels: [{}, {}] is expected", name,
-                    fmt::join(data->second.shape, ", "), samples, samples, kImage));
-  CifarBatch batch = empty_batch(labels->second.size());
-  for (size_t i = 0; i < labels->second.size(); ++i) {
-    require_label(labels->second[i], classes, fmt::format("'{}', sample {}", name, i));
-    batch.labels.values<int32_t>()[i] = static_cast<int32_t>(labels->second[i]);
+                    fmt::join(data->shape, ", "), samples, samples, kImage));
+  CifarBatch batch = empty_batch(labels->size());
+  for (size_t i = 0; i < labels->size(); ++i) {
+    require_label((*labels)[i], classes, fmt::format("'{}', sample {}", name, i));
+    batch.labels.values<int32_t>()[i] = static_cast<int32_t>((*labels)[i]);
   }
-  if (samples > 0) std::memcpy(batch.images.data(), data->second.bytes.data(), batch.images.bytes());
+  if (samples > 0) std::memcpy(batch.images.data(), data->bytes.data(), batch.images.bytes());
   return batch;
 }
 

@@ -3,36 +3,28 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <optional>
-#include <string_view>
+#include <string>
+#include <utility>
+#include <variant>
 
-#include "moxing/formats/internal/pickle_input.h"
+#include "moxing/formats/internal/pickle_calls.h"
 #include "moxing/formats/internal/pickle_text.h"
-#include "moxing/formats/internal/pickle_value.h"
-#include "runtime/base/error.h"
 
 namespace mox::data::internal {
 namespace {
 
-class PickleReader : private PickleInput {
+class PickleReader : private PickleCalls {
  public:
-  using PickleInput::PickleInput;
+  using PickleCalls::PickleCalls;
 
-  PickledBatch read() {
+  PickledBatch read(std::string_view labels) {
     read_header();
     while (step()) continue;
     if (!at_end()) fail("bytes follow the end of the pickle");
-    if (stack_.size() != 1) fail("the pickle ends with more or less than one value");
-    return batch_of(stack_.back());
+    return batch_of(only_value(), labels);
   }
 
  private:
-  template <typename T>
-  T known(std::optional<T> value, const char* expected) const {
-    if (!value) fail(fmt::format("{} is expected here", expected));
-    return *std::move(value);
-  }
   uint64_t key_line() { return known(integer_of(line()), "the number of an entry"); }
   int64_t long_integer(uint64_t size) {
     if (size > sizeof(int64_t)) fail(fmt::format("a whole number of {} bytes", size));
@@ -46,43 +38,6 @@ class PickleReader : private PickleInput {
     if (first != 0x80) fail("this is no pickle (it starts with 80, or with '(' or '}')");
     if (const uint8_t protocol = byte(); protocol > 5)
       fail(fmt::format("this is no pickle of protocols 0 to 5: it says {}", protocol));
-  }
-
-  // A value takes some sixty bytes, and one byte of a pickle can make one: the images, which are one value
-  // each, are what such a file is large by.
-  void require_room(size_t count) const {
-    constexpr size_t kAlways = 1024, kBytesOfValue = 16;
-    if (count >= kAlways + size() / kBytesOfValue)
-      fail(fmt::format("the pickle has more than {} values in {} bytes, which no batch of images has", count,
-                       size()));
-  }
-  void push(PickleValue value) {
-    require_room(values_.size());
-    values_.push_back(std::move(value));
-    stack_.push_back(static_cast<ValueId>(values_.size() - 1));
-  }
-  ValueId pop() {
-    if (stack_.empty()) fail("the pickle takes a value from an empty stack");
-    const ValueId id = stack_.back();
-    stack_.pop_back();
-    return id;
-  }
-  ValueId top() {
-    const ValueId id = pop();
-    stack_.push_back(id);
-    return id;
-  }
-  std::vector<ValueId> pop_to_mark() {
-    std::vector<ValueId> items;
-    for (ValueId id = pop(); !std::holds_alternative<Mark>(values_[id]); id = pop()) items.push_back(id);
-    std::reverse(items.begin(), items.end());
-    return items;
-  }
-  template <typename T>
-  T& as(ValueId id, const char* expected) {
-    T* value = std::get_if<T>(&values_[id]);
-    if (!value) fail(fmt::format("{} is expected here", expected));
-    return *value;
   }
 
   void append(std::vector<ValueId> items) {
@@ -99,125 +54,6 @@ class PickleReader : private PickleInput {
     Sequence tuple{std::vector<ValueId>(size), true};
     for (size_t i = size; i-- > 0;) tuple.items[i] = pop();
     push(std::move(tuple));
-  }
-
-  void remember(uint64_t key) {
-    require_room(memo_.size());
-    memo_[key] = top();
-  }
-  void recall(uint64_t key) {
-    const auto found = memo_.find(key);
-    if (found == memo_.end()) fail(fmt::format("the memo has no entry {}", key));
-    stack_.push_back(found->second);
-  }
-
-  void push_callable(const std::string& module, const std::string& name) {
-    const std::string full = module + "." + name;
-    if (full == "numpy.core.multiarray._reconstruct" || full == "numpy._core.multiarray._reconstruct")
-      push(Callable::kReconstruct);
-    else if (full == "numpy.ndarray")
-      push(Callable::kArray);
-    else if (full == "numpy.dtype")
-      push(Callable::kDtype);
-    else if (full == "_codecs.encode")
-      push(Callable::kEncode);
-    else if (full == "__builtin__.bytes" || full == "builtins.bytes")
-      push(Callable::kBytes);
-    else if (full == "numpy.core.numeric._frombuffer" || full == "numpy._core.numeric._frombuffer")
-      push(Callable::kFromBuffer);
-    else if (full == "numpy.core.multiarray.scalar" || full == "numpy._core.multiarray.scalar")
-      push(Callable::kScalar);
-    else
-      fail(fmt::format(
-          "the pickle calls '{}'; only NumPy arrays of whole numbers are accepted, and nothing is executed",
-          full));
-  }
-
-  void reduce() {
-    const std::vector<ValueId> arguments = as<Sequence>(pop(), "a tuple of arguments").items;
-    switch (as<Callable>(pop(), "a function")) {
-      case Callable::kReconstruct:
-        push(ArrayValue{});
-        return;
-      case Callable::kDtype: {
-        std::string code;
-        if (!arguments.empty()) code = string_of(arguments[0]);
-        push(dtype_called(code));
-        return;
-      }
-      case Callable::kBytes:  // of no bytes
-        if (!arguments.empty()) fail("bytes are made of something");
-        push(Bytes{});
-        return;
-      case Callable::kFromBuffer: {  // (bytes, dtype, shape, order)
-        if (arguments.size() != 4) fail("an array of a buffer has four parts");
-        push(array_of(arguments[2], arguments[1], string_of(arguments[3]) == "F", arguments[0]));
-        return;
-      }
-      case Callable::kScalar: {  // (dtype, bytes)
-        if (arguments.size() != 2) fail("a number of NumPy has two parts");
-        const DtypeValue dtype = as<DtypeValue>(arguments[0], "a dtype");
-        const std::string& bytes = as<Bytes>(arguments[1], "the bytes of a number").bytes;
-        if (bytes.size() != dtype.size) fail("a number of another size than its dtype");
-        push(integer_of_bytes(bytes, dtype.is_signed, dtype.is_big_endian));
-        return;
-      }
-      case Callable::kEncode:
-        if (arguments.size() != 2 || string_of(arguments[1]) != "latin1")
-          fail("a string is encoded in another way than latin1");
-        push(Bytes{known(latin1_of_utf8(as<Text>(arguments[0], "a text").utf8), "a string of latin1")});
-        return;
-      case Callable::kArray:
-        fail("numpy.ndarray is called, which no pickle of an array does");
-    }
-  }
-
-  DtypeValue dtype_called(const std::string& code) const {
-    for (const char size : {'1', '2', '4', '8'})
-      if (code == std::string{'u', size} || code == std::string{'i', size})
-        return {.size = static_cast<size_t>(size - '0'), .is_signed = code[0] == 'i'};
-    fail(fmt::format("an array of '{}'; only whole numbers ('u1', 'i8', ...) are accepted", code));
-  }
-
-  ArrayValue array_of(ValueId shape, ValueId dtype, bool is_fortran, ValueId bytes) {
-    ArrayValue array{.shape = {},
-                     .bytes = bytes,
-                     .dtype = as<DtypeValue>(dtype, "a dtype"),
-                     .is_fortran = is_fortran,
-                     .built = true};
-    uint64_t count = array.dtype.size;
-    for (ValueId extent : as<Sequence>(shape, "a shape").items) {
-      const int64_t size = as<int64_t>(extent, "an extent");
-      if (size < 0 || __builtin_mul_overflow(count, size, &count))
-        fail("the shape of an array is impossible");
-      array.shape.push_back(size);
-    }
-    if (const size_t given = as<Bytes>(bytes, "the bytes of an array").bytes.size(); given != count)
-      fail(fmt::format("an array of {} bytes with {} bytes", count, given));
-    return array;
-  }
-
-  // The state of an array: (version, shape, dtype, is Fortran order, bytes); of a dtype: (version, byte
-  // order,
-  // ...).
-  void build() {
-    const ValueId state = pop();
-    const ValueId target = top();
-    const auto& parts = as<Sequence>(state, "a tuple").items;
-    if (auto* dtype = std::get_if<DtypeValue>(&values_[target])) {
-      if (parts.size() < 2) fail("the state of a dtype names its byte order");
-      dtype->is_big_endian = string_of(parts[1]) == ">";
-      return;
-    }
-    as<ArrayValue>(target, "an array");
-    if (parts.size() != 5) fail("the state of an array has five parts");
-    values_[target] = array_of(parts[1], parts[2], as<int64_t>(parts[3], "a flag") != 0, parts[4]);
-  }
-
-  std::string string_of(ValueId id) const {
-    if (const auto* text = std::get_if<Text>(&values_[id])) return text->utf8;
-    if (const auto* bytes = std::get_if<Bytes>(&values_[id])) return bytes->bytes;
-    return "";
   }
 
   // Carries out one instruction; false for the last.
@@ -298,7 +134,7 @@ class PickleReader : private PickleInput {
         set_items(pop_to_mark());
         break;
       case 'c': {
-        const std::string module = line(), name = line();
+        const std::string_view module = line(), name = line();
         push_callable(module, name);
         break;
       }
@@ -380,7 +216,7 @@ class PickleReader : private PickleInput {
         push(Text{text(number(8))});
         return true;
       case 0x94:
-        remember(memo_.size());
+        remember_next();
         return true;
       case 0x95:  // a frame, of so many bytes
         number(8);
@@ -390,14 +226,8 @@ class PickleReader : private PickleInput {
     }
   }
 
-  void take_array(const std::string& key, const ArrayValue& array, PickledBatch* batch) const {
-    const std::string& bytes = std::get<Bytes>(values_[array.bytes]).bytes;
-    const DtypeValue dtype = array.dtype;
-    if (array.shape.size() == 1)
-      for (size_t at = 0; at < bytes.size(); at += dtype.size)
-        batch->lists[key].push_back(integer_of_bytes(std::string_view(bytes).substr(at, dtype.size),
-                                                     dtype.is_signed, dtype.is_big_endian));
-    if (dtype.size != 1 || dtype.is_signed) return;
+  PickledArray images_of(const ArrayValue& array) const {
+    const std::string& bytes = std::get<Bytes>(value(array.bytes)).bytes;
     std::string row_major = bytes;
     if (array.is_fortran && array.shape.size() > 1 && !bytes.empty()) {
       if (array.shape.size() != 2) fail("an array of more than two axes in Fortran's order");
@@ -406,39 +236,58 @@ class PickleReader : private PickleInput {
         for (size_t column = 0; column < columns; ++column)
           row_major[row * columns + column] = bytes[column * rows + row];
     }
-    batch->arrays[key] = {array.shape, std::move(row_major)};
+    return {array.shape, std::move(row_major)};
+  }
+
+  std::vector<int64_t> numbers_of(const ArrayValue& array) const {
+    const std::string_view bytes = std::get<Bytes>(value(array.bytes)).bytes;
+    const DtypeValue dtype = array.dtype;
+    std::vector<int64_t> numbers;
+    numbers.reserve(bytes.size() / dtype.size);
+    for (size_t at = 0; at < bytes.size(); at += dtype.size)
+      numbers.push_back(integer_of_bytes(bytes.substr(at, dtype.size), dtype.is_signed, dtype.is_big_endian));
+    return numbers;
+  }
+
+  std::vector<int64_t> numbers_of(const Sequence& list) {
+    std::vector<int64_t> numbers;
+    numbers.reserve(list.items.size());
+    for (const ValueId item : list.items) numbers.push_back(as<int64_t>(item, "a list of integers"));
+    return numbers;
+  }
+
+  const ArrayValue* array_at(ValueId id) const {
+    const auto* array = id == kNone ? nullptr : std::get_if<ArrayValue>(&value(id));
+    return array && array->built ? array : nullptr;
   }
 
   // Only the last value of a key is copied: one value may stand under many keys.
-  PickledBatch batch_of(ValueId id) {
+  PickledBatch batch_of(ValueId id, std::string_view labels_key) {
     const auto& items = as<Dictionary>(id, "a dictionary").items;
-    std::map<std::string, ValueId> wanted{{"data", kNone}, {"labels", kNone}, {"fine_labels", kNone}};
-    for (size_t i = 0; i < items.size(); i += 2)
-      if (const auto found = wanted.find(string_of(items[i])); found != wanted.end())
-        found->second = items[i + 1];
-    PickledBatch batch;
-    for (const auto& [key, value] : wanted) {
-      if (value == kNone) continue;
-      if (const auto* array = std::get_if<ArrayValue>(&values_[value]); array && array->built) {
-        take_array(key, *array, &batch);
-      } else if (const auto* list = std::get_if<Sequence>(&values_[value])) {
-        for (ValueId item : list->items) batch.lists[key].push_back(as<int64_t>(item, "a list of integers"));
-      }
+    ValueId data = kNone, labels = kNone;
+    for (size_t i = 0; i < items.size(); i += 2) {
+      const std::string_view key = string_of(items[i]);
+      if (key == "data") data = items[i + 1];
+      if (key == labels_key) labels = items[i + 1];
     }
+    PickledBatch batch;
+    if (const ArrayValue* array = array_at(data); array && array->dtype.size == 1 && !array->dtype.is_signed)
+      batch.data = images_of(*array);
+    if (const ArrayValue* array = array_at(labels); array && array->shape.size() == 1)
+      batch.labels = numbers_of(*array);
+    else if (const auto* list = labels == kNone ? nullptr : std::get_if<Sequence>(&value(labels)))
+      batch.labels = numbers_of(*list);
     return batch;
   }
 
   static constexpr ValueId kNone = ~ValueId{0};
-
-  std::vector<PickleValue> values_;
-  std::vector<ValueId> stack_;
-  std::map<uint64_t, ValueId> memo_;
 };
 
 }  // namespace
 
-PickledBatch read_pickle(std::span<const std::byte> content, const std::string& name) {
-  return PickleReader(content, name).read();
+PickledBatch read_pickle(std::span<const std::byte> content, std::string_view labels,
+                         const std::string& name) {
+  return PickleReader(content, name).read(labels);
 }
 
 }  // namespace mox::data::internal

@@ -8,11 +8,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <memory>
+#include <optional>
 #include <span>
 #include <string>
-#include <variant>
+#include <string_view>
 #include <vector>
 
 namespace mox::data::internal {
@@ -22,14 +21,14 @@ struct PickledArray {
   std::string bytes;  // uint8, row-major
 };
 
-// The entries "data", "labels" and "fine_labels" of the dictionary, those that are there; others are left
-// out. An array of one axis is a list, too.
+// The dictionary's entries "data" and that of the labels, where they are there and such; others are left out.
 struct PickledBatch {
-  std::map<std::string, std::vector<int64_t>> lists;
-  std::map<std::string, PickledArray> arrays;
+  std::optional<PickledArray> data;
+  std::optional<std::vector<int64_t>> labels;  // a list, or an array of one axis
 };
 
-// Throws DataError with `name` and the offset.
-PickledBatch read_pickle(std::span<const std::byte> content, const std::string& name);
+// `labels` is the labels' key. Throws DataError with `name` and the offset.
+PickledBatch read_pickle(std::span<const std::byte> content, std::string_view labels,
+                         const std::string& name);
 
 }  // namespace mox::data::internal

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "runtime/base/error.h"
 
@@ -38,10 +39,11 @@ class PickleInput {
     at_ += size;
     return result;
   }
-  std::string line() {
-    std::string result;
-    for (char letter; (letter = static_cast<char>(byte())) != '\n';) result += letter;
-    return result;
+  // Without its end, as long as the content lives.
+  std::string_view line() {
+    const size_t begin = at_;
+    while (byte() != '\n') continue;
+    return {reinterpret_cast<const char*>(content_.data()) + begin, at_ - 1 - begin};
   }
   void back_to_start() { at_ = 0; }
   bool at_end() const { return at_ == content_.size(); }

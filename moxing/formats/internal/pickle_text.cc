@@ -1,5 +1,6 @@
 #include "moxing/formats/internal/pickle_text.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "runtime/text/utf8.h"
@@ -26,6 +27,7 @@ std::string utf8_of_latin1(std::string_view latin1) {
 
 std::optional<std::string> latin1_of_utf8(std::string_view utf8) {
   std::string result;
+  result.reserve(utf8.size());
   for (size_t i = 0; i < utf8.size(); ++i) {
     const auto lead = static_cast<uint8_t>(utf8[i]);
     if (lead < 0x80) {
@@ -45,6 +47,7 @@ std::optional<std::string> bytes_of_repr(std::string_view repr) {
     return std::nullopt;
   repr = repr.substr(1, repr.size() - 2);
   std::string bytes;
+  bytes.reserve(repr.size());
   for (size_t i = 0; i < repr.size(); ++i) {
     if (repr[i] != '\\') {
       bytes += repr[i];
@@ -82,6 +85,7 @@ std::optional<std::string> bytes_of_repr(std::string_view repr) {
 
 std::optional<std::string> utf8_of_raw_unicode(std::string_view raw) {
   std::string text;
+  text.reserve(raw.size() + static_cast<size_t>(std::ranges::count_if(raw, [](char c) { return c < 0; })));
   for (size_t i = 0; i < raw.size(); ++i) {
     const bool is_escape = raw[i] == '\\' && i + 1 < raw.size() && (raw[i + 1] == 'u' || raw[i + 1] == 'U');
     if (!is_escape) {

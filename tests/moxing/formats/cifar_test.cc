@@ -3,6 +3,8 @@
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
+
 #include "moxing/formats/internal/pickle_text.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -147,6 +149,45 @@ TEST(CifarPython, RefusesDamage) {
     } catch (const DataError&) {
     }
   }
+}
+
+std::string repeated(const std::string& unit, int times) {
+  std::string result;
+  for (int i = 0; i < times; ++i) result += unit;
+  return result;
+}
+
+// One text, shape or tuple may be an argument of many calls, of five bytes each.
+TEST(CifarPython, CallsThatMakeMuchOfLittleAreRefused) {
+  using std::string_literals::operator""s;
+  const auto message = [](const std::string& bytes) {
+    return message_of<DataError>([&] { parse_cifar_python(as_bytes("\x80\2"s + bytes), 10, "dir/x"); });
+  };
+  const int size = 8192, calls = 1000;
+  const std::string text = "X" + little_endian(size, 4) + std::string(size, 'a');
+  EXPECT_THAT(
+      message("c_codecs\nencode\nq\0"s + text + "U\6latin1\x86q\2"s + repeated("h\0h\2R"s, calls) + "."),
+      AllOf(HasSubstr("dir/x"), HasSubstr("calls make more than 2 times its")));
+  const std::string array = "cnumpy\ndtype\nU\2u1\x85Rq\0U\1aq\1K\1q\2("s;
+  const std::string of_buffer = "tq\3cnumpy.core.numeric\n_frombuffer\nq\5(h\1h\0h\3U\1Ctq\6"s;
+  EXPECT_THAT(message(array + repeated("h\2"s, 65) + of_buffer + "h\5h\6R."s), HasSubstr("65 axes"));
+  EXPECT_THAT(message(array + repeated("h\2"s, 64) + of_buffer + repeated("h\5h\6R"s, calls) + "."),
+              HasSubstr("calls make more than 2 times its"));
+  EXPECT_THAT(message("cnumpy.core.multiarray\n_reconstruct\nq\0K\1q\1("s + repeated("h\1"s, size) + "tq\2" +
+                      repeated("h\0h\2R"s, calls) + "."),
+              HasSubstr("a call with 8192 arguments"));
+}
+
+// Each key was copied: two terabytes of them.
+TEST(CifarPython, ALongKeyOfManyValuesIsNotCopied) {
+  using std::string_literals::operator""s;
+  const int size = 4 << 20, keys = 500'000;
+  const std::string text = "X" + little_endian(size, 4) + std::string(size, 'a');
+  const std::clock_t begin = std::clock();  // of this process alone
+  const std::string bytes = "\x80\2}("s + text + "q\0K\1q\1"s + repeated("h\0h\1"s, keys) + "u.";
+  EXPECT_THAT(message_of<DataError>([&] { parse_cifar_python(as_bytes(bytes), 10, "dir/x"); }),
+              HasSubstr("must have 'data'"));
+  EXPECT_LT(std::clock() - begin, 20 * CLOCKS_PER_SEC);
 }
 
 TEST(Cifar, ReadsADirectoryIntoBatches) {
