@@ -7,10 +7,14 @@
 // Threads: any.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -45,14 +49,59 @@ class JsonBuilder final : public nlohmann::json_sax<Json> {
   bool start_object(size_t) override { return open(Json::object()); }
   bool start_array(size_t) override { return open(Json::array()); }
   bool key(std::string& name) override {
-    named_ = &(*open_.back())[name];
+    auto& object = open_.back()->template get_ref<Object&>();
+    if constexpr (kIsOrdered)
+      named_ = &appended(object, std::move(name));
+    else
+      named_ = &object[std::move(name)];
     return true;
   }
-  bool end_object() override { return close(); }
+  bool end_object() override {
+    if constexpr (kIsOrdered) keep_last_of_each(open_.back()->template get_ref<Object&>());
+    return close();
+  }
   bool end_array() override { return close(); }
   bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
 
  private:
+  using Object = typename Json::object_t;
+  // The library's ordered object is a vector: it looks for each key among all others, hours of a large text,
+  // and copies all that its values hold where it grows.
+  static constexpr bool kIsOrdered = std::is_same_v<Json, nlohmann::ordered_json>;
+
+  static Json& appended(Object& object, std::string name) {
+    if (object.size() == object.capacity()) {
+      Object larger;
+      larger.reserve(std::max<size_t>(1, 2 * object.size()));
+      for (auto& [key, value] : object) larger.emplace_back(key, std::move(value));
+      object.swap(larger);
+    }
+    return object.emplace_back(std::move(name), Json()).second;
+  }
+
+  // A key that is there twice has its last value at its first place, as in the library.
+  static void keep_last_of_each(Object& object) {
+    const auto entry = [&](size_t index) -> auto& {
+      return *(object.begin() + static_cast<ptrdiff_t>(index));
+    };
+    std::vector<size_t> order(object.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::sort(order, {},
+                      [&](size_t index) { return std::pair(std::string_view(entry(index).first), index); });
+    std::vector<bool> is_repeated(object.size());
+    bool is_any = false;
+    for (size_t begin = 0, end = 0; begin < order.size(); begin = end) {
+      for (end = begin + 1; end < order.size() && entry(order[end]).first == entry(order[begin]).first; ++end)
+        is_any = is_repeated[order[end]] = true;
+      if (end > begin + 1) entry(order[begin]).second = std::move(entry(order[end - 1]).second);
+    }
+    if (!is_any) return;
+    Object kept;
+    for (size_t i = 0; i < order.size(); ++i)
+      if (!is_repeated[i]) appended(kept, entry(i).first) = std::move(entry(i).second);
+    object.swap(kept);
+  }
+
   // Where the value is kept: its address holds until another one comes beside it.
   Json* placed(Json value) {
     if (open_.empty()) return &(whole_ = std::move(value));
@@ -86,7 +135,7 @@ Json parse_json(std::string_view text, const std::string& name = internal::kInne
   require_bounded_json(text, name);
   internal::JsonBuilder<Json> builder;
   if (Json::sax_parse(text, &builder)) return builder.take();
-  const Json refused = Json::parse(text);  // throws, and says why
+  const auto refused = nlohmann::json::parse(text);  // throws, and says why
   throw DataError("'" + name + "' has a number that is too large");
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <ctime>
 #include <limits>
 #include <string>
 
@@ -19,6 +20,7 @@ TEST(ParseJson, GivesWhatTheLibraryGives) {
        {"null", "true", "0", "-7", "18446744073709551615", "-9223372036854775808", "18446744073709551616",
         "\"a\\u00e9\"", "[]", "{}", "[[], [1, [2, {\"a\": [3]}]], {}]",
         R"({"b": 1, "a": {"c": [null, false], "d": "x"}, "b": [2]})",
+        R"({"c": {"x": 1, "x": 2}, "a": 1, "c": 3, "b": [4], "a": {"y": 5}, "c": {"z": 6, "": 7}})",
         R"([{"a": 1}, {"a": [{"b": {}}]}, "z"])", "  [1 ,2]\n"}) {
     EXPECT_EQ(parse_json(text), nlohmann::json::parse(text)) << text;
     EXPECT_EQ(parse_json<Ordered>(text).dump(), Ordered::parse(text).dump()) << text;
@@ -55,6 +57,45 @@ TEST(ParseJson, RefusesWhatTheLibraryRefuses) {
     EXPECT_EQ(found, expected) << text;
     EXPECT_TRUE(parse_json_or_discard(text).is_discarded()) << text;
   }
+}
+
+// Of this process: whatever others do on the machine meanwhile.
+template <typename Function>
+double seconds_of(Function&& function) {
+  const std::clock_t begin = std::clock();
+  function();
+  return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+}
+
+// The library's ordered objects look for each key among all others: minutes.
+TEST(ParseJson, ReadsManyKeysInOrderSoon) {
+  const size_t keys = 100'000;
+  std::string text = "{";
+  for (size_t i = 0; i < keys; ++i) text += "\"a key of a long name, " + std::to_string(keys - i) + "\":1,";
+  Ordered json;
+  EXPECT_LT(seconds_of([&] {
+              json = parse_json<Ordered>(text + "\"last\":{}}");
+              EXPECT_THROW(parse_json<Ordered>(text),
+                           Ordered::exception);  // is looked at again, for the reason
+            }),
+            15);
+  ASSERT_EQ(json.size(), keys + 1);
+  EXPECT_EQ(json.begin().key(), "a key of a long name, 100000");
+  EXPECT_EQ((--json.end()).key(), "last");
+}
+
+// Or copy what their values hold, where they grow: seven gigabytes.
+TEST(ParseJson, DoesNotCopyWhatObjectsHold) {
+  const auto seconds = [](int depth) {
+    std::string text, end;
+    for (int i = 0; i < depth; ++i) {
+      text += "{\"a\":";
+      end += ",\"b\":1,\"c\":1}";
+    }
+    text += '"' + std::string(4 << 20, 'x') + '"' + end;
+    return seconds_of([&] { EXPECT_EQ(parse_json<Ordered>(text).size(), 3U); });
+  };
+  EXPECT_LT(seconds(900), 3 * seconds(1));
 }
 
 // A text in a text, of which the bound of the outer one says nothing.
