@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -54,6 +56,119 @@ T whole_number(const Json& value) {
   return value.get<T>();
 }
 
+// Takes the members of a cursor out of its text, one after the other: values of the JSON library take far
+// more memory than their text, and what a text that is no cursor may hold beside them is passed over.
+class CursorReader final : public nlohmann::json_sax<Json> {
+ public:
+  explicit CursorReader(size_t bytes) : most_texts_(kAlwaysTexts + bytes / kBytesOfText) {}
+
+  // All that was read. Throws DataError for what is missing.
+  Cursor take() {
+    for (const char* name : {"dataset", "position"})
+      if (!lists_.contains(name)) fail_without(name);
+    cursor_.seed = whole_number<uint64_t>(number("seed"));
+    cursor_.batches = whole_number<int64_t>(number("batches"));
+    cursor_.samples = whole_number<int64_t>(number("samples"));
+    number("version");
+    if (whole_number<uint64_t>(number("checksum")) != checksum(cursor_))
+      throw DataError("the data cursor is damaged: its checksum does not match");
+    return std::move(cursor_);
+  }
+
+  bool null() override { return scalar(nullptr); }
+  bool boolean(bool value) override { return scalar(value); }
+  bool number_integer(int64_t value) override { return scalar(value); }
+  bool number_unsigned(uint64_t value) override { return scalar(value); }
+  bool number_float(double value, const std::string&) override { return scalar(value); }
+  bool string(std::string& text) override {
+    std::vector<std::string>* texts = depth_ == 2 ? texts_of(member_) : nullptr;
+    if (!texts) return scalar(std::move(text));
+    if (texts->size() == most_texts_)
+      throw DataError(fmt::format("not a data cursor: '{}' has more than {} texts", member_, most_texts_));
+    texts->push_back(std::move(text));
+    return true;
+  }
+  bool binary(Json::binary_t&) override { return true; }
+  bool key(std::string& name) override {
+    if (depth_ == 1) member_ = name == "position" || texts_of(name) || is_number(name) ? name : "";
+    return true;
+  }
+  bool start_object(size_t) override {
+    if (depth_ > 0) require_unknown();
+    ++depth_;
+    return true;
+  }
+  bool start_array(size_t) override {
+    if (depth_ == 1 && is_list(member_)) {
+      lists_.insert(member_);
+      if (auto* texts = texts_of(member_))
+        texts->clear();
+      else
+        cursor_.state.clear();
+    } else {
+      require_unknown();
+    }
+    ++depth_;
+    return true;
+  }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool parse_error(size_t place, const std::string&, const nlohmann::detail::exception&) override {
+    throw DataError(fmt::format("not a data cursor: it is no JSON at byte {}", place));
+  }
+
+ private:
+  static constexpr size_t kAlwaysTexts = 512,
+                          kBytesOfText = 16;  // of the stages and the contents: far longer
+
+  static bool is_number(std::string_view name) {
+    return name == "version" || name == "seed" || name == "batches" || name == "samples" ||
+           name == "checksum";
+  }
+  std::vector<std::string>* texts_of(std::string_view name) {
+    return name == "dataset" ? &cursor_.stages : name == "contents" ? &cursor_.contents : nullptr;
+  }
+  bool is_list(std::string_view name) { return name == "position" || texts_of(name); }
+
+  [[noreturn]] static void fail_without(std::string_view name) {
+    throw DataError(fmt::format("not a data cursor: it has no '{}'", name));
+  }
+  const Json& number(const std::string& name) const {
+    const auto found = numbers_.find(name);
+    if (found == numbers_.end()) fail_without(name);
+    return found->second;
+  }
+  void require_unknown() const {
+    if (depth_ == 0) throw DataError("not a data cursor: it is no object");
+    if (!member_.empty())
+      throw DataError(fmt::format("not a data cursor: '{}' is not what it is in one", member_));
+  }
+  bool scalar(Json value) {
+    if (depth_ == 2 && member_ == "position") {
+      cursor_.state.push_back(whole_number<uint64_t>(value));
+    } else if (depth_ == 1 && is_number(member_)) {
+      if (member_ == "version" && whole_number<int>(value) != kVersion)
+        throw DataError(fmt::format("a data cursor of version {}, this program reads version {}",
+                                    value.dump(), kVersion));
+      numbers_[member_] = std::move(value);
+    } else {
+      require_unknown();
+    }
+    return true;
+  }
+  bool close() {
+    --depth_;
+    return true;
+  }
+
+  const size_t most_texts_;
+  Cursor cursor_;
+  std::map<std::string, Json> numbers_;
+  std::set<std::string> lists_;
+  int depth_ = 0;
+  std::string member_;  // of the cursor, which the reader is in; "" for others
+};
+
 }  // namespace
 
 std::string to_json(const Cursor& cursor) {
@@ -71,24 +186,9 @@ std::string without_precision(std::string stage) {
 }
 
 Cursor cursor_from_json(const std::string& text) {
-  Cursor cursor;
-  try {
-    const Json json = Json::parse(text);
-    if (const int version = whole_number<int>(json.at("version")); version != kVersion)
-      throw DataError(
-          fmt::format("a data cursor of version {}, this program reads version {}", version, kVersion));
-    cursor.stages = json.at("dataset").get<std::vector<std::string>>();
-    cursor.seed = whole_number<uint64_t>(json.at("seed"));
-    cursor.batches = whole_number<int64_t>(json.at("batches"));
-    cursor.samples = whole_number<int64_t>(json.at("samples"));
-    for (const Json& value : json.at("position")) cursor.state.push_back(whole_number<uint64_t>(value));
-    if (json.contains("contents")) cursor.contents = json["contents"].get<std::vector<std::string>>();
-    if (whole_number<uint64_t>(json.at("checksum")) != checksum(cursor))
-      throw DataError("the data cursor is damaged: its checksum does not match");
-  } catch (const Json::exception& error) {
-    throw DataError(fmt::format("not a data cursor: {}", error.what()));
-  }
-  return cursor;
+  CursorReader reader(text.size());
+  Json::sax_parse(text, &reader);
+  return reader.take();
 }
 
 void check_cursor(const Cursor& cursor, const Cursor& now) {
