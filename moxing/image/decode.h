@@ -6,8 +6,9 @@
 // honoured: sizes and boxes are those of the upright image.
 //
 // A DataError refuses an image that is cut off, that claims more pixels than the limits or than its bytes can
-// hold (before anything is allocated), or whose decoded part has a fault. Damage in rows that are not decoded
-// is not seen.
+// hold (before anything is allocated), or whose decoded part has a fault; and a JPEG of several scans whose
+// coefficients would take more than its decoded size and 16 MiB, if it has more than 2^26 pixels or less than
+// a bit for eight of them. Damage in rows that are not decoded is not seen.
 #pragma once
 
 #include <cstddef>

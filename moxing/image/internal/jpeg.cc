@@ -23,6 +23,12 @@ namespace {
 // Past this, a progressive file of a few kilobytes could keep the decoder busy for hours.
 constexpr int kMostScans = 200;
 
+// An image of several scans is decoded from all its coefficients, which the library holds at once, whatever
+// the scale: for any file, up to this much beside its decoded size. Where they take more (six bytes a pixel
+// if no colour is subsampled, eight of inks) the file must have a bit for eight pixels, as photographs have.
+constexpr uint64_t kBesideDecodedSize = 16 << 20;
+constexpr uint64_t kMostPixelsOfScans = uint64_t{1} << 26, kMostPixelsOfByte = 64;
+
 struct ErrorManager {
   jpeg_error_mgr base;  // first: the library hands out a pointer to it
   std::jmp_buf jump;
@@ -96,6 +102,7 @@ class JpegDecoder : public FormatDecoder {
     });
     require_size(info_.image_width, info_.image_height, limits, name);
     require_whole();
+    require_room_for_scans();
     orientation_ = read_orientation();
     inks_ = info_.jpeg_color_space == JCS_CMYK || info_.jpeg_color_space == JCS_YCCK;
     info_.out_color_space = inks_ ? JCS_CMYK : JCS_EXT_RGBX;
@@ -187,6 +194,27 @@ class JpegDecoder : public FormatDecoder {
     if (!info_.arith_code && pixels / 512 > content_.size())
       throw DataError(fmt::format("'{}': the header claims {} x {} pixels, which {} bytes cannot hold", name_,
                                   info_.image_width, info_.image_height, content_.size()));
+  }
+
+  void require_room_for_scans() {
+    if (!jpeg_has_multiple_scans(&info_)) return;
+    constexpr uint64_t kBytesOfBlock = DCTSIZE2 * sizeof(JCOEF);
+    const auto rounded = [](uint64_t count, int unit) { return (count + unit - 1) / unit * unit; };
+    uint64_t bytes = 0;
+    for (int i = 0; i < info_.num_components; ++i) {
+      const jpeg_component_info& part = info_.comp_info[i];
+      bytes += rounded(part.width_in_blocks, part.h_samp_factor) *
+               rounded(part.height_in_blocks, part.v_samp_factor) * kBytesOfBlock;
+    }
+    const auto pixels = uint64_t{info_.image_width} * info_.image_height;
+    if (bytes <= 3 * pixels + kBesideDecodedSize) return;
+    if (pixels <= kMostPixelsOfScans && pixels / kMostPixelsOfByte <= content_.size()) return;
+    throw DataError(fmt::format(
+        "'{}': this JPEG image of {} x {} pixels has several scans (it is progressive), which take {} "
+        "MB of memory to decode, out of {} bytes: at most {} pixels are read so, and {} for each byte. "
+        "Make it one of one scan, for example with ImageMagick: mogrify -interlace none FILE",
+        name_, info_.image_width, info_.image_height, bytes >> 20, content_.size(), kMostPixelsOfScans,
+        kMostPixelsOfByte));
   }
 
   int read_orientation() const {

@@ -187,6 +187,38 @@ TEST(DecodeJpeg, RefusesAHeaderThatClaimsTooMuch) {
   EXPECT_THAT(message(huge), AllOf(HasSubstr("8192 x 8192"), HasSubstr("cannot hold")));
 }
 
+// All coefficients of a progressive image are held at once, six bytes a pixel where no colour is subsampled.
+TEST(DecodeJpeg, RefusesSeveralScansThatWouldTakeMuchMoreThanTheImage) {
+  // An image that claims another size, with `size` bytes.
+  const auto claiming = [](JpegOptions options, int width, int height, size_t size) {
+    options.progressive = true;
+    std::string text = encode_jpeg(picture(16, 16), options);
+    const size_t frame = text.find("\xff\xc2");
+    const auto two_bytes = [](int value) {
+      return std::string{static_cast<char>(value >> 8), static_cast<char>(value)};
+    };
+    text.replace(frame + 5, 4, two_bytes(height) + two_bytes(width));
+    if (text.size() < size) text.insert(text.size() - 2, size - text.size(), '\0');
+    return text;
+  };
+  const auto opened = [](const std::string& text) {
+    Decoder decoder;
+    decoder.open(as_bytes(text), "x");
+    return decoder.width();
+  };
+  const JpegOptions full{.horizontal_sampling = 1, .vertical_sampling = 1}, subsampled{};
+  const size_t bit_for_64 = 4096 * 2048 / 512, bit_for_8 = 4096 * 2048 / 64;
+  EXPECT_THAT(message(claiming(full, 4096, 2048, bit_for_64)),
+              AllOf(HasSubstr("4096 x 2048 pixels has several scans"), HasSubstr("take 48 MB"),
+                    HasSubstr("-interlace none")));
+  EXPECT_EQ(opened(claiming(full, 4096, 2048, bit_for_8)), 4096);
+  EXPECT_EQ(opened(claiming(full, 2048, 2048, bit_for_64 / 2)), 2048);  // beside its decoded size: 12 MB
+  EXPECT_EQ(opened(claiming(subsampled, 4096, 2048, bit_for_64)), 4096);
+  EXPECT_EQ(opened(claiming(full, 8192, 8192, 1 << 20)), 8192);
+  EXPECT_THAT(message(claiming(full, 8200, 8192, 2 << 20)), HasSubstr("at most 67108864 pixels"));
+  EXPECT_EQ(opened(claiming(subsampled, 16000, 8192, 2 << 20)), 16000);
+}
+
 TEST(Decode, RefusesWhatIsNoImage) {
   EXPECT_THAT(message(""), HasSubstr("0 bytes"));
   EXPECT_THAT(message("This is a text, whatever it is called."), HasSubstr("no JPEG or PNG image"));
