@@ -290,6 +290,7 @@ void TfRecordFiles::read_bytes(size_t file, uint64_t offset, std::span<std::byte
 
 std::span<const std::byte> TfRecordFiles::read(int64_t index, RecordBuffer* buffer) const {
   const Place at = place(index);
+  require_memory(at.end - at.begin, paths_[at.file]);
   const auto framed = buffer->take(at.end - at.begin);
   read_bytes(at.file, at.begin, framed);
   try {

@@ -76,28 +76,12 @@ bool is_there_as_file(const std::filesystem::path& path) {
   return std::filesystem::is_regular_file(path, error);
 }
 
-namespace {
-
-constexpr size_t kAlwaysRead = 64 << 20;
-
-// A file may be larger than what its disk holds of it, by holes.
-void require_memory(size_t bytes, const std::string& path) {
-  const size_t most = available_memory();
-  if (bytes > most)
-    throw IoError(
-        fmt::format("'{}' has {} bytes, more than the {} bytes of memory that this process may have: "
-                    "it is not read",
-                    path, bytes, most));
-}
-
-}  // namespace
-
 std::string read_file(const std::string& path) {
   const FileDescriptor file = open_regular_file(path);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) throw_io("stat", path, errno);
   const size_t bytes = status.st_size;
-  if (bytes > kAlwaysRead) require_memory(bytes, path);
+  require_memory(bytes, path);
   std::string content;
   content.reserve(bytes);
   ask_for_huge_pages(content.data(), bytes);

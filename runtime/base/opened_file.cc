@@ -14,6 +14,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/local_name.h"
+#include "runtime/base/resource_limits.h"
 
 namespace mox {
 namespace {
@@ -67,6 +68,16 @@ bool has_lost_its_name(const FileDescriptor& file, const std::string& path) {
 constexpr int kMostReplaced = 10;  // while it was opened
 
 }  // namespace
+
+void require_memory(size_t bytes, const std::string& path) {
+  constexpr size_t kAlwaysRead = 64 << 20;
+  if (bytes <= kAlwaysRead) return;
+  if (const size_t most = available_memory(); bytes > most)
+    throw IoError(fmt::format(
+        "'{}' has {} bytes to be read at once, more than the {} bytes of memory that this process "
+        "may have: they are not read",
+        path, bytes, most));
+}
 
 FileDescriptor::~FileDescriptor() {
   if (descriptor_ >= 0) ::close(descriptor_);

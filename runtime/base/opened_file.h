@@ -5,6 +5,7 @@
 // sees to it.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,11 @@ class FileDescriptor {
 // regular file. Throws NotFound if it does not exist, IoError (naming what is there instead) for anything
 // else.
 FileDescriptor open_regular_file(const std::string& path);
+
+// Throws IoError, naming the file `path`, unless `bytes` of it, which are to be read at once, fit into the
+// memory that this process may have: by holes a file may be larger than what its disk holds of it. Costs
+// nothing for less than 64 MiB.
+void require_memory(size_t bytes, const std::string& path);
 
 // For reading and writing a file that is kept and changed in place; made with `mode` if there is none. Throws
 // IoError for a link, for a file that has a second name elsewhere, and for what is no regular file.

@@ -30,6 +30,7 @@ std::span<const std::byte> read_local(const std::string& path, RecordBuffer* buf
   const FileDescriptor file = open_regular_file(path);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) fail("look at", path);
+  require_memory(status.st_size, path);
   const auto bytes = buffer->take(status.st_size);
   size_t filled = 0;
   while (filled < bytes.size()) {

@@ -138,6 +138,21 @@ TEST(TfRecordIndex, WithHolesIsNotRead) {
   EXPECT_THAT(read_all(*TfRecordFiles::open({path})), ElementsAre("one", "two"));
 }
 
+// A record of a terabyte, which the disk does not hold.
+TEST(TfRecord, WithHolesIsNotRead) {
+  TemporaryDirectory directory;
+  const uint64_t length = uint64_t{1} << 40;
+  std::string head(reinterpret_cast<const char*>(&length), sizeof length);
+  const uint32_t checksum = masked_crc32c(std::as_bytes(std::span(head)));
+  head.append(reinterpret_cast<const char*>(&checksum), sizeof checksum);
+  directory.write("h", head);
+  std::filesystem::resize_file(directory.file("h"), length + 16);
+  const auto files = TfRecordFiles::open({directory.file("h")});
+  EXPECT_THAT(message_of<IoError>([&] { read_all(*files); }),
+              AllOf(HasSubstr("/h' has 1099511627792 bytes to be read at once, more than"),
+                    HasSubstr("of memory that this process may have")));
+}
+
 TEST(TfRecord, TellsEveryFlippedBit) {
   TemporaryDirectory directory;
   const std::string path = write_records(directory, "f", {"one", "three"});
