@@ -9,6 +9,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "moxing/cli/internal/host_index.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/text/utf8.h"
@@ -17,7 +18,6 @@ namespace mox::cli {
 namespace {
 
 constexpr int kMostSlots = 1'000'000;  // of all hosts together
-constexpr size_t kMostHosts = 16'384;
 
 std::optional<int> number_in(std::string_view text) {
   int number = 0;
@@ -130,19 +130,23 @@ std::vector<HostSlots> read_hosts(const std::string& path) { return parse_hosts(
 std::vector<HostSlots> parse_hosts(std::string text, const std::string& path) {
   text.erase(0, text.size() - without_byte_order_mark(text).size());
   std::vector<HostSlots> hosts;
-  // No list has more: growing, it would take thrice as much memory.
+  // No list has more: growing, it would take thrice as much memory. There are 64 names of one letter, which
+  // take two bytes with their line's end, and 4,096 of two at most; the others take four and more.
   const auto ends = static_cast<size_t>(std::ranges::count(text, '\n'));
-  hosts.reserve(std::min({ends + 1, text.size() / 3 + 1, kMostHosts}));
+  const size_t most = std::min({ends + 1, text.size() / 3 + 32, text.size() / 4 + 1088, kMostHosts});
+  hosts.reserve(most);
+  HostIndex index(most);
   std::istringstream lines(std::move(text));
   int number = 0, total = 0;
   for (std::string line; std::getline(lines, line);) {
     const HostSlots entry = read_line(line.substr(0, line.find('#')), fmt::format("{}:{}", path, ++number));
     if (entry.host.empty()) continue;
-    const auto known = std::ranges::find(hosts, entry.host, &HostSlots::host);
+    const size_t known = index.find_or_add(
+        entry.host, hosts.size(), [&](size_t which) -> const std::string& { return hosts[which].host; });
     if ((total += entry.slots) > kMostSlots)
       throw DataError(fmt::format("{}:{}: a job has at most {} ranks", path, number, kMostSlots));
-    if (known != hosts.end()) {
-      known->slots += entry.slots;
+    if (known < hosts.size()) {
+      hosts[known].slots += entry.slots;
     } else if (hosts.size() == kMostHosts) {
       throw DataError(fmt::format("{}:{}: a job has at most {} hosts", path, number, kMostHosts));
     } else {

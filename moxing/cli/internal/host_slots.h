@@ -1,10 +1,13 @@
 // The hosts of a job, from the files that users and schedulers have.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
 namespace mox::cli {
+
+inline constexpr size_t kMostHosts = 16'384;  // of a job
 
 struct HostSlots {
   std::string host;
@@ -15,8 +18,9 @@ struct HostSlots {
 // The rank table of HCCL, version 1.0, JSON: {"status": "completed", "server_count": "1", "server_list":
 // [{"server_id": "10.0.0.1", "device": [{"rank_id": "0"}, ...]}, ...]}; one rank for each device. The hosts
 // in the order of their ranks: those of one server follow each other. Throws DataError, saying how to go on,
-// for a table that is not complete, contradicts itself, or names no hosts (version 2.0); FailedPrecondition
-// for one whose status says that it is still being written; IoError if it cannot be read.
+// for a table that is not complete, contradicts itself, or names no hosts (version 2.0), and for more than
+// kMostHosts; FailedPrecondition for one whose status says that it is still being written; IoError if it
+// cannot be read.
 std::vector<HostSlots> read_rank_table(const std::string& path);
 // The same of a text; `path` is for messages.
 std::vector<HostSlots> parse_rank_table(const std::string& text, const std::string& path);

@@ -1,12 +1,12 @@
 // The rank table of HCCL.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "moxing/cli/internal/host_index.h"
 #include "moxing/cli/internal/host_slots.h"
 #include "moxing/json/bounded_json.h"
 #include "moxing/json/parse_json.h"
@@ -54,6 +54,7 @@ void require_complete(const nlohmann::json& table, const std::string& path) {
 std::vector<HostSlots> in_order_of_ranks(const std::map<int, size_t>& server_of,
                                          const std::vector<std::string>& servers, const std::string& path) {
   std::vector<HostSlots> hosts;
+  std::vector<bool> is_there(servers.size());
   int expected = 0;
   for (const auto& [rank, server] : server_of) {
     if (rank != expected++)
@@ -65,11 +66,12 @@ std::vector<HostSlots> in_order_of_ranks(const std::map<int, size_t>& server_of,
       ++hosts.back().slots;
       continue;
     }
-    if (std::ranges::find(hosts, host, &HostSlots::host) != hosts.end())
+    if (is_there[server])
       throw DataError(
           fmt::format("the rank table '{}' gives '{}' rank_id {} apart from its others: number the devices "
                       "of a server one after the other, as mpirun places ranks",
                       path, host, rank));
+    is_there[server] = true;
     hosts.push_back({host, 1});
   }
   return hosts;
@@ -88,11 +90,17 @@ std::vector<HostSlots> parse_rank_table(const std::string& text, const std::stri
   try {
     const nlohmann::json table = parse_json(text, path);
     require_complete(table, path);
+    if (const size_t count = table.at("server_list").size(); count > kMostHosts)
+      throw DataError(fmt::format("the rank table '{}' has {} servers: a job has at most {} hosts", path,
+                                  count, kMostHosts));
+    HostIndex index(table.at("server_list").size());
     for (const auto& server : table.at("server_list")) {
       const std::string where = fmt::format("{}: server {}", path, servers.size());
       const auto host = server.at("server_id").get<std::string>();
       require_host(host, where);
-      if (std::ranges::find(servers, host) != servers.end())
+      if (index.find_or_add(host, servers.size(), [&](size_t which) -> const std::string& {
+            return servers[which];
+          }) < servers.size())
         throw DataError(fmt::format("{}: the host '{}' is there twice", where, host));
       if (!server.at("device").is_array() || server.at("device").empty())
         throw DataError(fmt::format("{} ('{}') has no list of devices", where, host));
