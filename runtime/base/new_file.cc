@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,13 +23,6 @@ namespace {
 // Between a name and the digits of the one that a file has until it is whole.
 constexpr std::string_view kWriting = ".writing-";
 constexpr size_t kDigits = 16;
-
-uint64_t unforeseeable_number() {
-  uint64_t number = 0;
-  if (::getrandom(&number, sizeof number, 0) != sizeof number)
-    throw IoError(fmt::format("the system gives no random number: {}", std::strerror(errno)));
-  return number;
-}
 
 }  // namespace
 

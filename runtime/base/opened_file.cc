@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <climits>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "runtime/base/error.h"
@@ -65,6 +67,11 @@ bool has_lost_its_name(const FileDescriptor& file, const std::string& path) {
          there.st_dev != opened.st_dev || there.st_ino != opened.st_ino;
 }
 
+std::string directory_of(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
 constexpr int kMostReplaced = 10;  // while it was opened
 
 }  // namespace
@@ -77,6 +84,13 @@ void require_memory(size_t bytes, const std::string& path) {
         "'{}' has {} bytes to be read at once, more than the {} bytes of memory that this process "
         "may have: they are not read",
         path, bytes, most));
+}
+
+uint64_t unforeseeable_number() {
+  uint64_t number = 0;
+  if (::getrandom(&number, sizeof number, 0) != sizeof number)
+    throw IoError(fmt::format("the system gives no random number: {}", std::strerror(errno)));
+  return number;
 }
 
 FileDescriptor::~FileDescriptor() {
@@ -105,6 +119,16 @@ FileDescriptor open_regular_file(const std::string& path) {
   return file;
 }
 
+bool is_this_users(unsigned owner, const std::string& directory) {
+  if (owner == ::geteuid()) return true;
+  const std::string probe = fmt::format("{}/.owner-{:016x}", directory, unforeseeable_number());
+  const FileDescriptor file(::open(probe.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (file.get() < 0) return false;
+  ::unlink(probe.c_str());
+  struct stat status {};
+  return ::fstat(file.get(), &status) == 0 && status.st_uid == owner;
+}
+
 FileDescriptor open_kept_file(const std::string& path, unsigned mode) {
   require_local_name(path);
   for (int attempt = 0; attempt < kMostReplaced; ++attempt) {
@@ -121,10 +145,15 @@ FileDescriptor open_kept_file(const std::string& path, unsigned mode) {
     }
     // In this order: of a file that has one name, and whose name by which it was opened is there afterwards,
     // that is the one. Another's file would have had two while it had ours.
-    const bool has_one_name = status_of(file, path).st_nlink <= 1;
+    const struct stat status = status_of(file, path);
     wait_for_changes_under_way(path);
     if (has_lost_its_name(file, path)) continue;
-    if (has_one_name) return file;
+    if (!is_this_users(status.st_uid, directory_of(path)))
+      throw IoError(
+          fmt::format("'{}' belongs to another user (uid {}), who may read and change what is written to it; "
+                      "remove it, make it this user's (chown), or choose another directory",
+                      path, status.st_uid));
+    if (status.st_nlink <= 1) return file;
     throw IoError(fmt::format(
         "'{}' has a second name in some other place, whose file would be changed too; remove it", path));
   }
@@ -145,15 +174,23 @@ void append_to(const FileDescriptor& file, const std::string& path, std::string_
   }
 }
 
-HeldDirectory::HeldDirectory(std::string path)
+void require_no_link(const std::string& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode))
+    throw IoError(fmt::format(
+        "'{}' is a link, which is not followed where files are written: who may make one there would "
+        "have files elsewhere written and deleted. Remove it; if the files are to be there, move "
+        "them here, or name their directory itself",
+        path));
+}
+
+HeldDirectory::HeldDirectory(std::string path, DirectoryLink link)
     : path_(std::move(path)),
-      directory_(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)) {
+      directory_(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC |
+                                           (link == DirectoryLink::kRefused ? O_NOFOLLOW : 0))) {
   if (directory_.get() < 0) {
     const int reason = errno;
-    struct stat status {};
-    if (::lstat(path_.c_str(), &status) == 0 && S_ISLNK(status.st_mode))
-      throw IoError(
-          fmt::format("'{}' is a link, which is not followed where files are written; remove it", path_));
+    if (link == DirectoryLink::kRefused) require_no_link(path_);
     throw IoError(fmt::format("cannot open the directory '{}': {}", path_, std::strerror(reason)));
   }
   held_ = fmt::format("/proc/self/fd/{}", directory_.get());
@@ -164,8 +201,12 @@ std::string HeldDirectory::file(std::string_view name) const { return fmt::forma
 
 std::string HeldDirectory::named(std::string message) const {
   if (held_ == path_) return message;
-  for (size_t at = 0; (at = message.find(held_ + "/", at)) != message.npos; at += path_.size())
-    message.replace(at, held_.size(), path_);
+  for (size_t at = 0; (at = message.find(held_, at)) != message.npos;) {
+    const size_t end = at + held_.size();
+    const bool is_another = end < message.size() && message[end] >= '0' && message[end] <= '9';
+    if (!is_another) message.replace(at, held_.size(), path_);
+    at += is_another ? held_.size() : path_.size();
+  }
   return message;
 }
 

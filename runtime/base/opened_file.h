@@ -6,10 +6,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace mox {
+
+// Of 64 bits, for names. Throws IoError.
+uint64_t unforeseeable_number();
 
 // Owns a file descriptor; -1: none.
 class FileDescriptor {
@@ -37,22 +41,37 @@ FileDescriptor open_regular_file(const std::string& path);
 void require_memory(size_t bytes, const std::string& path);
 
 // For reading and writing a file that is kept and changed in place; made with `mode` if there is none. Throws
-// IoError for a link, for a file that has a second name elsewhere, and for what is no regular file.
+// IoError for a link, for another user's file, for one that has a second name elsewhere, and for what is no
+// regular file.
 FileDescriptor open_kept_file(const std::string& path, unsigned mode = 0644);
+
+// Whether what belongs to `owner` in `directory` is this process's own: its user's, or that of whom the file
+// system takes it for (of root, where a server lets nobody be root; of everybody, where a mount gives all
+// files to one).
+bool is_this_users(unsigned owner, const std::string& directory);
 
 // Adds to the end of a kept file; `path` is for messages. Throws IoError.
 void append_to(const FileDescriptor& file, const std::string& path, std::string_view text);
+
+// Throws IoError, which says how to go on, if `path` is a link: of directories that are made by us, in places
+// that others may write to.
+void require_no_link(const std::string& path);
+
+// Where the user names a directory, it may be a link; one that we make is none.
+enum class DirectoryLink { kRefused, kFollowed };
 
 // A directory that files are written to, held by itself: what somebody puts into its place meanwhile (a link
 // to another directory) is not what is written to.
 class HeldDirectory {
  public:
-  // Throws IoError if `path` is a link, or no directory.
-  explicit HeldDirectory(std::string path);
+  // Throws IoError if `path` is a link that is refused, or no directory.
+  explicit HeldDirectory(std::string path, DirectoryLink link = DirectoryLink::kRefused);
 
-  // A path of the file `name` in it, for as long as this object lives.
+  // Paths of the directory and of the file `name` in it, for as long as this object lives.
+  const std::string& path() const { return held_; }
   std::string file(std::string_view name) const;
-  // A message about such a path, with the directory's own name in its place.
+  const std::string& name() const { return path_; }  // as it was given
+  // A message about such paths, with the directory's own name in its place.
   std::string named(std::string message) const;
 
  private:

@@ -64,12 +64,10 @@ void copy_local(CopyRun& run, const CopyItem& item) {
   const std::string parent = std::filesystem::path(item.to.path).parent_path();
   if (!parent.empty()) make_directories(parent);
 
-  PartFile part(item.to.path, item.part_path, S_IRUSR | S_IWUSR);
+  PartFile part(item.to.path, item.part_path);
+  part.permit(before.st_mode & kPermissions);
   try {
     part.clear();  // of what an earlier attempt has left
-    // On its way, too, it is open to nobody who may not read the source; its owner may write it. Where that
-    // is refused, the file system has no permissions.
-    ::fchmod(part.descriptor(), (before.st_mode & kPermissions) | S_IRUSR | S_IWUSR);
     require_free_disk(item.to.path, before.st_size);
     s3::Md5 read_md5, written_md5;
     const bool checks = run.options.verify == Verify::kChecksum;
@@ -93,7 +91,6 @@ void copy_local(CopyRun& run, const CopyItem& item) {
       if (read_md5.finish() != written_md5.finish())
         throw DataError(fmt::format("'{}' has another content than was written into it", item.to.path));
     }
-    ::fchmod(part.descriptor(), before.st_mode & kPermissions);
     part.publish(run.options.durable);
   } catch (...) {
     part.discard();

@@ -7,6 +7,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
@@ -19,6 +20,7 @@
 namespace mox::file::internal {
 namespace {
 
+constexpr mode_t kOwnersAlone = 0600;
 constexpr std::string_view kPart = ".moxing.part", kJournal = ".journal";
 
 std::string parent_directory(const std::string& path) {
@@ -26,18 +28,37 @@ std::string parent_directory(const std::string& path) {
   return parent.empty() ? "." : parent;
 }
 
+// What a new file of this process is not permitted. To ask umask(2) would change it for other threads.
+mode_t umask_of_process() {
+  constexpr std::string_view kTitle = "\nUmask:";
+  constexpr mode_t kUsual = 022;
+  try {
+    const std::string status = read_file("/proc/self/status");
+    const size_t at = status.find(kTitle);
+    if (at == std::string::npos) return kUsual;
+    const size_t digits = status.find_first_not_of(" \t", at + kTitle.size());
+    mode_t mask = kUsual;
+    std::from_chars(status.data() + std::min(digits, status.size()), status.data() + status.size(), mask, 8);
+    return mask;
+  } catch (const Error&) {
+    return kUsual;  // a system without /proc
+  }
+}
+
 // A file of this name that is ours alone. Another process may give it its final name between opening and
 // locking.
-Descriptor open_locked(const std::string& path, mode_t permissions) {
+Descriptor open_locked(const std::string& path) {
   for (;;) {
-    Descriptor file(open_kept_file(path, permissions).release());
+    Descriptor file(open_kept_file(path, kOwnersAlone).release());
     if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0)
       throw IoError(fmt::format("'{}' is being written by another process", path));
     struct stat ours {
     }, named{};
     if (::fstat(file.get(), &ours) == 0 && ::stat(path.c_str(), &named) == 0 && ours.st_ino == named.st_ino &&
-        ours.st_dev == named.st_dev)
+        ours.st_dev == named.st_dev) {
+      [[maybe_unused]] const int changed = ::fchmod(file.get(), kOwnersAlone);  // one of an earlier version
       return file;
+    }
   }
 }
 
@@ -46,9 +67,10 @@ Descriptor open_locked(const std::string& path, mode_t permissions) {
 PartFile::PartFile(std::string path, std::string part_path, mode_t permissions)
     : path_(std::move(path)),
       part_path_(std::move(part_path)),
-      journal_path_(part_path_ + std::string(kJournal)) {
+      journal_path_(part_path_ + std::string(kJournal)),
+      permissions_(permissions) {
   require_replaceable_file(path_);
-  file_ = open_locked(part_path_, permissions);
+  file_ = open_locked(part_path_);
 }
 
 void PartFile::begin(const std::string& source, int64_t size) {
@@ -84,7 +106,7 @@ void PartFile::begin(const std::string& source, int64_t size) {
       throw_system("write", part_path_, errno);
     }
   }
-  journal_ = Descriptor(open_kept_file(journal_path_).release());
+  journal_ = Descriptor(open_kept_file(journal_path_, kOwnersAlone).release());
   if (::fcntl(journal_.get(), F_SETFL, O_APPEND) != 0 || (!continues && ::ftruncate(journal_.get(), 0) != 0))
     throw_system("write", journal_path_, errno);
   if (continues && !journal.ends_with('\n')) write_fully(journal_.get(), "\n", journal_path_);
@@ -119,6 +141,9 @@ void PartFile::clear() {
 }
 
 void PartFile::publish(bool durable) {
+  // Where that is refused, the file system has no permissions: the file is this user's.
+  const mode_t permissions = exact_permissions_ ? *exact_permissions_ : permissions_ & ~umask_of_process();
+  [[maybe_unused]] const int changed = ::fchmod(file_.get(), permissions);
   if (durable) sync_file(file_.get(), part_path_);
   if (::rename(part_path_.c_str(), path_.c_str()) != 0)
     throw_system("rename a finished file to", path_, errno);

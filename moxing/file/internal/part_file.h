@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -19,9 +20,11 @@ namespace mox::file::internal {
 class PartFile {
  public:
   // Opens or makes `part_path` and locks it: one process at a time writes it. IoError if another one does, or
-  // if what has the name `path` is neither a file nor missing: a device would be replaced by a file.
-  // `permissions`: of a new one, which the system's umask narrows.
+  // if what has the name `path` is neither a file nor missing: a device would be replaced by a file. It is
+  // its owner's alone until it is published, with `permissions`, which the process's umask narrows.
   PartFile(std::string path, std::string part_path, mode_t permissions = 0644);
+  // With these permissions, whatever the umask.
+  void permit(mode_t permissions) { exact_permissions_ = permissions; }
 
   // Takes the ranges that an earlier attempt has written, if it was about the same thing: `source` names it
   // (its ETag, its size, the size of a range). Makes room on the disk. IoError if there is too little.
@@ -34,7 +37,6 @@ class PartFile {
   void write(std::string_view content, int64_t offset);
   void record(int64_t index, const std::string& md5);  // after its bytes were written
   std::string read(int64_t offset, int64_t length) const;
-  int descriptor() const { return file_.get(); }
 
   // Empties it.
   void clear();
@@ -47,6 +49,8 @@ class PartFile {
 
  private:
   const std::string path_, part_path_, journal_path_;
+  const mode_t permissions_;
+  std::optional<mode_t> exact_permissions_;
   Descriptor file_, journal_;
   std::mutex mutex_;  // of the journal
   std::map<int64_t, std::string> recorded_;

@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -59,6 +61,37 @@ TEST_F(PartFileAmongStrangers, WhatIsRecordedIsFoundAgain) {
   again.begin("source", 4);
   EXPECT_EQ(again.recorded(0), std::string(16, 'm')) << "lines are added at the end";
   EXPECT_EQ(again.recorded(1), std::string(16, 'n'));
+}
+
+TEST_F(PartFileAmongStrangers, IsItsOwnersAloneUntilItIsPublished) {
+  const auto mode_of = [&](const char* name) {
+    return fs::status(directory_.file(name)).permissions() & fs::perms::all;
+  };
+  for (const auto& [mask, expected] : {std::pair(mode_t{022}, 0644), std::pair(mode_t{0}, 0644),
+                                       std::pair(mode_t{027}, 0640), std::pair(mode_t{077}, 0600)}) {
+    const mode_t before = ::umask(mask);
+    PartFile file = part();
+    file.begin("source", 4);
+    EXPECT_EQ(mode_of("b.moxing.part"), fs::perms(0600));
+    EXPECT_EQ(mode_of("b.moxing.part.journal"), fs::perms(0600));
+    file.publish(false);
+    EXPECT_EQ(mode_of("b"), fs::perms(expected));
+    ::umask(before);
+  }
+}
+
+// He could read what is copied, whatever its source permits.
+TEST_F(PartFileAmongStrangers, AnotherUsersFileIsNotWritten) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to give a file to another user";
+  for (const char* name : {"b.moxing.part", "b.moxing.part.journal"}) {
+    const std::string path = directory_.write(name, "his");
+    fs::permissions(path, fs::perms(0666));
+    ASSERT_EQ(::lchown(path.c_str(), 65534, 65534), 0);
+    EXPECT_THAT(message_of<IoError>([&] { part().begin("source", 10); }),
+                testing::HasSubstr("'" + path + "' belongs to another user"));
+    EXPECT_EQ(read_file(path), "his");
+    fs::remove(path);
+  }
 }
 
 }  // namespace

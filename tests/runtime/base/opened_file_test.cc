@@ -66,6 +66,28 @@ TEST_F(OpenedFileTest, DataMayBeLinksButNothingIsWrittenThroughOne) {
   EXPECT_EQ(read_file(in("elsewhere")), "kept");
 }
 
+// Who owns a file may read it, and change it, whatever its permissions are.
+TEST_F(OpenedFileTest, AnotherUsersFileIsNotGoneOnWith) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to give a file to another user";
+  write_file_atomically(in("log"), std::string_view("kept"));
+  ASSERT_EQ(::chmod(in("log").c_str(), 0666), 0);
+  ASSERT_EQ(::lchown(in("log").c_str(), 65534, 65534), 0);
+  const std::string said = message_of<IoError>([&] { open_kept_file(in("log")); });
+  EXPECT_NE(said.find("'" + in("log") + "' belongs to another user (uid 65534)"), std::string::npos) << said;
+  EXPECT_NE(said.find("remove it"), std::string::npos) << said;
+  // The same of another one than root, to whom it is open.
+  ASSERT_EQ(::chmod(directory_.path().c_str(), 0777), 0);
+  ASSERT_EQ(::lchown(in("log").c_str(), 65533, 65533), 0);
+  ASSERT_EQ(::seteuid(65534), 0);
+  EXPECT_THROW(open_kept_file(in("log")), IoError);
+  EXPECT_NO_THROW(open_kept_file(in("own")));
+  EXPECT_NO_THROW(open_kept_file(in("own")));
+  ASSERT_EQ(::seteuid(0), 0);
+  EXPECT_TRUE(is_this_users(::geteuid(), in("no_directory")));
+  EXPECT_FALSE(is_this_users(65534, directory_.path()));
+  EXPECT_EQ(read_file(in("log")), "kept");
+}
+
 // Somebody gives another's file the kept one's name, and takes it away again: the open file has one name
 // then, which is the other's.
 TEST_F(OpenedFileTest, AFileThatHadTheNameForAMomentIsNotWrittenTo) {
