@@ -7,6 +7,7 @@
 #include "moxing/file/file.h"
 #include "moxing/file/internal/pattern.h"
 #include "moxing/file/internal/store.h"
+#include "moxing/file/path_counts.h"
 #include "runtime/base/error.h"
 
 namespace mox::file {
@@ -30,6 +31,7 @@ struct Search {
   bool directories_only = false;   // "a*/"
   std::set<std::string> found{};
   std::vector<std::string> above{};  // the directories that "**" goes through now, without links
+  PathCounts paths{};
 };
 
 void match_in(const Url& directory, size_t index, Search& search);
@@ -42,6 +44,7 @@ void match_below(const Url& directory, size_t index, Search& search) {
   if (std::find(search.above.begin(), search.above.end(), real) != search.above.end())
     throw IoError(
         fmt::format("cannot list '{}': the link leads to a directory that it lies in", directory.path));
+  search.paths.add(fmt::format("{} {}", index, real), directory.path);
   search.above.push_back(real);
   match_in(directory, index, search);
   search.above.pop_back();

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "moxing/file/file.h"
+#include "moxing/file/path_counts.h"
 #include "moxing/image_sets/internal/directory.h"
 #include "moxing/image_sets/internal/encoded_images.h"
 #include "moxing/image_sets/internal/image_list.h"
@@ -66,6 +67,7 @@ class ImagesBelow {
           fmt::format("'{}' is a link back to '{}', which leads to it: it is left out", directory, place));
       return;
     }
+    paths_to_.add(place, directory);
     leading_here_.push_back(place);
     const internal::Listing listing = internal::list_directory(directory);
     for (const std::string& name : listing.images) paths.push_back((fs::path(directory) / name).string());
@@ -82,6 +84,7 @@ class ImagesBelow {
 
  private:
   std::vector<std::string> leading_here_;
+  file::PathCounts paths_to_;
 };
 
 std::vector<std::string> images_of_list(const std::string& list) {

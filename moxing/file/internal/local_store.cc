@@ -13,6 +13,7 @@
 #include "moxing/file/internal/descriptor.h"
 #include "moxing/file/internal/removal_report.h"
 #include "moxing/file/internal/store.h"
+#include "moxing/file/path_counts.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 
@@ -87,21 +88,33 @@ std::vector<Found> entries_of(const std::string& path, bool follow) {
 
 using FileId = std::pair<dev_t, ino_t>;
 
-void list_below(const std::string& path, const std::string& prefix, bool recursive,
-                std::vector<FileId>& above, std::vector<DirectoryEntry>& entries) {
-  for (const Found& found : entries_of(path, true)) {
-    const std::string name = prefix + found.name;
-    entries.push_back({name, {}, stat_of(found.status)});
-    if (!recursive || !S_ISDIR(found.status.st_mode)) continue;
-    const std::string below = fmt::format("{}{}{}", path, path.ends_with('/') ? "" : "/", found.name);
-    const FileId id{found.status.st_dev, found.status.st_ino};
-    if (std::find(above.begin(), above.end(), id) != above.end())
-      throw IoError(fmt::format("cannot list '{}': the link leads to a directory that it lies in", below));
-    above.push_back(id);
-    list_below(below, name + "/", recursive, above, entries);
-    above.pop_back();
+// What is below a directory, through links, too.
+class Below {
+ public:
+  Below(bool recursive, std::vector<DirectoryEntry>& entries) : recursive_(recursive), entries_(entries) {}
+
+  // `id`: of the directory `path`.
+  void list(const std::string& path, const std::string& prefix, const FileId& id) {
+    if (std::find(above_.begin(), above_.end(), id) != above_.end())
+      throw IoError(fmt::format("cannot list '{}': the link leads to a directory that it lies in", path));
+    paths_.add(fmt::format("{} {}", id.first, id.second), path);
+    above_.push_back(id);
+    for (const Found& found : entries_of(path, true)) {
+      const std::string name = prefix + found.name;
+      entries_.push_back({name, {}, stat_of(found.status)});
+      if (recursive_ && S_ISDIR(found.status.st_mode))
+        list(fmt::format("{}{}{}", path, path.ends_with('/') ? "" : "/", found.name), name + "/",
+             {found.status.st_dev, found.status.st_ino});
+    }
+    above_.pop_back();
   }
-}
+
+ private:
+  const bool recursive_;
+  std::vector<DirectoryEntry>& entries_;
+  std::vector<FileId> above_;  // the directories that lead to the one that is listed
+  PathCounts paths_;
+};
 
 // Removes a directory that is no link, and what is in it.
 void remove_below(const std::string& path, RemovalReport& report) {
@@ -143,8 +156,7 @@ class LocalStore : public Store {
     if (!S_ISDIR(status.st_mode))
       throw FailedPrecondition(fmt::format("cannot list '{}': it is a file", url.path));
     std::vector<DirectoryEntry> entries;
-    std::vector<FileId> above{{status.st_dev, status.st_ino}};
-    list_below(without_slash(url).path, "", recursive, above, entries);
+    Below(recursive, entries).list(without_slash(url).path, "", {status.st_dev, status.st_ino});
     return entries;
   }
 

@@ -39,6 +39,24 @@ TEST_F(ImageFiles, LinksBackAreFollowedOnce) {
   EXPECT_THAT(said, testing::AllOf(HasSubstr("/set/part/back' is a link back to"), HasSubstr("/set/self'")));
 }
 
+// Each directory has two links to the next one: no directory leads to itself, and there are millions of
+// paths.
+TEST_F(ImageFiles, TooManyPathsToADirectoryAreRefused) {
+  for (int level = 25; level > 0; --level) {
+    fs::create_directory(place_ + "/set/" + std::to_string(level));
+    for (const char* link : {"/a", "/b"})
+      if (level < 25)
+        fs::create_directory_symlink("../" + std::to_string(level + 1),
+                                     place_ + "/set/" + std::to_string(level) + link);
+  }
+  try {
+    list_image_files(place_ + "/set");
+    ADD_FAILURE() << "all of them were listed";
+  } catch (const IoError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("more than 1000 paths lead to that directory"));
+  }
+}
+
 TEST_F(ImageFiles, AListMayBeginWithAByteOrderMark) {
   write("set/a.png", "a");
   write("list.txt", "\xef\xbb\xbfset/a.png\r\n");
