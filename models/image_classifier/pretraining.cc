@@ -6,6 +6,7 @@
 
 #include "models/image_classifier/temporary_flags.h"
 #include "moxing/config/remote_places.h"
+#include "runtime/base/opened_file.h"
 
 namespace image_classifier {
 void define_pretraining_flags() {
@@ -49,6 +50,7 @@ int64_t pretraining_image_size() {
 int pretrain(const std::function<int()>& train) {
   // In a store where the run has its place there: it is uploaded as it goes on.
   const std::string directory = mox::internal::log_dir_as_given() + "/pretraining";
+  mox::require_no_link(directory);  // it is ours to make
   int status = 0;
   {
     TemporaryFlags flags;

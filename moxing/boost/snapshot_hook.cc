@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <vector>
@@ -51,17 +50,12 @@ class SnapshotHook : public TrainingHook {
         throw Conflict(
             "snapshots are asked for, but there is no place for them: set log_dir or snapshots.directory");
       directory_ = session.log_dir() + "/snapshots";
+      link_ = DirectoryLink::kRefused;  // it is ours to make
+      require_no_link(directory_);
     }
     if (run_.empty()) run_ = fmt::format("{:08x}{:08x}", std::random_device()(), std::random_device()());
     refuse_those_of_others();
-    for (const boost::SnapshotFile& file : boost::list_snapshots(directory_)) {
-      if (file.step <= session.global_step()) continue;
-      log_info(fmt::format("'{}' is later than step {}, from which this run goes on: it is deleted",
-                           file.path, session.global_step()));
-      std::error_code error;
-      if (!std::filesystem::remove(file.path, error) && error)
-        throw IoError(fmt::format("cannot delete '{}': {}", file.path, error.message()));
-    }
+    boost::delete_snapshots_after(directory_, session.global_step(), link_);
   }
 
   void after_run(Session& session, const StepResult&) override {
@@ -77,7 +71,8 @@ class SnapshotHook : public TrainingHook {
               fmt::format("the variable '{}' is not finite after global step {}, so no snapshot "
                           "is written of it",
                           variable.name, session.global_step()));
-    boost::write_snapshot(directory_, session.global_step(), variables, {.keep = options_.keep, .run = run_});
+    boost::write_snapshot(directory_, session.global_step(), variables,
+                          {.keep = options_.keep, .run = run_, .link = link_});
   }
 
   void end(Session& session) override {
@@ -117,7 +112,8 @@ class SnapshotHook : public TrainingHook {
   const SnapshotHookOptions options_;
   IntervalClock clock_;  // of seconds; rank 0 alone asks it
   std::string directory_;
-  std::string run_;  // tells this run's snapshots from those of others
+  DirectoryLink link_ = DirectoryLink::kFollowed;  // in place of directory_
+  std::string run_;                                // tells this run's snapshots from those of others
 };
 
 }  // namespace

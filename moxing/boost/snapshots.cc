@@ -13,6 +13,7 @@
 #include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/log.h"
 
 namespace mox::boost {
 namespace {
@@ -67,21 +68,44 @@ void require_same_files(const std::vector<SafetensorsReader>& files, const std::
           rank, directory, std::ranges::count(all[0], '\n'), std::ranges::count(all[rank], '\n')));
 }
 
+void delete_snapshot(const SnapshotFile& file) {
+  std::error_code error;
+  if (!std::filesystem::remove(file.path, error) && error)
+    throw IoError(fmt::format("cannot delete '{}': {}", file.path, error.message()));
+}
+
 }  // namespace
 
 std::string write_snapshot(const std::string& directory, int64_t step, std::span<const NamedArray> variables,
                            const SnapshotWriting& writing) {
   make_directories(directory);
-  std::string path = fmt::format("{}/{}{}{}", directory, kPrefix, step, kSuffix);
-  write_safetensors(path, variables, {{"step", std::to_string(step)}, {"run", writing.run}});
-  if (writing.keep <= 0) return path;
-  const std::vector<SnapshotFile> all = list_snapshots(directory);
-  for (size_t i = 0; i + static_cast<size_t>(writing.keep) < all.size(); ++i) {
-    std::error_code error;
-    if (!std::filesystem::remove(all[i].path, error) && error)
-      throw IoError(fmt::format("cannot delete '{}': {}", all[i].path, error.message()));
+  const HeldDirectory held(directory, writing.link);
+  const std::string name = fmt::format("{}{}{}", kPrefix, step, kSuffix);
+  try {
+    write_safetensors(held.file(name), variables, {{"step", std::to_string(step)}, {"run", writing.run}});
+    if (writing.keep > 0) {
+      const std::vector<SnapshotFile> all = list_snapshots(held.path());
+      for (size_t i = 0; i + static_cast<size_t>(writing.keep) < all.size(); ++i) delete_snapshot(all[i]);
+    }
+  } catch (const IoError& error) {
+    throw IoError(held.named(error.what()));
   }
-  return path;
+  return fmt::format("{}/{}", directory, name);
+}
+
+void delete_snapshots_after(const std::string& directory, int64_t step, DirectoryLink link) {
+  if (!is_there(directory)) return;
+  const HeldDirectory held(directory, link);
+  try {
+    for (const SnapshotFile& file : list_snapshots(held.path())) {
+      if (file.step <= step) continue;
+      log_info(held.named(fmt::format(
+          "'{}' is later than step {}, from which this run goes on: it is deleted", file.path, step)));
+      delete_snapshot(file);
+    }
+  } catch (const IoError& error) {
+    throw IoError(held.named(error.what()));
+  }
 }
 
 std::vector<SnapshotFile> list_snapshots(const std::string& directory) {

@@ -16,6 +16,7 @@
 #include "moxing/boost/weight_layout.h"
 #include "moxing/checkpoint/named_array.h"
 #include "moxing/checkpoint/safetensors.h"
+#include "runtime/base/opened_file.h"
 #include "runtime/comm/communicator.h"
 
 namespace mox::boost {
@@ -26,14 +27,18 @@ struct SnapshotFile {
 };
 
 struct SnapshotWriting {
-  int64_t keep = 0;      // the newest ones, the new one among them; 0: all
-  std::string run = "";  // identifies the run, in the file's metadata
+  int64_t keep = 0;                               // the newest ones, the new one among them; 0: all
+  std::string run = "";                           // identifies the run, in the file's metadata
+  DirectoryLink link = DirectoryLink::kFollowed;  // refused: the directory is no link, which is an IoError
 };
 // Writes the snapshot of `step`, replacing one of the same step, and then deletes those that are not to be
 // kept. Makes the directory. Returns the file's path. Throws IoError, and InvalidArgument as
 // write_safetensors does.
 std::string write_snapshot(const std::string& directory, int64_t step, std::span<const NamedArray> variables,
                            const SnapshotWriting& writing = {});
+
+// Deletes those of later steps, and says so. Nothing if there is no such directory. Throws IoError.
+void delete_snapshots_after(const std::string& directory, int64_t step, DirectoryLink link);
 
 // Those of `directory` by step; none if there is no such directory. Throws IoError.
 std::vector<SnapshotFile> list_snapshots(const std::string& directory);

@@ -57,10 +57,15 @@ Checkpoint load_trained(const std::string& path, std::string* directory) {
   return load_checkpoint(path, directory);
 }
 
-void delete_checkpoints_but(const std::string& log_dir, int64_t step) {
-  const internal::DirectoryLock lock(log_dir);
-  for (const CheckpointEntry& entry : list_checkpoints(log_dir))
-    if (entry.step != step) internal::delete_checkpoint(log_dir, entry.step);
+void delete_checkpoints_but(const std::string& directory, int64_t step) {
+  const HeldDirectory held(directory);
+  try {
+    const internal::DirectoryLock lock(held);
+    for (const CheckpointEntry& entry : list_checkpoints(held.path()))
+      if (entry.step != step) internal::delete_checkpoint(held.path(), entry.step);
+  } catch (const IoError& error) {
+    throw IoError(held.named(error.what()));
+  }
 }
 
 }  // namespace mox

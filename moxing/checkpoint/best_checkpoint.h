@@ -34,7 +34,7 @@ std::optional<BestMark> best_mark_of(const Checkpoint& checkpoint, const std::st
 // load_checkpoint does.
 Checkpoint load_trained(const std::string& path, std::string* directory = nullptr);
 
-// Deletes all checkpoints of `log_dir` but that of `step`. Throws IoError.
-void delete_checkpoints_but(const std::string& log_dir, int64_t step);
+// Deletes all checkpoints of a best_directory but that of `step`. Throws IoError, for a link too.
+void delete_checkpoints_but(const std::string& directory, int64_t step);
 
 }  // namespace mox

@@ -67,8 +67,8 @@ std::vector<CheckpointEntry> list_once(const std::string& log_dir) {
 
 // Deletes the checkpoints that `retention` does not keep. The new one is durable by now, so a failure here is
 // no failure of the save.
-void delete_old(const std::string& log_dir, int64_t saved_step, const CheckpointRetention& retention) {
-  const auto entries = list_checkpoints(log_dir);
+void delete_old(const HeldDirectory& log_dir, int64_t saved_step, const CheckpointRetention& retention) {
+  const auto entries = list_checkpoints(log_dir.path());
   const size_t newest = std::min<int64_t>(retention.keep_last, entries.size());
   for (size_t i = 0; i + newest < entries.size(); ++i) {
     const int64_t step = entries[i].step;
@@ -77,9 +77,9 @@ void delete_old(const std::string& log_dir, int64_t saved_step, const Checkpoint
     // One that cannot be looked at may be kept, too.
     if (std::error_code failed; fs::exists(entries[i].path + "/" + kKeptFile, failed) || failed) continue;
     try {
-      internal::delete_checkpoint(log_dir, step);
+      internal::delete_checkpoint(log_dir.path(), step);
     } catch (const IoError& error) {
-      log_warning(fmt::format("an old checkpoint could not be deleted: {}", error.what()));
+      log_warning(log_dir.named(fmt::format("an old checkpoint could not be deleted: {}", error.what())));
     }
   }
 }
@@ -188,34 +188,49 @@ void write_files(const std::string& saving, const Checkpoint& checkpoint, StateF
   }
 }
 
+// What `change` does to a log_dir, locked and held by itself, so that nothing that is put into its place
+// meanwhile is changed.
+void change_directory(const std::string& log_dir, DirectoryLink link,
+                      FunctionRef<void(const HeldDirectory&)> change) {
+  make_directories(log_dir);
+  const HeldDirectory held(log_dir, link);
+  try {
+    const internal::DirectoryLock lock(held);
+    change(held);
+  } catch (const IoError& error) {
+    throw IoError(held.named(error.what()));
+  }
+}
+
 }  // namespace
 
+namespace internal {
+
 std::string save_checkpoint(const std::string& log_dir, const Checkpoint& checkpoint,
-                            const CheckpointRetention& retention) {
-  internal::require_on_this_machine(log_dir);
+                            const CheckpointRetention& retention, DirectoryLink link) {
+  require_on_this_machine(log_dir);
   if (checkpoint.global_step < 0 || retention.keep_last < 1 || retention.keep_every_steps < 0)
     throw InvalidArgument(
         fmt::format("a checkpoint needs global_step >= 0, keep_last >= 1 and keep_every_steps >= 0; "
                     "given are {}, {} and {}",
                     checkpoint.global_step, retention.keep_last, retention.keep_every_steps));
-  StateFile state{.global_step = checkpoint.global_step, .files = {}, .state = checkpoint.state};
-  std::string path = log_dir + "/" + internal::checkpoint_name(checkpoint.global_step);
-  const std::string saving = log_dir + "/" + internal::saving_name(checkpoint.global_step);
   try {
-    make_directories(log_dir);
-    const internal::DirectoryLock lock(log_dir);
-    internal::remove_leftovers(log_dir);
-    try {
-      make_fresh_directory(saving);
-      write_files(saving, checkpoint, std::move(state));
-      sync_directory(saving);
-      internal::publish_checkpoint(log_dir, checkpoint.global_step);
-    } catch (...) {
-      std::error_code ignored;
-      fs::remove_all(saving, ignored);
-      throw;
-    }
-    delete_old(log_dir, checkpoint.global_step, retention);
+    change_directory(log_dir, link, [&](const HeldDirectory& held) {
+      remove_leftovers(held.path());
+      const std::string saving = held.file(saving_name(checkpoint.global_step));
+      try {
+        make_fresh_directory(saving);
+        write_files(saving, checkpoint,
+                    {.global_step = checkpoint.global_step, .files = {}, .state = checkpoint.state});
+        sync_directory(saving);
+        publish_checkpoint(held.path(), checkpoint.global_step);
+      } catch (...) {
+        std::error_code ignored;
+        fs::remove_all(saving, ignored);
+        throw;
+      }
+      delete_old(held, checkpoint.global_step, retention);
+    });
   } catch (const IoError& error) {
     throw IoError(
         fmt::format("the checkpoint of step {} could not be saved in '{}': {}. The checkpoints that were "
@@ -223,25 +238,36 @@ std::string save_checkpoint(const std::string& log_dir, const Checkpoint& checkp
                     "from the latest.",
                     checkpoint.global_step, log_dir, error.what()));
   }
-  return path;
+  return log_dir + "/" + checkpoint_name(checkpoint.global_step);
 }
 
-void prepare_checkpoint_directory(const std::string& log_dir) {
-  internal::require_on_this_machine(log_dir);
+void prepare_checkpoint_directory(const std::string& log_dir, DirectoryLink link) {
+  require_on_this_machine(log_dir);
   try {
-    make_directories(log_dir);
-    const internal::DirectoryLock lock(log_dir);
-    internal::remove_leftovers(log_dir);
-    const std::string probe = log_dir + "/" + internal::saving_name(0);
-    make_fresh_directory(probe);
-    std::error_code ignored;
-    fs::remove(probe, ignored);
+    change_directory(log_dir, link, [](const HeldDirectory& held) {
+      remove_leftovers(held.path());
+      const std::string probe = held.file(saving_name(0));
+      make_fresh_directory(probe);
+      std::error_code ignored;
+      fs::remove(probe, ignored);
+    });
   } catch (const IoError& error) {
     throw IoError(
         fmt::format("checkpoints cannot be saved in '{}': {}. Make the directory writable or choose another "
                     "log_dir.",
                     log_dir, error.what()));
   }
+}
+
+}  // namespace internal
+
+std::string save_checkpoint(const std::string& log_dir, const Checkpoint& checkpoint,
+                            const CheckpointRetention& retention) {
+  return internal::save_checkpoint(log_dir, checkpoint, retention, DirectoryLink::kFollowed);
+}
+
+void prepare_checkpoint_directory(const std::string& log_dir) {
+  internal::prepare_checkpoint_directory(log_dir, DirectoryLink::kFollowed);
 }
 
 std::vector<CheckpointEntry> list_checkpoints(const std::string& log_dir) {

@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "moxing/checkpoint/internal/checkpoint_directory.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 
@@ -41,13 +42,13 @@ std::thread start_without_signals(Body body) {
 
 }  // namespace
 
-CheckpointWriter::CheckpointWriter(std::string log_dir, CheckpointRetention retention)
-    : log_dir_(std::move(log_dir)), retention_(retention) {
+CheckpointWriter::CheckpointWriter(std::string log_dir, CheckpointRetention retention, DirectoryLink link)
+    : log_dir_(std::move(log_dir)), retention_(retention), link_(link) {
   if (retention.keep_last < 1 || retention.keep_every_steps < 0)
     throw InvalidArgument(
         fmt::format("checkpoints need keep_last >= 1 and keep_every_steps >= 0; given are {} and {}",
                     retention.keep_last, retention.keep_every_steps));
-  prepare_checkpoint_directory(log_dir_);
+  internal::prepare_checkpoint_directory(log_dir_, link_);
   thread_ = start_without_signals([this] { work(); });
 }
 
@@ -101,7 +102,7 @@ void CheckpointWriter::work() {
     std::optional<std::string> path;
     std::exception_ptr error;
     try {
-      path = save_checkpoint(log_dir_, checkpoint, retention_);
+      path = internal::save_checkpoint(log_dir_, checkpoint, retention_, link_);
     } catch (...) {
       error = std::current_exception();
     }

@@ -21,14 +21,17 @@
 #include <thread>
 
 #include "moxing/checkpoint/checkpoint.h"
+#include "runtime/base/opened_file.h"
 
 namespace mox {
 
 class CheckpointWriter {
  public:
   // Makes `log_dir` ready (prepare_checkpoint_directory), so a directory that cannot be written is an IoError
-  // here, before training. Throws InvalidArgument for a retention that save_checkpoint does not take.
-  explicit CheckpointWriter(std::string log_dir, CheckpointRetention retention = {});
+  // here, before training; so is a link where `link` says that the directory is none. Throws InvalidArgument
+  // for a retention that save_checkpoint does not take.
+  explicit CheckpointWriter(std::string log_dir, CheckpointRetention retention = {},
+                            DirectoryLink link = DirectoryLink::kFollowed);
 
   // Saves what was submitted and returns then. An error that nobody has asked for is logged.
   ~CheckpointWriter();
@@ -52,6 +55,7 @@ class CheckpointWriter {
 
   const std::string log_dir_;
   const CheckpointRetention retention_;
+  const DirectoryLink link_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<Checkpoint> waiting_;

@@ -85,7 +85,8 @@ class KeepBestHook : public TrainingHook {
   void find_kept(int64_t global_step) {
     std::string found;
     if (rank() == 0) {
-      writer_ = std::make_unique<CheckpointWriter>(directory_, CheckpointRetention{.keep_last = 1});
+      writer_ = std::make_unique<CheckpointWriter>(directory_, CheckpointRetention{.keep_last = 1},
+                                                   DirectoryLink::kRefused);
       std::string path;
       if (const auto kept = load_latest_checkpoint(directory_, &path))
         if (const auto mark = best_mark_of(*kept, path)) found = what_is_kept(*kept, *mark, global_step);

@@ -69,7 +69,6 @@ std::optional<CheckpointName> parse_checkpoint_name(std::string_view name) {
   return parsed;
 }
 
-// The owner's alone: whoever may read a file can lock it.
 void require_on_this_machine(const std::string& path) {
   // With one slash too: so fs::path leaves a URL.
   const bool is_url =
@@ -81,8 +80,9 @@ void require_on_this_machine(const std::string& path) {
         path));
 }
 
-DirectoryLock::DirectoryLock(const std::string& directory)
-    : file_(open_kept_file(directory + "/.save-lock", 0600)) {
+// The owner's alone: whoever may read a file can lock it.
+DirectoryLock::DirectoryLock(const HeldDirectory& directory)
+    : file_(open_kept_file(directory.file(".save-lock"), 0600)) {
   auto warning = std::chrono::steady_clock::now() + kLockPatience;
   while (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
     // A file system without locks gives another error than EWOULDBLOCK; a single writer needs none.
@@ -91,7 +91,7 @@ DirectoryLock::DirectoryLock(const std::string& directory)
       log_warning(
           fmt::format("another process has been saving a checkpoint in '{}' for {} seconds; this one waits "
                       "for it. Only one run may use a log_dir: end the other one",
-                      directory, kLockPatience.count()));
+                      directory.name(), kLockPatience.count()));
       warning += kLockPatience;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));

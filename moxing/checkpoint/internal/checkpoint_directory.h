@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 
+#include "moxing/checkpoint/checkpoint.h"
 #include "runtime/base/opened_file.h"
 
 namespace mox::internal {
@@ -33,17 +34,23 @@ std::optional<CheckpointName> parse_checkpoint_name(std::string_view name);
 // if there were no checkpoint.
 void require_on_this_machine(const std::string& path);
 
-// Held while a log_dir is changed. Waits for another process or thread that holds it, and warns each minute:
-// what is to be saved is not given up for it. Throws IoError if the directory cannot be written.
+// Held while a log_dir is changed, which outlives it. Waits for another process or thread that holds it, and
+// warns each minute: what is to be saved is not given up for it. Throws IoError if the directory cannot be
+// written.
 class DirectoryLock {
  public:
-  explicit DirectoryLock(const std::string& directory);
+  explicit DirectoryLock(const HeldDirectory& directory);
   DirectoryLock(const DirectoryLock&) = delete;
   DirectoryLock& operator=(const DirectoryLock&) = delete;
 
  private:
   FileDescriptor file_;
 };
+
+// save_checkpoint and prepare_checkpoint_directory; a `log_dir` that a run makes by itself is no link.
+std::string save_checkpoint(const std::string& log_dir, const Checkpoint& checkpoint,
+                            const CheckpointRetention& retention, DirectoryLink link);
+void prepare_checkpoint_directory(const std::string& log_dir, DirectoryLink link);
 
 // The following are for the holder of the lock.
 

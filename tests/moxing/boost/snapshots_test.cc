@@ -215,6 +215,23 @@ TEST_F(SnapshotHookTest, ThoseOfAnotherRunAreRefused) {
   std::filesystem::remove_all(elsewhere);
 }
 
+// Whoever may write to the log_dir could have other snapshots deleted. The user's own word may be a link.
+TEST_F(SnapshotHookTest, ALinkInTheirPlaceIsNotFollowed) {
+  const std::string others = fresh_directory("others"), link = log_dir_ + "/snapshots";
+  run_or_throw(with({.every_n_steps = 2, .directory = others}, 4));
+  std::filesystem::create_directory_symlink(others, link);
+  const std::string said = message_of_run<IoError>(with({.every_n_steps = 1, .keep = 1}, 6));
+  EXPECT_THAT(said, AllOf(HasSubstr("'" + link + "' is a link"), HasSubstr("Remove it")));
+  const Array walk = boost::random_walk(1, 3003);
+  EXPECT_THROW(
+      write_snapshot(link, 5, boost::weights_of(walk, 0), {.keep = 1, .link = DirectoryLink::kRefused}),
+      IoError);
+  EXPECT_THROW(boost::delete_snapshots_after(link, 0, DirectoryLink::kRefused), IoError);
+  EXPECT_THAT(steps_in(others), ElementsAre(2, 4));
+  write_snapshot(link, 5, boost::weights_of(walk, 0), {.keep = 2});
+  EXPECT_THAT(steps_in(others), ElementsAre(4, 5));
+}
+
 TEST_F(SnapshotHookTest, WhatCannotBeIsRefusedAtOnce) {
   EXPECT_THROW((snapshot_hook(SnapshotHookOptions{})), InvalidArgument);
   EXPECT_THROW((snapshot_hook(SnapshotHookOptions{.every_n_epochs = 1, .every_n_steps = 1})),

@@ -9,15 +9,18 @@
 #include <future>
 #include <thread>
 
+#include "moxing/checkpoint/best_checkpoint.h"
 #include "moxing/checkpoint/internal/checkpoint_directory.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "tests/moxing/checkpoint/checkpoint_samples.h"
+#include "tests/support/message_of.h"
 
 namespace mox {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -54,7 +57,8 @@ TEST(CheckpointWriter, OneIsSavedOneWaitsAndTheThirdBlocks) {
   CheckpointWriter writer(log_dir);
   std::future<void> third;
   {
-    const internal::DirectoryLock lock(log_dir);  // nothing can be saved as long as we hold it
+    const HeldDirectory held(log_dir);
+    const internal::DirectoryLock lock(held);  // nothing can be saved as long as we hold it
     writer.submit(sample_checkpoint(1, 1));
     writer.submit(sample_checkpoint(2, 2));
     third = std::async(std::launch::async, [&] { writer.submit(sample_checkpoint(3, 3)); });
@@ -152,6 +156,31 @@ TEST(CheckpointWriter, SubmitsFromManyThreadsAreAllSaved) {
   ASSERT_EQ(entries.size(), 20u);
   for (const CheckpointEntry& entry : entries)
     EXPECT_TRUE(is_sample(load_checkpoint(entry.path), entry.step, static_cast<float>(entry.step)));
+}
+
+// Whoever may write to a log_dir could have the checkpoints of another run deleted: what a run makes below
+// its log_dir is no link, whereas the log_dir may be one.
+TEST(CheckpointWriter, ALinkInPlaceOfWhatARunMakesIsNotFollowed) {
+  namespace fs = std::filesystem;
+  const std::string others = fresh_directory("writer_others"), log_dir = fresh_directory("writer_link");
+  for (const int64_t step : {3, 7}) save_checkpoint(others, sample_checkpoint(step, 1));
+  fs::create_directory(others + "/checkpoint-9.saving");
+  const auto before = names_in(others);
+  fs::create_directory(log_dir);
+  const std::string best = best_directory(log_dir);
+  fs::create_directory_symlink(others, best);
+  const auto refused = [&](const auto& work) {
+    EXPECT_THAT(message_of<IoError>(work),
+                AllOf(HasSubstr("'" + best + "' is a link"), HasSubstr("Remove it")));
+    EXPECT_EQ(names_in(others), before);
+  };
+  refused([&] { CheckpointWriter(best, {.keep_last = 1}, DirectoryLink::kRefused); });
+  refused([&] {
+    internal::save_checkpoint(best, sample_checkpoint(8, 1), {.keep_last = 1}, DirectoryLink::kRefused);
+  });
+  refused([&] { delete_checkpoints_but(best, 7); });
+  CheckpointWriter(best, {.keep_last = 1}).submit(sample_checkpoint(8, 1));
+  EXPECT_THAT(names_in(others), ElementsAre("checkpoint-8"));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ namespace mox {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -266,6 +267,17 @@ TEST_F(KeepBest, ThatOfAnotherRunIsNotTouched) {
   for (const CheckpointEntry& entry : list_checkpoints(log_dir_)) std::filesystem::remove_all(entry.path);
   EXPECT_THAT(message_of_run<FailedPrecondition>(s),
               AllOf(HasSubstr("the best state of another run"), HasSubstr(log_dir_ + "/best")));
+}
+
+// Whoever may write to the log_dir could have the checkpoints of another run deleted.
+TEST_F(KeepBest, ALinkInItsPlaceIsNotFollowed) {
+  const std::string others = fresh_directory("others"), link = best_directory(log_dir_);
+  for (const int64_t step : {3, 7}) save_checkpoint(others, sample_checkpoint(step, 1));
+  std::filesystem::create_directories(log_dir_);
+  std::filesystem::create_directory_symlink(others, link);
+  EXPECT_THAT(message_of_run<IoError>(best_spec()),
+              AllOf(HasSubstr("'" + link + "' is a link"), HasSubstr("Remove it")));
+  EXPECT_THAT(names_in(others), ElementsAre("checkpoint-3", "checkpoint-7"));
 }
 
 TEST_F(KeepBest, WithoutALogDirItIsKeptInMemory) {
