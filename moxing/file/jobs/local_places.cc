@@ -243,7 +243,7 @@ DataInUse::DataInUse(const std::string& url, const std::string& places) {
     return;
   }
   const std::string first = internal::place_of("data", url, places);
-  const PlaceLock lock(first);
+  const PlaceLock lock(first, places);
   const Source source = look_at(url);
   std::string place = place_with(first, source, use_);
   if (place.empty()) {
@@ -274,7 +274,7 @@ std::string local_checkpoint(const std::string& given, const std::string& places
     const std::string place =
         fmt::format("{}/{}", internal::place_of("checkpoints", url, places), source.identity().substr(0, 16));
     try {
-      const PlaceLock lock(place);
+      const PlaceLock lock(place, places);
       if (!is_there(place, source)) fill(wanted.run, place, source, look);
       return wanted.checkpoint.empty() ? place : place + "/" + wanted.checkpoint;
     } catch (const Error&) {

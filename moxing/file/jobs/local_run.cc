@@ -12,6 +12,7 @@
 
 #include "moxing/file/jobs/internal/fetch_files.h"
 #include "moxing/file/jobs/internal/known_manifests.h"
+#include "moxing/file/jobs/internal/own_directory.h"
 #include "moxing/file/jobs/internal/place.h"
 #include "moxing/file/jobs/internal/run_names.h"
 #include "moxing/file/jobs/local_places.h"
@@ -166,7 +167,7 @@ void set_aside(const std::string& url, const std::string& place, const std::stri
                int64_t newest_there) {
   const std::string aside = internal::aside_of(place);
   fs::rename(place, aside);
-  make_directories(place);
+  internal::make_own_directory(place);
   log_warning(fmt::format(
       "'{}' has another {} than this machine's training of the run: another machine has trained it. It goes "
       "on from the store's checkpoint-{}, and what was here is in '{}'",
@@ -184,8 +185,7 @@ std::string local_run(const std::string& given, const std::string& places) {
   if (auto local = as_local(given)) return *local;
   const std::string url = without_slashes(given);
   std::string place = place_of_run(url, places);
-  const PlaceLock lock(place);
-  make_directories(place);
+  const PlaceLock lock(place, places);
   if (is_in_use(place)) return place;
   const StoredRun there = look_at_run(url);
   Manifests here = look_at_place(place);

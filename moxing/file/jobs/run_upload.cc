@@ -34,6 +34,8 @@ using internal::Seen;
 // Of what was begun to be sent: whether it has arrived only the store knows, since an answer may be lost.
 constexpr Seen kUnknown{.length = -1};
 using Clock = std::chrono::steady_clock;
+// Of a link to a file: it is another's than the run's, whoever has put the link there.
+constexpr const char* kLeadsOut = "it is a link out of the run's directory";
 
 // A checkpoint, in the order in which they are uploaded: the best state, and what else lies deeper, before
 // the checkpoints from which a run goes on with it.
@@ -179,32 +181,41 @@ class RunUpload::Implementation {
     const bool is_checkpoint =
         !is_in_checkpoint && internal::has_checkpoint_name(directory) && has_manifest(place);
     is_in_checkpoint |= is_checkpoint;
+    bool is_whole = true;
     for (const DirectoryEntry& entry : entries) {
       const std::string name = below + entry.name, path = place + entry.name;
       const Seen seen{entry.stat.length, entry.stat.mtime};
       if (is_checkpoint && entry.name == internal::kManifest)
         found.checkpoints[checkpoint_name(directory)] = seen;
-      if (internal::is_of_machine(entry.name, entry.stat.is_directory) ||
-          (is_checkpoint && internal::is_of_every_checkpoint(entry.name)))
+      if (internal::is_of_machine(entry.name, entry.stat.is_directory)) continue;
+      if (is_checkpoint && internal::is_of_every_checkpoint(entry.name)) {
+        if (!internal::leads_out_of(directory_, path)) continue;
+        found.left_out[name] = kLeadsOut;
+        is_whole = false;
         continue;
+      }
       std::error_code gone;
       if (entry.stat.is_directory && fs::is_symlink(path, gone))
         found.left_out[name] = "it leads to a directory";
       else if (entry.stat.is_directory)
         look(name + "/", found, is_in_checkpoint);
+      else if (internal::leads_out_of(directory_, path))
+        found.left_out[name] = kLeadsOut;
       else if (is_there_as_file(path))
         (is_in_checkpoint ? found.beside : found.files)[name] = seen;
       else if (fs::exists(fs::symlink_status(path, gone)))
         found.left_out[name] = "it is no file";
     }
+    if (!is_whole) found.checkpoints.erase(checkpoint_name(directory));
   }
 
   // A program may have directories and files of these names, too.
-  static bool has_manifest(const std::string& place) {
+  bool has_manifest(const std::string& place) const {
     const std::string path = fmt::format("{}{}", place, internal::kManifest);
     constexpr int64_t kBegin = 256;
     try {
-      return is_there_as_file(path) && internal::begins_as_manifest(File(path).read(kBegin));
+      return is_there_as_file(path) && !internal::leads_out_of(directory_, path) &&
+             internal::begins_as_manifest(File(path).read(kBegin));
     } catch (const Error&) {
       if (mox::is_there(path)) throw;
       return false;  // it is being deleted, and so are the files beside it
@@ -215,8 +226,8 @@ class RunUpload::Implementation {
     for (const auto& [name, why] : left_out)
       if (!left_out_.contains(name))
         log_warning(
-            fmt::format("'{}/{}' is not uploaded to '{}': {}, and files and directories alone are. If the "
-                        "store is to have what is there, put it there as such",
+            fmt::format("'{}/{}' is not uploaded to '{}': {}, and files and directories that lie there alone "
+                        "are. If the store is to have it, put a copy in its place",
                         directory_, name, url_, why));
     left_out_ = left_out;
   }
@@ -277,7 +288,9 @@ class RunUpload::Implementation {
       uploaded_.insert_or_assign(checkpoint, kUnknown);  // from here on it goes when the run's goes
       std::vector<std::string> others;
       for (const std::string& file : list_directory(from, {.skip_dir = true}))
-        if (file != manifest && is_there_as_file(from + "/" + file)) others.push_back(file);
+        if (const std::string path = from + "/" + file;
+            file != manifest && is_there_as_file(path) && !internal::leads_out_of(directory_, path))
+          others.push_back(file);
       if (!others.empty()) copy_parallel(from, to, {.file_list = others, .threads = 4});
       write(to + "/" + manifest, content);
       uploaded_[checkpoint] = seen;

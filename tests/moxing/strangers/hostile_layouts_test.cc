@@ -19,7 +19,10 @@
 #include <string>
 #include <vector>
 
+#include "moxing/boost/snapshots.h"
+#include "moxing/checkpoint/best_checkpoint.h"
 #include "moxing/checkpoint/checkpoint.h"
+#include "moxing/checkpoint/internal/checkpoint_directory.h"
 #include "moxing/engine/session/internal/results_file.h"
 #include "moxing/engine/session/internal/run_lock.h"
 #include "moxing/file/internal/part_file.h"
@@ -66,6 +69,9 @@ const std::vector<std::string> kNames = {".lock",
                                          "checkpoint-2",
                                          "checkpoint-2.saving",
                                          "best",
+                                         "best/checkpoint-1",
+                                         "snapshots",
+                                         "snapshots/snapshot-1.safetensors",
                                          "copy-1",
                                          "copy-1/images.bin",
                                          "copy-1/manifest.txt",
@@ -115,8 +121,12 @@ class Layout {
   Layout(fs::path top, uint64_t seed) : top_(std::move(top)), random_(seed, stable_hash("hostile layout")) {
     fs::remove_all(top_);
     fs::create_directories(inside());
-    fs::create_directories(outside() / "folder");
-    for (const char* name : {"secret", "folder/deep"}) std::ofstream(outside() / name) << "untouched";
+    // Another run, too, which saving, deleting and cleaning up would change.
+    for (const char* name : {"folder/checkpoint-7", "folder/checkpoint-3.saving"})
+      fs::create_directories(outside() / name);
+    for (const char* name : {"secret", "folder/deep", "folder/checkpoint-7/state.json",
+                             "folder/checkpoint-3.saving/state.json", "folder/snapshot-1.safetensors"})
+      std::ofstream(outside() / name) << "untouched";
     const uint64_t entries = 1 + draw(12);
     for (uint64_t i = 0; i < entries; ++i) put(kNames[draw(kNames.size())], draw(kKinds));
   }
@@ -254,6 +264,17 @@ void use_as_log_dir(const std::string& log_dir) {
   for (checkpoint.global_step = 1; checkpoint.global_step <= 2; ++checkpoint.global_step)
     refused_or_done([&] { save_checkpoint(log_dir, checkpoint, {.keep_last = 1}); });
   refused_or_done([&] { load_latest_checkpoint(log_dir); });
+  // What it makes there by itself.
+  const std::string best = best_directory(log_dir), snapshots = log_dir + "/snapshots";
+  refused_or_done([&] { internal::prepare_checkpoint_directory(best, DirectoryLink::kRefused); });
+  for (checkpoint.global_step = 1; checkpoint.global_step <= 2; ++checkpoint.global_step)
+    refused_or_done(
+        [&] { internal::save_checkpoint(best, checkpoint, {.keep_last = 1}, DirectoryLink::kRefused); });
+  refused_or_done([&] { delete_checkpoints_but(best, 1); });
+  refused_or_done([&] { boost::delete_snapshots_after(snapshots, 0, DirectoryLink::kRefused); });
+  refused_or_done([&] {
+    boost::write_snapshot(snapshots, 2, checkpoint.variables, {.keep = 1, .link = DirectoryLink::kRefused});
+  });
   refused_or_done([&] {
     internal::MetricsLog log;
     log.open(log_dir + "/metrics.jsonl", 0);
@@ -302,7 +323,7 @@ void use_as_place(const std::string& directory) {
     });
   const std::string place = directory + "/place";
   refused_or_done([&] {
-    const file::internal::PlaceLock lock(place);
+    const file::internal::PlaceLock lock(place, directory);
     file::internal::PlaceUse use(place);
     if (use.try_alone()) write_file_atomically(place + ".complete", "written");
     use.share();

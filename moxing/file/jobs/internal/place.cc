@@ -4,22 +4,27 @@
 #include <fmt/ranges.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <climits>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <thread>
 
+#include "moxing/file/jobs/internal/own_directory.h"
 #include "moxing/file/store_client.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
-#include "runtime/base/local_name.h"
 #include "runtime/base/log.h"
 
 namespace mox::file::internal {
+
+namespace fs = std::filesystem;
 
 std::string place_of(std::string_view kind, const std::string& url, const std::string& places) {
   std::string name = without_slashes(url);
@@ -49,6 +54,10 @@ std::string last_name(const std::string& url) {
 
 namespace {
 
+constexpr std::chrono::milliseconds kBetweenAttempts{20};
+constexpr std::chrono::seconds kBetweenWords{60};
+constexpr size_t kLongestOwner = 400;
+
 // Whoever may open a file for reading may hold its lock.
 FileDescriptor open_owners_lock(const std::string& path) {
   constexpr mode_t kOwnersAlone = 0600;
@@ -57,33 +66,48 @@ FileDescriptor open_owners_lock(const std::string& path) {
   return file;
 }
 
-}  // namespace
+std::string this_process() {
+  char host[HOST_NAME_MAX + 1] = {};
+  if (::gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
+  return fmt::format("process {} on {}", ::getpid(), host[0] ? host : "a host without a name");
+}
 
-namespace {
+// What the holder of a lock has written into it.
+std::string owner_of(const FileDescriptor& lock) {
+  char text[kLongestOwner];
+  const ssize_t got = ::pread(lock.get(), text, sizeof text, 0);
+  return got > 0 ? std::string(text, got) : "a process that has not said its number";
+}
 
-// A place is made here. A link that somebody else has put there would have files written, and others removed,
-// wherever it leads.
-void refuse_link(const std::string& place) {
-  std::error_code absent;
-  if (std::filesystem::is_symlink(place, absent))
-    throw UnusablePlace(
-        fmt::format("'{}' is a link, which is not followed where copies of what lies in a store are kept. "
-                    "Remove it; file.local_directory says where else they are to be",
-                    place));
+void make_directories_of(const fs::path& directory, const fs::path& places) {
+  if (directory.lexically_normal() == places.lexically_normal() || directory == directory.parent_path())
+    return make_safe_directory(places);
+  make_directories_of(directory.parent_path(), places);
+  make_own_directory(directory);
 }
 
 }  // namespace
 
-PlaceLock::PlaceLock(const std::string& place) {
-  make_directories(std::filesystem::path(place).parent_path());
+PlaceLock::PlaceLock(const std::string& place, const std::string& places) {
+  make_directories_of(fs::path(place).parent_path(), fs::path(places + "/").parent_path());
   const std::string path = place + ".lock";
   file_ = open_owners_lock(path);
-  if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
-    log_info(fmt::format("waiting for the process that fills '{}'", place));
-    while (::flock(file_.get(), LOCK_EX) != 0)
-      if (errno != EINTR) throw IoError(fmt::format("cannot lock '{}': {}", path, std::strerror(errno)));
+  // After a moment, since the holder writes who it is when it has the lock.
+  using Clock = std::chrono::steady_clock;
+  auto words = Clock::now() + std::chrono::seconds(1);
+  while (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR)
+      throw IoError(fmt::format("cannot lock '{}': {}", path, std::strerror(errno)));
+    if (Clock::now() > words) {
+      log_info(fmt::format("waiting for {}, which fills '{}'", owner_of(file_), place));
+      words = Clock::now() + kBetweenWords;
+    }
+    std::this_thread::sleep_for(kBetweenAttempts);
   }
-  refuse_link(place);
+  const std::string owner = this_process();  // for a message alone: a full disk is met where it matters
+  [[maybe_unused]] const bool written =
+      ::ftruncate(file_.get(), 0) == 0 && ::pwrite(file_.get(), owner.data(), owner.size(), 0) > 0;
+  make_own_directory(place);
 }
 
 void write_into_place(const std::string& place, std::string_view name, const std::string& content) {
@@ -103,7 +127,7 @@ constexpr std::string_view kInUse = ".in-use";
 
 PlaceUse::PlaceUse(const std::string& place)
     : path_(place + std::string(kInUse)), file_(open_owners_lock(path_)) {
-  refuse_link(place);
+  make_own_directory(place);
 }
 
 bool PlaceUse::try_alone() { return lock(LOCK_EX); }
@@ -122,9 +146,18 @@ bool PlaceUse::lock(int kind) {
 
 void remove_place(const std::string& place) {
   std::error_code stays;  // the next one tries again
-  std::filesystem::remove(place + ".complete", stays);
-  std::filesystem::remove_all(place, stays);
-  if (!stays) std::filesystem::remove(place + std::string(kInUse), stays);
+  fs::remove(place + ".complete", stays);
+  fs::remove_all(place, stays);
+  if (!stays) fs::remove(place + std::string(kInUse), stays);
+}
+
+bool leads_out_of(const std::string& directory, const std::string& path) {
+  std::error_code gone;
+  if (!fs::is_symlink(path, gone)) return false;
+  const fs::path target = fs::canonical(path, gone);
+  if (gone) return false;  // it leads to nothing
+  const fs::path own = fs::canonical(directory, gone);
+  return std::mismatch(own.begin(), own.end(), target.begin(), target.end()).first != own.end();
 }
 
 std::string aside_of(const std::string& place) {

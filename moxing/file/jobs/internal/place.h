@@ -23,10 +23,13 @@ std::optional<std::string> as_local(const std::string& url);
 std::string without_slashes(std::string url);  // at its end
 std::string last_name(const std::string& url);
 
-// Waits for its turn among the processes of this machine, and says so. Held while it lives.
+// Waits for its turn among the processes of this machine, and says so, and for whom, again and again. Held
+// while it lives.
 class PlaceLock {
  public:
-  explicit PlaceLock(const std::string& place);
+  // Makes the place, somewhere below the directory `places`, and the directories on its way, all of them this
+  // user's alone to write to. Throws UnusablePlace where that cannot be.
+  PlaceLock(const std::string& place, const std::string& places);
 
  private:
   FileDescriptor file_;
@@ -39,7 +42,7 @@ void write_into_place(const std::string& place, std::string_view name, const std
 // tells who may change the place.
 class PlaceUse {
  public:
-  explicit PlaceUse(const std::string& place);  // throws UnusablePlace for a link
+  explicit PlaceUse(const std::string& place);  // makes it, and throws, as the lock does
   // False if others use it. Else they cannot begin to until share().
   bool try_alone();
   void share();
@@ -52,6 +55,9 @@ class PlaceUse {
 
 // Removes a place and what lies beside it.
 void remove_place(const std::string& place);
+
+// Whether `path` is a link to something that does not lie below `directory`.
+bool leads_out_of(const std::string& directory, const std::string& path);
 
 // A name beside a place, for what was there and is not to be lost: "<place>.aside-NUMBER".
 std::string aside_of(const std::string& place);

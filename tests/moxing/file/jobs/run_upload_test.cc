@@ -1,9 +1,11 @@
 #include "moxing/file/jobs/run_upload.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <thread>
 
@@ -234,6 +236,38 @@ TEST_F(RunUploads, WhatIsLeftOutIsSaidOnce) {
   }
   EXPECT_THAT(said, HasSubstr("has all of this run, but for 'broken', 'link', 'real/around'"));
   EXPECT_THAT(store_.server.keys("bucket"), ElementsAre("run/a.txt", "run/real/a.txt"));
+}
+
+// A link in the run's place would send whatever this user may read to the store.
+TEST_F(RunUploads, AFileElsewhereIsNotTheRuns) {
+  namespace fs = std::filesystem;
+  const TemporaryDirectory run;
+  const std::string secret = run.write("elsewhere/secret", "secret"), place = run.file("run");
+  run.write("run/real.txt", "1");
+  fs::create_symlink(secret, place + "/notes.txt");
+  fs::create_symlink("real.txt", place + "/second.txt");
+  for (const char* name : {"variables.safetensors", "state.json"})
+    run.write(fmt::format("run/checkpoint-3/{}", name), manifest("3"));
+  fs::create_symlink(secret, place + "/checkpoint-3/notes.txt");
+  for (const char* other : {"variables.safetensors", "state.json"}) {
+    const std::string link = std::string("run/checkpoint-") + (*other == 'v' ? "4/" : "5/");
+    for (const char* name : {"variables.safetensors", "state.json"}) run.write(link + name, manifest("4"));
+    fs::rename(run.file(link + other), run.file(std::string("elsewhere/") + other));
+    fs::create_symlink(run.file(std::string("elsewhere/") + other), run.file(link + other));
+  }
+  testing::internal::CaptureStderr();
+  RunUpload(place, "s3://bucket/run", often_).finish();
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(store_.server.keys("bucket"),
+              ElementsAre("run/checkpoint-3/state.json", "run/checkpoint-3/variables.safetensors",
+                          "run/checkpoint-5/variables.safetensors", "run/real.txt", "run/second.txt"));
+  for (const char* name : {"notes.txt", "checkpoint-3/notes.txt", "checkpoint-4/variables.safetensors",
+                           "checkpoint-5/state.json"})
+    EXPECT_THAT(said,
+                HasSubstr(fmt::format("'{}/{}' is not uploaded to 's3://bucket/run': it is a link out of "
+                                      "the run's directory",
+                                      place, name)));
+  EXPECT_THAT(said, HasSubstr("put a copy in its place"));
 }
 
 TEST_F(RunUploads, AStoreThatIsLostIsCaughtUpWith) {
