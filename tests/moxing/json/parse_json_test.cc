@@ -84,20 +84,6 @@ TEST(ParseJson, ReadsManyKeysInOrderSoon) {
   EXPECT_EQ((--json.end()).key(), "last");
 }
 
-// Or copy what their values hold, where they grow: seven gigabytes.
-TEST(ParseJson, DoesNotCopyWhatObjectsHold) {
-  const auto seconds = [](int depth) {
-    std::string text, end;
-    for (int i = 0; i < depth; ++i) {
-      text += "{\"a\":";
-      end += ",\"b\":1,\"c\":1}";
-    }
-    text += '"' + std::string(4 << 20, 'x') + '"' + end;
-    return seconds_of([&] { EXPECT_EQ(parse_json<Ordered>(text).size(), 3U); });
-  };
-  EXPECT_LT(seconds(900), 3 * seconds(1));
-}
-
 // A text in a text, of which the bound of the outer one says nothing.
 TEST(ParseJson, RefusesWhatWouldTakeFarMoreMemoryThanTheText) {
   std::string lists = "[";
