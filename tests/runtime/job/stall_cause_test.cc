@@ -102,15 +102,15 @@ TEST(RankStatus, ThoseOfAllRanksGoThroughALine) {
 void run_watched_ranks(int size, const std::function<void(Communicator&, RankWatch&)>& body) {
   run_ranks(size, [&](Communicator& communicator) {
     const std::vector<std::string> names(static_cast<size_t>(size), "rank of a host");
-    std::vector<int> sockets;
+    std::vector<RankConnection> connections;
     if (communicator.rank() == 0) {
       const RankListener listener = listen_for_ranks();
       communicator.broadcast_text(listener.invitation);
-      sockets = accept_ranks(listener, names, std::chrono::minutes(1));
+      connections = accept_ranks(listener, names, std::chrono::minutes(1));
     } else {
-      sockets = {connect_to_rank_0(communicator.broadcast_text(""), communicator.rank(), true)};
+      connections = {connect_to_rank_0(communicator.broadcast_text(""), communicator.rank(), true)};
     }
-    RankWatch watch(sockets, communicator.rank(), names);
+    RankWatch watch(connections, communicator.rank(), names);
     body(communicator, watch);
     watch.leave();
   });
