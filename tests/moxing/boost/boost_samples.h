@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "moxing/boost/basis.h"
 #include "moxing/boost/snapshots.h"
 #include "moxing/formats/npy.h"
 #include "runtime/base/random.h"
