@@ -82,6 +82,8 @@ TEST_F(StoredOutput, WhatIsOfThisMachineOnlyIsRefused) {
   for (const std::string option : {"--snapshots.directory=", "--step_profile=", "--config="})
     expect_error(run_process(job({"--snapshots.every_n_steps=1", option + "s3://bucket/out"})),
                  {"s3://bucket/out"}, 2);
+  // Stage 2 has weights to begin with, so that its places are what is refused.
+  ASSERT_EQ(run_process(job({"--snapshots.every_n_steps=1"})).status, 0);
   for (const std::string option : {"--dim_reduce.pca_mat_path=", "--dim_reduce.weight_load_dir="})
     expect_error(run_process(job({"--snapshots.every_n_steps=1", "--boost.dim_reduce=true",
                                   "--dim_reduce.n_components=2", option + "s3://bucket/out"})),
