@@ -118,8 +118,8 @@ class CursorReader final : public nlohmann::json_sax<Json> {
   }
 
  private:
-  static constexpr size_t kAlwaysTexts = 512,
-                          kBytesOfText = 16;  // of the stages and the contents: far longer
+  static constexpr size_t kAlwaysTexts = 512;
+  static constexpr size_t kBytesOfText = 4;  // the shortest stage: a letter, its quotes and a comma
 
   static bool is_number(std::string_view name) {
     return name == "version" || name == "seed" || name == "batches" || name == "samples" ||

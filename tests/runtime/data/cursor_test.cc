@@ -36,6 +36,14 @@ TEST(CursorText, IsReadAsItWasWritten) {
             text);
 }
 
+// Of a chain of many operations, each in a few letters.
+TEST(CursorText, OfManyShortStagesIsReadAsItWasWritten) {
+  Cursor cursor = kCursor;
+  cursor.stages.assign(20'000, "map");
+  const std::string text = to_json(cursor);
+  EXPECT_EQ(to_json(cursor_from_json(text)), text);
+}
+
 TEST(CursorText, SaysWhatIsWrong) {
   const std::string text = to_json(kCursor);
   EXPECT_THAT(refusal("[]"), HasSubstr("it is no object"));
