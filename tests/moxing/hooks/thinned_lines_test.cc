@@ -69,6 +69,16 @@ TEST(ThinnedLines, EvaluationsGoOnlyWhereStepsAreNotEnough) {
   EXPECT_LT(evaluations, 1'000);
 }
 
+// Of another run, before the lines of this one: they make what was written last no old line.
+TEST(ThinnedLines, TheLastStaysBehindALaterStep) {
+  std::vector<LoggedLine> lines = lines_of_steps(110, 110);
+  lines.resize(1'000, LoggedLine{100, 10, true});
+  lines.push_back({100, 11, true});
+  const auto stay = those_that_stay(lines, 30'000);
+  EXPECT_EQ(stay.back().step, 11);
+  EXPECT_EQ(stay.front().step, 110);
+}
+
 TEST(ThinnedLines, WithoutAStepStay) {
   std::vector<LoggedLine> lines = lines_of_steps(0, 999);
   lines.insert(lines.begin(), {100, -1, true});
