@@ -1,4 +1,5 @@
 // An op that a user's program defines, with nothing of the tree touched: what docs/writing_an_op.md shows.
+#include <fmt/format.h>
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
@@ -88,7 +89,7 @@ TEST(UserDefinedOp, StandsInAGraphBesideTheOthers) {
 TEST(UserDefinedOp, ErrorsNameTheUsersLine) {
   mox::Graph graph;
   const Tensor x = graph.input(0, {mox::DType::kFloat32, {4, 3}}, SourceLocation::current());
-  const std::string here = "user_defined_op_test.cc:" + std::to_string(__LINE__ + 1);
+  const std::string here = fmt::format("user_defined_op_test.cc:{}", __LINE__ + 1);
   const std::string message = mox::message_of<mox::InvalidArgument>([&] { distance(x, x); });
   EXPECT_THAT(message, ::testing::AllOf(::testing::HasSubstr(here), ::testing::HasSubstr("rows [n, d]"),
                                         ::testing::HasSubstr("float32[4, 3]")));

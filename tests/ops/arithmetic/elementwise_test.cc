@@ -1,4 +1,5 @@
 // Elementwise ops: values against plain loops, shapes, dtypes, errors, gradients.
+#include <fmt/format.h>
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
@@ -187,7 +188,7 @@ TEST(Elementwise, ErrorsOfOperatorsNameTheLineOfTheExpression) {
   Graph graph;
   const Tensor a = graph.input(0, {DType::kFloat32, {2}}, SourceLocation::current());
   const Tensor b = graph.input(1, {DType::kFloat32, {3}}, SourceLocation::current());
-  const std::string here = "elementwise_test.cc:" + std::to_string(__LINE__ + 1);
+  const std::string here = fmt::format("elementwise_test.cc:{}", __LINE__ + 1);
   EXPECT_THAT(message_of<InvalidArgument>([&] { a + b; }), HasSubstr(here));
 }
 
