@@ -96,7 +96,7 @@ void profile(const Case& of, const mox::ModelMeta& meta) {
   for (const auto& [category, seconds] : bench::categories(profile))
     report(of, "time_" + category, seconds * 1e3, "ms");
   report(of, "time_step", profile.total * 1e3, "ms");
-  report(of, "plan_steps", static_cast<double>(profile.plan.instructions), "1");
+  report(of, "instructions", static_cast<double>(profile.plan.instructions), "1");
   report(of, "layout_conversions", static_cast<double>(profile.plan.conversions), "1");
   report(of, "floating_point_operations", profile.plan.floating_point_operations, "FLOP");
 }

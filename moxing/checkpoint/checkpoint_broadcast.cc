@@ -27,9 +27,9 @@ std::vector<NamedArray> arrays_of(const nlohmann::json& list) {
 
 }  // namespace
 
-void broadcast_checkpoint(Communicator& communicator, Checkpoint* checkpoint) {
-  if (communicator.size() == 1) return;
-  const bool root = communicator.rank() == 0;
+void broadcast_checkpoint(Communicator& ranks, Checkpoint* checkpoint) {
+  if (ranks.size() == 1) return;
+  const bool root = ranks.rank() == 0;
   std::string header;
   if (root)
     header = nlohmann::json{{"step", checkpoint->global_step},
@@ -37,7 +37,7 @@ void broadcast_checkpoint(Communicator& communicator, Checkpoint* checkpoint) {
                             {"variables", types_of(checkpoint->variables)},
                             {"slots", types_of(checkpoint->optimizer_slots)}}
                  .dump();
-  header = communicator.broadcast_text(header);
+  header = ranks.broadcast_text(header);
   if (!root) {
     const nlohmann::json json = parse_json(header);
     checkpoint->global_step = json.at("step").get<int64_t>();
@@ -46,7 +46,7 @@ void broadcast_checkpoint(Communicator& communicator, Checkpoint* checkpoint) {
     checkpoint->optimizer_slots = arrays_of(json.at("slots"));
   }
   for (auto* arrays : {&checkpoint->variables, &checkpoint->optimizer_slots})
-    for (NamedArray& entry : *arrays) communicator.broadcast({entry.value.data(), entry.value.bytes()});
+    for (NamedArray& entry : *arrays) ranks.broadcast({entry.value.data(), entry.value.bytes()});
 }
 
 }  // namespace mox::internal

@@ -7,6 +7,6 @@
 namespace mox::internal {
 
 // All ranks' `checkpoint` becomes that of rank 0.
-void broadcast_checkpoint(Communicator& communicator, Checkpoint* checkpoint);
+void broadcast_checkpoint(Communicator& ranks, Checkpoint* checkpoint);
 
 }  // namespace mox::internal

@@ -136,12 +136,12 @@ void Communicator::allreduce(std::span<float> values) {
 namespace {
 
 template <typename T>
-void sum_gathered(Communicator& communicator, std::span<T> values) {
+void sum_gathered(Communicator& ranks, std::span<T> values) {
   const auto bytes = std::as_bytes(values);
-  auto parts = communicator.allgather_equal({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  auto parts = ranks.allgather_equal({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   std::vector<PartialSum<T*>> stack;
-  for (int64_t r = 0; r < communicator.size(); ++r)
-    push_partial_sum(communicator.size(), stack, {{r, r + 1}, reinterpret_cast<T*>(parts[r].data())},
+  for (int64_t r = 0; r < ranks.size(); ++r)
+    push_partial_sum(ranks.size(), stack, {{r, r + 1}, reinterpret_cast<T*>(parts[r].data())},
                      [&](T* left, const T* right) {
                        for (size_t i = 0; i < values.size(); ++i) left[i] += right[i];
                      });

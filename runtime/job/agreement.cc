@@ -45,17 +45,17 @@ std::string processor_model() {
   return "unknown";
 }
 
-void require_agreement(Communicator& communicator, const JobFacts& facts) {
-  if (communicator.size() == 1) return;
+void require_agreement(Communicator& ranks, const JobFacts& facts) {
+  if (ranks.size() == 1) return;
   const std::string own = text_of(facts);
-  const auto hashes = communicator.allgather_equal(fmt::format("{:016x}", stable_hash(own)));
+  const auto hashes = ranks.allgather_equal(fmt::format("{:016x}", stable_hash(own)));
   const auto other = std::ranges::find_if(hashes, [&](const std::string& hash) { return hash != hashes[0]; });
   if (other == hashes.end()) return;
   const int rank = other - hashes.begin();
-  const auto first = lines_of(communicator.broadcast_text(own, 0)),
-             second = lines_of(communicator.broadcast_text(own, rank));
+  const auto first = lines_of(ranks.broadcast_text(own, 0)),
+             second = lines_of(ranks.broadcast_text(own, rank));
   // Rank 0 speaks. The others wait for what never comes: its failure ends them.
-  if (communicator.rank() != 0) communicator.barrier();
+  if (ranks.rank() != 0) ranks.barrier();
   const auto [left, right] = std::ranges::mismatch(first, second);
   const auto shown = [](auto it, const auto& lines) {
     if (it == lines.end()) return std::string("nothing");
@@ -65,19 +65,19 @@ void require_agreement(Communicator& communicator, const JobFacts& facts) {
   throw FailedPrecondition(
       fmt::format("rank 0 (host {}) and rank {} (host {}) do not run the same thing. The first difference is "
                   "in the {}: {} against {}. All ranks need the same program, options and data",
-                  communicator.host(0), rank, communicator.host(rank), line.substr(0, line.find('\t')),
-                  shown(left, first), shown(right, second)));
+                  ranks.host(0), rank, ranks.host(rank), line.substr(0, line.find('\t')), shown(left, first),
+                  shown(right, second)));
 }
 
-void mention_other_processors(Communicator& communicator, const std::string& own) {
-  const auto models = communicator.allgather(own);
-  for (int rank = 1; rank < communicator.size(); ++rank) {
+void mention_other_processors(Communicator& ranks, const std::string& own) {
+  const auto models = ranks.allgather(own);
+  for (int rank = 1; rank < ranks.size(); ++rank) {
     const std::string& model = models[rank];
-    if (model == models[0] || communicator.rank() != 0) continue;
+    if (model == models[0] || ranks.rank() != 0) continue;
     log_warning(fmt::format(
         "rank {} (host {}) computes on '{}', rank 0 on '{}': the last bits of the result may depend on "
         "which rank computes what",
-        rank, communicator.host(rank), model, models[0]));
+        rank, ranks.host(rank), model, models[0]));
     return;
   }
 }

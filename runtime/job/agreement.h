@@ -21,11 +21,11 @@ std::string processor_model();
 
 // Compares the facts of all ranks; if those of one differ from rank 0's, throws FailedPrecondition on rank 0,
 // naming both ranks and the first difference, and does not return on the others, which end with the job.
-void require_agreement(Communicator& communicator, const JobFacts& facts);
+void require_agreement(Communicator& ranks, const JobFacts& facts);
 
 // Logs, on rank 0, which rank has another processor than rank 0: with the same instructions, too, its kernels
 // may cut sums differently, by the sizes of its caches for one. `own`: this rank's.
-void mention_other_processors(Communicator& communicator, const std::string& own);
+void mention_other_processors(Communicator& ranks, const std::string& own);
 // Logs that the checkpoint `path` was computed on something else than `now`, if `before` is known
 // and differs.
 void mention_processor_of(const std::string& path, const std::string& before, const std::string& now);

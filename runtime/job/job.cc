@@ -36,7 +36,7 @@ constexpr auto kAllConnectTime = std::chrono::seconds(60);
 
 // What init makes, for the life of the process.
 struct Job {
-  std::unique_ptr<Communicator> communicator = std::make_unique<Communicator>();
+  std::unique_ptr<Communicator> ranks = std::make_unique<Communicator>();
   std::unique_ptr<RankWatch> watch;  // with several ranks
   std::atomic<const char*> doing{""};
   std::atomic<double> warn_seconds{30}, abort_seconds{600};
@@ -64,17 +64,17 @@ void bind_process(const cpu_set_t& cores) {
 }
 
 // See share_of_cores. Returns how many ranks run on this kernel.
-int take_share_of_cores(Communicator& communicator, const Machine& machine) {
+int take_share_of_cores(Communicator& ranks, const Machine& machine) {
   RankCores own{.kernel = machine.kernel, .machine = machine.id};
   if (sched_getaffinity(0, sizeof own.allowed, &own.allowed) != 0) CPU_ZERO(&own.allowed);
   own.quota = control_group_limits().cores.value_or(0);
-  std::vector<RankCores> ranks;
-  for (const std::string& bytes : communicator.allgather(own.to_bytes()))
-    ranks.push_back(RankCores::from_bytes(bytes));
-  const cpu_set_t share = share_of_cores(ranks, communicator.rank());
+  std::vector<RankCores> cores;
+  for (const std::string& bytes : ranks.allgather(own.to_bytes()))
+    cores.push_back(RankCores::from_bytes(bytes));
+  const cpu_set_t share = share_of_cores(cores, ranks.rank());
   if (CPU_COUNT(&share) > 0 && !CPU_EQUAL(&share, &own.allowed)) bind_process(share);
   return static_cast<int>(
-      std::ranges::count_if(ranks, [&](const RankCores& rank) { return rank.kernel == own.kernel; }));
+      std::ranges::count_if(cores, [&](const RankCores& rank) { return rank.kernel == own.kernel; }));
 }
 
 // Who holds the others up, and what is known of it. `statuses[own]` says what this rank waits for.
@@ -120,7 +120,7 @@ RankStatus own_status() {
   Job& self = the_job();
   RankStatus status{
       .answers = true, .step = self.watch->step(), .doing = self.doing.load(), .waits_in = "", .missing = {}};
-  if (const auto wait = self.communicator->longest_wait()) {
+  if (const auto wait = self.ranks->longest_wait()) {
     status.waits_in = wait->what;
     status.missing = wait->missing;
   }
@@ -137,7 +137,7 @@ void report_stall(const std::string& what, std::span<const int> missing, double 
       watch.end_job(fmt::format(
           "{} has come to the end of its program, but {} needs it for '{}' at global step {}; all "
           "ranks must run the same steps and call the same functions",
-          names.back(), watch.name_of(self.communicator->rank()), what, watch.step()));
+          names.back(), watch.name_of(self.ranks->rank()), what, watch.step()));
   }
   // What came before work that may take long, and during it, does not count.
   if (self.seen_at_work) seconds = std::min(seconds, seconds_since(*self.seen_at_work));
@@ -146,7 +146,7 @@ void report_stall(const std::string& what, std::span<const int> missing, double 
   const std::string stall = fmt::format("{} {} {}", what, watch.step(), fmt::join(missing, " "));
   if (!is_over && !self.warned.insert(stall).second) return;
 
-  const int own = self.communicator->rank();
+  const int own = self.ranks->rank();
   std::vector<RankStatus> statuses = watch.ask_all();
   statuses[own] = {.answers = true,
                    .step = watch.step(),
@@ -177,53 +177,53 @@ void leave_job() {
   std::fflush(nullptr);  // mpirun may kill the others once one has ended with a status of its own
   self.watch->leave();
   self.watch.reset();
-  self.communicator.reset();  // MPI_Finalize
+  self.ranks.reset();  // MPI_Finalize
 }
 
 // Once a job.
-void say_how_messages_travel(Communicator& communicator, const std::string& why_memory_is_not_read) {
-  const bool is_concerned = communicator.local_size() > 1;
-  const auto reasons = communicator.allgather(is_concerned ? why_memory_is_not_read : "");
+void say_how_messages_travel(Communicator& ranks, const std::string& why_memory_is_not_read) {
+  const bool is_concerned = ranks.local_size() > 1;
+  const auto reasons = ranks.allgather(is_concerned ? why_memory_is_not_read : "");
   const auto first = std::ranges::find_if(reasons, [](const std::string& reason) { return !reason.empty(); });
-  if (communicator.rank() != 0 || first == reasons.end()) return;
+  if (ranks.rank() != 0 || first == reasons.end()) return;
   log_info(
       fmt::format("the processes on host {} may not read each other's memory ({}: a container without "
                   "ptrace?), so messages between them are copied through shared memory",
-                  communicator.host(static_cast<int>(first - reasons.begin())), *first));
+                  ranks.host(static_cast<int>(first - reasons.begin())), *first));
 }
 
 }  // namespace
 
-Communicator& job() { return *the_job().communicator; }
+Communicator& job() { return *the_job().ranks; }
 
 void join_job(LogLevel least_level) {
   Job& self = the_job();
   if (self.watch) return;
-  const int ranks = launched_ranks();
-  if (ranks == 1) return;
+  const int size = launched_ranks();
+  if (size == 1) return;
   const Machine machine = this_machine();
-  auto transport = std::make_unique<MpiTransport>(ranks);
+  auto transport = std::make_unique<MpiTransport>(size);
   const std::string why_memory_is_not_read = transport->why_memory_is_not_read();
-  self.communicator = std::make_unique<Communicator>(std::move(transport), machine.name, machine.id);
-  Communicator& communicator = *self.communicator;
+  self.ranks = std::make_unique<Communicator>(std::move(transport), machine.name, machine.id);
+  Communicator& ranks = *self.ranks;
   std::vector<std::string> names;
-  for (int rank = 0; rank < communicator.size(); ++rank)
-    names.push_back(fmt::format("rank {} (host {})", rank, communicator.host(rank)));
-  const bool is_local = communicator.broadcast_text(machine.network) == machine.network;
+  for (int rank = 0; rank < ranks.size(); ++rank)
+    names.push_back(fmt::format("rank {} (host {})", rank, ranks.host(rank)));
+  const bool is_local = ranks.broadcast_text(machine.network) == machine.network;
   std::vector<RankConnection> connections;
-  if (communicator.rank() == 0) {
+  if (ranks.rank() == 0) {
     const RankListener listener = listen_for_ranks();
-    communicator.broadcast_text(listener.invitation);
+    ranks.broadcast_text(listener.invitation);
     connections = accept_ranks(listener, names, kAllConnectTime);
   } else {
-    connections = {connect_to_rank_0(communicator.broadcast_text(""), communicator.rank(), is_local)};
+    connections = {connect_to_rank_0(ranks.broadcast_text(""), ranks.rank(), is_local)};
   }
-  self.watch = std::make_unique<RankWatch>(connections, communicator.rank(), std::move(names));
+  self.watch = std::make_unique<RankWatch>(connections, ranks.rank(), std::move(names));
   self.watch->set_status(own_status);
-  communicator.set_stall_listener(report_stall);
-  self.ranks_of_kernel = take_share_of_cores(communicator, machine);
-  say_how_messages_travel(communicator, why_memory_is_not_read);
-  if (communicator.rank() != 0 && least_level < LogLevel::kWarning) set_log_level(LogLevel::kWarning);
+  ranks.set_stall_listener(report_stall);
+  self.ranks_of_kernel = take_share_of_cores(ranks, machine);
+  say_how_messages_travel(ranks, why_memory_is_not_read);
+  if (ranks.rank() != 0 && least_level < LogLevel::kWarning) set_log_level(LogLevel::kWarning);
   std::atexit(leave_job);
 }
 
@@ -255,16 +255,15 @@ void note_step_done() { the_job().has_stepped = true; }
 void fail_job(const std::string& message, int status) {
   Job& self = the_job();
   MOX_ASSERT(self.watch != nullptr, "a job of several ranks can fail");
-  self.watch->end_job(
-      fmt::format("{} failed at global step {}: {}", self.watch->name_of(self.communicator->rank()),
-                  self.watch->step(), message),
-      status);
+  self.watch->end_job(fmt::format("{} failed at global step {}: {}", self.watch->name_of(self.ranks->rank()),
+                                  self.watch->step(), message),
+                      status);
 }
 
 void stop_job(const std::string& what, int status) {
   Job& self = the_job();
   MOX_ASSERT(self.watch != nullptr, "a job of several ranks can be stopped");
-  self.watch->end_job(fmt::format("{} {}", self.watch->name_of(self.communicator->rank()), what), status);
+  self.watch->end_job(fmt::format("{} {}", self.watch->name_of(self.ranks->rank()), what), status);
 }
 
 }  // namespace mox::internal

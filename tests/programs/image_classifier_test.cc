@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "moxing/checkpoint/checkpoint.h"
 #include "ops/fusion/default_rules.h"
 #include "runtime/base/file.h"
 
@@ -240,18 +241,22 @@ for split in ('train', 'test'):
                2);
 }
 
-TEST_F(ImageClassifier, TrainsOnLinesOfNumbers) {
-  for (const char* split : {"train", "test"}) {
-    std::string lines = "label,pixels\n";
-    for (int i = 0; i < 24; ++i) {
-      lines += std::to_string(i % 2);
-      for (int j = 0; j < 3 * 32 * 32; ++j) lines += "," + std::to_string((i % 2 ? 40 : 200) + i * j % 40);
-      lines += "\n";
-    }
-    write(std::string(split) + ".csv", lines);
+// 24 images of two classes, each a line of its label and its pixels.
+std::string lines_of_images(char delimiter) {
+  std::ostringstream lines;
+  lines << "label" << delimiter << "pixels\n";
+  for (int i = 0; i < 24; ++i) {
+    lines << i % 2;
+    for (int j = 0; j < 3 * 32 * 32; ++j) lines << delimiter << (i % 2 ? 40 : 200) + i * j % 40;
+    lines << "\n";
   }
-  const Words csv{"--data.format=csv", "--data.csv_header", "--max_epochs=40"};
-  const ProcessResult result = run_process(job(csv));
+  return lines.str();
+}
+const Words kCsv{"--data.format=csv", "--data.csv_header", "--max_epochs=40"};
+
+TEST_F(ImageClassifier, TrainsAndPredictsOnLinesOfNumbers) {
+  for (const char* file : {"train.csv", "test.csv"}) write(file, lines_of_images(','));
+  const ProcessResult result = run_process(job(kCsv));
   expect_success(result);
   EXPECT_THAT(result.out, HasSubstr("test accuracy: 1"));
   // A prediction takes the lines with their labels, whatever these are, and without.
@@ -264,7 +269,7 @@ TEST_F(ImageClassifier, TrainsOnLinesOfNumbers) {
     write("unlabelled.csv", unlabelled);
     const std::string file = folder_ + "/answers.jsonl";
     expect_success(run_process(
-        job(csv + Words{"--run_mode=predict", "--data.eval_split=unlabelled", "--predictions=" + file})));
+        job(kCsv + Words{"--run_mode=predict", "--data.eval_split=unlabelled", "--predictions=" + file})));
     const std::string found = read_file(file);
     EXPECT_EQ(std::ranges::count(found, '\n'), 24);
     EXPECT_TRUE(answers.empty() || answers == found);
@@ -275,41 +280,47 @@ TEST_F(ImageClassifier, TrainsOnLinesOfNumbers) {
   for (size_t at = 0; (at = delimited.find('\n', at)) != std::string::npos; at += 2)
     delimited.insert(at, ",");
   write("unlabelled.csv", delimited);
-  expect_error(run_process(job(csv + Words{"--run_mode=predict", "--data.eval_split=unlabelled",
-                                           "--data.csv_missing=0"})),
+  expect_error(run_process(job(kCsv + Words{"--run_mode=predict", "--data.eval_split=unlabelled",
+                                            "--data.csv_missing=0"})),
                {"unlabelled.csv", "last of the 3073 cells is missing in every line"});
   write("unlabelled.csv", "header\n1,2,3\n");
-  expect_error(run_process(job(csv + Words{"--run_mode=predict", "--data.eval_split=unlabelled"})),
+  expect_error(run_process(job(kCsv + Words{"--run_mode=predict", "--data.eval_split=unlabelled"})),
                {"3 numbers", "3073, an image alone 3072"});
-  fs::remove_all(log_dir_);
-  expect_error(run_process(job(csv + Words{"--model.image_size=28"})),
+}
+
+TEST_F(ImageClassifier, LinesOfNumbersThatAreNoSuchImagesAreRefused) {
+  for (const char* file : {"train.csv", "test.csv"}) write(file, lines_of_images(','));
+  expect_error(run_process(job(kCsv + Words{"--model.image_size=28"})),
                {"train.csv", "3073 numbers", "2353", "model.image_size"});
-  expect_error(run_process(job(csv + Words{"--data.num_classes=1"})), {"one class alone"}, 2);
-  expect_error(run_process(job(csv + Words{"--data.csv_maximum=0"})), {"data.csv_maximum"}, 2);
+  expect_error(run_process(job(kCsv + Words{"--data.num_classes=1"})), {"one class alone"}, 2);
+  expect_error(run_process(job(kCsv + Words{"--data.csv_maximum=0"})), {"data.csv_maximum"}, 2);
   for (const char* offset : {"-9223372036854775808", "9223372036854775807", "2147483648"})
-    expect_error(run_process(job(csv + Words{std::string("--data.label_offset=") + offset})),
+    expect_error(run_process(job(kCsv + Words{std::string("--data.label_offset=") + offset})),
                  {"data.label_offset", offset, "-2147483647 to 2147483647"}, 2);
-  // As spreadsheets of many countries write it.
-  for (const char* split : {"train", "test"}) {
-    std::string lines = read_file(folder_ + "/" + split + ".csv");
-    std::replace(lines.begin(), lines.end(), ',', ';');
-    lines.replace(lines.find("\n0;") + 3, lines.find(';', lines.find("\n0;") + 3) - lines.find("\n0;") - 3,
-                  "12,5");
-    lines.replace(lines.find("\n1;") + 3, lines.find(';', lines.find("\n1;") + 3) - lines.find("\n1;") - 3,
-                  "NA");
-    write(std::string(split) + ".csv", lines);
-  }
-  const Words dialect{"--data.csv_delimiter=;", "--data.csv_decimal=,"};
-  expect_error(run_process(job(csv + dialect)), {"train.csv", "NA", "data.csv_missing says"});
-  expect_success(run_process(job(csv + dialect + Words{"--data.csv_missing=0", "--max_epochs=1"})));
-  expect_error(run_process(job(csv + Words{"--data.csv_delimiter=;;"})), {"data.csv_delimiter"}, 2);
-  expect_error(run_process(job(csv + Words{"--data.csv_missing=none"})), {"data.csv_missing"}, 2);
-  fs::remove_all(log_dir_);
   for (const char* label : {"0.5", "-1", "16777218"}) {
     write("train.csv", std::string(label) + ",1\n");
     expect_error(run_process(job({"--data.format=csv", "--model.name=lenet", "--model.image_size=1"})),
                  {"train.csv"});
   }
+}
+
+// As spreadsheets of many countries write it.
+TEST_F(ImageClassifier, TrainsOnLinesWithSemicolonsAndDecimalCommas) {
+  for (const char* file : {"train.csv", "test.csv"}) {
+    std::string lines = lines_of_images(';');
+    const auto put_behind = [&](const std::string& label, const std::string& cell) {
+      const size_t at = lines.find("\n" + label) + 1 + label.size();
+      lines.replace(at, lines.find(';', at) - at, cell);
+    };
+    put_behind("0;", "12,5");
+    put_behind("1;", "NA");
+    write(file, lines);
+  }
+  const Words dialect{"--data.csv_delimiter=;", "--data.csv_decimal=,"};
+  expect_error(run_process(job(kCsv + dialect)), {"train.csv", "NA", "data.csv_missing says"});
+  expect_success(run_process(job(kCsv + dialect + Words{"--data.csv_missing=0", "--max_epochs=1"})));
+  expect_error(run_process(job(kCsv + Words{"--data.csv_delimiter=;;"})), {"data.csv_delimiter"}, 2);
+  expect_error(run_process(job(kCsv + Words{"--data.csv_missing=none"})), {"data.csv_missing"}, 2);
 }
 
 // What a run computes with and on is said in the YAML like everything else.

@@ -80,7 +80,7 @@ TEST(SecretFlags, AreNotInTheHelp) {
                           HasSubstr("Here: https://***@host/ (command line)")));
 }
 
-TEST(SecretFlags, AreNotInErrors) {
+TEST(SecretFlags, AreNotInErrorsOfTheCommandLine) {
   ::unsetenv("MOX_NOT_SET");
   const std::vector<std::string> mistakes[] = {
       {"--api_kay=hunter2"},  // a name that is mistyped
@@ -118,6 +118,9 @@ TEST(SecretFlags, AreNotInErrors) {
     const std::string error = refused(arguments);
     EXPECT_THAT(error, AllOf(HasSubstr("command line: "), Not(HasSubstr(kEndOfSecret)))) << arguments[0];
   }
+}
+
+TEST(SecretFlags, AreNotInErrorsOfAFile) {
   for (const std::string content : {"api_key: [hunter2]\n",
                                     "api_key: {a: hunter2}\n",
                                     "api_kay: hunter2\n",
@@ -146,7 +149,6 @@ TEST(SecretFlags, AreNotInErrors) {
                                     "api_key: >hunter2\n",
                                     "api_key: \"\\hunter2\"\n",
                                     "api_key: [hunter2\n",
-
                                     "api_key: !hunter2! x\n",
                                     "api_key: !h!hunter2 x\n",
                                     "service_url: *hunter2\n",

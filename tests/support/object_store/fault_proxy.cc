@@ -101,6 +101,24 @@ std::string status_answer(int status, const std::string& code, bool is_head) {
          (status == 429 ? "\r\nRetry-After: 0" : "") + "\r\nContent-Type: application/xml\r\n\r\n" + body;
 }
 
+// The answer that stands for the server's, which is not asked; "" where it is.
+std::string refusal_of(Fault fault, bool is_head) {
+  switch (fault) {
+    case Fault::kStatus500:
+      return status_answer(500, "InternalError", is_head);
+    case Fault::kStatus502:
+      return status_answer(502, "BadGateway", is_head);
+    case Fault::kStatus503:
+      return status_answer(503, "SlowDown", is_head);
+    case Fault::kStatus504:
+      return status_answer(504, "GatewayTimeout", is_head);
+    case Fault::kStatus429:
+      return status_answer(429, "TooManyRequests", is_head);
+    default:
+      return "";
+  }
+}
+
 // Another digit for the first of an ETag, in a header or a document.
 void change_etag(std::string& answer) {
   for (const std::string_view mark : {"ETag: \"", "<ETag>\""}) {
@@ -300,81 +318,67 @@ bool FaultProxy::serve_one(Connection& connection, const std::string& head) {
     const std::lock_guard lock(mutex_);
     if (plan_) happening = plan_(operation, seen_[operation]++);
   }
-  const Fault fault = happening.fault;
-  if (fault != Fault::kNone) ++faults_;
+  if (happening.fault != Fault::kNone) ++faults_;
   const size_t length = length_in(head);
-  const auto part_of = [&](size_t size) {
-    return static_cast<size_t>(happening.where * static_cast<double>(size));
-  };
-  if (fault == Fault::kResetInRequest) {
-    connection.from_client.body(part_of(length), body);
+  if (happening.fault == Fault::kResetInRequest) {
+    connection.from_client.body(happening.part_of(length), body);
     reset(connection.client);
     return false;
   }
   if (!connection.from_client.body(length, body)) return false;
-  switch (fault) {
-    case Fault::kStatus500:
-      return give(connection.client, status_answer(500, "InternalError", is_head));
-    case Fault::kStatus502:
-      return give(connection.client, status_answer(502, "BadGateway", is_head));
-    case Fault::kStatus503:
-      return give(connection.client, status_answer(503, "SlowDown", is_head));
-    case Fault::kStatus504:
-      return give(connection.client, status_answer(504, "GatewayTimeout", is_head));
-    case Fault::kStatus429:
-      return give(connection.client, status_answer(429, "TooManyRequests", is_head));
-    default:
-      break;
-  }
+  if (const std::string refusal = refusal_of(happening.fault, is_head); !refusal.empty())
+    return give(connection.client, refusal);
   std::string answer;
   if (!connection.ask(server_port_, head + body, is_head, answer)) return false;
-  const size_t answer_head = answer.find("\r\n\r\n") + 4;
-  switch (fault) {
-    case Fault::kErrorIn200:
-      // Of what has a document for an answer; where the body is the object, nobody could tell.
-      if (operation != "GetObject" && !is_head && answer.starts_with("HTTP/1.1 20"))
-        answer = status_answer(200, "InternalError", false);
-      break;
+  if (happening.fault == Fault::kTwice && !connection.ask(server_port_, head + body, is_head, answer))
+    return false;
+  // Of what has a document for an answer; where the body is the object, nobody could tell.
+  if (happening.fault == Fault::kErrorIn200 && operation != "GetObject" && !is_head &&
+      answer.starts_with("HTTP/1.1 20"))
+    answer = status_answer(200, "InternalError", false);
+  return pass_on(connection.client, answer, happening);
+}
+
+// False: the connection is over.
+bool FaultProxy::pass_on(int client, std::string answer, const Happening& happening) {
+  const size_t head = answer.find("\r\n\r\n") + 4;
+  switch (happening.fault) {
     case Fault::kLostAnswer:
-      reset(connection.client);
+      reset(client);
       return false;
     case Fault::kResetInAnswer:
-      give(connection.client, std::string_view(answer).substr(0, part_of(answer.size())));
-      reset(connection.client);
+      give(client, std::string_view(answer).substr(0, happening.part_of(answer.size())));
+      reset(client);
       return false;
     case Fault::kTruncated:
-      give(connection.client, std::string_view(answer).substr(0, part_of(answer.size())));
+      give(client, std::string_view(answer).substr(0, happening.part_of(answer.size())));
       return false;
     case Fault::kWrongEtag:
       change_etag(answer);
       break;
     case Fault::kDamagedBody:
-      if (answer.size() > answer_head)
-        answer[answer_head +
-               std::min(part_of(answer.size() - answer_head), answer.size() - answer_head - 1)] ^= 1;
+      if (answer.size() > head)
+        answer[head + std::min(happening.part_of(answer.size() - head), answer.size() - head - 1)] ^= 1;
       break;
     case Fault::kSlow: {
       const size_t piece = answer.size() / 16 + 1;
       for (size_t at = 0; at < answer.size(); at += piece) {
-        if (!give(connection.client, std::string_view(answer).substr(at, piece))) return false;
+        if (!give(client, std::string_view(answer).substr(at, piece))) return false;
         std::this_thread::sleep_for(std::chrono::milliseconds(3));
       }
       return true;
     }
     case Fault::kStandstill: {
-      give(connection.client, std::string_view(answer).substr(0, part_of(answer.size() - 1)));
-      pollfd gone{connection.client, POLLIN, 0};
+      give(client, std::string_view(answer).substr(0, happening.part_of(answer.size() - 1)));
+      pollfd gone{client, POLLIN, 0};
       while (!stopping_.load() && ::poll(&gone, 1, 50) == 0) {
       }
       return false;
     }
-    case Fault::kTwice:
-      if (!connection.ask(server_port_, head + body, is_head, answer)) return false;
-      break;
     default:
       break;
   }
-  return give(connection.client, answer);
+  return give(client, answer);
 }
 
 }  // namespace mox::testing_store

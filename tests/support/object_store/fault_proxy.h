@@ -41,6 +41,8 @@ std::string_view name_of(Fault fault);
 struct Happening {
   Fault fault = Fault::kNone;
   double where = 0.5;  // of its bytes, 0 to 1
+
+  size_t part_of(size_t bytes) const { return static_cast<size_t>(where * static_cast<double>(bytes)); }
 };
 
 // "PutObject", "GetObject", "UploadPart" ...
@@ -75,6 +77,7 @@ class FaultProxy {
   void accept_all();
   void serve(int client);
   bool serve_one(Connection& connection, const std::string& head);
+  bool pass_on(int client, std::string answer, const Happening& happening);
   bool give(int client, std::string_view bytes);
 
   const int server_port_;

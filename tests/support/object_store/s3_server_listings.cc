@@ -27,6 +27,19 @@ std::optional<std::string> name_of_token(const std::string& token) {
   return name;
 }
 
+// What stands for the key and its like, if anything does.
+std::optional<std::string> common_prefix_of(const std::string& key, const std::string& prefix,
+                                            const std::string& delimiter) {
+  const size_t at = delimiter.empty() ? std::string::npos : key.find(delimiter, prefix.size());
+  if (at == std::string::npos) return std::nullopt;
+  return key.substr(0, at + delimiter.size());
+}
+
+std::string contents(const std::string& name, std::time_t mtime, const std::string& etag, size_t size) {
+  return "<Contents>" + element("Key", name) + element("LastModified", iso_time(mtime)) +
+         element("ETag", etag) + element("Size", std::to_string(size)) + "</Contents>";
+}
+
 }  // namespace
 
 Answer S3Server::list_objects(const Call& call) {
@@ -58,15 +71,8 @@ Answer S3Server::list_objects(const Call& call) {
       if (key > prefix) break;
       continue;
     }
-    std::string name = key;
-    bool common = false;
-    if (!delimiter.empty()) {
-      const size_t at = key.find(delimiter, prefix.size());
-      if (at != std::string::npos) {
-        name = key.substr(0, at + delimiter.size());
-        common = true;
-      }
-    }
+    const std::optional<std::string> common = common_prefix_of(key, prefix, delimiter);
+    const std::string name = common.value_or(key);
     if (!after.empty() && name <= after) continue;
     if (common && name == last) continue;
     if (listed == most) {
@@ -78,10 +84,9 @@ Answer S3Server::list_objects(const Call& call) {
     if (common)
       content += "<CommonPrefixes>" + element("Prefix", shown(name)) + "</CommonPrefixes>";
     else
-      content += "<Contents>" + element("Key", shown(name)) +
-                 element("LastModified", iso_time(object.mtime)) +
-                 element("ETag", written(options_.lists_other_etags ? "0" + object.etag : object.etag)) +
-                 element("Size", std::to_string(object.content->size())) + "</Contents>";
+      content += contents(shown(name), object.mtime,
+                          written(options_.lists_other_etags ? "0" + object.etag : object.etag),
+                          object.content->size());
   }
   std::string head = element("Name", call.bucket) + element("Prefix", shown(prefix)) +
                      element("IsTruncated", more ? "true" : "false");

@@ -17,23 +17,23 @@
 namespace mox::internal {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-Json json_of(const metrics::Table& table) {
-  Json rows = Json::object();
+OrderedJson json_of(const metrics::Table& table) {
+  OrderedJson rows = OrderedJson::object();
   for (const auto& [name, numbers] : table.rows) rows[name] = numbers;
   return {{"columns", table.columns}, {"rows", std::move(rows)}};
 }
 
-Json json_of(const PassResults& results) {
-  Json entry = {{"checkpoint", std::filesystem::path(results.checkpoint).filename().string()},
-                {"global_step", results.global_step},
-                {"samples", results.samples},
-                {"seconds", results.seconds}};
+OrderedJson json_of(const PassResults& results) {
+  OrderedJson entry = {{"checkpoint", std::filesystem::path(results.checkpoint).filename().string()},
+                       {"global_step", results.global_step},
+                       {"samples", results.samples},
+                       {"seconds", results.seconds}};
   if (results.mode == ModeKeys::EVAL) {
-    entry["metrics"] = Json::object();
+    entry["metrics"] = OrderedJson::object();
     for (const auto& [name, value] : results.evaluation.numbers) entry["metrics"][name] = value;
-    if (!results.evaluation.tables.empty()) entry["tables"] = Json::object();
+    if (!results.evaluation.tables.empty()) entry["tables"] = OrderedJson::object();
     for (const auto& [name, table] : results.evaluation.tables) entry["tables"][name] = json_of(table);
   } else if (!results.predictions.empty()) {
     entry["predictions"] = results.predictions;
@@ -45,16 +45,16 @@ Json json_of(const PassResults& results) {
 constexpr size_t kMostDepth = 8;  // of a table there are six
 constexpr size_t kMostTimes = 6;
 
-bool is_deeper(const Json& json, size_t depth) {
+bool is_deeper(const OrderedJson& json, size_t depth) {
   if (!json.is_structured()) return false;
   return depth == 0 ||
-         std::ranges::any_of(json, [&](const Json& inner) { return is_deeper(inner, depth - 1); });
+         std::ranges::any_of(json, [&](const OrderedJson& inner) { return is_deeper(inner, depth - 1); });
 }
 
-Json known_results(const std::string& text, const std::string& path) {
+OrderedJson known_results(const std::string& text, const std::string& path) {
   require_bounded_json(text, path, kMostTimes);
-  Json known = parse_json_or_discard<Json>(text, path);
-  if (!known.is_object()) return Json::object();
+  OrderedJson known = parse_json_or_discard<OrderedJson>(text, path);
+  if (!known.is_object()) return OrderedJson::object();
   if (is_deeper(known, kMostDepth))
     throw DataError(fmt::format(
         "'{}' is nested more than {} deep: no results that a run has kept. Take it away", path, kMostDepth));
@@ -71,7 +71,7 @@ std::string text_at(const std::string& path) {
 }
 
 std::string line_of(const PassResults& results) {
-  Json line = {{kStepField, results.global_step}};
+  OrderedJson line = {{kStepField, results.global_step}};
   if (results.mode == ModeKeys::EVAL) {
     line[kEvaluationField] = true;
     line[kSamplesField] = results.samples;
@@ -86,7 +86,7 @@ std::string line_of(const PassResults& results) {
 }  // namespace
 
 std::string results_with(const std::string& before, const std::string& path, const PassResults& results) {
-  Json all = known_results(before, path);
+  OrderedJson all = known_results(before, path);
   all[std::string(to_string(results.mode))] = json_of(results);
   return all.dump(2) + '\n';
 }
