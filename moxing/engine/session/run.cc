@@ -46,7 +46,7 @@ internal::RunSettings agreed_settings(const RunSpec& spec) {
   internal::require_agreement(internal::job(), internal::facts_of_build());
   internal::require_agreement(internal::job(), internal::facts_of_compute_library());
   internal::RunSettings settings = internal::resolve_settings(spec);
-  internal::set_stall_limits(settings.stall_warning_s, settings.stall_abort_s);
+  internal::set_stall_limits(settings.distribution.stall_warning_s, settings.distribution.stall_abort_s);
   internal::require_agreement(internal::job(), internal::facts_of_configuration());
   return settings;
 }
@@ -64,8 +64,8 @@ RunResult run_or_throw(const RunSpec& spec) {
     // Until then nobody else may use the directory.
     std::shared_ptr<internal::RunLock> lock;
     std::optional<file::RunUpload> upload;
-    if (!settings.remote_log_dir.empty() && !settings.print_plan && internal::job().rank() == 0)
-      upload.emplace(settings.log_dir, settings.remote_log_dir);
+    if (!settings.places.remote_log_dir.empty() && !settings.print_plan && internal::job().rank() == 0)
+      upload.emplace(settings.places.log_dir, settings.places.remote_log_dir);
     RunResult result = internal::run_training(spec, settings, console, &lock);
     if (upload) upload->finish();
     return result;

@@ -35,24 +35,24 @@ void refuse_idle_selection(const RestoreSelection& selection) {
 // What a training was given to start from and does not; "" if there is nothing of it.
 std::string passed_over(const RunSettings& settings, bool is_checkpoint_taken) {
   std::string names;
-  if (!settings.checkpoint_path.empty() && !is_checkpoint_taken)
-    names = fmt::format("checkpoint_path '{}'", settings.checkpoint_path);
-  if (settings.run_mode == ModeKeys::TRAIN && settings.starting_variables)
-    names += (names.empty() ? "" : " and ") + (settings.starting_variables_name.empty()
+  if (!settings.places.checkpoint_path.empty() && !is_checkpoint_taken)
+    names = fmt::format("checkpoint_path '{}'", settings.places.checkpoint_path);
+  if (settings.run_mode == ModeKeys::TRAIN && settings.initial.variables)
+    names += (names.empty() ? "" : " and ") + (settings.initial.name.empty()
                                                    ? "what the program gives (RunSpec::starting_variables)"
-                                                   : settings.starting_variables_name);
+                                                   : settings.initial.name);
   return names;
 }
 
 StartingPoint find_on_disk(const RunSettings& settings) {
   StartingPoint start;
   // A training goes on where it stopped. What is evaluated or predicts is what was asked for by name.
-  const bool is_named = settings.run_mode != ModeKeys::TRAIN && !settings.checkpoint_path.empty();
-  if (!settings.log_dir.empty() && !is_named) {
+  const bool is_named = settings.run_mode != ModeKeys::TRAIN && !settings.places.checkpoint_path.empty();
+  if (!settings.places.log_dir.empty() && !is_named) {
     // Those who use what was trained take the best state, if the run wanted that.
-    const bool is_used = settings.run_mode != ModeKeys::TRAIN && latest_checkpoint(settings.log_dir);
-    if (auto latest = is_used ? load_trained(settings.log_dir, &start.path)
-                              : load_latest_checkpoint(settings.log_dir, &start.path)) {
+    const bool is_used = settings.run_mode != ModeKeys::TRAIN && latest_checkpoint(settings.places.log_dir);
+    if (auto latest = is_used ? load_trained(settings.places.log_dir, &start.path)
+                              : load_latest_checkpoint(settings.places.log_dir, &start.path)) {
       start.kind = StartingPoint::Kind::kContinued;
       start.checkpoint = *std::move(latest);
       if (const std::string other = passed_over(settings, false); !other.empty())
@@ -64,21 +64,21 @@ StartingPoint find_on_disk(const RunSettings& settings) {
     }
   }
   const bool trains = settings.run_mode == ModeKeys::TRAIN;
-  if (!settings.checkpoint_path.empty()) {
+  if (!settings.places.checkpoint_path.empty()) {
     start.kind = StartingPoint::Kind::kWarmStart;
-    start.checkpoint = load_trained(settings.checkpoint_path, &start.path);
+    start.checkpoint = load_trained(settings.places.checkpoint_path, &start.path);
     if (const std::string other = passed_over(settings, true); !other.empty())
       log_info(fmt::format("starting from '{}'; {} is not read: checkpoint_path comes before it", start.path,
                            other));
-  } else if (trains && settings.starting_variables) {
+  } else if (trains && settings.initial.variables) {
     start.kind = StartingPoint::Kind::kWarmStart;
-    StartingVariables given = settings.starting_variables();
+    StartingVariables given = settings.initial.variables();
     start.path = given.origin;
     start.checkpoint.variables = std::move(given.variables);
   }
   if (trains && start.kind == StartingPoint::Kind::kWarmStart)
-    start.left_out = select_variables(settings.restore, start.path, &start.checkpoint.variables);
-  if (trains && start.kind == StartingPoint::Kind::kInitial) refuse_idle_selection(settings.restore);
+    start.left_out = select_variables(settings.initial.restore, start.path, &start.checkpoint.variables);
+  if (trains && start.kind == StartingPoint::Kind::kInitial) refuse_idle_selection(settings.initial.restore);
   return start;
 }
 

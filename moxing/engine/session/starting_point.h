@@ -18,9 +18,9 @@ struct StartingPoint {
 };
 
 // In a training a checkpoint in log_dir wins (kContinued: step, data position and optimizer go on), else
-// checkpoint_path (kWarmStart: only the variables are taken, of those what settings.restore selects), else
-// kInitial; a line says where both are there. In every other mode checkpoint_path wins. Rank 0 of the job
-// looks and reads, the others get what it found. Throws what load_checkpoint throws.
+// checkpoint_path (kWarmStart: only the variables are taken, of those what settings.initial.restore selects),
+// else kInitial; a line says where both are there. In every other mode checkpoint_path wins. Rank 0 of the
+// job looks and reads, the others get what it found. Throws what load_checkpoint throws.
 StartingPoint find_starting_point(const RunSettings& settings);
 
 }  // namespace mox::internal

@@ -327,12 +327,13 @@ TEST(Checkpoint, SaversAndReadersAtOnceSeeWholeCheckpoints) {
 // found.
 TEST(Checkpoint, TheLatestIsFoundAndReadBesideARunThatReplacesIt) {
   internal::RunSettings settings;
-  settings.log_dir = fresh_directory("beside");
-  save_checkpoint(settings.log_dir, sample_checkpoint(0, 0));
+  settings.places.log_dir = fresh_directory("beside");
+  save_checkpoint(settings.places.log_dir, sample_checkpoint(0, 0));
   std::atomic<bool> done = false;
   std::thread saver([&] {
     for (int64_t step = 1; step <= 100; ++step)
-      save_checkpoint(settings.log_dir, sample_checkpoint(step, static_cast<float>(step)), {.keep_last = 1});
+      save_checkpoint(settings.places.log_dir, sample_checkpoint(step, static_cast<float>(step)),
+                      {.keep_last = 1});
     done = true;
   });
   std::string failure;
@@ -341,7 +342,7 @@ TEST(Checkpoint, TheLatestIsFoundAndReadBesideARunThatReplacesIt) {
       const internal::StartingPoint start = internal::find_starting_point(settings);
       const int64_t step = start.checkpoint.global_step;
       EXPECT_EQ(start.kind, internal::StartingPoint::Kind::kContinued);
-      EXPECT_EQ(start.path, settings.log_dir + "/checkpoint-" + std::to_string(step));
+      EXPECT_EQ(start.path, settings.places.log_dir + "/checkpoint-" + std::to_string(step));
       EXPECT_TRUE(is_sample(start.checkpoint, step, static_cast<float>(step)));
     } catch (const std::exception& error) {
       failure = error.what();

@@ -24,7 +24,7 @@ Dataset data_of(const RunSpec& spec, ModeKeys mode) {
 }
 
 Dataset batches_of(const Dataset& dataset, const RunSettings& settings, ModeKeys mode, int64_t size) {
-  if (settings.auto_batch) return dataset.batch(size);
+  if (settings.data.auto_batch) return dataset.batch(size);
   const auto is_scalar = [](const TensorType& type) { return type.shape.rank() == 0; };
   if (std::ranges::none_of(dataset.signature(), is_scalar)) return dataset;
   std::string elements;

@@ -31,18 +31,18 @@ Dataset one_epoch(const RunSpec& spec, const RunSettings& settings, ModeKeys mod
                       to_string(mode), to_string(mode)));
     if (epoch >= 0) dataset = dataset.take(epoch);
   }
-  if (settings.auto_batch && samples) *samples = dataset;
-  dataset = batches_of(dataset, settings, mode, settings.eval_batch_size);
+  if (settings.data.auto_batch && samples) *samples = dataset;
+  dataset = batches_of(dataset, settings, mode, settings.data.eval_batch_size);
   return steps > 0 ? dataset.take(steps) : dataset;
 }
 
 Evaluator::Evaluator(const RunSpec& spec, const RunSettings& settings, VariableStore& store, const Team& team,
                      LaneThreads& lanes, std::function<void(ModelBuild&, const ModelSpec&)> begin)
-    : dataset_(one_epoch(spec, settings, ModeKeys::EVAL, settings.eval_steps, &samples_)),
+    : dataset_(one_epoch(spec, settings, ModeKeys::EVAL, settings.limits.eval_steps, &samples_)),
       pipeline_options_{.seed = settings.seed,
-                        .threads = settings.data_threads,
-                        .prefetch_batches = std::max(settings.prefetch_batches, lanes.size()),
-                        .memory_budget = settings.data_memory,
+                        .threads = settings.data.threads,
+                        .prefetch_batches = std::max(settings.data.prefetch_batches, lanes.size()),
+                        .memory_budget = settings.data.memory,
                         .group_size = job().size(),
                         .group_first = job().rank()},
       compiler_(spec.model_fn, ModeKeys::EVAL, store, team, settings.arithmetic, std::move(begin),

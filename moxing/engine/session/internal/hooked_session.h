@@ -42,7 +42,7 @@ class HookedSession : public Session {
 
   // Session
   ModeKeys mode() const override { return start_.settings.run_mode; }
-  const std::string& log_dir() const override { return start_.settings.log_dir; }
+  const std::string& log_dir() const override { return start_.settings.places.log_dir; }
   const std::string& checkpoint() const override { return start_.point.path; }
   const std::vector<std::string>& log_names() const override { return log_names_; }
   void request_stop(std::string reason) override;

@@ -40,10 +40,10 @@ void mention_speed(const char* done, int64_t samples, double seconds) {
 class Receiver {
  public:
   Receiver(const RunSpec& spec, const RunSettings& settings)
-      : output_fn_(spec.output_fn), every_(std::max<int64_t>(settings.output_interval.steps, 1)) {
-    const bool writes = !settings.predictions.empty() && job().rank() == 0;
+      : output_fn_(spec.output_fn), every_(std::max<int64_t>(settings.intervals.output.steps, 1)) {
+    const bool writes = !settings.predictions.file.empty() && job().rank() == 0;
     if (!writes) return;
-    staging_.emplace(settings.predictions, local_places());
+    staging_.emplace(settings.predictions.file, local_places());
     file_ = PredictionsFile::open(staging_->path());
   }
 
@@ -198,7 +198,7 @@ void predict_all(Pipeline& pipeline, ModelCompiler& compiler, PassSession& sessi
 RunResult run_evaluation(const RunSpec& spec, const RunSettings& settings, Console& console) {
   const StopSignal signal;  // first: also one that comes while the model compiles ends in good order
   Start start = start_pass(settings);
-  const Team team(settings.threads);
+  const Team team(settings.cores.threads);
   const EnteredTeam entered(team);
   LaneThreads lane(1, team);
   PassSession session(spec, start, console);
@@ -249,10 +249,10 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Conso
   // may be the same directory.
   if (!settings.print_plan) Receiver(spec, settings);
   Start start = start_pass(settings);
-  const Team team(settings.threads);
+  const Team team(settings.cores.threads);
   const EnteredTeam entered(team);
   start_team(team);
-  const Dataset dataset = one_epoch(spec, settings, ModeKeys::PREDICT, settings.predict_steps);
+  const Dataset dataset = one_epoch(spec, settings, ModeKeys::PREDICT, settings.limits.predict_steps);
   warn_of_shuffled_predictions(dataset);
   PassSession session(spec, start, console);
   ModelCompiler compiler(spec.model_fn, ModeKeys::PREDICT, start.store, team, start.settings.arithmetic,
@@ -263,15 +263,15 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Conso
     return {.stop_reason = "print_plan"};
   }
   Pipeline pipeline(dataset, {.seed = settings.seed,
-                              .threads = settings.data_threads,
-                              .prefetch_batches = settings.prefetch_batches,
-                              .memory_budget = settings.data_memory,
+                              .threads = settings.data.threads,
+                              .prefetch_batches = settings.data.prefetch_batches,
+                              .memory_budget = settings.data.memory,
                               .group_size = job().size(),
                               .group_first = job().rank(),
                               .sample_names = true});
   require_agreement(job(), facts_of_data(dataset));
   Receiver receiver(spec, settings);
-  Gathering gathering(receiver, settings.gather_predictions);
+  Gathering gathering(receiver, settings.predictions.gathers);
   session.run(dataset, [&] {
     predict_all(pipeline, compiler, session, signal, gathering);
     share_findings(job(), dataset, take_findings(dataset));
@@ -279,7 +279,7 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Conso
     receiver.finish();
   });
   if (gathering.stops()) {
-    console.print(of_interrupted_prediction(signal, gathering.samples(), settings.predictions),
+    console.print(of_interrupted_prediction(signal, gathering.samples(), settings.predictions.file),
                   Console::Style::kStrong);
     return {.global_step = session.global_step(), .stop_reason = "interrupted", .interrupted = true};
   }
@@ -293,9 +293,10 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Conso
                   .global_step = session.global_step(),
                   .samples = gathering.samples(),
                   .seconds = session.seconds(),
-                  .predictions = settings.predictions});
-  if (!settings.predictions.empty())
-    console.print(fmt::format("predictions of {} samples: {}", gathering.samples(), settings.predictions));
+                  .predictions = settings.predictions.file});
+  if (!settings.predictions.file.empty())
+    console.print(
+        fmt::format("predictions of {} samples: {}", gathering.samples(), settings.predictions.file));
   return {.global_step = session.global_step(), .stop_reason = session.stop_reason()};
 }
 

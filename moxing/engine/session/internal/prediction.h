@@ -11,7 +11,7 @@ namespace mox::internal {
 RunResult run_evaluation(const RunSpec& spec, const RunSettings& settings, Console& console);
 
 // The same over the data of PREDICT, in their order: hands outputs to output_fn and writes the file of
-// predictions; of several ranks, rank 0 does so for all, unless settings.gather_predictions is false.
+// predictions; of several ranks, rank 0 does so for all, unless settings.predictions.gathers is false.
 RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Console& console);
 
 }  // namespace mox::internal

@@ -41,16 +41,17 @@ std::string resolve_log_dir(const std::optional<std::string>& from_code) {
 // What lies in an object store is worked on in a place of this machine. Rank 0 alone reads and writes there.
 void settle_places(RunSettings& settings) {
   const bool reads = job().rank() == 0;
-  if (!settings.log_dir.empty()) {
+  if (!settings.places.log_dir.empty()) {
     const std::string places = local_places();
-    const std::string local =
-        reads ? file::local_run(settings.log_dir, places) : file::place_of_run(settings.log_dir, places);
-    if (file::is_remote(settings.log_dir)) settings.remote_log_dir = settings.log_dir;
-    settings.log_dir = local;
+    const std::string local = reads ? file::local_run(settings.places.log_dir, places)
+                                    : file::place_of_run(settings.places.log_dir, places);
+    if (file::is_remote(settings.places.log_dir)) settings.places.remote_log_dir = settings.places.log_dir;
+    settings.places.log_dir = local;
   }
-  if (!settings.checkpoint_path.empty() && reads) {
-    if (file::is_remote(settings.checkpoint_path)) settings.remote_checkpoint_path = settings.checkpoint_path;
-    settings.checkpoint_path = file::local_checkpoint(settings.checkpoint_path, local_places());
+  if (!settings.places.checkpoint_path.empty() && reads) {
+    if (file::is_remote(settings.places.checkpoint_path))
+      settings.places.remote_checkpoint_path = settings.places.checkpoint_path;
+    settings.places.checkpoint_path = file::local_checkpoint(settings.places.checkpoint_path, local_places());
   }
 }
 
@@ -78,21 +79,21 @@ void resolve_intervals(const RunSpec& spec, RunSettings* settings) {
     const bool is_replaced = (seconds > 0 || epochs > 0) && option_origin(option) == "default";
     return interval_of(is_replaced ? 0 : steps, seconds, epochs);
   };
-  settings->log_interval =
+  settings->intervals.log =
       with_default_steps("log_every_n_steps", spec.log_every_n_steps, "log_every_n_secs",
                          spec.log_every_n_secs, "log_every_n_epochs", spec.log_every_n_epochs);
-  settings->output_interval =
+  settings->intervals.output =
       with_default_steps("output_every_n_steps", spec.output_every_n_steps, "output_every_n_secs",
                          spec.output_every_n_secs, "output_every_n_epochs", spec.output_every_n_epochs);
-  settings->summary_interval =
+  settings->intervals.summary =
       with_default_steps("save_summary_steps", spec.save_summary_steps, "save_summary_secs",
                          spec.save_summary_secs, "save_summary_epochs", spec.save_summary_epochs);
-  settings->save_interval = interval_of(resolve<int64_t>("save_model_steps", spec.save_model_steps),
-                                        resolve<int64_t>("save_model_secs", spec.save_model_secs),
-                                        resolve<int64_t>("save_model_epochs", spec.save_model_epochs));
-  settings->eval_interval = interval_of(resolve<int64_t>("eval_every_n_steps", spec.eval_every_n_steps),
-                                        resolve<int64_t>("eval_every_n_secs", spec.eval_every_n_secs),
-                                        resolve<int64_t>("eval_every_n_epochs", spec.eval_every_n_epochs));
+  settings->intervals.save = interval_of(resolve<int64_t>("save_model_steps", spec.save_model_steps),
+                                         resolve<int64_t>("save_model_secs", spec.save_model_secs),
+                                         resolve<int64_t>("save_model_epochs", spec.save_model_epochs));
+  settings->intervals.eval = interval_of(resolve<int64_t>("eval_every_n_steps", spec.eval_every_n_steps),
+                                         resolve<int64_t>("eval_every_n_secs", spec.eval_every_n_secs),
+                                         resolve<int64_t>("eval_every_n_epochs", spec.eval_every_n_epochs));
 }
 
 RestoreSelection resolve_restore(const RunSpec& spec) {
@@ -132,37 +133,37 @@ int default_threads() {
 }
 
 void resolve_data(const RunSpec& spec, RunSettings* settings) {
-  settings->batch_size = resolve<int64_t>("batch_size", spec.batch_size);
-  settings->eval_batch_size = resolve<int64_t>("eval_batch_size", spec.eval_batch_size);
-  if (settings->eval_batch_size == 0) settings->eval_batch_size = settings->batch_size;
-  settings->auto_batch = resolve<bool>("auto_batch", spec.auto_batch);
-  settings->prefetch_batches = static_cast<int>(resolve<int64_t>("prefetch_batches", std::nullopt));
-  settings->data_threads = static_cast<int>(resolve<int64_t>("data_threads", std::nullopt));
-  if (settings->data_threads == 0) settings->data_threads = PipelineOptions::kAutomatic;
-  settings->data_memory = data_memory_of_process();
-  data::set_npy_memory(settings->data_memory);
+  settings->data.batch_size = resolve<int64_t>("batch_size", spec.batch_size);
+  settings->data.eval_batch_size = resolve<int64_t>("eval_batch_size", spec.eval_batch_size);
+  if (settings->data.eval_batch_size == 0) settings->data.eval_batch_size = settings->data.batch_size;
+  settings->data.auto_batch = resolve<bool>("auto_batch", spec.auto_batch);
+  settings->data.prefetch_batches = static_cast<int>(resolve<int64_t>("prefetch_batches", std::nullopt));
+  settings->data.threads = static_cast<int>(resolve<int64_t>("data_threads", std::nullopt));
+  if (settings->data.threads == 0) settings->data.threads = PipelineOptions::kAutomatic;
+  settings->data.memory = data_memory_of_process();
+  data::set_npy_memory(settings->data.memory);
   // What is read in a store where it is lies in memory for a while: of the same budget.
   if (file::is_remote(resolve<std::string>("data_url", std::nullopt))) {
-    const size_t of_streams = settings->data_memory->bytes() / 4;
-    settings->stream_memory =
-        std::make_shared<MemoryBudget::Share>(settings->data_memory, MemoryBudget::Share::Of::kBatches);
-    settings->stream_memory->resize(of_streams);
+    const size_t of_streams = settings->data.memory->bytes() / 4;
+    settings->data.stream_memory =
+        std::make_shared<MemoryBudget::Share>(settings->data.memory, MemoryBudget::Share::Of::kBatches);
+    settings->data.stream_memory->resize(of_streams);
     file::set_stream_memory(of_streams);
   }
 }
 
 // Where the run begins, and what it keeps.
 void resolve_checkpoints(const RunSpec& spec, RunSettings* settings) {
-  settings->log_dir = resolve_log_dir(spec.log_dir);
-  settings->checkpoint_path = resolve<std::string>("checkpoint_path", spec.checkpoint_path);
+  settings->places.log_dir = resolve_log_dir(spec.log_dir);
+  settings->places.checkpoint_path = resolve<std::string>("checkpoint_path", spec.checkpoint_path);
   settle_places(*settings);
-  settings->restore = resolve_restore(spec);
-  settings->starting_variables = spec.starting_variables;
-  settings->starting_variables_name = spec.starting_variables_name;
+  settings->initial.restore = resolve_restore(spec);
+  settings->initial.variables = spec.starting_variables;
+  settings->initial.name = spec.starting_variables_name;
   settings->keep_checkpoints = resolve<int64_t>("keep_checkpoints", std::nullopt);
-  settings->keep_interval = interval_of(resolve<int64_t>("keep_checkpoint_every_n_steps", std::nullopt),
-                                        resolve<int64_t>("keep_checkpoint_every_n_secs", std::nullopt),
-                                        resolve<int64_t>("keep_checkpoint_every_n_epochs", std::nullopt));
+  settings->intervals.keep = interval_of(resolve<int64_t>("keep_checkpoint_every_n_steps", std::nullopt),
+                                         resolve<int64_t>("keep_checkpoint_every_n_secs", std::nullopt),
+                                         resolve<int64_t>("keep_checkpoint_every_n_epochs", std::nullopt));
   settings->selection = resolve_selection(
       {.keep_best = spec.keep_best, .early_stopping = spec.early_stopping, .plateau = spec.plateau});
   settings->snapshots = resolve_snapshots(spec.snapshots);
@@ -187,9 +188,10 @@ void resolve_arithmetic(const RunSpec& spec, RunSettings* settings) {
         fmt::format("conv_error is {}, but conv_algorithm is direct, which takes Winograd's method for no "
                     "convolution, whatever its error. Set conv_algorithm to auto, or leave out conv_error",
                     rules.convolution_error));
-  settings->loss_scale = resolve<NumberOrString>("loss_scale", std::nullopt);
-  settings->drop_overflow_update = resolve<bool>("drop_overflow_update", std::nullopt);
-  if (!settings->drop_overflow_update && std::holds_alternative<std::string>(settings->loss_scale))
+  settings->loss_scaling.scale = resolve<NumberOrString>("loss_scale", std::nullopt);
+  settings->loss_scaling.drops_overflows = resolve<bool>("drop_overflow_update", std::nullopt);
+  if (!settings->loss_scaling.drops_overflows &&
+      std::holds_alternative<std::string>(settings->loss_scaling.scale))
     throw ConfigError(
         "drop_overflow_update is false, but loss_scale is dynamic: the scale follows the steps whose "
         "gradients overflow, which are left out. Give loss_scale a number, or leave drop_overflow_update "
@@ -199,47 +201,50 @@ void resolve_arithmetic(const RunSpec& spec, RunSettings* settings) {
 // Which cores of this process compute.
 void resolve_cores(RunSettings* settings) {
   const NumberOrString threads = resolve<NumberOrString>("threads", std::nullopt);
-  settings->threads_are_automatic =
+  settings->cores.threads_are_automatic =
       std::holds_alternative<std::string>(threads) && settings->run_mode == ModeKeys::TRAIN;
-  settings->threads = whole_number("threads", threads, 0);
-  settings->arithmetic.team_follows_work = settings->threads == 0 && !settings->threads_are_automatic;
-  if (settings->threads == 0) settings->threads = default_threads();
-  settings->devices =
+  settings->cores.threads = whole_number("threads", threads, 0);
+  settings->arithmetic.team_follows_work =
+      settings->cores.threads == 0 && !settings->cores.threads_are_automatic;
+  if (settings->cores.threads == 0) settings->cores.threads = default_threads();
+  settings->cores.devices =
       whole_number("num_devices", resolve<NumberOrString>("num_devices", std::nullopt), kAutomaticDevices);
-  if (settings->threads_are_automatic && settings->devices == kAutomaticDevices)
+  if (settings->cores.threads_are_automatic && settings->cores.devices == kAutomaticDevices)
     throw InvalidArgument(
         "threads and num_devices are both auto: give one of them, and the other one is measured");
-  settings->threads_per_device = static_cast<int>(resolve<int64_t>("threads_per_device", std::nullopt));
+  settings->cores.threads_per_device = static_cast<int>(resolve<int64_t>("threads_per_device", std::nullopt));
 }
 
 // How replicas and ranks make one step.
 void resolve_distribution(RunSettings* settings) {
-  settings->logical_replicas = resolve<int64_t>("logical_replicas", std::nullopt);
-  settings->allow_inexact = resolve<bool>("allow_inexact", std::nullopt);
-  settings->sync_batch_norm = resolve<bool>("sync_batch_norm", std::nullopt);
-  settings->scale_learning_rate = resolve<std::string>("scale_learning_rate", std::nullopt);
-  settings->first_bucket_mb = resolve<double>("first_bucket_mb", std::nullopt);
-  settings->bucket_mb = resolve<double>("bucket_mb", std::nullopt);
-  settings->update_scheme = update_scheme_from_string(resolve<std::string>("variable_update", std::nullopt));
-  settings->bfloat16_on_the_wire = resolve<std::string>("wire_dtype", std::nullopt) == "bfloat16";
-  settings->stall_warning_s = resolve<double>("stall_warning_s", std::nullopt);
-  settings->stall_abort_s = resolve<double>("stall_abort_s", std::nullopt);
+  settings->distribution.logical_replicas = resolve<int64_t>("logical_replicas", std::nullopt);
+  settings->distribution.allow_inexact = resolve<bool>("allow_inexact", std::nullopt);
+  settings->distribution.sync_batch_norm = resolve<bool>("sync_batch_norm", std::nullopt);
+  settings->distribution.scale_learning_rate = resolve<std::string>("scale_learning_rate", std::nullopt);
+  settings->distribution.first_bucket_mb = resolve<double>("first_bucket_mb", std::nullopt);
+  settings->distribution.bucket_mb = resolve<double>("bucket_mb", std::nullopt);
+  settings->distribution.update_scheme =
+      update_scheme_from_string(resolve<std::string>("variable_update", std::nullopt));
+  settings->distribution.bfloat16_on_the_wire =
+      resolve<std::string>("wire_dtype", std::nullopt) == "bfloat16";
+  settings->distribution.stall_warning_s = resolve<double>("stall_warning_s", std::nullopt);
+  settings->distribution.stall_abort_s = resolve<double>("stall_abort_s", std::nullopt);
 }
 
 void resolve_predictions(const RunSpec& spec, RunSettings* settings) {
-  settings->predict_steps = resolve<int64_t>("predict_steps", spec.predict_steps);
-  settings->predictions = resolve<std::string>("predictions", spec.predictions);
-  settings->gather_predictions = resolve<bool>("gather_predictions", std::nullopt);
-  if (settings->run_mode == ModeKeys::PREDICT && !spec.output_fn && settings->predictions.empty())
+  settings->limits.predict_steps = resolve<int64_t>("predict_steps", spec.predict_steps);
+  settings->predictions.file = resolve<std::string>("predictions", spec.predictions);
+  settings->predictions.gathers = resolve<bool>("gather_predictions", std::nullopt);
+  if (settings->run_mode == ModeKeys::PREDICT && !spec.output_fn && settings->predictions.file.empty())
     throw InvalidArgument(
         "run: there is no output_fn and predictions is not set, so nothing would receive what the model "
         "computes; name a file with --predictions=FILE.csv, .jsonl or .npz");
   // A YAML serves all modes.
-  if (settings->run_mode != ModeKeys::PREDICT && !settings->predictions.empty() &&
+  if (settings->run_mode != ModeKeys::PREDICT && !settings->predictions.file.empty() &&
       option_origin("predictions") == "command line")
     log_warning(fmt::format("predictions is '{}', but nothing is written there: run_mode is {}, not predict",
-                            settings->predictions, to_string(settings->run_mode)));
-  if (!settings->predictions.empty() && !settings->gather_predictions)
+                            settings->predictions.file, to_string(settings->run_mode)));
+  if (!settings->predictions.file.empty() && !settings->predictions.gathers)
     throw InvalidArgument(
         "predictions names one file, for which rank 0 gathers those of all ranks: gather_predictions cannot "
         "be false with it");
@@ -249,8 +254,8 @@ void resolve_predictions(const RunSpec& spec, RunSettings* settings) {
 
 std::string stored_place_of(const RunSettings& settings, const std::string& path) {
   const std::pair<std::string, std::string> copies[] = {
-      {settings.checkpoint_path, settings.remote_checkpoint_path},
-      {settings.log_dir, settings.remote_log_dir}};
+      {settings.places.checkpoint_path, settings.places.remote_checkpoint_path},
+      {settings.places.log_dir, settings.places.remote_log_dir}};
   for (auto [local, remote] : copies) {
     if (remote.empty() || !path.starts_with(local)) continue;
     while (remote.ends_with('/')) remote.pop_back();
@@ -271,9 +276,9 @@ RunSettings resolve_settings(const RunSpec& spec) {
     throw InvalidArgument(
         fmt::format("run: inter_mode can be EVAL (or not set), got {}", to_string(*spec.inter_mode)));
   settings.evaluates = resolve<std::string>("inter_mode", name_of(spec.inter_mode)) == "eval";
-  settings.max_number_of_steps = resolve<int64_t>("max_number_of_steps", spec.max_number_of_steps);
-  settings.max_epochs = resolve<int64_t>("max_epochs", spec.max_epochs);
-  settings.eval_steps = resolve<int64_t>("eval_steps", spec.eval_steps);
+  settings.limits.max_number_of_steps = resolve<int64_t>("max_number_of_steps", spec.max_number_of_steps);
+  settings.limits.max_epochs = resolve<int64_t>("max_epochs", spec.max_epochs);
+  settings.limits.eval_steps = resolve<int64_t>("eval_steps", spec.eval_steps);
   settings.print_plan = resolve<bool>("print_plan", std::nullopt);
   settings.step_profile = resolve<std::string>("step_profile", std::nullopt);
   resolve_checkpoints(spec, &settings);

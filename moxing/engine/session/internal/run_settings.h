@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,49 +25,78 @@ namespace mox::internal {
 inline constexpr int kAutomaticDevices = 0;
 
 struct RunSettings {
+  // remote_*: what the other two are copies of, in an object store; "": of nothing. log_dir is uploaded
+  // there.
+  struct Places {
+    std::string log_dir, checkpoint_path, remote_log_dir, remote_checkpoint_path;
+  };
+  // What a training without a checkpoint of its own begins with, beside checkpoint_path.
+  struct Initial {
+    RestoreSelection restore;  // what is taken of it
+    std::function<StartingVariables()> variables;
+    std::string name;  // of the variables
+  };
+  struct Limits {
+    int64_t max_number_of_steps = 0, max_epochs = 0, eval_steps = 0, predict_steps = 0;  // 0: none
+  };
+  struct Intervals {
+    Interval log, output, summary, save, eval;
+    Interval keep;  // of checkpoints that are kept for good
+  };
+  struct Data {
+    int64_t batch_size = 0, eval_batch_size = 0;
+    bool auto_batch = true;
+    int prefetch_batches = 2;
+    int threads = 1;                                     // or PipelineOptions::kAutomatic
+    std::shared_ptr<MemoryBudget> memory;                // of all pipelines of the run
+    std::shared_ptr<MemoryBudget::Share> stream_memory;  // of it, what streams from a store have
+  };
+  struct Cores {
+    int threads = 1;
+    bool threads_are_automatic = false;  // choose_threads takes some of `threads`
+    int devices = 1;                     // or kAutomaticDevices
+    int threads_per_device = 0;
+  };
+  struct Distribution {
+    int64_t logical_replicas = 0;
+    bool allow_inexact = false, sync_batch_norm = false;
+    std::string scale_learning_rate = "none";
+    UpdateScheme update_scheme = UpdateScheme::kReplicatedHost;
+    double first_bucket_mb = 1, bucket_mb = 25;
+    bool bfloat16_on_the_wire = false;
+    double stall_warning_s = 30, stall_abort_s = 600;
+  };
+  struct LossScaling {
+    NumberOrString scale = 1.0;
+    bool drops_overflows = true;
+  };
+  struct Predictions {
+    std::string file;  // "": none
+    bool gathers = true;
+  };
+
   ModeKeys run_mode = ModeKeys::TRAIN;
   bool evaluates = false;  // inter_mode EVAL
-  int64_t batch_size = 0, eval_batch_size = 0;
-  bool auto_batch = true;
-  std::string log_dir, checkpoint_path;
-  // What these two are copies of, in an object store; empty: of nothing. log_dir is uploaded there.
-  std::string remote_log_dir, remote_checkpoint_path;
-  RestoreSelection restore;  // what is taken of checkpoint_path
-  std::function<StartingVariables()> starting_variables;
-  std::string starting_variables_name;
+  Places places;
+  Initial initial;
   NamePatterns freeze;
-  int64_t max_number_of_steps = 0, max_epochs = 0;
-  Interval log_interval, output_interval, summary_interval, save_interval, eval_interval;
-  Interval keep_interval;  // of checkpoints that are kept for good
+  bool normalises_frozen = false;  // frozen_batch_norm: training
+  Limits limits;
+  Intervals intervals;
   int64_t keep_checkpoints = 0;
-  int64_t eval_steps = 0, predict_steps = 0;
   SelectionSettings selection;
-  std::string predictions;  // "": no file
-  bool gather_predictions = true;
   std::optional<SnapshotHookOptions> snapshots;  // none are written
   std::optional<DimReduceOptions> dim_reduce;    // stage 2 is off
+  Predictions predictions;
   uint64_t seed = 0;
-  int threads = 1, prefetch_batches = 2;
-  bool threads_are_automatic = false;                  // choose_threads takes some of `threads`
-  int data_threads = 1;                                // or PipelineOptions::kAutomatic
-  std::shared_ptr<MemoryBudget> data_memory;           // of all pipelines of the run
-  std::shared_ptr<MemoryBudget::Share> stream_memory;  // of it, what streams from a store have
   Arithmetic arithmetic;  // conv_algorithm, precision, recompute: what is wanted, until settle_arithmetic
-  NumberOrString loss_scale = 1.0;
-  bool drop_overflow_update = true;
-  bool normalises_frozen = false;  // frozen_batch_norm: training
-  bool print_plan = false;
+  LossScaling loss_scaling;
   OptimizerFn optimizer_fn;
-  int devices = 1;  // or kAutomaticDevices
-  int threads_per_device = 0;
-  int64_t logical_replicas = 0;
-  bool allow_inexact = false, sync_batch_norm = false;
-  std::string scale_learning_rate = "none";
-  UpdateScheme update_scheme = UpdateScheme::kReplicatedHost;
-  double first_bucket_mb = 1, bucket_mb = 25;
-  bool bfloat16_on_the_wire = false;
+  Data data;
+  Cores cores;
+  Distribution distribution;
+  bool print_plan = false;
   std::string step_profile;  // "": none is written
-  double stall_warning_s = 30, stall_abort_s = 600;
 };
 
 // Where a checkpoint lies in the store whose copy is at `path`; "" if it is no copy.

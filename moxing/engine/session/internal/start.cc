@@ -18,7 +18,7 @@ void settle_arithmetic_of(Start& start, int training_threads = 0) {
   start.settings.arithmetic =
       settle_arithmetic(job(), start.settings.arithmetic,
                         {start.point.path, start.restored.instruction_set, start.restored.arithmetic},
-                        start.settings.allow_inexact, training_threads);
+                        start.settings.distribution.allow_inexact, training_threads);
 }
 
 // The seed is part of what a run is: a continued run keeps the one it began with.
@@ -45,7 +45,7 @@ void restore_variables(Start& start) {
       break;
     case StartingPoint::Kind::kWarmStart:
       start.store.restore(start.point.checkpoint.variables);
-      if (start.settings.restore.initialises_other_shapes) start.store.initialise_other_shapes();
+      if (start.settings.initial.restore.initialises_other_shapes) start.store.initialise_other_shapes();
       log_info(fmt::format("variables from '{}'; training begins at step 0", path));
       break;
   }
@@ -56,15 +56,15 @@ void restore_variables(Start& start) {
 Start start_training(const RunSpec& spec, const RunSettings& settings) {
   Start start;
   start.settings = settings;
-  const bool saves = job().rank() == 0 && !settings.log_dir.empty() && !settings.print_plan;
-  if (saves) start.lock = std::make_shared<RunLock>(settings.log_dir);
+  const bool saves = job().rank() == 0 && !settings.places.log_dir.empty() && !settings.print_plan;
+  if (saves) start.lock = std::make_shared<RunLock>(settings.places.log_dir);
   if (!settings.print_plan) start.point = find_starting_point(settings);
   if (start.is_continued()) start.restored = from_checkpoint_state(start.point.checkpoint, start.point.path);
-  settle_arithmetic_of(start, settings.threads);
-  if (settings.threads_are_automatic)
-    start.settings.threads = choose_threads(spec, start.settings, start.point, start.restored, job());
-  if (settings.devices == kAutomaticDevices)
-    start.settings.devices = choose_devices(spec, start.settings, start.point, start.restored, job());
+  settle_arithmetic_of(start, settings.cores.threads);
+  if (settings.cores.threads_are_automatic)
+    start.settings.cores.threads = choose_threads(spec, start.settings, start.point, start.restored, job());
+  if (settings.cores.devices == kAutomaticDevices)
+    start.settings.cores.devices = choose_devices(spec, start.settings, start.point, start.restored, job());
   start.placement = placement_of(start.settings, start.point, start.restored);
   start.settings.seed = effective_seed(start);
   start.store = VariableStore(start.settings.seed);
@@ -85,7 +85,7 @@ Start start_pass(const RunSettings& settings) {
     throw ConfigError(
         fmt::format("run_mode {} needs trained variables, but log_dir ('{}') holds no checkpoint and "
                     "checkpoint_path is not set; train first, or name a checkpoint with --checkpoint_path",
-                    to_string(settings.run_mode), settings.log_dir));
+                    to_string(settings.run_mode), settings.places.log_dir));
   start.restored.global_step = start.point.checkpoint.global_step;
   start.store.restore(start.point.checkpoint.variables);
   start.store.require_restored(start.point.path);

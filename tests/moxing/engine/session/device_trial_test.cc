@@ -20,9 +20,9 @@ using testing::Not;
 
 RunSettings settings_of(int threads, int64_t replicas = 0, int threads_per_device = 0) {
   RunSettings settings;
-  settings.threads = threads;
-  settings.logical_replicas = replicas;
-  settings.threads_per_device = threads_per_device;
+  settings.cores.threads = threads;
+  settings.distribution.logical_replicas = replicas;
+  settings.cores.threads_per_device = threads_per_device;
   return settings;
 }
 

@@ -83,7 +83,7 @@ std::vector<int> possible_everywhere(Communicator& ranks, const std::vector<int>
 }
 
 std::vector<TensorType> training_signature(const RunSpec& spec, const RunSettings& settings) {
-  return batches_of(data_of(spec, ModeKeys::TRAIN), settings, ModeKeys::TRAIN, settings.batch_size)
+  return batches_of(data_of(spec, ModeKeys::TRAIN), settings, ModeKeys::TRAIN, settings.data.batch_size)
       .signature();
 }
 
@@ -107,7 +107,7 @@ struct Trial {
 
 // The one of `possible` values of a setting with which all ranks together compute most samples a second,
 // which is logged under the option's name.
-int fastest_of(std::string_view option, const std::vector<int>& possible, int RunSettings::*setting,
+int fastest_of(std::string_view option, const std::vector<int>& possible, int RunSettings::Cores::*setting,
                Counts counts, const Trial& trial) {
   const std::vector<TensorType> signature = training_signature(trial.spec, trial.settings);
   const double samples = signature.at(0).shape[0];
@@ -116,7 +116,7 @@ int fastest_of(std::string_view option, const std::vector<int>& possible, int Ru
   std::vector<std::string> lines;
   for (const int value : possible) {
     RunSettings tried = trial.settings;
-    tried.*setting = value;
+    tried.cores.*setting = value;
     trial.ranks.barrier();
     const Placement placement = placement_of(tried, trial.start, trial.restored);
     const double rate = sum_over_ranks(
@@ -136,15 +136,15 @@ int fastest_of(std::string_view option, const std::vector<int>& possible, int Ru
 std::vector<int> possible_devices(const RunSettings& settings, const StartingPoint& start,
                                   const TrainingState& restored, int ranks) {
   const bool continued = start.kind == StartingPoint::Kind::kContinued;
-  const int64_t replicas = continued ? restored.logical_replicas : settings.logical_replicas;
+  const int64_t replicas = continued ? restored.logical_replicas : settings.distribution.logical_replicas;
   const int least_threads = continued && replicas > 1 ? std::max(1, restored.threads) : 1;
   std::vector<int> result;
-  for (int devices = 1; devices <= settings.threads; ++devices) {
-    const bool is_even = settings.threads_per_device > 0
-                             ? devices * settings.threads_per_device <= settings.threads
-                             : settings.threads % devices == 0;
+  for (int devices = 1; devices <= settings.cores.threads; ++devices) {
+    const bool is_even = settings.cores.threads_per_device > 0
+                             ? devices * settings.cores.threads_per_device <= settings.cores.threads
+                             : settings.cores.threads % devices == 0;
     const bool is_spread = replicas == 0 || replicas % (int64_t{ranks} * devices) == 0;
-    if (is_even && is_spread && settings.threads / devices >= least_threads) result.push_back(devices);
+    if (is_even && is_spread && settings.cores.threads / devices >= least_threads) result.push_back(devices);
   }
   return result;
 }
@@ -158,9 +158,9 @@ int choose_devices(const RunSpec& spec, const RunSettings& settings, const Start
         fmt::format("num_devices is auto, but no number of devices is possible with {} threads and {} ranks: "
                     "the logical replicas of the run ({}) must be a multiple of ranks x devices. Choose "
                     "another number of ranks, or give num_devices with --allow_inexact",
-                    settings.threads, ranks.size(),
+                    settings.cores.threads, ranks.size(),
                     start.kind == StartingPoint::Kind::kContinued ? restored.logical_replicas
-                                                                  : settings.logical_replicas));
+                                                                  : settings.distribution.logical_replicas));
   if (start.kind == StartingPoint::Kind::kContinued &&
       std::ranges::find(possible, restored.devices) != possible.end()) {
     log_info(fmt::format("num_devices auto: {}, as before", restored.devices));
@@ -170,7 +170,7 @@ int choose_devices(const RunSpec& spec, const RunSettings& settings, const Start
     log_info(fmt::format("num_devices auto: {}, the only number that is possible", possible[0]));
     return possible[0];
   }
-  return fastest_of("num_devices", possible, &RunSettings::devices, Counts::kFastestPass,
+  return fastest_of("num_devices", possible, &RunSettings::Cores::devices, Counts::kFastestPass,
                     {spec, settings, start, restored, ranks});
 }
 
@@ -178,12 +178,13 @@ int choose_threads(const RunSpec& spec, const RunSettings& settings, const Start
                    const TrainingState& restored, Communicator& ranks) {
   std::vector<int> possible;
   RunSettings tried = settings;
-  for (int threads = settings.threads; threads >= 1; threads /= 2) {
-    tried.threads = threads;
+  for (int threads = settings.cores.threads; threads >= 1; threads /= 2) {
+    tried.cores.threads = threads;
     if (can_be_placed(tried, start, restored)) possible.push_back(threads);
   }
   possible = possible_everywhere(ranks, possible);
-  if (possible.size() < 2) return settings.threads;  // whatever is wrong with it is said where it is placed
+  if (possible.size() < 2)
+    return settings.cores.threads;  // whatever is wrong with it is said where it is placed
   if (start.kind == StartingPoint::Kind::kContinued) {
     const int before = restored.threads * restored.devices;
     if (std::ranges::find(possible, before) != possible.end()) {
@@ -191,7 +192,7 @@ int choose_threads(const RunSpec& spec, const RunSettings& settings, const Start
       return before;
     }
   }
-  return fastest_of("threads", possible, &RunSettings::threads, Counts::kMedianPass,
+  return fastest_of("threads", possible, &RunSettings::Cores::threads, Counts::kMedianPass,
                     {spec, settings, start, restored, ranks});
 }
 

@@ -13,21 +13,21 @@ Placement placement_of(const RunSettings& settings, const StartingPoint& start,
   const bool continued = start.kind == StartingPoint::Kind::kContinued;
   return place({.rank = job().rank(),
                 .ranks = job().size(),
-                .devices = settings.devices,
-                .cores = settings.threads,
-                .threads_per_device = settings.threads_per_device,
-                .logical_replicas = settings.logical_replicas,
+                .devices = settings.cores.devices,
+                .cores = settings.cores.threads,
+                .threads_per_device = settings.cores.threads_per_device,
+                .logical_replicas = settings.distribution.logical_replicas,
                 .kept_replicas = continued ? restored.logical_replicas : 0,
                 .kept_threads_per_replica = continued ? restored.threads : 0,
-                .allow_inexact = settings.allow_inexact,
-                .replicas_meet = settings.sync_batch_norm,
+                .allow_inexact = settings.distribution.allow_inexact,
+                .replicas_meet = settings.distribution.sync_batch_norm,
                 .checkpoint = start.path});
 }
 
 double learning_rate_scale(const RunSettings& settings, const Placement& placement) {
   const double replicas = placement.logical_replicas;
-  if (settings.scale_learning_rate == "none") return 1;
-  return settings.scale_learning_rate == "linear" ? replicas : std::sqrt(replicas);
+  if (settings.distribution.scale_learning_rate == "none") return 1;
+  return settings.distribution.scale_learning_rate == "linear" ? replicas : std::sqrt(replicas);
 }
 
 // Where gradients are not sent, each is taken as soon as it is there; with several replicas in ranges of
@@ -57,12 +57,13 @@ BucketOptions bucket_options(const RunSettings& settings, const Placement& place
     return static_cast<int64_t>(mebibytes * (1 << 20) / sizeof(float));
   };
   BucketOptions options;
-  options.first_bucket_elements = elements(settings.first_bucket_mb);
-  options.bucket_elements = elements(settings.bucket_mb);
-  options.wire = settings.bfloat16_on_the_wire ? WireType::kBFloat16 : WireType::kFloat32;
+  options.first_bucket_elements = elements(settings.distribution.first_bucket_mb);
+  options.bucket_elements = elements(settings.distribution.bucket_mb);
+  options.wire = settings.distribution.bfloat16_on_the_wire ? WireType::kBFloat16 : WireType::kFloat32;
   // With loss scaling every rank looks at the sums, to know whether the step counts.
-  const bool all_look = LossScale(settings.loss_scale, {}, settings.drop_overflow_update).may_leave_out();
-  if (settings.update_scheme == UpdateScheme::kParameterServer && !all_look) options.root = 0;
+  const bool all_look =
+      LossScale(settings.loss_scaling.scale, {}, settings.loss_scaling.drops_overflows).may_leave_out();
+  if (settings.distribution.update_scheme == UpdateScheme::kParameterServer && !all_look) options.root = 0;
   return options;
 }
 

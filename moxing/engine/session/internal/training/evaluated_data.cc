@@ -13,8 +13,8 @@ Dataset evaluated_samples(const RunSettings& settings, const Evaluator& evaluato
   if (!evaluator.samples()) return evaluator.dataset();
   const Dataset& samples = *evaluator.samples();
   int64_t count = 0;
-  if (settings.eval_steps == 0 ||
-      __builtin_mul_overflow(settings.eval_steps, settings.eval_batch_size, &count) ||
+  if (settings.limits.eval_steps == 0 ||
+      __builtin_mul_overflow(settings.limits.eval_steps, settings.data.eval_batch_size, &count) ||
       (samples.cardinality() >= 0 && count >= samples.cardinality()))
     return samples;
   return samples.take(count);
@@ -41,7 +41,7 @@ EvaluatedData find_evaluated_data(const Start& start, const Evaluator& evaluator
         "were '{}' and are '{}'. What compares evaluations begins anew: the best state (keep_best), "
         "early_stopping, plateau and the best values at the end. To go on with the comparison, evaluate on "
         "the former ones",
-        start.settings.log_dir, beginning_of(*before), beginning_of(mark)));
+        start.settings.places.log_dir, beginning_of(*before), beginning_of(mark)));
   return data;
 }
 

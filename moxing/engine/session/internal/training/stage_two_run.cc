@@ -44,13 +44,13 @@ StageTwoRun::StageTwoRun(Start& start, Communicator& ranks) {
                       start.point.path));
     return;
   }
-  if (settings.update_scheme != UpdateScheme::kReplicatedHost)
+  if (settings.distribution.update_scheme != UpdateScheme::kReplicatedHost)
     throw InvalidArgument(
         "dimension-reduced training needs variable_update: replicated_host, one copy of the variables a "
         "process");
   snapshots_run_ = snapshots_run_of(start.point.checkpoint, start.point.path);
   stage_ = std::make_unique<boost::StageTwo>(
-      *settings.dim_reduce, boost::StageTwo::Place{settings.log_dir, settings.snapshots}, ranks);
+      *settings.dim_reduce, boost::StageTwo::Place{settings.places.log_dir, settings.snapshots}, ranks);
 }
 
 void StageTwoRun::prepare(const CompiledModel& model, Start& start, double steps_per_epoch) {
@@ -72,9 +72,9 @@ void StageTwoRun::begin_if_due(int64_t global_step, const RunSettings& settings,
   if (!stage_ || !stage_->is_due(global_step)) return;
   const JobActivity activity("computing the basis of stage 2");
   const double timeout = settings.dim_reduce->timeout;
-  set_stall_limits(std::min(settings.stall_warning_s, timeout), timeout, "dim_reduce.timeout");
+  set_stall_limits(std::min(settings.distribution.stall_warning_s, timeout), timeout, "dim_reduce.timeout");
   stage_->begin(workers_of(engine.lanes, engine.team));
-  set_stall_limits(settings.stall_warning_s, settings.stall_abort_s);
+  set_stall_limits(settings.distribution.stall_warning_s, settings.distribution.stall_abort_s);
   step.set_rule(rule_.get());
   if (job().rank() == 0)
     log_info(

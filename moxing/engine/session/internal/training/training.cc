@@ -26,15 +26,15 @@ std::unique_ptr<VariableScheme> make_scheme(Training& training) {
   const std::vector<NamedArray> slots =
       start.is_continued() ? start.point.checkpoint.optimizer_slots : std::vector<NamedArray>();
   return make_variable_scheme(
-      start.settings.update_scheme, start.store, start.placement.lanes, training.ranks,
+      start.settings.distribution.update_scheme, start.store, start.placement.lanes, training.ranks,
       [&](ParameterUpdater::VariableOf variable, bool of_process) {
         std::unique_ptr<Optimizer> optimizer = start.settings.optimizer_fn();
         if (start.is_continued())
           require_same_optimizer(start.restored.optimizer, *optimizer, start.point.path);
         return std::make_unique<ParameterUpdater>(
             std::move(optimizer), std::move(variable), slots, training.team,
-            of_process ? LossScale(start.settings.loss_scale, start.restored.loss_scale,
-                                   start.settings.drop_overflow_update)
+            of_process ? LossScale(start.settings.loss_scaling.scale, start.restored.loss_scale,
+                                   start.settings.loss_scaling.drops_overflows)
                        : LossScale());
       });
 }
@@ -73,7 +73,7 @@ CompiledModel& compile(Training& training, TrainingSession& session) {
   session.set_restored_variables(restored_variables(start.point, start.store));
   const bool says = training.ranks.rank() == 0;
   report_frozen(start.settings.freeze, *model.graph, says);
-  report_restored(start.point, start.store, says, start.saves() ? start.settings.log_dir : "");
+  report_restored(start.point, start.store, says, start.saves() ? start.settings.places.log_dir : "");
   start.point.checkpoint = {};
   return model;
 }
@@ -85,7 +85,7 @@ void require_agreement_on(const Training& training, const CompiledModel& model) 
   JobFacts facts = facts_of_data(training.data->dataset());
   facts.emplace_back("number of steps", fmt::format("{} to {}", training.start.restored.global_step,
                                                     training.data->last_step()));
-  facts.emplace_back("batch size", std::to_string(training.start.settings.batch_size));
+  facts.emplace_back("batch size", std::to_string(training.start.settings.data.batch_size));
   facts.emplace_back("optimizer", training.scheme->updater().optimizer().description());
   facts.emplace_back("instructions in use", to_string(instruction_set()));
   facts.emplace_back("compiled plan", fmt::format("{:016x}", model.plan->fingerprint()));
@@ -115,8 +115,8 @@ void prepare(Training& training, CompiledModel& model) {
   training.stage_two->prepare(model, start, training.data->steps_per_epoch());
   if (start.saves())
     training.writer = std::make_unique<CheckpointWriter>(
-        settings.log_dir, CheckpointRetention{.keep_last = settings.keep_checkpoints,
-                                              .keep_every_steps = settings.keep_interval.steps});
+        settings.places.log_dir, CheckpointRetention{.keep_last = settings.keep_checkpoints,
+                                                     .keep_every_steps = settings.intervals.keep.steps});
   mention_idle_settings(training);
   if (!settings.evaluates) return;
   training.evaluator =
@@ -135,7 +135,7 @@ bool is_finished_already(const Training& training) {
       fmt::format(
           "nothing to train: '{}' already holds step {} and the run ends at step {}. To train further, raise "
           "max_number_of_steps or max_epochs; to begin anew, choose another log_dir or delete this one",
-          training.start.settings.log_dir, step, last_step),
+          training.start.settings.places.log_dir, step, last_step),
       Console::Style::kStrong);
   return true;
 }
@@ -149,7 +149,7 @@ RunResult train(Training& training, TrainingSession& session, const CompiledMode
     session.request_stop("finished already");
   } else {
     if (training.start.saves())
-      write_file_atomically(settings.log_dir + "/configuration.yaml", effective_configuration());
+      write_file_atomically(settings.places.log_dir + "/configuration.yaml", effective_configuration());
     describe_training(training, model);
   }
   const bool profiles = !settings.step_profile.empty() && !finished;

@@ -17,13 +17,13 @@ TrainingData::TrainingData(const RunSpec& spec, const Start& start) {
   Dataset dataset = data_of(spec, ModeKeys::TRAIN);
   const int64_t epoch = dataset.epoch_size();
   count_elements(start, epoch, dataset.cardinality());
-  if (settings.max_epochs > 0) find_last_step(start, epoch);
-  if (settings.auto_batch) samples_ = dataset;
-  dataset_ = batches_of(dataset, settings, ModeKeys::TRAIN, settings.batch_size);
+  if (settings.limits.max_epochs > 0) find_last_step(start, epoch);
+  if (settings.data.auto_batch) samples_ = dataset;
+  dataset_ = batches_of(dataset, settings, ModeKeys::TRAIN, settings.data.batch_size);
   open_pipeline(start);
-  if (settings.max_number_of_steps > 0)
-    last_step_ =
-        last_step_ > 0 ? std::min(last_step_, settings.max_number_of_steps) : settings.max_number_of_steps;
+  if (settings.limits.max_number_of_steps > 0)
+    last_step_ = last_step_ > 0 ? std::min(last_step_, settings.limits.max_number_of_steps)
+                                : settings.limits.max_number_of_steps;
   if (last_step_ == 0 && dataset_->cardinality() == Dataset::kInfinite && !settings.print_plan)
     throw ConfigError(
         "this training would never end: input_fn's data repeats without end; set max_number_of_steps or "
@@ -33,10 +33,11 @@ TrainingData::TrainingData(const RunSpec& spec, const Start& start) {
 void TrainingData::count_elements(const Start& start, int64_t epoch, int64_t cardinality) {
   const RunSettings& settings = start.settings;
   const int64_t replicas = start.placement.logical_replicas;
-  if (__builtin_mul_overflow(settings.auto_batch ? settings.batch_size : 1, replicas, &step_elements_))
+  if (__builtin_mul_overflow(settings.data.auto_batch ? settings.data.batch_size : 1, replicas,
+                             &step_elements_))
     throw InvalidArgument(
         fmt::format("batch_size is {}, for each of {} logical replicas: more samples than can be counted",
-                    settings.batch_size, replicas));
+                    settings.data.batch_size, replicas));
   if (epoch > 0) {
     steps_per_epoch_ = static_cast<double>(epoch) / step_elements_;
     if (cardinality == epoch)
@@ -52,7 +53,7 @@ void TrainingData::count_elements(const Start& start, int64_t epoch, int64_t car
 }
 
 void TrainingData::find_last_step(const Start& start, int64_t epoch) {
-  const int64_t max_epochs = start.settings.max_epochs;
+  const int64_t max_epochs = start.settings.limits.max_epochs;
   if (epoch < 0)
     throw Conflict(
         "max_epochs is set, but the size of an epoch of input_fn's data is not known; use "
@@ -70,14 +71,14 @@ void TrainingData::find_last_step(const Start& start, int64_t epoch) {
 void TrainingData::open_pipeline(const Start& start) {
   const RunSettings& settings = start.settings;
   const LeafRange replicas = start.placement.replicas();
-  const PipelineOptions options{
-      .seed = settings.seed,
-      .threads = settings.data_threads,
-      .prefetch_batches = static_cast<int>(std::max<int64_t>(settings.prefetch_batches, replicas.size())),
-      .memory_budget = settings.data_memory,
-      .group_size = start.placement.logical_replicas,
-      .group_first = replicas.first,
-      .group_count = replicas.size()};
+  const PipelineOptions options{.seed = settings.seed,
+                                .threads = settings.data.threads,
+                                .prefetch_batches = static_cast<int>(
+                                    std::max<int64_t>(settings.data.prefetch_batches, replicas.size())),
+                                .memory_budget = settings.data.memory,
+                                .group_size = start.placement.logical_replicas,
+                                .group_first = replicas.first,
+                                .group_count = replicas.size()};
   const std::string& cursor = start.restored.data_cursor;
   try {
     pipeline_ = std::make_unique<Pipeline>(*dataset_, options, cursor, SourceLocation::current());

@@ -117,9 +117,9 @@ bool is_replaceable_profile(const std::string& path) {
 void mention_idle_settings(const Training& training) {
   const RunSettings& settings = training.start.settings;
   if (training.ranks.rank() != 0) return;
-  if (settings.log_dir.empty())
+  if (settings.places.log_dir.empty())
     log_warning("no log_dir is set: nothing of this run is saved (set --log_dir or --train_url)");
-  if (!settings.evaluates && settings.eval_interval.any())
+  if (!settings.evaluates && settings.intervals.eval.any())
     log_warning(
         "eval_every_n_steps, _secs or _epochs is set, but nothing is evaluated: inter_mode is not eval (set "
         "--inter_mode=eval)");
@@ -187,14 +187,14 @@ void print_summary(const Training& training, const TrainingSession& session, con
   if (!training.writer || !training.writer->last_saved()) return;
   const RunSettings& settings = training.start.settings;
   const std::string metrics_file =
-      settings.summary_interval.any() ? settings.log_dir + "/metrics.jsonl, " : "";
+      settings.intervals.summary.any() ? settings.places.log_dir + "/metrics.jsonl, " : "";
   console.print(fmt::format(
       "logs:        {2}{0}/configuration.yaml\n"
       "checkpoint:  {1}\n"
       "next:        mox checkpoint show {1}\n"
       "             the same program with --run_mode=eval, or with a larger max_number_of_steps or "
       "max_epochs to train on",
-      settings.log_dir, *training.writer->last_saved(), metrics_file));
+      settings.places.log_dir, *training.writer->last_saved(), metrics_file));
 }
 
 void print_outcome(const Training& training, const TrainingSession& session) {

@@ -23,7 +23,7 @@ TrainingSession::TrainingSession(Training& training, const StopSignal& signal)
       training_(training),
       signal_(signal),
       global_step_(training.start.restored.global_step),
-      kept_for_good_(training.start.settings.keep_interval, training.data->steps_per_epoch()),
+      kept_for_good_(training.start.settings.intervals.keep, training.data->steps_per_epoch()),
       learning_rate_multiplier_(training.start.restored.learning_rate_multiplier) {
   if (training.start.is_continued()) saved_step_ = global_step_;
 }
@@ -34,17 +34,18 @@ void TrainingSession::complete_hooks(std::vector<std::shared_ptr<Hook>>& hooks) 
   const bool saves = training_.start.saves();
   hooks.push_back(nan_guard_hook());
   if (last_step() > 0) hooks.push_back(stop_at_step_hook(last_step()));
-  if (const Interval& every = settings.log_interval; every.any())
+  if (const Interval& every = settings.intervals.log; every.any())
     hooks.push_back(logging_hook(
         {.every_n_steps = every.steps, .every_seconds = every.seconds, .every_n_epochs = every.epochs}));
-  if (settings.summary_interval.any() && saves) hooks.push_back(metrics_file_hook(settings.summary_interval));
-  if (training_.spec.output_fn && settings.output_interval.any())
-    hooks.push_back(output_hook(training_.spec.output_fn, settings.output_interval));
+  if (settings.intervals.summary.any() && saves)
+    hooks.push_back(metrics_file_hook(settings.intervals.summary));
+  if (training_.spec.output_fn && settings.intervals.output.any())
+    hooks.push_back(output_hook(training_.spec.output_fn, settings.intervals.output));
   // Before the evaluation: hooks end in the reverse order, and these see the last one.
   for (auto& hook : selection_hooks(settings.selection)) hooks.push_back(std::move(hook));
   if (settings.evaluates) {
     hooks.push_back(evaluation_summary_);
-    hooks.push_back(evaluation_hook(settings.eval_interval));
+    hooks.push_back(evaluation_hook(settings.intervals.eval));
   }
   if (settings.snapshots) {
     SnapshotHookOptions options = *settings.snapshots;
@@ -56,9 +57,9 @@ void TrainingSession::complete_hooks(std::vector<std::shared_ptr<Hook>>& hooks) 
   if (boost::StageTwo* stage = training_.stage_two->stage())
     hooks.push_back(boost::boost_report_hook(*stage));
   if (saves)
-    hooks.push_back(checkpoint_hook({.every_n_steps = settings.save_interval.steps,
-                                     .every_seconds = settings.save_interval.seconds,
-                                     .every_n_epochs = settings.save_interval.epochs}));
+    hooks.push_back(checkpoint_hook({.every_n_steps = settings.intervals.save.steps,
+                                     .every_seconds = settings.intervals.save.seconds,
+                                     .every_n_epochs = settings.intervals.save.epochs}));
   std::set<std::string> names;
   for (const auto& hook : hooks)
     if (!hook->name().empty() && !names.insert(hook->name()).second)
