@@ -8,6 +8,7 @@
 
 #include "moxing/console/console.h"
 #include "moxing/json/parse_json.h"
+#include "moxing/json/whole_number.h"
 #include "runtime/base/error.h"
 #include "runtime/text/printable.h"
 #include "runtime/text/unsigned_nan.h"
@@ -72,12 +73,12 @@ class BoostReportHook : public Hook {
     try {
       const auto json = parse_json(state);
       for (const auto& row : json.at("rows")) {
-        Row& back = rows_.emplace_back(Row{row.at(0).get<int64_t>(), row.at(1).get<int64_t>(), {}});
+        Row& back = rows_.emplace_back(Row{count_in(row.at(0)), count_in(row.at(1)), {}});
         for (const auto& value : row.at(2))
           back.values.emplace_back(value.at(0).get<std::string>(), value_of(value.at(1)));
       }
       loss_sum_ = json.at("loss_sum").get<double>();
-      loss_steps_ = json.at("loss_steps").get<int64_t>();
+      loss_steps_ = count_in(json.at("loss_steps"));
     } catch (const std::exception& error) {
       throw DataError(fmt::format("the state of the report of stage 2 is damaged: {}", error.what()));
     }

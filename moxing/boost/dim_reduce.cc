@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "moxing/json/parse_json.h"
+#include "moxing/json/whole_number.h"
 #include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
 #include "runtime/comm/allgather_values.h"
@@ -245,8 +246,9 @@ void DimReduce::restore(const std::string& state, const Array& residual, const s
     identity = json.at("basis").get<std::string>();
     search = {json.at("b").get<std::vector<double>>(), json.at("last_gradient").get<std::vector<double>>(),
               json.at("last_step").get<std::vector<double>>()};
-    counts = {json.at("steps").get<int64_t>(), json.at("failed").get<int64_t>(),
-              json.at("trials").get<int64_t>(), json.at("accepted").get<std::vector<int64_t>>()};
+    counts = {count_in(json.at("steps")), count_in(json.at("failed")), count_in(json.at("trials")), {}};
+    for (const auto& accepted : json.at("accepted").get_ref<const nlohmann::json::array_t&>())
+      counts.accepted.push_back(count_in(accepted));
   } catch (const std::exception& error) {
     throw DataError(fmt::format("the checkpoint '{}' holds no state of dimension-reduced training ({})", path,
                                 error.what()));

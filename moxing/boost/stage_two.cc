@@ -11,6 +11,7 @@
 #include "moxing/boost/basis_file.h"
 #include "moxing/boost/principal_components.h"
 #include "moxing/json/parse_json.h"
+#include "moxing/json/whole_number.h"
 #include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -56,7 +57,7 @@ void StageTwo::prepare(WeightLayout layout, const Start& start) {
   if (kept_) {
     try {
       const auto json = parse_json(kept_->state, kept_->path);
-      first_step_ = json.at("first_step").get<int64_t>();
+      first_step_ = count_in(json.at("first_step"));
       explained_ratio_ = json.at("explained_ratio").get<std::vector<double>>();
       kept_method_ = json.at("method").get<std::string>();
       if (const auto rho = json.find("rho"); rho != json.end() && *rho != options_.rho) rho_.reset();

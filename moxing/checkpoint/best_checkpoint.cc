@@ -15,6 +15,7 @@ namespace mox {
 namespace {
 
 constexpr const char* kBestKey = "best";
+constexpr size_t kMostTimesOfMark = 12;  // what its values are taken to need; there are four
 
 }  // namespace
 
@@ -32,7 +33,7 @@ std::optional<BestMark> best_mark_of(const Checkpoint& checkpoint, const std::st
   const auto entry = checkpoint.state.find(kBestKey);
   if (entry == checkpoint.state.end()) return std::nullopt;
   try {
-    const auto json = parse_json(entry->second, path);
+    const auto json = parse_json(entry->second, path, kMostTimesOfMark);
     return BestMark{.metric = json.at("metric").get<std::string>(),
                     .larger_is_better = json.at("larger_is_better").get<bool>(),
                     .value = json.at("value").get<double>(),

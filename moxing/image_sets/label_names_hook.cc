@@ -12,6 +12,7 @@
 #include "moxing/image_sets/image_options.h"
 #include "moxing/job/distributed.h"
 #include "moxing/json/parse_json.h"
+#include "moxing/json/whole_number.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
@@ -43,8 +44,8 @@ std::string json_of_names(const std::vector<std::string>& names) {
 
 std::vector<std::string> names_of_json(const nlohmann::json& json) {
   if (!json.is_number()) return json.get<std::vector<std::string>>();
-  constexpr size_t kMost = size_t{1} << 24;  // of a damaged one
-  std::vector<std::string> names(std::min(json.get<size_t>(), kMost));
+  constexpr size_t kMost = size_t{1} << 24;
+  std::vector<std::string> names(whole_number<size_t>(json, 0, kMost));
   for (size_t i = 0; i < names.size(); ++i) names[i] = std::to_string(i);
   return names;
 }

@@ -139,6 +139,13 @@ Json parse_json(std::string_view text, const std::string& name = internal::kInne
   throw DataError("'" + name + "' has a number that is too large");
 }
 
+// The same where the values may take `times` the text at most (bounded_json.h), and no mebibyte beside it.
+template <typename Json = nlohmann::json>
+Json parse_json(std::string_view text, const std::string& name, size_t times) {
+  require_bounded_json(text, name, times);
+  return parse_json<Json>(text, name);
+}
+
 // Discarded (is_discarded()) where parse_json would throw Json::exception.
 template <typename Json = nlohmann::json>
 Json parse_json_or_discard(std::string_view text, const std::string& name = internal::kInnerText) {

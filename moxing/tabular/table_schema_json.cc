@@ -7,6 +7,7 @@
 
 #include "moxing/json/bounded_json.h"
 #include "moxing/json/parse_json.h"
+#include "moxing/json/whole_number.h"
 #include "moxing/tabular/internal/schema_content.h"
 #include "moxing/tabular/table_schema.h"
 #include "runtime/base/error.h"
@@ -110,7 +111,7 @@ TableSchema TableSchema::from_json(std::string_view text, const std::string& ori
   try {
     require_bounded_json(text, origin, kMostTimes);
     const auto json = parse_json(text, origin);
-    if (const int version = json.at("version").get<int>(); version != kSchemaVersion)
+    if (const int version = whole_number<int>(json.at("version")); version != kSchemaVersion)
       throw DataError(fmt::format("version {}, which a newer moxing has written", version));
     schema->task = one_of(json.at("task"), "regression", TableTask::kRegression, "classification",
                           TableTask::kClassification);

@@ -8,6 +8,7 @@
 #include "moxing/checkpoint/internal/json_layout.h"
 #include "moxing/json/bounded_json.h"
 #include "moxing/json/parse_json.h"
+#include "moxing/json/whole_number.h"
 #include "runtime/base/error.h"
 
 namespace mox::internal {
@@ -134,11 +135,11 @@ StateFile decode_state_file(std::string_view text, const std::string& path) {
                       "checkpoint\"",
                       path, body.at("format").dump(), body.at("version").dump(), kVersion));
     StateFile state;
-    state.global_step = body.at("global_step").get<int64_t>();
+    state.global_step = count_in(body.at("global_step"));
     for (const auto& [name, file] : body.at("files").items()) {
       const auto crc32 = parse_checksum(file.at("header_crc32").get<std::string>());
       if (!crc32) throw DataError(fmt::format("'{}': the checksum of '{}' is not one", path, name));
-      state.files[name] = {file.at("bytes").get<uint64_t>(), *crc32};
+      state.files[name] = {whole_number<uint64_t>(file.at("bytes")), *crc32};
     }
     const std::string values =
         has_state ? compact(std::string_view(json).substr(state_begin + kBeforeState.size())) : "";

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "moxing/json/parse_json.h"
+#include "moxing/json/whole_number.h"
 #include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
 
@@ -14,6 +15,9 @@ namespace mox::internal {
 namespace {
 
 using Json = nlohmann::json;
+
+// What the values of a text are taken to need at most: of a list of nothing but short texts a third of it.
+constexpr size_t kMostTimesOfState = 16;
 
 // Whether every checkpoint has it: those of before it was added leave the member as it is.
 enum class Since { kFirst, kLater };
@@ -42,13 +46,12 @@ Json to_json(const LossScaleState& state) {
 }
 void from_json(const Json& json, LossScaleState& state) {
   state = {.scale = json.at("scale").get<double>(),
-           .steps_in_a_row = json.at("steps_in_a_row").get<int64_t>(),
-           .skipped_steps = json.at("skipped_steps").get<int64_t>(),
-           .skipped_in_a_row = json.at("skipped_in_a_row").get<int64_t>()};
+           .steps_in_a_row = count_in(json.at("steps_in_a_row")),
+           .skipped_steps = count_in(json.at("skipped_steps")),
+           .skipped_in_a_row = count_in(json.at("skipped_in_a_row"))};
   const bool has_scale = state.scale >= 1 && state.scale <= LossScale::kLargest;
-  if ((!has_scale && state.scale != 0) || state.steps_in_a_row < 0 ||
-      state.steps_in_a_row >= LossScale::kStepsToDouble || state.skipped_steps < 0 ||
-      state.skipped_in_a_row < 0 || state.skipped_in_a_row >= LossScale::kMostSkippedInARow)
+  if ((!has_scale && state.scale != 0) || state.steps_in_a_row >= LossScale::kStepsToDouble ||
+      state.skipped_in_a_row >= LossScale::kMostSkippedInARow)
     throw DataError(fmt::format("a loss scale of {}", json.dump()));
 }
 
@@ -66,7 +69,12 @@ Json to_json(const T& value) {
 }
 template <typename T>
 void from_json(const Json& json, T& value) {
-  value = json.get<T>();
+  if constexpr (std::is_same_v<T, int64_t>)
+    value = count_in(json);
+  else if constexpr (std::is_integral_v<T>)
+    value = whole_number<T>(json);
+  else
+    value = json.get<T>();
 }
 
 template <typename T>
@@ -89,7 +97,9 @@ void take(const Json& json, std::optional<T>& value) {
 template <auto Member>
 constexpr Field field(const char* key, Since since) {
   return {key, since, [](const TrainingState& state) { return text_of(state.*Member); },
-          [](const std::string& text, TrainingState& state) { take(parse_json<Json>(text), state.*Member); }};
+          [](const std::string& text, TrainingState& state) {
+            take(parse_json<Json>(text, kInnerText, kMostTimesOfState), state.*Member);
+          }};
 }
 
 // Of a member that is JSON text itself, of somebody else who reads it.
@@ -120,9 +130,8 @@ constexpr Field kFields[] = {
 
 void require_possible(const TrainingState& state) {
   if (state.logical_replicas < 1) throw DataError(fmt::format("{} logical replicas", state.logical_replicas));
-  constexpr int64_t kMost = int64_t{1} << 62;
-  if (const int64_t taken = state.elements_taken.value_or(0); taken < 0 || taken > kMost)
-    throw DataError(fmt::format("{} elements taken", taken));
+  if (state.learning_rate_multiplier < 0)
+    throw DataError(fmt::format("a learning rate times {}", state.learning_rate_multiplier));
 }
 
 std::string describe(const OptimizerIdentity& optimizer) {

@@ -9,9 +9,17 @@
 #include "moxing/hooks/evaluation_data.h"
 #include "moxing/hooks/metric_names.h"
 #include "moxing/json/parse_json.h"
+#include "moxing/json/whole_number.h"
 #include "runtime/base/error.h"
 
 namespace mox::internal {
+
+namespace {
+
+// What the values are taken to need at most. There are three, and longer texts are no monitor's.
+constexpr size_t kMostTimesOfMonitor = 12;
+
+}  // namespace
 
 metrics::Direction direction_to_follow(Session& session, std::string_view follower, const std::string& metric,
                                        std::optional<bool> larger_is_better) {
@@ -103,12 +111,14 @@ std::string MetricMonitor::save_state() const {
 
 void MetricMonitor::restore_state(const std::string& state) {
   try {
-    const auto parsed = parse_json(state);
-    waited_ = parsed.at("waited").get<int64_t>();
+    const auto parsed = parse_json(state, kInnerText, kMostTimesOfMonitor);
+    const int64_t waited = count_in(parsed.at("waited"));
+    const auto step = parsed.find("best_step");  // there was none before
+    best_step_ = step == parsed.end() ? 0 : count_in(*step);
     best_ = parsed.contains("best") ? std::optional(parsed.at("best").get<double>()) : std::nullopt;
-    best_step_ = parsed.value("best_step", int64_t{0});  // there was none before
+    waited_ = waited;
     is_restored_ = true;
-  } catch (const nlohmann::json::exception& error) {
+  } catch (const std::exception& error) {
     throw DataError(
         fmt::format("the checkpoint's state of the monitor of '{}' is not what a monitor saves: {}",
                     options_.metric, error.what()));

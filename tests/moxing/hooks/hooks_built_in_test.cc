@@ -293,7 +293,9 @@ TEST_F(BuiltInHooks, AMonitorRefusesWhatItCannotUse) {
   EXPECT_THROW(plateau_learning_rate_hook({}, 1.0), InvalidArgument);
   EXPECT_THROW(plateau_learning_rate_hook({}, 0.0), InvalidArgument);
   EXPECT_THROW(plateau_learning_rate_hook({}, 0.5, -1), InvalidArgument);
-  for (const char* state : {"", "{}", "{\"waited\":\"x\"}", "[1]", "{\"waited\":1,\"best\":null}"})
+  for (const char* state : {"", "{}", "{\"waited\":\"x\"}", "[1]", "{\"waited\":1,\"best\":null}",
+                            "{\"waited\":-1}", "{\"waited\":0.5}", "{\"waited\":9223372036854775807}",
+                            "{\"waited\":1,\"best\":1,\"best_step\":1e30}"})
     EXPECT_THROW(early_stopping_hook({})->restore_state(state), DataError) << state;
   auto s = scored({1});
   s.hooks.push_back(early_stopping_hook({.metric = "accuracy"}));

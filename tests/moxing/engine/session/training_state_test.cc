@@ -74,16 +74,24 @@ TEST(TrainingState, OlderCheckpointsLackWhatCameLater) {
 }
 
 TEST(TrainingState, WhatNoRunHasWrittenIsRefused) {
-  for (const auto& [key, text] : std::map<std::string, std::string>{{"threads", "\"two\""},
-                                                                    {"logical_replicas", "0"},
-                                                                    {"elements_taken", "-1"},
-                                                                    {"instruction_set", "\"sse2\""},
-                                                                    {"loss_scale", "{\"scale\":0.5}"},
-                                                                    {"hooks", "[]"},
-                                                                    {"seed", "1,"}}) {
+  const std::pair<const char*, const char*> texts[] = {{"threads", "\"two\""},
+                                                       {"threads", "4294967297"},
+                                                       {"threads", "-1"},
+                                                       {"devices", "0.5"},
+                                                       {"logical_replicas", "0"},
+                                                       {"logical_replicas", "1e30"},
+                                                       {"elements_taken", "-1"},
+                                                       {"elements_taken", "9223372036854775807"},
+                                                       {"learning_rate_multiplier", "-1"},
+                                                       {"instruction_set", "\"sse2\""},
+                                                       {"loss_scale", "{\"scale\":0.5}"},
+                                                       {"hooks", "[]"},
+                                                       {"seed", "-1"},
+                                                       {"seed", "1,"}};
+  for (const auto& [key, text] : texts) {
     Checkpoint checkpoint = checkpoint_of(full_state());
     checkpoint.state[key] = text;
-    EXPECT_THROW(from_checkpoint_state(checkpoint, "x"), DataError) << key;
+    EXPECT_THROW(from_checkpoint_state(checkpoint, "x"), DataError) << key << " " << text;
   }
 }
 

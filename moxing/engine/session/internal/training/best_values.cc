@@ -7,9 +7,17 @@
 #include <nlohmann/json.hpp>
 
 #include "moxing/json/parse_json.h"
+#include "moxing/json/whole_number.h"
 #include "runtime/base/error.h"
 
 namespace mox::internal {
+
+namespace {
+
+// What the values are taken to need at most: of numbers as evaluations have them ten times the text.
+constexpr size_t kMostTimesOfSummaries = 16;
+
+}  // namespace
 
 void BestValues::add(const std::string& name, double value, std::optional<metrics::Direction> direction,
                      int64_t step) {
@@ -38,16 +46,20 @@ std::string BestValues::to_json() const {
 
 void BestValues::from_json(const std::string& text) {
   try {
+    const auto entries = parse_json(text, kInnerText, kMostTimesOfSummaries);
     std::vector<MetricSummary> summaries;
-    for (const auto& entry : parse_json(text)) {
+    summaries.reserve(entries.size());
+    for (const auto& entry : entries) {
       MetricSummary summary{.name = entry.at("name").get<std::string>(),
-                            .last = entry.value("last", std::nan("")),
-                            .best_step = entry.value("best_step", int64_t{0})};
-      if (entry.contains("best")) summary.best = entry.at("best").get<double>();
+                            .last = entry.value("last", std::nan(""))};
+      if (entry.contains("best")) {
+        summary.best = entry.at("best").get<double>();
+        if (entry.contains("best_step")) summary.best_step = count_in(entry.at("best_step"));
+      }
       summaries.push_back(std::move(summary));
     }
     summaries_ = std::move(summaries);
-  } catch (const nlohmann::json::exception& error) {
+  } catch (const std::exception& error) {
     throw DataError(fmt::format(
         "the checkpoint's state of the evaluations so far is not what a run saves: {}", error.what()));
   }
