@@ -18,8 +18,8 @@ int omp_get_max_threads(void);
 void omp_set_num_threads(int);
 }
 
-// libgomp synchronises with futexes that ThreadSanitizer cannot see; these tell it what the fork and the join
-// order.
+// libgomp synchronises with futexes that ThreadSanitizer cannot see; these tell it what the fork and
+// the join order.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define MOX_THREAD_SANITIZER 1
@@ -118,8 +118,10 @@ void share_out(int threads, int64_t count, int64_t grain, From own_end,
   for (int i = 0; i < ranges; ++i) shares[i].set(pieces * i / ranges, pieces * (i + 1) / ranges);
   // The whole team, also for fewer pieces: what a smaller one does not need libgomp sends home, and makes
   // anew for the next. It may give fewer threads than asked for; those that it gives take the ranges of the
-  // others.
+  // others. Of more threads than pieces the last ones have nothing to do: bodies have memory for each thread
+  // that gets a piece.
   fork_join(threads, [&](int thread, int) {
+    if (thread >= pieces) return;
     const auto run = [&](int64_t piece) {
       body(thread, count * piece / pieces, count * (piece + 1) / pieces);
     };

@@ -7,9 +7,7 @@
 // Work is cut into more pieces than there are threads. Each thread has a range of them, the same in every
 // call of one size (what it wrote in one call is in its caches in the next), and takes from others' ranges
 // when its own is done: cores that are slower for a while, because of what else runs on their machine, hold
-// up nobody. (On two cores of a virtual machine, of which one or the other takes a quarter to a third longer
-// for a second or so, sixteen short runs of resnet_v1_20 make 1,366 images a second in the median and 1,196
-// at worst, with equal shares 1,322 and 966.)
+// up nobody.
 //
 // Determinism: `parallel_for` hands out contiguous pieces whose borders depend on the number of threads, and
 // which thread takes one depends on the moment. A body that writes each output element from its own inputs is
@@ -46,15 +44,15 @@ class Team {
                               FunctionRef<void(int64_t begin, int64_t end)> body) const;
 
   // parallel_for, for bodies that need memory to work in: calls that run at the same time have different
-  // `thread` < size().
+  // `thread`, below size() and below the number of pieces, which is count / grain at most, rounded up.
   void parallel_for_by_thread(int64_t count, int64_t grain,
                               FunctionRef<void(int thread, int64_t begin, int64_t end)> body) const;
 
   // Once on each thread, at the same time.
   void on_each_thread(FunctionRef<void()> body) const;
 
-  // body(index, begin, end) for every chunk of exactly `chunk` elements of [0, count) (the last may be
-  // shorter).
+  // body(index, begin, end) for every chunk of exactly `chunk` elements of [0, count) (the last
+  // may be shorter).
   void parallel_chunks(int64_t count, int64_t chunk,
                        FunctionRef<void(int64_t index, int64_t begin, int64_t end)> body) const;
 

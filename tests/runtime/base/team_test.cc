@@ -94,6 +94,19 @@ TEST(Team, RunsOnceOnEachThread) {
   EXPECT_EQ(std::set(seen.begin(), seen.end()).size(), 3u);
 }
 
+// Of memory for each piece, or for each thread, a body needs no more than the less of the two.
+TEST(Team, ThreadsAreNumberedBelowThePieces) {
+  const Team team(16);
+  std::atomic<int> largest{0};
+  for (int i = 0; i < 1'000; ++i)
+    team.parallel_for_by_thread(9, 1, [&](int thread, int64_t, int64_t) {
+      int seen = largest.load();
+      while (seen < thread && !largest.compare_exchange_weak(seen, thread)) {
+      }
+    });
+  EXPECT_LT(largest.load(), 9);
+}
+
 // libgomp sends home what a smaller team does not need, and ends the process where it then gets no new one.
 TEST(Team, KeepsItsThreadsWhereThereIsLessToDo) {
   const Team team(4);
