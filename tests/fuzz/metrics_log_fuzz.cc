@@ -1,5 +1,5 @@
-// Any bytes are what a run left of metrics.jsonl: a run that goes on appends to it, and the lines before are
-// lines.
+// Any bytes are what a run left of metrics.jsonl: a run that goes on appends to it, and the lines
+// before are lines.
 #include <unistd.h>
 
 #include <cstdint>

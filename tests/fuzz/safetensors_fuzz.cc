@@ -27,8 +27,8 @@ void read(std::string_view content) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view content(reinterpret_cast<const char*>(data), size);
   read(content);
-  // And as a header, up to the last brace, with data: the header's length, which is hard to hit, is made to
-  // fit.
+  // And as a header, up to the last brace, with data: the header's length, which is hard to hit, is
+  // made to fit.
   const size_t header = content.rfind('}') + 1;  // 0 without a brace
   std::string file(8, '\0');
   for (size_t i = 0; i < 8; ++i) file[i] = static_cast<char>(uint64_t{header} >> (8 * i));

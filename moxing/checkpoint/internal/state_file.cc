@@ -78,6 +78,15 @@ void require_lossless(const std::string& key, const std::string& text) {
     throw InvalidArgument(fmt::format("the state '{}' cannot be saved: {}", key, checker.error));
 }
 
+template <typename T>
+T number_in(const Json& object, const char* key, const std::string& path) {
+  try {
+    return whole_number<T>(object.at(key), 0, static_cast<T>(kLargestCount));
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("'{}' cannot be read: {}: {}", path, key, error.what()));
+  }
+}
+
 }  // namespace
 
 std::string encode_state_file(const StateFile& state) {
@@ -135,11 +144,11 @@ StateFile decode_state_file(std::string_view text, const std::string& path) {
                       "checkpoint\"",
                       path, body.at("format").dump(), body.at("version").dump(), kVersion));
     StateFile state;
-    state.global_step = count_in(body.at("global_step"));
+    state.global_step = number_in<int64_t>(body, "global_step", path);
     for (const auto& [name, file] : body.at("files").items()) {
       const auto crc32 = parse_checksum(file.at("header_crc32").get<std::string>());
       if (!crc32) throw DataError(fmt::format("'{}': the checksum of '{}' is not one", path, name));
-      state.files[name] = {whole_number<uint64_t>(file.at("bytes")), *crc32};
+      state.files[name] = {number_in<uint64_t>(file, "bytes", path), *crc32};
     }
     const std::string values =
         has_state ? compact(std::string_view(json).substr(state_begin + kBeforeState.size())) : "";

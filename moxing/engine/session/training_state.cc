@@ -168,16 +168,20 @@ std::map<std::string, std::string> to_checkpoint_state(const TrainingState& stat
 TrainingState from_checkpoint_state(const Checkpoint& checkpoint, const std::string& path) {
   TrainingState state;
   state.global_step = checkpoint.global_step;
+  const char* read = "";
   try {
-    for (const Field& field : kFields)
+    for (const Field& field : kFields) {
+      read = field.key;
       if (field.since == Since::kFirst || checkpoint.state.contains(field.key))
         field.read(checkpoint.state.at(field.key), state);
+    }
+    read = "together";
     require_possible(state);
   } catch (const std::exception& error) {
     throw DataError(
-        fmt::format("the checkpoint '{}' holds no training state that this program can continue ({}); give "
-                    "it as checkpoint_path with another log_dir to start from its variables only",
-                    path, error.what()));
+        fmt::format("the checkpoint '{}' holds no training state that this program can continue ({}: {}); "
+                    "give it as checkpoint_path with another log_dir to start from its variables only",
+                    path, read, error.what()));
   }
   return state;
 }

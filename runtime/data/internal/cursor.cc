@@ -45,14 +45,14 @@ void check_contents(const std::vector<std::string>& before, const std::vector<st
   log_warning(text + ". The run goes on with the data as they are now");
 }
 
-// What T holds: the library's own conversion cuts off what does not fit, and is undefined for large
-// fractions.
+// What T holds: the library's own conversion cuts off what does not fit, and is undefined
+// for large fractions.
 template <typename T>
 T whole_number(const Json& value) {
   const bool fits = value.is_number_unsigned()  ? std::in_range<T>(value.get<uint64_t>())
                     : value.is_number_integer() ? std::in_range<T>(value.get<int64_t>())
                                                 : false;
-  if (!fits) throw DataError(fmt::format("not a data cursor: {} is no such number", value.dump()));
+  if (!fits) throw DataError(fmt::format("not a data cursor: {:.100} is no such number", value.dump()));
   return value.get<T>();
 }
 

@@ -15,8 +15,8 @@ size_t heap_peak();
 // has a definition of its own, which takes the place of this one.
 size_t decoded_bytes(const unsigned char* data, size_t size);
 
-// Smaller inputs may take 1 MiB more than their size allows, for what a reader takes at any size (tables,
-// buffers).
+// Smaller inputs may take 1 MiB more than their size allows, for what a reader takes at any
+// size (tables, buffers).
 inline constexpr size_t kSmallInput = 16 << 10;
 
 // How many bytes the heap may take for an input of `size` bytes: 16 times the input, or what it decodes to

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "moxing/json/list_elements.h"
 #include "moxing/json/parse_json.h"
 #include "moxing/json/whole_number.h"
 #include "runtime/base/error.h"
@@ -14,8 +15,19 @@ namespace mox::internal {
 
 namespace {
 
-// What the values are taken to need at most: of numbers as evaluations have them ten times the text.
-constexpr size_t kMostTimesOfSummaries = 16;
+// What the values of one are taken to need at most; there are four.
+constexpr size_t kMostTimesOfSummary = 12;
+
+MetricSummary summary_in(std::string_view text) {
+  const auto entry = parse_json(text, kInnerText, kMostTimesOfSummary);
+  MetricSummary summary{.name = entry.at("name").get<std::string>(),
+                        .last = entry.value("last", std::nan(""))};
+  if (entry.contains("best")) {
+    summary.best = entry.at("best").get<double>();
+    if (entry.contains("best_step")) summary.best_step = count_in(entry.at("best_step"));
+  }
+  return summary;
+}
 
 }  // namespace
 
@@ -46,18 +58,9 @@ std::string BestValues::to_json() const {
 
 void BestValues::from_json(const std::string& text) {
   try {
-    const auto entries = parse_json(text, kInnerText, kMostTimesOfSummaries);
     std::vector<MetricSummary> summaries;
-    summaries.reserve(entries.size());
-    for (const auto& entry : entries) {
-      MetricSummary summary{.name = entry.at("name").get<std::string>(),
-                            .last = entry.value("last", std::nan(""))};
-      if (entry.contains("best")) {
-        summary.best = entry.at("best").get<double>();
-        if (entry.contains("best_step")) summary.best_step = count_in(entry.at("best_step"));
-      }
-      summaries.push_back(std::move(summary));
-    }
+    summaries.reserve(for_each_element(text, [](std::string_view) {}));
+    for_each_element(text, [&](std::string_view entry) { summaries.push_back(summary_in(entry)); });
     summaries_ = std::move(summaries);
   } catch (const std::exception& error) {
     throw DataError(fmt::format(
