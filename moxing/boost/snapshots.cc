@@ -88,7 +88,7 @@ std::string write_snapshot(const std::string& directory, int64_t step, std::span
       for (size_t i = 0; i + static_cast<size_t>(writing.keep) < all.size(); ++i) delete_snapshot(all[i]);
     }
   } catch (const IoError& error) {
-    throw IoError(held.named(error.what()));
+    held.throw_named(error);
   }
   return fmt::format("{}/{}", directory, name);
 }
@@ -104,7 +104,7 @@ void delete_snapshots_after(const std::string& directory, int64_t step, Director
       delete_snapshot(file);
     }
   } catch (const IoError& error) {
-    throw IoError(held.named(error.what()));
+    held.throw_named(error);
   }
 }
 

@@ -65,7 +65,7 @@ void delete_checkpoints_but(const std::string& directory, int64_t step) {
     for (const CheckpointEntry& entry : list_checkpoints(held.path()))
       if (entry.step != step) internal::delete_checkpoint(held.path(), entry.step);
   } catch (const IoError& error) {
-    throw IoError(held.named(error.what()));
+    held.throw_named(error);
   }
 }
 

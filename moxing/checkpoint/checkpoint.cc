@@ -184,7 +184,7 @@ void write_files(const std::string& saving, const Checkpoint& checkpoint, StateF
       write_file_atomically(held.file(kKeptFile), "No newer checkpoint takes the place of this one.\n");
     write_file_atomically(held.file(kStateFile), internal::encode_state_file(state));
   } catch (const IoError& error) {
-    throw IoError(held.named(error.what()));
+    held.throw_named(error);
   }
 }
 
@@ -198,7 +198,7 @@ void change_directory(const std::string& log_dir, DirectoryLink link,
     const internal::DirectoryLock lock(held);
     change(held);
   } catch (const IoError& error) {
-    throw IoError(held.named(error.what()));
+    held.throw_named(error);
   }
 }
 
@@ -252,10 +252,9 @@ void prepare_checkpoint_directory(const std::string& log_dir, DirectoryLink link
       fs::remove(probe, ignored);
     });
   } catch (const IoError& error) {
-    throw IoError(
-        fmt::format("checkpoints cannot be saved in '{}': {}. Make the directory writable or choose another "
-                    "log_dir.",
-                    log_dir, error.what()));
+    throw_alike(error, fmt::format("checkpoints cannot be saved in '{}': {}. Make the directory writable or "
+                                   "choose another log_dir.",
+                                   log_dir, error.what()));
   }
 }
 
@@ -272,8 +271,8 @@ void prepare_checkpoint_directory(const std::string& log_dir) {
 
 std::vector<CheckpointEntry> list_checkpoints(const std::string& log_dir) {
   internal::require_on_this_machine(log_dir);
-  // Reading a directory while a run publishes a checkpoint and deletes the one before it may show neither of
-  // them.
+  // Reading a directory while a run publishes a checkpoint and deletes the one before it may show
+  // neither of them.
   constexpr int kAttempts = 3;
   std::vector<CheckpointEntry> entries;
   for (int attempt = 0; entries.empty() && attempt < kAttempts; ++attempt) entries = list_once(log_dir);

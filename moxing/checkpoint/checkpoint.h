@@ -38,8 +38,8 @@ struct Checkpoint {
   bool keep_for_good = false;  // whatever CheckpointRetention says when others are saved
 };
 
-// Which checkpoints stay when a new one is saved. The new one always stays, and what was saved to be kept for
-// good.
+// Which checkpoints stay when a new one is saved. The new one always stays, and what was saved to be
+// kept for good.
 struct CheckpointRetention {
   int64_t keep_last = 5;         // the newest ones by step, >= 1
   int64_t keep_every_steps = 0;  // also every checkpoint whose step is a multiple of this, for good; 0: none

@@ -23,8 +23,8 @@ std::string text_of(const std::exception_ptr& error) {
   }
 }
 
-// Ctrl-C and its like belong to the threads of the program, so the writer's thread starts with signals
-// blocked.
+// Ctrl-C and its like belong to the threads of the program, so the writer's thread starts
+// with signals blocked.
 template <typename Body>
 std::thread start_without_signals(Body body) {
   sigset_t all, before;

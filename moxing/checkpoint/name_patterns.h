@@ -25,8 +25,8 @@ class NamePatterns {
   bool match(std::string_view name) const;
 
   // Throws InvalidArgument unless each pattern matches one of `names`: it would do nothing, where something
-  // was wanted. The message names the pattern and some of the names, which are those of `whose` ("the
-  // model").
+  // was wanted. The message names the pattern and some of the names, which are those of
+  // `whose` ("the model").
   void require_used(std::span<const std::string> names, std::string_view whose) const;
 
  private:

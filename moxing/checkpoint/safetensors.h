@@ -81,8 +81,8 @@ class SafetensorsReader {
   bool checksummed() const { return checksummed_; }
 
   // The bytes of tensor number `tensor` from `offset` on, as they are in the file: nothing is checked. Throws
-  // InvalidArgument for bytes that the tensor does not have, IoError, and DataError if the file has become
-  // shorter.
+  // InvalidArgument for bytes that the tensor does not have, IoError, and DataError if the file
+  // has become shorter.
   void read(size_t tensor, uint64_t offset, std::span<std::byte> out) const;
   // Reads all of it and compares the checksums. Throws DataError for a tensor that is damaged; a file without
   // checksums passes.

@@ -20,6 +20,11 @@ bool is_scheme(std::string_view text) {
 
 }  // namespace
 
+void throw_alike(const IoError& error, const std::string& text) {
+  if (dynamic_cast<const UnusablePlace*>(&error)) throw UnusablePlace(text);
+  throw IoError(text);
+}
+
 bool is_unusable_place(int error) {
   constexpr std::array kLasting{EACCES, EEXIST, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, EPERM, EROFS};
   return std::ranges::find(kLasting, error) != kLasting.end();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "runtime/base/error.h"
 
@@ -14,6 +15,9 @@ class UnusablePlace : public IoError {
  public:
   using IoError::IoError;
 };
+
+// Throws an error with another text, of the kind of `error`.
+[[noreturn]] void throw_alike(const IoError& error, const std::string& text);
 
 // Whether the system's error (errno) is of that kind.
 bool is_unusable_place(int error);

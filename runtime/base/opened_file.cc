@@ -136,7 +136,7 @@ FileDescriptor open_kept_file(const std::string& path, unsigned mode) {
         ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, mode));
     if (file.get() < 0) {
       if (errno == ELOOP)
-        throw IoError(
+        throw UnusablePlace(
             fmt::format("'{}' is a link, which is not followed where files are written; remove it", path));
       const int reason = errno;
       const std::string text = fmt::format("cannot create '{}': {}", path, std::strerror(reason));
@@ -149,12 +149,12 @@ FileDescriptor open_kept_file(const std::string& path, unsigned mode) {
     wait_for_changes_under_way(path);
     if (has_lost_its_name(file, path)) continue;
     if (!is_this_users(status.st_uid, directory_of(path)))
-      throw IoError(
+      throw UnusablePlace(
           fmt::format("'{}' belongs to another user (uid {}), who may read and change what is written to it; "
                       "remove it, make it this user's (chown), or choose another directory",
                       path, status.st_uid));
     if (status.st_nlink <= 1) return file;
-    throw IoError(fmt::format(
+    throw UnusablePlace(fmt::format(
         "'{}' has a second name in some other place, whose file would be changed too; remove it", path));
   }
   throw IoError(
@@ -177,7 +177,7 @@ void append_to(const FileDescriptor& file, const std::string& path, std::string_
 void require_no_link(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode))
-    throw IoError(fmt::format(
+    throw UnusablePlace(fmt::format(
         "'{}' is a link, which is not followed where files are written: who may make one there would "
         "have files elsewhere written and deleted. Remove it; if the files are to be there, move "
         "them here, or name their directory itself",
@@ -191,11 +191,15 @@ HeldDirectory::HeldDirectory(std::string path, DirectoryLink link)
   if (directory_.get() < 0) {
     const int reason = errno;
     if (link == DirectoryLink::kRefused) require_no_link(path_);
-    throw IoError(fmt::format("cannot open the directory '{}': {}", path_, std::strerror(reason)));
+    const std::string text = fmt::format("cannot open the directory '{}': {}", path_, std::strerror(reason));
+    if (is_unusable_place(reason)) throw UnusablePlace(text);
+    throw IoError(text);
   }
   held_ = fmt::format("/proc/self/fd/{}", directory_.get());
   if (::access(held_.c_str(), F_OK) != 0) held_ = path_;  // a system without /proc
 }
+
+void HeldDirectory::throw_named(const IoError& error) const { throw_alike(error, named(error.what())); }
 
 std::string HeldDirectory::file(std::string_view name) const { return fmt::format("{}/{}", held_, name); }
 

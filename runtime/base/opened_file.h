@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/base/error.h"
+
 namespace mox {
 
 // Of 64 bits, for names. Throws IoError.
@@ -31,8 +33,8 @@ class FileDescriptor {
 };
 
 // For reading. Links are followed, since data sets are put into place by links; what they lead to must be a
-// regular file. Throws NotFound if it does not exist, IoError (naming what is there instead) for anything
-// else.
+// regular file. Throws NotFound if it does not exist, IoError (naming what is there instead)
+// for anything else.
 FileDescriptor open_regular_file(const std::string& path);
 
 // Throws IoError, naming the file `path`, unless `bytes` of it, which are to be read at once, fit into the
@@ -73,6 +75,8 @@ class HeldDirectory {
   const std::string& name() const { return path_; }  // as it was given
   // A message about such paths, with the directory's own name in its place.
   std::string named(std::string message) const;
+  // The error of somebody who was given such paths, with that message.
+  [[noreturn]] void throw_named(const IoError& error) const;
 
  private:
   std::string path_, held_;  // held_: where the system shows what is held; path_ where it does not

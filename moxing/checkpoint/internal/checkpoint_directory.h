@@ -1,6 +1,6 @@
 // The directories of checkpoints inside a log_dir: their names, how one is published, replaced and deleted so
-// that a crash between any two steps leaves a whole checkpoint, and how the leftovers of a crash are
-// recognised.
+// that a crash between any two steps leaves a whole checkpoint, and how the leftovers of a
+// crash are recognised.
 //
 //   checkpoint-<step>            a checkpoint
 //   checkpoint-<step>.saving     being written; after a crash, incomplete
@@ -35,8 +35,8 @@ std::optional<CheckpointName> parse_checkpoint_name(std::string_view name);
 void require_on_this_machine(const std::string& path);
 
 // Held while a log_dir is changed, which outlives it. Waits for another process or thread that holds it, and
-// warns each minute: what is to be saved is not given up for it. Throws IoError if the directory cannot be
-// written.
+// warns each minute: what is to be saved is not given up for it. Throws IoError if the directory
+// cannot be written.
 class DirectoryLock {
  public:
   explicit DirectoryLock(const HeldDirectory& directory);
@@ -54,8 +54,8 @@ void prepare_checkpoint_directory(const std::string& log_dir, DirectoryLink link
 
 // The following are for the holder of the lock.
 
-// Brings an interrupted replacement to its end and removes incomplete and half-deleted directories. Throws
-// IoError.
+// Brings an interrupted replacement to its end and removes incomplete and half-deleted
+// directories. Throws IoError.
 void remove_leftovers(const std::string& log_dir);
 
 // Gives the complete, synced directory checkpoint-<step>.saving its final name, durably, and deletes the

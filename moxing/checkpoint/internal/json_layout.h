@@ -1,5 +1,5 @@
-// White space between the tokens of a JSON text, put in and taken out: the text itself stays as it was
-// written.
+// White space between the tokens of a JSON text, put in and taken out: the text itself stays as
+// it was written.
 #pragma once
 
 #include <string>

@@ -235,8 +235,8 @@ void check_coverage(const std::vector<TensorEntry>& entries, uint64_t data_begin
                     data_bytes - covered, data_begin + covered));
 }
 
-// Takes our own keys out of the metadata and verifies the header's checksum. A file has all of the keys or
-// none.
+// Takes our own keys out of the metadata and verifies the header's checksum. A file has all of the
+// keys or none.
 void take_checksums(std::string_view text, SafetensorsHeader* header, const std::string& path) {
   std::map<std::string, std::string> own;
   for (auto it = header->metadata.lower_bound(std::string(kOwnKeys));

@@ -1,5 +1,5 @@
-// The header of a safetensors file: built for writing, parsed and validated for reading. See
-// moxing/checkpoint/safetensors.h.
+// The header of a safetensors file: built for writing, parsed and validated for
+// reading. See moxing/checkpoint/safetensors.h.
 #pragma once
 
 #include <cstdint>

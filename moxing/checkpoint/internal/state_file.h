@@ -1,5 +1,5 @@
-// state.json of a checkpoint: the step, the caller's state and the stamps of the tensor files, sealed by a
-// CRC-32.
+// state.json of a checkpoint: the step, the caller's state and the stamps of the tensor files, sealed
+// by a CRC-32.
 #pragma once
 
 #include <cstdint>

@@ -347,6 +347,7 @@ class RunUpload::Implementation {
 
   void upload_file(const std::string& name, const Seen& seen) {
     const std::string from = directory_ + "/" + name, to = url_ + "/" + name;
+    if (internal::leads_out_of(directory_, from)) return;  // since it was looked at, minutes ago perhaps
     try {
       others_.keep(name, known_file(name));
       files_.insert_or_assign(name, kUnknown);

@@ -18,6 +18,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/input_file.h"
+#include "runtime/base/local_name.h"
 #include "runtime/base/log.h"
 
 namespace mox::internal {
@@ -33,10 +34,12 @@ auto guarded(const std::string& path, const auto& work) {
   try {
     return work();
   } catch (const IoError& error) {
-    throw IoError(
-        fmt::format("cannot write the metrics file '{}': {}. The checkpoints are untouched; make room or "
-                    "make the directory writable, and run again to go on from the latest",
-                    path, error.what()));
+    const char* const advice =
+        dynamic_cast<const UnusablePlace*>(&error) ? "mend that" : "make room or make the directory writable";
+    throw_alike(error,
+                fmt::format("cannot write the metrics file '{}': {}. The checkpoints are untouched; {}, "
+                            "and run again to go on from the latest",
+                            path, error.what(), advice));
   }
 }
 
@@ -86,8 +89,8 @@ class LinesFromTheEnd {
 };
 
 // What is asked of a line: the step, and whether it is of an evaluation. The values become no objects, which
-// a line of a file that others have written has more of than fits. Of a name that is there twice the last
-// counts.
+// a line of a file that others have written has more of than fits. Of a name that is there twice
+// the last counts.
 class LineFields : public Json::json_sax_t {
  public:
   // False if the line is no object of JSON.

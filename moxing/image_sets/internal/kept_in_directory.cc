@@ -159,8 +159,8 @@ class KeptInDirectory : public KeptImages {
   };
 
   // What was right when it was read first is no longer there: somebody has cut the file. Nothing more is
-  // written to it, for behind its end that would leave a gap of zeros, which later reads could not tell from
-  // images.
+  // written to it, for behind its end that would leave a gap of zeros, which later reads could not
+  // tell from images.
   void distrust() {
     if (keeping_)
       log_warning(
@@ -190,7 +190,7 @@ class KeptInDirectory : public KeptImages {
         file_ = open_kept_file(inside("images.bin"), 0600).release();
         [[maybe_unused]] const int changed = ::fchmod(file_, 0600);  // one of an earlier version
       } catch (const IoError& error) {
-        throw IoError(held_->named(error.what()));
+        held_->throw_named(error);
       }
       if (::flock(file_, LOCK_EX | LOCK_NB) == 0) {
         if (number > 1)

@@ -51,10 +51,8 @@ RunLock::RunLock(const std::string& log_dir) {
   try {
     make_directories(log_dir);
     descriptor_ = open_kept_file(path, kOwnersAlone).release();
-  } catch (const UnusablePlace& error) {
-    throw UnusablePlace(unusable(log_dir, error));
   } catch (const IoError& error) {
-    throw IoError(unusable(log_dir, error));
+    throw_alike(error, unusable(log_dir, error));
   }
   // One that an earlier version made: whoever may read it could hold it.
   [[maybe_unused]] const int changed = ::fchmod(descriptor_, kOwnersAlone);
@@ -74,8 +72,8 @@ RunLock::RunLock(const std::string& log_dir) {
     }
     std::this_thread::sleep_for(kBetweenAttempts);
   }
-  // Only the message of another run needs the owner's name, so a disk too full for it is met where it
-  // matters.
+  // Only the message of another run needs the owner's name, so a disk too full for it is met
+  // where it matters.
   const std::string owner = this_process();
   if (::ftruncate(descriptor_, 0) != 0) return;
   [[maybe_unused]] const ssize_t written = ::pwrite(descriptor_, owner.data(), owner.size(), 0);

@@ -16,8 +16,8 @@ std::string digest_of_manifest(const std::string& content);
 // A line "NAME DIGEST" for each; another one counts for nothing.
 KnownManifests parse_known_manifests(std::string_view content);
 
-// In the file `.stored` of the run's place. Nothing if there is none: the place was never in step with a
-// store.
+// In the file `.stored` of the run's place. Nothing if there is none: the place was never in step
+// with a store.
 std::optional<KnownManifests> read_known_manifests(const std::string& place);
 void write_known_manifests(const std::string& place, const KnownManifests& known);
 

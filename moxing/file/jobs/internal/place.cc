@@ -115,7 +115,7 @@ void write_into_place(const std::string& place, std::string_view name, const std
   try {
     write_file_atomically(held.file(name), content);
   } catch (const IoError& error) {
-    throw IoError(held.named(error.what()));
+    held.throw_named(error);
   }
 }
 
