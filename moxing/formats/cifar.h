@@ -23,8 +23,8 @@ struct CifarBatch {
 // `classes` is 10 or 100 (the fine labels, of the records with two). `name` stands for the path in messages.
 // Throws DataError (path, offset) for a length that is no multiple of a record's, or a label out of range.
 CifarBatch parse_cifar_binary(std::span<const std::byte> content, int classes, const std::string& name);
-// The dictionary's keys "data" (uint8 [samples, 3072]) and "labels" (or "fine_labels"); others are passed
-// over.
+// The dictionary's keys "data" (uint8 [samples, 3072]) and "labels" (or "fine_labels"); others
+// are passed over.
 CifarBatch parse_cifar_python(std::span<const std::byte> content, int classes, const std::string& name);
 
 struct CifarOptions {

@@ -125,8 +125,8 @@ void to_native_order(Array& array) {
   }
 }
 
-// value / 255, correctly rounded: a product with the reciprocal, and one step of correction by the exact
-// remainder.
+// value / 255, correctly rounded: a product with the reciprocal, and one step of correction by
+// the exact remainder.
 void scale(const uint8_t* values, size_t count, float* out) {
   constexpr float kReciprocal = 1.0f / 255.0f;
   for (size_t i = 0; i < count; ++i) {

@@ -1,5 +1,5 @@
-// IDX files: the format of MNIST and its relatives (http://yann.lecun.com/exdb/mnist/, "the IDX file
-// format").
+// IDX files: the format of MNIST and its relatives (http://yann.lecun.com/exdb/mnist/, "the
+// IDX file format").
 //
 // A file is two zero bytes, a type code, the number of dimensions, each dimension as a big-endian 32-bit
 // number, and the values in row-major order, big-endian. Plain or gzip-compressed, told apart by content.

@@ -14,8 +14,8 @@ namespace mox::data {
 class TextList {
  public:
   TextList() = default;
-  // Takes over `bytes`: text i ends at ends[i], where the next one begins, and the last at the end of
-  // `bytes`.
+  // Takes over `bytes`: text i ends at ends[i], where the next one begins, and the last at the
+  // end of `bytes`.
   TextList(std::string bytes, std::vector<uint32_t> ends);
   TextList(std::string bytes, std::vector<uint64_t> ends);  // of more than 4 GiB
 

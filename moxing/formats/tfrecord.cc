@@ -29,8 +29,8 @@ namespace {
 
 using internal::FileIdentity;
 
-// More files than this are opened for each read, so that a set of thousands stays within the limit on
-// descriptors.
+// More files than this are opened for each read, so that a set of thousands stays within the
+// limit on descriptors.
 constexpr size_t kMostDescriptors = 256;
 
 void read_at(int descriptor, const std::string& path, uint64_t offset, std::span<std::byte> out) {

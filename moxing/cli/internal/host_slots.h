@@ -37,13 +37,13 @@ int total_slots(const std::vector<HostSlots>& hosts);
 // Whether the host is this machine by a name that says nothing else: localhost, 127.0.1.1, ::1.
 bool is_loopback(const std::string& host);
 
-// Throws DataError if `host` cannot be handed to mpirun and ssh as a name or an address; `where` begins the
-// message.
+// Throws DataError if `host` cannot be handed to mpirun and ssh as a name or an address; `where`
+// begins the message.
 void require_host(const std::string& host, const std::string& where);
 
 // How many of `wanted` ranks can start where only `slots` are left: the largest number up to it that divides
-// `wanted`, so that logical replicas that could be spread over `wanted` ranks still can. 0 if there is no
-// slot.
+// `wanted`, so that logical replicas that could be spread over `wanted` ranks still can. 0 if there
+// is no slot.
 int ranks_that_fit(int wanted, int slots);
 
 }  // namespace mox::cli

@@ -1,5 +1,5 @@
-// The pages of docs/reference, and of others that have a row for each name, as the command has them compiled
-// in.
+// The pages of docs/reference, and of others that have a row for each name, as the command has
+// them compiled in.
 #pragma once
 
 #include <span>

@@ -83,16 +83,31 @@ bool names_an_agent(const std::string& path) {
   return false;
 }
 
+// Open MPI's files of parameters: those of Debian's and Red Hat's packages, those beside the mpirun that is
+// found, as of one that was built here, and those that the environment names.
+std::vector<std::string> parameter_files() {
+  const std::string home = environment("HOME");
+  std::vector<std::string> files{home + "/.openmpi/mca-params.conf", home + "/.prte/mca-params.conf",
+                                 "/etc/openmpi/openmpi-mca-params.conf", "/etc/prte/prte-mca-params.conf",
+                                 "/etc/openmpi-x86_64/openmpi-mca-params.conf"};
+  if (const std::string mpirun = path_of_program("mpirun"); !mpirun.empty()) {
+    std::error_code error;
+    const auto folder = std::filesystem::canonical(mpirun, error).parent_path().parent_path() / "etc";
+    for (const char* name : {"openmpi-mca-params.conf", "prte-mca-params.conf"})
+      files.push_back((folder / name).string());
+  }
+  std::istringstream named(mpi_parameter("mca_base_param_files"));
+  for (std::string file; std::getline(named, file, ',');)
+    if (!file.empty()) files.push_back(file);
+  return files;
+}
+
 // Files of parameters and schedulers with agents of their own: a word of ours would come before theirs.
 bool is_named_elsewhere() {
   for (const char* scheduler :
        {"PE_HOSTFILE", "LOADL_STEP_ID", "OMPI_MCA_orte_rsh_agent", "OMPI_MCA_pls_rsh_agent"})
     if (!environment(scheduler).empty()) return true;
-  const std::string home = environment("HOME");
-  return std::ranges::any_of(
-      std::vector<std::string>{home + "/.openmpi/mca-params.conf", home + "/.prte/mca-params.conf",
-                               "/etc/openmpi/openmpi-mca-params.conf", "/etc/prte/prte-mca-params.conf"},
-      names_an_agent);
+  return std::ranges::any_of(parameter_files(), names_an_agent);
 }
 
 }  // namespace
@@ -102,14 +117,18 @@ bool can_be_run(const std::string& path) {
   return std::filesystem::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
 }
 
-bool is_program(const std::string& name) {
-  if (name.find('/') != std::string::npos) return can_be_run(name);
+std::string path_of_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) return can_be_run(name) ? name : "";
   const char* path = std::getenv("PATH");
   std::istringstream directories(path ? path : "/usr/bin:/bin");
-  for (std::string directory; std::getline(directories, directory, ':');)
-    if (can_be_run((directory.empty() ? "." : directory) + '/' + name)) return true;
-  return false;
+  for (std::string directory; std::getline(directories, directory, ':');) {
+    std::string program = (directory.empty() ? "." : directory) + '/' + name;
+    if (can_be_run(program)) return program;
+  }
+  return "";
 }
+
+bool is_program(const std::string& name) { return !path_of_program(name).empty(); }
 
 std::string mpi_parameter(const std::string& name) { return environment(("OMPI_MCA_" + name).c_str()); }
 

@@ -7,7 +7,8 @@
 namespace mox::cli {
 
 bool can_be_run(const std::string& path);
-// Whether execvp would find it.
+// What execvp would find, "" if nothing.
+std::string path_of_program(const std::string& name);
 bool is_program(const std::string& name);
 
 // A parameter of Open MPI as the environment has it, "" if it has not.

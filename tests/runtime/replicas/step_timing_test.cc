@@ -17,8 +17,8 @@ StepTiming::Clock::time_point at(double seconds) {
 }
 
 // Steps of one second of computing. Two buckets of 4 MB are ready after 0.5 and 1 s; the communication thread
-// has computed 0.2 s beside the lanes, of them 0.05 until the first bucket was ready, and has sent it in 4
-// messages.
+// has computed 0.2 s beside the lanes, of them 0.05 until the first bucket was ready, and has sent it
+// in 4 messages.
 void add_steps(StepTiming& timing, int steps) {
   for (int step = 0; step < steps; ++step) {
     const double begun = 10 * step, worked = 0.2 * step;

@@ -65,7 +65,7 @@ std::vector<size_t> cuts_between_characters(std::string_view text, size_t bytes)
 int CsvSlices::cores_to_use() const { return cores > 0 ? cores : available_cores(); }
 
 void take_on_all_cores(size_t count, const CsvSlices& slices, FunctionRef<void(size_t i)> take) {
-  const int cores = count > 1 ? slices.cores_to_use() : 1;
+  const int cores = static_cast<int>(std::min<size_t>(count, slices.cores_to_use()));
   std::optional<mox::internal::PromisedWorkers> workers;
   if (cores > 1) workers.emplace(cores - 1, 0);
   if (!workers || workers->count() == 0) {
